@@ -5,7 +5,12 @@ import type { ClosedLoopJob, LoadTarget } from "./load/job.ts";
 import { LatencyHistogram } from "./load/latency-histogram.ts";
 import { openStreams } from "./load/open-streams.ts";
 import { EventCounter, ResponseReader } from "./load/response-reader.ts";
-import { completionResponse, contentEvents, eventsPerStream, wholeStream } from "./mock-responses.ts";
+import {
+  completionResponse,
+  contentEvents,
+  eventsPerStream,
+  wholeStream,
+} from "./mock-responses.ts";
 import { startMockUpstream, type MockUpstream } from "./mock-upstream.ts";
 import { alignedTable, failureLines, reportText } from "./report.ts";
 import { figuresOf, median, medianFigures, type PeerResults } from "./results.ts";
@@ -79,9 +84,15 @@ describe("the load generator against the mock", () => {
   test("says what went wrong instead of a number", async () => {
     const refuse = (): Response => new Response("no credit left", { status: 402 });
     const refusing = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: refuse });
-    const result = await runClosedLoop(job({ target: target({ port: refusing.port ?? 0 }), maxRequests: 20 }));
+    const result = await runClosedLoop(
+      job({ target: target({ port: refusing.port ?? 0 }), maxRequests: 20 }),
+    );
     await refusing.stop(true);
-    expect(result).toMatchObject({ completed: 0, errors: 20, firstError: "status 402: no credit left" });
+    expect(result).toMatchObject({
+      completed: 0,
+      errors: 20,
+      firstError: "status 402: no credit left",
+    });
   });
 
   test("holds quiet streams open until they are closed, and the mock sees them go", async () => {
@@ -117,7 +128,11 @@ describe("bodies", () => {
 
 describe("the response reader", () => {
   function readInPieces(bytes: Buffer, size: number) {
-    const seen: { statuses: number[]; body: string; ends: number } = { statuses: [], body: "", ends: 0 };
+    const seen: { statuses: number[]; body: string; ends: number } = {
+      statuses: [],
+      body: "",
+      ends: 0,
+    };
     const counter = new EventCounter();
     const reader = new ResponseReader({
       onHead: (status) => void seen.statuses.push(status),
@@ -138,7 +153,9 @@ describe("the response reader", () => {
   });
 
   test("refuses what is no response", () => {
-    expect(() => readInPieces(Buffer.from("SSH-2.0-x\r\n\r\n"), 100)).toThrow("no HTTP/1.1 response");
+    expect(() => readInPieces(Buffer.from("SSH-2.0-x\r\n\r\n"), 100)).toThrow(
+      "no HTTP/1.1 response",
+    );
   });
 });
 
@@ -146,7 +163,14 @@ describe("the histogram", () => {
   test("is exact below 128 microseconds", () => {
     const histogram = new LatencyHistogram();
     for (let value = 1; value <= 100; value += 1) histogram.record(value);
-    expect(histogram.summary()).toEqual({ count: 100, meanUs: 50.5, p50Us: 50, p90Us: 90, p99Us: 99, maxUs: 100 });
+    expect(histogram.summary()).toEqual({
+      count: 100,
+      meanUs: 50.5,
+      p50Us: 50,
+      p90Us: 90,
+      p99Us: 99,
+      maxUs: 100,
+    });
   });
 
   const samples = [128, 129, 255, 256, 1_000, 12_345, 999_999, 2 ** 31 - 1];
@@ -159,7 +183,9 @@ describe("the histogram", () => {
 
   test("orders quantiles of a skewed set as sorting does", () => {
     const histogram = new LatencyHistogram();
-    const values = Array.from({ length: 5_000 }, (_, index) => Math.round(50 + (index * 7919) % 5_000 ** 1.1));
+    const values = Array.from({ length: 5_000 }, (_, index) =>
+      Math.round(50 + ((index * 7919) % 5_000 ** 1.1)),
+    );
     for (const value of values) histogram.record(value);
     const sorted = values.toSorted((a, b) => a - b);
     for (const quantile of [0.01, 0.5, 0.9, 0.99]) {
@@ -170,7 +196,14 @@ describe("the histogram", () => {
 
   test("has zeros when it is empty, and counts negative values as zero", () => {
     const histogram = new LatencyHistogram();
-    expect(histogram.summary()).toEqual({ count: 0, meanUs: 0, p50Us: 0, p90Us: 0, p99Us: 0, maxUs: 0 });
+    expect(histogram.summary()).toEqual({
+      count: 0,
+      meanUs: 0,
+      p50Us: 0,
+      p90Us: 0,
+      p99Us: 0,
+      maxUs: 0,
+    });
     histogram.record(-5);
     expect(histogram.quantileUs(1)).toBe(0);
   });
@@ -192,7 +225,14 @@ describe.skipIf(process.platform !== "linux")("process figures", () => {
 });
 
 describe("figures", () => {
-  const latency = (p50Us: number) => ({ count: 1, meanUs: 0, p50Us, p90Us: 0, p99Us: 2 * p50Us, maxUs: 0 });
+  const latency = (p50Us: number) => ({
+    count: 1,
+    meanUs: 0,
+    p50Us,
+    p90Us: 0,
+    p99Us: 2 * p50Us,
+    maxUs: 0,
+  });
   const window = (completed: number, p50Us: number, cpuMs = 500) => ({
     durationMs: 1_000,
     completed,
@@ -207,7 +247,9 @@ describe("figures", () => {
   if (scenario === undefined) throw new Error("the plan has no scenarios");
 
   test("of a window are rates, CPU time a request and latencies against the baseline", () => {
-    expect(figuresOf(scenario, { result: window(10_000, 300), baseline: window(50_000, 100) })).toMatchObject({
+    expect(
+      figuresOf(scenario, { result: window(10_000, 300), baseline: window(50_000, 100) }),
+    ).toMatchObject({
       requestsPerSecond: 10_000,
       cpuUsPerRequest: 50,
       requestsPerCpuSecond: 20_000,
@@ -217,13 +259,20 @@ describe("figures", () => {
   });
 
   test("leave CPU time out where the ticks are too coarse", () => {
-    expect(figuresOf(scenario, { result: window(10_000, 300, 40), baseline: undefined })).toMatchObject({ cpuUsPerRequest: undefined });
+    expect(
+      figuresOf(scenario, { result: window(10_000, 300, 40), baseline: undefined }),
+    ).toMatchObject({ cpuUsPerRequest: undefined });
   });
 
   test("of rounds are medians", () => {
     const rounds = [3, 1, 2].map((times) =>
-      figuresOf(scenario, { result: window(1_000 * times, 100 * times), baseline: undefined }));
-    expect(medianFigures(rounds)).toMatchObject({ requestsPerSecond: 2_000, p50Us: 200, errors: 0 });
+      figuresOf(scenario, { result: window(1_000 * times, 100 * times), baseline: undefined }),
+    );
+    expect(medianFigures(rounds)).toMatchObject({
+      requestsPerSecond: 2_000,
+      p50Us: 200,
+      errors: 0,
+    });
     expect(median([4, 1, 2, 3])).toBe(2.5);
   });
 
@@ -232,13 +281,21 @@ describe("figures", () => {
       name,
       version: "1",
       scenarios: {
-        [scenario.name]: figuresOf(scenario, { result: window(completed, 100), baseline: undefined }),
+        [scenario.name]: figuresOf(scenario, {
+          result: window(completed, 100),
+          baseline: undefined,
+        }),
         large: { failure: "status 413" },
       },
     });
     const peers = [peer("gateway power", 10_000), peer("nginx", 40_000)];
     expect(reportText(peers)).toMatch(/gateway power, requests per CPU-second +1 KB, c10 +0\.25/);
     expect(failureLines(peers)).toContain("nginx, large: status 413");
-    expect(alignedTable([["a", "b", "c"], ["aa", "bb", "100"]])).toBe("a   b     c\naa  bb  100");
+    expect(
+      alignedTable([
+        ["a", "b", "c"],
+        ["aa", "bb", "100"],
+      ]),
+    ).toBe("a   b     c\naa  bb  100");
   });
 });

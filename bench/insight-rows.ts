@@ -15,7 +15,8 @@ const otherWorkspaces = 19;
 export const spread = { keys: 30, models: 40, providers: 12 } as const;
 
 /** A number that looks drawn, from the row's own; the same for every run. */
-const drawn = (salt: number, below: number): string => `(((i * 2654435761 + ${salt * 97_003}) >> 9) & 8388607) % ${below}`;
+const drawn = (salt: number, below: number): string =>
+  `(((i * 2654435761 + ${salt * 97_003}) >> 9) & 8388607) % ${below}`;
 
 /** What the settlement of a usual request writes, and as much text. */
 const detail = `'{"usage":{"inputTokens":' || (prompt - prompt / 4) || ',"cacheReadTokens":' || (prompt / 4)
@@ -50,31 +51,63 @@ const hoursOf = ({ workspaceId }: RowPlan): string => `
     sum(completion_tokens), sum(prompt_tokens / 4), sum(completion_tokens / 5), sum(cost_nano)
   from generations where workspace_id = '${workspaceId}' group by 2, 3, 4, 5`;
 
-const sums = ["requests", "errors", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano"]
-  .map((name) => `sum(${name})`).join(", ");
+const sums = [
+  "requests",
+  "errors",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "cost_nano",
+]
+  .map((name) => `sum(${name})`)
+  .join(", ");
 
 /** Fills the tables of a gateway that is not running: generation rows, and their counters summed up from them. */
 export function fillTables(path: string, plan: RowPlan): void {
   const database = new Database(path);
-  for (const pragma of ["busy_timeout = 10000", "journal_mode = off", "synchronous = off", "cache_size = -400000", "temp_store = memory"]) {
+  for (const pragma of [
+    "busy_timeout = 10000",
+    "journal_mode = off",
+    "synchronous = off",
+    "cache_size = -400000",
+    "temp_store = memory",
+  ]) {
     database.run(`pragma ${pragma}`);
   }
-  const own = Math.floor(plan.rows * 2 / 5);
+  const own = Math.floor((plan.rows * 2) / 5);
   const others = Math.floor((plan.rows - own) / otherWorkspaces);
   const shares = [
     { ...plan, rows: plan.rows - others * otherWorkspaces },
-    ...Array.from({ length: otherWorkspaces }, (_, index) => ({ ...plan, rows: others, workspaceId: `ws_other_${index}` })),
+    ...Array.from({ length: otherWorkspaces }, (_, index) => ({
+      ...plan,
+      rows: others,
+      workspaceId: `ws_other_${index}`,
+    })),
   ];
   for (const share of shares) {
     database.run(generationsOf(share));
     database.run(hoursOf(share));
   }
   for (const [table, selected] of [
-    ["usage_days", `workspace_id, hour / 24, key_id, model, provider, ${sums} from usage_hours group by 1, 2, 3, 4, 5`],
-    ["usage_key_days", `workspace_id, day, key_id, model, ${sums} from usage_days group by 1, 2, 3, 4`],
-    ["network_hours", "hour, sum(requests), sum(prompt_tokens + completion_tokens) from usage_hours group by 1"],
-    ["network_days", `day, model, provider, ${sums}, sum(requests), sum(errors) from usage_days group by 1, 2, 3`],
-  ]) database.run(`insert into ${table} select ${selected}`);
+    [
+      "usage_days",
+      `workspace_id, hour / 24, key_id, model, provider, ${sums} from usage_hours group by 1, 2, 3, 4, 5`,
+    ],
+    [
+      "usage_key_days",
+      `workspace_id, day, key_id, model, ${sums} from usage_days group by 1, 2, 3, 4`,
+    ],
+    [
+      "network_hours",
+      "hour, sum(requests), sum(prompt_tokens + completion_tokens) from usage_hours group by 1",
+    ],
+    [
+      "network_days",
+      `day, model, provider, ${sums}, sum(requests), sum(errors) from usage_days group by 1, 2, 3`,
+    ],
+  ])
+    database.run(`insert into ${table} select ${selected}`);
   database.run("pragma optimize");
   database.close();
 }

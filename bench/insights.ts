@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { dayMs } from "../src/platform/lib/clock.ts";
-import { acme, provider, startGateway, testManagementKey, type TestGateway } from "../test/support/gateway.ts";
+import {
+  acme,
+  provider,
+  startGateway,
+  testManagementKey,
+  type TestGateway,
+} from "../test/support/gateway.ts";
 import { countRows, fillTables, spread } from "./insight-rows.ts";
 import { describeMachine } from "./machine.ts";
 import { alignedTable } from "./report.ts";
@@ -13,21 +19,35 @@ import { median } from "./results.ts";
 const searchBarMs = 300;
 const barMs = 50;
 const barOf = (path: string): number =>
-  (/^\/analytics\/(generations[?/].*(=|histogram)|errors|activity|usage)/.test(path) ? searchBarMs : barMs);
+  /^\/analytics\/(generations[?/].*(=|histogram)|errors|activity|usage)/.test(path)
+    ? searchBarMs
+    : barMs;
 const timesAsked = 25;
 const days = 90;
 const nowMs = new Date().setUTCHours(12, 0, 0, 0);
 const ago = (count: number): string => new Date(nowMs - count * dayMs).toISOString();
 
-const { values: options } = parseArgs({ options: { rows: { type: "string", default: "10000000" } } });
+const { values: options } = parseArgs({
+  options: { rows: { type: "string", default: "10000000" } },
+});
 const rows = Number(options.rows);
 
 const pricing = { prompt: "0.5", completion: "1.5" };
-const models = Array.from({ length: spread.models }, (_, index) => ({ id: `maker/model-${index}`, pricing }));
+const models = Array.from({ length: spread.models }, (_, index) => ({
+  id: `maker/model-${index}`,
+  pricing,
+}));
 const providers = [
   acme("http://127.0.0.1:9"),
   ...Array.from({ length: spread.providers }, (_, index) =>
-    provider({ id: `provider-${index}`, base_url: "http://127.0.0.1:9", dialect: "openai-chat", api_key: "k", models })),
+    provider({
+      id: `provider-${index}`,
+      base_url: "http://127.0.0.1:9",
+      dialect: "openai-chat",
+      api_key: "k",
+      models,
+    }),
+  ),
 ];
 
 /** Everything that is read of the tables, from the smallest question to the largest that is answered. */
@@ -84,25 +104,49 @@ async function measure(gateway: TestGateway, path: string): Promise<Answer> {
   let [status, bytes] = [0, 0];
   for (let asked = 0; asked <= timesAsked; asked += 1) {
     const startNs = Bun.nanoseconds();
-    const response = await gateway.get(path, administers(path) ? { authorization: `Bearer ${testManagementKey}` } : {});
+    const response = await gateway.get(
+      path,
+      administers(path) ? { authorization: `Bearer ${testManagementKey}` } : {},
+    );
     bytes = (await response.arrayBuffer()).byteLength;
     ({ status } = response);
     // The first one warms the pages and the statement up, as any other request before it would have.
     if (asked > 0) figures.push((Bun.nanoseconds() - startNs) / 1_000_000);
   }
-  return { path, status, kilobytes: Math.round(bytes / 1024), medianMs: median(figures), worstMs: Math.max(...figures) };
+  return {
+    path,
+    status,
+    kilobytes: Math.round(bytes / 1024),
+    medianMs: median(figures),
+    worstMs: Math.max(...figures),
+  };
 }
 
-const tables = ["generations", "usage_hours", "usage_days", "usage_key_days", "network_hours", "network_days"];
+const tables = [
+  "generations",
+  "usage_hours",
+  "usage_days",
+  "usage_key_days",
+  "network_hours",
+  "network_days",
+];
 
 function report(answers: readonly Answer[]): void {
-  console.log(alignedTable([
-    ["route", "status", "KB", "median ms", "worst ms"],
-    ...answers.map(({ path, status, kilobytes, medianMs, worstMs }) =>
-      [path.replaceAll(/(\d{4}-\d\d-\d\d)T[\d:.]+Z/g, "$1"), String(status), String(kilobytes), medianMs.toFixed(1),
-        worstMs.toFixed(1)]),
-  ]));
-  const missed = answers.filter(({ path, status, medianMs }) => status !== 200 || medianMs > barOf(path));
+  console.log(
+    alignedTable([
+      ["route", "status", "KB", "median ms", "worst ms"],
+      ...answers.map(({ path, status, kilobytes, medianMs, worstMs }) => [
+        path.replaceAll(/(\d{4}-\d\d-\d\d)T[\d:.]+Z/g, "$1"),
+        String(status),
+        String(kilobytes),
+        medianMs.toFixed(1),
+        worstMs.toFixed(1),
+      ]),
+    ]),
+  );
+  const missed = answers.filter(
+    ({ path, status, medianMs }) => status !== 200 || medianMs > barOf(path),
+  );
   if (missed.length === 0) return;
   console.log(`too slow, or no answer: ${missed.map(({ path }) => path).join(", ")}`);
   process.exitCode = 1;
@@ -119,18 +163,27 @@ async function main(directory: string): Promise<void> {
   let startNs = Bun.nanoseconds();
   fillTables(path, { rows, workspaceId, nowMs, days });
   console.log(`${tables.map((table) => `${countRows(path, table)} ${table}`).join(", ")}`);
-  console.log(`generated in ${Math.round((Bun.nanoseconds() - startNs) / 1e9)} s, ${Math.round(statSync(path).size / 1024 ** 2)} MB`);
+  console.log(
+    `generated in ${Math.round((Bun.nanoseconds() - startNs) / 1e9)} s, ${Math.round(statSync(path).size / 1024 ** 2)} MB`,
+  );
   startNs = Bun.nanoseconds();
   const gateway = await startGateway(settings);
   console.log(`gateway started in ${Math.round((Bun.nanoseconds() - startNs) / 1e6)} ms`);
   startNs = Bun.nanoseconds();
   await gateway.app.insights.network.refresh();
   const refreshMs = Math.round((Bun.nanoseconds() - startNs) / 1e6);
-  console.log(`statistics of the whole service read anew in ${refreshMs} ms, as every ten minutes in the background`);
-  const newest = await gateway.get("/analytics/generations?limit=1", { authorization: `Bearer ${testManagementKey}` });
+  console.log(
+    `statistics of the whole service read anew in ${refreshMs} ms, as every ten minutes in the background`,
+  );
+  const newest = await gateway.get("/analytics/generations?limit=1", {
+    authorization: `Bearer ${testManagementKey}`,
+  });
   const { data } = (await newest.json()) as { data: { id: string }[] };
   const oldestAt = nowMs - (days - 1) * dayMs;
-  const ids = { newest: data[0]?.id ?? "", oldest: `gen_${oldestAt.toString(16).padStart(12, "0")}${"0".repeat(20)}` };
+  const ids = {
+    newest: data[0]?.id ?? "",
+    oldest: `gen_${oldestAt.toString(16).padStart(12, "0")}${"0".repeat(20)}`,
+  };
   const answers: Answer[] = [];
   for (const asked of paths(ids)) answers.push(await measure(gateway, asked));
   report(answers);

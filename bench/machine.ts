@@ -21,7 +21,10 @@ export const isInMemory = (directory: string): boolean => statfsSync(directory).
 
 /** Reads what is known of this machine and this checkout. */
 export function describeMachine(dataDirectory: string): Machine {
-  const commit = Bun.spawnSync(["git", "rev-parse", "--short", "HEAD"], { stdout: "pipe", stderr: "ignore" });
+  const commit = Bun.spawnSync(["git", "rev-parse", "--short", "HEAD"], {
+    stdout: "pipe",
+    stderr: "ignore",
+  });
   return {
     cpu: cpus()[0]?.model ?? "unknown",
     cores: cpus().length,

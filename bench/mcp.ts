@@ -14,11 +14,16 @@ const inFlight = 32;
 const warmUpCalls = 2_000;
 
 const { values: options } = parseArgs({
-  options: { calls: { type: "string", default: "20000" }, models: { type: "string", default: "10" }, serve: { type: "boolean" } },
+  options: {
+    calls: { type: "string", default: "20000" },
+    models: { type: "string", default: "10" },
+    serve: { type: "boolean" },
+  },
 });
 const calls = Number(options.calls);
 const models = Number(options.models);
-const keyOf = (call: number): string => `sk-svc-v1-bench${String(Math.floor(call / perKey)).padStart(32, "0")}`;
+const keyOf = (call: number): string =>
+  `sk-svc-v1-bench${String(Math.floor(call / perKey)).padStart(32, "0")}`;
 const addressOf = (call: number): string => {
   const index = Math.floor(call / perAddress);
   return `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`;
@@ -29,48 +34,88 @@ async function serve(): Promise<void> {
   const keys = Math.ceil((calls + warmUpCalls) / perKey) + 1;
   const storage = await seedStorage({
     workspaces: [{ id: "ws_bench" }],
-    llmKeys: Array.from({ length: keys }, (_, index) => ({ secret: keyOf(index * perKey), workspaceId: "ws_bench" })),
+    llmKeys: Array.from({ length: keys }, (_, index) => ({
+      secret: keyOf(index * perKey),
+      workspaceId: "ws_bench",
+    })),
   });
   const pricing = { prompt: "0.5", completion: "1.5" };
   const gateway = await startGateway({
-    ...storage.settings, trustProxy: true, bootstrap: { ...bootstrapWith({}), llmKey: undefined, managementKey: undefined },
-    providers: [provider({
-      id: "bench", base_url: "http://127.0.0.1:9", dialect: "openai-chat", api_key: "k",
-      models: Array.from({ length: models }, (_, index) => ({ id: `maker/model-${index}`, context_length: 128_000, pricing })),
-    })],
+    ...storage.settings,
+    trustProxy: true,
+    bootstrap: { ...bootstrapWith({}), llmKey: undefined, managementKey: undefined },
+    providers: [
+      provider({
+        id: "bench",
+        base_url: "http://127.0.0.1:9",
+        dialect: "openai-chat",
+        api_key: "k",
+        models: Array.from({ length: models }, (_, index) => ({
+          id: `maker/model-${index}`,
+          context_length: 128_000,
+          pricing,
+        })),
+      }),
+    ],
   });
   console.log(gateway.origin);
 }
 
-const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "list_models", arguments: {} } });
+const message = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "tools/call",
+  params: { name: "list_models", arguments: {} },
+});
 
 /** Sends calls, so many at once; throws where one is not answered with a list. */
-async function send(origin: string, { from, count }: { from: number; count: number }): Promise<void> {
+async function send(
+  origin: string,
+  { from, count }: { from: number; count: number },
+): Promise<void> {
   let next = from;
   const worker = async (): Promise<void> => {
     for (let call = next++; call < from + count; call = next++) {
       const response = await fetch(`${origin}/mcp`, {
-        method: "POST", body: message,
+        method: "POST",
+        body: message,
         headers: {
-          authorization: `Bearer ${keyOf(call)}`, "content-type": "application/json",
-          "x-forwarded-for": addressOf(call), "x-forwarded-proto": "https",
+          authorization: `Bearer ${keyOf(call)}`,
+          "content-type": "application/json",
+          "x-forwarded-for": addressOf(call),
+          "x-forwarded-proto": "https",
         },
       });
       const text = await response.text();
-      if (response.status !== 200 || !text.includes('"structuredContent"')) throw new Error(`${response.status}: ${text.slice(0, 300)}`);
+      if (response.status !== 200 || !text.includes('"structuredContent"'))
+        throw new Error(`${response.status}: ${text.slice(0, 300)}`);
     }
   };
   await Promise.all(Array.from({ length: inFlight }, worker));
 }
 
 async function measure(): Promise<void> {
-  const child = Bun.spawn([process.execPath, import.meta.path, "--serve", "--calls", String(calls), "--models", String(models)], {
-    stdout: "pipe", stderr: "inherit", env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "16384" },
-  });
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      import.meta.path,
+      "--serve",
+      "--calls",
+      String(calls),
+      "--models",
+      String(models),
+    ],
+    {
+      stdout: "pipe",
+      stderr: "inherit",
+      env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: "16384" },
+    },
+  );
   try {
     const reader = child.stdout.getReader();
     let printed = "";
-    while (!printed.includes("\n")) printed += new TextDecoder().decode((await reader.read()).value);
+    while (!printed.includes("\n"))
+      printed += new TextDecoder().decode((await reader.read()).value);
     const origin = printed.trim();
     await send(origin, { from: 0, count: warmUpCalls });
     const cpuBeforeMs = cpuTimeMs([child.pid]) ?? 0;
@@ -83,7 +128,9 @@ async function measure(): Promise<void> {
     console.log(`${cpu}, ${cores} cores, Bun ${bun}, commit ${commit}`);
     console.log(`list_models of ${models} models, ${calls} calls, ${inFlight} at once`);
     const perSecond = Math.round((calls / wallMs) * 1000);
-    console.log(`${perCore} calls per CPU-second, ${(cpuMs / calls).toFixed(3)} ms of CPU each; ${perSecond} a second here`);
+    console.log(
+      `${perCore} calls per CPU-second, ${(cpuMs / calls).toFixed(3)} ms of CPU each; ${perSecond} a second here`,
+    );
     if (perCore < bar && models <= 10) {
       console.error(`below ${bar} calls per CPU-second`);
       process.exitCode = 1;

@@ -46,7 +46,9 @@ export async function measureStreams(measurement: StreamsMeasurement): Promise<S
   const opened = await load.openStreams({ target, connections: count, timeoutMs: openTimeoutMs });
   if (opened.open < count) {
     await load.closeStreams();
-    throw new Error(`${opened.open} of ${count} streams opened: ${opened.firstError ?? "no reason given"}`);
+    throw new Error(
+      `${opened.open} of ${count} streams opened: ${opened.firstError ?? "no reason given"}`,
+    );
   }
   const open = await settledMemory(pids);
   await load.closeStreams();
@@ -75,7 +77,7 @@ async function openUpstreams(mockPort: number): Promise<number> {
 async function timeUntilClosed(mockPort: number, openBefore: number): Promise<number | undefined> {
   const startedAtMs = performance.now();
   while (performance.now() - startedAtMs < slotsBackTimeoutMs) {
-    if (await openUpstreams(mockPort) <= openBefore) return performance.now() - startedAtMs;
+    if ((await openUpstreams(mockPort)) <= openBefore) return performance.now() - startedAtMs;
     await Bun.sleep(10);
   }
   return undefined;

@@ -29,7 +29,11 @@ export class PacedStreams<Key> {
   add(key: Key, stream: PacedStream): void {
     this.begun += 1;
     const phaseMs = (this.begun * 7) % this.intervalMs;
-    this.streams.set(key, { ...stream, nextIndex: 1, nextAtMs: performance.now() + this.intervalMs + phaseMs });
+    this.streams.set(key, {
+      ...stream,
+      nextIndex: 1,
+      nextAtMs: performance.now() + this.intervalMs + phaseMs,
+    });
     this.timer ??= setInterval(() => this.tick(), 1);
   }
 

@@ -55,7 +55,8 @@ export class RequestReader {
     const end = Math.min(input.length, offset + this.bodyLeft);
     this.bodyLeft -= end - offset;
     const missing = windowBytes - this.bodyHead.length;
-    if (missing > 0) this.bodyHead += input.toString("latin1", offset, Math.min(end, offset + missing));
+    if (missing > 0)
+      this.bodyHead += input.toString("latin1", offset, Math.min(end, offset + missing));
     const tail = input.toString("latin1", Math.max(offset, end - windowBytes), end);
     this.bodyTail = tail.length === windowBytes ? tail : (this.bodyTail + tail).slice(-windowBytes);
     if (this.bodyLeft === 0) this.finish();
@@ -63,7 +64,8 @@ export class RequestReader {
   }
 
   private finish(): void {
-    if (!this.path.endsWith("/chat/completions")) return this.onRequest({ kind: "other", path: this.path });
+    if (!this.path.endsWith("/chat/completions"))
+      return this.onRequest({ kind: "other", path: this.path });
     const seen = this.bodyHead + this.bodyTail;
     const model = seen.includes('paced"') ? "paced" : seen.includes('quiet"') ? "quiet" : "large";
     this.onRequest({ kind: "chat", stream: /"stream": ?true/.test(seen), model });

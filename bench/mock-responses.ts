@@ -14,32 +14,37 @@ const common = {
 const completionBody = JSON.stringify({
   ...common,
   object: "chat.completion",
-  choices: [{
-    index: 0,
-    message: { role: "assistant", content: "Hello there, ".repeat(32), refusal: null },
-    logprobs: null,
-    finish_reason: "stop",
-  }],
+  choices: [
+    {
+      index: 0,
+      message: { role: "assistant", content: "Hello there, ".repeat(32), refusal: null },
+      logprobs: null,
+      finish_reason: "stop",
+    },
+  ],
   usage,
 });
 
 /** A JSON text as a whole response. */
-export const jsonResponse = (body: string): Buffer => Buffer.from(
-  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-);
+export const jsonResponse = (body: string): Buffer =>
+  Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 
 /** A whole answer of some 700 bytes, usage included. */
 export const completionResponse = jsonResponse(completionBody);
 
 /** Head of a streamed answer; `X-Accel-Buffering` tells nginx to pass each event on at once. */
-export const streamHead = Buffer.from([
-  "HTTP/1.1 200 OK",
-  "content-type: text/event-stream",
-  "cache-control: no-cache",
-  "x-accel-buffering: no",
-  "transfer-encoding: chunked",
-  "\r\n",
-].join("\r\n"));
+export const streamHead = Buffer.from(
+  [
+    "HTTP/1.1 200 OK",
+    "content-type: text/event-stream",
+    "cache-control: no-cache",
+    "x-accel-buffering: no",
+    "transfer-encoding: chunked",
+    "\r\n",
+  ].join("\r\n"),
+);
 
 /** Ends a chunked body. */
 export const lastChunk = Buffer.from("0\r\n\r\n");
@@ -52,8 +57,14 @@ export const timeDigits = 17;
 const timePlaceholder = `${timeMark}${"0".repeat(timeDigits)};`;
 
 function eventText(index: number): string {
-  const delta = index === 0 ? { role: "assistant", content: timePlaceholder } : { content: timePlaceholder };
-  const choice = { index: 0, delta, logprobs: null, finish_reason: index === contentEvents - 1 ? "stop" : null };
+  const delta =
+    index === 0 ? { role: "assistant", content: timePlaceholder } : { content: timePlaceholder };
+  const choice = {
+    index: 0,
+    delta,
+    logprobs: null,
+    finish_reason: index === contentEvents - 1 ? "stop" : null,
+  };
   return JSON.stringify({ ...common, object: "chat.completion.chunk", choices: [choice] });
 }
 
@@ -64,7 +75,8 @@ const payloads = [
 ];
 
 /** The bytes of one event, from the first content event (0) over the usage chunk (100) to `[DONE]` (101). */
-export const eventBytes = (index: number): Buffer => Buffer.from(`data: ${payloads[index] ?? "[DONE]"}\n\n`);
+export const eventBytes = (index: number): Buffer =>
+  Buffer.from(`data: ${payloads[index] ?? "[DONE]"}\n\n`);
 
 /** Bytes as one chunk of a chunked body. */
 export const chunked = (bytes: Buffer): Buffer =>
@@ -86,4 +98,8 @@ export function timedChunk(index: number, sentAtMs: number): Buffer {
 }
 
 /** A streamed answer from head to last chunk, for sending in one go; each event is a chunk of its own. */
-export const wholeStream = Buffer.concat([streamHead, ...chunks.map(({ bytes }) => bytes), lastChunk]);
+export const wholeStream = Buffer.concat([
+  streamHead,
+  ...chunks.map(({ bytes }) => bytes),
+  lastChunk,
+]);

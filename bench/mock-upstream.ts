@@ -1,7 +1,13 @@
 import { bindToParent } from "./process/bind-to-parent.ts";
 import { PacedStreams } from "./mock-pacing.ts";
 import {
-  chunked, completionResponse, eventBytes, jsonResponse, lastChunk, streamHead, wholeStream,
+  chunked,
+  completionResponse,
+  eventBytes,
+  jsonResponse,
+  lastChunk,
+  streamHead,
+  wholeStream,
 } from "./mock-responses.ts";
 import { RequestReader, type MockRequest } from "./mock-request-reader.ts";
 
@@ -78,7 +84,10 @@ interface Answering {
 
 function answer({ socket, stats, paced }: Answering, request: MockRequest): void {
   if (request.kind === "other") {
-    return send(socket, jsonResponse(JSON.stringify(request.path === "/stats" ? stats : { data: [] })));
+    return send(
+      socket,
+      jsonResponse(JSON.stringify(request.path === "/stats" ? stats : { data: [] })),
+    );
   }
   stats.requests += 1;
   if (!request.stream) return send(socket, completionResponse);

@@ -33,23 +33,40 @@ async function reportWordErrors(target: OcrTarget): Promise<void> {
     if (status !== 200) throw new Error(`${kind} was answered with ${status}`);
     const wrong = wordErrors(words, wordsOf(text));
     worst = Math.max(worst, wrong / words.length);
-    printRow([kind, String(words.length), String(wrong), `${((100 * wrong) / words.length).toFixed(2)} %`, seconds.toFixed(2)]);
+    printRow([
+      kind,
+      String(words.length),
+      String(wrong),
+      `${((100 * wrong) / words.length).toFixed(2)} %`,
+      seconds.toFixed(2),
+    ]);
   }
-  console.log(`\nthe worst file has ${(100 * worst).toFixed(2)} % of its words wrong; the bar is ${100 * wordErrorMax} %\n`);
+  console.log(
+    `\nthe worst file has ${(100 * worst).toFixed(2)} % of its words wrong; the bar is ${100 * wordErrorMax} %\n`,
+  );
   process.exitCode = worst > wordErrorMax ? 1 : 0;
 }
 
 const besides: Readonly<Record<Neighbour, string>> = {
-  nothing: "nothing", hostile: "hostile files, four at once", pages: "pages being read, four at once",
+  nothing: "nothing",
+  hostile: "hostile files, four at once",
+  pages: "pages being read, four at once",
 };
 
 async function reportLatencies(measured: MeasuredChat): Promise<void> {
   const latencies = await chatLatencies(measured);
-  console.log(alignedTable([
-    ["chat at 50 requests a second beside", "p50 ms", "p99 ms", "requests", "files meanwhile"],
-    ...latencies.map(({ neighbour, p50Ms, p99Ms, requests, files }) =>
-      [besides[neighbour], p50Ms.toFixed(2), p99Ms.toFixed(2), String(requests), String(files)]),
-  ]));
+  console.log(
+    alignedTable([
+      ["chat at 50 requests a second beside", "p50 ms", "p99 ms", "requests", "files meanwhile"],
+      ...latencies.map(({ neighbour, p50Ms, p99Ms, requests, files }) => [
+        besides[neighbour],
+        p50Ms.toFixed(2),
+        p99Ms.toFixed(2),
+        String(requests),
+        String(files),
+      ]),
+    ]),
+  );
 }
 
 async function main(): Promise<void> {
@@ -58,11 +75,20 @@ async function main(): Promise<void> {
   try {
     const mockPath = fileURLToPath(new URL("./mock-upstream.ts", import.meta.url));
     const mock = children.spawn({ name: "mock", command: [process.execPath, mockPath] });
-    const [, mockPort] = await waitForLine(mock, { pattern: /^mock ready (\d+)$/, timeoutMs: 10_000 });
+    const [, mockPort] = await waitForLine(mock, {
+      pattern: /^mock ready (\d+)$/,
+      timeoutMs: 10_000,
+    });
     const peer = gateway("process");
     // Not pinned: the converters are to find every core of the machine, as they do elsewhere.
-    const { port } = await peer.start({ children, cores: {}, directory, mock: { port: Number(mockPort), child: mock } });
-    if (!options.chat) await reportWordErrors({ url: `http://127.0.0.1:${port}`, headers: peer.headers });
+    const { port } = await peer.start({
+      children,
+      cores: {},
+      directory,
+      mock: { port: Number(mockPort), child: mock },
+    });
+    if (!options.chat)
+      await reportWordErrors({ url: `http://127.0.0.1:${port}`, headers: peer.headers });
     const key = peer.headers["authorization"]?.replace("Bearer ", "") ?? "";
     if (!options.pages) await reportLatencies({ children, port, key });
   } finally {

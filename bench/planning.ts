@@ -17,7 +17,9 @@ const [models, routesPerModel] = [500, 10];
 const [rounds, plansPerRound] = [400, 20];
 
 const messages = [{ role: "user", content: "Say hello in three languages." }];
-const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }];
+const tools = [
+  { type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } },
+];
 
 /** What is asked, by what it shows. */
 const bodies: Record<string, Body> = {
@@ -26,12 +28,24 @@ const bodies: Record<string, Body> = {
   "a suffix": { model: `${modelIdAt(0)}:nitro` },
   "a model and two fallbacks": { model: modelIdAt(0), models: [modelIdAt(1), modelIdAt(2)] },
   "every field of the provider object": {
-    model: modelIdAt(0), tools, response_format: { type: "json_object" },
+    model: modelIdAt(0),
+    tools,
+    response_format: { type: "json_object" },
     provider: {
-      order: ["p3", "p4"], allow_fallbacks: true, require_parameters: true, require_params: ["tools"], min_context: 1_000,
-      data_collection: "deny", zdr: true, only: Array.from({ length: 40 }, (_, index) => `p${index}`), ignore: ["p2"],
-      quantizations: ["fp8", "bf16"], sort: { by: "latency", partition: "none" }, preferred_min_throughput: { p50: 10, p90: 5 },
-      preferred_max_latency: { p50: 5, p99: 20 }, max_price: { prompt: "100", completion: "100" },
+      order: ["p3", "p4"],
+      allow_fallbacks: true,
+      require_parameters: true,
+      require_params: ["tools"],
+      min_context: 1_000,
+      data_collection: "deny",
+      zdr: true,
+      only: Array.from({ length: 40 }, (_, index) => `p${index}`),
+      ignore: ["p2"],
+      quantizations: ["fp8", "bf16"],
+      sort: { by: "latency", partition: "none" },
+      preferred_min_throughput: { p50: 10, p90: 5 },
+      preferred_max_latency: { p50: 5, p99: 20 },
+      max_price: { prompt: "100", completion: "100" },
     },
   },
   "service/auto": { model: "service/auto" },
@@ -41,13 +55,26 @@ const bodies: Record<string, Body> = {
 
 /** A gateway's traffic of the last minutes, so that windows have something in them. */
 function warmed(random: () => number): HealthWindows {
-  const states = new ProviderStates({ clock: systemClock, known: new Map(), onChange: () => undefined });
+  const states = new ProviderStates({
+    clock: systemClock,
+    known: new Map(),
+    onChange: () => undefined,
+  });
   const health = new HealthWindows(systemClock, (id) => states.stateOf(id));
   for (let count = 0; count < 20_000; count += 1) {
-    const [id, model, fails] = [`p${Math.floor(random() * 50)}`, modelIdAt(Math.floor(random() * 20)), random() < 0.02];
+    const [id, model, fails] = [
+      `p${Math.floor(random() * 50)}`,
+      modelIdAt(Math.floor(random() * 20)),
+      random() < 0.02,
+    ];
     states.record(id, fails ? "outage" : "served");
     if (fails) health.recordFailure(id, model);
-    else health.recordSuccess(id, { model, firstTokenMs: 100 + 900 * random(), tokensPerSecond: 20 + 80 * random() });
+    else
+      health.recordSuccess(id, {
+        model,
+        firstTokenMs: 100 + 900 * random(),
+        tokensPerSecond: 20 + 80 * random(),
+      });
   }
   return health;
 }
@@ -67,22 +94,33 @@ function rowsAt(size: number): Map<string, { us: number; candidates: number }> {
   const random = seeded(7);
   const catalog = largeCatalog({ models: size, routesPerModel });
   const deps = { ...planDependencies(catalog, { health: warmed(random), random }), isServable };
-  return new Map(Object.entries(bodies).map(([name, body]) => {
-    const call = callOn("chat", { messages, ...body });
-    return [name, { us: planUs(deps, call), candidates: planCall(deps, call).candidates.length }];
-  }));
+  return new Map(
+    Object.entries(bodies).map(([name, body]) => {
+      const call = callOn("chat", { messages, ...body });
+      return [name, { us: planUs(deps, call), candidates: planCall(deps, call).candidates.length }];
+    }),
+  );
 }
 
 const { cpu, cores, bun, commit } = describeMachine(".");
 const small = rowsAt(models / 10);
 const large = rowsAt(models);
 console.log(`${cpu}, ${cores} cores, Bun ${bun}, ${commit}`);
-const sizes = [models / 10, models].map((size) => `${size} models with ${size * routesPerModel} rows`);
+const sizes = [models / 10, models].map(
+  (size) => `${size} models with ${size * routesPerModel} rows`,
+);
 console.log(`us a plan at the median: ${sizes.join(", ")}`);
-console.log(alignedTable([
-  ["request", "candidates", `${models / 10} models`, `${models} models`],
-  ...[...large].map(([name, { us, candidates }]) => [name, String(candidates), (small.get(name)?.us ?? 0).toFixed(1), us.toFixed(1)]),
-]));
+console.log(
+  alignedTable([
+    ["request", "candidates", `${models / 10} models`, `${models} models`],
+    ...[...large].map(([name, { us, candidates }]) => [
+      name,
+      String(candidates),
+      (small.get(name)?.us ?? 0).toFixed(1),
+      us.toFixed(1),
+    ]),
+  ]),
+);
 const slow = [...large].filter(([, { us }]) => us > barUs);
 if (slow.length > 0) {
   console.log(`over ${barUs} us: ${slow.map(([name]) => name).join(", ")}`);

@@ -48,7 +48,10 @@ export interface PeerResults {
 const leastCpuMs = 100;
 
 /** Figures of one window; the added latencies are counted from `baseline`, the window of `direct` in the same round. */
-export function figuresOf(scenario: Scenario, window: { result: LoadResult; baseline: LoadResult | undefined }): Figures {
+export function figuresOf(
+  scenario: Scenario,
+  window: { result: LoadResult; baseline: LoadResult | undefined },
+): Figures {
   const { result, baseline } = window;
   const seconds = result.durationMs / 1000;
   const isPaced = scenario.model === "paced";
@@ -68,7 +71,8 @@ export function figuresOf(scenario: Scenario, window: { result: LoadResult; base
     eventsPerSecond: scenario.stream ? events / seconds : undefined,
     cpuUsPerRequest: cpuMs === undefined || isPaced ? undefined : (cpuMs * 1000) / result.completed,
     cpuUsPerEvent: cpuMs === undefined || !scenario.stream ? undefined : (cpuMs * 1000) / events,
-    requestsPerCpuSecond: cpuMs === undefined || isPaced ? undefined : result.completed / (cpuMs / 1000),
+    requestsPerCpuSecond:
+      cpuMs === undefined || isPaced ? undefined : result.completed / (cpuMs / 1000),
   };
 }
 

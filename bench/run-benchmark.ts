@@ -8,7 +8,13 @@ import type { Peer, PeerContext, RunningPeer } from "./peers/peer.ts";
 import { waitForLine, type Child, type Children } from "./process/children.ts";
 import type { Cores } from "./process/cores.ts";
 import { processTree } from "./process/proc-stat.ts";
-import { figuresOf, medianFigures, type Figures, type PeerResults, type ScenarioFailure } from "./results.ts";
+import {
+  figuresOf,
+  medianFigures,
+  type Figures,
+  type PeerResults,
+  type ScenarioFailure,
+} from "./results.ts";
 import { warmups, type Plan, type Scenario } from "./scenarios.ts";
 import { verifyPeer } from "./verify-peer.ts";
 import { wrkRequestsPerSecond } from "./wrk.ts";
@@ -52,14 +58,19 @@ export async function runBenchmark(bench: Bench): Promise<PeerResults[]> {
   for (const entry of entries) await warmUp(stage, entry);
   await measureRounds(stage, entries);
   if (bench.plan.wrkMs > 0) await crossCheck(stage, entries);
-  return entries.map(({ results, rounds }) => (
-    { ...results, scenarios: { ...mediansOf(rounds), ...results.scenarios } }
-  ));
+  return entries.map(({ results, rounds }) => ({
+    ...results,
+    scenarios: { ...mediansOf(rounds), ...results.scenarios },
+  }));
 }
 
 async function startMock({ children, cores }: Bench): Promise<{ port: number; child: Child }> {
   const entry = fileURLToPath(new URL("./mock-upstream.ts", import.meta.url));
-  const child = children.spawn({ name: "mock", command: [process.execPath, entry], cores: cores.mock });
+  const child = children.spawn({
+    name: "mock",
+    command: [process.execPath, entry],
+    cores: cores.mock,
+  });
   const [, port] = await waitForLine(child, { pattern: /^mock ready (\d+)$/, timeoutMs: 10_000 });
   return { port: Number(port), child };
 }
@@ -81,14 +92,20 @@ async function introduce(stage: Stage, peer: Peer): Promise<Entry> {
     stage.report(`${peer.name}: ${results.failure}`);
   }
   const { running } = entry;
-  if (running?.readyMs !== undefined) results.streams = await measureMemory(stage, { peer, running });
+  if (running?.readyMs !== undefined)
+    results.streams = await measureMemory(stage, { peer, running });
   return entry;
 }
 
 async function startTwice(stage: Stage, { peer, results }: Entry): Promise<RunningPeer> {
   const directory = join(stage.directory, peer.name.replaceAll(" ", "-"));
   await mkdir(directory, { recursive: true });
-  const context: PeerContext = { children: stage.children, cores: stage.cores, mock: stage.mock, directory };
+  const context: PeerContext = {
+    children: stage.children,
+    cores: stage.cores,
+    mock: stage.mock,
+    directory,
+  };
   const first = await peer.start(context);
   if (first.readyMs === undefined) return first;
   results.coldStartMs = first.readyMs;
@@ -105,7 +122,13 @@ async function measureMemory(
 ): Promise<StreamsMemory | ScenarioFailure> {
   report(`${peer.name}: ${plan.quietStreams} quiet streams`);
   try {
-    return await measureStreams({ peer, running, load, mockPort: mock.port, count: plan.quietStreams });
+    return await measureStreams({
+      peer,
+      running,
+      load,
+      mockPort: mock.port,
+      count: plan.quietStreams,
+    });
   } catch (error) {
     return { failure: textOf(error) };
   }
@@ -115,7 +138,11 @@ async function measureMemory(
 async function warmUp({ load, plan }: Stage, { peer, running }: Entry): Promise<void> {
   if (running === undefined) return;
   for (const scenario of warmups) {
-    const job = { ...windowJob({ peer, running, scenario }), warmupMs: 0, durationMs: plan.peerWarmupMs };
+    const job = {
+      ...windowJob({ peer, running, scenario }),
+      warmupMs: 0,
+      durationMs: plan.peerWarmupMs,
+    };
     await load.closedLoop(job).catch(() => undefined);
   }
 }
@@ -126,7 +153,8 @@ async function measureRounds(stage: Stage, entries: readonly Entry[]): Promise<v
   let longestMs = 0;
   for (let round = 0; round < plan.rounds; round += 1) {
     const roundStartMs = performance.now();
-    if (roundStartMs - startedAtMs + longestMs > plan.budgetMs) return report(`no time for round ${round + 1}`);
+    if (roundStartMs - startedAtMs + longestMs > plan.budgetMs)
+      return report(`no time for round ${round + 1}`);
     for (const scenario of plan.scenarios) {
       report(`round ${round + 1} of ${plan.rounds}: ${scenario.name}`);
       await measureScenario(stage, { entries: rotated(entries, round), scenario });
@@ -153,7 +181,10 @@ async function measureScenario(stage: Stage, { entries, scenario }: Turn): Promi
   }
   const baseline = windows.find(({ entry }) => entry.peer.name === "direct")?.result;
   for (const { entry, result } of windows) {
-    const figures = figuresOf(scenario, { result, baseline: entry.peer.name === "direct" ? undefined : baseline });
+    const figures = figuresOf(scenario, {
+      result,
+      baseline: entry.peer.name === "direct" ? undefined : baseline,
+    });
     entry.rounds.set(scenario.name, [...(entry.rounds.get(scenario.name) ?? []), figures]);
   }
 }
@@ -171,10 +202,19 @@ interface Window {
 
 async function measureWindow({ load, plan }: Stage, window: Window): Promise<LoadResult> {
   const durationMs = window.scenario.durationMs ?? plan.durationMs;
-  const result = await load.closedLoop({ ...windowJob(window), warmupMs: plan.warmupMs, durationMs });
-  if (result.errors * 100 > result.completed || (result.completed === 0 && result.eventDelay.count === 0)) {
+  const result = await load.closedLoop({
+    ...windowJob(window),
+    warmupMs: plan.warmupMs,
+    durationMs,
+  });
+  if (
+    result.errors * 100 > result.completed ||
+    (result.completed === 0 && result.eventDelay.count === 0)
+  ) {
     const all = result.errors + result.completed;
-    throw new Error(`${result.errors} of ${all} failed: ${result.firstError ?? "none ended in time"}`);
+    throw new Error(
+      `${result.errors} of ${all} failed: ${result.firstError ?? "none ended in time"}`,
+    );
   }
   return result;
 }
@@ -217,4 +257,4 @@ const rotated = <Item>(items: readonly Item[], by: number): Item[] => {
   return [...items.slice(at), ...items.slice(0, at)];
 };
 
-const textOf = (error: unknown): string => error instanceof Error ? error.message : String(error);
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -41,7 +41,8 @@ function selectedPeers(): Peer[] {
     nginx,
     portkey({ mayInstall: !options.quick }),
   ];
-  const isWanted = (peer: Peer): boolean => wanted.length === 0 || wanted.some((name) => peer.name.startsWith(name));
+  const isWanted = (peer: Peer): boolean =>
+    wanted.length === 0 || wanted.some((name) => peer.name.startsWith(name));
   return known.filter((peer) => peer === direct || isWanted(peer));
 }
 
@@ -49,7 +50,9 @@ async function main(): Promise<void> {
   const resultsDirectory = fileURLToPath(new URL("./results/", import.meta.url));
   await mkdir(resultsDirectory, { recursive: true });
   // A data directory in memory would make durable commits free.
-  const directory = await mkdtemp(join(isInMemory(tmpdir()) ? resultsDirectory : tmpdir(), "switchyard-bench-"));
+  const directory = await mkdtemp(
+    join(isInMemory(tmpdir()) ? resultsDirectory : tmpdir(), "switchyard-bench-"),
+  );
   const children = new Children(directory);
   const interruption = { happened: false };
   const cleanUp = async (): Promise<void> => {
@@ -76,7 +79,12 @@ interface Run {
   interruption: { happened: boolean };
 }
 
-async function measureAndReport({ directory, resultsDirectory, children, interruption }: Run): Promise<void> {
+async function measureAndReport({
+  directory,
+  resultsDirectory,
+  children,
+  interruption,
+}: Run): Promise<void> {
   const startedAt = new Date();
   const plan = options.quick ? quickPlan : fullPlan;
   const cores = assignCores();
@@ -90,9 +98,19 @@ async function measureAndReport({ directory, resultsDirectory, children, interru
     report: (text) => console.error(`bench: ${text}`),
   });
   if (interruption.happened) return;
-  console.log([machine.cpu, `${machine.cores} cores`, machine.system, `Bun ${machine.bun}`, machine.commit].join(", "));
-  if (cores.peer === undefined) console.log("Nothing could be pinned to a core: the figures are rough.");
-  if (machine.dataInMemory) console.log("The data directory lies in memory: durable commits cost nothing here.");
+  console.log(
+    [
+      machine.cpu,
+      `${machine.cores} cores`,
+      machine.system,
+      `Bun ${machine.bun}`,
+      machine.commit,
+    ].join(", "),
+  );
+  if (cores.peer === undefined)
+    console.log("Nothing could be pinned to a core: the figures are rough.");
+  if (machine.dataInMemory)
+    console.log("The data directory lies in memory: durable commits cost nothing here.");
   console.log(`\n${reportText(peers)}`);
   for (const line of failureLines(peers)) console.log(line);
   const time = startedAt.toISOString().slice(0, 19);

@@ -44,7 +44,14 @@ const scenarios: readonly Scenario[] = [
   { name: "1 MB, c10", ...whole, bodyBytes: 1_000_000, connections: 10 },
   { name: "stream burst, c10", ...burst, bodyBytes: 1_000, connections: 10 },
   { name: "stream burst, c200", ...burst, bodyBytes: 1_000, connections: 200 },
-  { name: "stream paced, 50/s", ...paced, bodyBytes: 1_000, connections: 100, ratePerSecond: 50, durationMs: 2_500 },
+  {
+    name: "stream paced, 50/s",
+    ...paced,
+    bodyBytes: 1_000,
+    connections: 100,
+    ratePerSecond: 50,
+    durationMs: 2_500,
+  },
   { name: "stream paced, c10", ...paced, bodyBytes: 1_000, connections: 10, durationMs: pacedMs },
   { name: "stream paced, c200", ...paced, bodyBytes: 1_000, connections: 200, durationMs: pacedMs },
 ];
@@ -55,7 +62,13 @@ export const warmups: readonly Scenario[] = [
   { name: "warm-up, streams", ...burst, bodyBytes: 1_000, connections: 32 },
 ];
 
-const quickNames = new Set(["1 KB, c10", "1 KB, c200", "100 KB, c10", "stream burst, c10", "stream paced, c200"]);
+const quickNames = new Set([
+  "1 KB, c10",
+  "1 KB, c200",
+  "100 KB, c10",
+  "stream burst, c10",
+  "stream paced, c200",
+]);
 
 /** Everything, in under seven minutes with five peers. */
 export const fullPlan: Plan = {

@@ -1,5 +1,11 @@
 import { interpretIn, relayIn, routeIn } from "../test/support/in-process.ts";
-import { answerFrames, requestOf, wholeAnswer, type ClientName, type UpstreamName } from "./translation-work.ts";
+import {
+  answerFrames,
+  requestOf,
+  wholeAnswer,
+  type ClientName,
+  type UpstreamName,
+} from "./translation-work.ts";
 
 /** CPU time of one request, in microseconds. */
 export interface CodecCost {
@@ -13,21 +19,33 @@ export interface CodecCost {
  */
 export function codecCostOf(client: ClientName, upstream: UpstreamName): () => Promise<CodecCost> {
   const route = routeIn(upstream);
-  const request = (stream: boolean): string => JSON.stringify(requestOf(client, { model: "acme/large", stream }));
+  const request = (stream: boolean): string =>
+    JSON.stringify(requestOf(client, { model: "acme/large", stream }));
   const requests = { whole: request(false), stream: request(true) };
   const answer = wholeAnswer(upstream);
   const chunks = answerFrames(upstream).map((text) => Buffer.from(text));
   const shown = {
-    id: "answer_1", model: "acme/large", chargedNano: 16_000n, fallback: undefined, metadataText: () => '{"timings":{}}',
+    id: "answer_1",
+    model: "acme/large",
+    chargedNano: 16_000n,
+    fallback: undefined,
+    metadataText: () => '{"timings":{}}',
     metered: { usage: { inputTokens: 120, outputTokens: 90 }, estimated: false, clamped: false },
   };
   const whole = (): void => {
-    const interpretation = interpretIn(client, { body: JSON.parse(requests.whole) as Record<string, unknown>, route });
+    const interpretation = interpretIn(client, {
+      body: JSON.parse(requests.whole) as Record<string, unknown>,
+      route,
+    });
     const read = interpretation.readWhole(answer, JSON.parse(answer) as object);
-    if (read === undefined || read.render(shown).length < 100) throw new Error(`${client} has no answer from ${upstream}`);
+    if (read === undefined || read.render(shown).length < 100)
+      throw new Error(`${client} has no answer from ${upstream}`);
   };
   const stream = async (): Promise<void> => {
-    const interpretation = interpretIn(client, { body: JSON.parse(requests.stream) as Record<string, unknown>, route });
+    const interpretation = interpretIn(client, {
+      body: JSON.parse(requests.stream) as Record<string, unknown>,
+      route,
+    });
     const { settled } = await relayIn(interpretation, chunks);
     if (settled !== "completed") throw new Error(`${client} has no stream from ${upstream}`);
   };

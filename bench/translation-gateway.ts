@@ -5,7 +5,15 @@ import { assignCores } from "./process/cores.ts";
 import { waitForLine, type Children } from "./process/children.ts";
 import { processTree } from "./process/proc-stat.ts";
 import { cpuMoment, cpuUsBetween } from "./translation-cpu.ts";
-import { answerFrames, pathOf, requestOf, upstreams, wholeAnswer, type ClientName, type UpstreamName } from "./translation-work.ts";
+import {
+  answerFrames,
+  pathOf,
+  requestOf,
+  upstreams,
+  wholeAnswer,
+  type ClientName,
+  type UpstreamName,
+} from "./translation-work.ts";
 
 const key = "sk-svc-v1-translationbenchtranslationbench";
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -14,12 +22,19 @@ const concurrency = 8;
 /** A gateway in a process of its own before upstreams of every dialect in this one. */
 export interface MeasuredGateway {
   /** CPU time that one request costs the gateway, in microseconds; NaN where it cannot be read. */
-  cpuUs(client: ClientName, upstream: UpstreamName, options: { stream: boolean; times: number }): Promise<number>;
+  cpuUs(
+    client: ClientName,
+    upstream: UpstreamName,
+    options: { stream: boolean; times: number },
+  ): Promise<number>;
   stop(): Promise<void>;
 }
 
 /** Starts the gateway with its ledger and records in this directory. */
-export async function startMeasuredGateway(children: Children, directory: string): Promise<MeasuredGateway> {
+export async function startMeasuredGateway(
+  children: Children,
+  directory: string,
+): Promise<MeasuredGateway> {
   const mock = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
   await mkdir(join(directory, "data"), { recursive: true });
   const configPath = join(directory, "translation.yaml");
@@ -30,12 +45,20 @@ export async function startMeasuredGateway(children: Children, directory: string
     directory: root,
     cores: assignCores().peer,
     environment: {
-      HOST: "127.0.0.1", PORT: "0", SWITCHYARD_CONFIG: configPath, SWITCHYARD_DATA_DIR: join(directory, "data"),
-      SWITCHYARD_BOOTSTRAP_LLM_KEY: key, SWITCHYARD_BOOTSTRAP_CREDITS: "100000", SWITCHYARD_BOOTSTRAP_PLAN: "enterprise",
+      HOST: "127.0.0.1",
+      PORT: "0",
+      SWITCHYARD_CONFIG: configPath,
+      SWITCHYARD_DATA_DIR: join(directory, "data"),
+      SWITCHYARD_BOOTSTRAP_LLM_KEY: key,
+      SWITCHYARD_BOOTSTRAP_CREDITS: "100000",
+      SWITCHYARD_BOOTSTRAP_PLAN: "enterprise",
       NODE_ENV: "production",
     },
   });
-  const [, port] = await waitForLine(child, { pattern: /^switchyard ready http:\/\/\S+:(\d+)/, timeoutMs: 20_000 });
+  const [, port] = await waitForLine(child, {
+    pattern: /^switchyard ready http:\/\/\S+:(\d+)/,
+    timeoutMs: 20_000,
+  });
   const base = `http://127.0.0.1:${port}/v1`;
   return {
     async cpuUs(client, upstream, { stream, times }) {
@@ -59,14 +82,22 @@ async function ask(url: string, { body, times }: { body: string; times: number }
     for (let count = 0; count < times / concurrency; count += 1) {
       const response = await fetch(url, { method: "POST", headers, body });
       const text = await response.text();
-      if (response.status !== 200 || !text.includes("cost")) throw new Error(`${url} answered ${response.status}: ${text.slice(0, 300)}`);
+      if (response.status !== 200 || !text.includes("cost"))
+        throw new Error(`${url} answered ${response.status}: ${text.slice(0, 300)}`);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, one));
 }
 
-const answers = new Map(upstreams.map((upstream) =>
-  [upstream, { whole: wholeAnswer(upstream), stream: answerFrames(upstream).join("") }] as const));
+const answers = new Map(
+  upstreams.map(
+    (upstream) =>
+      [
+        upstream,
+        { whole: wholeAnswer(upstream), stream: answerFrames(upstream).join("") },
+      ] as const,
+  ),
+);
 
 const dialectOf = (path: string): UpstreamName => {
   if (path.endsWith("/chat/completions")) return "openai-chat";

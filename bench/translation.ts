@@ -35,17 +35,28 @@ interface Row {
   ratio: Cost;
 }
 
-const medians = (costs: readonly Cost[]): Cost =>
-  ({ whole: median(costs.map(({ whole }) => whole)), stream: median(costs.map(({ stream }) => stream)) });
+const medians = (costs: readonly Cost[]): Cost => ({
+  whole: median(costs.map(({ whole }) => whole)),
+  stream: median(costs.map(({ stream }) => stream)),
+});
 
 /**
  * Every pair in turns, each slice after one of passthrough, so that a machine that grows slower or faster meanwhile does so to
  * both; the medians. The ratio of passthrough to itself tells how rough the others are.
  */
-async function rowsOf(measurementOf: (client: ClientName, upstream: UpstreamName) => () => Promise<Cost>): Promise<Row[]> {
+async function rowsOf(
+  measurementOf: (client: ClientName, upstream: UpstreamName) => () => Promise<Cost>,
+): Promise<Row[]> {
   const passthrough = measurementOf("openai-chat", "openai-chat");
-  const measured = clients.flatMap((client) => upstreams.map((upstream) =>
-    ({ client, upstream, measure: measurementOf(client, upstream), costs: [] as Cost[], ratios: [] as Cost[] })));
+  const measured = clients.flatMap((client) =>
+    upstreams.map((upstream) => ({
+      client,
+      upstream,
+      measure: measurementOf(client, upstream),
+      costs: [] as Cost[],
+      ratios: [] as Cost[],
+    })),
+  );
   for (let round = 0; round < warmingRounds + rounds; round += 1) {
     for (const { measure, costs, ratios } of measured) {
       const base = await passthrough();
@@ -55,23 +66,41 @@ async function rowsOf(measurementOf: (client: ClientName, upstream: UpstreamName
       ratios.push({ whole: cost.whole / base.whole, stream: cost.stream / base.stream });
     }
   }
-  return measured.map(({ client, upstream, costs, ratios }) => ({ client, upstream, cost: medians(costs), ratio: medians(ratios) }));
+  return measured.map(({ client, upstream, costs, ratios }) => ({
+    client,
+    upstream,
+    cost: medians(costs),
+    ratio: medians(ratios),
+  }));
 }
 
 /** Prints the rows; gives the dearest of them. */
 function report(title: string, rows: readonly Row[]): Cost {
   console.log(`\n${title}`);
-  console.log(alignedTable([
-    ["client", "upstream", "whole us", "ratio", "stream us", "ratio"],
-    ...rows.map(({ client, upstream, cost, ratio }) => [
-      client, upstream, cost.whole.toFixed(1), ratio.whole.toFixed(2), cost.stream.toFixed(0), ratio.stream.toFixed(2),
+  console.log(
+    alignedTable([
+      ["client", "upstream", "whole us", "ratio", "stream us", "ratio"],
+      ...rows.map(({ client, upstream, cost, ratio }) => [
+        client,
+        upstream,
+        cost.whole.toFixed(1),
+        ratio.whole.toFixed(2),
+        cost.stream.toFixed(0),
+        ratio.stream.toFixed(2),
+      ]),
     ]),
-  ]));
-  return { whole: Math.max(...rows.map(({ ratio }) => ratio.whole)), stream: Math.max(...rows.map(({ ratio }) => ratio.stream)) };
+  );
+  return {
+    whole: Math.max(...rows.map(({ ratio }) => ratio.whole)),
+    stream: Math.max(...rows.map(({ ratio }) => ratio.stream)),
+  };
 }
 
 async function main(): Promise<void> {
-  report("reading and writing alone, CPU a request (1 KB asked; 700 bytes or 100 events answered)", await rowsOf(codecCostOf));
+  report(
+    "reading and writing alone, CPU a request (1 KB asked; 700 bytes or 100 events answered)",
+    await rowsOf(codecCostOf),
+  );
   if (options.codec) return;
   const directory = await mkdtemp(join(tmpdir(), "switchyard-bench-"));
   const children = new Children(directory);
@@ -83,8 +112,10 @@ async function main(): Promise<void> {
     }));
     await gateway.stop();
     const worst = report("the whole gateway, CPU a request", rows);
-    console.log(`\nthe dearest translation costs ${worst.whole.toFixed(2)} times the passthrough of a whole answer, `
-      + `and ${worst.stream.toFixed(2)} times that of a stream; the bar for whole answers is ${bar}`);
+    console.log(
+      `\nthe dearest translation costs ${worst.whole.toFixed(2)} times the passthrough of a whole answer, ` +
+        `and ${worst.stream.toFixed(2)} times that of a stream; the bar for whole answers is ${bar}`,
+    );
     process.exitCode = worst.whole > bar ? 1 : 0;
   } finally {
     await children.stopAll();

@@ -21,10 +21,19 @@ export async function wrkRequestsPerSecond(options: WrkOptions): Promise<number 
   const scriptPath = join(directory, "request.lua");
   await writeFile(scriptPath, script(peer));
   const pin = cores === undefined ? [] : ["taskset", "-c", cores];
-  const child = Bun.spawn([
-    ...pin, "wrk", "-t1", `-c${connections}`, `-d${Math.max(1, Math.round(durationMs / 1000))}s`, "-s", scriptPath,
-    `http://127.0.0.1:${running.port}${peer.path}`,
-  ], { stdout: "pipe", stderr: "ignore", timeout: durationMs + 10_000 });
+  const child = Bun.spawn(
+    [
+      ...pin,
+      "wrk",
+      "-t1",
+      `-c${connections}`,
+      `-d${Math.max(1, Math.round(durationMs / 1000))}s`,
+      "-s",
+      scriptPath,
+      `http://127.0.0.1:${running.port}${peer.path}`,
+    ],
+    { stdout: "pipe", stderr: "ignore", timeout: durationMs + 10_000 },
+  );
   const text = await new Response(child.stdout).text();
   const figure = /Requests\/sec:\s+([\d.]+)/.exec(text)?.[1];
   const refused = /Non-2xx or 3xx responses: \d+/.test(text);
@@ -32,8 +41,9 @@ export async function wrkRequestsPerSecond(options: WrkOptions): Promise<number 
 }
 
 function script(peer: Peer): string {
-  const headers = Object.entries({ "content-type": "application/json", ...peer.headers })
-    .map(([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`);
+  const headers = Object.entries({ "content-type": "application/json", ...peer.headers }).map(
+    ([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`,
+  );
   const body = chatBody({ model: `${peer.modelPrefix}large`, stream: false, bodyBytes: 1_000 });
   return ['wrk.method = "POST"', ...headers, `wrk.body = [==[${body}]==]`, ""].join("\n");
 }

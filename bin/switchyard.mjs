@@ -13,14 +13,18 @@ function fail(message) {
 }
 
 if (Number(process.versions.node.split(".")[0]) < 20) {
-  fail(`Node ${process.versions.node} is too old: install Node 20 or newer, then run this command again`);
+  fail(
+    `Node ${process.versions.node} is too old: install Node 20 or newer, then run this command again`,
+  );
 }
 
 /** The installed Bun; undefined where nothing is installed yet. */
 function installedBun() {
   try {
     const folder = dirname(createRequire(import.meta.url).resolve("bun/package.json"));
-    return [join(folder, "bin", "bun.exe"), join(folder, "bin", "bun")].find((path) => existsSync(path));
+    return [join(folder, "bin", "bun.exe"), join(folder, "bin", "bun")].find((path) =>
+      existsSync(path),
+    );
   } catch {
     return undefined;
   }
@@ -36,6 +40,9 @@ const child = spawn(bun, [join(root, "src", "switchyard.ts"), ...process.argv.sl
   env: { BUN_CONFIG_MAX_HTTP_REQUESTS: "16384", ...process.env },
 });
 // A terminal sends its signals to both; others reach this process alone.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => signal !== "SIGINT" && child.kill(signal));
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+  process.on(signal, () => signal !== "SIGINT" && child.kill(signal));
 child.once("error", (error) => fail(`Bun could not be run: ${error.message}`));
-child.once("close", (code, signal) => process.exit(code === null ? 128 + (signal === "SIGKILL" ? 9 : 15) : code));
+child.once("close", (code, signal) =>
+  process.exit(code === null ? 128 + (signal === "SIGKILL" ? 9 : 15) : code),
+);

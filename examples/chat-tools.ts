@@ -7,16 +7,20 @@ const client = new OpenAI({
   apiKey: process.env["SWITCHYARD_KEY"],
 });
 
-const tools: ChatCompletionTool[] = [{
-  type: "function",
-  function: {
-    name: "weather",
-    description: "The weather of a city.",
-    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+const tools: ChatCompletionTool[] = [
+  {
+    type: "function",
+    function: {
+      name: "weather",
+      description: "The weather of a city.",
+      parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+    },
   },
-}];
+];
 
-const messages: ChatCompletionMessageParam[] = [{ role: "user", content: "What is the weather in Oslo?" }];
+const messages: ChatCompletionMessageParam[] = [
+  { role: "user", content: "What is the weather in Oslo?" },
+];
 
 for (let turn = 0; turn < 2; turn += 1) {
   const completion = await client.chat.completions.create({
@@ -28,6 +32,12 @@ for (let turn = 0; turn < 2; turn += 1) {
   console.log(message?.content ?? message?.tool_calls);
   console.log(completion.usage);
   if (!message?.tool_calls) break;
-  messages.push(message, ...message.tool_calls.map(({ id }) =>
-    ({ role: "tool" as const, tool_call_id: id, content: "4 degrees, rain" })));
+  messages.push(
+    message,
+    ...message.tool_calls.map(({ id }) => ({
+      role: "tool" as const,
+      tool_call_id: id,
+      content: "4 degrees, rain",
+    })),
+  );
 }

@@ -1,6 +1,11 @@
 // Connects an agent to the MCP server with OAuth: the SDK discovers the gateway, registers itself and keeps the tokens.
 import {
-  Client, StreamableHTTPClientTransport, UnauthorizedError, type OAuthClientInformationMixed, type OAuthClientProvider, type OAuthTokens,
+  Client,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+  type OAuthClientInformationMixed,
+  type OAuthClientProvider,
+  type OAuthTokens,
 } from "@modelcontextprotocol/client";
 
 const gateway = process.env["SWITCHYARD_URL"] ?? "http://127.0.0.1:8787";

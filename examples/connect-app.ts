@@ -28,7 +28,11 @@ console.log(`Open ${page.href}`);
 const exchanged = await fetch(`${gateway}/api/v1/auth/keys`, {
   method: "POST",
   headers: { "content-type": "application/json" },
-  body: JSON.stringify({ code: await code, code_verifier: verifier, code_challenge_method: "S256" }),
+  body: JSON.stringify({
+    code: await code,
+    code_verifier: verifier,
+    code_challenge_method: "S256",
+  }),
 });
 await server.stop();
 if (!exchanged.ok) throw new Error(await exchanged.text());

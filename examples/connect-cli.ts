@@ -7,7 +7,9 @@ const model = process.env["MODEL"] ?? "sandbox/chat:free";
 const post = (path: string, fields: Record<string, string>): Promise<Response> =>
   fetch(`${gateway}/api/v1${path}`, { method: "POST", body: new URLSearchParams(fields) });
 
-const started = (await (await post("/oauth/device/code", { client_name: "Example CLI", scope: "inference" })).json()) as {
+const started = (await (
+  await post("/oauth/device/code", { client_name: "Example CLI", scope: "inference" })
+).json()) as {
   device_code: string;
   user_code: string;
   verification_uri: string;

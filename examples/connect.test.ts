@@ -2,7 +2,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { PeopledGateway } from "../test/end-to-end/api/people-browser.ts";
 import { decideDevice } from "../test/end-to-end/consent/flows.ts";
-import { approveAt, firstMatch, startPeopledMcp } from "../test/end-to-end/mcp/conformance/peopled-mcp.ts";
+import {
+  approveAt,
+  firstMatch,
+  startPeopledMcp,
+} from "../test/end-to-end/mcp/conformance/peopled-mcp.ts";
 
 let people: PeopledGateway;
 beforeAll(async () => {
@@ -10,9 +14,12 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => people.stop());
 
-const start = (file: string) => Bun.spawn([process.execPath, join(import.meta.dir, file)], {
-  env: { ...process.env, SWITCHYARD_URL: people.gateway().origin, MODEL: undefined }, stdout: "pipe", stderr: "inherit",
-});
+const start = (file: string) =>
+  Bun.spawn([process.execPath, join(import.meta.dir, file)], {
+    env: { ...process.env, SWITCHYARD_URL: people.gateway().origin, MODEL: undefined },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
 
 test.each([
   ["connect-app.ts", ['You wrote: "Hello"']],

@@ -7,6 +7,8 @@ const client = new OpenAI({ baseURL, apiKey: process.env["SWITCHYARD_KEY"] });
 const texts = ["What do cats eat?", "I will kill you"];
 const { results } = await client.moderations.create({ input: texts });
 for (const [index, { flagged, categories }] of results.entries()) {
-  const found = Object.entries(categories).filter(([, is]) => is).map(([category]) => category);
+  const found = Object.entries(categories)
+    .filter(([, is]) => is)
+    .map(([category]) => category);
   console.log(`${texts[index]}: ${flagged ? found.join(", ") : "harmless"}`);
 }

@@ -4,9 +4,16 @@ const path = process.argv[2] ?? `${import.meta.dir}/invoice.png`;
 
 const form = new FormData();
 form.set("image", Bun.file(path));
-const response = await fetch(url, { method: "POST", headers: { authorization: `Bearer ${process.env["SWITCHYARD_KEY"]}` }, body: form });
-const { text, model, tokens, error } = await response.json() as {
-  text?: string; model?: string; tokens?: number; error?: { code: string; message: string };
+const response = await fetch(url, {
+  method: "POST",
+  headers: { authorization: `Bearer ${process.env["SWITCHYARD_KEY"]}` },
+  body: form,
+});
+const { text, model, tokens, error } = (await response.json()) as {
+  text?: string;
+  model?: string;
+  tokens?: number;
+  error?: { code: string; message: string };
 };
 if (error !== undefined) throw new Error(`${error.code}: ${error.message}`);
 console.log(text);

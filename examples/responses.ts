@@ -10,7 +10,11 @@ const model = process.env["MODEL"] ?? "sandbox/chat:free";
 const first = await client.responses.create({ model, input: "Hello" });
 console.log(first.output_text);
 
-const second = await client.responses.create({ model, input: "And again", previous_response_id: first.id });
+const second = await client.responses.create({
+  model,
+  input: "And again",
+  previous_response_id: first.id,
+});
 console.log(second.output_text);
 console.log(second.usage);
 

@@ -4,5 +4,7 @@ import { expect, test } from "bun:test";
 import { apiTypesText } from "./api-types.ts";
 
 test("the dashboard's types are those of the API; npm run dashboard:types writes them anew", () => {
-  expect(readFileSync(join(import.meta.dirname, "../dashboard/src/lib/api-types.ts"), "utf8")).toBe(apiTypesText());
+  expect(readFileSync(join(import.meta.dirname, "../dashboard/src/lib/api-types.ts"), "utf8")).toBe(
+    apiTypesText(),
+  );
 });

@@ -10,17 +10,41 @@ import { openApiDocument } from "../src/http/open-api.ts";
 /** A part of the document. */
 type Json = Readonly<Record<string, unknown>>;
 
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 const member = (value: unknown, ...names: readonly string[]): unknown =>
   names.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
 
 /** Operations whose answers screens read. */
 const read = [
-  "GET /session", "GET /workspaces", "GET /models", "GET /keys", "GET /credits", "GET /analytics/generations",
-  "GET /analytics/generations/histogram", "GET /analytics/errors", "GET /analytics/usage", "GET /generation/{id}/explain", "GET /health",
-  "GET /health/history", "POST /session/playground-key", "GET /conversations", "GET /conversations/settings", "GET /presets",
-  "GET /connections", "GET /prompts", "GET /skills", "GET /hubs", "GET /admin/overview", "GET /admin/workspaces", "GET /admin/users",
-  "GET /admin/plans", "GET /admin/upstreams", "GET /admin/errors", "GET /admin/settings", "GET /security/privacy",
+  "GET /session",
+  "GET /workspaces",
+  "GET /models",
+  "GET /keys",
+  "GET /credits",
+  "GET /analytics/generations",
+  "GET /analytics/generations/histogram",
+  "GET /analytics/errors",
+  "GET /analytics/usage",
+  "GET /generation/{id}/explain",
+  "GET /health",
+  "GET /health/history",
+  "POST /session/playground-key",
+  "GET /conversations",
+  "GET /conversations/settings",
+  "GET /presets",
+  "GET /connections",
+  "GET /prompts",
+  "GET /skills",
+  "GET /hubs",
+  "GET /admin/overview",
+  "GET /admin/workspaces",
+  "GET /admin/users",
+  "GET /admin/plans",
+  "GET /admin/upstreams",
+  "GET /admin/errors",
+  "GET /admin/settings",
+  "GET /security/privacy",
 ] as const;
 
 /** TypeScript for a JSON schema of the document. */
@@ -39,9 +63,12 @@ class TypeWriter {
     if (typeof ref === "string") return this.#component(ref.slice(ref.lastIndexOf("/") + 1));
     if (constant !== undefined) return JSON.stringify(constant);
     if (Array.isArray(choices)) return choices.map((choice) => JSON.stringify(choice)).join(" | ");
-    for (const union of [schema["anyOf"], schema["oneOf"]]) if (Array.isArray(union)) return union.map((each) => this.of(each)).join(" | ");
-    if (Array.isArray(schema["allOf"])) return schema["allOf"].map((each) => `(${this.of(each)})`).join(" & ");
-    if (Array.isArray(type)) return type.map((each) => this.of({ ...schema, type: each })).join(" | ");
+    for (const union of [schema["anyOf"], schema["oneOf"]])
+      if (Array.isArray(union)) return union.map((each) => this.of(each)).join(" | ");
+    if (Array.isArray(schema["allOf"]))
+      return schema["allOf"].map((each) => `(${this.of(each)})`).join(" & ");
+    if (Array.isArray(type))
+      return type.map((each) => this.of({ ...schema, type: each })).join(" | ");
     if (type === "array") return `readonly (${this.of(schema["items"])})[]`;
     if (type === "object" || isObject(schema["properties"])) return this.#object(schema);
     if (type === "integer" || type === "number") return "number";
@@ -51,9 +78,15 @@ class TypeWriter {
   #object(schema: Json): string {
     const { properties, required, additionalProperties } = schema;
     const needed: readonly unknown[] = Array.isArray(required) ? required : [];
-    const own = Object.entries(isObject(properties) ? properties : {})
-      .map(([name, each]) => `${JSON.stringify(name)}${needed.includes(name) ? "" : "?"}: ${this.of(each)}`);
-    if (own.length > 0) return `{\n${own.map((line) => `${line};`).join("\n").replaceAll(/^/gm, "  ")}\n}`;
+    const own = Object.entries(isObject(properties) ? properties : {}).map(
+      ([name, each]) =>
+        `${JSON.stringify(name)}${needed.includes(name) ? "" : "?"}: ${this.of(each)}`,
+    );
+    if (own.length > 0)
+      return `{\n${own
+        .map((line) => `${line};`)
+        .join("\n")
+        .replaceAll(/^/gm, "  ")}\n}`;
     return `Readonly<Record<string, ${isObject(additionalProperties) ? this.of(additionalProperties) : "unknown"}>>`;
   }
 
@@ -69,17 +102,25 @@ class TypeWriter {
 /** The text of the file. Throws for an operation that the API does not have. */
 export function apiTypesText(): string {
   const table = endpoints as readonly Endpoint<never>[];
-  const document = openApiDocument(table, { version: "0", publicUrl: "http://gateway", words: fieldWords });
+  const document = openApiDocument(table, {
+    version: "0",
+    publicUrl: "http://gateway",
+    words: fieldWords,
+  });
   const paths = member(document, "paths");
   const writer = new TypeWriter(member(document, "components"));
   const answers = read.map((name) => {
     const [method = "", path = ""] = name.split(" ");
-    const operation = member(paths, path, method.toLowerCase()) ?? member(paths, `/api/v1${path}`, method.toLowerCase());
+    const operation =
+      member(paths, path, method.toLowerCase()) ??
+      member(paths, `/api/v1${path}`, method.toLowerCase());
     const schema = member(operation, "responses", "200", "content", "application/json", "schema");
     if (schema === undefined) throw new Error(`the API has no ${name} with an answer in JSON`);
     return `${`${JSON.stringify(name)}: ${writer.of(schema)};`.replaceAll(/^/gm, "  ")}`;
   });
-  const components = [...writer.named].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, text]) => `export type ${name} = ${text};`);
+  const components = [...writer.named]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, text]) => `export type ${name} = ${text};`);
   return `// Generated by scripts/api-types.ts from the endpoint table; \`npm run dashboard:types\` regenerates it.
 ${components.join("\n")}
 
@@ -90,4 +131,8 @@ ${answers.join("\n")}
 `;
 }
 
-if (import.meta.main) writeFileSync(join(fileURLToPath(new URL("..", import.meta.url)), "dashboard/src/lib/api-types.ts"), apiTypesText());
+if (import.meta.main)
+  writeFileSync(
+    join(fileURLToPath(new URL("..", import.meta.url)), "dashboard/src/lib/api-types.ts"),
+    apiTypesText(),
+  );

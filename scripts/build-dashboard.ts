@@ -1,7 +1,16 @@
 // Builds the dashboard into dashboard/dist, unless what is there is of the same sources. Run by the gateway's start and by hand.
 import { createHash } from "node:crypto";
 import {
-  cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
 } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,14 +21,20 @@ const target = join(root, "dashboard", "dist");
 
 /** Every file below a folder, sorted. */
 function filesBelow(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile()).toSorted();
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+    .toSorted();
 }
 
 /** A hash of everything that the build reads. */
 function sourceHash(): string {
   const hash = createHash("sha256");
-  for (const path of [...filesBelow(sources), join(root, "package-lock.json"), fileURLToPath(import.meta.url)]) {
+  for (const path of [
+    ...filesBelow(sources),
+    join(root, "package-lock.json"),
+    fileURLToPath(import.meta.url),
+  ]) {
     hash.update(relative(root, path)).update("\0").update(readFileSync(path));
   }
   return hash.digest("hex");
@@ -46,20 +61,34 @@ async function build(stamp: string): Promise<void> {
   const folder = mkdtempSync(join(root, "dashboard", ".dist-"));
   const assets = join(folder, "assets");
   const result = await Bun.build({
-    entrypoints: [join(sources, "app", "main.tsx")], outdir: assets, target: "browser", splitting: true, minify: true,
-    naming: "[name]-[hash].[ext]", publicPath: "/assets/", external: ["/fonts/*"], define: { "process.env.NODE_ENV": '"production"' },
+    entrypoints: [join(sources, "app", "main.tsx")],
+    outdir: assets,
+    target: "browser",
+    splitting: true,
+    minify: true,
+    naming: "[name]-[hash].[ext]",
+    publicPath: "/assets/",
+    external: ["/fonts/*"],
+    define: { "process.env.NODE_ENV": '"production"' },
   });
   if (!result.success) throw new AggregateError(result.logs, "the dashboard could not be built");
   const named = (extension: string): string => {
-    const output = result.outputs.find(({ path }) => /[/\\]main-[^/\\]*$/.test(path) && path.endsWith(extension));
+    const output = result.outputs.find(
+      ({ path }) => /[/\\]main-[^/\\]*$/.test(path) && path.endsWith(extension),
+    );
     if (output === undefined) throw new Error(`the build made no main${extension}`);
     return relative(assets, output.path);
   };
   writeFileSync(join(assets, "theme.js"), themeScript);
-  writeFileSync(join(folder, "index.html"), indexHtml({ script: named(".js"), style: named(".css") }));
+  writeFileSync(
+    join(folder, "index.html"),
+    indexHtml({ script: named(".js"), style: named(".css") }),
+  );
   mkdirSync(join(folder, "fonts"));
-  for (const [from, to] of fonts) cpSync(join(root, "node_modules", from), join(folder, "fonts", to));
-  for (const path of filesBelow(assets)) writeFileSync(`${path}.gz`, Bun.gzipSync(readFileSync(path), { level: 9 }));
+  for (const [from, to] of fonts)
+    cpSync(join(root, "node_modules", from), join(folder, "fonts", to));
+  for (const path of filesBelow(assets))
+    writeFileSync(`${path}.gz`, Bun.gzipSync(readFileSync(path), { level: 9 }));
   writeFileSync(join(folder, "stamp"), stamp);
   rmSync(target, { recursive: true, force: true });
   renameSync(folder, target);

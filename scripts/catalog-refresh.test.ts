@@ -19,7 +19,10 @@ const sourceWith = (input: number) => ({
     name: "Groq",
     models: {
       "acme/large": {
-        id: "acme/large", name: "Large", limit: { context: 1000, output: 10 }, cost: { input, output: 2 },
+        id: "acme/large",
+        name: "Large",
+        limit: { context: 1000, output: 10 },
+        cost: { input, output: 2 },
         modalities: { input: ["text"], output: ["text"] },
       },
     },
@@ -31,12 +34,19 @@ const outputPath = (): string => join(directory, "facts.json");
 function refresh(source: unknown, more: { acceptPriceMoves?: boolean } = {}) {
   const path = join(directory, "source.json");
   writeFileSync(path, typeof source === "string" ? source : JSON.stringify(source));
-  return refreshCatalog({ source: path, outputPath: outputPath(), acceptPriceMoves: false, today: "2026-12-01", ...more });
+  return refreshCatalog({
+    source: path,
+    outputPath: outputPath(),
+    acceptPriceMoves: false,
+    today: "2026-12-01",
+    ...more,
+  });
 }
 
 const inputPrice = (): string | undefined =>
-  catalogFactsSchema.parse(JSON.parse(readFileSync(outputPath(), "utf8"))).rows
-    .find(({ provider }) => provider === "groq")?.prices?.input;
+  catalogFactsSchema
+    .parse(JSON.parse(readFileSync(outputPath(), "utf8")))
+    .rows.find(({ provider }) => provider === "groq")?.prices?.input;
 
 test("writes the facts and says what came", async () => {
   const result = await refresh(sourceWith(1));
@@ -50,7 +60,11 @@ test("writes the facts and says what came", async () => {
 test("the same source again changes nothing", async () => {
   await refresh(sourceWith(1));
   const text = readFileSync(outputPath(), "utf8");
-  expect((await refresh(sourceWith(1))).lines.slice(1)).toEqual(["added: 0", "removed: 0", "changed: 0"]);
+  expect((await refresh(sourceWith(1))).lines.slice(1)).toEqual([
+    "added: 0",
+    "removed: 0",
+    "changed: 0",
+  ]);
   expect(readFileSync(outputPath(), "utf8")).toBe(text);
 });
 
@@ -73,7 +87,11 @@ test("a large move is refused with its reason, and passes when it is accepted", 
 describe("refuses and leaves the file as it was", () => {
   test.each<[string, unknown, RegExp]>([
     ["text that is no JSON", "<html>", /^refused: /],
-    ["a shape that it does not know", { groq: { id: "groq", name: "Groq", models: { m: { id: 1 } } } }, /models\.m\.id/],
+    [
+      "a shape that it does not know",
+      { groq: { id: "groq", name: "Groq", models: { m: { id: 1 } } } },
+      /models\.m\.id/,
+    ],
     ["nothing at all", {}, /no providers/],
   ])("%s", async (_, source, reason) => {
     await refresh(sourceWith(1));
@@ -85,7 +103,10 @@ describe("refuses and leaves the file as it was", () => {
 
   test("a source that is not there", async () => {
     const result = await refreshCatalog({
-      source: join(directory, "nowhere.json"), outputPath: outputPath(), acceptPriceMoves: false, today: "2026-12-01",
+      source: join(directory, "nowhere.json"),
+      outputPath: outputPath(),
+      acceptPriceMoves: false,
+      today: "2026-12-01",
     });
     expect(result.ok).toBe(false);
     expect(existsSync(outputPath())).toBe(false);
@@ -96,11 +117,18 @@ test("reads from a URL, and refuses an error page", async () => {
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
-    fetch: ({ url }) => url.endsWith("/api.json") ? Response.json(sourceWith(1)) : new Response("gone", { status: 410 }),
+    fetch: ({ url }) =>
+      url.endsWith("/api.json")
+        ? Response.json(sourceWith(1))
+        : new Response("gone", { status: 410 }),
   });
-  const from = (path: string) => refreshCatalog({
-    source: `http://127.0.0.1:${server.port}${path}`, outputPath: outputPath(), acceptPriceMoves: false, today: "2026-12-01",
-  });
+  const from = (path: string) =>
+    refreshCatalog({
+      source: `http://127.0.0.1:${server.port}${path}`,
+      outputPath: outputPath(),
+      acceptPriceMoves: false,
+      today: "2026-12-01",
+    });
   expect((await from("/other")).lines[0]).toContain("410");
   expect((await from("/api.json")).ok).toBe(true);
   expect(inputPrice()).toBe("1");
@@ -110,7 +138,12 @@ test("reads from a URL, and refuses an error page", async () => {
 test("the command writes the file that it is told to", () => {
   const path = join(directory, "source.json");
   writeFileSync(path, JSON.stringify(sourceWith(1)));
-  const run = Bun.spawnSync([process.execPath, join(import.meta.dir, "catalog-refresh.ts"), path, `--output=${outputPath()}`]);
+  const run = Bun.spawnSync([
+    process.execPath,
+    join(import.meta.dir, "catalog-refresh.ts"),
+    path,
+    `--output=${outputPath()}`,
+  ]);
   expect([run.exitCode, inputPrice()]).toEqual([0, "1"]);
 });
 

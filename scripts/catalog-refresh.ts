@@ -3,7 +3,11 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { bundledFactsUrl } from "../src/inference/catalog/bundled-facts.ts";
-import { catalogFactsSchema, factsText, type CatalogFacts } from "../src/inference/catalog/catalog-facts.ts";
+import {
+  catalogFactsSchema,
+  factsText,
+  type CatalogFacts,
+} from "../src/inference/catalog/catalog-facts.ts";
 import { compareFacts, type FactsChange } from "../src/inference/catalog/facts-change.ts";
 import { parseFactsSource } from "../src/inference/catalog/facts-source.ts";
 import { transformFacts } from "../src/inference/catalog/transform-facts.ts";
@@ -30,7 +34,8 @@ export interface RefreshResult {
 export async function refreshCatalog(options: RefreshOptions): Promise<RefreshResult> {
   try {
     const facts = catalogFactsSchema.parse(transformFacts(await readSource(options)));
-    if (facts.rows.length === 0) return { ok: false, lines: ["refused: the source has no usable rows"] };
+    if (facts.rows.length === 0)
+      return { ok: false, lines: ["refused: the source has no usable rows"] };
     const change = compareFacts(readFacts(options.outputPath) ?? { ...facts, rows: [] }, facts);
     if (change.priceMoves.length > 0 && !options.acceptPriceMoves) return refusal(change);
     const temporaryPath = `${options.outputPath}.new`;
@@ -84,7 +89,11 @@ function section(title: string, rows: readonly string[]): string[] {
 }
 
 const reasonOf = (error: unknown): string =>
-  error instanceof z.ZodError ? z.prettifyError(error) : error instanceof Error ? error.message : String(error);
+  error instanceof z.ZodError
+    ? z.prettifyError(error)
+    : error instanceof Error
+      ? error.message
+      : String(error);
 
 /** Names another facts file than the bundled one, for `catalog.facts` of switchyard.yaml. */
 const outputOption = "--output=";
@@ -92,10 +101,13 @@ const outputOption = "--output=";
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
   const result = await refreshCatalog({
-    source: words.find((word) => !word.startsWith("--"))
-      ?? process.env["CATALOG_FACTS_URL"]
-      ?? "https://models.dev/api.json",
-    outputPath: words.find((word) => word.startsWith(outputOption))?.slice(outputOption.length) ?? fileURLToPath(bundledFactsUrl),
+    source:
+      words.find((word) => !word.startsWith("--")) ??
+      process.env["CATALOG_FACTS_URL"] ??
+      "https://models.dev/api.json",
+    outputPath:
+      words.find((word) => word.startsWith(outputOption))?.slice(outputOption.length) ??
+      fileURLToPath(bundledFactsUrl),
     acceptPriceMoves: words.includes("--accept-price-moves"),
     today: new Date(systemClock.nowMs()).toISOString().slice(0, 10),
   });

@@ -18,7 +18,10 @@ function fail(message, code) {
 }
 
 if (Number(process.versions.node.split(".")[0]) < oldestNode) {
-  fail(`Node ${process.versions.node} is too old: install Node ${oldestNode} or newer, then run this command again`, 1);
+  fail(
+    `Node ${process.versions.node} is too old: install Node ${oldestNode} or newer, then run this command again`,
+    1,
+  );
 }
 
 const lockText = readFileSync(join(root, "package-lock.json"));
@@ -35,8 +38,12 @@ function isInstalled() {
 
 /** The number of packages that are in node_modules so far. */
 function countPackages() {
-  const names = (folder) => (existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith(".")) : []);
-  return names(modules).reduce((sum, name) => sum + (name.startsWith("@") ? names(join(modules, name)).length : 1), 0);
+  const names = (folder) =>
+    existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith(".")) : [];
+  return names(modules).reduce(
+    (sum, name) => sum + (name.startsWith("@") ? names(join(modules, name)).length : 1),
+    0,
+  );
 }
 
 /** Shows one line with the progress in a terminal; elsewhere nothing. */
@@ -57,9 +64,16 @@ function showProgress(startedMs) {
 const npm = process.env.npm_execpath;
 const [command, prefix] = npm ? [process.execPath, [npm]] : ["npm", []];
 // Engine warnings are left out: packages name the Node that they need, and here they all run on the installed Bun.
-const parameters = ["ci", "--no-audit", "--no-fund", "--loglevel=error", forTests ? "--include=dev" : "--omit=dev"];
+const parameters = [
+  "ci",
+  "--no-audit",
+  "--no-fund",
+  "--loglevel=error",
+  forTests ? "--include=dev" : "--omit=dev",
+];
 
-const networkFailure = /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|ERR_SOCKET_TIMEOUT)\b/;
+const networkFailure =
+  /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|ERR_SOCKET_TIMEOUT)\b/;
 
 function explainFailure(complaint, code) {
   const unreachable = networkFailure.exec(complaint);
@@ -68,17 +82,28 @@ function explainFailure(complaint, code) {
     fail("`npm ci` failed, see the lines above", code);
   }
   fail(
-    `the first start downloads packages, and npm's registry cannot be reached (${unreachable[0]}): `
-    + "connect this machine, or set npm's `registry` or `proxy`, then run this command again", code,
+    `the first start downloads packages, and npm's registry cannot be reached (${unreachable[0]}): ` +
+      "connect this machine, or set npm's `registry` or `proxy`, then run this command again",
+    code,
   );
 }
 
 function install() {
   const startedMs = Date.now();
-  console.error(`switchyard: installing ${forTests ? "everything that tests need" : "what running needs"} (once, up to a minute)`);
+  console.error(
+    `switchyard: installing ${forTests ? "everything that tests need" : "what running needs"} (once, up to a minute)`,
+  );
   // A registry that cannot be reached is reported after seconds instead of npm's minutes.
-  const env = { npm_config_fetch_retry_mintimeout: "1000", npm_config_fetch_retry_maxtimeout: "5000", ...process.env };
-  const child = spawn(command, [...prefix, ...parameters], { cwd: root, stdio: ["ignore", "ignore", "pipe"], env });
+  const env = {
+    npm_config_fetch_retry_mintimeout: "1000",
+    npm_config_fetch_retry_maxtimeout: "5000",
+    ...process.env,
+  };
+  const child = spawn(command, [...prefix, ...parameters], {
+    cwd: root,
+    stdio: ["ignore", "ignore", "pipe"],
+    env,
+  });
   const endProgress = showProgress(startedMs);
   let complaint = "";
   child.stderr.on("data", (chunk) => (complaint = (complaint + chunk).slice(-20_000)));
@@ -91,7 +116,9 @@ function install() {
     endProgress();
     if (code !== 0) return explainFailure(complaint, code === null ? 1 : code);
     writeFileSync(stampPath, forTests ? stamps.all : stamps.running);
-    console.error(`switchyard: installed ${countPackages()} packages in ${Math.round((Date.now() - startedMs) / 1000)} s`);
+    console.error(
+      `switchyard: installed ${countPackages()} packages in ${Math.round((Date.now() - startedMs) / 1000)} s`,
+    );
   });
 }
 

@@ -33,7 +33,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-function run(environment: Record<string, string> = {}, ...parameters: string[]): { status: number; output: string } {
+function run(
+  environment: Record<string, string> = {},
+  ...parameters: string[]
+): { status: number; output: string } {
   const { exitCode, stdout, stderr } = Bun.spawnSync(
     ["node", join(root, "scripts", "install-missing.mjs"), ...parameters],
     {
@@ -61,7 +64,10 @@ test("installs what is locked on the first run, and nothing on the next ones", (
 
 test("adds what tests need only for tests, and keeps it for later starts", () => {
   run();
-  expect(run({}, "--tests")).toMatchObject({ status: 0, output: expect.stringContaining("everything that tests need") });
+  expect(run({}, "--tests")).toMatchObject({
+    status: 0,
+    output: expect.stringContaining("everything that tests need"),
+  });
   run({}, "--tests");
   run();
   expect(calls()).toEqual([running, "ci --no-audit --no-fund --loglevel=error --include=dev"]);
@@ -80,7 +86,9 @@ test("installs again once the lock file has changed, or the modules are gone", (
 test("hands on npm's failure, and tries again on the next run", () => {
   expect(run({ NPM_FAILS: "npm error something else" })).toMatchObject({
     status: 7,
-    output: expect.stringMatching(/npm error something else\nswitchyard: `npm ci` failed, see the lines above\n$/),
+    output: expect.stringMatching(
+      /npm error something else\nswitchyard: `npm ci` failed, see the lines above\n$/,
+    ),
   });
   expect(existsSync(join(root, "node_modules", ".switchyard-lock"))).toBe(false);
   expect(run().status).toBe(0);
@@ -92,26 +100,34 @@ test("says in one sentence that the registry cannot be reached", () => {
   const { status, output } = run({ NPM_FAILS: complaint });
   expect(status).toBe(7);
   expect(output.split("\n").slice(1)).toEqual([
-    "switchyard: the first start downloads packages, and npm's registry cannot be reached (ENOTFOUND): "
-    + "connect this machine, or set npm's `registry` or `proxy`, then run this command again",
+    "switchyard: the first start downloads packages, and npm's registry cannot be reached (ENOTFOUND): " +
+      "connect this machine, or set npm's `registry` or `proxy`, then run this command again",
     "",
   ]);
 });
 
 test("says in one sentence that Node is too old, and installs nothing", () => {
-  writeFileSync(join(root, "old.cjs"), 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "18.20.8" } });');
+  writeFileSync(
+    join(root, "old.cjs"),
+    'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "18.20.8" } });',
+  );
   expect(run({ NODE_OPTIONS: `--require ${join(root, "old.cjs")}` })).toEqual({
-    status: 1, output: "switchyard: Node 18.20.8 is too old: install Node 20 or newer, then run this command again\n",
+    status: 1,
+    output:
+      "switchyard: Node 18.20.8 is too old: install Node 20 or newer, then run this command again\n",
   });
   expect(calls()).toEqual([]);
 });
 
 const shows = "shows its progress where it runs in a terminal";
-test.skipIf(Bun.which("script") === null)(Bun.which("script") === null ? `${shows} (missing: script)` : shows, () => {
-  const script = `exec ${Bun.which("node")} ${join(root, "scripts", "install-missing.mjs")}`;
-  const { exitCode, stdout } = Bun.spawnSync(["script", "-qec", script, "/dev/null"], {
-    env: { ...process.env, npm_execpath: join(root, "npm.mjs") },
-  });
-  expect(exitCode).toBe(0);
-  expect(stdout.toString()).toMatch(/\d+ packages, \d+ s/);
-});
+test.skipIf(Bun.which("script") === null)(
+  Bun.which("script") === null ? `${shows} (missing: script)` : shows,
+  () => {
+    const script = `exec ${Bun.which("node")} ${join(root, "scripts", "install-missing.mjs")}`;
+    const { exitCode, stdout } = Bun.spawnSync(["script", "-qec", script, "/dev/null"], {
+      env: { ...process.env, npm_execpath: join(root, "npm.mjs") },
+    });
+    expect(exitCode).toBe(0);
+    expect(stdout.toString()).toMatch(/\d+ packages, \d+ s/);
+  },
+);

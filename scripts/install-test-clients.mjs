@@ -5,15 +5,36 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-const folder = process.env.SWITCHYARD_TEST_CLIENTS ?? join(homedir(), ".cache", "switchyard-test-clients");
+const folder =
+  process.env.SWITCHYARD_TEST_CLIENTS ?? join(homedir(), ".cache", "switchyard-test-clients");
 
-const npmInstall = (into, packages) =>
-  ["npm", "install", "--prefix", into, "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", ...packages];
+const npmInstall = (into, packages) => [
+  "npm",
+  "install",
+  "--prefix",
+  into,
+  "--no-save",
+  "--no-audit",
+  "--no-fund",
+  "--ignore-scripts",
+  ...packages,
+];
 
 const groups = {
   python: {
     packages: ["openai==3.22.1", "anthropic==1.13.0"],
-    command: (into, packages) => ["python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", "--target", into, ...packages],
+    command: (into, packages) => [
+      "python3",
+      "-m",
+      "pip",
+      "install",
+      "--quiet",
+      "--disable-pip-version-check",
+      "--upgrade",
+      "--target",
+      into,
+      ...packages,
+    ],
   },
   agents: {
     packages: ["@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0"],
@@ -22,7 +43,8 @@ const groups = {
   // The protocol's own programs need a newer Node than this project does; its packages hold nothing but the binary.
   mcp: {
     packages: [
-      `node-${process.platform}-${process.arch}@24.21.0`, "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+      `node-${process.platform}-${process.arch}@24.21.0`,
+      "@modelcontextprotocol/conformance@0.2.0-alpha.12",
       "@modelcontextprotocol/inspector@2.12.0",
     ],
     command: npmInstall,
@@ -36,7 +58,10 @@ for (const [name, { packages, command }] of Object.entries(groups)) {
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === packages.join("\n")) continue;
   mkdirSync(into, { recursive: true });
   const [program, ...parameters] = command(into, packages);
-  const result = spawnSync(program, parameters, { stdio: ["ignore", "ignore", "pipe"], encoding: "utf8" });
+  const result = spawnSync(program, parameters, {
+    stdio: ["ignore", "ignore", "pipe"],
+    encoding: "utf8",
+  });
   if (result.status === 0) {
     writeFileSync(stamp, packages.join("\n"));
     continue;

@@ -16,8 +16,12 @@ const entries = Object.entries(lock.packages as Record<string, Entry>);
 // npm leaves out of the lock what a registry does not offer for this machine, and `npm ci` then refuses the lock
 // on every machine: such packages of other platforms are entered by hand, with version, os and cpu.
 test("every optional package that another one names stands in the lock", () => {
-  const known = new Set(entries.map(([path]) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length)));
-  const named = entries.flatMap(([, { optionalDependencies = {} }]) => Object.keys(optionalDependencies));
+  const known = new Set(
+    entries.map(([path]) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length)),
+  );
+  const named = entries.flatMap(([, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies),
+  );
   expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
 
@@ -28,13 +32,23 @@ test("nothing in the lock says which registry it came from", () => {
 // `npm start` installs without the packages of tests.
 test("what runs imports no package that only tests install", () => {
   const root = join(import.meta.dir, "..");
-  const sources = ["src", "dashboard/src", "scripts"].flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync(root)])
-    .filter((name) => !name.includes(".test.")).map((name) => join(root, name));
+  const sources = ["src", "dashboard/src", "scripts"]
+    .flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync(root)])
+    .filter((name) => !name.includes(".test."))
+    .map((name) => join(root, name));
   const imported = sources.flatMap((path) => {
-    const imports = new Bun.Transpiler({ loader: path.endsWith("x") ? "tsx" : "ts" }).scanImports(readFileSync(path, "utf8"));
-    return imports.map((each) => each.path).filter((name) => !/^[./]|^(?:node|bun):|^bun$/.test(name));
+    const imports = new Bun.Transpiler({ loader: path.endsWith("x") ? "tsx" : "ts" }).scanImports(
+      readFileSync(path, "utf8"),
+    );
+    return imports
+      .map((each) => each.path)
+      .filter((name) => !/^[./]|^(?:node|bun):|^bun$/.test(name));
   });
-  const packageOf = (name: string): string => name.split("/").slice(0, name.startsWith("@") ? 2 : 1).join("/");
+  const packageOf = (name: string): string =>
+    name
+      .split("/")
+      .slice(0, name.startsWith("@") ? 2 : 1)
+      .join("/");
   const known = new Set([...Object.keys(dependencies), ...builtinModules]);
   expect(sources.length).toBeGreaterThan(500);
   expect([...new Set(imported.map(packageOf))].filter((name) => !known.has(name))).toEqual([]);

@@ -37,7 +37,9 @@ function run(name, parameters) {
     child.stdout.on("data", show(process.stdout));
     child.stderr.on("data", show(process.stderr));
     for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => child.kill(signal));
-    child.once("error", (error) => resolve({ code: 1, end: `${name} could not be run: ${error.message}`, skips }));
+    child.once("error", (error) =>
+      resolve({ code: 1, end: `${name} could not be run: ${error.message}`, skips }),
+    );
     child.once("close", (code) => resolve({ code, end, skips }));
   });
 }
@@ -52,7 +54,9 @@ function count(summary, word) {
 function skipReasons(skips) {
   const counts = new Map();
   for (const line of skips) {
-    const reason = /\(missing: (.*?)\)(?: >|$|\s)/.exec(line)?.[1] ?? "something else that this machine lacks, which their titles name";
+    const reason =
+      /\(missing: (.*?)\)(?: >|$|\s)/.exec(line)?.[1] ??
+      "something else that this machine lacks, which their titles name";
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   return counts;
@@ -62,18 +66,26 @@ function skipReasons(skips) {
 const installable = /redis-server|python|test-clients|curl|nginx|chromium/;
 
 /** Whether an argument names files rather than an option of `bun test`. */
-const isPath = (parameter) => !parameter.startsWith("-") && (parameter.includes("/") || existsSync(join(root, parameter)));
+const isPath = (parameter) =>
+  !parameter.startsWith("-") && (parameter.includes("/") || existsSync(join(root, parameter)));
 
 function testParameters(given) {
-  const paths = given.some(isPath) ? [] : folders.filter((folder) => existsSync(join(root, folder))).map((folder) => `./${folder}`);
-  const timeout = given.some((parameter) => parameter.startsWith("--timeout")) ? [] : ["--timeout", String(testTimeoutMs)];
+  const paths = given.some(isPath)
+    ? []
+    : folders.filter((folder) => existsSync(join(root, folder))).map((folder) => `./${folder}`);
+  const timeout = given.some((parameter) => parameter.startsWith("--timeout"))
+    ? []
+    : ["--timeout", String(testTimeoutMs)];
   return ["test", ...timeout, ...paths, ...given];
 }
 
 /** The projects whose types are checked: the server with its tests, and the dashboard, which runs in browsers. */
-const projects = [root, join(root, "dashboard")].filter((folder) => existsSync(join(folder, "tsconfig.json")) || folder === root);
+const projects = [root, join(root, "dashboard")].filter(
+  (folder) => existsSync(join(folder, "tsconfig.json")) || folder === root,
+);
 const types = { code: 0 };
-for (const project of projects) types.code ||= (await run("tsc", ["--noEmit", "-p", project])).code ?? 1;
+for (const project of projects)
+  types.code ||= (await run("tsc", ["--noEmit", "-p", project])).code ?? 1;
 const tests = await run("bun", testParameters(process.argv.slice(2)));
 
 const summary = tests.end.replaceAll(/\u001b\[[0-9;]*m/g, "");
@@ -81,13 +93,20 @@ const passed = count(summary, "pass");
 const skipped = count(summary, "skip") + count(summary, "todo");
 const broken = count(summary, "fail") + count(summary, "error");
 const reasons = skipReasons(tests.skips);
-const lacking = process.env.TESTS_MUST_RUN ? [...reasons.keys()].filter((reason) => installable.test(reason)) : [];
+const lacking = process.env.TESTS_MUST_RUN
+  ? [...reasons.keys()].filter((reason) => installable.test(reason))
+  : [];
 // A run that ended badly without naming a test that failed has failed as a whole.
-const failed = (broken > 0 || tests.code === 0 ? broken : 1) + (types.code === 0 ? 0 : 1) + lacking.length;
+const failed =
+  (broken > 0 || tests.code === 0 ? broken : 1) + (types.code === 0 ? 0 : 1) + lacking.length;
 
-if (types.code !== 0) console.error("tsc found errors; they stand above and count as one failed test");
+if (types.code !== 0)
+  console.error("tsc found errors; they stand above and count as one failed test");
 if (tests.code === null) console.error("bun test was ended by a signal");
 for (const [reason, number] of reasons) console.log(`skipped ${number}: missing ${reason}`);
-for (const reason of lacking) console.error(`TESTS_MUST_RUN is set, and ${reason} could have been installed; it counts as one failed test`);
+for (const reason of lacking)
+  console.error(
+    `TESTS_MUST_RUN is set, and ${reason} could have been installed; it counts as one failed test`,
+  );
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1;

@@ -1,12 +1,22 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 let root: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "switchyard-run-tests-"));
-  for (const folder of ["scripts", "src", "test", "node_modules/.bin"]) mkdirSync(join(root, folder), { recursive: true });
+  for (const folder of ["scripts", "src", "test", "node_modules/.bin"])
+    mkdirSync(join(root, folder), { recursive: true });
   copyFileSync(join(import.meta.dir, "run-tests.mjs"), join(root, "scripts", "run-tests.mjs"));
   stand("tsc", "exit 0");
   stand("bun", 'echo " 1 pass" >&2');
@@ -26,23 +36,64 @@ const argumentsOf = (name: string): string => {
 };
 
 function run(...parameters: string[]): { status: number; lines: string[] } {
-  const { exitCode, stdout } = Bun.spawnSync(["node", join(root, "scripts", "run-tests.mjs"), ...parameters], { cwd: tmpdir() });
+  const { exitCode, stdout } = Bun.spawnSync(
+    ["node", join(root, "scripts", "run-tests.mjs"), ...parameters],
+    { cwd: tmpdir() },
+  );
   return { status: exitCode, lines: stdout.toString().trimEnd().split("\n") };
 }
 
 describe("the last line and the exit code", () => {
   const cases: Record<string, { bun?: string; tsc?: string; line: string; status: number }> = {
-    "all passed": { bun: "echo ' 12 pass\n 0 fail\nRan 12 tests' >&2", line: "12 passed, 0 failed", status: 0 },
-    "some failed": { bun: "echo ' 12 pass\n 3 fail' >&2; exit 1", line: "12 passed, 3 failed", status: 1 },
-    "some were skipped": { bun: "echo ' 12 pass\n 2 skip\n 1 todo\n 0 fail' >&2", line: "12 passed, 0 failed, 3 skipped", status: 0 },
-    "errors outside of tests": { bun: "echo ' 12 pass\n 0 fail\n 1 error' >&2; exit 1", line: "12 passed, 1 failed", status: 1 },
-    "a summary in colours": { bun: "printf '\\033[32m 12 pass\\033[0m\\n 0 fail\\n' >&2", line: "12 passed, 0 failed", status: 0 },
-    "a run that was cut off": { bun: "echo '(pass) one'; kill -9 $$", line: "0 passed, 1 failed", status: 1 },
-    "a run that ended badly without a reason": { bun: "echo ' 5 pass\n 0 fail' >&2; exit 1", line: "5 passed, 1 failed", status: 1 },
-    "nothing that ran": { bun: "echo ' 0 pass\n 0 fail' >&2", line: "0 passed, 0 failed", status: 1 },
-    "types that are wrong": { tsc: "echo 'x.ts(1,1): error TS1'; exit 2", line: "1 passed, 1 failed", status: 1 },
+    "all passed": {
+      bun: "echo ' 12 pass\n 0 fail\nRan 12 tests' >&2",
+      line: "12 passed, 0 failed",
+      status: 0,
+    },
+    "some failed": {
+      bun: "echo ' 12 pass\n 3 fail' >&2; exit 1",
+      line: "12 passed, 3 failed",
+      status: 1,
+    },
+    "some were skipped": {
+      bun: "echo ' 12 pass\n 2 skip\n 1 todo\n 0 fail' >&2",
+      line: "12 passed, 0 failed, 3 skipped",
+      status: 0,
+    },
+    "errors outside of tests": {
+      bun: "echo ' 12 pass\n 0 fail\n 1 error' >&2; exit 1",
+      line: "12 passed, 1 failed",
+      status: 1,
+    },
+    "a summary in colours": {
+      bun: "printf '\\033[32m 12 pass\\033[0m\\n 0 fail\\n' >&2",
+      line: "12 passed, 0 failed",
+      status: 0,
+    },
+    "a run that was cut off": {
+      bun: "echo '(pass) one'; kill -9 $$",
+      line: "0 passed, 1 failed",
+      status: 1,
+    },
+    "a run that ended badly without a reason": {
+      bun: "echo ' 5 pass\n 0 fail' >&2; exit 1",
+      line: "5 passed, 1 failed",
+      status: 1,
+    },
+    "nothing that ran": {
+      bun: "echo ' 0 pass\n 0 fail' >&2",
+      line: "0 passed, 0 failed",
+      status: 1,
+    },
+    "types that are wrong": {
+      tsc: "echo 'x.ts(1,1): error TS1'; exit 2",
+      line: "1 passed, 1 failed",
+      status: 1,
+    },
     "a test that prints a summary of its own": {
-      bun: "echo ' 99 pass' >&2; echo ' 2 pass\n 0 fail' >&2", line: "2 passed, 0 failed", status: 0,
+      bun: "echo ' 99 pass' >&2; echo ' 2 pass\n 0 fail' >&2",
+      line: "2 passed, 0 failed",
+      status: 0,
     },
   };
 

@@ -17,6 +17,8 @@ try {
   console.log(`the database has the ${migrations.length} migrations of this release`);
   process.exit(0);
 } catch (error) {
-  console.error(`the database was not migrated: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(
+    `the database was not migrated: ${error instanceof Error ? error.message : String(error)}`,
+  );
   process.exit(1);
 }

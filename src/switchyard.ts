@@ -1,7 +1,10 @@
 import { runCommand } from "./cli/program.ts";
 
 /** Starts the gateway in this process, with the variables that the command line stands for. */
-async function start(parameters: readonly string[], variables: Readonly<Record<string, string>>): Promise<void> {
+async function start(
+  parameters: readonly string[],
+  variables: Readonly<Record<string, string>>,
+): Promise<void> {
   Object.assign(process.env, variables);
   process.argv = [process.argv[0] ?? "", "switchyard", ...parameters];
   await import("./main.ts");
@@ -10,8 +13,11 @@ async function start(parameters: readonly string[], variables: Readonly<Record<s
 }
 
 const exitCode = await runCommand(process.argv.slice(2), {
-  environment: process.env, workingDirectory: process.cwd(), start,
+  environment: process.env,
+  workingDirectory: process.cwd(),
+  start,
   hasColours: process.stdout.isTTY && !process.env["NO_COLOR"],
-  out: (text) => process.stdout.write(text), err: (text) => process.stderr.write(text),
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
 });
 process.exit(exitCode);

@@ -21,25 +21,38 @@ const isMissing = (name: string): string => (Bun.which(name) === null ? ` (missi
 describe("metrics that alerts and dashboards name", () => {
   const zero = (): number => 0;
   const gauges = {
-    requestsInFlight: new GaugeCell(), openStreams: new GaugeCell(), clientConnections: zero, bodyBytes: zero, holdsOpen: zero,
-    commitQueuePending: zero, commitsRejected: zero, uncollectedWaiting: zero,
+    requestsInFlight: new GaugeCell(),
+    openStreams: new GaugeCell(),
+    clientConnections: zero,
+    bodyBytes: zero,
+    holdsOpen: zero,
+    commitQueuePending: zero,
+    commitsRejected: zero,
+    uncollectedWaiting: zero,
   };
   const known = new Map(definitionsOf(newFamilies(), gauges).map(({ name, kind }) => [name, kind]));
   const exists = (name: string): boolean =>
-    known.has(name) || (/_(?:bucket|sum|count)$/.test(name) && known.get(name.replace(/_(?:bucket|sum|count)$/, "")) === "histogram");
+    known.has(name) ||
+    (/_(?:bucket|sum|count)$/.test(name) &&
+      known.get(name.replace(/_(?:bucket|sum|count)$/, "")) === "histogram");
 
-  test.each(["prometheus/alerts.yaml", "prometheus/alerts.test.yaml", "grafana/switchyard.json"])("%s", (path) => {
-    const named = [...new Set(text(path).match(/\bswitchyard_[a-z_]+/g))];
-    expect(named.length).toBeGreaterThan(4);
-    expect(named.filter((name) => !exists(name))).toEqual([]);
-  });
+  test.each(["prometheus/alerts.yaml", "prometheus/alerts.test.yaml", "grafana/switchyard.json"])(
+    "%s",
+    (path) => {
+      const named = [...new Set(text(path).match(/\bswitchyard_[a-z_]+/g))];
+      expect(named.length).toBeGreaterThan(4);
+      expect(named.filter((name) => !exists(name))).toEqual([]);
+    },
+  );
 });
 
 describe("the image", () => {
   const lines = text("Dockerfile").split("\n");
 
   test("copies what is in the checkout, and runs as nobody in particular", () => {
-    const sources = lines.flatMap((line) => /^COPY (?!--from)(.+)$/.exec(line)?.[1]?.split(" ").slice(0, -1) ?? []);
+    const sources = lines.flatMap(
+      (line) => /^COPY (?!--from)(.+)$/.exec(line)?.[1]?.split(" ").slice(0, -1) ?? [],
+    );
     expect(sources.filter((source) => !existsSync(join(root, source)))).toEqual([]);
     const ignored = text("Dockerfile.dockerignore").split("\n");
     expect(sources.filter((source) => !ignored.includes(`!${source}`))).toEqual([]);
@@ -47,20 +60,26 @@ describe("the image", () => {
   });
 
   test("is started with the environment that npm start has", () => {
-    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: Record<string, string> };
+    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
     const [variable] = /BUN_CONFIG_MAX_HTTP_REQUESTS=\d+/.exec(scripts["start"] ?? "") ?? [];
     expect(text("Dockerfile")).toContain(variable ?? "npm start sets no such variable");
-    expect(text("systemd/switchyard.service")).toContain(variable ?? "npm start sets no such variable");
+    expect(text("systemd/switchyard.service")).toContain(
+      variable ?? "npm start sets no such variable",
+    );
   });
 });
 
 test("compose files are YAML whose files exist", () => {
   for (const name of ["one.yaml", "cluster.yaml"]) {
     const { services, configs = {} } = parse(text(`compose/${name}`), { merge: true }) as {
-      services: Record<string, unknown>; configs?: Record<string, { file: string }>;
+      services: Record<string, unknown>;
+      configs?: Record<string, { file: string }>;
     };
     expect(services["gateway"]).toBeDefined();
-    for (const { file } of Object.values(configs)) expect(existsSync(join(deploy, "compose", file))).toBe(true);
+    for (const { file } of Object.values(configs))
+      expect(existsSync(join(deploy, "compose", file))).toBe(true);
   }
 });
 
@@ -69,26 +88,67 @@ describe("the chart", () => {
 
   test("its templates are there, one for each kind of thing", () => {
     expect(readdirSync(join(root, chart, "templates")).sort()).toEqual([
-      "NOTES.txt", "_helpers.tpl", "configuration.yaml", "deployment.yaml", "migrate.yaml", "network.yaml", "scaling.yaml",
+      "NOTES.txt",
+      "_helpers.tpl",
+      "configuration.yaml",
+      "deployment.yaml",
+      "migrate.yaml",
+      "network.yaml",
+      "scaling.yaml",
     ]);
   });
 
   testWith("helm")(`lints, and renders every object${isMissing("helm")}`, () => {
     expect(run("helm", "lint", "--strict", chart)).toMatchObject({ exitCode: 0 });
-    const everything = ["--set", "ingress.enabled=true,ingress.tlsSecretName=tls,metrics.serviceMonitor.enabled=true"];
-    const { exitCode, output } = run("helm", "template", "gateway", chart, "--kube-version", "1.31.0", ...everything);
+    const everything = [
+      "--set",
+      "ingress.enabled=true,ingress.tlsSecretName=tls,metrics.serviceMonitor.enabled=true",
+    ];
+    const { exitCode, output } = run(
+      "helm",
+      "template",
+      "gateway",
+      chart,
+      "--kube-version",
+      "1.31.0",
+      ...everything,
+    );
     expect(exitCode).toBe(0);
-    const kinds = parseAllDocuments(output).map((document) => (document.toJS() as { kind: string } | null)?.kind).filter(Boolean);
+    const kinds = parseAllDocuments(output)
+      .map((document) => (document.toJS() as { kind: string } | null)?.kind)
+      .filter(Boolean);
     expect(kinds.sort()).toEqual([
-      "ConfigMap", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Job", "NetworkPolicy", "PodDisruptionBudget",
-      "Service", "ServiceAccount", "ServiceMonitor",
+      "ConfigMap",
+      "ConfigMap",
+      "Deployment",
+      "HorizontalPodAutoscaler",
+      "Ingress",
+      "Job",
+      "NetworkPolicy",
+      "PodDisruptionBudget",
+      "Service",
+      "ServiceAccount",
+      "ServiceMonitor",
     ]);
-    const without = run("helm", "template", "gateway", chart, "--kube-version", "1.31.0", "--set", "secrets.REDIS_URL=null");
+    const without = run(
+      "helm",
+      "template",
+      "gateway",
+      chart,
+      "--kube-version",
+      "1.31.0",
+      "--set",
+      "secrets.REDIS_URL=null",
+    );
     expect(without.output).toContain("secrets.REDIS_URL is required");
   });
 });
 
 testWith("promtool")(`alert rules hold, and fire when they should${isMissing("promtool")}`, () => {
-  expect(run("promtool", "check", "rules", "deploy/prometheus/alerts.yaml")).toMatchObject({ exitCode: 0 });
-  expect(run("promtool", "test", "rules", "deploy/prometheus/alerts.test.yaml")).toMatchObject({ exitCode: 0 });
+  expect(run("promtool", "check", "rules", "deploy/prometheus/alerts.yaml")).toMatchObject({
+    exitCode: 0,
+  });
+  expect(run("promtool", "test", "rules", "deploy/prometheus/alerts.test.yaml")).toMatchObject({
+    exitCode: 0,
+  });
 });

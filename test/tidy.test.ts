@@ -15,5 +15,9 @@ test("every allowance belongs to a rule, and large files say why", () => {
   const names = rules.map(({ name }) => name);
   expect(Object.keys(ratchet).filter((name) => !names.includes(name))).toEqual([]);
   const large = Object.entries((ratchet as Ratchet)["file size"] ?? {});
-  expect(large.filter(([, allowance]) => typeof allowance === "number" || allowance.why === "").map(([path]) => path)).toEqual([]);
+  expect(
+    large
+      .filter(([, allowance]) => typeof allowance === "number" || allowance.why === "")
+      .map(([path]) => path),
+  ).toEqual([]);
 });

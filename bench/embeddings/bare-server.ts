@@ -3,9 +3,15 @@ import { bindToParent } from "../process/bind-to-parent.ts";
 /** Numbers of one vector: a common size. */
 const dimensions = 1_536;
 
-const embedding = Array.from({ length: dimensions }, (_, index) => Math.round(Math.sin(index) * 1e8) / 1e8);
+const embedding = Array.from(
+  { length: dimensions },
+  (_, index) => Math.round(Math.sin(index) * 1e8) / 1e8,
+);
 const answer = JSON.stringify({
-  object: "list", data: [{ object: "embedding", index: 0, embedding }], model: "embed", usage: { prompt_tokens: 250, total_tokens: 250 },
+  object: "list",
+  data: [{ object: "embedding", index: 0, embedding }],
+  model: "embed",
+  usage: { prompt_tokens: 250, total_tokens: 250 },
 });
 let requests = 0;
 

@@ -11,14 +11,22 @@ export interface ChatRequest {
 }
 
 /** The JSON body: what matters stands in front, then as much prose as the size asks for. */
-export function chatBody({ model, stream, bodyBytes }: Pick<ChatRequest, "model" | "stream" | "bodyBytes">): string {
+export function chatBody({
+  model,
+  stream,
+  bodyBytes,
+}: Pick<ChatRequest, "model" | "stream" | "bodyBytes">): string {
   const options = { model, stream, max_tokens: 200, temperature: 0.5 };
-  const textLength = bodyBytes - JSON.stringify({ ...options, messages: [{ role: "user", content: "" }] }).length;
-  const content = prose.repeat(Math.ceil(Math.max(textLength, 1) / prose.length)).slice(0, Math.max(textLength, 1));
+  const textLength =
+    bodyBytes - JSON.stringify({ ...options, messages: [{ role: "user", content: "" }] }).length;
+  const content = prose
+    .repeat(Math.ceil(Math.max(textLength, 1) / prose.length))
+    .slice(0, Math.max(textLength, 1));
   return JSON.stringify({ ...options, messages: [{ role: "user", content }] });
 }
 
-const prose = "Tell me, in plain words, how a marshalling yard sorts its wagons onto the tracks they leave by. ";
+const prose =
+  "Tell me, in plain words, how a marshalling yard sorts its wagons onto the tracks they leave by. ";
 
 /** Head and body as one HTTP/1.1 request. */
 export function requestBytes(request: ChatRequest): Buffer {
@@ -30,5 +38,8 @@ export function requestBytes(request: ChatRequest): Buffer {
     "content-length": String(body.length),
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return Buffer.concat([Buffer.from(`POST ${request.path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`), body]);
+  return Buffer.concat([
+    Buffer.from(`POST ${request.path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`),
+    body,
+  ]);
 }

@@ -44,7 +44,8 @@ class ClosedLoopRun implements ConnectionListener {
   }
 
   async openConnections(): Promise<void> {
-    for (let index = 0; index < this.job.connections; index += 1) this.idle.push(await this.connected());
+    for (let index = 0; index < this.job.connections; index += 1)
+      this.idle.push(await this.connected());
   }
 
   async measure(): Promise<LoadResult> {
@@ -52,7 +53,8 @@ class ClosedLoopRun implements ConnectionListener {
     const stopped = new Promise<void>((resolve) => void (this.stop = resolve));
     if (maxRequests !== undefined) this.phase = "measuring";
     const ticker = ratePerSecond === undefined ? undefined : this.startSchedule(ratePerSecond);
-    if (ticker === undefined) for (const connection of this.idle.splice(0)) this.sendNext(connection);
+    if (ticker === undefined)
+      for (const connection of this.idle.splice(0)) this.sendNext(connection);
     await Promise.race([stopped, Bun.sleep(warmupMs)]);
     this.phase = "measuring";
     const startedAtMs = performance.now();
@@ -63,13 +65,17 @@ class ClosedLoopRun implements ConnectionListener {
     this.phase = "draining";
     clearInterval(ticker);
     await this.drain();
-    const cpuMs = cpuBeforeMs === undefined || cpuAfterMs === undefined ? {} : { cpuMs: cpuAfterMs - cpuBeforeMs };
+    const cpuMs =
+      cpuBeforeMs === undefined || cpuAfterMs === undefined
+        ? {}
+        : { cpuMs: cpuAfterMs - cpuBeforeMs };
     return { ...result, ...cpuMs };
   }
 
   onExchange(connection: LoadConnection, exchange: Exchange): void {
     this.inFlight -= 1;
-    if (exchange.status !== 200) this.fail(`status ${exchange.status}: ${exchange.errorText.slice(0, 300)}`);
+    if (exchange.status !== 200)
+      this.fail(`status ${exchange.status}: ${exchange.errorText.slice(0, 300)}`);
     else if (this.phase === "measuring") this.count(exchange);
     if (this.phase !== "draining") this.next(connection);
     this.stopWhenAllSent();

@@ -77,8 +77,13 @@ export class LoadConnection {
   }
 
   private flush(): void {
-    if (this.sentBytes >= this.request.length || this.socket === undefined || !this.inFlight) return;
-    const written = this.socket.write(this.request, this.sentBytes, this.request.length - this.sentBytes);
+    if (this.sentBytes >= this.request.length || this.socket === undefined || !this.inFlight)
+      return;
+    const written = this.socket.write(
+      this.request,
+      this.sentBytes,
+      this.request.length - this.sentBytes,
+    );
     this.sentBytes += Math.max(written, 0);
   }
 
@@ -98,7 +103,8 @@ export class LoadConnection {
       this.listener.onFirstByte?.(this);
     }
     if (exchange.status !== 200) {
-      if (exchange.errorText.length < maxErrorText) exchange.errorText += piece.toString("utf8", 0, maxErrorText);
+      if (exchange.errorText.length < maxErrorText)
+        exchange.errorText += piece.toString("utf8", 0, maxErrorText);
       return;
     }
     this.counter.feed(piece);
@@ -112,7 +118,8 @@ export class LoadConnection {
     while (at >= 0) {
       const start = at + timeMarkBytes.length;
       const sentAtMs = Number(piece.toString("latin1", start, start + timeDigits));
-      if (sentAtMs > 0 && start + timeDigits <= piece.length) this.listener.onEventDelay(nowMs - sentAtMs);
+      if (sentAtMs > 0 && start + timeDigits <= piece.length)
+        this.listener.onEventDelay(nowMs - sentAtMs);
       at = piece.indexOf(timeMarkBytes, start);
     }
   }
@@ -132,5 +139,11 @@ export class LoadConnection {
   }
 }
 
-const emptyExchange = (startedAtMs: number): Exchange =>
-  ({ status: 0, startedAtMs, firstByteAtMs: 0, endedAtMs: 0, events: 0, errorText: "" });
+const emptyExchange = (startedAtMs: number): Exchange => ({
+  status: 0,
+  startedAtMs,
+  firstByteAtMs: 0,
+  endedAtMs: 0,
+  events: 0,
+  errorText: "",
+});

@@ -2,8 +2,13 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { waitForLine, type Child, type Children } from "../process/children.ts";
 import {
-  loadResultSchema, streamsResultSchema,
-  type ClosedLoopJob, type LoadJob, type LoadResult, type OpenStreamsJob, type StreamsResult,
+  loadResultSchema,
+  streamsResultSchema,
+  type ClosedLoopJob,
+  type LoadJob,
+  type LoadResult,
+  type OpenStreamsJob,
+  type StreamsResult,
 } from "./job.ts";
 
 const failureSchema = z.object({ failure: z.string() });
@@ -16,14 +21,19 @@ export interface LoadGenerator {
 }
 
 /** Starts a load generator, pinned to `cores` where that is possible. */
-export async function startLoadGenerator(children: Children, cores: string | undefined): Promise<LoadGenerator> {
+export async function startLoadGenerator(
+  children: Children,
+  cores: string | undefined,
+): Promise<LoadGenerator> {
   const entry = fileURLToPath(new URL("./main.ts", import.meta.url));
   const child = children.spawn({ name: "load", command: [process.execPath, entry], cores });
   await waitForLine(child, { pattern: /^load ready$/, timeoutMs: 10_000 });
   return {
-    closedLoop: async (job) => loadResultSchema.parse(await perform(child, { kind: "closed-loop", ...job })),
-    openStreams: async (job) => streamsResultSchema.parse(await perform(child, { kind: "open-streams", ...job })),
-    closeStreams: async () => void await perform(child, { kind: "close-streams" }),
+    closedLoop: async (job) =>
+      loadResultSchema.parse(await perform(child, { kind: "closed-loop", ...job })),
+    openStreams: async (job) =>
+      streamsResultSchema.parse(await perform(child, { kind: "open-streams", ...job })),
+    closeStreams: async () => void (await perform(child, { kind: "close-streams" })),
   };
 }
 

@@ -22,8 +22,16 @@ export async function openStreams(job: OpenStreamsJob): Promise<HeldStreams> {
     result.firstError ??= text;
   };
   while (connections.length < job.connections && performance.now() < giveUpAtMs) {
-    const batch = Array.from({ length: Math.min(batchSize, job.connections - connections.length) }, () =>
-      openStream({ request, port: job.target.port, fail, waitMs: giveUpAtMs - performance.now() }));
+    const batch = Array.from(
+      { length: Math.min(batchSize, job.connections - connections.length) },
+      () =>
+        openStream({
+          request,
+          port: job.target.port,
+          fail,
+          waitMs: giveUpAtMs - performance.now(),
+        }),
+    );
     for (const connection of await Promise.all(batch)) {
       if (connection !== undefined) result.open += 1;
       connections.push(connection ?? closedConnection(request));
@@ -40,7 +48,12 @@ interface Opening {
 }
 
 /** Resolves with a connection whose first event has come, or with nothing. */
-async function openStream({ request, port, fail, waitMs }: Opening): Promise<LoadConnection | undefined> {
+async function openStream({
+  request,
+  port,
+  fail,
+  waitMs,
+}: Opening): Promise<LoadConnection | undefined> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const failed = (text: string): void => {
     fail(text);
@@ -48,7 +61,8 @@ async function openStream({ request, port, fail, waitMs }: Opening): Promise<Loa
   };
   const listener: ConnectionListener = {
     onFirstByte: () => resolve(true),
-    onExchange: (_, exchange) => failed(`the stream ended with status ${exchange.status}: ${exchange.errorText}`),
+    onExchange: (_, exchange) =>
+      failed(`the stream ended with status ${exchange.status}: ${exchange.errorText}`),
     onClosed: (_, reason) => failed(reason.text),
     onEventDelay: () => undefined,
   };
@@ -66,8 +80,9 @@ async function openStream({ request, port, fail, waitMs }: Opening): Promise<Loa
   }
 }
 
-const closedConnection = (request: Buffer): LoadConnection => new LoadConnection(request, {
-  onExchange: () => undefined,
-  onClosed: () => undefined,
-  onEventDelay: () => undefined,
-});
+const closedConnection = (request: Buffer): LoadConnection =>
+  new LoadConnection(request, {
+    onExchange: () => undefined,
+    onClosed: () => undefined,
+    onEventDelay: () => undefined,
+  });

@@ -47,11 +47,16 @@ export class ResponseReader {
   /** Works on one unit of input from `offset` and says where the next starts; the same offset means "more bytes". */
   private step(input: Buffer, offset: number): number {
     switch (this.state) {
-      case "head": return this.readHead(input, offset);
-      case "chunk-size": return this.readChunkSize(input, offset);
-      case "chunk-end": return this.readChunkEnd(input, offset);
-      case "trailer": return this.readTrailer(input, offset);
-      default: return this.readBody(input, offset);
+      case "head":
+        return this.readHead(input, offset);
+      case "chunk-size":
+        return this.readChunkSize(input, offset);
+      case "chunk-end":
+        return this.readChunkEnd(input, offset);
+      case "trailer":
+        return this.readTrailer(input, offset);
+      default:
+        return this.readBody(input, offset);
     }
   }
 
@@ -59,7 +64,8 @@ export class ResponseReader {
     const end = input.indexOf(headEnd, offset);
     if (end < 0) return offset;
     const head = input.toString("latin1", offset, end);
-    if (!head.startsWith("HTTP/1.1 ")) throw new Error(`no HTTP/1.1 response: ${head.slice(0, 40)}`);
+    if (!head.startsWith("HTTP/1.1 "))
+      throw new Error(`no HTTP/1.1 response: ${head.slice(0, 40)}`);
     this.handler.onHead(Number(head.slice(9, 12)));
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
     if (length !== undefined) this.expectBody(Number(length));

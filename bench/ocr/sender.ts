@@ -10,13 +10,17 @@ import { knownFiles } from "./pages.ts";
 bindToParent();
 const [url = "", key = "", what = "hostile"] = process.argv.slice(2);
 const known = what === "pages" ? (await knownFiles()).slice(0, 5) : [];
-const files = what === "pages" ? known : (await hostileFiles()).filter(({ harmless }) => harmless !== true);
+const files =
+  what === "pages" ? known : (await hostileFiles()).filter(({ harmless }) => harmless !== true);
 let next = 0;
 
 async function send(): Promise<never> {
   for (;;) {
     const file = files[next++ % files.length];
-    const { status } = await extract({ url, headers: { authorization: `Bearer ${key}` } }, file?.bytes ?? new Uint8Array());
+    const { status } = await extract(
+      { url, headers: { authorization: `Bearer ${key}` } },
+      file?.bytes ?? new Uint8Array(),
+    );
     console.log(String(status));
   }
 }

@@ -2,9 +2,16 @@ import { expect, test } from "bun:test";
 import { wordErrors, wordsOf } from "./word-errors.ts";
 
 test("Markdown's marks are no words", () => {
-  expect(wordsOf("# A title\n\n- one \\<b>\n\n| a | b |\n| --- | --- |\n| 1.50 | x |")).toEqual(
-    ["A", "title", "one", "<b>", "a", "b", "1.50", "x"],
-  );
+  expect(wordsOf("# A title\n\n- one \\<b>\n\n| a | b |\n| --- | --- |\n| 1.50 | x |")).toEqual([
+    "A",
+    "title",
+    "one",
+    "<b>",
+    "a",
+    "b",
+    "1.50",
+    "x",
+  ]);
 });
 
 test.each([

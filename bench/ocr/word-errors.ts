@@ -1,6 +1,9 @@
 /** Words of Markdown, without what marks headings, lists and tables. */
 export function wordsOf(markdown: string): string[] {
-  const plain = markdown.replace(/^[|\s:-]+$/gm, " ").replace(/\\([\\`*_<>|#])/g, "$1").replace(/[|#*]/g, " ");
+  const plain = markdown
+    .replace(/^[|\s:-]+$/gm, " ")
+    .replace(/\\([\\`*_<>|#])/g, "$1")
+    .replace(/[|#*]/g, " ");
   return plain.split(/\s+/).filter((word) => word !== "" && word !== "-");
 }
 

@@ -8,5 +8,9 @@ export const direct: Peer = {
   modelPrefix: "",
   chargesRequests: false,
   prepare: async () => ({ ready: true, version: "mock upstream" }),
-  start: async ({ mock }) => ({ port: mock.port, pid: mock.child.pid, stop: async () => undefined }),
+  start: async ({ mock }) => ({
+    port: mock.port,
+    pid: mock.child.pid,
+    stop: async () => undefined,
+  }),
 };

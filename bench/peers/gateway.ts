@@ -20,9 +20,10 @@ export function gateway(durability: Durability, entry = "src/main.ts"): Peer {
     headers: { authorization: `Bearer ${key}` },
     modelPrefix: "mock/",
     chargesRequests: true,
-    prepare: async () => existsSync(resolve(root, entry))
-      ? { ready: true, version: `bun ${Bun.version}` }
-      : { ready: false, reason: `${entry} does not exist` },
+    prepare: async () =>
+      existsSync(resolve(root, entry))
+        ? { ready: true, version: `bun ${Bun.version}` }
+        : { ready: false, reason: `${entry} does not exist` },
     start: (context) => start(context, { durability, entry, key }),
   };
 }
@@ -33,7 +34,10 @@ interface StartOptions {
   key: string;
 }
 
-async function start(context: PeerContext, { durability, entry, key }: StartOptions): Promise<RunningPeer> {
+async function start(
+  context: PeerContext,
+  { durability, entry, key }: StartOptions,
+): Promise<RunningPeer> {
   const { children, cores, directory, mock } = context;
   const dataDirectory = join(directory, "data");
   const configPath = join(directory, "switchyard.yaml");

@@ -33,17 +33,40 @@ async function start({ children, cores, directory, mock }: PeerContext): Promise
   await writeFile(configPath, configuration({ directory, port, mockPort: mock.port }));
   const child = children.spawn({
     name: "nginx",
-    command: [findNginx() ?? "nginx", "-p", directory, "-e", join(directory, "error.log"), "-c", configPath],
+    command: [
+      findNginx() ?? "nginx",
+      "-p",
+      directory,
+      "-e",
+      join(directory, "error.log"),
+      "-c",
+      configPath,
+    ],
     cores: cores.peer,
   });
-  await waitForPort(port, { isAlive: child.isRunning, timeoutMs: startTimeoutMs })
-    .catch((error: Error) => Promise.reject(new Error(`${error.message} ${child.errorText()}`)));
-  return { port, pid: child.pid, readyMs: performance.now() - child.startedAtMs, stop: () => child.stop() };
+  await waitForPort(port, { isAlive: child.isRunning, timeoutMs: startTimeoutMs }).catch(
+    (error: Error) => Promise.reject(new Error(`${error.message} ${child.errorText()}`)),
+  );
+  return {
+    port,
+    pid: child.pid,
+    readyMs: performance.now() - child.startedAtMs,
+    stop: () => child.stop(),
+  };
 }
 
-function configuration({ directory, port, mockPort }: { directory: string; port: number; mockPort: number }): string {
+function configuration({
+  directory,
+  port,
+  mockPort,
+}: {
+  directory: string;
+  port: number;
+  mockPort: number;
+}): string {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-    .map((kind) => `${kind}_temp_path ${join(directory, "temp", kind)};`).join("\n  ");
+    .map((kind) => `${kind}_temp_path ${join(directory, "temp", kind)};`)
+    .join("\n  ");
   // Started by root, nginx would run its worker as nobody, who may not enter the temporary directory.
   const user = process.getuid?.() === 0 ? "user root;" : "";
   return `${user}

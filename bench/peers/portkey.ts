@@ -10,7 +10,10 @@ const installTimeoutMs = 120_000;
 
 /** Portkey's open gateway from npm, with nothing enabled: no keys, no limits, no charge, no record. */
 export function portkey({ mayInstall }: { mayInstall: boolean }): Peer {
-  const headers: Record<string, string> = { authorization: "Bearer x", "x-portkey-provider": "openai" };
+  const headers: Record<string, string> = {
+    authorization: "Bearer x",
+    "x-portkey-provider": "openai",
+  };
   return {
     name: "portkey",
     path: "/v1/chat/completions",
@@ -20,7 +23,9 @@ export function portkey({ mayInstall }: { mayInstall: boolean }): Peer {
     prepare: async () => {
       if (Bun.which("node") === null) return { ready: false, reason: "node is not on the PATH" };
       const problem = existsSync(packageDirectory) ? undefined : install(mayInstall);
-      return problem === undefined ? { ready: true, version: await version() } : { ready: false, reason: problem };
+      return problem === undefined
+        ? { ready: true, version: await version() }
+        : { ready: false, reason: problem };
     },
     start: (context) => {
       headers["x-portkey-custom-host"] = `http://127.0.0.1:${context.mock.port}/v1`;
@@ -40,13 +45,20 @@ function install(mayInstall: boolean): string | undefined {
     stderr: "pipe",
   });
   if (result.success) return undefined;
-  const reason = result.stderr.toString().split("\n").find((line) => line.includes("npm error")) ?? "npm ci failed";
+  const reason =
+    result.stderr
+      .toString()
+      .split("\n")
+      .find((line) => line.includes("npm error")) ?? "npm ci failed";
   return `cannot be installed: ${reason.trim()}`;
 }
 
 async function version(): Promise<string> {
   const manifest: unknown = await Bun.file(join(packageDirectory, "package.json")).json();
-  const found = typeof manifest === "object" && manifest !== null && "version" in manifest ? manifest.version : "";
+  const found =
+    typeof manifest === "object" && manifest !== null && "version" in manifest
+      ? manifest.version
+      : "";
   return `@portkey-ai/gateway ${String(found)}`;
 }
 
@@ -54,11 +66,22 @@ async function start({ children, cores }: PeerContext): Promise<RunningPeer> {
   const port = freePort();
   const child = children.spawn({
     name: "portkey",
-    command: ["node", join(packageDirectory, "build", "start-server.js"), `--port=${port}`, "--headless"],
+    command: [
+      "node",
+      join(packageDirectory, "build", "start-server.js"),
+      `--port=${port}`,
+      "--headless",
+    ],
     cores: cores.peer,
     environment: { NODE_ENV: "production" },
   });
-  await waitForPort(port, { isAlive: child.isRunning, timeoutMs: startTimeoutMs })
-    .catch((error: Error) => Promise.reject(new Error(`${error.message} ${child.errorText()}`)));
-  return { port, pid: child.pid, readyMs: performance.now() - child.startedAtMs, stop: () => child.stop() };
+  await waitForPort(port, { isAlive: child.isRunning, timeoutMs: startTimeoutMs }).catch(
+    (error: Error) => Promise.reject(new Error(`${error.message} ${child.errorText()}`)),
+  );
+  return {
+    port,
+    pid: child.pid,
+    readyMs: performance.now() - child.startedAtMs,
+    stop: () => child.stop(),
+  };
 }

@@ -95,10 +95,12 @@ export class Children {
 /** Only what programs need to run: no proxies or vendors' keys of the shell that would change what is measured. */
 function inheritedEnvironment(): Record<string, string> {
   const names = ["PATH", "HOME", "TMPDIR", "LANG", "USER"];
-  return Object.fromEntries(names.flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value]];
-  }));
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 /** Resolves with the first line that matches; rejects when the program ends before it, or the time is over. */
@@ -110,7 +112,8 @@ export async function waitForLine(
   for (;;) {
     const line = await Promise.race([child.nextLine(), deadline]);
     const words = child.errorText() || "nothing on standard error";
-    if (line === "late") throw new Error(`${child.name} was not ready within ${timeoutMs} ms: ${words}`);
+    if (line === "late")
+      throw new Error(`${child.name} was not ready within ${timeoutMs} ms: ${words}`);
     if (line === undefined) throw new Error(`${child.name} ended: ${words}`);
     const match = pattern.exec(line);
     if (match !== null) return match;
@@ -138,5 +141,6 @@ function lineQueue(stream: ReadableStream<Uint8Array>): () => Promise<string | u
     ended = true;
     for (const waiter of waiting.splice(0)) waiter(undefined);
   })();
-  return async () => lines.shift() ?? (ended ? undefined : new Promise((resolve) => void waiting.push(resolve)));
+  return async () =>
+    lines.shift() ?? (ended ? undefined : new Promise((resolve) => void waiting.push(resolve)));
 }

@@ -49,29 +49,58 @@ const bootstrapTransferId = "txn_bootstrap_credits";
  */
 export async function bootstrap(
   deps: BootstrapDependencies,
-  { settings, existing, hasKeys }: { settings: BootstrapSettings; existing: readonly Workspace[]; hasKeys: boolean },
+  {
+    settings,
+    existing,
+    hasKeys,
+  }: { settings: BootstrapSettings; existing: readonly Workspace[]; hasKeys: boolean },
 ): Promise<{ firstWorkspaceId: string; mintFirstKey: () => Promise<string | undefined> }> {
-  const workspace = existing[0] ?? await createFirstWorkspace(deps, settings.plan);
-  if (settings.llmKey !== undefined && !(await deps.llmKeys.exists(deps.hasher.hash(settings.llmKey)))) {
-    await deps.minter.mint({ workspaceId: workspace.id, name: "bootstrap", creatorUserId: bootstrapUserId }, settings.llmKey);
+  const workspace = existing[0] ?? (await createFirstWorkspace(deps, settings.plan));
+  if (
+    settings.llmKey !== undefined &&
+    !(await deps.llmKeys.exists(deps.hasher.hash(settings.llmKey)))
+  ) {
+    await deps.minter.mint(
+      { workspaceId: workspace.id, name: "bootstrap", creatorUserId: bootstrapUserId },
+      settings.llmKey,
+    );
   }
   if (settings.managementKey !== undefined) {
-    await ensureManagementKey(deps, { workspace, secret: settings.managementKey, name: settings.managementKeyName ?? "bootstrap" });
+    await ensureManagementKey(deps, {
+      workspace,
+      secret: settings.managementKey,
+      name: settings.managementKeyName ?? "bootstrap",
+    });
   }
-  if (settings.creditsNanoUsd !== undefined) await ensureCredits(deps, { workspace, amountNano: settings.creditsNanoUsd });
+  if (settings.creditsNanoUsd !== undefined)
+    await ensureCredits(deps, { workspace, amountNano: settings.creditsNanoUsd });
   const wantsFirstKey = settings.llmKey === undefined && !hasKeys;
   return {
     firstWorkspaceId: workspace.id,
     mintFirstKey: async () => {
       if (!wantsFirstKey) return undefined;
-      return (await deps.minter.mint({ workspaceId: workspace.id, name: "First key", creatorUserId: bootstrapUserId })).secret;
+      return (
+        await deps.minter.mint({
+          workspaceId: workspace.id,
+          name: "First key",
+          creatorUserId: bootstrapUserId,
+        })
+      ).secret;
     },
   };
 }
 
-async function createFirstWorkspace({ workspaces, directory, clock }: BootstrapDependencies, plan: PlanId): Promise<Workspace> {
+async function createFirstWorkspace(
+  { workspaces, directory, clock }: BootstrapDependencies,
+  plan: PlanId,
+): Promise<Workspace> {
   const nowMs = clock.nowMs();
-  const workspace: Workspace = { id: newId("ws", nowMs), name: "First workspace", plan, createdAtMs: nowMs };
+  const workspace: Workspace = {
+    id: newId("ws", nowMs),
+    name: "First workspace",
+    plan,
+    createdAtMs: nowMs,
+  };
   await workspaces.insert(workspace);
   directory.putWorkspace(workspace);
   return workspace;
@@ -85,9 +114,18 @@ async function ensureManagementKey(
   if (await managementKeys.exists(hash)) return;
   const nowMs = clock.nowMs();
   const key = {
-    id: newId("mgk", nowMs), hash, workspaceId: workspace.id, name, description: null, scopes,
-    label: maskSecret(secret, brand.managementKeyFamilyPrefix), createdAtMs: nowMs, expiresAtMs: null,
-    revokedAtMs: null, revocationReason: null, creatorUserId: null,
+    id: newId("mgk", nowMs),
+    hash,
+    workspaceId: workspace.id,
+    name,
+    description: null,
+    scopes,
+    label: maskSecret(secret, brand.managementKeyFamilyPrefix),
+    createdAtMs: nowMs,
+    expiresAtMs: null,
+    revokedAtMs: null,
+    revocationReason: null,
+    creatorUserId: null,
   };
   await managementKeys.insert(key);
   directory.putManagementKey(key);
@@ -97,8 +135,13 @@ async function ensureCredits(
   { ledger, ledgerStore }: BootstrapDependencies,
   { workspace, amountNano }: { workspace: Workspace; amountNano: bigint },
 ): Promise<void> {
-  if (amountNano <= 0n || await ledgerStore.transferExists(bootstrapTransferId)) return;
+  if (amountNano <= 0n || (await ledgerStore.transferExists(bootstrapTransferId))) return;
   await ledger.credit({
-    id: bootstrapTransferId, workspaceId: workspace.id, bucket: "topup", amountNano, kind: "topup", reference: "bootstrap",
+    id: bootstrapTransferId,
+    workspaceId: workspace.id,
+    bucket: "topup",
+    amountNano,
+    kind: "topup",
+    reference: "bootstrap",
   });
 }

@@ -43,9 +43,18 @@ import { WorkspaceEditor } from "./workspaces/workspace-editor.ts";
 import { WorkspaceStore, type WorkspaceTables } from "./workspaces/workspace-store.ts";
 
 /** Everything that the account plane keeps in the database. */
-export type AccountTables =
-  WorkspaceTables & PeopleTables & LlmKeyTables & ManagementKeyTables & CredentialUseTables & LedgerTables & PresetTables
-  & ByokTables & SecurityTables & IdempotencyTables & BudgetsTables & ReferralTables;
+export type AccountTables = WorkspaceTables &
+  PeopleTables &
+  LlmKeyTables &
+  ManagementKeyTables &
+  CredentialUseTables &
+  LedgerTables &
+  PresetTables &
+  ByokTables &
+  SecurityTables &
+  IdempotencyTables &
+  BudgetsTables &
+  ReferralTables;
 
 /** What the account plane is built from. */
 export interface AccountOptions {
@@ -103,13 +112,24 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
   const ledgerStore = new LedgerStore({ database: database.withTables(), commits });
   const blocking = new BlockingBudgets();
   const loadParents = () => llmKeys.loadParents();
-  const ledger = openLedger({ database, commits, clock, ...options }, { blocking, store: ledgerStore, loadParents });
+  const ledger = openLedger(
+    { database, commits, clock, ...options },
+    { blocking, store: ledgerStore, loadParents },
+  );
   const masterSecrets = options.masterSecrets ?? { current: options.encryptionKey, previous: [] };
   const [loaded, , presets, byok] = await Promise.all([
     loadCredentials(directory, stores),
-    loadParents().then((parents) => ledgerStore.loadInto(ledger.book, { nowMs: clock.nowMs(), parents })),
+    loadParents().then((parents) =>
+      ledgerStore.loadInto(ledger.book, { nowMs: clock.nowMs(), parents }),
+    ),
     openPresets({ database, clock }),
-    openByok({ database: database.withTables(), clock, uses: directory.uses, masterSecrets, onError: options.onProviderKeyError }),
+    openByok({
+      database: database.withTables(),
+      clock,
+      uses: directory.uses,
+      masterSecrets,
+      onError: options.onProviderKeyError,
+    }),
   ]);
   const keyParts = { directory, hasher, clock };
   const llmKeyMinter = new LlmKeyMinter({ store: llmKeys, ...keyParts });
@@ -119,19 +139,40 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
   );
   const mailer = options.mail === undefined ? undefined : createMailer(options.mail);
   const credits = openCredits({
-    database: database.withTables(), commits, clock, ledger, plans: options.plans, onError: options.onCreditError,
+    database: database.withTables(),
+    commits,
+    clock,
+    ledger,
+    plans: options.plans,
+    onError: options.onCreditError,
     isLeader: options.isLeader,
     workspaces: () => directory.allWorkspaces().filter(({ blocked }) => !blocked),
   });
   const referrals = openReferrals({
-    settings: options.referrals, database: database.withTables(), grants: credits.grants, hasher, clock, isLeader: options.isLeader,
-    sendsMail: mailer !== undefined, onError: options.onCreditError,
+    settings: options.referrals,
+    database: database.withTables(),
+    grants: credits.grants,
+    hasher,
+    clock,
+    isLeader: options.isLeader,
+    sendsMail: mailer !== undefined,
+    onError: options.onCreditError,
   });
   const people = await openPeople({
-    ...options, mailer, referrals, database: database.withTables(), ...keyParts, firstWorkspaceId,
-    settings: options.people ?? { signUp: "invitation", plan: "free", oidc: [] }, log: options.onSignInLog,
+    ...options,
+    mailer,
+    referrals,
+    database: database.withTables(),
+    ...keyParts,
+    firstWorkspaceId,
+    settings: options.people ?? { signUp: "invitation", plan: "free", oidc: [] },
+    log: options.onSignInLog,
   });
-  const useWriter = new CredentialUseWriter({ uses: directory.uses, store: stores.uses, onError: options.onUseError });
+  const useWriter = new CredentialUseWriter({
+    uses: directory.uses,
+    store: stores.uses,
+    onError: options.onUseError,
+  });
   useWriter.start();
   await credits.monthlyCredits.run();
   credits.monthlyCredits.start();
@@ -140,38 +181,97 @@ export async function openAccount({ database, commits, clock, ...options }: Acco
     managementKeyEditor: new ManagementKeyEditor({ store: managementKeys, ...keyParts }),
   };
   return {
-    ...credits, referrals, operatorWorkspaceId: firstWorkspaceId, planCredits: options.plans, ...editors,
+    ...credits,
+    referrals,
+    operatorWorkspaceId: firstWorkspaceId,
+    planCredits: options.plans,
+    ...editors,
     userEditor: new UserEditor({
-      database: database.withTables(), clock, ...people, operatorWorkspaceId: firstWorkspaceId,
-      workspace: (id) => directory.workspace(id), putWorkspace: (workspace) => directory.putWorkspace(workspace),
-      revokeCredentials: (id) => revokeCredentials({ ...editors, ...byok, llmKeys, managementKeys, clock }, id),
+      database: database.withTables(),
+      clock,
+      ...people,
+      operatorWorkspaceId: firstWorkspaceId,
+      workspace: (id) => directory.workspace(id),
+      putWorkspace: (workspace) => directory.putWorkspace(workspace),
+      revokeCredentials: (id) =>
+        revokeCredentials({ ...editors, ...byok, llmKeys, managementKeys, clock }, id),
     }),
-    hasher, directory, llmKeys, managementKeys, ledgerStore, ledger, llmKeyMinter, mintFirstKey, useWriter, people, mailer,
+    hasher,
+    directory,
+    llmKeys,
+    managementKeys,
+    ledgerStore,
+    ledger,
+    llmKeyMinter,
+    mintFirstKey,
+    useWriter,
+    people,
+    mailer,
     workspaceEditor: new WorkspaceEditor({
-      store: stores.workspaces, directory, operatorWorkspaceId: firstWorkspaceId, nowMs: () => clock.nowMs(),
+      store: stores.workspaces,
+      directory,
+      operatorWorkspaceId: firstWorkspaceId,
+      nowMs: () => clock.nowMs(),
     }),
     blockingBudgets: blocking,
     budgets: await openBudgets({
-      ...options, database: database.withTables(), clock, mailer, users: people.users, llmKeys, blocking, ledger,
+      ...options,
+      database: database.withTables(),
+      clock,
+      mailer,
+      users: people.users,
+      llmKeys,
+      blocking,
+      ledger,
       webhookNetworks: options.webhookNetworks ?? [],
     }),
-    idempotentAnswers: openIdempotentAnswers(database.withTables(), { vault: byok.providerKeyVault, hasher, clock }),
-    security: await openSecurity({ database: database.withTables(), commits, clock, encryptionKey: options.encryptionKey }),
-    ...presets, ...byok,
+    idempotentAnswers: openIdempotentAnswers(database.withTables(), {
+      vault: byok.providerKeyVault,
+      hasher,
+      clock,
+    }),
+    security: await openSecurity({
+      database: database.withTables(),
+      commits,
+      clock,
+      encryptionKey: options.encryptionKey,
+    }),
+    ...presets,
+    ...byok,
   };
 }
 
 /** The ledger of this process, or that of several where they share a server for it. */
 function openLedger(
-  { shared, database, commits, clock, spentBy, onLedgerError: onError }: Omit<AccountOptions, "bootstrap">,
-  parts: { blocking: BlockingBudgets; store: LedgerStore; loadParents(): Promise<ReadonlyMap<string, string>> },
+  {
+    shared,
+    database,
+    commits,
+    clock,
+    spentBy,
+    onLedgerError: onError,
+  }: Omit<AccountOptions, "bootstrap">,
+  parts: {
+    blocking: BlockingBudgets;
+    store: LedgerStore;
+    loadParents(): Promise<ReadonlyMap<string, string>>;
+  },
 ): LedgerPort {
   const book = new AccountBook();
-  if (shared === undefined) return new Ledger({ book, commits, clock, budgets: new BudgetCounters({ ...parts, spentBy }) });
+  if (shared === undefined)
+    return new Ledger({ book, commits, clock, budgets: new BudgetCounters({ ...parts, spentBy }) });
   const { state, ...place } = shared;
   return openSharedLedger({
-    ...parts, spentBy, shared: state, nodeId: place.nodeId, epoch: place.epoch,
-    book, commits, clock, database: database.withTables(), onError,
+    ...parts,
+    spentBy,
+    shared: state,
+    nodeId: place.nodeId,
+    epoch: place.epoch,
+    book,
+    commits,
+    clock,
+    database: database.withTables(),
+    onError,
   });
 }
 

@@ -5,7 +5,9 @@ test("work under one name waits for the work before it, whatever became of that;
   const turns = new Turns();
   const done: string[] = [];
   const first = Promise.withResolvers<void>();
-  const failing = turns.run("a", () => first.promise.then(() => Promise.reject(new Error("broken"))));
+  const failing = turns.run("a", () =>
+    first.promise.then(() => Promise.reject(new Error("broken"))),
+  );
   const waiting = turns.run("a", async () => done.push("a"));
   await turns.run("b", async () => done.push("b"));
   expect(done).toEqual(["b"]);

@@ -22,15 +22,33 @@ export function announcement(facts: {
   const { url, otherUrls, model, firstSecret, claimToken } = facts;
   const credit = facts.sandbox !== "alone" && !facts.hasBalance;
   const lines: readonly (readonly [label: string, text: string] | undefined)[] = [
-    ["Dashboard", claimToken === undefined ? url : `${url}/claim?token=${claimToken}   (claims the owner account, valid for a day)`],
+    [
+      "Dashboard",
+      claimToken === undefined
+        ? url
+        : `${url}/claim?token=${claimToken}   (claims the owner account, valid for a day)`,
+    ],
     ["API", `${url}/v1`],
     ["Docs", `${url}/docs`],
-    otherUrls.length === 0 ? undefined : ["Elsewhere", `${otherUrls.join(", ")}   (from other machines)`],
+    otherUrls.length === 0
+      ? undefined
+      : ["Elsewhere", `${otherUrls.join(", ")}   (from other machines)`],
     firstSecret === undefined ? undefined : ["First key", `${firstSecret}   (shown once)`],
     facts.sandbox === undefined ? undefined : ["Models", sandboxTexts[facts.sandbox]],
-    credit ? ["Credits", "none, so paid models answer 402; npx switchyard credits grant 100 adds 100 USD"] : undefined,
-    ["Try it", `curl ${url}/v1/chat/completions -H "Authorization: Bearer ${firstSecret ?? "$SWITCHYARD_KEY"}" `
-      + `-d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`],
+    credit
+      ? [
+          "Credits",
+          "none, so paid models answer 402; npx switchyard credits grant 100 adds 100 USD",
+        ]
+      : undefined,
+    [
+      "Try it",
+      `curl ${url}/v1/chat/completions -H "Authorization: Bearer ${firstSecret ?? "$SWITCHYARD_KEY"}" ` +
+        `-d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
+    ],
   ];
-  return [`${brand.productName} ${facts.version}`, ...lines.flatMap((line) => (line === undefined ? [] : [`${line[0].padEnd(10)} ${line[1]}`]))];
+  return [
+    `${brand.productName} ${facts.version}`,
+    ...lines.flatMap((line) => (line === undefined ? [] : [`${line[0].padEnd(10)} ${line[1]}`])),
+  ];
 }

@@ -33,9 +33,17 @@ export interface AppSettings extends CatalogSources {
   environment: Readonly<Record<string, string | undefined>>;
   /** `auto` runs the sandbox only while no provider has a platform credential. */
   sandbox: boolean | "auto";
-  plans: Readonly<Record<string, {
-    perMinute?: number | undefined; fiveHour?: number | undefined; monthlyCreditsNanoUsd?: bigint | undefined;
-  } | undefined>>;
+  plans: Readonly<
+    Record<
+      string,
+      | {
+          perMinute?: number | undefined;
+          fiveHour?: number | undefined;
+          monthlyCreditsNanoUsd?: bigint | undefined;
+        }
+      | undefined
+    >
+  >;
   bootstrap: BootstrapSettings;
   /** How people sign in and up; absent, by invitation, with passwords and passkeys. */
   people?: PeopleSettings | undefined;
@@ -52,7 +60,10 @@ export interface AppSettings extends CatalogSources {
   /** Ranges of the operator's own networks that callers' webhooks may lead to. */
   webhookNetworks?: readonly string[];
   /** What the operator prescribes for Claude Code. */
-  claudeCode?: { loginNotice?: string | undefined; managedSettings?: Readonly<Record<string, unknown>> | undefined };
+  claudeCode?: {
+    loginNotice?: string | undefined;
+    managedSettings?: Readonly<Record<string, unknown>> | undefined;
+  };
   /** Ranges of the operator's own networks that skills may be imported from. */
   hubImportNetworks?: readonly string[];
   /** Ranges of the operator's own networks that descriptions of OAuth clients may be read from. */

@@ -24,13 +24,27 @@ export interface HubParts {
 /** Builds the hub, and keeps stored responses as conversations of the people whose keys asked. */
 export function buildHub(
   { hubImportNetworks = [], responseDays }: AppSettings,
-  { storage: { database, kind }, account: { directory, security }, responses, clock, logger, isLeader }: {
-    storage: Storage<AppTables>; account: Account; responses: ResponseStore; clock: Clock; logger: Logger;
+  {
+    storage: { database, kind },
+    account: { directory, security },
+    responses,
+    clock,
+    logger,
+    isLeader,
+  }: {
+    storage: Storage<AppTables>;
+    account: Account;
+    responses: ResponseStore;
+    clock: Clock;
+    logger: Logger;
     isLeader: (() => boolean) | undefined;
   },
 ): HubParts {
   const conversations = new Conversations({
-    database: database.withTables(), index: new SearchIndex(kind), clock, keepDays: responseDays,
+    database: database.withTables(),
+    index: new SearchIndex(kind),
+    clock,
+    keepDays: responseDays,
     keepsNothing: (ownerId) => security.privacy.of(ownerId).zdr,
   });
   const writing = new Set<Promise<void>>();
@@ -38,19 +52,31 @@ export function buildHub(
   responses.onKept = (response) => {
     const personId = directory.llmKeyById(response.keyId)?.creatorUserId;
     if (personId === undefined) return;
-    const written = conversations.keepResponse(keptResponse(response, personId))
-      .catch((error: unknown) => logger.error({ err: error }, "a stored response could not be kept in its conversation"))
+    const written = conversations
+      .keepResponse(keptResponse(response, personId))
+      .catch((error: unknown) =>
+        logger.error({ err: error }, "a stored response could not be kept in its conversation"),
+      )
       .finally(() => void writing.delete(written));
     writing.add(written);
   };
   const purging = setInterval(() => {
     if (isLeader?.() === false) return;
-    conversations.purge().catch((error: unknown) => logger.error({ err: error }, "old conversations could not be deleted"));
+    conversations
+      .purge()
+      .catch((error: unknown) =>
+        logger.error({ err: error }, "old conversations could not be deleted"),
+      );
   }, hourMs);
   return {
     conversations,
     purgeConversations: () => conversations.purge(),
-    hub: openHub({ database: database.withTables(), kind, clock, importNetworks: hubImportNetworks }),
+    hub: openHub({
+      database: database.withTables(),
+      kind,
+      clock,
+      importNetworks: hubImportNetworks,
+    }),
     async stopHub() {
       clearInterval(purging);
       await Promise.all(writing);
@@ -59,9 +85,12 @@ export function buildHub(
 }
 
 const keptResponse = (
-  { id, workspaceId, keyId, previousResponseId, record, inputItems }: NewResponse, personId: string,
+  { id, workspaceId, keyId, previousResponseId, record, inputItems }: NewResponse,
+  personId: string,
 ) => {
   const model = String(record["model"]);
-  const messages = [...inputItems, ...outputItems(record)].flatMap((item) => messageOf(item, model) ?? []);
+  const messages = [...inputItems, ...outputItems(record)].flatMap(
+    (item) => messageOf(item, model) ?? [],
+  );
   return { id, workspaceId, keyId, personId, previousResponseId, model, messages };
 };

@@ -26,8 +26,14 @@ import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 export function buildInference(
   settings: AppSettings,
   parts: AppTools & {
-    clock: Clock; catalog(): CatalogSnapshot; ledger: LedgerPort; commits: CommitQueue; insights: Insights; security: Security;
-    providerKeys: ProviderKeys; referrals: Referrals | undefined;
+    clock: Clock;
+    catalog(): CatalogSnapshot;
+    ledger: LedgerPort;
+    commits: CommitQueue;
+    insights: Insights;
+    security: Security;
+    providerKeys: ProviderKeys;
+    referrals: Referrals | undefined;
     /** Where other gateways tell where sessions were served; absent where there are none. */
     sessionPlaces: SharedPlaces | undefined;
   },
@@ -41,7 +47,9 @@ export function buildInference(
     chargesStall: () => !parts.commits.admits(),
     providerKeys,
     openedRoutes: new OpenedRoutes({
-      providerKeys, clock, onError: (error) => parts.logger.error({ err: error }, "a provider key could not be opened"),
+      providerKeys,
+      clock,
+      onError: (error) => parts.logger.error({ err: error }, "a provider key could not be opened"),
     }),
     clock,
     upstream,
@@ -63,17 +71,27 @@ export function buildInference(
 /** The platform's own list of certificates, with what `NODE_EXTRA_CA_CERTS` adds to it, is copied only where more is trusted. */
 const networkOf = ({ proxies, extraCertificates = [] }: AppSettings): UpstreamNetwork => ({
   proxies: new ProxyRules(proxies ?? { https: undefined, http: undefined, none: undefined }),
-  trusted: extraCertificates.length === 0 ? undefined : [...getCACertificates("default"), ...extraCertificates],
+  trusted:
+    extraCertificates.length === 0
+      ? undefined
+      : [...getCACertificates("default"), ...extraCertificates],
 });
 
 /** The first of a workspace's own keys for a provider that may be used now, in clear. */
-export const ownKeyLookup = (providerKeys: ProviderKeys) => (workspaceId: string, providerId: string): string | undefined => {
-  const [key] = providerKeys.ownKeys(workspaceId, providerId);
-  return key && providerKeys.secretOf(key);
-};
+export const ownKeyLookup =
+  (providerKeys: ProviderKeys) =>
+  (workspaceId: string, providerId: string): string | undefined => {
+    const [key] = providerKeys.ownKeys(workspaceId, providerId);
+    return key && providerKeys.secretOf(key);
+  };
 
 /** Ends what keeps connections to providers and clients alive, and books what the database refused. */
-export async function endInference({ openedRoutes, keepAlive, upstream, uncollected }: InferenceDependencies): Promise<void> {
+export async function endInference({
+  openedRoutes,
+  keepAlive,
+  upstream,
+  uncollected,
+}: InferenceDependencies): Promise<void> {
   openedRoutes.stop();
   keepAlive.stop();
   upstream.close();

@@ -13,24 +13,36 @@ import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
 /** Codes with which requests end that were settled all the same, and so are counted already. */
-const settledCodes: ReadonlySet<string> = new Set(["client_closed_request", "max_tokens_too_small"]);
+const settledCodes: ReadonlySet<string> = new Set([
+  "client_closed_request",
+  "max_tokens_too_small",
+]);
 
 /** The insights of this gateway: they know no catalog, so what they need of it is handed to them here. */
 export function buildInsights(
   settings: AppSettings,
   parts: {
-    storage: Pick<Storage<never>, "kind" | "commits" | "isHealthy">; database: Kysely<InsightTables>;
-    clock: Clock; catalog(): CatalogSnapshot; logger: Logger; smoke: SmokePort | undefined;
+    storage: Pick<Storage<never>, "kind" | "commits" | "isHealthy">;
+    database: Kysely<InsightTables>;
+    clock: Clock;
+    catalog(): CatalogSnapshot;
+    logger: Logger;
+    smoke: SmokePort | undefined;
     isSharedUp: (() => boolean) | undefined;
   },
 ): Promise<Insights> {
   const { storage, database, clock, catalog, logger, smoke, isSharedUp } = parts;
   return openInsights({
-    database, commits: storage.commits, kind: storage.kind, clock, version: settings.version,
+    database,
+    commits: storage.commits,
+    kind: storage.kind,
+    clock,
+    version: settings.version,
     isSharedUp,
     probePostgres: storage.kind === "postgres" ? () => storage.isHealthy() : undefined,
     onError: (error, message) => logger.error({ err: error }, message),
-    onExcess: ({ workspaceId, requests }) => logger.warn({ workspace: workspaceId, requests }, "failed requests counted without a record"),
+    onExcess: ({ workspaceId, requests }) =>
+      logger.warn({ workspace: workspaceId, requests }, "failed requests counted without a record"),
     ports: {
       smoke,
       budgets: budgetsOf(settings),
@@ -45,8 +57,11 @@ export function buildInsights(
 }
 
 function budgetsOf({ providers }: AppSettings): Map<string, bigint> {
-  return new Map(providers.flatMap(({ id, budget_usd_per_day: usd }): [string, bigint][] =>
-    (usd === undefined ? [] : [[id, nanoFromUsd(usd) ?? 0n]])));
+  return new Map(
+    providers.flatMap(({ id, budget_usd_per_day: usd }): [string, bigint][] =>
+      usd === undefined ? [] : [[id, nanoFromUsd(usd) ?? 0n]],
+    ),
+  );
 }
 
 const routedBySnapshot = new WeakMap<CatalogSnapshot, readonly RoutedProvider[]>();
@@ -59,7 +74,8 @@ function routedProviders(snapshot: CatalogSnapshot): readonly RoutedProvider[] {
     for (const model of snapshot.models.values()) {
       for (const route of model.routes) {
         const { id, name } = route.provider;
-        if (!byId.has(id) && isServable(route, model)) byId.set(id, { id, name, logo: providerLogoPath(id) });
+        if (!byId.has(id) && isServable(route, model))
+          byId.set(id, { id, name, logo: providerLogoPath(id) });
       }
     }
     routed = [...byId.values()].sort((left, right) => (left.id < right.id ? -1 : 1));
@@ -69,7 +85,10 @@ function routedProviders(snapshot: CatalogSnapshot): readonly RoutedProvider[] {
 }
 
 /** An observer that tells the insights as well. */
-export function withInsights(observer: InferenceObserver, { recorder }: Insights): InferenceObserver {
+export function withInsights(
+  observer: InferenceObserver,
+  { recorder }: Insights,
+): InferenceObserver {
   return {
     ...observer,
     attemptEnded(attempt) {
@@ -83,7 +102,8 @@ export function withInsights(observer: InferenceObserver, { recorder }: Insights
     failed(request) {
       observer.failed(request);
       const { error, attempts } = request;
-      if (!settledCodes.has(error.code)) recorder.failed({ attempts, ownFault: error.fault === "gateway" });
+      if (!settledCodes.has(error.code))
+        recorder.failed({ attempts, ownFault: error.fault === "gateway" });
     },
   };
 }

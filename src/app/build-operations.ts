@@ -21,8 +21,16 @@ import type { Metrics } from "../platform/telemetry/metrics.ts";
 /** Builds what operational endpoints tell. */
 export function buildOperations(
   settings: AppSettings,
-  { storage, state, metrics, isSharedUp }: {
-    storage: Pick<Storage<never>, "isHealthy">; state: { draining: boolean }; metrics: Metrics; isSharedUp: (() => boolean) | undefined;
+  {
+    storage,
+    state,
+    metrics,
+    isSharedUp,
+  }: {
+    storage: Pick<Storage<never>, "isHealthy">;
+    state: { draining: boolean };
+    metrics: Metrics;
+    isSharedUp: (() => boolean) | undefined;
   },
 ): Operations {
   if (isSharedUp !== undefined) metrics.watchSharedState(() => (isSharedUp() ? 1 : 0));
@@ -30,7 +38,9 @@ export function buildOperations(
     async unreadyParts() {
       const isHealthy = await storage.isHealthy();
       return [
-        ...(state.draining ? ["draining"] : []), ...(isHealthy ? [] : ["storage"]), ...(isSharedUp?.() === false ? ["shared_state"] : []),
+        ...(state.draining ? ["draining"] : []),
+        ...(isHealthy ? [] : ["storage"]),
+        ...(isSharedUp?.() === false ? ["shared_state"] : []),
       ];
     },
     metricsText: () => metrics.text(),
@@ -42,44 +52,75 @@ export function buildOperations(
 }
 
 /** The MCP server over the table: its tools call the REST endpoints. */
-export function buildMcp({ version }: AppSettings, { logger, buildMcpServer }: Pick<AppTools, "logger" | "buildMcpServer">): McpService {
+export function buildMcp(
+  { version }: AppSettings,
+  { logger, buildMcpServer }: Pick<AppTools, "logger" | "buildMcpServer">,
+): McpService {
   const table = endpoints as readonly ToolEndpoint[];
   const server = new ToolServer({
-    version, tools, endpoints: table, onError: (error) => logger.error({ err: error }, "a tool of the MCP server failed"),
+    version,
+    tools,
+    endpoints: table,
+    onError: (error) => logger.error({ err: error }, "a tool of the MCP server failed"),
   });
-  return new McpService({ endpoints: table, build: buildMcpServer ?? ((sdk, request) => server.build(sdk, request)) });
+  return new McpService({
+    endpoints: table,
+    build: buildMcpServer ?? ((sdk, request) => server.build(sdk, request)),
+  });
 }
 
 /** Documents of the table, made when they are first asked for. */
 export function buildDocuments(
-  settings: AppSettings, catalog: () => CatalogSnapshot,
+  settings: AppSettings,
+  catalog: () => CatalogSnapshot,
 ): Pick<Dependencies, "openApiText" | "documentation" | "endpointPaths" | "exampleModel"> {
   const table = endpoints as readonly Endpoint<never>[];
   let openApi: string | undefined;
   let site: Promise<DocumentationSite> | undefined;
   return {
     endpointPaths: new EndpointPaths(table),
-    openApiText: () => (openApi ??= JSON.stringify(openApiDocument(table, {
-      version: settings.version, publicUrl: settings.publicUrl(), words: fieldWords,
-    }))),
+    openApiText: () =>
+      (openApi ??= JSON.stringify(
+        openApiDocument(table, {
+          version: settings.version,
+          publicUrl: settings.publicUrl(),
+          words: fieldWords,
+        }),
+      )),
     exampleModel: () => exampleModel(catalog()),
-    documentation: () => (site ??= buildDocumentation({ version: settings.version, publicUrl: settings.publicUrl() })),
+    documentation: () =>
+      (site ??= buildDocumentation({ version: settings.version, publicUrl: settings.publicUrl() })),
   };
 }
 
 /** The documentation site; what it is made with is loaded when it is first asked for. */
-export async function buildDocumentation({ version, publicUrl }: { version: string; publicUrl: string }): Promise<DocumentationSite> {
+export async function buildDocumentation({
+  version,
+  publicUrl,
+}: {
+  version: string;
+  publicUrl: string;
+}): Promise<DocumentationSite> {
   const { DocumentationSite: Site } = await import("../documentation/site.ts");
   const root = join(import.meta.dirname, "..", "..");
   return new Site(join(root, "docs"), {
-    openApi: openApiDocument(endpoints as readonly Endpoint<never>[], { version, publicUrl, words: fieldWords }), tools, publicUrl,
+    openApi: openApiDocument(endpoints as readonly Endpoint<never>[], {
+      version,
+      publicUrl,
+      words: fieldWords,
+    }),
+    tools,
+    publicUrl,
     exampleYaml: readFileSync(join(root, "switchyard.example.yaml"), "utf8"),
   });
 }
 
 /** A model for examples: one that costs nothing if there is any, else any that can be served. */
 export function exampleModel(catalog: CatalogSnapshot): string {
-  const servable = [...catalog.models.values()]
-    .filter((model) => model.surface === "chat" && model.routes.some((route) => isServable(route, model)));
-  return (servable.find((model) => model.id.endsWith(":free")) ?? servable[0])?.id ?? "provider/model";
+  const servable = [...catalog.models.values()].filter(
+    (model) => model.surface === "chat" && model.routes.some((route) => isServable(route, model)),
+  );
+  return (
+    (servable.find((model) => model.id.endsWith(":free")) ?? servable[0])?.id ?? "provider/model"
+  );
 }

@@ -11,22 +11,41 @@ import type { Logger } from "../platform/telemetry/logger.ts";
 export async function buildPayments(
   { payments: settings }: AppSettings,
   parts: {
-    storage: Storage<PaymentTables>; account: Account; insights: Insights; clock: Clock; logger: Logger;
+    storage: Storage<PaymentTables>;
+    account: Account;
+    insights: Insights;
+    clock: Clock;
+    logger: Logger;
   },
 ): Promise<Payments | undefined> {
   if (settings?.stripe.secretKey === undefined) return undefined;
   const { openPayments } = await import("../account/payments/open-payments.ts");
-  const { account: { ledger, withdrawals, directory, referrals }, storage, insights, logger } = parts;
+  const {
+    account: { ledger, withdrawals, directory, referrals },
+    storage,
+    insights,
+    logger,
+  } = parts;
   return openPayments({
-    ...parts, settings, ledger, withdrawals, database: storage.database.withTables(), commits: storage.commits,
+    ...parts,
+    settings,
+    ledger,
+    withdrawals,
+    database: storage.database.withTables(),
+    commits: storage.commits,
     buyerOf(workspaceId) {
       const workspace = directory.workspace(workspaceId);
       return workspace === undefined || workspace.blocked ? undefined : { name: workspace.name };
     },
     onCredited: () => referrals?.soon(),
     onRefused: ({ id, type }, outcome) =>
-      logger.error({ event: id, type, outcome }, "what Stripe says does not fit what was ordered; nothing was credited"),
-    onError: (error) => logger.error({ err: error }, "something of a payment could not be done yet"),
-    onReconciled: (ok) => insights.jobs.ran("payment_reconciliation", ok, ok ? undefined : "The last run failed."),
+      logger.error(
+        { event: id, type, outcome },
+        "what Stripe says does not fit what was ordered; nothing was credited",
+      ),
+    onError: (error) =>
+      logger.error({ err: error }, "something of a payment could not be done yet"),
+    onReconciled: (ok) =>
+      insights.jobs.ran("payment_reconciliation", ok, ok ? undefined : "The last run failed."),
   });
 }

@@ -10,7 +10,10 @@ import type { AppSettings } from "./app-settings.ts";
 import type { ConsentTables } from "../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../documents/jobs/document-job-store.ts";
 import type { RouteHistoryTables } from "../inference/catalog/route-history.ts";
-import { storedResponseInserts, type ResponseTables } from "../inference/stored-responses/response-rows.ts";
+import {
+  storedResponseInserts,
+  type ResponseTables,
+} from "../inference/stored-responses/response-rows.ts";
 import type { ConversationTables } from "../mcp/hub/conversation.ts";
 import type { HubTables } from "../mcp/hub/entry-store.ts";
 import { generationInsert } from "../insights/generation-record.ts";
@@ -29,29 +32,66 @@ import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
 /** Every table of the gateway. */
-export type AppTables =
-  AccountTables & GenerationTables & ResponseTables & RouteHistoryTables & InsightTables & DocumentJobTables & PaymentTables
-  & GatewayTables & ConsentTables & HubTables & ConversationTables;
+export type AppTables = AccountTables &
+  GenerationTables &
+  ResponseTables &
+  RouteHistoryTables &
+  InsightTables &
+  DocumentJobTables &
+  PaymentTables &
+  GatewayTables &
+  ConsentTables &
+  HubTables &
+  ConversationTables;
 
 /** Every statement that commits may carry. */
 const commitStatements: CommitStatements = {
-  inserts: [transferInsert, grantInsert, auditInsert, auditOutcomeInsert, auditChainInsert, generationInsert, ...storedResponseInserts,
-    ...paymentInserts],
-  adds: [accountAdd, keySpendAdd, keyByokAdd, providerKeyAdd, ...usageAddStatements, refusedHourAdd],
+  inserts: [
+    transferInsert,
+    grantInsert,
+    auditInsert,
+    auditOutcomeInsert,
+    auditChainInsert,
+    generationInsert,
+    ...storedResponseInserts,
+    ...paymentInserts,
+  ],
+  adds: [
+    accountAdd,
+    keySpendAdd,
+    keyByokAdd,
+    providerKeyAdd,
+    ...usageAddStatements,
+    refusedHourAdd,
+  ],
 };
 
 /** What opening the database depends on. */
-export type StorageSettings = Pick<AppSettings, "storageUrl" | "durability" | "sharedUrl" | "mayMigrate" | "waitMs">;
+export type StorageSettings = Pick<
+  AppSettings,
+  "storageUrl" | "durability" | "sharedUrl" | "mayMigrate" | "waitMs"
+>;
 
 /** Opens the database with the tables and the commits of every room. */
-export const buildStorage = (settings: StorageSettings, logger: Logger): Promise<Storage<AppTables>> => openStorage<AppTables>({
-  url: settings.storageUrl, durability: settings.durability, migrations, logger, commitStatements,
-  severalGateways: hasSeveralGateways(settings), waitMs: settings.waitMs ?? 0, mayMigrate: settings.mayMigrate ?? true,
-});
+export const buildStorage = (
+  settings: StorageSettings,
+  logger: Logger,
+): Promise<Storage<AppTables>> =>
+  openStorage<AppTables>({
+    url: settings.storageUrl,
+    durability: settings.durability,
+    migrations,
+    logger,
+    commitStatements,
+    severalGateways: hasSeveralGateways(settings),
+    waitMs: settings.waitMs ?? 0,
+    mayMigrate: settings.mayMigrate ?? true,
+  });
 
 /** Opens the database for a gateway: with the keys that it was first opened with, and in its epoch. */
 export async function openDatabase(
-  settings: AppSettings, { shared, clock, logger }: { shared: Shared | undefined; clock: Clock; logger: Logger },
+  settings: AppSettings,
+  { shared, clock, logger }: { shared: Shared | undefined; clock: Clock; logger: Logger },
 ): Promise<Storage<AppTables>> {
   const storage = await buildStorage(settings, logger);
   await requireSameKeys(storage.database.withTables(), settings);

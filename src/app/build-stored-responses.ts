@@ -16,22 +16,40 @@ import type { Storage } from "../platform/storage/storage.ts";
 export function buildStoredResponses(
   { responseDays: keepDays }: AppSettings,
   parts: AppTools & {
-    storage: Storage<ResponseTables>; inference: InferenceDependencies; directory: CredentialDirectory; insights: Insights;
+    storage: Storage<ResponseTables>;
+    inference: InferenceDependencies;
+    directory: CredentialDirectory;
+    insights: Insights;
     /** What one of several gateways does alone; absent where there is only one. */
-    claims: Claims | undefined; isLeader: (() => boolean) | undefined;
+    claims: Claims | undefined;
+    isLeader: (() => boolean) | undefined;
   },
 ) {
-  const { storage, inference, directory, logger, insights: { jobs } } = parts;
+  const {
+    storage,
+    inference,
+    directory,
+    logger,
+    insights: { jobs },
+  } = parts;
   const { clock } = inference;
-  const responses = new ResponseStore({ database: storage.database.withTables(), commits: storage.commits });
+  const responses = new ResponseStore({
+    database: storage.database.withTables(),
+    commits: storage.commits,
+  });
   const background = new BackgroundRunner({
-    responses, clock, jobs: new JobStore(storage.database.withTables(), parts.claims),
+    responses,
+    clock,
+    jobs: new JobStore(storage.database.withTables(), parts.claims),
     run: parts.runBackground ?? runBackground({ inference, responses }),
     callerOf: (keyId) => directory.liveLlmKey(keyId, clock.nowMs()),
     onError: (error) => logger.error({ err: error }, "a background response could not be stored"),
   });
   const retention = new ResponseRetention({
-    responses, clock, keepDays, isLeader: parts.isLeader,
+    responses,
+    clock,
+    keepDays,
+    isLeader: parts.isLeader,
     onPurged: () => jobs.ran("response_retention", true),
     onError(error) {
       jobs.ran("response_retention", false, "The last run failed.");

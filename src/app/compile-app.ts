@@ -14,8 +14,18 @@ import type { Clock } from "../platform/lib/clock.ts";
 /** The routes of the endpoint table, guarded, counted and watched. */
 export function compileApp(
   settings: AppSettings,
-  { tools, people, ...parts }: Pick<Account, "directory" | "security" | "people" | "operatorWorkspaceId" | "idempotentAnswers"> & {
-    dependencies: Dependencies; counters: RateCounters; clock: Clock; tools: AppTools;
+  {
+    tools,
+    people,
+    ...parts
+  }: Pick<
+    Account,
+    "directory" | "security" | "people" | "operatorWorkspaceId" | "idempotentAnswers"
+  > & {
+    dependencies: Dependencies;
+    counters: RateCounters;
+    clock: Clock;
+    tools: AppTools;
   },
 ): ReturnType<typeof compileRoutes> {
   const observe = observeErrors({ ...tools, clock: parts.clock });
@@ -23,17 +33,29 @@ export function compileApp(
   const addressOf = clientAddressReader(settings.trustProxy);
   const encrypted = encryptionReader(settings.trustProxy);
   return compileRoutes({
-    ...parts, endpoints, errorPage, pageElsewhere: (context) => screenAtRoot(context, parts.dependencies),
+    ...parts,
+    endpoints,
+    errorPage,
+    pageElsewhere: (context) => screenAtRoot(context, parts.dependencies),
     sessions: { reader: people.reader, publicUrl: settings.publicUrl },
     clientAddress: (request) => addressOf(request, request.peerAddress),
     isEncrypted: (request) => encrypted(request, request.peerAddress),
     onError(error, context) {
       observe(error, context);
       const { caller } = context;
-      if (caller.kind === "llm-key") refused.note({ workspaceId: caller.workspace.id, keyId: caller.key.id, code: error.code });
+      if (caller.kind === "llm-key")
+        refused.note({ workspaceId: caller.workspace.id, keyId: caller.key.id, code: error.code });
     },
-    onAnswerError: (error) => tools.logger.error({ err: error }, "the answer of a request with an idempotency key could not be kept"),
-    onAuditError: (error) => tools.logger.error({ err: error }, "the outcome of a change could not be written to the audit log"),
+    onAnswerError: (error) =>
+      tools.logger.error(
+        { err: error },
+        "the answer of a request with an idempotency key could not be kept",
+      ),
+    onAuditError: (error) =>
+      tools.logger.error(
+        { err: error },
+        "the outcome of a change could not be written to the audit log",
+      ),
     ...observeRequests(tools.metrics),
   });
 }

@@ -8,7 +8,10 @@ import type { Dashboard, DashboardFile } from "../endpoints/dependencies.ts";
 const noDashboard: Dashboard = { isOn: false, index: () => undefined, file: () => undefined };
 
 const types: Readonly<Record<string, string>> = {
-  js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", woff2: "font/woff2", svg: "image/svg+xml",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  woff2: "font/woff2",
+  svg: "image/svg+xml",
 };
 
 const read = (path: string): Uint8Array<ArrayBuffer> => new Uint8Array(readFileSync(path));
@@ -21,7 +24,11 @@ function readFolder(folder: string): Map<string, DashboardFile> {
       const type = types[name.split(".").at(-1) ?? ""];
       if (type === undefined) continue;
       const path = join(folder, part, name);
-      files.set(`${part}/${name}`, { bytes: read(path), gzipped: existsSync(`${path}.gz`) ? read(`${path}.gz`) : undefined, type });
+      files.set(`${part}/${name}`, {
+        bytes: read(path),
+        gzipped: existsSync(`${path}.gz`) ? read(`${path}.gz`) : undefined,
+        type,
+      });
     }
   }
   return files;
@@ -36,8 +43,12 @@ export interface DashboardOptions {
 }
 
 /** Serves the built dashboard from memory, and builds it in the background of a start where its sources are newer. */
-export function openDashboard(options: DashboardOptions | undefined, logger: Pick<Logger, "error">): Dashboard {
-  const onError = (error: Error): void => logger.error({ err: error }, "the dashboard could not be built");
+export function openDashboard(
+  options: DashboardOptions | undefined,
+  logger: Pick<Logger, "error">,
+): Dashboard {
+  const onError = (error: Error): void =>
+    logger.error({ err: error }, "the dashboard could not be built");
   if (options === undefined) return noDashboard;
   const { folder, buildScript } = options;
   let index: string | undefined;
@@ -52,9 +63,16 @@ export function openDashboard(options: DashboardOptions | undefined, logger: Pic
   if (buildScript !== undefined && existsSync(buildScript)) {
     const child = spawn(process.execPath, [buildScript], { stdio: ["ignore", "ignore", "pipe"] });
     let problem = "";
-    child.stderr.on("data", (chunk: Buffer) => (problem = (problem + chunk.toString()).slice(-2_000)));
+    child.stderr.on(
+      "data",
+      (chunk: Buffer) => (problem = (problem + chunk.toString()).slice(-2_000)),
+    );
     child.once("error", onError);
-    child.once("close", (code) => (code === 0 ? load() : onError(new Error(`the dashboard could not be built: ${problem.trim()}`))));
+    child.once("close", (code) =>
+      code === 0
+        ? load()
+        : onError(new Error(`the dashboard could not be built: ${problem.trim()}`)),
+    );
     child.unref();
   }
   return { isOn: true, index: () => index, file: (name) => files.get(name) };

@@ -31,10 +31,13 @@ export function endOnSignal(app: App, options: EndOptions): void {
       return;
     }
     firstMs = nowMs;
-    drain(app, { ...options, impatience }).then(() => process.exit(0), (error: unknown) => {
-      options.logger.error({ err: error }, "the end was not in good order");
-      process.exit(1);
-    });
+    drain(app, { ...options, impatience }).then(
+      () => process.exit(0),
+      (error: unknown) => {
+        options.logger.error({ err: error }, "the end was not in good order");
+        process.exit(1);
+      },
+    );
   };
   // Not `once`: while a signal has no listener, it ends the process where it stands.
   process.on("SIGTERM", onSignal);
@@ -47,12 +50,21 @@ export function endOnSignal(app: App, options: EndOptions): void {
  */
 async function drain(
   app: App,
-  { server, logger, drainDelayMs, drainGraceMs, impatience }: EndOptions & { impatience: AbortController },
+  {
+    server,
+    logger,
+    drainDelayMs,
+    drainGraceMs,
+    impatience,
+  }: EndOptions & { impatience: AbortController },
 ): Promise<void> {
   const { signal } = impatience;
   app.startDraining();
   server.announceClosing();
-  logger.info({ pending_requests: server.pendingRequests }, "draining: every answer closes its connection");
+  logger.info(
+    { pending_requests: server.pendingRequests },
+    "draining: every answer closes its connection",
+  );
   await delay(drainDelayMs, undefined, { signal }).catch(() => undefined);
   const timer = setTimeout(() => impatience.abort(), drainGraceMs);
   const cut = once(signal, async () => {
@@ -60,10 +72,16 @@ async function drain(
     app.breakOffUpstreams();
   }).then(() => delay(lastSettlementsMs));
   const stopped = server.stop();
-  logger.info({ pending_requests: server.pendingRequests }, "draining: no new connections are accepted");
+  logger.info(
+    { pending_requests: server.pendingRequests },
+    "draining: no new connections are accepted",
+  );
   await stopped;
   // Answers whose clients have left may still be read to their end, and background responses are nobody's; they are settled as well.
-  await Promise.race([Promise.all([app.ledger.untilNoHoldIsOpen(), app.background.untilIdle()]), cut]);
+  await Promise.race([
+    Promise.all([app.ledger.untilNoHoldIsOpen(), app.background.untilIdle()]),
+    cut,
+  ]);
   clearTimeout(timer);
   await app.close();
   logger.info({}, "drained");

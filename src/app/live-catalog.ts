@@ -1,9 +1,16 @@
 import { ZodError, z } from "zod";
-import { buildCatalog, buildProviders, type CatalogOptions } from "../inference/catalog/build-catalog.ts";
+import {
+  buildCatalog,
+  buildProviders,
+  type CatalogOptions,
+} from "../inference/catalog/build-catalog.ts";
 import { readBundledFacts, readFacts } from "../inference/catalog/bundled-facts.ts";
 import { compareCatalogs, type CatalogChange } from "../inference/catalog/catalog-change.ts";
 import type { CatalogFacts } from "../inference/catalog/catalog-facts.ts";
-import type { ConfiguredPricing, ConfiguredProvider } from "../inference/catalog/configured-provider.ts";
+import type {
+  ConfiguredPricing,
+  ConfiguredProvider,
+} from "../inference/catalog/configured-provider.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
 import { hasPlatformCredential } from "../inference/catalog/reachability.ts";
 import type { ConfiguredRouters } from "../inference/catalog/router-models.ts";
@@ -28,7 +35,10 @@ export interface CatalogSources {
  * place: requests that are under way keep the routes and prices that they were planned with.
  */
 export class LiveCatalog {
-  private readonly options: Pick<CatalogOptions, "environment"> & { sandbox: boolean | "auto"; clock: Clock };
+  private readonly options: Pick<CatalogOptions, "environment"> & {
+    sandbox: boolean | "auto";
+    clock: Clock;
+  };
   private current: CatalogSnapshot;
   private simulator: Sandbox | undefined;
 
@@ -63,11 +73,16 @@ export class LiveCatalog {
     const { providers, routers, factsPath, unknownModelPricing } = sources;
     const { environment, sandbox, clock } = this.options;
     const options: CatalogOptions = {
-      environment, configuredProviders: providers, configuredRouters: routers ?? {}, nowMs: clock.nowMs(), facts: factsOf(factsPath),
+      environment,
+      configuredProviders: providers,
+      configuredRouters: routers ?? {},
+      nowMs: clock.nowMs(),
+      facts: factsOf(factsPath),
       unknownModelPricing,
       ...(previous !== undefined && { previous }),
     };
-    const isSimulated = sandbox === "auto" ? !hasPlatformCredential({ providers: buildProviders(options) }) : sandbox;
+    const isSimulated =
+      sandbox === "auto" ? !hasPlatformCredential({ providers: buildProviders(options) }) : sandbox;
     if (!isSimulated) return buildCatalog(options);
     this.simulator ??= startSandbox({ clock });
     return buildCatalog({ ...options, simulatedProvider: sandboxProvider(this.simulator.baseUrl) });
@@ -79,7 +94,12 @@ function factsOf(path: string | undefined): CatalogFacts {
   try {
     return readFacts(path);
   } catch (error) {
-    const reason = error instanceof ZodError ? z.prettifyError(error) : error instanceof Error ? error.message : String(error);
+    const reason =
+      error instanceof ZodError
+        ? z.prettifyError(error)
+        : error instanceof Error
+          ? error.message
+          : String(error);
     throw new ConfigurationError([{ key: "catalog.facts", message: `cannot be used: ${reason}` }]);
   }
 }

@@ -19,23 +19,40 @@ interface Telemetry {
   tracing: Tracing;
 }
 
-const attemptOutcomes: Record<AttemptRecord["outcome"], Outcome> = { served: "completed", failed: "failed", cancelled: "cancelled" };
+const attemptOutcomes: Record<AttemptRecord["outcome"], Outcome> = {
+  served: "completed",
+  failed: "failed",
+  cancelled: "cancelled",
+};
 
 /** Metrics, traces and logs of everything that inference reports. */
-export function observeInference({ logger, metrics, tracing, clock }: Telemetry & { clock: Clock }): InferenceObserver {
+export function observeInference({
+  logger,
+  metrics,
+  tracing,
+  clock,
+}: Telemetry & { clock: Clock }): InferenceObserver {
   const limit = new LogLimit(clock);
   return {
-    attemptEnded: ({ provider, outcome }) => metrics.upstreamAttempt(provider, attemptOutcomes[outcome]).inc(),
+    attemptEnded: ({ provider, outcome }) =>
+      metrics.upstreamAttempt(provider, attemptOutcomes[outcome]).inc(),
     settled: (record, timing) => {
       recordMetrics(metrics, { record, timing });
-      if (tracing.enabled) tracing.recordInference(traceOf({ record, timing, nowMs: clock.nowMs() }));
+      if (tracing.enabled)
+        tracing.recordInference(traceOf({ record, timing, nowMs: clock.nowMs() }));
     },
     failed: ({ error, traceId, surface, requestedModel, attempts, durationMs }) => {
       if (!tracing.enabled) return;
       const endMs = clock.nowMs();
       tracing.recordInference({
-        traceId, name: `${operationOf(surface)} ${requestedModel}`, startMs: endMs - durationMs, endMs,
-        attributes: { [genAi.operationName]: operationOf(surface), [genAi.requestModel]: requestedModel },
+        traceId,
+        name: `${operationOf(surface)} ${requestedModel}`,
+        startMs: endMs - durationMs,
+        endMs,
+        attributes: {
+          [genAi.operationName]: operationOf(surface),
+          [genAi.requestModel]: requestedModel,
+        },
         attempts: tracedAttempts(attempts, endMs - durationMs),
         error: { type: error.code, message: error.message },
       });
@@ -48,7 +65,10 @@ export function observeInference({ logger, metrics, tracing, clock }: Telemetry 
       logger.error(fields, `charge rejected: ${cause}; it will be booked as uncollected`);
     },
     responseNotKept: (error, response) =>
-      logger.error({ err: error, response }, "a response could not be stored; its client has it all the same"),
+      logger.error(
+        { err: error, response },
+        "a response could not be stored; its client has it all the same",
+      ),
     streamOpened: () => metrics.openStreams.inc(),
     streamClosed: () => metrics.openStreams.dec(),
   };
@@ -56,15 +76,24 @@ export function observeInference({ logger, metrics, tracing, clock }: Telemetry 
 
 /** The paths of metrics, by the surface of a record. */
 const endpointLabels: Readonly<Record<string, string>> = {
-  chat: "/v1/chat/completions", messages: "/v1/messages", responses: "/v1/responses",
-  embeddings: "/v1/embeddings", rerank: "/v1/rerank", moderations: "/v1/moderations", decisions: "/v1/decisions",
+  chat: "/v1/chat/completions",
+  messages: "/v1/messages",
+  responses: "/v1/responses",
+  embeddings: "/v1/embeddings",
+  rerank: "/v1/rerank",
+  moderations: "/v1/moderations",
+  decisions: "/v1/decisions",
   ocr: "/v1/ocr/extract",
 };
 
 /** What traces call the work of a surface (OpenTelemetry's `gen_ai.operation.name`): chat, whichever dialect it came in. */
-const operationOf = (surface: string): string => (surface === "messages" || surface === "responses" ? "chat" : surface);
+const operationOf = (surface: string): string =>
+  surface === "messages" || surface === "responses" ? "chat" : surface;
 
-function recordMetrics(metrics: Metrics, { record, timing }: { record: GenerationRecord; timing: RequestTiming }): void {
+function recordMetrics(
+  metrics: Metrics,
+  { record, timing }: { record: GenerationRecord; timing: RequestTiming },
+): void {
   const finished: FinishedInference = {
     endpoint: endpointLabels[record.surface] ?? record.surface,
     status: record.status === "cancelled" ? 499 : 200,
@@ -76,10 +105,12 @@ function recordMetrics(metrics: Metrics, { record, timing }: { record: Generatio
     tokens: record.detail.usage,
     chargedNanoUsd: record.costNanoUsd,
   };
-  if (timing.firstContentMs !== null) finished.firstTokenMs = timing.firstContentMs - timing.startedMs;
+  if (timing.firstContentMs !== null)
+    finished.firstTokenMs = timing.firstContentMs - timing.startedMs;
   metrics.recordInference(finished);
   const { uncollectedNanoUsd } = record.detail;
-  if (uncollectedNanoUsd !== undefined) metrics.uncollectedNanoUsd("balance").inc(Number(uncollectedNanoUsd));
+  if (uncollectedNanoUsd !== undefined)
+    metrics.uncollectedNanoUsd("balance").inc(Number(uncollectedNanoUsd));
 }
 
 /** Attempts follow each other, so their times add up from the first one's start. */
@@ -87,7 +118,11 @@ function tracedAttempts(attempts: readonly AttemptRecord[], firstStartMs: number
   let startMs = firstStartMs;
   return attempts.map((attempt) => {
     const traced: TracedAttempt = {
-      provider: attempt.provider, startMs, endMs: startMs + attempt.durationMs, status: attempt.status ?? 0, model: attempt.upstreamModel,
+      provider: attempt.provider,
+      startMs,
+      endMs: startMs + attempt.durationMs,
+      status: attempt.status ?? 0,
+      model: attempt.upstreamModel,
       ...(attempt.reason === null ? {} : { errorType: attempt.reason }),
     };
     startMs = traced.endMs;
@@ -95,7 +130,15 @@ function tracedAttempts(attempts: readonly AttemptRecord[], firstStartMs: number
   });
 }
 
-function traceOf({ record, timing, nowMs }: { record: GenerationRecord; timing: RequestTiming; nowMs: number }): TracedInference {
+function traceOf({
+  record,
+  timing,
+  nowMs,
+}: {
+  record: GenerationRecord;
+  timing: RequestTiming;
+  nowMs: number;
+}): TracedInference {
   const startMs = nowMs - (timing.settledMs - timing.startedMs);
   const { detail } = record;
   return {
@@ -111,7 +154,8 @@ function traceOf({ record, timing, nowMs }: { record: GenerationRecord; timing: 
       [genAi.responseModel]: record.model,
       [genAi.requestStream]: record.streamed,
       [genAi.responseId]: record.id,
-      [genAi.responseFinishReasons]: record.finishReason === null ? undefined : [record.finishReason],
+      [genAi.responseFinishReasons]:
+        record.finishReason === null ? undefined : [record.finishReason],
       [genAi.usageInputTokens]: record.promptTokens,
       [genAi.usageOutputTokens]: record.completionTokens,
     },
@@ -124,7 +168,15 @@ function traceOf({ record, timing, nowMs }: { record: GenerationRecord; timing: 
 export function observeRequests(metrics: Metrics) {
   return {
     onBegin: (): void => metrics.requestsInFlight.inc(),
-    onEnd: ({ path, status, settled }: { path: string; status: number; settled: boolean }): void => {
+    onEnd: ({
+      path,
+      status,
+      settled,
+    }: {
+      path: string;
+      status: number;
+      settled: boolean;
+    }): void => {
       metrics.requestsInFlight.dec();
       if (!settled) metrics.request(`/v1${path}`, status).inc();
     },
@@ -132,19 +184,36 @@ export function observeRequests(metrics: Metrics) {
 }
 
 /** Counts refused and failed requests, and logs those that somebody has to look at. */
-export function observeErrors({ logger, metrics, clock }: Pick<Telemetry, "logger" | "metrics"> & { clock: Clock }) {
+export function observeErrors({
+  logger,
+  metrics,
+  clock,
+}: Pick<Telemetry, "logger" | "metrics"> & { clock: Clock }) {
   const limit = new LogLimit(clock);
-  return (error: GatewayError, { traceId, method, path }: { traceId: string; method: string; path: string }): void => {
+  return (
+    error: GatewayError,
+    { traceId, method, path }: { traceId: string; method: string; path: string },
+  ): void => {
     metrics.error(error.code).inc();
-    if (error.code === "rate_limit_exceeded" || error.code === "ip_rate_limit_exceeded") metrics.rateLimited.inc();
-    const fields = { trace_id: traceId, method, path, code: error.code, fault: error.fault, detail: error.detail };
+    if (error.code === "rate_limit_exceeded" || error.code === "ip_rate_limit_exceeded")
+      metrics.rateLimited.inc();
+    const fields = {
+      trace_id: traceId,
+      method,
+      path,
+      code: error.code,
+      fault: error.fault,
+      detail: error.detail,
+    };
     if (error.code === "service_unavailable") {
       const leftOut = limit.pass(error.message);
       const reason = error.cause instanceof Error ? error.cause.message : undefined;
-      if (leftOut !== undefined) return logger.warn({ ...fields, reason, left_out: leftOut }, error.message);
+      if (leftOut !== undefined)
+        return logger.warn({ ...fields, reason, left_out: leftOut }, error.message);
     } else if (error.fault === "gateway" && error.code !== "not_configured") {
       return logger.error({ ...fields, err: error.cause ?? error }, error.message);
-    } else if (error.fault === "upstream") return logger.warn({ ...fields, metadata: error.metadata }, error.message);
+    } else if (error.fault === "upstream")
+      return logger.warn({ ...fields, metadata: error.metadata }, error.message);
     logger.debug(fields, error.message);
   };
 }
@@ -154,17 +223,28 @@ export function observeUncollected({ logger, metrics }: Telemetry): UncollectedR
   return {
     onKept: (amountNano) => metrics.uncollectedNanoUsd("database").inc(Number(amountNano)),
     onWritten: (charges, amountNano) =>
-      logger.warn({ charges, usd: usdFromNano(amountNano) }, `${charges} charges that the database had refused are booked as uncollected`),
+      logger.warn(
+        { charges, usd: usdFromNano(amountNano) },
+        `${charges} charges that the database had refused are booked as uncollected`,
+      ),
     onLost: (charges, amountNano) =>
-      logger.error({ charges, usd: usdFromNano(amountNano) }, `${charges} charges that the database had refused are in no book`),
+      logger.error(
+        { charges, usd: usdFromNano(amountNano) },
+        `${charges} charges that the database had refused are in no book`,
+      ),
   };
 }
 
 /** Shows figures that are read when somebody asks for metrics. */
 export function watchFigures(
   metrics: Metrics,
-  { ledger, commits, uncollected }: {
-    ledger: Pick<LedgerPort, "openHoldCount">; commits: Pick<CommitQueue, "pendingCount" | "rejectedCount">;
+  {
+    ledger,
+    commits,
+    uncollected,
+  }: {
+    ledger: Pick<LedgerPort, "openHoldCount">;
+    commits: Pick<CommitQueue, "pendingCount" | "rejectedCount">;
     uncollected: { readonly count: number };
   },
 ): void {

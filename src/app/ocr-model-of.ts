@@ -16,6 +16,7 @@ export function ocrModelOf(id: string | undefined, catalog: CatalogSnapshot): st
 
 function unfit(model: CatalogModel | undefined): string | undefined {
   if (model?.router !== undefined) return "expected one model; this stands for a pool of them";
-  if (model !== undefined && model.surface !== "chat") return `expected a model that chats; this one serves ${model.surface}`;
+  if (model !== undefined && model.surface !== "chat")
+    return `expected a model that chats; this one serves ${model.surface}`;
   return undefined;
 }

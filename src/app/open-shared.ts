@@ -60,25 +60,40 @@ export interface Shared {
  * Whether other gateways may work on the same database. Holds are shared then, and only then; an embedded database
  * belongs to one process.
  */
-export const hasSeveralGateways = ({ sharedUrl, storageUrl }: Pick<AppSettings, "sharedUrl" | "storageUrl">): boolean =>
+export const hasSeveralGateways = ({
+  sharedUrl,
+  storageUrl,
+}: Pick<AppSettings, "sharedUrl" | "storageUrl">): boolean =>
   sharedUrl !== undefined && !storageUrl.startsWith("sqlite:");
 
 /** Whether the server answers that several gateways cannot work without; undefined where they need none. */
 export const sharedProbe = (
-  shared: Shared | undefined, settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
+  shared: Shared | undefined,
+  settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
 ): (() => boolean) | undefined =>
-  (shared !== undefined && hasSeveralGateways(settings) ? () => shared.state.runId !== undefined : undefined);
+  shared !== undefined && hasSeveralGateways(settings)
+    ? () => shared.state.runId !== undefined
+    : undefined;
 
 /** What this gateway does alone of several on its database; nothing is said where there is only one. */
-export function shareWork(shared: Shared | undefined, settings: Pick<AppSettings, "sharedUrl" | "storageUrl">): SharedWork {
-  if (shared === undefined || !hasSeveralGateways(settings)) return { claims: undefined, isLeader: undefined };
+export function shareWork(
+  shared: Shared | undefined,
+  settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
+): SharedWork {
+  if (shared === undefined || !hasSeveralGateways(settings))
+    return { claims: undefined, isLeader: undefined };
   const { claims } = shared;
   return { claims, isLeader: () => claims.isLeading };
 }
 
 /** Smoke tests that one of several gateways makes for all of them. */
-export const whileLeading = ({ providerIds, ask }: SmokePort, { isLeader }: SharedWork): SmokePort => ({
-  providerIds: () => (isLeader?.() === false ? [] : providerIds()), onDemandIds: providerIds, ask,
+export const whileLeading = (
+  { providerIds, ask }: SmokePort,
+  { isLeader }: SharedWork,
+): SmokePort => ({
+  providerIds: () => (isLeader?.() === false ? [] : providerIds()),
+  onDemandIds: providerIds,
+  ask,
 });
 
 /** Connects to the server of shared state; undefined where everything stays in the memory of this process. */
@@ -91,7 +106,11 @@ export async function openShared(
   const nodeId = randomBase62(12);
   const channel = await SharedChannel.open({ url, shared: state, nodeId, logger });
   const claims = new SharedClaims({
-    shared: state, nodeId, clock, onError: (error) => logger.error({ err: error }, "what one gateway does alone could not be claimed"),
+    shared: state,
+    nodeId,
+    clock,
+    onError: (error) =>
+      logger.error({ err: error }, "what one gateway does alone could not be claimed"),
   });
   claims.start();
   return { nodeId, state, channel, claims };
@@ -99,14 +118,20 @@ export async function openShared(
 
 /** Names the history of the database that is shared, from now on. */
 export async function openEpoch(
-  shared: Shared | undefined, settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
+  shared: Shared | undefined,
+  settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
   { storage, clock, logger }: { storage: Storage<GatewayTables>; clock: Clock; logger: Logger },
 ): Promise<void> {
   if (shared === undefined || !hasSeveralGateways(settings)) return;
   const epoch = await DatabaseEpoch.open({
-    storage, database: storage.database.withTables(), nodeId: shared.nodeId, clock,
-    onSetBack: () => logger.error({}, "the database was set back: what is shared of it is read again"),
-    onError: (error) => logger.warn({ err: error }, "the database could not be asked whether it was set back"),
+    storage,
+    database: storage.database.withTables(),
+    nodeId: shared.nodeId,
+    clock,
+    onSetBack: () =>
+      logger.error({}, "the database was set back: what is shared of it is read again"),
+    onError: (error) =>
+      logger.warn({ err: error }, "the database could not be asked whether it was set back"),
   });
   shared.epoch = epoch;
   const { channel } = shared;
@@ -121,9 +146,16 @@ export async function openEpoch(
  * Rate windows, shared where there is a server for it. Windows of hours count what they had counted before: those in
  * memory with every start, shared ones once in each run of the server, whichever gateway is the first to see it.
  */
-export async function openCounters(shared: Shared | undefined, parts: {
-  tiers: RateTiers; clock: Clock; database: Kysely<UsageTables>; directory: CredentialDirectory; logger: Logger;
-}): Promise<RateCounters> {
+export async function openCounters(
+  shared: Shared | undefined,
+  parts: {
+    tiers: RateTiers;
+    clock: Clock;
+    database: Kysely<UsageTables>;
+    directory: CredentialDirectory;
+    logger: Logger;
+  },
+): Promise<RateCounters> {
   const { tiers, clock, database, logger } = parts;
   const ownWindows = new RateLimiter(clock);
   if (shared === undefined) {
@@ -134,44 +166,72 @@ export async function openCounters(shared: Shared | undefined, parts: {
   const { state } = shared;
   const counters = { limiter: new SharedRateLimiter({ shared: state, ownWindows }), tiers };
   state.onRun((runId) => {
-    state.setIfAbsent(`hours-restored:${runId}`, "")
+    state
+      .setIfAbsent(`hours-restored:${runId}`, "")
       .then((isFirst) => (isFirst ? restoreQuotas(database, { counters, ...parts }) : undefined))
-      .catch((error: unknown) => logger.warn({ err: error }, "windows of hours could not be counted again"));
+      .catch((error: unknown) =>
+        logger.warn({ err: error }, "windows of hours could not be counted again"),
+      );
   });
   return counters;
 }
 
 /** Lets what this gateway changes be in force in the others on its database, and the reverse. */
 export function shareChanges(
-  shared: Shared | undefined, account: Account,
-  { logger, ...parts }: { database: Kysely<AccountTables & ChangeTables>; clock: Clock; logger: Logger },
+  shared: Shared | undefined,
+  account: Account,
+  {
+    logger,
+    ...parts
+  }: { database: Kysely<AccountTables & ChangeTables>; clock: Clock; logger: Logger },
 ): void {
   if (shared === undefined) return;
   shared.changes = openSharedChanges(account, {
-    ...parts, channel: shared.channel,
-    onError: (error) => logger.error({ err: error }, "a change could not be told to other gateways, or read from them, yet"),
+    ...parts,
+    channel: shared.channel,
+    onError: (error) =>
+      logger.error(
+        { err: error },
+        "a change could not be told to other gateways, or read from them, yet",
+      ),
   });
 }
 
 /** Lets quotas of callers' own provider keys count what other gateways use. */
 export function shareKeyUsage(
-  shared: Shared | undefined, { providerKeyUsage: usage }: Account,
-  { database, commits, clock, logger }: { database: Kysely<AccountTables>; commits: CommitQueue; clock: Clock; logger: Logger },
+  shared: Shared | undefined,
+  { providerKeyUsage: usage }: Account,
+  {
+    database,
+    commits,
+    clock,
+    logger,
+  }: { database: Kysely<AccountTables>; commits: CommitQueue; clock: Clock; logger: Logger },
 ): void {
   if (shared === undefined) return;
   shared.keyUsage = new SharedKeyUsage({
-    usage, clock, channel: shared.channel, nodeId: shared.nodeId,
+    usage,
+    clock,
+    channel: shared.channel,
+    nodeId: shared.nodeId,
     async reload() {
       await commits.flush();
       await loadProviderKeyUsage(database.withTables(), usage);
     },
-    onError: (error) => logger.error({ err: error }, "what other gateways used of provider keys could not be read yet"),
+    onError: (error) =>
+      logger.error(
+        { err: error },
+        "what other gateways used of provider keys could not be read yet",
+      ),
   });
   shared.keyUsage.start();
 }
 
 /** Shares nothing any more; what was changed is told before. */
-export async function stopSharing(shared: Shared | undefined, { ledger }: Pick<Account, "ledger">): Promise<void> {
+export async function stopSharing(
+  shared: Shared | undefined,
+  { ledger }: Pick<Account, "ledger">,
+): Promise<void> {
   ledger.stop();
   shared?.claims.stop();
   await shared?.epoch?.stop();
@@ -187,11 +247,20 @@ export function closeShared(shared: Shared | undefined): void {
 
 /** Where sessions were served last, where several gateways tell each other. */
 export const openSessionPlaces = (shared: Shared | undefined): SharedPlaces | undefined =>
-  shared && new SharedValues<SessionPlace>({ shared: shared.state, name: "sessions", bytesMax: sharedSessionBytesMax });
+  shared &&
+  new SharedValues<SessionPlace>({
+    shared: shared.state,
+    name: "sessions",
+    bytesMax: sharedSessionBytesMax,
+  });
 
 /** The cache of embeddings: shared where there is a server for it. */
 export function openEmbeddingCache(shared: Shared | undefined, clock: Clock): AnswerCache {
   if (shared === undefined) return openAnswerCache(clock);
-  const values = { shared: shared.state, name: "embedding-answers", bytesMax: sharedAnswerBytesMax };
+  const values = {
+    shared: shared.state,
+    name: "embedding-answers",
+    bytesMax: sharedAnswerBytesMax,
+  };
   return openAnswerCache(clock, new SharedValues<KeptAnswer>(values));
 }

@@ -9,15 +9,23 @@ import type { Logger } from "../platform/telemetry/logger.ts";
  */
 export function reloadOnSignal(
   app: Pick<App, "refreshCatalog">,
-  { readSources, hasTerminal, logger }: { readSources(): Promise<CatalogSources>; hasTerminal: boolean; logger: Logger },
+  {
+    readSources,
+    hasTerminal,
+    logger,
+  }: { readSources(): Promise<CatalogSources>; hasTerminal: boolean; logger: Logger },
 ): void {
   if (hasTerminal) return;
   const reload = async (): Promise<void> => {
     try {
       const { added, removed, repriced } = app.refreshCatalog(await readSources());
-      logger.info({ added: added.length, removed: removed.length, repriced: repriced.length }, "the catalog was replaced");
+      logger.info(
+        { added: added.length, removed: removed.length, repriced: repriced.length },
+        "the catalog was replaced",
+      );
     } catch (error) {
-      const what = error instanceof ConfigurationError ? { problems: error.toString() } : { err: error };
+      const what =
+        error instanceof ConfigurationError ? { problems: error.toString() } : { err: error };
       logger.error(what, "the catalog stays as it was, since what was read cannot be used");
     }
   };

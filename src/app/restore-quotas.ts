@@ -14,7 +14,11 @@ const workspacesPerQuery = 500;
  */
 export async function restoreQuotas(
   database: Kysely<UsageTables>,
-  { counters: { limiter, tiers }, directory, clock }: { counters: RateCounters; directory: CredentialDirectory; clock: Clock },
+  {
+    counters: { limiter, tiers },
+    directory,
+    clock,
+  }: { counters: RateCounters; directory: CredentialDirectory; clock: Clock },
 ): Promise<void> {
   const limited = directory.allWorkspaces().flatMap(({ id, plan }) => {
     const quota = tiers.quotaFor(plan, "paid");
@@ -25,10 +29,21 @@ export async function restoreQuotas(
   const past: PastRequests[] = [];
   for (let start = 0; start < limited.length; start += workspacesPerQuery) {
     const ids = limited.slice(start, start + workspacesPerQuery).map(({ id }) => id);
-    const rows = await database.selectFrom("usage_hours").select(["hour", "workspace_id", "requests"])
-      .where("workspace_id", "in", ids).where("hour", ">=", firstHour).where("model", "not like", "%:free").orderBy("hour").execute();
+    const rows = await database
+      .selectFrom("usage_hours")
+      .select(["hour", "workspace_id", "requests"])
+      .where("workspace_id", "in", ids)
+      .where("hour", ">=", firstHour)
+      .where("model", "not like", "%:free")
+      .orderBy("hour")
+      .execute();
     for (const { hour, workspace_id: counter, requests } of rows) {
-      past.push({ counter, atMs: hour * hourMs, requests: Number(requests), windowSeconds: longestSeconds });
+      past.push({
+        counter,
+        atMs: hour * hourMs,
+        requests: Number(requests),
+        windowSeconds: longestSeconds,
+      });
     }
   }
   await limiter.restoreHours(past);

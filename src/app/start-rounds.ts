@@ -16,32 +16,48 @@ const takeUpEveryMs = 2_000;
 
 /** Takes up, from now on, jobs that another gateway has left that died; gives what ends it. */
 function takeUpWhatIsLeft(
-  { claims }: SharedWork, { takeUp, logger }: { takeUp: readonly (() => Promise<void>)[]; logger: Logger },
+  { claims }: SharedWork,
+  { takeUp, logger }: { takeUp: readonly (() => Promise<void>)[]; logger: Logger },
 ): () => void {
   if (claims === undefined) return () => undefined;
   const look = (): void => {
-    Promise.all(takeUp.map((each) => each()))
-      .catch((error: unknown) => logger.warn({ err: error }, "jobs of others could not be taken up yet"));
+    Promise.all(takeUp.map((each) => each())).catch((error: unknown) =>
+      logger.warn({ err: error }, "jobs of others could not be taken up yet"),
+    );
   };
   const timer = setInterval(look, takeUpEveryMs);
   return () => clearInterval(timer);
 }
 
 /** Looks, from now on, at what was spent of budgets. */
-function startBudgets({ budgets }: Account, { insights, logger }: { insights: Insights; logger: Logger }): void {
+function startBudgets(
+  { budgets }: Account,
+  { insights, logger }: { insights: Insights; logger: Logger },
+): void {
   budgets.watch.start((error) => {
-    insights.jobs.ran("budget_alerts", error === undefined, error === undefined ? undefined : "The last run failed.");
+    insights.jobs.ran(
+      "budget_alerts",
+      error === undefined,
+      error === undefined ? undefined : "The last run failed.",
+    );
     if (error !== undefined) logger.error({ err: error }, "budgets could not be looked at");
   });
 }
 
 /** Asks, from now on, about donated provider keys that were refused. */
 export function startKeyProber(
-  account: Account, probe: ProbeKey, { clock, logger, isLeader }: { clock: Clock; logger: Logger; isLeader: SharedWork["isLeader"] },
+  account: Account,
+  probe: ProbeKey,
+  { clock, logger, isLeader }: { clock: Clock; logger: Logger; isLeader: SharedWork["isLeader"] },
 ): KeyProber {
   const prober = new KeyProber({
-    directory: account.providerKeyDirectory, keys: account.providerKeys, probe, clock, isLeader,
-    onError: (error) => logger.error({ err: error }, "a donated provider key could not be asked about"),
+    directory: account.providerKeyDirectory,
+    keys: account.providerKeys,
+    probe,
+    clock,
+    isLeader,
+    onError: (error) =>
+      logger.error({ err: error }, "a donated provider key could not be asked about"),
   });
   prober.start();
   return prober;
@@ -53,57 +69,101 @@ type RecordSettings = Pick<AppSettings, "generationDays" | "logBudgetBytes">;
 function startRetention(
   { generationDays, logBudgetBytes }: RecordSettings,
   parts: {
-    insights: Insights; generations: GenerationStore; clock: Clock; ledger: LedgerPort; logger: Logger; isLeader: SharedWork["isLeader"];
+    insights: Insights;
+    generations: GenerationStore;
+    clock: Clock;
+    ledger: LedgerPort;
+    logger: Logger;
+    isLeader: SharedWork["isLeader"];
   },
 ): Retention {
   const retention = new Retention({
-    ...parts.insights, generations: parts.generations, clock: parts.clock, keepDays: generationDays, isLeader: parts.isLeader,
+    ...parts.insights,
+    generations: parts.generations,
+    clock: parts.clock,
+    keepDays: generationDays,
+    isLeader: parts.isLeader,
     budget: new LogBudget({ sizes: parts.insights.sizes, budgetBytes: logBudgetBytes }),
     workspaceIds: () => parts.ledger.book.workspaceIds(),
-    onOverBudget: ({ rows, beforeMs }) => parts.logger.warn(
-      { records: rows, before: new Date(beforeMs).toISOString(), budget_bytes: logBudgetBytes },
-      "generation records take more than retention.log_budget_gb; the oldest are deleted, from now on every hour",
-    ),
-    onError: (error) => parts.logger.error({ err: error }, "old generation records could not be deleted"),
+    onOverBudget: ({ rows, beforeMs }) =>
+      parts.logger.warn(
+        { records: rows, before: new Date(beforeMs).toISOString(), budget_bytes: logBudgetBytes },
+        "generation records take more than retention.log_budget_gb; the oldest are deleted, from now on every hour",
+      ),
+    onError: (error) =>
+      parts.logger.error({ err: error }, "old generation records could not be deleted"),
   });
   retention.start();
   return retention;
 }
 
 /** Takes back holds that no request will ever settle, and says so: each is a fault of ours. */
-function expireHolds(ledger: LedgerPort, { insights, logger }: { insights: Insights; logger: Logger }): void {
-  for (const id of ledger.expire()) logger.error({ hold: id }, "a hold was never settled; its request lost track of it");
+function expireHolds(
+  ledger: LedgerPort,
+  { insights, logger }: { insights: Insights; logger: Logger },
+): void {
+  for (const id of ledger.expire())
+    logger.error({ hold: id }, "a hold was never settled; its request lost track of it");
   insights.jobs.ran("hold_expiry", true);
 }
 
 /** Deletes, from now on, codes, tokens and clients that have ended; of several gateways the leading one does. */
 export function forgetConsent(
-  { consent, isLeader, insights, logger }: Pick<Dependencies, "consent"> & Pick<SharedWork, "isLeader"> & {
-    insights: Pick<Insights, "jobs">; logger: Pick<Logger, "error">;
-  }, everyMs = hourMs,
+  {
+    consent,
+    isLeader,
+    insights,
+    logger,
+  }: Pick<Dependencies, "consent"> &
+    Pick<SharedWork, "isLeader"> & {
+      insights: Pick<Insights, "jobs">;
+      logger: Pick<Logger, "error">;
+    },
+  everyMs = hourMs,
 ): ReturnType<typeof setInterval> {
-  const onError = (error: unknown): void => logger.error({ err: error }, "codes and tokens that ended could not be deleted");
+  const onError = (error: unknown): void =>
+    logger.error({ err: error }, "codes and tokens that ended could not be deleted");
   return setInterval(() => {
-    if (isLeader?.() !== false) void insights.jobs.run("consent_retention", () => consent.removeEnded(), onError);
+    if (isLeader?.() !== false)
+      void insights.jobs.run("consent_retention", () => consent.removeEnded(), onError);
   }, everyMs);
 }
 
 /** What is done every so often, and with what. */
-type RoundParts = Pick<Dependencies, "payments" | "generations" | "documents" | "background" | "consent"> & SharedWork & {
-  insights: Insights; clock: Clock; settings: RecordSettings; logger: Logger;
-};
+type RoundParts = Pick<
+  Dependencies,
+  "payments" | "generations" | "documents" | "background" | "consent"
+> &
+  SharedWork & {
+    insights: Insights;
+    clock: Clock;
+    settings: RecordSettings;
+    logger: Logger;
+  };
 
 /** Does, from now on, what is done every so often; gives what ends it. */
-export function startRounds(account: Account, { insights, payments, generations, logger, ...parts }: RoundParts): () => Promise<void> {
+export function startRounds(
+  account: Account,
+  { insights, payments, generations, logger, ...parts }: RoundParts,
+): () => Promise<void> {
   insights.start();
   payments?.rounds.start();
-  const retention = startRetention(parts.settings, { ...parts, insights, generations, ledger: account.ledger, logger });
+  const retention = startRetention(parts.settings, {
+    ...parts,
+    insights,
+    generations,
+    ledger: account.ledger,
+    logger,
+  });
   const takeUp = [() => parts.background.start(), () => parts.documents.takeUp()];
   const stopTakingUp = takeUpWhatIsLeft(parts, { takeUp, logger });
   startBudgets(account, { insights, logger });
   const forgetting = setInterval(() => {
-    account.idempotentAnswers.forgetOld()
-      .catch((error: unknown) => logger.error({ err: error }, "old idempotency keys could not be deleted"));
+    account.idempotentAnswers
+      .forgetOld()
+      .catch((error: unknown) =>
+        logger.error({ err: error }, "old idempotency keys could not be deleted"),
+      );
   }, hourMs);
   const forgettingConsent = forgetConsent({ ...parts, insights, logger });
   const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger }), 60_000);

@@ -29,7 +29,11 @@ export interface NewKeyOptions {
 const dollars = (amount: number | null): string => (amount === null ? "-" : `$${amount}`);
 
 /** Creates an LLM key and shows its secret, once. */
-export async function createKey(context: CommandContext, name: string, options: NewKeyOptions): Promise<void> {
+export async function createKey(
+  context: CommandContext,
+  name: string,
+  options: NewKeyOptions,
+): Promise<void> {
   const { limit, reset, models, expires, rate } = options;
   const created = (await withAccount(context, (api) =>
     api.ask("POST", "/keys", {
@@ -48,17 +52,27 @@ export async function createKey(context: CommandContext, name: string, options: 
 }
 
 /** Lists the LLM keys of the workspace. */
-export async function listKeys(context: CommandContext, { disabled }: { disabled: boolean }): Promise<void> {
+export async function listKeys(
+  context: CommandContext,
+  { disabled }: { disabled: boolean },
+): Promise<void> {
   const path = `/keys${disabled ? "?include_disabled=true" : ""}`;
-  const { data } = (await withAccount(context, (api) => api.ask("GET", path))) as { data: KeyRecord[] };
+  const { data } = (await withAccount(context, (api) => api.ask("GET", path))) as {
+    data: KeyRecord[];
+  };
   const { terminal } = context;
   if (terminal.result(data)) return;
-  if (data.length === 0) return terminal.line("There are no keys. Create one with: switchyard keys create NAME");
+  if (data.length === 0)
+    return terminal.line("There are no keys. Create one with: switchyard keys create NAME");
   terminal.table(data, [
     ["ID", ({ id }) => id],
     ["NAME", ({ name }) => name],
     ["KEY", ({ label }) => label],
-    ["LIMIT", ({ limit, limit_reset: reset }) => (limit === null ? "-" : `${dollars(limit)} ${reset ?? "in 30 days"}`)],
+    [
+      "LIMIT",
+      ({ limit, limit_reset: reset }) =>
+        limit === null ? "-" : `${dollars(limit)} ${reset ?? "in 30 days"}`,
+    ],
     ["LEFT", ({ limit_remaining: left }) => dollars(left)],
     ["LAST USED", ({ last_used_at: used }) => used ?? "never"],
     ["STATE", (key) => (key.disabled ? "disabled" : "active")],
@@ -71,7 +85,8 @@ export async function revokeKey(context: CommandContext, wanted: string): Promis
     const { data } = (await api.ask("GET", "/keys?include_disabled=true")) as { data: KeyRecord[] };
     const found = data.filter(({ id, hash, name }) => [id, hash, name].includes(wanted));
     const [key] = found;
-    if (key === undefined) throw new CommandError(`there is no key ${wanted}; \`switchyard keys list\` shows them`);
+    if (key === undefined)
+      throw new CommandError(`there is no key ${wanted}; \`switchyard keys list\` shows them`);
     if (found.length > 1)
       throw new CommandError(
         `${found.length} keys are called ${wanted}; name one by its id: ${found.map(({ id }) => id).join(", ")}`,
@@ -97,11 +112,17 @@ interface WorkspaceRecord {
 }
 
 /** Gives a workspace credits; the only one where none is named. */
-export async function grantCredits(context: CommandContext, amount: number, options: GrantOptions): Promise<void> {
+export async function grantCredits(
+  context: CommandContext,
+  amount: number,
+  options: GrantOptions,
+): Promise<void> {
   const grant = (await withAccount(context, async (api) => {
     const workspaceId =
       options.workspace ??
-      (await onlyWorkspace((await api.ask("GET", "/admin/workspaces?limit=200")) as { data: WorkspaceRecord[] }));
+      (await onlyWorkspace(
+        (await api.ask("GET", "/admin/workspaces?limit=200")) as { data: WorkspaceRecord[] },
+      ));
     const { bucket, description } = options;
     return await api.ask("POST", "/admin/grants", {
       workspace_id: workspaceId,
@@ -111,13 +132,18 @@ export async function grantCredits(context: CommandContext, amount: number, opti
     });
   })) as { id: string; workspace_id: string; amount: number; bucket: string };
   if (context.terminal.result(grant)) return;
-  context.terminal.line(`${dollars(grant.amount)} (${grant.bucket}) granted to ${grant.workspace_id}, recorded as ${grant.id}.`);
+  context.terminal.line(
+    `${dollars(grant.amount)} (${grant.bucket}) granted to ${grant.workspace_id}, recorded as ${grant.id}.`,
+  );
 }
 
 function onlyWorkspace({ data }: { data: readonly WorkspaceRecord[] }): string {
   const [first] = data;
   if (first !== undefined && data.length === 1) return first.id;
-  throw new CommandError(`name one with --workspace: ${data.map(({ id, name }) => `${id} (${name})`).join(", ")}`, 2);
+  throw new CommandError(
+    `name one with --workspace: ${data.map(({ id, name }) => `${id} (${name})`).join(", ")}`,
+    2,
+  );
 }
 
 /** What an export holds, by the path of the API that it is read from. */
@@ -141,7 +167,10 @@ const exportedPaths = {
 } as const;
 
 /** Exports what a workspace has as one JSON document, without secrets; parts that are refused are named in `left_out`. */
-export async function exportWorkspace(context: CommandContext, output: string | undefined): Promise<void> {
+export async function exportWorkspace(
+  context: CommandContext,
+  output: string | undefined,
+): Promise<void> {
   const document = await withAccount(context, async (api) => {
     const parts: Record<string, unknown> = {};
     const leftOut: Record<string, string> = {};
@@ -153,11 +182,18 @@ export async function exportWorkspace(context: CommandContext, output: string | 
         leftOut[name] = error.message;
       }
     }
-    return { object: "workspace_export", exported_at: new Date(systemClock.nowMs()).toISOString(), ...parts, left_out: leftOut };
+    return {
+      object: "workspace_export",
+      exported_at: new Date(systemClock.nowMs()).toISOString(),
+      ...parts,
+      left_out: leftOut,
+    };
   });
   const text = `${JSON.stringify(document, null, 2)}\n`;
   if (output === undefined) return context.terminal.piece(text);
   writeFileSync(output, text, { mode: 0o600 });
-  for (const problem of Object.values(document.left_out)) context.terminal.note(`left out: ${problem}`);
-  if (!context.terminal.result({ file: output, left_out: document.left_out })) context.terminal.line(`Exported to ${output}.`);
+  for (const problem of Object.values(document.left_out))
+    context.terminal.note(`left out: ${problem}`);
+  if (!context.terminal.result({ file: output, left_out: document.left_out }))
+    context.terminal.line(`Exported to ${output}.`);
 }

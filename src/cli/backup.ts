@@ -1,6 +1,15 @@
 import { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { version } from "../../package.json";
 import { databasePathOf, encryptionKeyOf, type Settings } from "../app/settings-of.ts";
@@ -26,13 +35,20 @@ const sqliteFile = "switchyard.db";
 const postgresFile = "postgres.dump";
 const keyFile = "encryption.key";
 
-const hashOf = (path: string): string => createHash("sha256").update(readFileSync(path)).digest("hex");
+const hashOf = (path: string): string =>
+  createHash("sha256").update(readFileSync(path)).digest("hex");
 
 /** Runs a program of Postgres. Throws `CommandError` with what it said. */
 function runProgram(program: string, parameters: readonly string[]): void {
   if (Bun.which(program) === null)
-    throw new CommandError(`${program} is not installed: install the client programs of Postgres (postgresql-client)`, 2);
-  const { exitCode, stderr } = Bun.spawnSync([program, ...parameters], { stdout: "ignore", stderr: "pipe" });
+    throw new CommandError(
+      `${program} is not installed: install the client programs of Postgres (postgresql-client)`,
+      2,
+    );
+  const { exitCode, stderr } = Bun.spawnSync([program, ...parameters], {
+    stdout: "ignore",
+    stderr: "pipe",
+  });
   if (exitCode !== 0) throw new CommandError(`${program} failed: ${stderr.toString().trim()}`);
 }
 
@@ -49,7 +65,8 @@ async function verifyCopy(path: string, encryptionKey: Uint8Array): Promise<void
       ...unknown.map((name) => `a newer release wrote it: ${name}`),
       ...(await checkBooks(query, encryptionKey)),
     ];
-    if (problems.length > 0) throw new CommandError(`the copy is not whole:\n${problems.join("\n")}`);
+    if (problems.length > 0)
+      throw new CommandError(`the copy is not whole:\n${problems.join("\n")}`);
   } finally {
     await close();
   }
@@ -78,7 +95,11 @@ async function copySqlite(
 }
 
 /** Backs the database up into a new folder, while a gateway runs or without one, and verifies the copy. */
-export async function backup(context: CommandContext, folder: string, { withKey }: { withKey: boolean }): Promise<void> {
+export async function backup(
+  context: CommandContext,
+  folder: string,
+  { withKey }: { withKey: boolean },
+): Promise<void> {
   const settings = await createSettings(context);
   if (existsSync(folder) && readdirSync(folder).length > 0)
     throw new CommandError(`${folder} is not empty; name a new folder`, 2);
@@ -86,7 +107,11 @@ export async function backup(context: CommandContext, folder: string, { withKey 
   const path = databasePathOf(settings);
   let files: string[];
   if (path === undefined) {
-    runProgram("pg_dump", ["--format=custom", `--file=${join(folder, postgresFile)}`, settings.storage.url]);
+    runProgram("pg_dump", [
+      "--format=custom",
+      `--file=${join(folder, postgresFile)}`,
+      settings.storage.url,
+    ]);
     runProgram("pg_restore", ["--list", join(folder, postgresFile)]);
     chmodSync(join(folder, postgresFile), 0o600);
     files = [postgresFile];
@@ -100,7 +125,9 @@ export async function backup(context: CommandContext, folder: string, { withKey 
     engine: path === undefined ? "postgres" : "sqlite",
     files: Object.fromEntries(files.map((name) => [name, hashOf(join(folder, name))])),
   };
-  writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`, {
+    mode: 0o600,
+  });
   if (context.terminal.result({ folder, ...manifest })) return;
   context.terminal.line(`Backed up to ${folder} and verified: ${files.join(", ")}.`);
   if (!files.includes(keyFile))
@@ -111,12 +138,15 @@ export async function backup(context: CommandContext, folder: string, { withKey 
 
 function readManifest(folder: string): Manifest {
   const path = join(folder, "manifest.json");
-  if (!existsSync(path)) throw new CommandError(`${folder} is no backup: it has no manifest.json`, 2);
+  if (!existsSync(path))
+    throw new CommandError(`${folder} is no backup: it has no manifest.json`, 2);
   const manifest = JSON.parse(readFileSync(path, "utf8")) as Manifest;
   for (const [name, hash] of Object.entries(manifest.files)) {
     const file = join(folder, basename(name));
     if (!existsSync(file) || hashOf(file) !== hash)
-      throw new CommandError(`${name} of the backup is missing or was changed; nothing was restored`);
+      throw new CommandError(
+        `${name} of the backup is missing or was changed; nothing was restored`,
+      );
   }
   return manifest;
 }
@@ -126,14 +156,22 @@ async function requireUnused(settings: Settings): Promise<void> {
   const logger = createLogger({ level: "silent" });
   await (
     await buildStorage(
-      { storageUrl: settings.storage.url, durability: settings.storage.durability, sharedUrl: undefined },
+      {
+        storageUrl: settings.storage.url,
+        durability: settings.storage.durability,
+        sharedUrl: undefined,
+      },
       logger,
     )
   ).close();
 }
 
 /** Restores a backup; what is there is kept beside it under another name. The gateway has to be stopped. */
-export async function restore(context: CommandContext, folder: string, { force }: { force: boolean }): Promise<void> {
+export async function restore(
+  context: CommandContext,
+  folder: string,
+  { force }: { force: boolean },
+): Promise<void> {
   const settings = await createSettings(context);
   const manifest = readManifest(folder);
   const path = databasePathOf(settings);
@@ -144,7 +182,9 @@ export async function restore(context: CommandContext, folder: string, { force }
     );
   }
   const kept =
-    path === undefined ? restorePostgres(settings, { folder, force }) : await restoreSqlite(settings, { path, folder, force });
+    path === undefined
+      ? restorePostgres(settings, { folder, force })
+      : await restoreSqlite(settings, { path, folder, force });
   if (context.terminal.result({ restored: folder, created_at: manifest.created_at, kept })) return;
   context.terminal.line(
     `Restored the backup of ${manifest.created_at} and verified it. Start the gateway with: switchyard start`,
@@ -152,7 +192,10 @@ export async function restore(context: CommandContext, folder: string, { force }
   if (kept !== undefined) context.terminal.line(`What was there before is in ${kept}.`);
 }
 
-function restorePostgres(settings: Settings, { folder, force }: { folder: string; force: boolean }): undefined {
+function restorePostgres(
+  settings: Settings,
+  { folder, force }: { folder: string; force: boolean },
+): undefined {
   const replacing = force ? ["--clean", "--if-exists"] : [];
   runProgram("pg_restore", [
     ...replacing,
@@ -175,7 +218,9 @@ async function restoreSqlite(
     : encryptionKeyOf(settings);
   await verifyCopy(join(folder, sqliteFile), key);
   mkdirSync(place, { recursive: true, mode: 0o700 });
-  const old = readdirSync(place).filter((name) => name.startsWith(basename(path)) || name === keyFile);
+  const old = readdirSync(place).filter(
+    (name) => name.startsWith(basename(path)) || name === keyFile,
+  );
   if (existsSync(path)) {
     if (!force)
       throw new CommandError(
@@ -184,10 +229,15 @@ async function restoreSqlite(
       );
     await requireUnused(settings);
   }
-  const aside = join(place, `before-restore-${new Date(systemClock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`);
+  const aside = join(
+    place,
+    `before-restore-${new Date(systemClock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`,
+  );
   if (old.length > 0) {
     mkdirSync(aside, { mode: 0o700 });
-    for (const name of old) if (name !== keyFile || existsSync(restoredKey)) renameSync(join(place, name), join(aside, name));
+    for (const name of old)
+      if (name !== keyFile || existsSync(restoredKey))
+        renameSync(join(place, name), join(aside, name));
   }
   for (const [from, to] of [
     [sqliteFile, path],

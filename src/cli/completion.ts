@@ -6,10 +6,17 @@ export const shells = ["bash", "zsh", "fish"] as const;
 
 /** Words that may follow each command, by its words: `keys` to `create list revoke --help`. */
 function wordsBelow(command: Command, path = ""): Map<string, string[]> {
-  const own = [...command.commands.map((each) => each.name()), ...command.options.flatMap(({ long }) => long ?? []), "--help"];
+  const own = [
+    ...command.commands.map((each) => each.name()),
+    ...command.options.flatMap(({ long }) => long ?? []),
+    "--help",
+  ];
   const words = new Map([[path, own]]);
   for (const child of command.commands) {
-    for (const [below, found] of wordsBelow(child, path === "" ? child.name() : `${path} ${child.name()}`))
+    for (const [below, found] of wordsBelow(
+      child,
+      path === "" ? child.name() : `${path} ${child.name()}`,
+    ))
       words.set(below, found);
   }
   return words;
@@ -36,7 +43,10 @@ ${bashScript(words)}`;
 const fishScript = (words: Map<string, string[]>): string =>
   [...words]
     .map(([path, found]) => {
-      const condition = path === "" ? "__fish_use_subcommand" : `__fish_seen_subcommand_from ${path.split(" ").at(-1)}`;
+      const condition =
+        path === ""
+          ? "__fish_use_subcommand"
+          : `__fish_seen_subcommand_from ${path.split(" ").at(-1)}`;
       return `complete -c switchyard -f -n '${condition}' -a '${found.join(" ")}'`;
     })
     .join("\n")

@@ -17,7 +17,10 @@ export function openSqlite(path: string): OpenedForReading {
   if (!existsSync(path)) throw new CommandError(`there is no database at ${path}`, 2);
   const database = new Database(path, { readonly: true });
   database.run("begin");
-  return { query: async (text) => database.query<Record<string, unknown>, []>(text).all(), close: async () => database.close() };
+  return {
+    query: async (text) => database.query<Record<string, unknown>, []>(text).all(),
+    close: async () => database.close(),
+  };
 }
 
 /** Opens a Postgres database for reading. */
@@ -25,14 +28,22 @@ export async function openPostgres(connectionString: string): Promise<OpenedForR
   const client = new Client({ connectionString });
   await client.connect();
   await client.query("begin isolation level repeatable read read only");
-  return { query: async (text) => (await client.query<Record<string, unknown>>(text)).rows, close: () => client.end() };
+  return {
+    query: async (text) => (await client.query<Record<string, unknown>>(text)).rows,
+    close: () => client.end(),
+  };
 }
 
 /** Migrations that a database lacks, and those that this release does not know. */
-export async function compareSchema(query: Query): Promise<{ missing: string[]; unknown: string[] }> {
+export async function compareSchema(
+  query: Query,
+): Promise<{ missing: string[]; unknown: string[] }> {
   const done = (await query("select name from kysely_migration")).map(({ name }) => String(name));
   const known = migrations.map(({ name }) => name);
-  return { missing: known.filter((name) => !done.includes(name)), unknown: done.filter((name) => !known.includes(name)) };
+  return {
+    missing: known.filter((name) => !done.includes(name)),
+    unknown: done.filter((name) => !known.includes(name)),
+  };
 }
 
 /** What is wrong with the books and the audit log. */

@@ -7,7 +7,13 @@ import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { withSecretFiles } from "../platform/config/secret-files.ts";
 import { systemClock } from "../platform/lib/clock.ts";
 import type { CommandContext } from "./command-context.ts";
-import { checkBooks, compareSchema, openPostgres, openSqlite, type OpenedForReading } from "./database.ts";
+import {
+  checkBooks,
+  compareSchema,
+  openPostgres,
+  openSqlite,
+  type OpenedForReading,
+} from "./database.ts";
 import { createSettings } from "./local-gateway.ts";
 
 /** One finding of the doctor. */
@@ -27,10 +33,13 @@ const clockSkewMsMax = 30_000;
 const providerTimeoutMs = 5_000;
 const root = join(import.meta.dirname, "..", "..");
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 function checkVersions(): Finding[] {
-  const { dependencies, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  const { dependencies, version } = JSON.parse(
+    readFileSync(join(root, "package.json"), "utf8"),
+  ) as {
     dependencies: Record<string, string>;
     version: string;
   };
@@ -38,12 +47,16 @@ function checkVersions(): Finding[] {
   return [
     Bun.version === wanted
       ? ok("versions", `switchyard ${version} on Bun ${Bun.version}`)
-      : warning("versions", `switchyard ${version} was tested on Bun ${wanted}, this is Bun ${Bun.version}: run \`npm ci\``),
+      : warning(
+          "versions",
+          `switchyard ${version} was tested on Bun ${wanted}, this is Bun ${Bun.version}: run \`npm ci\``,
+        ),
   ];
 }
 
 function checkDisk({ dataDirectory }: Settings): Finding[] {
-  if (!existsSync(dataDirectory)) return [warning("disk", `${dataDirectory} does not exist yet; the first start makes it`)];
+  if (!existsSync(dataDirectory))
+    return [warning("disk", `${dataDirectory} does not exist yet; the first start makes it`)];
   const { bavail, bsize } = statfsSync(dataDirectory);
   const freeBytes = bavail * bsize;
   const text = `${(freeBytes / 1e9).toFixed(1)} GB free at ${dataDirectory}`;
@@ -55,7 +68,12 @@ function checkDisk({ dataDirectory }: Settings): Finding[] {
         ? warning("disk", text)
         : ok("disk", text),
     ...(isOpen
-      ? [warning("files", `other users of this machine can read ${dataDirectory}; the next start makes it private`)]
+      ? [
+          warning(
+            "files",
+            `other users of this machine can read ${dataDirectory}; the next start makes it private`,
+          ),
+        ]
       : []),
   ];
 }
@@ -64,7 +82,10 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
   const path = databasePathOf(settings);
   if (path !== undefined && !existsSync(path)) {
     return [
-      problem("database", `the database could not be checked: there is no database at ${path}; \`switchyard start\` makes it`),
+      problem(
+        "database",
+        `the database could not be checked: there is no database at ${path}; \`switchyard start\` makes it`,
+      ),
     ];
   }
   let opened: OpenedForReading | undefined;
@@ -74,7 +95,12 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
     const key = encryptionKeyOf(settings);
     const { missing, unknown } = await compareSchema(query);
     if (unknown.length > 0)
-      return [problem("database", `a newer release wrote it (${unknown.join(", ")}): install that release`)];
+      return [
+        problem(
+          "database",
+          `a newer release wrote it (${unknown.join(", ")}): install that release`,
+        ),
+      ];
     const books = await checkBooks(query, key);
     return [
       missing.length === 0
@@ -94,9 +120,15 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
 }
 
 /** Whether a provider's address answers, with whatever status, and what its clock says. */
-async function askProvider(url: string): Promise<{ skewMs: number | undefined } | { error: string }> {
+async function askProvider(
+  url: string,
+): Promise<{ skewMs: number | undefined } | { error: string }> {
   try {
-    const response = await fetch(url, { method: "HEAD", redirect: "manual", signal: AbortSignal.timeout(providerTimeoutMs) });
+    const response = await fetch(url, {
+      method: "HEAD",
+      redirect: "manual",
+      signal: AbortSignal.timeout(providerTimeoutMs),
+    });
     const date = Date.parse(response.headers.get("date") ?? "");
     return { skewMs: Number.isNaN(date) ? undefined : systemClock.nowMs() - date };
   } catch (error) {
@@ -104,20 +136,36 @@ async function askProvider(url: string): Promise<{ skewMs: number | undefined } 
   }
 }
 
-async function checkProviders(settings: Settings, { environment }: CommandContext): Promise<Finding[]> {
+async function checkProviders(
+  settings: Settings,
+  { environment }: CommandContext,
+): Promise<Finding[]> {
   const providers = buildProviders({
     environment: withSecretFiles(environment),
     configuredProviders: settings.providers,
     nowMs: systemClock.nowMs(),
   });
-  const asked = [...providers.values()].filter((provider) => hasCredential(provider) && provider.baseUrl !== undefined);
+  const asked = [...providers.values()].filter(
+    (provider) => hasCredential(provider) && provider.baseUrl !== undefined,
+  );
   if (asked.length === 0)
-    return [warning("providers", "none has a key, so the sandbox answers; set OPENAI_API_KEY or another provider's key")];
+    return [
+      warning(
+        "providers",
+        "none has a key, so the sandbox answers; set OPENAI_API_KEY or another provider's key",
+      ),
+    ];
   const answers = await Promise.all(
-    asked.map(async ({ id, baseUrl = "" }) => ({ id, baseUrl, answer: await askProvider(baseUrl) })),
+    asked.map(async ({ id, baseUrl = "" }) => ({
+      id,
+      baseUrl,
+      answer: await askProvider(baseUrl),
+    })),
   );
   const skews = answers
-    .flatMap(({ answer }) => ("skewMs" in answer && answer.skewMs !== undefined ? [answer.skewMs] : []))
+    .flatMap(({ answer }) =>
+      "skewMs" in answer && answer.skewMs !== undefined ? [answer.skewMs] : [],
+    )
     .sort((a, b) => a - b);
   const skewMs = skews[Math.floor(skews.length / 2)];
   return [
@@ -140,7 +188,10 @@ async function checkProviders(settings: Settings, { environment }: CommandContex
 }
 
 /** Examines the installation; beside a running gateway as well as without one. */
-export async function examine(context: CommandContext, { offline }: { offline: boolean }): Promise<Finding[]> {
+export async function examine(
+  context: CommandContext,
+  { offline }: { offline: boolean },
+): Promise<Finding[]> {
   try {
     const settings = await createSettings(context);
     return [
@@ -162,14 +213,23 @@ export async function examine(context: CommandContext, { offline }: { offline: b
   }
 }
 
-const marks = { ok: ["green", "ok"], warning: ["yellow", "warning"], problem: ["red", "problem"] } as const;
+const marks = {
+  ok: ["green", "ok"],
+  warning: ["yellow", "warning"],
+  problem: ["red", "problem"],
+} as const;
 
 /** Shows what the doctor found; the exit code: 0, 1 where there is a problem, 2 where the database could not be checked. */
-export async function doctor(context: CommandContext, options: { offline: boolean }): Promise<number> {
+export async function doctor(
+  context: CommandContext,
+  options: { offline: boolean },
+): Promise<number> {
   const { terminal } = context;
   const findings = await examine(context, options);
   const problems = findings.filter(({ state }) => state === "problem");
-  const unreadable = problems.some(({ text }) => text.startsWith("the database could not be checked"));
+  const unreadable = problems.some(({ text }) =>
+    text.startsWith("the database could not be checked"),
+  );
   if (!terminal.result({ healthy: problems.length === 0, findings })) {
     for (const { check, state, text } of findings) {
       const [style, mark] = marks[state];

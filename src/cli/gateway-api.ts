@@ -38,7 +38,8 @@ async function refusalText(response: Response): Promise<string> {
   const text = await response.text();
   try {
     const { error } = JSON.parse(text) as { error?: { code?: string; message?: string } };
-    if (error?.message !== undefined) return `${error.message} (${response.status} ${error.code ?? ""})`;
+    if (error?.message !== undefined)
+      return `${error.message} (${response.status} ${error.code ?? ""})`;
   } catch {
     // Not a gateway's error; what came is shown below.
   }
@@ -56,20 +57,30 @@ export async function isRunning(url: string): Promise<boolean> {
 }
 
 /** The address that was named, or where the configuration has the gateway listen. */
-async function addressOf({ url, environment, workingDirectory }: CommandContext): Promise<{ url: string; named: boolean }> {
+async function addressOf({
+  url,
+  environment,
+  workingDirectory,
+}: CommandContext): Promise<{ url: string; named: boolean }> {
   const named = url ?? environment["SWITCHYARD_URL"];
-  if (named !== undefined) return { url: named.replace(/\/+$/, "").replace(/\/(?:api\/)?v1$/, ""), named: true };
+  if (named !== undefined)
+    return { url: named.replace(/\/+$/, "").replace(/\/(?:api\/)?v1$/, ""), named: true };
   const { server } = await createSettings({ environment, workingDirectory });
   const host = server.host === "0.0.0.0" || server.host === "::" ? "localhost" : server.host;
   const scheme = server.tls === undefined ? "http" : "https";
-  return { url: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${server.port}`, named: false };
+  return {
+    url: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${server.port}`,
+    named: false,
+  };
 }
 
 /** The running gateway with an LLM key, for what only a running gateway does. */
 export async function runningGateway(context: CommandContext): Promise<GatewayApi> {
   const { url } = await addressOf(context);
   if (!(await isRunning(url)))
-    throw new CommandError(`no gateway answers at ${url}: start one with \`switchyard start\`, or name it with --url`);
+    throw new CommandError(
+      `no gateway answers at ${url}: start one with \`switchyard start\`, or name it with --url`,
+    );
   return new GatewayApi(url, context.key ?? context.environment["SWITCHYARD_KEY"]);
 }
 
@@ -77,7 +88,10 @@ export async function runningGateway(context: CommandContext): Promise<GatewayAp
  * Runs a command of accounts: over the API of the gateway that runs, else on the data directory, with the whole gateway
  * opened for it and a management key that ends with it.
  */
-export async function withAccount<Result>(context: CommandContext, run: (api: GatewayApi) => Promise<Result>): Promise<Result> {
+export async function withAccount<Result>(
+  context: CommandContext,
+  run: (api: GatewayApi) => Promise<Result>,
+): Promise<Result> {
   const { url, named } = await addressOf(context);
   if (await isRunning(url)) {
     const secret = context.key ?? context.environment["SWITCHYARD_MANAGEMENT_KEY"];

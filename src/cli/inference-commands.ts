@@ -10,10 +10,15 @@ interface ModelRecord {
 }
 
 /** Lists the models that can be called, or those whose id contains a text. */
-export async function listModels(context: CommandContext, search: string | undefined): Promise<void> {
+export async function listModels(
+  context: CommandContext,
+  search: string | undefined,
+): Promise<void> {
   const api = await runningGateway(context);
   const { data } = (await api.ask("GET", "/models")) as { data: ModelRecord[] };
-  const found = data.filter(({ id }) => search === undefined || id.toLowerCase().includes(search.toLowerCase()));
+  const found = data.filter(
+    ({ id }) => search === undefined || id.toLowerCase().includes(search.toLowerCase()),
+  );
   const { terminal } = context;
   if (terminal.result(found)) return;
   if (found.length === 0) return terminal.line("No model fits.");
@@ -62,12 +67,18 @@ export async function ask(
     messages: [{ role: "user", content: question }],
   });
   if (response.body === null) throw new CommandError("the gateway sent no answer");
-  let [content, model, usage]: [string, string | undefined, Chunk["usage"]] = ["", undefined, undefined];
+  let [content, model, usage]: [string, string | undefined, Chunk["usage"]] = [
+    "",
+    undefined,
+    undefined,
+  ];
   for await (const data of eventsOf(response.body)) {
     if (data === "[DONE]") break;
     const chunk = JSON.parse(data) as Chunk;
     if (chunk.error !== undefined)
-      throw new CommandError(`the answer broke off: ${chunk.error.message ?? "no reason was given"}`);
+      throw new CommandError(
+        `the answer broke off: ${chunk.error.message ?? "no reason was given"}`,
+      );
     const piece = chunk.choices?.[0]?.delta?.content ?? "";
     content += piece;
     if (!terminal.json) terminal.piece(piece);
@@ -84,6 +95,8 @@ async function firstModel(api: Awaited<ReturnType<typeof runningGateway>>): Prom
   const { data } = (await api.ask("GET", "/models")) as { data: ModelRecord[] };
   const model = data.find(({ id }) => id.endsWith(":free")) ?? data[0];
   if (model === undefined)
-    throw new CommandError("the gateway serves no model yet: set a provider's key, or name a model with --model");
+    throw new CommandError(
+      "the gateway serves no model yet: set a provider's key, or name a model with --model",
+    );
   return model.id;
 }

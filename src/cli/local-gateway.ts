@@ -2,7 +2,12 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { version } from "../../package.json";
 import { createApp } from "../app/create-app.ts";
-import { appSettings, databasePathOf, readConfiguration, type Settings } from "../app/settings-of.ts";
+import {
+  appSettings,
+  databasePathOf,
+  readConfiguration,
+  type Settings,
+} from "../app/settings-of.ts";
 import { HttpServer } from "../http/http-server.ts";
 import { withSecretFiles } from "../platform/config/secret-files.ts";
 import { brand } from "../platform/lib/brand.ts";

@@ -2,7 +2,13 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { version } from "../../package.json";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import type { Environment } from "../platform/config/expand-references.ts";
-import { createKey, exportWorkspace, grantCredits, listKeys, revokeKey } from "./account-commands.ts";
+import {
+  createKey,
+  exportWorkspace,
+  grantCredits,
+  listKeys,
+  revokeKey,
+} from "./account-commands.ts";
 import { backup, restore } from "./backup.ts";
 import type { CommandContext } from "./command-context.ts";
 import { completionScript, shells } from "./completion.ts";
@@ -63,8 +69,14 @@ class CommandLine {
       .configureOutput({ writeOut: world.out, writeErr: world.err })
       .showHelpAfterError("(switchyard --help shows the commands)")
       .option("--json", "print one JSON document")
-      .option("--url <url>", "the gateway (SWITCHYARD_URL, or where the configuration has it listen)")
-      .option("--key <key>", "the key (SWITCHYARD_MANAGEMENT_KEY; SWITCHYARD_KEY for models and ask)")
+      .option(
+        "--url <url>",
+        "the gateway (SWITCHYARD_URL, or where the configuration has it listen)",
+      )
+      .option(
+        "--key <key>",
+        "the key (SWITCHYARD_MANAGEMENT_KEY; SWITCHYARD_KEY for models and ask)",
+      )
       .option("--config <file>", "the configuration file (SWITCHYARD_CONFIG)")
       .option("--data-dir <folder>", "the data (SWITCHYARD_DATA_DIR)");
   }
@@ -81,7 +93,10 @@ class CommandLine {
   }
 
   start(parameters: readonly string[], variables: Readonly<Record<string, string>>): Promise<void> {
-    return this.world.start(parameters, { ...variablesOf(this.program.opts<GlobalOptions>()), ...variables });
+    return this.world.start(parameters, {
+      ...variablesOf(this.program.opts<GlobalOptions>()),
+      ...variables,
+    });
   }
 }
 
@@ -127,7 +142,9 @@ function addOperating(line: CommandLine): void {
     .argument("<folder>", "a backup")
     .description("verify and restore a backup; the gateway has to be stopped")
     .option("--force", "restore over a database, which is kept under another name")
-    .action((folder: string, { force = false }: { force?: boolean }) => restore(line.context(), folder, { force }));
+    .action((folder: string, { force = false }: { force?: boolean }) =>
+      restore(line.context(), folder, { force }),
+    );
 }
 
 function addAccount(line: CommandLine): void {
@@ -137,16 +154,26 @@ function addAccount(line: CommandLine): void {
     .argument("<name>")
     .description("create a key; its secret is shown once")
     .option("--limit <usd>", "the most that it may spend", amount)
-    .addOption(new Option("--reset <window>", "the window of the limit").choices(["daily", "weekly", "monthly"]))
+    .addOption(
+      new Option("--reset <window>", "the window of the limit").choices([
+        "daily",
+        "weekly",
+        "monthly",
+      ]),
+    )
     .option("--models <ids>", "the models that it may ask, with commas", list)
     .option("--expires <moment>", "such as 2027-01-31T00:00:00Z")
     .option("--rate <number>", "requests a minute", amount)
-    .action((name: string, options: Parameters<typeof createKey>[2]) => createKey(line.context(), name, options));
+    .action((name: string, options: Parameters<typeof createKey>[2]) =>
+      createKey(line.context(), name, options),
+    );
   keys
     .command("list")
     .description("list the keys")
     .option("--disabled", "disabled ones, too")
-    .action(({ disabled = false }: { disabled?: boolean }) => listKeys(line.context(), { disabled }));
+    .action(({ disabled = false }: { disabled?: boolean }) =>
+      listKeys(line.context(), { disabled }),
+    );
   keys
     .command("revoke")
     .argument("<key>", "its id, hash or name")
@@ -160,10 +187,14 @@ function addAccount(line: CommandLine): void {
     .description("give a workspace credits")
     .option("--workspace <id>", "which, where there are several")
     .addOption(
-      new Option("--bucket <bucket>", "monthly ones lapse with the month").choices(["topup", "monthly"]).default("topup"),
+      new Option("--bucket <bucket>", "monthly ones lapse with the month")
+        .choices(["topup", "monthly"])
+        .default("topup"),
     )
     .option("--description <text>", "kept with the grant")
-    .action((usd: number, options: Parameters<typeof grantCredits>[2]) => grantCredits(line.context(), usd, options));
+    .action((usd: number, options: Parameters<typeof grantCredits>[2]) =>
+      grantCredits(line.context(), usd, options),
+    );
   line.program
     .command("export")
     .description("export a workspace's data as JSON, without secrets")
@@ -183,20 +214,28 @@ function addInference(line: CommandLine): void {
     .description("ask one question and show the answer as it comes")
     .option("--model <id>", "a free one where none is named")
     .option("--max-tokens <number>", "the longest answer", amount, 1024)
-    .action((words: string[], options: Parameters<typeof ask>[2]) => ask(line.context(), words.join(" "), options));
+    .action((words: string[], options: Parameters<typeof ask>[2]) =>
+      ask(line.context(), words.join(" "), options),
+    );
   line.program
     .command("completion")
     .argument("<shell>", shells.join(", "))
     .description("print the script that completes these commands in a shell")
-    .action((shell: string) => line.context().terminal.piece(completionScript(line.program, shell)));
+    .action((shell: string) =>
+      line.context().terminal.piece(completionScript(line.program, shell)),
+    );
 }
 
 /** Runs one command line; gives the exit code: 0, 1 where it found or met a problem, 2 for wrong usage. */
-export async function runCommand(parameters: readonly string[], world: CommandWorld): Promise<number> {
+export async function runCommand(
+  parameters: readonly string[],
+  world: CommandWorld,
+): Promise<number> {
   const line = new CommandLine(world);
   for (const add of [addOperating, addAccount, addInference]) add(line);
   // Subcommands take over what the program says of its output and its errors.
-  const settle = (command: Command): void => command.commands.forEach((child) => settle(child.copyInheritedSettings(command)));
+  const settle = (command: Command): void =>
+    command.commands.forEach((child) => settle(child.copyInheritedSettings(command)));
   settle(line.program);
   try {
     await line.program.parseAsync(parameters, { from: "user" });

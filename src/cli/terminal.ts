@@ -20,7 +20,12 @@ export class Terminal {
   private readonly hasColours: boolean;
   private readonly write: { out(text: string): void; err(text: string): void };
 
-  constructor(options: { json: boolean; hasColours: boolean; out(text: string): void; err(text: string): void }) {
+  constructor(options: {
+    json: boolean;
+    hasColours: boolean;
+    out(text: string): void;
+    err(text: string): void;
+  }) {
     this.json = options.json;
     this.hasColours = options.hasColours;
     this.write = options;
@@ -49,8 +54,13 @@ export class Terminal {
 
   /** Writes rows below their headings, each column as wide as its widest text. */
   table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
-    const cells = [columns.map(([heading]) => heading), ...rows.map((row) => columns.map(([, text]) => text(row)))];
-    const widths = columns.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+    const cells = [
+      columns.map(([heading]) => heading),
+      ...rows.map((row) => columns.map(([, text]) => text(row))),
+    ];
+    const widths = columns.map((_, column) =>
+      Math.max(...cells.map((row) => row[column]?.length ?? 0)),
+    );
     for (const [index, row] of cells.entries()) {
       const text = row
         .map((cell, column) => cell.padEnd(widths[column] ?? 0))

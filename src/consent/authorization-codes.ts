@@ -82,7 +82,9 @@ export class AuthorizationCodes {
   }
 
   /** Makes a code; undefined where its key or person has too many under way. The plain code exists in this answer alone. */
-  async issue(wanted: AuthorizationCode): Promise<{ code: string; createdAtMs: number } | undefined> {
+  async issue(
+    wanted: AuthorizationCode,
+  ): Promise<{ code: string; createdAtMs: number } | undefined> {
     const nowMs = this.clock.nowMs();
     if ((await this.openCount(wanted, nowMs)) >= openCodesMax) return undefined;
     const code = randomBase62(codeLength);
@@ -111,20 +113,31 @@ export class AuthorizationCodes {
   }
 
   /** Takes a code, once: of many that present it at the same time one succeeds. A wrong verifier leaves it to its owner. */
-  async take({ code, purposes, verifier, method, clientId, callbackUrl }: PresentedCode): Promise<CodeOutcome> {
+  async take({
+    code,
+    purposes,
+    verifier,
+    method,
+    clientId,
+    callbackUrl,
+  }: PresentedCode): Promise<CodeOutcome> {
     const hash = this.hasher.hash(code);
     const row = await this.database
       .selectFrom("authorization_codes")
       .selectAll()
       .where("code_hash", "=", hash)
       .executeTakeFirst();
-    if (row === undefined || !purposes.includes(row.purpose as CodePurpose)) return { ok: false, reason: "unknown" };
+    if (row === undefined || !purposes.includes(row.purpose as CodePurpose))
+      return { ok: false, reason: "unknown" };
     const found = fromRow(row);
-    if (clientId !== undefined && clientId !== found.clientId) return { ok: false, reason: "mismatch" };
-    if (callbackUrl !== undefined && callbackUrl !== found.callbackUrl) return { ok: false, reason: "mismatch" };
+    if (clientId !== undefined && clientId !== found.clientId)
+      return { ok: false, reason: "mismatch" };
+    if (callbackUrl !== undefined && callbackUrl !== found.callbackUrl)
+      return { ok: false, reason: "mismatch" };
     if (method !== undefined && method !== found.method) return { ok: false, reason: "mismatch" };
     if (!verifies(verifier, found)) return { ok: false, reason: "mismatch" };
-    if (row.used_at_ms !== null) return { ok: false, reason: "replayed", madeKeyId: row.made_key_id };
+    if (row.used_at_ms !== null)
+      return { ok: false, reason: "replayed", madeKeyId: row.made_key_id };
     const nowMs = this.clock.nowMs();
     if (row.expires_at_ms <= nowMs) return { ok: false, reason: "expired" };
     const taken = await this.database
@@ -134,7 +147,9 @@ export class AuthorizationCodes {
       .where("used_at_ms", "is", null)
       .returning("code_hash")
       .executeTakeFirst();
-    return taken === undefined ? { ok: false, reason: "replayed", madeKeyId: null } : { ok: true, code: found };
+    return taken === undefined
+      ? { ok: false, reason: "replayed", madeKeyId: null }
+      : { ok: true, code: found };
   }
 
   /** Notes the key that a code made, so that a replay of the code can end it (RFC 9700, section 4.5). */
@@ -154,7 +169,10 @@ export class AuthorizationCodes {
       .execute();
   }
 
-  private async openCount({ userId, parentKeyId }: AuthorizationCode, nowMs: number): Promise<number> {
+  private async openCount(
+    { userId, parentKeyId }: AuthorizationCode,
+    nowMs: number,
+  ): Promise<number> {
     const { total } = await this.database
       .selectFrom("authorization_codes")
       .select((select) => select.fn.countAll<number | bigint | string>().as("total"))

@@ -53,13 +53,17 @@ const rules: readonly (readonly [string, (document: ClientDocument, id: string) 
     "does not use authorization codes (grant_types)",
     ({ grant_types: grants = ["authorization_code"] }) => grants.includes("authorization_code"),
   ],
-  ["does not use authorization codes (response_types)", ({ response_types: types = ["code"] }) => types.includes("code")],
+  [
+    "does not use authorization codes (response_types)",
+    ({ response_types: types = ["code"] }) => types.includes("code"),
+  ],
 ];
 
 /** What is wrong with an address as a client id (draft, section 3); undefined where nothing is. */
 function addressProblem(id: string): string | undefined {
   const url = URL.canParse(id) ? new URL(id) : undefined;
-  if (url === undefined || id.length > charactersMax || id.includes("#")) return "is not an address without a fragment";
+  if (url === undefined || id.length > charactersMax || id.includes("#"))
+    return "is not an address without a fragment";
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
   if (url.pathname === "/") return "must have a path";
   // Host names in another spelling, default ports and dot segments would be other ids for the same document.
@@ -93,16 +97,23 @@ function problemOf({ issues: [issue] }: z.ZodError): string {
 }
 
 /** A client as its document describes it. Its home page is shown only where it is on the host that published the document. */
-function clientOf(document: ClientDocument, { id, nowMs }: { id: string; nowMs: number }): OauthClient {
+function clientOf(
+  document: ClientDocument,
+  { id, nowMs }: { id: string; nowMs: number },
+): OauthClient {
   const { client_uri: home, redirect_uris: redirectUris } = document;
   const { host, origin } = new URL(id);
   return {
     id,
     name: cleanName(document.client_name).slice(0, 100) || host,
     redirectUris,
-    clientUri: home !== undefined && URL.canParse(home) && new URL(home).origin === origin ? home : null,
+    clientUri:
+      home !== undefined && URL.canParse(home) && new URL(home).origin === origin ? home : null,
     logoUri: null,
-    applicationType: redirectUris.some(isNativeRedirect) || document.application_type === "native" ? "native" : "web",
+    applicationType:
+      redirectUris.some(isNativeRedirect) || document.application_type === "native"
+        ? "native"
+        : "web",
     createdAtMs: nowMs,
     wasUsed: false,
     publishedBy: host,
@@ -114,7 +125,9 @@ function keptForMs(headers: Headers): number {
   const control = (headers.get("cache-control") ?? "").toLowerCase();
   if (/\bno-(?:store|cache)\b/.test(control)) return keptMs.min;
   const seconds = /\bmax-age=(\d{1,9})\b/.exec(control)?.[1];
-  return seconds === undefined ? keptMs.normal : Math.min(Math.max(Number(seconds) * 1_000, keptMs.min), keptMs.max);
+  return seconds === undefined
+    ? keptMs.normal
+    : Math.min(Math.max(Number(seconds) * 1_000, keptMs.min), keptMs.max);
 }
 
 async function readText(response: Response): Promise<string> {
@@ -122,14 +135,16 @@ async function readText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > documentBytesMax) throw new ClientDocumentError(`has more than ${documentBytesMax} bytes`);
+    if (bytes > documentBytesMax)
+      throw new ClientDocumentError(`has more than ${documentBytesMax} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
 function assertDocument({ status, headers }: Response): void {
-  if (status >= 300 && status < 400) throw new ClientDocumentError("redirects, which a description must not");
+  if (status >= 300 && status < 400)
+    throw new ClientDocumentError("redirects, which a description must not");
   if (status !== 200) throw new ClientDocumentError(`answered ${status}`);
   if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
     throw new ClientDocumentError("is not served as JSON");
@@ -154,7 +169,11 @@ export class ClientDocuments {
   private readonly kept = new Map<string, Kept>();
   private readonly reading = new Map<string, Promise<OauthClient>>();
 
-  constructor({ guard, clock, patienceMs = normalPatienceMs }: { guard: AddressGuard; clock: Clock; patienceMs?: number }) {
+  constructor({
+    guard,
+    clock,
+    patienceMs = normalPatienceMs,
+  }: { guard: AddressGuard; clock: Clock; patienceMs?: number }) {
     this.guard = guard;
     this.clock = clock;
     this.patienceMs = patienceMs;
@@ -172,12 +191,14 @@ export class ClientDocuments {
     if (problem !== undefined) throw new ClientDocumentError(problem);
     const kept = this.kept.get(id);
     if (kept !== undefined && kept.untilMs > this.clock.nowMs()) return kept.client;
-    if (!this.asked.tryAdd(userId, { limit: perPersonMax })) throw new ClientDocumentError("was asked for too often. Wait a minute");
+    if (!this.asked.tryAdd(userId, { limit: perPersonMax }))
+      throw new ClientDocumentError("was asked for too often. Wait a minute");
     return this.reading.get(id) ?? this.read(id);
   }
 
   private read(id: string): Promise<OauthClient> {
-    if (this.reading.size >= readingMax) throw new ClientDocumentError("has to wait: too many are being read. Try again");
+    if (this.reading.size >= readingMax)
+      throw new ClientDocumentError("has to wait: too many are being read. Try again");
     const reading = this.fetch(id).finally(() => this.reading.delete(id));
     this.reading.set(id, reading);
     return reading;
@@ -187,7 +208,8 @@ export class ClientDocuments {
     const stop = new AbortController();
     try {
       const client = await withinTime(this.patienceMs, this.ask(id, stop.signal), undefined);
-      if (client === undefined) throw new ClientDocumentError(`did not answer within ${this.patienceMs / 1_000} seconds`);
+      if (client === undefined)
+        throw new ClientDocumentError(`did not answer within ${this.patienceMs / 1_000} seconds`);
       return client;
     } catch (error) {
       throw failureOf(error);
@@ -197,11 +219,22 @@ export class ClientDocuments {
   }
 
   private async ask(id: string, signal: AbortSignal): Promise<OauthClient> {
-    const headers = { accept: "application/json", "accept-encoding": "identity", "user-agent": `${brand.productName.toLowerCase()}-oauth` };
-    const response = await guardedFetch(id, { signal, headers, credentials: "omit", decompress: false }, this.guard);
+    const headers = {
+      accept: "application/json",
+      "accept-encoding": "identity",
+      "user-agent": `${brand.productName.toLowerCase()}-oauth`,
+    };
+    const response = await guardedFetch(
+      id,
+      { signal, headers, credentials: "omit", decompress: false },
+      this.guard,
+    );
     try {
       assertDocument(response);
-      const client = clientOf(readDocument(await readText(response), id), { id, nowMs: this.clock.nowMs() });
+      const client = clientOf(readDocument(await readText(response), id), {
+        id,
+        nowMs: this.clock.nowMs(),
+      });
       this.keep(client, keptForMs(response.headers));
       return client;
     } finally {
@@ -219,5 +252,7 @@ export class ClientDocuments {
 
 function failureOf(error: unknown): ClientDocumentError {
   if (error instanceof ClientDocumentError) return error;
-  return new ClientDocumentError(error instanceof UnsafeTargetError ? error.message : "could not be reached");
+  return new ClientDocumentError(
+    error instanceof UnsafeTargetError ? error.message : "could not be reached",
+  );
 }

@@ -47,7 +47,16 @@ export interface Connection {
 export interface NewConnection
   extends Pick<
     Connection,
-    "workspaceId" | "userId" | "clientId" | "clientName" | "origin" | "bundle" | "resource" | "offline" | "address" | "userAgent"
+    | "workspaceId"
+    | "userId"
+    | "clientId"
+    | "clientName"
+    | "origin"
+    | "bundle"
+    | "resource"
+    | "offline"
+    | "address"
+    | "userAgent"
   > {
   terms: Terms;
   /** End of the first access token; null where it lasts as long as the connection. */
@@ -124,12 +133,21 @@ export class Connections {
       allowedModels: terms.allowedModels,
       connection: { id, scopes: terms.scopes, tokenExpiresAtMs },
     });
-    const connection = await this.write({ ...wanted, id, keyId: key.id, scopes: terms.scopes, createdAtMs: nowMs });
+    const connection = await this.write({
+      ...wanted,
+      id,
+      keyId: key.id,
+      scopes: terms.scopes,
+      createdAtMs: nowMs,
+    });
     return { accessToken: secret, connection, key };
   }
 
   /** Lists an app that was given a key of its own: the key is one like any other, and ending the connection deletes it. */
-  noteKey(key: LlmKey, from: Pick<Connection, "clientName" | "address" | "userAgent">): Promise<Connection> {
+  noteKey(
+    key: LlmKey,
+    from: Pick<Connection, "clientName" | "address" | "userAgent">,
+  ): Promise<Connection> {
     return this.write({
       ...from,
       id: newId("con", key.createdAtMs),
@@ -147,16 +165,32 @@ export class Connections {
   }
 
   /** The connections of a workspace that have not ended, newest first; of one person where one is named. */
-  async list({ limit = listedMax, offset = 0, ...of }: ConnectionOwner & { limit?: number; offset?: number }): Promise<Connection[]> {
-    const rows = await this.openOf(of).selectAll().orderBy("created_at_ms", "desc").orderBy("id", "desc")
-      .limit(limit).offset(offset).execute();
+  async list({
+    limit = listedMax,
+    offset = 0,
+    ...of
+  }: ConnectionOwner & { limit?: number; offset?: number }): Promise<Connection[]> {
+    const rows = await this.openOf(of)
+      .selectAll()
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc")
+      .limit(limit)
+      .offset(offset)
+      .execute();
     // Keys that apps were given may be deleted where keys are listed, which ends their connection, too.
-    return rows.map(fromRow).filter(({ origin, keyId }) => origin !== "key" || this.options.directory.llmKeyById(keyId) !== undefined);
+    return rows
+      .map(fromRow)
+      .filter(
+        ({ origin, keyId }) =>
+          origin !== "key" || this.options.directory.llmKeyById(keyId) !== undefined,
+      );
   }
 
   /** How many there are of these. */
   async count(of: ConnectionOwner): Promise<number> {
-    const counted = this.openOf(of).select(({ fn }) => fn.countAll<number | bigint | string>().as("total"));
+    const counted = this.openOf(of).select(({ fn }) =>
+      fn.countAll<number | bigint | string>().as("total"),
+    );
     const { total } = await counted.executeTakeFirstOrThrow();
     return Number(total);
   }
@@ -170,26 +204,41 @@ export class Connections {
   /** The connection with this id, ended or not; undefined where there is none. */
   async find(id: string): Promise<Connection | undefined> {
     if (!mayBeId(id)) return undefined;
-    const row = await this.options.database.selectFrom("connections").selectAll().where("id", "=", id).executeTakeFirst();
+    const row = await this.options.database
+      .selectFrom("connections")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 
   /** The connection whose key this is, ended or not. */
   async ofKey(keyId: string): Promise<Connection | undefined> {
-    const row = await this.options.database.selectFrom("connections").selectAll().where("key_id", "=", keyId).executeTakeFirst();
+    const row = await this.options.database
+      .selectFrom("connections")
+      .selectAll()
+      .where("key_id", "=", keyId)
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 
   /** Whether anybody has connected a client before. */
   async wereMade(clientId: string): Promise<boolean> {
-    const query = this.options.database.selectFrom("connections").select("id").where("client_id", "=", clientId).limit(1);
+    const query = this.options.database
+      .selectFrom("connections")
+      .select("id")
+      .where("client_id", "=", clientId)
+      .limit(1);
     return (await query.executeTakeFirst()) !== undefined;
   }
 
   /** Whether a person has given an app a key before. */
   async wereGivenKey(userId: string, clientName: string): Promise<boolean> {
     const query = this.options.database.selectFrom("connections").select("id").limit(1);
-    const own = query.where("user_id", "=", userId).where("client_name", "=", clientName).where("origin", "=", "key");
+    const own = query
+      .where("user_id", "=", userId)
+      .where("client_name", "=", clientName)
+      .where("origin", "=", "key");
     return (await own.executeTakeFirst()) !== undefined;
   }
 
@@ -201,7 +250,10 @@ export class Connections {
     const { database, clock, llmKeyEditor } = this.options;
     const key = await llmKeyEditor.current(keyId);
     if (key === undefined) return undefined;
-    const { secret } = await llmKeyEditor.rotate({ workspaceId, hash: key.hash }, { tokenExpiresAtMs });
+    const { secret } = await llmKeyEditor.rotate(
+      { workspaceId, hash: key.hash },
+      { tokenExpiresAtMs },
+    );
     await database
       .updateTable("connections")
       .set({ refreshed_at_ms: clock.nowMs(), refreshed_address: address })
@@ -221,7 +273,10 @@ export class Connections {
   }
 
   /** Ends a connection and its tokens, on every gateway; false where it had ended. */
-  async end({ id, keyId, workspaceId }: Pick<Connection, "id" | "keyId" | "workspaceId">, reason: string): Promise<boolean> {
+  async end(
+    { id, keyId, workspaceId }: Pick<Connection, "id" | "keyId" | "workspaceId">,
+    reason: string,
+  ): Promise<boolean> {
     const { database, clock, llmKeyEditor } = this.options;
     const row = await database
       .updateTable("connections")
@@ -245,14 +300,21 @@ export class Connections {
     const { database, clock, directory } = this.options;
     const nowMs = clock.nowMs();
     // A key may also be deleted where keys are listed, or with its workspace; one of another gateway is known here within the hour.
-    const open = await database.selectFrom("connections").select(["id", "key_id"]).where("ended_at_ms", "is", null)
-      .where("created_at_ms", "<", nowMs - hourMs).execute();
+    const open = await database
+      .selectFrom("connections")
+      .select(["id", "key_id"])
+      .where("ended_at_ms", "is", null)
+      .where("created_at_ms", "<", nowMs - hourMs)
+      .execute();
     for (const { id, key_id: keyId } of open) {
       if (directory.llmKeyById(keyId) !== undefined) continue;
       const ended = { ended_at_ms: nowMs, end_reason: "Its key was deleted." };
       await database.updateTable("connections").set(ended).where("id", "=", id).execute();
     }
-    await database.deleteFrom("connections").where("ended_at_ms", "<", nowMs - keptMs).execute();
+    await database
+      .deleteFrom("connections")
+      .where("ended_at_ms", "<", nowMs - keptMs)
+      .execute();
   }
 
   private async write(

@@ -75,7 +75,8 @@ const requestOf = (row: Row): DeviceRequest => ({
 
 function newUserCode(): string {
   let code = "";
-  for (let place = 0; place < userCodeLength; place += 1) code += userCodeAlphabet[randomInt(userCodeAlphabet.length)];
+  for (let place = 0; place < userCodeLength; place += 1)
+    code += userCodeAlphabet[randomInt(userCodeAlphabet.length)];
   return code;
 }
 
@@ -104,14 +105,21 @@ export class DeviceCodes {
   /** Begins a request; undefined where its address has too many pending. The codes exist in this answer alone. */
   async start(
     request: DeviceRequest,
-  ): Promise<{ deviceCode: string; userCode: string; expiresInS: number; intervalS: number } | undefined> {
+  ): Promise<
+    { deviceCode: string; userCode: string; expiresInS: number; intervalS: number } | undefined
+  > {
     if ((await this.pendingCount(request.address)) >= pendingPerAddressMax) return undefined;
     const deviceCode = randomBase62(48);
     for (;;) {
       const userCode = newUserCode();
       try {
         await this.insert(request, { deviceCode, userCode });
-        return { deviceCode, userCode: shownUserCode(userCode), expiresInS: deviceCodeLifetimeS, intervalS };
+        return {
+          deviceCode,
+          userCode: shownUserCode(userCode),
+          expiresInS: deviceCodeLifetimeS,
+          intervalS,
+        };
       } catch (error) {
         if (!isUniqueViolation(error)) throw error;
       }
@@ -127,11 +135,16 @@ export class DeviceCodes {
       .where("status", "=", "pending")
       .where("expires_at_ms", ">", this.clock.nowMs())
       .executeTakeFirst();
-    return row && { ...requestOf(row), createdAtMs: row.created_at_ms, expiresAtMs: row.expires_at_ms };
+    return (
+      row && { ...requestOf(row), createdAtMs: row.created_at_ms, expiresAtMs: row.expires_at_ms }
+    );
   }
 
   /** What a person decided about a code before, as long as it is known; undefined where they have not. */
-  async decisionOf(userCode: string, userId: string): Promise<{ clientName: string; approved: boolean } | undefined> {
+  async decisionOf(
+    userCode: string,
+    userId: string,
+  ): Promise<{ clientName: string; approved: boolean } | undefined> {
     const row = await this.database
       .selectFrom("device_codes")
       .select(["client_name", "status"])
@@ -170,7 +183,8 @@ export class DeviceCodes {
       .executeTakeFirst();
     const nowMs = this.clock.nowMs();
     if (row === undefined || row.expires_at_ms <= nowMs) return { state: "expired_token" };
-    if (clientId !== undefined && row.client_id !== null && clientId !== row.client_id) return { state: "expired_token" };
+    if (clientId !== undefined && row.client_id !== null && clientId !== row.client_id)
+      return { state: "expired_token" };
     if (row.status === "denied") return { state: "access_denied" };
     if (row.status === "pending") return { state: await this.pace(row, nowMs) };
     const taken =
@@ -184,7 +198,11 @@ export class DeviceCodes {
             .returning("device_code_hash")
             .executeTakeFirst();
     if (taken === undefined || row.terms === null) return { state: "expired_token" };
-    const approved = { userId: row.decided_by_user_id ?? "", workspaceId: row.workspace_id ?? "", terms: termsOf(row.terms) };
+    const approved = {
+      userId: row.decided_by_user_id ?? "",
+      workspaceId: row.workspace_id ?? "",
+      terms: termsOf(row.terms),
+    };
     return { state: "approved", device: { ...requestOf(row), ...approved } };
   }
 
@@ -197,7 +215,10 @@ export class DeviceCodes {
   }
 
   private async pace(row: Row, nowMs: number): Promise<"authorization_pending" | "slow_down"> {
-    const dueMs = row.last_polled_at_ms === null ? 0 : row.last_polled_at_ms + row.interval_s * 1_000 - paceToleranceMs;
+    const dueMs =
+      row.last_polled_at_ms === null
+        ? 0
+        : row.last_polled_at_ms + row.interval_s * 1_000 - paceToleranceMs;
     const tooFast = nowMs < dueMs;
     await this.database
       .updateTable("device_codes")

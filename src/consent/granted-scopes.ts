@@ -65,7 +65,8 @@ export interface WantedScopes {
  * parameter everything that apps can be granted is asked for.
  */
 export function readScopes(text: string | null | undefined): WantedScopes | undefined {
-  if (text === null || text === undefined || text.trim() === "") return { scopes: grantableScopes, offline: false };
+  if (text === null || text === undefined || text.trim() === "")
+    return { scopes: grantableScopes, offline: false };
   const words = new Set(text.trim().split(/\s+/));
   const scopes = grantableScopes.filter((scope) => words.has(scope));
   const offline = words.has(offlineScope);
@@ -77,11 +78,14 @@ export function readScopes(text: string | null | undefined): WantedScopes | unde
 export function bundleOf(scopes: readonly Scope[]): Bundle | null {
   for (const name of ["read_only", "standard"] as const) {
     const bundle: readonly Scope[] = bundles[name];
-    if (bundle.length === scopes.length && bundle.every((scope) => scopes.includes(scope))) return name;
+    if (bundle.length === scopes.length && bundle.every((scope) => scopes.includes(scope)))
+      return name;
   }
   return null;
 }
 
 /** The scopes of a form that a person ticked, as far as they were asked for. */
-export const narrowedScopes = (ticked: readonly string[], wanted: readonly Scope[]): readonly Scope[] =>
-  wanted.filter((scope) => ticked.filter(isScope).includes(scope));
+export const narrowedScopes = (
+  ticked: readonly string[],
+  wanted: readonly Scope[],
+): readonly Scope[] => wanted.filter((scope) => ticked.filter(isScope).includes(scope));

@@ -29,7 +29,8 @@ export interface OauthClient {
 export type NewOauthClient = Omit<OauthClient, "id" | "createdAtMs" | "wasUsed" | "publishedBy">;
 
 /** A name that an app gives itself, without what could make it look like something else: control and direction marks. */
-export const cleanName = (name: string | null | undefined): string => (name ?? "").replaceAll(/[\p{Cc}\p{Cf}]/gu, "").trim();
+export const cleanName = (name: string | null | undefined): string =>
+  (name ?? "").replaceAll(/[\p{Cc}\p{Cf}]/gu, "").trim();
 
 type Row = ConsentTables["oauth_clients"];
 
@@ -54,7 +55,9 @@ const comparable = (text: string): string =>
 
 /** Whether a client registered a redirect URI: the same text, and any port on loopback addresses (OAuth 2.1, section 2.3.1). */
 export const allowsRedirect = ({ redirectUris }: OauthClient, uri: string): boolean =>
-  redirectUris.some((registered) => registered === uri || comparable(registered) === comparable(uri));
+  redirectUris.some(
+    (registered) => registered === uri || comparable(registered) === comparable(uri),
+  );
 
 /** Schemes that a browser runs or reads as a document; an app has no use for them. */
 const refusedSchemes: ReadonlySet<string> = new Set([
@@ -78,7 +81,8 @@ export function redirectProblem(text: string): string | undefined {
   if (text.includes("#")) return "must not have a fragment";
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
   if (refusedSchemes.has(url.protocol)) return `must not use the scheme ${url.protocol}`;
-  if (url.protocol === "http:" && !isLoopback(url)) return "must use https; http is for loopback addresses alone";
+  if (url.protocol === "http:" && !isLoopback(url))
+    return "must use https; http is for loopback addresses alone";
   return undefined;
 }
 
@@ -96,7 +100,11 @@ export class OauthClients {
   /** Registrations until the unused ones are counted again. */
   private untilCounted = 1;
 
-  constructor({ database, clock, unusedMax = normalUnusedMax }: { database: Kysely<ConsentTables>; clock: Clock; unusedMax?: number }) {
+  constructor({
+    database,
+    clock,
+    unusedMax = normalUnusedMax,
+  }: { database: Kysely<ConsentTables>; clock: Clock; unusedMax?: number }) {
     this.database = database;
     this.clock = clock;
     this.unusedMax = unusedMax;
@@ -110,7 +118,13 @@ export class OauthClients {
     const nowMs = this.clock.nowMs();
     if ((await this.registeredToday(address, nowMs)) >= registeredPerDayMax) return undefined;
     await this.makeRoom();
-    const client: OauthClient = { ...wanted, id: `client_${randomBase62(24)}`, createdAtMs: nowMs, wasUsed: false, publishedBy: null };
+    const client: OauthClient = {
+      ...wanted,
+      id: `client_${randomBase62(24)}`,
+      createdAtMs: nowMs,
+      wasUsed: false,
+      publishedBy: null,
+    };
     await this.database
       .insertInto("oauth_clients")
       .values({
@@ -133,13 +147,21 @@ export class OauthClients {
   /** The client with this id; undefined where there is none. */
   async find(id: string): Promise<OauthClient | undefined> {
     if (!mayBeId(id)) return undefined;
-    const row = await this.database.selectFrom("oauth_clients").selectAll().where("id", "=", id).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("oauth_clients")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 
   /** Notes that a person connected a client, so that it is kept. */
   async noteUse(id: string): Promise<void> {
-    await this.database.updateTable("oauth_clients").set({ last_used_at_ms: this.clock.nowMs() }).where("id", "=", id).execute();
+    await this.database
+      .updateTable("oauth_clients")
+      .set({ last_used_at_ms: this.clock.nowMs() })
+      .where("id", "=", id)
+      .execute();
   }
 
   /** Deletes clients that were never used. */
@@ -163,14 +185,23 @@ export class OauthClients {
   private async makeRoom(): Promise<void> {
     if ((this.untilCounted -= 1) > 0) return;
     this.untilCounted = Math.max(1, Math.floor(this.unusedMax / 100));
-    const unused = Number((await this.counted().where("last_used_at_ms", "is", null).executeTakeFirstOrThrow()).total);
+    const unused = Number(
+      (await this.counted().where("last_used_at_ms", "is", null).executeTakeFirstOrThrow()).total,
+    );
     if (unused < this.unusedMax) return;
-    const oldest = this.database.selectFrom("oauth_clients").select("id").where("last_used_at_ms", "is", null)
-      .orderBy("created_at_ms").orderBy("id").limit(unused - this.unusedMax + 1);
+    const oldest = this.database
+      .selectFrom("oauth_clients")
+      .select("id")
+      .where("last_used_at_ms", "is", null)
+      .orderBy("created_at_ms")
+      .orderBy("id")
+      .limit(unused - this.unusedMax + 1);
     await this.database.deleteFrom("oauth_clients").where("id", "in", oldest).execute();
   }
 
   private counted() {
-    return this.database.selectFrom("oauth_clients").select(({ fn }) => fn.countAll<number | bigint | string>().as("total"));
+    return this.database
+      .selectFrom("oauth_clients")
+      .select(({ fn }) => fn.countAll<number | bigint | string>().as("total"));
   }
 }

@@ -36,7 +36,10 @@ export interface DocumentSettings {
 }
 
 /** Builds the consent flows. */
-export function openConsent({ documents: settings, ...options }: ConsentParts & { documents: DocumentSettings }): Consent {
+export function openConsent({
+  documents: settings,
+  ...options
+}: ConsentParts & { documents: DocumentSettings }): Consent {
   const codes = new AuthorizationCodes(options);
   const devices = new DeviceCodes(options);
   const clients = new OauthClients(options);
@@ -61,5 +64,7 @@ export function openConsent({ documents: settings, ...options }: ConsentParts & 
 const guardOf = ({ networks = [], certificates = [] }: DocumentSettings): AddressGuard => ({
   allowed: networks.flatMap((range) => parseRange(range) ?? []),
   // The platform's own list with what `NODE_EXTRA_CA_CERTS` adds to it is copied only where more is trusted.
-  ...(certificates.length === 0 ? {} : { trusted: [...getCACertificates("default"), ...certificates] }),
+  ...(certificates.length === 0
+    ? {}
+    : { trusted: [...getCACertificates("default"), ...certificates] }),
 });

@@ -10,8 +10,12 @@ export const verifierCharacters = { min: 43, max: 128 } as const;
 export const pkcePattern = /^[A-Za-z0-9._~-]{43,128}$/;
 
 /** Whether a verifier is the one that a challenge was made of, compared in constant time. */
-export function verifies(verifier: string, { challenge, method }: { challenge: string; method: ChallengeMethod }): boolean {
-  const made = method === "S256" ? createHash("sha256").update(verifier).digest("base64url") : verifier;
+export function verifies(
+  verifier: string,
+  { challenge, method }: { challenge: string; method: ChallengeMethod },
+): boolean {
+  const made =
+    method === "S256" ? createHash("sha256").update(verifier).digest("base64url") : verifier;
   const given = Buffer.from(challenge);
   const expected = Buffer.from(made);
   return given.length === expected.length && timingSafeEqual(given, expected);

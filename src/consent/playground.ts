@@ -46,23 +46,50 @@ export class Playground {
   issue(user: PlaygroundUser): Promise<PlaygroundToken> {
     return this.turns.run(`${user.workspaceId} ${user.userId}`, async () => {
       const expiresAtMs = this.clock.nowMs() + tokenMs;
-      const open = await this.connections.list({ workspaceId: user.workspaceId, userId: user.userId });
+      const open = await this.connections.list({
+        workspaceId: user.workspaceId,
+        userId: user.userId,
+      });
       const known = open.find(({ clientId }) => clientId === playgroundClientId);
-      const renewed = known && await this.connections.renew(known, { tokenExpiresAtMs: expiresAtMs, address: user.address });
-      if (known !== undefined && renewed !== undefined) return tokenOf(known, { secret: renewed, expiresAtMs });
+      const renewed =
+        known &&
+        (await this.connections.renew(known, {
+          tokenExpiresAtMs: expiresAtMs,
+          address: user.address,
+        }));
+      if (known !== undefined && renewed !== undefined)
+        return tokenOf(known, { secret: renewed, expiresAtMs });
       const { accessToken, connection } = await this.connect(user, expiresAtMs);
       return tokenOf(connection, { secret: accessToken, expiresAtMs });
     });
   }
 
-  private connect(user: PlaygroundUser, tokenExpiresAtMs: number): ReturnType<Connections["create"]> {
+  private connect(
+    user: PlaygroundUser,
+    tokenExpiresAtMs: number,
+  ): ReturnType<Connections["create"]> {
     return this.connections.create({
-      ...user, clientId: playgroundClientId, clientName: "Playground", origin: "playground", bundle: null, resource: null, offline: false,
+      ...user,
+      clientId: playgroundClientId,
+      clientName: "Playground",
+      origin: "playground",
+      bundle: null,
+      resource: null,
+      offline: false,
       tokenExpiresAtMs,
-      terms: { label: null, limitNanoUsd, limitReset, expiresAtMs: null, allowedModels: null, scopes: ["inference", "read:analytics"] },
+      terms: {
+        label: null,
+        limitNanoUsd,
+        limitReset,
+        expiresAtMs: null,
+        allowedModels: null,
+        scopes: ["inference", "read:analytics"],
+      },
     });
   }
 }
 
-const tokenOf = ({ keyId, id }: Connection, { secret, expiresAtMs }: { secret: string; expiresAtMs: number }): PlaygroundToken =>
-  ({ secret, keyId, connectionId: id, expiresAtMs });
+const tokenOf = (
+  { keyId, id }: Connection,
+  { secret, expiresAtMs }: { secret: string; expiresAtMs: number },
+): PlaygroundToken => ({ secret, keyId, connectionId: id, expiresAtMs });

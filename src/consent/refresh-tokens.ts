@@ -56,10 +56,16 @@ export class RefreshTokens {
       .returning("connection_id")
       .executeTakeFirst();
     if (taken !== undefined) {
-      return { ok: true, connectionId: taken.connection_id, refreshToken: await this.issue(taken.connection_id) };
+      return {
+        ok: true,
+        connectionId: taken.connection_id,
+        refreshToken: await this.issue(taken.connection_id),
+      };
     }
     const connectionId = await this.connectionOf(token);
-    return connectionId === undefined ? { ok: false, reason: "unknown" } : { ok: false, reason: "reused", connectionId };
+    return connectionId === undefined
+      ? { ok: false, reason: "unknown" }
+      : { ok: false, reason: "reused", connectionId };
   }
 
   /** Id of the connection that a token was made for, used or not; undefined where it has ended or never was. */
@@ -75,6 +81,9 @@ export class RefreshTokens {
 
   /** Deletes tokens that have expired. */
   async removeEnded(): Promise<void> {
-    await this.database.deleteFrom("refresh_tokens").where("expires_at_ms", "<", this.clock.nowMs()).execute();
+    await this.database
+      .deleteFrom("refresh_tokens")
+      .where("expires_at_ms", "<", this.clock.nowMs())
+      .execute();
   }
 }

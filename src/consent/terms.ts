@@ -18,7 +18,10 @@ export const termsText = ({ limitNanoUsd, ...terms }: Terms): string =>
 
 /** Reads terms that `termsText` wrote. */
 export function termsOf(text: string): Terms {
-  const read = JSON.parse(text) as Omit<Terms, "limitNanoUsd" | "scopes"> & { limitNanoUsd: string | null; scopes: string[] };
+  const read = JSON.parse(text) as Omit<Terms, "limitNanoUsd" | "scopes"> & {
+    limitNanoUsd: string | null;
+    scopes: string[];
+  };
   return {
     ...read,
     limitNanoUsd: read.limitNanoUsd === null ? null : BigInt(read.limitNanoUsd),

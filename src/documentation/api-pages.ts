@@ -4,7 +4,8 @@ import { headingId } from "./render-markdown.ts";
 
 type Json = Record<string, unknown>;
 
-const object = (value: unknown): Json => (typeof value === "object" && value !== null && !Array.isArray(value) ? value as Json : {});
+const object = (value: unknown): Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
@@ -13,30 +14,54 @@ function resolve(document: Json, value: unknown): Json {
   const found = object(value);
   const reference = text(found["$ref"]);
   if (reference === "") return found;
-  const target = reference.replace("#/", "").split("/").reduce<unknown>((inner, name) => object(inner)[name], document);
-  return { ...object(target), ...(found["description"] === undefined ? {} : { description: found["description"] }) };
+  const target = reference
+    .replace("#/", "")
+    .split("/")
+    .reduce<unknown>((inner, name) => object(inner)[name], document);
+  return {
+    ...object(target),
+    ...(found["description"] === undefined ? {} : { description: found["description"] }),
+  };
 }
 
 function typeName(document: Json, value: unknown): string {
   const schema = resolve(document, value);
   if (schema["const"] !== undefined) return JSON.stringify(schema["const"]);
-  if (Array.isArray(schema["enum"])) return schema["enum"].map((each) => JSON.stringify(each)).slice(0, 12).join(", ");
+  if (Array.isArray(schema["enum"]))
+    return schema["enum"]
+      .map((each) => JSON.stringify(each))
+      .slice(0, 12)
+      .join(", ");
   const choices = list(schema["anyOf"] ?? schema["oneOf"]);
-  if (choices.length > 0) return [...new Set(choices.map((choice) => typeName(document, choice)))].join(" or ");
+  if (choices.length > 0)
+    return [...new Set(choices.map((choice) => typeName(document, choice)))].join(" or ");
   if (schema["type"] === "array") return `array of ${typeName(document, schema["items"])}`;
-  return Array.isArray(schema["type"]) ? schema["type"].join(" or ") : text(schema["type"]) || "any";
+  return Array.isArray(schema["type"])
+    ? schema["type"].join(" or ")
+    : text(schema["type"]) || "any";
 }
 
 /** Fields of a schema as rows, with those of nested objects below them. */
-function fieldRows(document: Json, value: unknown, options: { prefix: string; depth: number }): string[][] {
+function fieldRows(
+  document: Json,
+  value: unknown,
+  options: { prefix: string; depth: number },
+): string[][] {
   const schema = resolve(document, value);
   const { prefix, depth } = options;
-  const choices = list(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"]).map((each) => resolve(document, each));
+  const choices = list(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"]).map((each) =>
+    resolve(document, each),
+  );
   const required = list(schema["required"]);
   const own = Object.entries(object(schema["properties"])).flatMap(([name, inner]) => {
     const field = resolve(document, inner);
     const isRequired = required.includes(name) ? "yes" : "";
-    const line = [`\`${prefix}${name}\``, typeName(document, field), isRequired, text(field["description"])];
+    const line = [
+      `\`${prefix}${name}\``,
+      typeName(document, field),
+      isRequired,
+      text(field["description"]),
+    ];
     if (depth === 0) return [line];
     const items = field["type"] === "array" ? field["items"] : undefined;
     const below = `${prefix}${name}${items === undefined ? "" : "[]"}.`;
@@ -50,19 +75,25 @@ function fieldRows(document: Json, value: unknown, options: { prefix: string; de
 function sample(document: Json, value: unknown, depth = 0): unknown {
   const schema = resolve(document, value);
   if (schema["example"] !== undefined) return schema["example"];
-  if (Array.isArray(schema["examples"]) && schema["examples"].length > 0) return schema["examples"][0];
+  if (Array.isArray(schema["examples"]) && schema["examples"].length > 0)
+    return schema["examples"][0];
   if (schema["const"] !== undefined) return schema["const"];
   if (Array.isArray(schema["enum"])) return schema["enum"][0];
   const [choice] = list(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"]);
-  if (choice !== undefined && schema["properties"] === undefined) return sample(document, choice, depth);
+  if (choice !== undefined && schema["properties"] === undefined)
+    return sample(document, choice, depth);
   const type = list(schema["type"])[0] ?? schema["type"];
   if (type === "array") return depth > 3 ? [] : [sample(document, schema["items"], depth + 1)];
-  if (type === "number" || type === "integer") return typeof schema["minimum"] === "number" ? Math.max(1, schema["minimum"]) : 1;
+  if (type === "number" || type === "integer")
+    return typeof schema["minimum"] === "number" ? Math.max(1, schema["minimum"]) : 1;
   if (type === "boolean") return true;
   if (type !== "object") return schema["format"] === "date-time" ? "2027-01-31T00:00:00Z" : "text";
   const required = list(schema["required"]);
-  return Object.fromEntries(Object.entries(object(schema["properties"])).filter(([name]) => required.includes(name))
-    .map(([name, inner]) => [name, sample(document, inner, depth + 1)]));
+  return Object.fromEntries(
+    Object.entries(object(schema["properties"]))
+      .filter(([name]) => required.includes(name))
+      .map(([name, inner]) => [name, sample(document, inner, depth + 1)]),
+  );
 }
 
 const isEmpty = (value: unknown): boolean => Object.keys(object(value)).length === 0;
@@ -77,16 +108,31 @@ function exampleOf(document: Json, content: unknown): unknown {
 }
 
 const quoted = (value: unknown): string => JSON.stringify(value).replaceAll("'", "'\\''");
-const fenced = (language: string, ...lines: readonly string[]): string => `\`\`\`${language}\n${lines.join("\n")}\n\`\`\``;
+const fenced = (language: string, ...lines: readonly string[]): string =>
+  `\`\`\`${language}\n${lines.join("\n")}\n\`\`\``;
 
 /** The same request in curl, TypeScript and Python. */
-function snippets({ method, url, body, families }: { method: string; url: string; body: unknown; families: readonly string[] }): string {
+function snippets({
+  method,
+  url,
+  body,
+  families,
+}: {
+  method: string;
+  url: string;
+  body: unknown;
+  families: readonly string[];
+}): string {
   const verb = method.toUpperCase();
   const json = body === undefined ? undefined : JSON.stringify(body);
-  const variable = families.includes("llmKey") || families.length === 0 ? "SWITCHYARD_KEY" : "SWITCHYARD_MANAGEMENT_KEY";
+  const variable =
+    families.includes("llmKey") || families.length === 0
+      ? "SWITCHYARD_KEY"
+      : "SWITCHYARD_MANAGEMENT_KEY";
   const open = families.length === 0;
   const curl = [
-    `curl ${verb === "GET" ? "" : `-X ${verb} `}${url}`, ...(open ? [] : [`-H "Authorization: Bearer $${variable}"`]),
+    `curl ${verb === "GET" ? "" : `-X ${verb} `}${url}`,
+    ...(open ? [] : [`-H "Authorization: Bearer $${variable}"`]),
     ...(json === undefined ? [] : [`-H "Content-Type: application/json" -d '${quoted(body)}'`]),
   ];
   const headers = [
@@ -94,17 +140,30 @@ function snippets({ method, url, body, families }: { method: string; url: string
     ...(json === undefined ? [] : [`"content-type": "application/json"`]),
   ];
   const script = [
-    `const response = await fetch("${url}", {`, `  method: "${verb}", headers: { ${headers.join(", ")} },`,
-    ...(json === undefined ? [] : [`  body: JSON.stringify(${json}),`]), "});", "console.log(response.status, await response.text());",
+    `const response = await fetch("${url}", {`,
+    `  method: "${verb}", headers: { ${headers.join(", ")} },`,
+    ...(json === undefined ? [] : [`  body: JSON.stringify(${json}),`]),
+    "});",
+    "console.log(response.status, await response.text());",
   ];
   const python = [
-    "import json, os, urllib.request", "", `request = urllib.request.Request("${url}", method="${verb}")`,
+    "import json, os, urllib.request",
+    "",
+    `request = urllib.request.Request("${url}", method="${verb}")`,
     ...(open ? [] : [`request.add_header("Authorization", "Bearer " + os.environ["${variable}"])`]),
-    ...(json === undefined ? [] : [`request.add_header("Content-Type", "application/json")`,
-      `request.data = ${JSON.stringify(json)}.encode()`]),
+    ...(json === undefined
+      ? []
+      : [
+          `request.add_header("Content-Type", "application/json")`,
+          `request.data = ${JSON.stringify(json)}.encode()`,
+        ]),
     "print(urllib.request.urlopen(request).read().decode())",
   ];
-  return [fenced("sh", curl.join(" \\\n  ")), fenced("ts", ...script), fenced("python", ...python)].join("\n\n");
+  return [
+    fenced("sh", curl.join(" \\\n  ")),
+    fenced("ts", ...script),
+    fenced("python", ...python),
+  ].join("\n\n");
 }
 
 interface Operation {
@@ -116,60 +175,88 @@ interface Operation {
 }
 
 const credentials: Readonly<Record<string, string>> = {
-  llmKey: "an LLM key", managementKey: "a management key", session: "a session", anthropicKey: "an LLM key as x-api-key",
+  llmKey: "an LLM key",
+  managementKey: "a management key",
+  session: "a session",
+  anthropicKey: "an LLM key as x-api-key",
 };
 
-const familiesOf = (operation: Json): string[] => list(operation["security"]).flatMap((each) => Object.keys(object(each)));
+const familiesOf = (operation: Json): string[] =>
+  list(operation["security"]).flatMap((each) => Object.keys(object(each)));
 
 function credentialText(operation: Json): string {
   const families = familiesOf(operation);
   if (families.length === 0) return "No credential is needed.";
   const scope = text(operation["x-required-scope"]);
-  const link = scope === "" ? "" : `, scope [\`${scope}\`](/docs/reference/scopes#${headingId(scope)})`;
+  const link =
+    scope === "" ? "" : `, scope [\`${scope}\`](/docs/reference/scopes#${headingId(scope)})`;
   return `Credential: ${[...new Set(families)].map((each) => credentials[each] ?? each).join(" or ")}${link}.`;
 }
 
 const fieldHeadings = ["field", "type", "required", "meaning"];
 
 function operationPart(document: Json, { base, path, method, operation }: Operation): string {
-  const parameters = list(operation["parameters"]).map((each) => resolve(document, each)).map((each) => [
-    `\`${text(each["name"])}\` (${text(each["in"])})`, typeName(document, each["schema"]), each["required"] === true ? "yes" : "",
-    text(each["description"]),
-  ]);
-  const schemaOf = (content: unknown): unknown => object(object(content)["application/json"])["schema"];
+  const parameters = list(operation["parameters"])
+    .map((each) => resolve(document, each))
+    .map((each) => [
+      `\`${text(each["name"])}\` (${text(each["in"])})`,
+      typeName(document, each["schema"]),
+      each["required"] === true ? "yes" : "",
+      text(each["description"]),
+    ]);
+  const schemaOf = (content: unknown): unknown =>
+    object(object(content)["application/json"])["schema"];
   const content = resolve(document, operation["requestBody"])["content"];
-  const [status, success] = Object.entries(object(operation["responses"])).find(([code]) => code.startsWith("2")) ?? ["", undefined];
+  const [status, success] = Object.entries(object(operation["responses"])).find(([code]) =>
+    code.startsWith("2"),
+  ) ?? ["", undefined];
   const answer = resolve(document, success)["content"];
   const shown = exampleOf(document, answer);
   const url = `${base}${path}`.replaceAll(/\{(\w+)\}/g, "$1");
-  const part = (title: string, rows: string[][]): string => (rows.length === 0 ? "" : `### ${title}\n\n${table(fieldHeadings, rows)}`);
+  const part = (title: string, rows: string[][]): string =>
+    rows.length === 0 ? "" : `### ${title}\n\n${table(fieldHeadings, rows)}`;
   return [
-    `## ${method.toUpperCase()} ${path}`, text(operation["summary"]), text(operation["description"]), credentialText(operation),
-    part("Parameters", parameters), part("Body", fieldRows(document, schemaOf(content), { prefix: "", depth: 1 })),
+    `## ${method.toUpperCase()} ${path}`,
+    text(operation["summary"]),
+    text(operation["description"]),
+    credentialText(operation),
+    part("Parameters", parameters),
+    part("Body", fieldRows(document, schemaOf(content), { prefix: "", depth: 1 })),
     snippets({ method, url, body: exampleOf(document, content), families: familiesOf(operation) }),
     part(`Answer ${status}`, fieldRows(document, schemaOf(answer), { prefix: "", depth: 1 })),
     shown === undefined || isEmpty(shown) ? "" : fenced("json", JSON.stringify(shown, null, 2)),
-  ].filter((each) => each !== "").join("\n\n");
+  ]
+    .filter((each) => each !== "")
+    .join("\n\n");
 }
 
 const slugOf = (tag: string): string => `api-${tag.toLowerCase().replaceAll(/[^a-z]+/g, "-")}`;
 
 /** A page for each tag of the OpenAPI document, with every operation but the pages for browsers. */
 export function apiPages(document: Json, publicUrl: string): (PageEntry & { markdown: string })[] {
-  const serverOf = (value: unknown): string | undefined => text(object(list(value)[0])["url"]) || undefined;
+  const serverOf = (value: unknown): string | undefined =>
+    text(object(list(value)[0])["url"]) || undefined;
   const byTag = new Map<string, Operation[]>();
   for (const [path, methods] of Object.entries(object(document["paths"]))) {
     const base = serverOf(object(methods)["servers"]) ?? serverOf(document["servers"]) ?? publicUrl;
     for (const [method, operation] of Object.entries(object(methods))) {
       const tag = text(list(object(operation)["tags"])[0]);
       if (!/^(?:get|post|patch|put|delete)$/.test(method) || tag === "Pages") continue;
-      byTag.set(tag, [...byTag.get(tag) ?? [], { base, path, method, operation: object(operation) }]);
+      byTag.set(tag, [
+        ...(byTag.get(tag) ?? []),
+        { base, path, method, operation: object(operation) },
+      ]);
     }
   }
   return [...byTag].map(([tag, found]) => {
     const title = `API: ${tag}`;
-    const intro = "Paths work below `/api/v1` and `/v1`. Programs read [OpenAPI](/api/v1/openapi.json).";
+    const intro =
+      "Paths work below `/api/v1` and `/v1`. Programs read [OpenAPI](/api/v1/openapi.json).";
     const parts = found.map((each) => operationPart(document, each));
-    return { slug: slugOf(tag), title, markdown: `# ${title}\n\n${intro}\n\n${parts.join("\n\n")}\n` };
+    return {
+      slug: slugOf(tag),
+      title,
+      markdown: `# ${title}\n\n${intro}\n\n${parts.join("\n\n")}\n`,
+    };
   });
 }

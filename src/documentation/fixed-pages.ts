@@ -13,7 +13,8 @@ export const scopeTexts: Record<Scope, string> = {
   "read:credits": "`GET /credits`, invoices and top-ups.",
   "read:analytics": "`GET /analytics/*` and records of generations.",
   "read:management-keys": "List management keys.",
-  "write:management-keys": "Create and revoke management keys; of the first workspace's keys also everything of operators.",
+  "write:management-keys":
+    "Create and revoke management keys; of the first workspace's keys also everything of operators.",
   "read:security": "Read credentials, the IP allowlist, privacy and the audit log.",
   "write:security": "Change the IP allowlist and privacy.",
   "read:hub": "Read hubs, prompts and skills.",

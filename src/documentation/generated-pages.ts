@@ -53,7 +53,12 @@ provider's own words; \`upstream_attempts\` lists everybody who was asked.
 ${parts.join("\n\n")}\n`;
 }
 
-const sides = { request: "Of requests.", answer: "Of answers.", both: "Of requests and answers.", webhook: "Of webhooks." } as const;
+const sides = {
+  request: "Of requests.",
+  answer: "Of answers.",
+  both: "Of requests and answers.",
+  webhook: "Of webhooks.",
+} as const;
 
 const headersPage = (): string => `# Headers
 
@@ -71,7 +76,9 @@ function configurationPage(exampleYaml: string): string {
       [code(path), type.length > 160 ? `${type.slice(0, 157)}...` : type, text, code(example)],
     ]);
   }
-  const tables = [...parts].map(([top, rows]) => `## ${top}\n\n${table(["key", "type", "meaning", "example"], rows)}`);
+  const tables = [...parts].map(
+    ([top, rows]) => `## ${top}\n\n${table(["key", "type", "meaning", "example"], rows)}`,
+  );
   return `# Configuration
 
 Environment variables win over \`switchyard.yaml\`, and that over the defaults. Every key is optional, an unknown one is an error with its
@@ -124,7 +131,11 @@ ${Object.entries(directiveTable)
   .join("\n\n")}
 `;
 
-const effects = { nothing: "Reads.", adds: "Makes something new.", destroys: "Changes or ends something." } as const;
+const effects = {
+  nothing: "Reads.",
+  adds: "Makes something new.",
+  destroys: "Changes or ends something.",
+} as const;
 
 const toolsPage = (tools: readonly Tool[]): string => `# MCP tools
 

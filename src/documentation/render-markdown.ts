@@ -74,7 +74,9 @@ export function renderMarkdown(markdown: string, base: string): RenderedPage {
       },
       table({ header, rows }) {
         const cells = (row: Tokens.TableCell[], tag: string): string =>
-          row.map(({ tokens: inner }) => `<${tag}>${this.parser.parseInline(inner)}</${tag}>`).join("");
+          row
+            .map(({ tokens: inner }) => `<${tag}>${this.parser.parseInline(inner)}</${tag}>`)
+            .join("");
         const body = rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("\n");
         const head = `<thead><tr>${cells(header, "th")}</tr></thead>`;
         const open = `<div class="table" tabindex="0" role="region" aria-label="Table ${++tables}">`;

@@ -15,21 +15,27 @@ export interface Setting {
 
 type Json = Record<string, unknown>;
 
-const object = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {});
+const object = (value: unknown): Json =>
+  typeof value === "object" && value !== null ? (value as Json) : {};
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 function typeOf(schema: Json): string {
   if (schema["const"] !== undefined) return JSON.stringify(schema["const"]);
-  if (Array.isArray(schema["enum"])) return schema["enum"].map((value) => `\`${String(value)}\``).join(", ");
+  if (Array.isArray(schema["enum"]))
+    return schema["enum"].map((value) => `\`${String(value)}\``).join(", ");
   const choices = list(schema["anyOf"] ?? schema["oneOf"]);
-  if (choices.length > 0) return [...new Set(choices.map((choice) => typeOf(object(choice))))].join(" or ");
+  if (choices.length > 0)
+    return [...new Set(choices.map((choice) => typeOf(object(choice))))].join(" or ");
   if (schema["type"] === "array") return `list of ${typeOf(object(schema["items"]))}`;
-  const range = [schema["minimum"], schema["maximum"]].filter((bound) => bound !== undefined).join(" to ");
+  const range = [schema["minimum"], schema["maximum"]]
+    .filter((bound) => bound !== undefined)
+    .join(" to ");
   return `${String(schema["type"] ?? "value")}${range === "" ? "" : ` (${range})`}`;
 }
 
 function walk(schema: Json, path: string, found: Map<string, string>): void {
-  for (const choice of list(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"])) walk(object(choice), path, found);
+  for (const choice of list(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"]))
+    walk(object(choice), path, found);
   if (schema["items"] !== undefined) walk(object(schema["items"]), `${path}[]`, found);
   for (const [name, inner] of Object.entries(object(schema["properties"]))) {
     const below = path === "" ? name : `${path}.${name}`;
@@ -53,12 +59,14 @@ function exampleTexts(yaml: string): Map<string, { text: string; example: string
       .join(" ")
       .trim();
   const visit = (node: Node | null | undefined, path: string, leading: string): void => {
-    if (isSeq(node)) node.items.forEach((item) => visit(item as Node, `${path}[]`, tidy(node.commentBefore)));
+    if (isSeq(node))
+      node.items.forEach((item) => visit(item as Node, `${path}[]`, tidy(node.commentBefore)));
     if (!isMap(node)) return;
     for (const [index, pair] of (node.items as Pair<Node, Node>[]).entries()) {
       if (!isPair(pair) || !isScalar(pair.key)) continue;
       const below = path === "" ? String(pair.key.value) : `${path}.${String(pair.key.value)}`;
-      const before = tidy(pair.key.commentBefore) || (index === 0 ? tidy(node.commentBefore) || leading : "");
+      const before =
+        tidy(pair.key.commentBefore) || (index === 0 ? tidy(node.commentBefore) || leading : "");
       const text = [before, tidy(pair.value?.comment)].filter(Boolean).join(" ");
       const example = isScalar(pair.value) ? String(pair.value.value) : "";
       if (!found.has(below)) found.set(below, { text, example });
@@ -80,10 +88,16 @@ export function settings(exampleYaml: string): Setting[] {
   walk(object(schema), "", types);
   const texts = exampleTexts(exampleYaml);
   const underId = (path: string): { text: string; example: string } | undefined => {
-    const pattern = new RegExp(`^${path.replaceAll(/[[\].]/g, "\\$&").replaceAll("<id>", "[^.]+(?:/[^.]+)?")}$`);
+    const pattern = new RegExp(
+      `^${path.replaceAll(/[[\].]/g, "\\$&").replaceAll("<id>", "[^.]+(?:/[^.]+)?")}$`,
+    );
     return [...texts].find(([name]) => pattern.test(name))?.[1];
   };
-  return [...types].map(([path, type]) => ({ path, type, ...(texts.get(path) ?? underId(path) ?? { text: "", example: "" }) }));
+  return [...types].map(([path, type]) => ({
+    path,
+    type,
+    ...(texts.get(path) ?? underId(path) ?? { text: "", example: "" }),
+  }));
 }
 
 /** Environment variables of the gateway: name, default, meaning. */
@@ -96,19 +110,39 @@ export const variables: readonly (readonly [name: string, standard: string, text
     "./data",
     "Database and encryption key; everything in it is made private to the gateway's user at the start.",
   ],
-  ["SWITCHYARD_PUBLIC_URL", "where it listens", "Where clients reach the service: links, OAuth metadata, cookies."],
+  [
+    "SWITCHYARD_PUBLIC_URL",
+    "where it listens",
+    "Where clients reach the service: links, OAuth metadata, cookies.",
+  ],
   ["SWITCHYARD_METRICS_PORT", "the API's own", "A separate port for `/metrics`."],
   ["DATABASE_URL", "SQLite in the data directory", "`sqlite:PATH` or `postgres://...`."],
-  ["REDIS_URL", "memory", "`redis://` or `rediss://`: a Valkey or Redis server, for several gateways on one Postgres."],
+  [
+    "REDIS_URL",
+    "memory",
+    "`redis://` or `rediss://`: a Valkey or Redis server, for several gateways on one Postgres.",
+  ],
   ["CLICKHOUSE_URL", "none", "Refused by this release."],
   [
     "SWITCHYARD_ENCRYPTION_KEY",
     "made on the first start",
     "32 bytes in base64 (`openssl rand -base64 32`); required with Postgres.",
   ],
-  ["SWITCHYARD_SECRETS_KEY", "the encryption key", "32 bytes in base64 that protect callers' own provider keys."],
-  ["SWITCHYARD_SECRETS_KEY_PREVIOUS", "", "The one before, for the one start that wraps everything again."],
-  ["STRIPE_SECRET_KEY", "card payments are off", "`sk_...`, or a restricted `rk_...`, of your Stripe account."],
+  [
+    "SWITCHYARD_SECRETS_KEY",
+    "the encryption key",
+    "32 bytes in base64 that protect callers' own provider keys.",
+  ],
+  [
+    "SWITCHYARD_SECRETS_KEY_PREVIOUS",
+    "",
+    "The one before, for the one start that wraps everything again.",
+  ],
+  [
+    "STRIPE_SECRET_KEY",
+    "card payments are off",
+    "`sk_...`, or a restricted `rk_...`, of your Stripe account.",
+  ],
   ["STRIPE_WEBHOOK_SECRET", "", "`whsec_...` of the webhook endpoint."],
   ["STRIPE_API_BASE", "Stripe's own", "Another address of Stripe's API, for tests."],
   ["SMTP_URL", "no mail is sent", "`smtp://` or `smtps://` with host and credentials."],
@@ -117,10 +151,22 @@ export const variables: readonly (readonly [name: string, standard: string, text
   ["HTTPS_PROXY", "", "The proxy of requests to `https:` providers."],
   ["HTTP_PROXY", "", "The proxy of requests to `http:` providers."],
   ["NO_PROXY", "", "Hosts, domains, addresses and ranges that are asked directly."],
-  ["SWITCHYARD_BOOTSTRAP_LLM_KEY", "", "A full `sk-svc-v1-...` secret; without it the first start makes one."],
+  [
+    "SWITCHYARD_BOOTSTRAP_LLM_KEY",
+    "",
+    "A full `sk-svc-v1-...` secret; without it the first start makes one.",
+  ],
   ["SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY", "", "A full `ak_...` secret with all scopes."],
   ["SWITCHYARD_BOOTSTRAP_CREDITS", "", "USD, put on the first workspace's balance once."],
-  ["SWITCHYARD_BOOTSTRAP_PLAN", "enterprise", "`free`, `payg`, `go`, `pro`, `pro_plus`, `max` or `enterprise`."],
-  ["OTEL_EXPORTER_OTLP_ENDPOINT", "off", "Traces over OTLP/HTTP; the usual `OTEL_*` variables apply."],
+  [
+    "SWITCHYARD_BOOTSTRAP_PLAN",
+    "enterprise",
+    "`free`, `payg`, `go`, `pro`, `pro_plus`, `max` or `enterprise`.",
+  ],
+  [
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "off",
+    "Traces over OTLP/HTTP; the usual `OTEL_*` variables apply.",
+  ],
   ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "", "The same, for traces alone."],
 ];

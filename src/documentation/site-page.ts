@@ -20,8 +20,14 @@ function neighbours(sections: readonly Section[], current: string): string {
     inner.map(({ slug: page, title }) => ({ href: `/docs/${slug}/${page}`, title })),
   );
   const at = pages.findIndex(({ href }) => href === current);
-  const link = (page: { href: string; title: string } | undefined, rel: string, label: string): string =>
-    page === undefined ? "<span></span>" : `<a rel="${rel}" href="${page.href}">${label}: ${Bun.escapeHTML(page.title)}</a>`;
+  const link = (
+    page: { href: string; title: string } | undefined,
+    rel: string,
+    label: string,
+  ): string =>
+    page === undefined
+      ? "<span></span>"
+      : `<a rel="${rel}" href="${page.href}">${label}: ${Bun.escapeHTML(page.title)}</a>`;
   return at < 0
     ? ""
     : `<nav class="turn" aria-label="Pages">${link(pages[at - 1], "prev", "Previous")}${link(pages[at + 1], "next", "Next")}</nav>`;

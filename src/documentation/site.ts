@@ -20,7 +20,10 @@ const types = {
   json: "application/json",
   text: "text/plain",
 };
-const file = (type: keyof typeof types, text: string): SiteFile => ({ type: `${types[type]}; charset=utf-8`, text });
+const file = (type: keyof typeof types, text: string): SiteFile => ({
+  type: `${types[type]}; charset=utf-8`,
+  text,
+});
 
 const summary =
   "Switchyard is an inference and account gateway that you run yourself: one API, compatible with OpenAI's and Anthropic's, " +
@@ -42,14 +45,17 @@ export class DocumentationSite {
 
   /** Every page by its path below `/docs`, with its title. */
   get pages(): { path: string; title: string }[] {
-    return this.sections.flatMap(({ slug, pages }) => pages.map((page) => ({ path: `${slug}/${page.slug}`, title: page.title })));
+    return this.sections.flatMap(({ slug, pages }) =>
+      pages.map((page) => ({ path: `${slug}/${page.slug}`, title: page.title })),
+    );
   }
 
   /** The file at a path below `/docs`, such as `guides/presets`, `guides/presets.md` or `search.json`; undefined where there is none. */
   file(path: string): SiteFile | undefined {
     if (path === "") return this.page("start/quickstart");
     if (path === "llms.txt") return file("text", this.index());
-    if (path === "llms-full.txt") return file("text", this.pages.map((page) => this.markdown(page.path) ?? "").join("\n\n"));
+    if (path === "llms-full.txt")
+      return file("text", this.pages.map((page) => this.markdown(page.path) ?? "").join("\n\n"));
     if (path === "search.json") return file("json", JSON.stringify(this.searchEntries()));
     if (path.startsWith("site/")) return this.asset(path.slice("site/".length));
     if (!path.endsWith(".md")) return this.page(path);
@@ -77,7 +83,10 @@ export class DocumentationSite {
   private page(path: string): SiteFile | undefined {
     const rendered = this.render(path);
     const title = this.pages.find((page) => page.path === path)?.title ?? path;
-    return rendered && file("html", sitePage(rendered, { title, current: `/docs/${path}`, sections: this.sections }));
+    return (
+      rendered &&
+      file("html", sitePage(rendered, { title, current: `/docs/${path}`, sections: this.sections }))
+    );
   }
 
   /** What agents read first (llmstxt.org): every page with the address of its Markdown. */
@@ -102,7 +111,8 @@ export class DocumentationSite {
   }
 
   private asset(name: string): SiteFile | undefined {
-    if (name === "minisearch.js") return file("script", readFileSync(fileURLToPath(import.meta.resolve("minisearch")), "utf8"));
+    if (name === "minisearch.js")
+      return file("script", readFileSync(fileURLToPath(import.meta.resolve("minisearch")), "utf8"));
     const path = join(this.folder, "site", name);
     if (!/^[a-z]+\.(?:css|js)$/.test(name) || !existsSync(path)) return undefined;
     return file(name.endsWith(".css") ? "css" : "script", readFileSync(path, "utf8"));

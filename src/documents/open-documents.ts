@@ -46,23 +46,41 @@ export interface DocumentParts {
 }
 
 /** Builds what converts files here, and what has documents parsed by providers. Nothing is started. */
-export function openDocuments(
-  { database, upstream, catalog, ownKeyOf, clock, logger, metrics, onRetention, claims, isLeader, converterPool = {} }: DocumentParts,
-): Documents {
+export function openDocuments({
+  database,
+  upstream,
+  catalog,
+  ownKeyOf,
+  clock,
+  logger,
+  metrics,
+  onRetention,
+  claims,
+  isLeader,
+  converterPool = {},
+}: DocumentParts): Documents {
   const converter = new DocumentConverter({
-    clock, pool: converterPool,
+    clock,
+    pool: converterPool,
     onConverted({ format, outcome, durationMs, trouble }) {
       metrics.conversion(format, outcome).observe(durationMs / 1000);
-      if (trouble !== undefined) logger.warn({ format, outcome, trouble }, "a file could not be converted");
+      if (trouble !== undefined)
+        logger.warn({ format, outcome, trouble }, "a file could not be converted");
     },
   });
   const store = new DocumentJobStore(database, claims);
   const credentialOf = documentCredentialLookup({ catalog, ownKeyOf });
   const runner = new DocumentJobRunner({
-    jobs: store, upstream, credentialOf, clock, onError: (error) => logger.error({ err: error }, "a document job could not be worked on"),
+    jobs: store,
+    upstream,
+    credentialOf,
+    clock,
+    onError: (error) => logger.error({ err: error }, "a document job could not be worked on"),
   });
   const retention = new DocumentJobRetention({
-    jobs: store, clock, isLeader,
+    jobs: store,
+    clock,
+    isLeader,
     onPurged: () => onRetention(true),
     onError(error) {
       onRetention(false);

@@ -133,7 +133,10 @@ export interface Dependencies {
   endpointPaths: EndpointPaths;
   clock: Clock;
   /** What the operator prescribes for Claude Code. */
-  claudeCode: { loginNotice?: string | undefined; managedSettings?: Readonly<Record<string, unknown>> | undefined };
+  claudeCode: {
+    loginNotice?: string | undefined;
+    managedSettings?: Readonly<Record<string, unknown>> | undefined;
+  };
   /** Where people reach the service, without a trailing slash. */
   publicUrl(): string;
   /** Text of the OpenAPI document of the table. */

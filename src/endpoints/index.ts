@@ -1,10 +1,27 @@
 import type { Endpoint } from "../http/endpoint.ts";
 import { listAuditLog } from "./account/audit.ts";
 import {
-  changeBudget, createBudget, deleteBudget, getBudget, listAlerts, listBudgetAlerts, listBudgets, rotateBudgetSecret, testBudgetAlert,
+  changeBudget,
+  createBudget,
+  deleteBudget,
+  getBudget,
+  listAlerts,
+  listBudgetAlerts,
+  listBudgets,
+  rotateBudgetSecret,
+  testBudgetAlert,
 } from "./account/budgets.ts";
-import { changeProviderKey, createProviderKey, deleteProviderKey, listProviderKeys } from "./account/byok.ts";
-import { changeDonation, donateProviderKey, withdrawProviderKey } from "./account/byok-donations.ts";
+import {
+  changeProviderKey,
+  createProviderKey,
+  deleteProviderKey,
+  listProviderKeys,
+} from "./account/byok.ts";
+import {
+  changeDonation,
+  donateProviderKey,
+  withdrawProviderKey,
+} from "./account/byok-donations.ts";
 import { testNewProviderKey, testProviderKey } from "./account/byok-tests.ts";
 import { listCreditTransactions } from "./account/credit-transactions.ts";
 import { credits } from "./account/credits.ts";
@@ -12,18 +29,54 @@ import { authKey, currentKey } from "./account/current-key.ts";
 import { createChildKey, createChildOfKey, deleteChildKey } from "./account/child-keys.ts";
 import { changeKey, deleteKey, getKey, rotateKey } from "./account/key-by-hash.ts";
 import { createKey, listKeys } from "./account/keys.ts";
-import { createManagementKey, listManagementKeys, revokeManagementKey } from "./account/management-keys.ts";
-import { changeOrganization, createOrganization, deleteOrganization, getOrganization, listOrganizations } from "./account/organization.ts";
-import { acceptInvitation, inviteMember, listInvitations, revokeInvitation } from "./account/organization-invitations.ts";
+import {
+  createManagementKey,
+  listManagementKeys,
+  revokeManagementKey,
+} from "./account/management-keys.ts";
+import {
+  changeOrganization,
+  createOrganization,
+  deleteOrganization,
+  getOrganization,
+  listOrganizations,
+} from "./account/organization.ts";
+import {
+  acceptInvitation,
+  inviteMember,
+  listInvitations,
+  revokeInvitation,
+} from "./account/organization-invitations.ts";
 import { changeMember, listMembers, removeMember } from "./account/organization-members.ts";
-import { agreeToAutomaticTopUps, endAutomaticTopUps, getAutomaticTopUps } from "./account/payments-automatic.ts";
+import {
+  agreeToAutomaticTopUps,
+  endAutomaticTopUps,
+  getAutomaticTopUps,
+} from "./account/payments-automatic.ts";
 import { getInvoice, listInvoices } from "./account/payments-invoices.ts";
-import { createTopUp, getTopUp, listTopUps, quoteTopUp, topUpPage } from "./account/payments-top-ups.ts";
+import {
+  createTopUp,
+  getTopUp,
+  listTopUps,
+  quoteTopUp,
+  topUpPage,
+} from "./account/payments-top-ups.ts";
 import { stripeWebhook } from "./account/payments-webhook.ts";
-import { requestPasswordReset, resetPassword, sendVerification, verifyEmail } from "./account/password-reset.ts";
+import {
+  requestPasswordReset,
+  resetPassword,
+  sendVerification,
+  verifyEmail,
+} from "./account/password-reset.ts";
 import { signInMethods, signUp } from "./account/people-sign-up.ts";
 import {
-  changePreset, createPreset, deletePreset, getPreset, listPresets, listPresetVersions, restorePresetVersion,
+  changePreset,
+  createPreset,
+  deletePreset,
+  getPreset,
+  listPresets,
+  listPresetVersions,
+  restorePresetVersion,
 } from "./account/presets.ts";
 import { acceptReferral, getReferrals } from "./account/referrals.ts";
 import { errorsOverview } from "./admin/errors.ts";
@@ -34,33 +87,94 @@ import { listSettings } from "./admin/settings.ts";
 import { listSmokeTests, runSmokeTests } from "./admin/smoke-tests.ts";
 import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
 import { overview, serviceUsage } from "./admin/usage.ts";
-import { changeUser, deleteUser, endUserSessions, getUser, issuePasswordReset, listUsers, removeSecondFactor } from "./admin/users.ts";
-import { changeAnyWorkspace, clearAllowlist, getWorkspace, listAllWorkspaces } from "./admin/workspaces.ts";
+import {
+  changeUser,
+  deleteUser,
+  endUserSessions,
+  getUser,
+  issuePasswordReset,
+  listUsers,
+  removeSecondFactor,
+} from "./admin/users.ts";
+import {
+  changeAnyWorkspace,
+  clearAllowlist,
+  getWorkspace,
+  listAllWorkspaces,
+} from "./admin/workspaces.ts";
 import { modelMetrics, modelMetricsByEncodedId } from "./catalog/model-metrics.ts";
 import { modelPrivacy, modelPrivacyByEncodedId } from "./catalog/model-privacy.ts";
 import { modelUptime, modelUptimeByEncodedId } from "./catalog/model-uptime.ts";
-import { addAllowedRange, listAllowedRanges, removeAllowedRange } from "./account/security-ip-allowlist.ts";
+import {
+  addAllowedRange,
+  listAllowedRanges,
+  removeAllowedRange,
+} from "./account/security-ip-allowlist.ts";
 import { changeKeyPrivacy, listCredentials } from "./account/security-keys.ts";
 import { changePrivacy, getPrivacy } from "./account/security-privacy.ts";
-import { changePassword, changeSession, getSession, listSessions, revokeOtherSessions, revokeSession } from "./account/session.ts";
 import {
-  addPasskey, deletePasskey, listPasskeys, passkeyRegistrationOptions, passkeySignInOptions, signInWithPasskey,
+  changePassword,
+  changeSession,
+  getSession,
+  listSessions,
+  revokeOtherSessions,
+  revokeSession,
+} from "./account/session.ts";
+import {
+  addPasskey,
+  deletePasskey,
+  listPasskeys,
+  passkeyRegistrationOptions,
+  passkeySignInOptions,
+  signInWithPasskey,
 } from "./account/session-passkeys.ts";
-import { linkProvider, providerCallback, signInByPassword, signInWithProvider, signOut } from "./account/session-sign-in.ts";
-import { beginTwoFactor, confirmTwoFactor, endTwoFactor, renewBackupCodes, signInWithCode } from "./account/session-two-factor.ts";
-import { changeEmail, deleteAccount, listSignInMethods, unlinkSignInMethod } from "./account/session-account.ts";
+import {
+  linkProvider,
+  providerCallback,
+  signInByPassword,
+  signInWithProvider,
+  signOut,
+} from "./account/session-sign-in.ts";
+import {
+  beginTwoFactor,
+  confirmTwoFactor,
+  endTwoFactor,
+  renewBackupCodes,
+  signInWithCode,
+} from "./account/session-two-factor.ts";
+import {
+  changeEmail,
+  deleteAccount,
+  listSignInMethods,
+  unlinkSignInMethod,
+} from "./account/session-account.ts";
 import { changePreferences, getPreferences } from "./account/session-preferences.ts";
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
 import { authPage, submitAuth } from "./consent/auth-page.ts";
-import { endAnyConnection, endConnection, getConnection, listAllConnections, listConnections } from "./consent/connections.ts";
+import {
+  endAnyConnection,
+  endConnection,
+  getConnection,
+  listAllConnections,
+  listConnections,
+} from "./consent/connections.ts";
 import { startAgentFlow, startDeviceFlow } from "./consent/device-code.ts";
 import { devicePage, submitDevice } from "./consent/device-page.ts";
 import { authorizePage, submitAuthorize } from "./consent/oauth-authorize.ts";
 import {
-  authorizationServerMetadata, authorizationServerMetadataBelow, openIdMetadata, protectedResourceMetadata, protectedResourceMetadataBelow,
+  authorizationServerMetadata,
+  authorizationServerMetadataBelow,
+  openIdMetadata,
+  protectedResourceMetadata,
+  protectedResourceMetadataBelow,
 } from "./consent/oauth-metadata.ts";
 import { registerOauthClient } from "./consent/oauth-register.ts";
-import { mcpOauthToken, oauthToken, revokeMcpToken, revokeOauthToken } from "./consent/oauth-token.ts";
+import {
+  mcpOauthToken,
+  oauthToken,
+  revokeMcpToken,
+  revokeOauthToken,
+} from "./consent/oauth-token.ts";
 import { createPlaygroundKey } from "./consent/playground-key.ts";
 import { createAuthorizationCode, exchangeAuthorizationCode } from "./consent/key-mint.ts";
 import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
@@ -73,7 +187,11 @@ import { documentsParse } from "./documents/documents-parse.ts";
 import { ocrExtract } from "./documents/ocr-extract.ts";
 import { chatCompletions } from "./inference/chat-completions.ts";
 import { listInputItems } from "./inference/stored-response-items.ts";
-import { cancelStoredResponse, deleteStoredResponse, getStoredResponse } from "./inference/stored-response.ts";
+import {
+  cancelStoredResponse,
+  deleteStoredResponse,
+  getStoredResponse,
+} from "./inference/stored-response.ts";
 import { compactResponse } from "./inference/compact-response.ts";
 import { countMessageTokens } from "./inference/count-tokens.ts";
 import { decisions, systemOne } from "./inference/decisions.ts";
@@ -86,17 +204,45 @@ import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { responses } from "./inference/responses.ts";
 import {
-  addMessages, changeConversation, changeConversationSettings, createConversation, deleteConversation, getConversation,
-  getConversationSettings, listConversations,
+  addMessages,
+  changeConversation,
+  changeConversationSettings,
+  createConversation,
+  deleteConversation,
+  getConversation,
+  getConversationSettings,
+  listConversations,
 } from "./hub/conversations.ts";
 import {
-  addHubItem, changeHub, createHub, deleteHub, deleteHubItem, exportHub, getHub, getHubItem, importHubSkill, listHubItems, listHubs,
+  addHubItem,
+  changeHub,
+  createHub,
+  deleteHub,
+  deleteHubItem,
+  exportHub,
+  getHub,
+  getHubItem,
+  importHubSkill,
+  listHubItems,
+  listHubs,
 } from "./hub/hubs.ts";
-import { approvePrompt, changePrompt, listReviews, promptRoutes, publishPrompt, rejectPrompt } from "./hub/prompts.ts";
+import {
+  approvePrompt,
+  changePrompt,
+  listReviews,
+  promptRoutes,
+  publishPrompt,
+  rejectPrompt,
+} from "./hub/prompts.ts";
 import { changeSkill, exportSkill, publishSkill, skillRoutes } from "./hub/skills.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
 import { explainGeneration } from "./insights/explain-generation.ts";
-import { errorAnalytics, generationAnalytics, generationHistogram, latencyAnalytics } from "./insights/generation-list.ts";
+import {
+  errorAnalytics,
+  generationAnalytics,
+  generationHistogram,
+  latencyAnalytics,
+} from "./insights/generation-list.ts";
 import { generationById, generationByQuery } from "./insights/generation.ts";
 import { health } from "./insights/health.ts";
 import { healthHistory } from "./insights/health-history.ts";
@@ -107,13 +253,28 @@ import { signInFailedPage } from "./pages/error-page.ts";
 import { joinPage, submitAcceptance, submitJoin } from "./pages/join.ts";
 import { claimPage, signUpPage, submitClaim, submitSignUp } from "./pages/new-account.ts";
 import {
-  forgotPasswordPage, resetPasswordPage, submitForgotPassword, submitPasswordReset, submitVerification, verifyEmailPage,
+  forgotPasswordPage,
+  resetPasswordPage,
+  submitForgotPassword,
+  submitPasswordReset,
+  submitVerification,
+  verifyEmailPage,
 } from "./pages/recovery.ts";
 import {
-  catalogModelPageEndpoint, catalogPageEndpoint, statusFeedEndpoint, statusPageEndpoint,
+  catalogModelPageEndpoint,
+  catalogPageEndpoint,
+  statusFeedEndpoint,
+  statusPageEndpoint,
 } from "./pages/public.ts";
 import {
-  passkeyScriptFile, secondFactorPage, signInPage, signOutPage, submitProviderSignIn, submitSecondFactor, submitSignIn, submitSignOut,
+  passkeyScriptFile,
+  secondFactorPage,
+  signInPage,
+  signOutPage,
+  submitProviderSignIn,
+  submitSecondFactor,
+  submitSignIn,
+  submitSignOut,
 } from "./pages/sign-in.ts";
 import { dashboardAsset, dashboardFont, dashboardPages } from "./pages/dashboard.ts";
 import { favicon, startPage } from "./pages/start-page.ts";
@@ -122,64 +283,294 @@ import { healthz, metrics, readyz } from "./ops/liveness.ts";
 /** The whole API on one screen. Routes, guard, OpenAPI and docs are made from it. */
 export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Inference
-  chatCompletions, messages, countMessageTokens, responses, compactResponse, explainRouting,
-  embeddings, cohereEmbedPath, rerank, cohereRerankPath, moderations, decisions, systemOne, ocrExtract, documentsParse,
-  getStoredResponse, deleteStoredResponse, cancelStoredResponse, listInputItems,
+  chatCompletions,
+  messages,
+  countMessageTokens,
+  responses,
+  compactResponse,
+  explainRouting,
+  embeddings,
+  cohereEmbedPath,
+  rerank,
+  cohereRerankPath,
+  moderations,
+  decisions,
+  systemOne,
+  ocrExtract,
+  documentsParse,
+  getStoredResponse,
+  deleteStoredResponse,
+  cancelStoredResponse,
+  listInputItems,
   // Catalog
-  listModels, countModels, recommendModelsFor, getModel, getModelByEncodedId, listProviders, providerLogo,
-  routingPreview, routingPreviewByEncodedId, modelMetrics, modelMetricsByEncodedId,
-  modelPrivacy, modelPrivacyByEncodedId, modelUptime, modelUptimeByEncodedId,
+  listModels,
+  countModels,
+  recommendModelsFor,
+  getModel,
+  getModelByEncodedId,
+  listProviders,
+  providerLogo,
+  routingPreview,
+  routingPreviewByEncodedId,
+  modelMetrics,
+  modelMetricsByEncodedId,
+  modelPrivacy,
+  modelPrivacyByEncodedId,
+  modelUptime,
+  modelUptimeByEncodedId,
   // Pages
-  startPage, favicon, passkeyScriptFile, signInPage, submitSignIn, secondFactorPage, submitSecondFactor, submitProviderSignIn,
-  signOutPage, submitSignOut, claimPage, submitClaim, joinPage, submitJoin, submitAcceptance, signUpPage, submitSignUp,
-  forgotPasswordPage, submitForgotPassword, resetPasswordPage, submitPasswordReset, verifyEmailPage, submitVerification, signInFailedPage,
-  ...dashboardPages, dashboardAsset, dashboardFont,
-  statusPageEndpoint, statusFeedEndpoint, catalogPageEndpoint, catalogModelPageEndpoint,
-  devicePage, submitDevice, authPage, submitAuth, authorizePage, submitAuthorize,
+  startPage,
+  favicon,
+  passkeyScriptFile,
+  signInPage,
+  submitSignIn,
+  secondFactorPage,
+  submitSecondFactor,
+  submitProviderSignIn,
+  signOutPage,
+  submitSignOut,
+  claimPage,
+  submitClaim,
+  joinPage,
+  submitJoin,
+  submitAcceptance,
+  signUpPage,
+  submitSignUp,
+  forgotPasswordPage,
+  submitForgotPassword,
+  resetPasswordPage,
+  submitPasswordReset,
+  verifyEmailPage,
+  submitVerification,
+  signInFailedPage,
+  ...dashboardPages,
+  dashboardAsset,
+  dashboardFont,
+  statusPageEndpoint,
+  statusFeedEndpoint,
+  catalogPageEndpoint,
+  catalogModelPageEndpoint,
+  devicePage,
+  submitDevice,
+  authPage,
+  submitAuth,
+  authorizePage,
+  submitAuthorize,
   // People
-  signInMethods, signUp, signInByPassword, signInWithCode, beginTwoFactor, confirmTwoFactor, renewBackupCodes, endTwoFactor,
-  signInWithProvider, providerCallback,
-  linkProvider, signOut, passkeySignInOptions, signInWithPasskey, passkeyRegistrationOptions, addPasskey, listPasskeys,
-  requestPasswordReset, resetPassword, sendVerification, verifyEmail,
-  listSignInMethods, unlinkSignInMethod, deleteAccount, changeEmail,
-  deletePasskey, changePassword, getSession, changeSession, getPreferences, changePreferences, listSessions,
-  revokeSession, revokeOtherSessions,
-  listWorkspaces, changeWorkspace, createOrganization, listOrganizations, getOrganization, changeOrganization,
-  deleteOrganization, listMembers, changeMember, removeMember, inviteMember, listInvitations, revokeInvitation, acceptInvitation,
+  signInMethods,
+  signUp,
+  signInByPassword,
+  signInWithCode,
+  beginTwoFactor,
+  confirmTwoFactor,
+  renewBackupCodes,
+  endTwoFactor,
+  signInWithProvider,
+  providerCallback,
+  linkProvider,
+  signOut,
+  passkeySignInOptions,
+  signInWithPasskey,
+  passkeyRegistrationOptions,
+  addPasskey,
+  listPasskeys,
+  requestPasswordReset,
+  resetPassword,
+  sendVerification,
+  verifyEmail,
+  listSignInMethods,
+  unlinkSignInMethod,
+  deleteAccount,
+  changeEmail,
+  deletePasskey,
+  changePassword,
+  getSession,
+  changeSession,
+  getPreferences,
+  changePreferences,
+  listSessions,
+  revokeSession,
+  revokeOtherSessions,
+  listWorkspaces,
+  changeWorkspace,
+  createOrganization,
+  listOrganizations,
+  getOrganization,
+  changeOrganization,
+  deleteOrganization,
+  listMembers,
+  changeMember,
+  removeMember,
+  inviteMember,
+  listInvitations,
+  revokeInvitation,
+  acceptInvitation,
   // Account
-  createKey, listKeys, getKey, changeKey, deleteKey, rotateKey, authKey, currentKey, createChildKey, createChildOfKey, deleteChildKey,
-  credits, listCreditTransactions,
-  getReferrals, acceptReferral,
-  createManagementKey, listManagementKeys, revokeManagementKey,
-  createPreset, listPresets, getPreset, changePreset, deletePreset, listPresetVersions, restorePresetVersion,
-  createProviderKey, testNewProviderKey, testProviderKey,
-  listProviderKeys, changeProviderKey, deleteProviderKey, donateProviderKey, changeDonation, withdrawProviderKey,
+  createKey,
+  listKeys,
+  getKey,
+  changeKey,
+  deleteKey,
+  rotateKey,
+  authKey,
+  currentKey,
+  createChildKey,
+  createChildOfKey,
+  deleteChildKey,
+  credits,
+  listCreditTransactions,
+  getReferrals,
+  acceptReferral,
+  createManagementKey,
+  listManagementKeys,
+  revokeManagementKey,
+  createPreset,
+  listPresets,
+  getPreset,
+  changePreset,
+  deletePreset,
+  listPresetVersions,
+  restorePresetVersion,
+  createProviderKey,
+  testNewProviderKey,
+  testProviderKey,
+  listProviderKeys,
+  changeProviderKey,
+  deleteProviderKey,
+  donateProviderKey,
+  changeDonation,
+  withdrawProviderKey,
   // Consent
-  createAuthorizationCode, exchangeAuthorizationCode, startDeviceFlow, startAgentFlow, managedSettings, agentUsage, ...agentTelemetry,
-  oauthToken, mcpOauthToken, revokeOauthToken, revokeMcpToken, registerOauthClient,
-  authorizationServerMetadata, ...authorizationServerMetadataBelow, openIdMetadata,
-  protectedResourceMetadata, ...protectedResourceMetadataBelow,
-  createPlaygroundKey, listConnections, getConnection, endConnection, listAllConnections, endAnyConnection,
+  createAuthorizationCode,
+  exchangeAuthorizationCode,
+  startDeviceFlow,
+  startAgentFlow,
+  managedSettings,
+  agentUsage,
+  ...agentTelemetry,
+  oauthToken,
+  mcpOauthToken,
+  revokeOauthToken,
+  revokeMcpToken,
+  registerOauthClient,
+  authorizationServerMetadata,
+  ...authorizationServerMetadataBelow,
+  openIdMetadata,
+  protectedResourceMetadata,
+  ...protectedResourceMetadataBelow,
+  createPlaygroundKey,
+  listConnections,
+  getConnection,
+  endConnection,
+  listAllConnections,
+  endAnyConnection,
   // Tools for agents
   mcp,
   // Hub
-  publishPrompt, changePrompt, ...promptRoutes, publishSkill, changeSkill, exportSkill, ...skillRoutes,
-  createHub, listHubs, getHub, changeHub, deleteHub, addHubItem, listHubItems, getHubItem, deleteHubItem, importHubSkill, exportHub,
-  createConversation, listConversations, getConversationSettings, changeConversationSettings, getConversation, changeConversation,
-  deleteConversation, addMessages,
+  publishPrompt,
+  changePrompt,
+  ...promptRoutes,
+  publishSkill,
+  changeSkill,
+  exportSkill,
+  ...skillRoutes,
+  createHub,
+  listHubs,
+  getHub,
+  changeHub,
+  deleteHub,
+  addHubItem,
+  listHubItems,
+  getHubItem,
+  deleteHubItem,
+  importHubSkill,
+  exportHub,
+  createConversation,
+  listConversations,
+  getConversationSettings,
+  changeConversationSettings,
+  getConversation,
+  changeConversation,
+  deleteConversation,
+  addMessages,
   // Payments
-  quoteTopUp, createTopUp, listTopUps, getTopUp, topUpPage, getAutomaticTopUps, agreeToAutomaticTopUps, endAutomaticTopUps,
-  listInvoices, getInvoice, stripeWebhook,
-  createBudget, listBudgets, getBudget, changeBudget, deleteBudget, rotateBudgetSecret, testBudgetAlert, listBudgetAlerts, listAlerts,
+  quoteTopUp,
+  createTopUp,
+  listTopUps,
+  getTopUp,
+  topUpPage,
+  getAutomaticTopUps,
+  agreeToAutomaticTopUps,
+  endAutomaticTopUps,
+  listInvoices,
+  getInvoice,
+  stripeWebhook,
+  createBudget,
+  listBudgets,
+  getBudget,
+  changeBudget,
+  deleteBudget,
+  rotateBudgetSecret,
+  testBudgetAlert,
+  listBudgetAlerts,
+  listAlerts,
   // Security
-  listCredentials, changeKeyPrivacy, listAllowedRanges, addAllowedRange, removeAllowedRange, getPrivacy, changePrivacy, listAuditLog,
+  listCredentials,
+  changeKeyPrivacy,
+  listAllowedRanges,
+  addAllowedRange,
+  removeAllowedRange,
+  getPrivacy,
+  changePrivacy,
+  listAuditLog,
   // Operators
-  grantCredits, listGrants, listUsers, getUser, changeUser, deleteUser, endUserSessions, issuePasswordReset, removeSecondFactor,
-  listAllWorkspaces, getWorkspace, changeAnyWorkspace, clearAllowlist, listPlans, listUpstreams, clearUpstream, overview, serviceUsage,
-  errorsOverview, northStar, listSettings, listSmokeTests, runSmokeTests, listReviews, approvePrompt, rejectPrompt,
+  grantCredits,
+  listGrants,
+  listUsers,
+  getUser,
+  changeUser,
+  deleteUser,
+  endUserSessions,
+  issuePasswordReset,
+  removeSecondFactor,
+  listAllWorkspaces,
+  getWorkspace,
+  changeAnyWorkspace,
+  clearAllowlist,
+  listPlans,
+  listUpstreams,
+  clearUpstream,
+  overview,
+  serviceUsage,
+  errorsOverview,
+  northStar,
+  listSettings,
+  listSmokeTests,
+  runSmokeTests,
+  listReviews,
+  approvePrompt,
+  rejectPrompt,
   // Insights
-  generationById, generationByQuery, explainGeneration, spendReport, health, healthHistory, networkStatistics,
-  usageAnalytics, activityAnalytics, generationAnalytics, generationHistogram, errorAnalytics, latencyAnalytics,
+  generationById,
+  generationByQuery,
+  explainGeneration,
+  spendReport,
+  health,
+  healthHistory,
+  networkStatistics,
+  usageAnalytics,
+  activityAnalytics,
+  generationAnalytics,
+  generationHistogram,
+  errorAnalytics,
+  latencyAnalytics,
   // Operations
-  openApi, docs, docsFile, docsPage, llmsText, healthz, readyz, metrics,
+  openApi,
+  docs,
+  docsFile,
+  docsPage,
+  llmsText,
+  healthz,
+  readyz,
+  metrics,
 ];

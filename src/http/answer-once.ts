@@ -17,21 +17,38 @@ function keyOf({ request: { headers } }: RequestContext): string | undefined {
   const key = headers.get(idempotencyHeader);
   if (key === null) return undefined;
   if (/^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key)) return key;
-  throw new GatewayError("bad_request", `${idempotencyHeader}: must be 1 to 255 printable ASCII characters, such as a UUID.`, {
-    param: idempotencyHeader,
-  });
+  throw new GatewayError(
+    "bad_request",
+    `${idempotencyHeader}: must be 1 to 255 printable ASCII characters, such as a UUID.`,
+    {
+      param: idempotencyHeader,
+    },
+  );
 }
 
 function keptOf(answer: Answer): KeptAnswer {
-  assert(answer instanceof Reply && typeof answer.body === "string", "an endpoint that answers once must answer with a whole text");
+  assert(
+    answer instanceof Reply && typeof answer.body === "string",
+    "an endpoint that answers once must answer with a whole text",
+  );
   const { status, body } = answer;
-  return { status, body, headers: Object.fromEntries(Object.entries(answer.headers).filter(([name]) => keptHeaders.includes(name))) };
+  return {
+    status,
+    body,
+    headers: Object.fromEntries(
+      Object.entries(answer.headers).filter(([name]) => keptHeaders.includes(name)),
+    ),
+  };
 }
 
 /** Does the work of an endpoint, or gives the answer again that an earlier request with the same `Idempotency-Key` got. */
 export async function answerOnce(
   answers: IdempotentAnswers,
-  { context, bodyText, onError }: { context: RequestContext; bodyText: string; onError(error: unknown): void },
+  {
+    context,
+    bodyText,
+    onError,
+  }: { context: RequestContext; bodyText: string; onError(error: unknown): void },
   work: () => Promise<Answer>,
 ): Promise<Answer> {
   const key = keyOf(context);
@@ -41,11 +58,21 @@ export async function answerOnce(
   const target = new URL(request.url, "http://localhost");
   // The API answers under two bases, which are the same to clients.
   const path = `${target.pathname.replace(/^\/(?:api\/)?v1(?=\/)/, "")}${target.search}`;
-  const named = { workspaceId: caller.workspace.id, actorId: actor.id, key, content: `${request.method} ${path} ${bodyText}` };
+  const named = {
+    workspaceId: caller.workspace.id,
+    actorId: actor.id,
+    key,
+    content: `${request.method} ${path} ${bodyText}`,
+  };
   let first: Answer | undefined;
-  const { answer, replayed } = await answers.answer(named, async () => keptOf(first = await work()), onError);
+  const { answer, replayed } = await answers.answer(
+    named,
+    async () => keptOf((first = await work())),
+    onError,
+  );
   if (first !== undefined && !replayed) return first;
   return new Reply(answer.body, {
-    status: answer.status, headers: { ...answer.headers, ...context.headers, [replayedHeader.toLowerCase()]: "true" },
+    status: answer.status,
+    headers: { ...answer.headers, ...context.headers, [replayedHeader.toLowerCase()]: "true" },
   });
 }

@@ -1,4 +1,9 @@
-import { actorOf, type AuditedChange, type AuditLog, type OpenEntry } from "../account/security/audit-log.ts";
+import {
+  actorOf,
+  type AuditedChange,
+  type AuditLog,
+  type OpenEntry,
+} from "../account/security/audit-log.ts";
 import type { Caller } from "../account/keys/caller.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -18,13 +23,16 @@ type AuditedEndpoint = Pick<Endpoint<never>, "method" | "path" | "access" | "tag
 
 /** Whether an endpoint changes the account plane: everything there that is no plain reading. */
 export const isAudited = ({ method, access, tag, unaudited }: AuditedEndpoint): boolean =>
-  method !== "GET" && unaudited !== true && (access.managementScope !== undefined || tag === "Account");
+  method !== "GET" &&
+  unaudited !== true &&
+  (access.managementScope !== undefined || tag === "Account");
 
 /** Values of the path's parameters: what a change is about, as far as the path says it. */
 const targetOf = ({ request: { params } }: RequestContext): string | null =>
   Object.values(params).join(" ") || null;
 
-const fieldsOf = (body: unknown): string[] => (typeof body === "object" && body !== null ? Object.keys(body) : []);
+const fieldsOf = (body: unknown): string[] =>
+  typeof body === "object" && body !== null ? Object.keys(body) : [];
 
 /**
  * Does the work of an endpoint; where that changes the account plane, the change is in the log before it
@@ -56,10 +64,14 @@ export async function auditChange(
     throw error;
   } finally {
     const outcome = { status, target: context.changed ?? null };
-    const concerned = new Set([context.changedIn ?? change.workspaceId, endpoint.access.operator ? auditing.operatorWorkspaceId : ""]);
+    const concerned = new Set([
+      context.changedIn ?? change.workspaceId,
+      endpoint.access.operator ? auditing.operatorWorkspaceId : "",
+    ]);
     const others = [...concerned].filter((id) => id !== "" && id !== change.workspaceId);
     await Promise.all([
-      auditing.log.end(entry, outcome), ...others.map((workspaceId) => auditing.log.tell({ ...change, workspaceId }, outcome)),
+      auditing.log.end(entry, outcome),
+      ...others.map((workspaceId) => auditing.log.tell({ ...change, workspaceId }, outcome)),
     ]).catch((error: unknown) => auditing.onError(error));
   }
 }
@@ -68,8 +80,13 @@ async function begin({ log }: Auditing, change: AuditedChange): Promise<OpenEntr
   try {
     return await log.begin(change);
   } catch (cause) {
-    throw new GatewayError("service_unavailable", "The change could not be written to the audit log, so it was not made. Try again.", {
-      retryAfterSeconds: 1, cause,
-    });
+    throw new GatewayError(
+      "service_unavailable",
+      "The change could not be written to the audit log, so it was not made. Try again.",
+      {
+        retryAfterSeconds: 1,
+        cause,
+      },
+    );
   }
 }

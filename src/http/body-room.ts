@@ -27,9 +27,11 @@ export class BodyHold {
   add(bytes: number): void {
     const { room } = this;
     if (room.heldBytes + bytes > room.bytesMax) {
-      const message = "The gateway holds as many bytes of request bodies as it may. Send the request again shortly, or make it smaller.";
+      const message =
+        "The gateway holds as many bytes of request bodies as it may. Send the request again shortly, or make it smaller.";
       throw new GatewayError("service_unavailable", message, {
-        retryAfterSeconds, metadata: { reason: "body_memory", limit_bytes: room.bytesMax },
+        retryAfterSeconds,
+        metadata: { reason: "body_memory", limit_bytes: room.bytesMax },
       });
     }
     if (this.released) return;

@@ -5,10 +5,21 @@ import { knownKeys } from "../platform/lib/known-keys.ts";
 
 /** Path of a field as callers write it, such as `messages[2].content`. */
 export const fieldPath = (path: readonly PropertyKey[]): string =>
-  path.reduce<string>((text, part) => (typeof part === "number" ? `${text}[${part}]` : text === "" ? String(part) : `${text}.${String(part)}`), "");
+  path.reduce<string>(
+    (text, part) =>
+      typeof part === "number"
+        ? `${text}[${part}]`
+        : text === ""
+          ? String(part)
+          : `${text}.${String(part)}`,
+    "",
+  );
 
 /** What is said of a name that is not known: the one that was most likely meant, or else all that there are. */
-export function unknownName(name: string, { known, kind }: { known: readonly string[]; kind: "field" | "parameter" }): string {
+export function unknownName(
+  name: string,
+  { known, kind }: { known: readonly string[]; kind: "field" | "parameter" },
+): string {
   const closest = closestName(name, known);
   if (closest !== undefined) return `is not a ${kind} of this request; did you mean ${closest}?`;
   if (known.length === 0) return `is not a ${kind} of this request, which takes none.`;
@@ -17,19 +28,25 @@ export function unknownName(name: string, { known, kind }: { known: readonly str
 
 /** Whether fields that a schema does not name are refused in front of it. */
 export const isStrictObject = (schema: ZodType | undefined): schema is z.ZodObject =>
-  schema instanceof z.ZodObject && schema.def.error === undefined
-  && (schema.def.catchall === undefined || schema.def.catchall instanceof z.ZodNever);
+  schema instanceof z.ZodObject &&
+  schema.def.error === undefined &&
+  (schema.def.catchall === undefined || schema.def.catchall instanceof z.ZodNever);
 
 /**
  * Refuses what a schema of one object does not name, before anything else is looked at: a misspelt field would else be left
  * out in silence, or shown as another one that is missing. Schemas that say themselves what becomes of other fields are left to it.
  */
-export function refuseUnknownFields(schema: ZodType, value: Readonly<Record<string, unknown>>): void {
+export function refuseUnknownFields(
+  schema: ZodType,
+  value: Readonly<Record<string, unknown>>,
+): void {
   if (!isStrictObject(schema)) return;
   const known = Object.keys(schema.shape);
   const name = Object.keys(value).find((field) => !known.includes(field));
   if (name === undefined) return;
-  throw new GatewayError("bad_request", `${name}: ${unknownName(name, { known, kind: "field" })}`, { param: name });
+  throw new GatewayError("bad_request", `${name}: ${unknownName(name, { known, kind: "field" })}`, {
+    param: name,
+  });
 }
 
 /** Refuses query parameters that an endpoint does not take. */
@@ -37,7 +54,11 @@ export function refuseUnknownParameters(schema: ZodType | undefined, query: URLS
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   for (const name of query.keys()) {
     if (known.includes(name)) continue;
-    throw new GatewayError("bad_request", `${name}: ${unknownName(name, { known, kind: "parameter" })}`, { param: name });
+    throw new GatewayError(
+      "bad_request",
+      `${name}: ${unknownName(name, { known, kind: "parameter" })}`,
+      { param: name },
+    );
   }
 }
 
@@ -46,11 +67,14 @@ const isDefaultText = (message: string): boolean => message.startsWith("Unrecogn
 
 /** What is wrong and where. An unknown field is named with the field that was most likely meant. */
 function problemOf(schema: ZodType, issue: z.core.$ZodIssue): { param: string; message: string } {
-  if (issue.code !== "unrecognized_keys") return { param: fieldPath(issue.path), message: issue.message };
+  if (issue.code !== "unrecognized_keys")
+    return { param: fieldPath(issue.path), message: issue.message };
   const name = issue.keys[0] ?? "";
   const known = knownKeys(schema, issue.path);
-  const message = isDefaultText(issue.message) || closestName(name, known) !== undefined
-    ? unknownName(name, { known, kind: "field" }) : issue.message;
+  const message =
+    isDefaultText(issue.message) || closestName(name, known) !== undefined
+      ? unknownName(name, { known, kind: "field" })
+      : issue.message;
   return { param: fieldPath([...issue.path, name]), message };
 }
 
@@ -59,8 +83,15 @@ export function checkBody<Body>(schema: ZodType<Body>, value: unknown): Body {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issue = result.error.issues[0];
-  const { param, message } = issue === undefined ? { param: "", message: "it does not fit its schema" } : problemOf(schema, issue);
-  throw new GatewayError("bad_request", param === "" ? `The body is not valid: ${message}` : `${param}: ${message}`, {
-    ...(param === "" ? {} : { param }),
-  });
+  const { param, message } =
+    issue === undefined
+      ? { param: "", message: "it does not fit its schema" }
+      : problemOf(schema, issue);
+  throw new GatewayError(
+    "bad_request",
+    param === "" ? `The body is not valid: ${message}` : `${param}: ${message}`,
+    {
+      ...(param === "" ? {} : { param }),
+    },
+  );
 }

@@ -17,7 +17,13 @@ test.each<[trusted: TrustedProxies, peer: string, forwarded: string | undefined,
   [proxies, "2001:db8::1", "2001:db9::5, 2001:db8::2", "2001:db9::5"],
   [proxies, "10.0.0.1", "10.0.0.2", "10.0.0.1"],
   [proxies, "10.0.0.1", "unknown", "10.0.0.1"],
-])("trusting %j, a request of %s that says %p comes from %s", (trusted, peer, forwarded, client) => {
-  const request = new Request("http://gateway/", forwarded === undefined ? {} : { headers: { "x-forwarded-for": forwarded } });
-  expect(clientAddressReader(trusted)(request, peer)).toBe(client);
-});
+])(
+  "trusting %j, a request of %s that says %p comes from %s",
+  (trusted, peer, forwarded, client) => {
+    const request = new Request(
+      "http://gateway/",
+      forwarded === undefined ? {} : { headers: { "x-forwarded-for": forwarded } },
+    );
+    expect(clientAddressReader(trusted)(request, peer)).toBe(client);
+  },
+);

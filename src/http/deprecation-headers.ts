@@ -11,7 +11,10 @@ export function deprecationHeaders({ since, until, link }: Deprecation): Record<
   const headers: Record<string, string> = { deprecation: `@${sinceMs / 1000}` };
   if (until !== undefined) {
     const untilMs = Date.parse(`${until}T00:00:00Z`);
-    assert(untilMs - sinceMs >= noticeDaysMin * dayMs, `an endpoint that is deprecated since ${since} ends a year later at the earliest`);
+    assert(
+      untilMs - sinceMs >= noticeDaysMin * dayMs,
+      `an endpoint that is deprecated since ${since} ends a year later at the earliest`,
+    );
     headers["sunset"] = new Date(untilMs).toUTCString();
   }
   if (link !== undefined) headers["link"] = `<${link}>; rel="deprecation"`;

@@ -3,7 +3,10 @@ import { shownPath, type Endpoint } from "./endpoint.ts";
 
 /** A path as entries of `allowed_endpoints` are compared: without base, final slash and names of parameters. */
 export const asPattern = (path: string): string =>
-  path.replace(/^\/(?:api\/)?v1(?=\/)/, "").replace(/\{\w+\}|:\w+/g, ":").replace(/(?<=.)\/$/, "");
+  path
+    .replace(/^\/(?:api\/)?v1(?=\/)/, "")
+    .replace(/\{\w+\}|:\w+/g, ":")
+    .replace(/(?<=.)\/$/, "");
 
 /** Paths of the endpoint table as callers write them, found by any of the forms that callers use. */
 export class EndpointPaths {
@@ -11,8 +14,15 @@ export class EndpointPaths {
   private readonly summaries: ReadonlyMap<string, string>;
 
   constructor(endpoints: readonly Pick<Endpoint<never>, "base" | "path" | "method" | "summary">[]) {
-    this.summaries = new Map(endpoints.map(({ method, path, summary }) => [`${method} ${path}`, summary.replace(/\.$/, "")]));
-    this.shownByPattern = new Map(endpoints.map((endpoint) => [asPattern(endpoint.path), shownPath(endpoint)]));
+    this.summaries = new Map(
+      endpoints.map(({ method, path, summary }) => [
+        `${method} ${path}`,
+        summary.replace(/\.$/, ""),
+      ]),
+    );
+    this.shownByPattern = new Map(
+      endpoints.map((endpoint) => [asPattern(endpoint.path), shownPath(endpoint)]),
+    );
   }
 
   /** The path with its base and its parameters in braces, such as `/api/v1/responses/{id}`; undefined where no endpoint has it. */

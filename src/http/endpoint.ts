@@ -94,8 +94,15 @@ export interface Endpoint<Dependencies, Body = unknown> {
   response?: ZodType;
   /** What else a success may be sent as beside JSON: tables, pages, streams of events. */
   otherResponseTypes?: readonly (
-    "text/csv" | "text/event-stream" | "text/html" | "text/markdown" | "text/plain" | "text/javascript" | "image/svg+xml"
-    | "application/zip" | "application/atom+xml"
+    | "text/csv"
+    | "text/event-stream"
+    | "text/html"
+    | "text/markdown"
+    | "text/plain"
+    | "text/javascript"
+    | "image/svg+xml"
+    | "application/zip"
+    | "application/atom+xml"
   )[];
   /** Bodies of statuses that are neither a success nor an error envelope. */
   bodiesByStatus?: Readonly<Record<number, ZodType>>;
@@ -126,9 +133,23 @@ export const shownPath = ({ base, path }: Pick<Endpoint<never>, "base" | "path">
  * Whether parameters of the query that an endpoint does not name are refused: on every route of the account plane that reads.
  * Inference and the catalog pass over them, since clients of other services send some (`?beta=true`, `?client_version=`).
  */
-export const takesKnownParametersOnly = ({ base, method, access }: Pick<Endpoint<never>, "base" | "method" | "access">): boolean =>
-  base === "api" && method === "GET" && (access.managementScope !== undefined || access.session === true);
+export const takesKnownParametersOnly = ({
+  base,
+  method,
+  access,
+}: Pick<Endpoint<never>, "base" | "method" | "access">): boolean =>
+  base === "api" &&
+  method === "GET" &&
+  (access.managementScope !== undefined || access.session === true);
 
 /** Full paths under which an endpoint answers. */
-export const pathsOf = ({ base, path, alsoAtRoot }: { base: "api" | "root"; path: string; alsoAtRoot?: true }): string[] =>
+export const pathsOf = ({
+  base,
+  path,
+  alsoAtRoot,
+}: {
+  base: "api" | "root";
+  path: string;
+  alsoAtRoot?: true;
+}): string[] =>
   base === "root" ? [path] : [`/api/v1${path}`, `/v1${path}`, ...(alsoAtRoot ? [path] : [])];

@@ -1,7 +1,10 @@
 import { errorCatalog, GatewayError } from "../platform/lib/errors.ts";
 
 /** Renders an error as a body of some dialect. */
-export type ErrorEncoder = (error: GatewayError, context: { traceId: string }) => Record<string, unknown>;
+export type ErrorEncoder = (
+  error: GatewayError,
+  context: { traceId: string },
+) => Record<string, unknown>;
 
 /**
  * The contract's envelope, which OpenAI's clients read as well: `code` is the stable slug,
@@ -15,7 +18,12 @@ export const encodeContractError: ErrorEncoder = (error, { traceId }) => {
       message: error.message,
       type,
       param: error.param ?? null,
-      metadata: { type, fault: error.fault, ...(traceId === "" ? {} : { trace_id: traceId }), ...error.metadata },
+      metadata: {
+        type,
+        fault: error.fault,
+        ...(traceId === "" ? {} : { trace_id: traceId }),
+        ...error.metadata,
+      },
     },
   };
 };
@@ -28,7 +36,8 @@ export function errorHeaders(error: GatewayError): Record<string, string> {
   const headers: Record<string, string> = { ...error.headers };
   // What the gateway has already retried elsewhere, a client's own retry would only multiply.
   if (!error.retry || error.code === "upstream_exhausted") headers["x-should-retry"] = "false";
-  const retryAfterSeconds = error.retryAfterSeconds ?? (error.status === 429 ? rateWindowSeconds : undefined);
+  const retryAfterSeconds =
+    error.retryAfterSeconds ?? (error.status === 429 ? rateWindowSeconds : undefined);
   if (retryAfterSeconds !== undefined) headers["retry-after"] = String(retryAfterSeconds);
   // Which kind of credential is wanted (RFC 9110, 15.5.2; RFC 6750, 3).
   if (error.status === 401) headers["www-authenticate"] = "Bearer";
@@ -38,7 +47,11 @@ export function errorHeaders(error: GatewayError): Record<string, string> {
 /** Anything thrown, as the error that callers may see; what is not ours becomes a bare 500. */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
-  return new GatewayError("internal_server_error", "The gateway failed on this request. Quote the trace id when you report it.", {
-    cause: thrown,
-  });
+  return new GatewayError(
+    "internal_server_error",
+    "The gateway failed on this request. Quote the trace id when you report it.",
+    {
+      cause: thrown,
+    },
+  );
 }

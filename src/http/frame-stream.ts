@@ -64,30 +64,34 @@ export class FrameStreams {
       control?.error(error);
     };
     open.add(each);
-    return new ReadableStream<string>({
-      start(controller) {
-        control = controller;
-        const frames = source.ready?.();
-        if (frames !== undefined && frames !== "") give(frames);
+    return new ReadableStream<string>(
+      {
+        start(controller) {
+          control = controller;
+          const frames = source.ready?.();
+          if (frames !== undefined && frames !== "") give(frames);
+        },
+        pull: () => {
+          each.unreadSinceMs = undefined;
+          if (source.isOver === true) return close();
+          return nextFrames(source).then(give, fail);
+        },
+        cancel() {
+          open.delete(each);
+          source.cancel();
+          onEnd();
+        },
       },
-      pull: () => {
-        each.unreadSinceMs = undefined;
-        if (source.isOver === true) return close();
-        return nextFrames(source).then(give, fail);
-      },
-      cancel() {
-        open.delete(each);
-        source.cancel();
-        onEnd();
-      },
-    }, { highWaterMark: 0 });
+      { highWaterMark: 0 },
+    );
   }
 
   /** Ends the streams whose clients have not read for too long. */
   sweep(): void {
     const nowMs = this.clock.monotonicMs();
     for (const stream of this.open) {
-      if (stream.unreadSinceMs !== undefined && nowMs - stream.unreadSinceMs > unreadMaxMs) stream.end();
+      if (stream.unreadSinceMs !== undefined && nowMs - stream.unreadSinceMs > unreadMaxMs)
+        stream.end();
     }
   }
 }

@@ -48,7 +48,11 @@ export class ServedRequest implements HttpRequest {
   /** The request that the connection carried: this one, or the one that it follows from. */
   private readonly carried: PlatformRequest;
 
-  constructor(request: BunRequest | Request, { server, bodies }: RequestServer, carried: PlatformRequest = request) {
+  constructor(
+    request: BunRequest | Request,
+    { server, bodies }: RequestServer,
+    carried: PlatformRequest = request,
+  ) {
     this.request = request;
     this.params = "params" in request ? request.params : noParams;
     this.from = { server, bodies };
@@ -57,7 +61,10 @@ export class ServedRequest implements HttpRequest {
   }
 
   /** A request for another path of this server, as if the same client had sent it over the same connection. */
-  follow(path: string, { params, ...init }: RequestInit & { params: Readonly<Record<string, string>> }): ServedRequest {
+  follow(
+    path: string,
+    { params, ...init }: RequestInit & { params: Readonly<Record<string, string>> },
+  ): ServedRequest {
     const request = new Request(`http://localhost${path}`, { ...init, signal: this.signal });
     return new ServedRequest(Object.assign(request, { params }), this.from, this.carried);
   }

@@ -18,8 +18,13 @@ afterEach(async () => {
 function serve(routes: CompiledRoutes, bodyMemoryBytes = 1024 ** 2): void {
   const fallback = () => new Reply("nothing here", { status: 404, headers: plain });
   server = new HttpServer({
-    host: "127.0.0.1", port: 0, routes: { "/page": () => new Reply("a page", { headers: plain }), ...routes }, fallback, clock,
-    bodyMemoryBytes, onError: (error) => void errors.push(error),
+    host: "127.0.0.1",
+    port: 0,
+    routes: { "/page": () => new Reply("a page", { headers: plain }), ...routes },
+    fallback,
+    clock,
+    bodyMemoryBytes,
+    onError: (error) => void errors.push(error),
   });
 }
 
@@ -30,7 +35,8 @@ const client = (): RawClient => new RawClient(server.port);
 function frames(texts: readonly string[], more: Partial<FrameSource> = {}) {
   const left = [...texts];
   const cancelled = Promise.withResolvers<void>();
-  const next = (): Promise<string | undefined> => new Promise((resolve) => void setImmediate(() => resolve(left.shift())));
+  const next = (): Promise<string | undefined> =>
+    new Promise((resolve) => void setImmediate(() => resolve(left.shift())));
   const source: FrameSource = { next, cancel: () => cancelled.resolve(), ...more };
   return { source, cancelled: cancelled.promise };
 }
@@ -50,9 +56,10 @@ function endless() {
 
 /** Waits until a stream has had its turns, and took none. */
 async function untilStill(pulled: () => number): Promise<void> {
-  for (let before = -1; before !== pulled();) {
+  for (let before = -1; before !== pulled(); ) {
     before = pulled();
-    for (let turn = 0; turn < 20; turn += 1) await client().write(get("/page", "connection: close\r\n")).untilOver();
+    for (let turn = 0; turn < 20; turn += 1)
+      await client().write(get("/page", "connection: close\r\n")).untilOver();
   }
 }
 
@@ -77,12 +84,17 @@ describe("a stream", () => {
       cancel: () => undefined,
     };
     serve({ "/ready": streaming(source) });
-    expect(await client().write(get("/ready", "connection: close\r\n")).untilOver()).toContain("all there");
+    expect(await client().write(get("/ready", "connection: close\r\n")).untilOver()).toContain(
+      "all there",
+    );
     expect(errors).toEqual([]);
   });
 
   test("is cancelled when its client leaves while it is silent", async () => {
-    const silent = frames(["one"], { ready: () => "one", next: () => new Promise(() => undefined) });
+    const silent = frames(["one"], {
+      ready: () => "one",
+      next: () => new Promise(() => undefined),
+    });
     serve({ "/silent": streaming(silent.source) });
     const each = client().write(get("/silent"));
     await each.until((text) => text.includes("one"));
@@ -123,7 +135,11 @@ describe("a stream", () => {
   test("goes on for hours while its provider is silent", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const texts = [Promise.resolve("one"), promise, Promise.resolve(undefined)];
-    serve({ "/slow": streaming(frames([], { next: () => texts.shift() ?? Promise.resolve(undefined) }).source) });
+    serve({
+      "/slow": streaming(
+        frames([], { next: () => texts.shift() ?? Promise.resolve(undefined) }).source,
+      ),
+    });
     const each = client().write(get("/slow", "connection: close\r\n"));
     await each.until((text) => text.includes("one"));
     clock.advance(7_200_000);
@@ -136,20 +152,33 @@ describe("a stream", () => {
 describe("an answer", () => {
   test("to HEAD is that to GET without its body", async () => {
     serve({});
-    const text = await client().write("HEAD /page HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").untilOver();
+    const text = await client()
+      .write("HEAD /page HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+      .untilOver();
     expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*content-length: 6\r\n[^]*\r\n$/i);
   });
 
   test("has a line for each cookie", async () => {
-    serve({ "/cookies": () => new Reply("", { status: 302, headers: { location: "/" }, cookies: ["a=1", "b=2"] }) });
+    serve({
+      "/cookies": () =>
+        new Reply("", { status: 302, headers: { location: "/" }, cookies: ["a=1", "b=2"] }),
+    });
     const text = await client().write(get("/cookies", "connection: close\r\n")).untilOver();
     expect(text.match(/set-cookie: \w=\d\r\n/gi)).toHaveLength(2);
   });
 
   test.each([
     ["rejects", () => Promise.reject(new Error("a mistake"))],
-    ["throws", (): Reply => { throw new Error("a mistake"); }],
-    ["has a header that no header can be", () => new Reply("", { headers: { "x-a": "one\r\nx-b: two" } })],
+    [
+      "throws",
+      (): Reply => {
+        throw new Error("a mistake");
+      },
+    ],
+    [
+      "has a header that no header can be",
+      () => new Reply("", { headers: { "x-a": "one\r\nx-b: two" } }),
+    ],
   ])("of a handler that %s is a 500, of which the operator hears", async (_, handler) => {
     serve({ "/mistake": handler });
     const text = await client().write(get("/mistake")).untilOver();
@@ -160,7 +189,8 @@ describe("an answer", () => {
   test("whose stream breaks ends without the last chunk, and the operator hears of it", async () => {
     const texts = frames(["one"]).source;
     let asked = 0;
-    const next = (): Promise<string | undefined> => ((asked += 1) === 1 ? texts.next() : Promise.reject(new Error("broken")));
+    const next = (): Promise<string | undefined> =>
+      (asked += 1) === 1 ? texts.next() : Promise.reject(new Error("broken"));
     serve({ "/breaks": streaming(frames([], { next }).source) });
     const text = await client().write(get("/breaks")).untilOver();
     expect([text.endsWith("0\r\n\r\n"), String(errors[0])]).toEqual([false, "Error: broken"]);
@@ -187,10 +217,16 @@ describe("a client that leaves", () => {
 
   test("in the middle of its body is no mistake of the gateway's", async () => {
     const refused = Promise.withResolvers<unknown>();
-    serve({ "/echo": (request) => readBodyText(request, 1000).then((text) => new Reply(text, { headers: plain }), (error: unknown) => {
-      refused.resolve(error);
-      return new Reply("", { headers: plain });
-    }) });
+    serve({
+      "/echo": (request) =>
+        readBodyText(request, 1000).then(
+          (text) => new Reply(text, { headers: plain }),
+          (error: unknown) => {
+            refused.resolve(error);
+            return new Reply("", { headers: plain });
+          },
+        ),
+    });
     const each = client().write("POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc");
     await client().write(get("/page", "connection: close\r\n")).untilOver();
     each.socket.destroy();
@@ -200,28 +236,43 @@ describe("a client that leaves", () => {
 
 describe("bodies", () => {
   const echo: CompiledRoutes = {
-    "/echo": (request) => readBodyText(request, 1024 ** 2).then(
-      (text) => new Reply(`<${text.length}>`, { headers: plain }),
-      (error: unknown) => new Reply(String(error), { status: 503, headers: plain }),
-    ),
+    "/echo": (request) =>
+      readBodyText(request, 1024 ** 2).then(
+        (text) => new Reply(`<${text.length}>`, { headers: plain }),
+        (error: unknown) => new Reply(String(error), { status: 503, headers: plain }),
+      ),
   };
-  const post = (bytes: number): string => `POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\nconnection: close\r\n\r\n`;
+  const post = (bytes: number): string =>
+    `POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\nconnection: close\r\n\r\n`;
 
   test("beyond the memory that they may take together are refused, and it is free again after each answer", async () => {
     serve(echo, 600_000);
     const first = client().write(post(500_000) + "x".repeat(499_999));
-    while (server.bodies.heldBytes < 499_999) await client().write(get("/page", "connection: close\r\n")).untilOver();
-    expect(await client().write(post(120_000) + "x".repeat(120_000)).untilOver()).toStartWith("HTTP/1.1 503 ");
+    while (server.bodies.heldBytes < 499_999)
+      await client().write(get("/page", "connection: close\r\n")).untilOver();
+    expect(
+      await client()
+        .write(post(120_000) + "x".repeat(120_000))
+        .untilOver(),
+    ).toStartWith("HTTP/1.1 503 ");
     expect(await first.write("x").untilOver()).toEndWith("<500000>");
     expect(server.bodies.heldBytes).toBe(0);
-    expect(await client().write(post(500_000) + "x".repeat(500_000)).untilOver()).toEndWith("<500000>");
+    expect(
+      await client()
+        .write(post(500_000) + "x".repeat(500_000))
+        .untilOver(),
+    ).toEndWith("<500000>");
   });
 
   test("that nobody reads do not keep the answer", async () => {
     serve({ "/unread": () => new Reply("not read", { headers: plain }) });
     const body = "x".repeat(3_000_000);
-    const text = await client().write(`POST /unread HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`
-      + get("/page", "connection: close\r\n")).untilOver();
+    const text = await client()
+      .write(
+        `POST /unread HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}` +
+          get("/page", "connection: close\r\n"),
+      )
+      .untilOver();
     expect([text.includes("not read"), text.endsWith("a page")]).toEqual([true, true]);
   });
 });
@@ -230,7 +281,8 @@ describe("a server that stops", () => {
   test("having announced it, closes connections with their next answer, streams included", async () => {
     serve({ "/stream": streaming(frames(["one "]).source) });
     const [whole, streamed] = [client(), client()];
-    for (const each of [whole, streamed]) await each.write(get("/page")).until((text) => text.endsWith("a page"));
+    for (const each of [whole, streamed])
+      await each.write(get("/page")).until((text) => text.endsWith("a page"));
     server.announceClosing();
     expect(await whole.write(get("/page")).untilOver()).toMatch(/connection: close/i);
     expect(await streamed.write(get("/stream")).untilOver()).toMatch(/connection: close[^]*one /i);

@@ -62,16 +62,31 @@ export class HttpServer {
   private closing = false;
 
   /** Opens the listening socket; throws the system's error where it cannot. */
-  constructor({ host, port, routes, fallback, tls, bodyMemoryBytes, onError, clock = systemClock }: HttpServerOptions) {
+  constructor({
+    host,
+    port,
+    routes,
+    fallback,
+    tls,
+    bodyMemoryBytes,
+    onError,
+    clock = systemClock,
+  }: HttpServerOptions) {
     this.streams = new FrameStreams(clock);
     this.bodies = new BodyRoom(bodyMemoryBytes);
     this.tellError = onError;
     this.server = Bun.serve({
-      hostname: host, port, idleTimeout: strangerIdleSeconds, maxRequestBodySize: bodyBytesWall,
+      hostname: host,
+      port,
+      idleTimeout: strangerIdleSeconds,
+      maxRequestBodySize: bodyBytesWall,
       development: false,
       // Bun lets processes share a port once it is not developing: a second gateway would take every other connection.
       reusePort: false,
-      routes: mapValues(routes, (handler) => (request: BunRequest) => this.answer(request, handler)),
+      routes: mapValues(
+        routes,
+        (handler) => (request: BunRequest) => this.answer(request, handler),
+      ),
       fetch: (request) => this.answer(request, fallback),
       error: (error) => this.failed(error),
       ...(tls === undefined ? {} : { tls }),
@@ -104,7 +119,10 @@ export class HttpServer {
     await this.server.stop(abruptly);
   }
 
-  private async answer(platformRequest: BunRequest | Request, handler: RouteHandler): Promise<Response> {
+  private async answer(
+    platformRequest: BunRequest | Request,
+    handler: RouteHandler,
+  ): Promise<Response> {
     const request = new ServedRequest(platformRequest, this);
     // Whoever works on a request bounds how long that takes.
     request.setIdleSeconds(0);
@@ -149,7 +167,10 @@ export class HttpServer {
 
   private failed(error: unknown): Response {
     this.tellError(error);
-    const envelope = encodeContractError(new GatewayError("internal_server_error", "The gateway failed on this request."), { traceId: "" });
+    const envelope = encodeContractError(
+      new GatewayError("internal_server_error", "The gateway failed on this request."),
+      { traceId: "" },
+    );
     return Response.json(envelope, { status: 500, headers: { connection: "close" } });
   }
 
@@ -157,11 +178,13 @@ export class HttpServer {
   sweep(): void {
     this.streams.sweep();
     // Connections that nobody asks anything over make room for those that somebody does.
-    if (this.filesMax !== undefined && isNearlyOutOfFiles(this.filesMax)) this.server.closeIdleConnections();
+    if (this.filesMax !== undefined && isNearlyOutOfFiles(this.filesMax))
+      this.server.closeIdleConnections();
   }
 }
 
-const idleSecondsAfter = (status: number): number => (status < 400 ? keptIdleSeconds : strangerIdleSeconds);
+const idleSecondsAfter = (status: number): number =>
+  status < 400 ? keptIdleSeconds : strangerIdleSeconds;
 
 function headersOf({ headers, cookies }: Reply, closes: boolean): Headers | Record<string, string> {
   const written = closes ? { ...headers, connection: "close" } : headers;
@@ -171,5 +194,8 @@ function headersOf({ headers, cookies }: Reply, closes: boolean): Headers | Reco
   return all;
 }
 
-const mapValues = <Value, Other>(record: Readonly<Record<string, Value>>, change: (value: Value) => Other): Record<string, Other> =>
+const mapValues = <Value, Other>(
+  record: Readonly<Record<string, Value>>,
+  change: (value: Value) => Other,
+): Record<string, Other> =>
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));

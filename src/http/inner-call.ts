@@ -27,25 +27,40 @@ export interface InnerAnswer {
 }
 
 /** Headers that belong to one request and not to its client. */
-const ownHeaders = ["content-length", "content-encoding", "transfer-encoding", "anthropic-version", idempotencyHeader];
+const ownHeaders = [
+  "content-length",
+  "content-encoding",
+  "transfer-encoding",
+  "anthropic-version",
+  idempotencyHeader,
+];
 
 function queryText(query: NonNullable<InnerCall["query"]>): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    for (const each of Array.isArray(value) ? value : [value]) if (each !== undefined) parameters.append(name, String(each));
+    for (const each of Array.isArray(value) ? value : [value])
+      if (each !== undefined) parameters.append(name, String(each));
   }
   return parameters.size === 0 ? "" : `?${parameters}`;
 }
 
 /** The request of an inner call; its path is the table's with the parameters in their places. */
-export function innerRequest(from: ServedRequest, { endpoint, params = {}, query = {}, body, idempotencyKey }: InnerCall): ServedRequest {
+export function innerRequest(
+  from: ServedRequest,
+  { endpoint, params = {}, query = {}, body, idempotencyKey }: InnerCall,
+): ServedRequest {
   const [method = "", pattern = ""] = endpoint.split(" ");
   const headers = new Headers(from.headerEntries());
   for (const name of ownHeaders) headers.delete(name);
   if (idempotencyKey !== undefined) headers.set(idempotencyHeader, idempotencyKey);
-  const path = pattern.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+  const path = pattern.replace(/:(\w+)/g, (_, name: string) =>
+    encodeURIComponent(params[name] ?? ""),
+  );
   return from.follow(`/api/v1${path}${queryText(query)}`, {
-    method, headers, params, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    method,
+    headers,
+    params,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
 }
 

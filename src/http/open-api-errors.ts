@@ -8,24 +8,42 @@ type AnyEndpoint = Endpoint<never>;
 const text = (description: string): Json => ({ type: "string", description });
 const number = (description: string): Json => ({ type: "number", description });
 const integer = (description: string): Json => ({ type: "integer", description });
-const record = (description: string, properties: Json, more: Json = {}): Json => ({ type: "object", description, properties, ...more });
+const record = (description: string, properties: Json, more: Json = {}): Json => ({
+  type: "object",
+  description,
+  properties,
+  ...more,
+});
 
 const upstreamError = record("The provider's own words, where it sent an error object.", {
-  code: { description: "The provider's code; text or number." }, type: text("The provider's type."),
+  code: { description: "The provider's code; text or number." },
+  type: text("The provider's type."),
   param: text("The field that it names."),
 });
 
 const upstreamAttempt = record("An attempt that failed.", {
-  backend: text("The provider that was asked."), model: text("Id of the model."),
-  status: { type: ["integer", "null"], description: "HTTP status of its answer; null where none came." },
-  code: text("Code of the failure."), reason: text("Why the next candidate was tried, such as rate_limited or timeout."),
-  message: { type: ["string", "null"], description: "The provider's words; null where it sent none." },
+  backend: text("The provider that was asked."),
+  model: text("Id of the model."),
+  status: {
+    type: ["integer", "null"],
+    description: "HTTP status of its answer; null where none came.",
+  },
+  code: text("Code of the failure."),
+  reason: text("Why the next candidate was tried, such as rate_limited or timeout."),
+  message: {
+    type: ["string", "null"],
+    description: "The provider's words; null where it sent none.",
+  },
   duration_ms: number("Milliseconds that the attempt took."),
 });
 
 const anyMetadata: Json = {
   type: text("Category of the error."),
-  fault: { type: "string", enum: ["client", "gateway", "upstream"], description: "Who refused: the caller, the gateway or the provider." },
+  fault: {
+    type: "string",
+    enum: ["client", "gateway", "upstream"],
+    description: "Who refused: the caller, the gateway or the provider.",
+  },
   trace_id: text("Id of the request; quote it in reports."),
   hint: text("The way out, where there is one."),
   required_scope: text("The scope that the credential lacks."),
@@ -33,53 +51,118 @@ const anyMetadata: Json = {
   upstream_status: integer("HTTP status of its answer."),
   upstream_message: text("The provider's own words."),
   upstream_error: upstreamError,
-  upstream_attempts: { type: "array", items: upstreamAttempt, description: "Every attempt, where more than one was made." },
-  left_out: { type: "array", items: record("A route.", { provider: text("The provider."), rule: text("The rule that left it out.") }),
-    description: "Routes that were left out, and why." },
-  similar_models: { type: "array", items: { type: "string" }, description: "Ids of models that are spelt alike." },
-  missing_fields: { type: "array", items: { type: "string" }, description: "Fields that are missing." },
+  upstream_attempts: {
+    type: "array",
+    items: upstreamAttempt,
+    description: "Every attempt, where more than one was made.",
+  },
+  left_out: {
+    type: "array",
+    items: record("A route.", {
+      provider: text("The provider."),
+      rule: text("The rule that left it out."),
+    }),
+    description: "Routes that were left out, and why.",
+  },
+  similar_models: {
+    type: "array",
+    items: { type: "string" },
+    description: "Ids of models that are spelt alike.",
+  },
+  missing_fields: {
+    type: "array",
+    items: { type: "string" },
+    description: "Fields that are missing.",
+  },
 };
 
 const paymentMetadata: Json = {
   ...anyMetadata,
-  reason: text("What does not bear the request: balance_too_low, key_limit_reached, budget_reached or signup_bonus_pending."),
+  reason: text(
+    "What does not bear the request: balance_too_low, key_limit_reached, budget_reached or signup_bonus_pending.",
+  ),
   worst_case_usd: number("What the request may cost at most, in USD."),
   available_usd: number("What is left of it, in USD."),
   held_usd: number("What other requests under way hold of it, in USD."),
   affordable_output_tokens: integer("Output tokens that what is left affords."),
-  budget_id: text("The budget that is used up."), budget_name: text("Its name."), budget_scope: text("What it bounds."),
-  budget_subject: { type: ["string", "null"], description: "Id of what it bounds; null for the workspace." },
+  budget_id: text("The budget that is used up."),
+  budget_name: text("Its name."),
+  budget_scope: text("What it bounds."),
+  budget_subject: {
+    type: ["string", "null"],
+    description: "Id of what it bounds; null for the workspace.",
+  },
   budget_period: text("How long its period is."),
 };
 
-const codes = { type: "string", enum: Object.keys(errorCatalog), description: "Stable code of the error." };
+const codes = {
+  type: "string",
+  enum: Object.keys(errorCatalog),
+  description: "Stable code of the error.",
+};
 
 /** What is in `error`, whatever envelope is around it. */
 const bodyFields = (metadata: string): Json => ({
-  code: codes, message: text("What is wrong and how to put it right, for people."), type: text("Category of the error."),
-  param: { type: ["string", "null"], description: "The field, parameter or header that is meant; null where none is." },
-  metadata: { $ref: `#/components/schemas/${metadata}`, description: "What else is known of the error." },
+  code: codes,
+  message: text("What is wrong and how to put it right, for people."),
+  type: text("Category of the error."),
+  param: {
+    type: ["string", "null"],
+    description: "The field, parameter or header that is meant; null where none is.",
+  },
+  metadata: {
+    $ref: `#/components/schemas/${metadata}`,
+    description: "What else is known of the error.",
+  },
 });
 
-const contractError = (metadata: string): Json => record("An error.", {
-  error: record("What went wrong.", bodyFields(metadata), { required: ["code", "message", "type", "metadata"] }),
-}, { required: ["error"] });
+const contractError = (metadata: string): Json =>
+  record(
+    "An error.",
+    {
+      error: record("What went wrong.", bodyFields(metadata), {
+        required: ["code", "message", "type", "metadata"],
+      }),
+    },
+    { required: ["error"] },
+  );
 
 /** Schemas of error bodies. */
 export const errorSchemas: Json = {
   Error: contractError("ErrorMetadata"),
   PaymentError: contractError("PaymentMetadata"),
-  MessagesError: record("An error in the Messages dialect.", {
-    type: { type: "string", const: "error", description: "Always `error`." },
-    error: record("What went wrong.", bodyFields("PaymentMetadata"), { required: ["type", "message"] }),
-    request_id: text("Id of the request."),
-  }, { required: ["type", "error"] }),
-  OauthError: record("An error of OAuth (RFC 6749, section 5.2).", {
-    error: text("Code of the error."), error_description: text("What is wrong."),
-  }, { required: ["error", "error_description"] }),
-  OtherError: record("An error as other clients of this route read it.", {}, { additionalProperties: true }),
-  ErrorMetadata: record("What else is known of an error.", anyMetadata, { additionalProperties: true }),
-  PaymentMetadata: record("What else is known of a request that is not affordable.", paymentMetadata, { additionalProperties: true }),
+  MessagesError: record(
+    "An error in the Messages dialect.",
+    {
+      type: { type: "string", const: "error", description: "Always `error`." },
+      error: record("What went wrong.", bodyFields("PaymentMetadata"), {
+        required: ["type", "message"],
+      }),
+      request_id: text("Id of the request."),
+    },
+    { required: ["type", "error"] },
+  ),
+  OauthError: record(
+    "An error of OAuth (RFC 6749, section 5.2).",
+    {
+      error: text("Code of the error."),
+      error_description: text("What is wrong."),
+    },
+    { required: ["error", "error_description"] },
+  ),
+  OtherError: record(
+    "An error as other clients of this route read it.",
+    {},
+    { additionalProperties: true },
+  ),
+  ErrorMetadata: record("What else is known of an error.", anyMetadata, {
+    additionalProperties: true,
+  }),
+  PaymentMetadata: record(
+    "What else is known of a request that is not affordable.",
+    paymentMetadata,
+    { additionalProperties: true },
+  ),
 };
 
 /** What an error's status means, by the name of its component. */
@@ -87,7 +170,10 @@ const errorAnswers = {
   400: ["BadRequest", "A field, parameter or header is wrong; `error.param` names it."],
   401: ["Unauthorized", "The credential is missing, invalid or of the wrong family."],
   402: ["PaymentRequired", "The balance, a limit or a budget does not bear the request."],
-  403: ["Forbidden", "The credential lacks a scope, or the endpoint, address or workspace is not allowed."],
+  403: [
+    "Forbidden",
+    "The credential lacks a scope, or the endpoint, address or workspace is not allowed.",
+  ],
   404: ["NotFound", "What the path, or the model that the body, names does not exist."],
   408: ["RequestTimeout", "The request or its answer took too long."],
   409: ["Conflict", "The request contradicts what is there, or what is under way."],
@@ -107,18 +193,30 @@ const codesOf = (status: number): ErrorCode[] =>
   (Object.keys(errorCatalog) as ErrorCode[]).filter((code) => errorCatalog[code].status === status);
 
 const paymentExample = {
-  reason: "balance_too_low", worst_case_usd: 0.14, available_usd: 0.001, held_usd: 0, affordable_output_tokens: 12,
+  reason: "balance_too_low",
+  worst_case_usd: 0.14,
+  available_usd: 0.001,
+  held_usd: 0,
+  affordable_output_tokens: 12,
 };
 
 /** The codes that stand in examples: those that most callers meet. */
 const exampleCodes: Partial<Record<ErrorStatus, ErrorCode>> = {
-  401: "invalid_api_key", 403: "insufficient_scope", 404: "not_found", 502: "upstream_error", 504: "upstream_timeout",
+  401: "invalid_api_key",
+  403: "insufficient_scope",
+  404: "not_found",
+  502: "upstream_error",
+  504: "upstream_timeout",
 };
 
 /** An error of a status as an endpoint renders it. */
 function exampleOf({ encodeError }: AnyEndpoint, status: ErrorStatus): Json {
   const code = exampleCodes[status] ?? codesOf(status)[0] ?? "internal_server_error";
-  const error = new GatewayError(code, errorAnswers[status][1], status === 402 ? { metadata: paymentExample } : {});
+  const error = new GatewayError(
+    code,
+    errorAnswers[status][1],
+    status === 402 ? { metadata: paymentExample } : {},
+  );
   return encodeError(error, { traceId: "01a204c88074e949d745202377070470" });
 }
 
@@ -131,7 +229,11 @@ function schemaOf(example: Json, status: ErrorStatus): string {
   return status === 402 ? "PaymentError" : "Error";
 }
 
-const prefixes: Readonly<Record<string, string>> = { MessagesError: "Messages", OauthError: "Oauth", OtherError: "Other" };
+const prefixes: Readonly<Record<string, string>> = {
+  MessagesError: "Messages",
+  OauthError: "Oauth",
+  OtherError: "Other",
+};
 
 /** Whether an endpoint answers with a status, as far as its declaration says. */
 function answers(endpoint: AnyEndpoint, status: ErrorStatus): boolean {
@@ -142,7 +244,10 @@ function answers(endpoint: AnyEndpoint, status: ErrorStatus): boolean {
   if (status === 401) return access.open !== true;
   if (status === 403) return access.open !== true;
   if (status === 404) return path.includes(":") || isInference(endpoint);
-  if (status === 409) return idempotent === true || (hasBody && method !== "GET" && access.managementScope !== undefined);
+  if (status === 409)
+    return (
+      idempotent === true || (hasBody && method !== "GET" && access.managementScope !== undefined)
+    );
   if (status === 413) return hasBody;
   if (status === 429) return counting !== "none" || access.open !== true;
   if (status === 500 || status === 503) return true;
@@ -155,7 +260,10 @@ export class ErrorResponses {
 
   /** Errors of an endpoint, by status; `default` for what no status here is named for. */
   of(endpoint: AnyEndpoint): Json {
-    const named = statuses.filter((status) => answers(endpoint, status) && endpoint.bodiesByStatus?.[status] === undefined)
+    const named = statuses
+      .filter(
+        (status) => answers(endpoint, status) && endpoint.bodiesByStatus?.[status] === undefined,
+      )
       .map((status) => [status, this.reference(endpoint, status)] as const);
     return { ...Object.fromEntries(named), default: this.reference(endpoint, 500) };
   }
@@ -166,9 +274,13 @@ export class ErrorResponses {
     const schema = schemaOf(example, status);
     const full = `${prefixes[schema] ?? ""}${isInference(endpoint) ? "Inference" : ""}${name}`;
     this.components[full] ??= {
-      description: `${description} Codes: ${codesOf(status).map((code) => `\`${code}\``).join(", ")}.`,
+      description: `${description} Codes: ${codesOf(status)
+        .map((code) => `\`${code}\``)
+        .join(", ")}.`,
       headers: errorHeadersOf(endpoint, status),
-      content: { "application/json": { schema: { $ref: `#/components/schemas/${schema}` }, example } },
+      content: {
+        "application/json": { schema: { $ref: `#/components/schemas/${schema}` }, example },
+      },
     };
     return { $ref: `#/components/responses/${full}` };
   }

@@ -6,7 +6,8 @@ export interface FieldWords {
   examples: Readonly<Record<string, unknown>>;
 }
 
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 const asObject = (value: unknown): Json => (isObject(value) ? value : {});
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
@@ -18,8 +19,10 @@ interface Place {
 }
 
 /** The names of a field that say where it is, the closest first. */
-const placedNames = ({ name, parent, owner }: Place): string[] =>
-  [...(parent === undefined ? [] : [`${parent}.${name}`, `${parent}.*`]), `${owner}.${name}`];
+const placedNames = ({ name, parent, owner }: Place): string[] => [
+  ...(parent === undefined ? [] : [`${parent}.${name}`, `${parent}.*`]),
+  `${owner}.${name}`,
+];
 
 /** What is known of a field under the closest of the names that it has. */
 function closest<T>(words: Readonly<Record<string, T>>, place: Place): T | undefined {
@@ -27,26 +30,35 @@ function closest<T>(words: Readonly<Record<string, T>>, place: Place): T | undef
   return found === undefined ? undefined : words[found];
 }
 
-const descriptionOf = (schema: Json, place: Place, { descriptions }: FieldWords): string | undefined =>
-  ("const" in schema ? `Always \`${String(schema["const"])}\`.` : closest(descriptions, place));
+const descriptionOf = (
+  schema: Json,
+  place: Place,
+  { descriptions }: FieldWords,
+): string | undefined =>
+  "const" in schema ? `Always \`${String(schema["const"])}\`.` : closest(descriptions, place);
 
 /** The schema with a description of each of its fields, as far as one is known. */
 export function describeFields(
-  schema: unknown, at: { owner: string; parent?: string; words: FieldWords },
+  schema: unknown,
+  at: { owner: string; parent?: string; words: FieldWords },
 ): unknown {
   const { owner, parent, words } = at;
   if (Array.isArray(schema)) return schema.map((each: unknown) => describeFields(each, at));
   if (!isObject(schema)) return schema;
-  return Object.fromEntries(Object.entries(schema).map(([key, inner]): [string, unknown] => {
-    if (key === "const" || key === "enum" || key === "default" || key === "examples") return [key, inner];
-    if (key !== "properties") return [key, describeFields(inner, at)];
-    const fields = Object.entries(asObject(inner)).map(([name, field]): [string, unknown] => {
-      const known = asObject(describeFields(field, { owner, parent: name, words }));
-      const description = known["description"] ?? descriptionOf(known, { name, parent, owner }, words);
-      return [name, description === undefined ? known : { ...known, description }];
-    });
-    return [key, Object.fromEntries(fields)];
-  }));
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, inner]): [string, unknown] => {
+      if (key === "const" || key === "enum" || key === "default" || key === "examples")
+        return [key, inner];
+      if (key !== "properties") return [key, describeFields(inner, at)];
+      const fields = Object.entries(asObject(inner)).map(([name, field]): [string, unknown] => {
+        const known = asObject(describeFields(field, { owner, parent: name, words }));
+        const description =
+          known["description"] ?? descriptionOf(known, { name, parent, owner }, words);
+        return [name, description === undefined ? known : { ...known, description }];
+      });
+      return [key, Object.fromEntries(fields)];
+    }),
+  );
 }
 
 const exampleMoment = "2026-11-22T09:30:00.000Z";
@@ -83,7 +95,10 @@ export function exampleOf(given: unknown, making: Making): unknown {
 }
 
 /** An example of the first variant that is not null; null where nothing better is known of a field that may be null. */
-function variantExample(variants: readonly unknown[], { making, known }: { making: Making; known: unknown }): unknown {
+function variantExample(
+  variants: readonly unknown[],
+  { making, known }: { making: Making; known: unknown },
+): unknown {
   const isNull = (variant: unknown): boolean => asObject(variant)["type"] === "null";
   const fitting = variants.find((variant) => known !== undefined && fits(known, asObject(variant)));
   if (fitting !== undefined) return known;
@@ -95,7 +110,9 @@ function variantExample(variants: readonly unknown[], { making, known }: { makin
 function fits(value: unknown, { type, enum: words }: Json): boolean {
   if (Array.isArray(words)) return words.includes(value);
   const is = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
-  return asList(Array.isArray(type) ? type : [type]).some((each) => each === is || (each === "integer" && Number.isInteger(value)));
+  return asList(Array.isArray(type) ? type : [type]).some(
+    (each) => each === is || (each === "integer" && Number.isInteger(value)),
+  );
 }
 
 function plainExample(schema: Json, making: Making): unknown {
@@ -115,17 +132,32 @@ function plainExample(schema: Json, making: Making): unknown {
 
 function objectExample(schema: Json, making: Making): Json {
   const required = new Set(asList(schema["required"]));
-  const { place: { name: parent, owner } } = making;
+  const {
+    place: { name: parent, owner },
+  } = making;
   const isMeant = (name: string): boolean =>
-    placedNames({ name, parent: parent === "" ? undefined : parent, owner }).some((each) => Object.hasOwn(making.words.examples, each));
-  const fields = Object.entries(asObject(schema["properties"])).filter(([name]) => required.has(name) || isMeant(name));
-  return Object.fromEntries(fields.map(([name, field]) =>
-    [name, exampleOf(field, { ...making, place: { name, parent: parent === "" ? undefined : parent, owner }, depth: making.depth + 1 })]));
+    placedNames({ name, parent: parent === "" ? undefined : parent, owner }).some((each) =>
+      Object.hasOwn(making.words.examples, each),
+    );
+  const fields = Object.entries(asObject(schema["properties"])).filter(
+    ([name]) => required.has(name) || isMeant(name),
+  );
+  return Object.fromEntries(
+    fields.map(([name, field]) => [
+      name,
+      exampleOf(field, {
+        ...making,
+        place: { name, parent: parent === "" ? undefined : parent, owner },
+        depth: making.depth + 1,
+      }),
+    ]),
+  );
 }
 
 function textExample({ format, pattern }: Json, { name }: Place): string {
   if (name.endsWith("_at") || format === "date-time") return exampleMoment;
   if (format === "date" || name === "date") return exampleMoment.slice(0, 10);
-  if (format === "uri" || name === "url" || name.endsWith("_url") || name.endsWith("_uri")) return "https://gateway.example.com/";
+  if (format === "uri" || name === "url" || name.endsWith("_url") || name.endsWith("_uri"))
+    return "https://gateway.example.com/";
   return typeof pattern === "string" ? "example" : name === "" ? "text" : name.replaceAll("_", " ");
 }

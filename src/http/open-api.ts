@@ -1,20 +1,32 @@
 import { z, type ZodType } from "zod";
 import { brand } from "../platform/lib/brand.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { headerComponents, idempotencyParameter, refusingOthers, successHeaders } from "./open-api-answers.ts";
+import {
+  headerComponents,
+  idempotencyParameter,
+  refusingOthers,
+  successHeaders,
+} from "./open-api-answers.ts";
 import { ErrorResponses, errorSchemas } from "./open-api-errors.ts";
 import { describeFields, exampleOf, type FieldWords } from "./open-api-fields.ts";
 
 type Json = Record<string, unknown>;
 
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A schema with the references of its own definitions as those of the document's components. */
 function withComponentReferences(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withComponentReferences);
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, key === "$ref" && typeof inner === "string"
-    ? inner.replace("#/$defs/", "#/components/schemas/") : withComponentReferences(inner)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      key === "$ref" && typeof inner === "string"
+        ? inner.replace("#/$defs/", "#/components/schemas/")
+        : withComponentReferences(inner),
+    ]),
+  );
 }
 
 /** Collects the named schemas of a document, each once; those of requests and answers are kept apart where they differ. */
@@ -31,14 +43,22 @@ class Schemas {
   of(schema: ZodType | undefined, io: "input" | "output", owner: string): Json {
     if (schema === undefined) return {};
     const wrapped = z.toJSONSchema(z.object({ wrapped: schema }), { io, unrepresentable: "any" });
-    for (const [name, definition] of Object.entries(wrapped.$defs ?? {})) this.named[name] ??= this.definition(definition, name);
-    const { id: _, ...found } = Object(this.described(wrapped.properties?.["wrapped"], owner)) as Json;
+    for (const [name, definition] of Object.entries(wrapped.$defs ?? {}))
+      this.named[name] ??= this.definition(definition, name);
+    const { id: _, ...found } = Object(
+      this.described(wrapped.properties?.["wrapped"], owner),
+    ) as Json;
     return found;
   }
 
   /** A value that fits a schema of a path. */
   exampleOf(schema: Json, owner: string): unknown {
-    return exampleOf(schema, { place: { name: "", parent: undefined, owner }, words: this.words, named: this.named, depth: 0 });
+    return exampleOf(schema, {
+      place: { name: "", parent: undefined, owner },
+      words: this.words,
+      named: this.named,
+      depth: 0,
+    });
   }
 
   private described(schema: unknown, owner: string): unknown {
@@ -57,27 +77,44 @@ const openApiPath = (path: string): string => path.replace(/:(\w+)/g, "{$1}");
 
 function parameters(endpoint: Endpoint<never>, schemas: Schemas): Json[] {
   const inPath = [...endpoint.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
-    name, in: "path", required: true, schema: { type: "string" },
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
   }));
   return [
-    ...inPath, ...membersOf(schemas.of(endpoint.query, "input", endpoint.path), "query"),
+    ...inPath,
+    ...membersOf(schemas.of(endpoint.query, "input", endpoint.path), "query"),
     ...membersOf(schemas.of(endpoint.headers, "input", endpoint.path), "header"),
     ...(endpoint.idempotent ? [idempotencyParameter] : []),
   ];
 }
 
-function membersOf({ properties = {}, required = [] }: { properties?: unknown; required?: unknown }, place: "query" | "header"): Json[] {
+function membersOf(
+  { properties = {}, required = [] }: { properties?: unknown; required?: unknown },
+  place: "query" | "header",
+): Json[] {
   const needed: readonly unknown[] = Array.isArray(required) ? required : [];
-  return Object.entries(Object(properties) as Record<string, Json>).map(([name, { description, ...schema }]) => ({
-    name, in: place, required: needed.includes(name), ...(description === undefined ? {} : { description }), schema,
-  }));
+  return Object.entries(Object(properties) as Record<string, Json>).map(
+    ([name, { description, ...schema }]) => ({
+      name,
+      in: place,
+      required: needed.includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema,
+    }),
+  );
 }
 
 /** Examples of bodies that are no JSON, by type. */
 const otherExamples: Readonly<Record<string, string>> = {
-  "text/csv": "id,created_at,model,total_cost\r\n", "text/markdown": "# Title\n", "application/atom+xml": "<feed/>",
-  "text/html": "<!doctype html>", "text/plain": "switchyard_requests_total 42\n",
-  "text/javascript": "export {};", "image/svg+xml": "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\"></svg>",
+  "text/csv": "id,created_at,model,total_cost\r\n",
+  "text/markdown": "# Title\n",
+  "application/atom+xml": "<feed/>",
+  "text/html": "<!doctype html>",
+  "text/plain": "switchyard_requests_total 42\n",
+  "text/javascript": "export {};",
+  "image/svg+xml": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"></svg>',
 };
 
 /** A body with an example of it. */
@@ -86,24 +123,42 @@ function jsonContent(schema: ZodType, { schemas, path }: { schemas: Schemas; pat
   return { schema: described, example: schemas.exampleOf(described, openApiPath(path)) };
 }
 
-function otherContent(type: string, { streamEvents, path }: Endpoint<never>, schemas: Schemas): Json {
-  if (type === "text/event-stream" && streamEvents !== undefined) return jsonContent(streamEvents, { schemas, path });
+function otherContent(
+  type: string,
+  { streamEvents, path }: Endpoint<never>,
+  schemas: Schemas,
+): Json {
+  if (type === "text/event-stream" && streamEvents !== undefined)
+    return jsonContent(streamEvents, { schemas, path });
   if (type === "application/zip") return { schema: { type: "string", contentMediaType: type } };
   return { schema: { type: "string" }, example: otherExamples[type] };
 }
 
 /** An answer that is no error. */
 function successResponse(
-  endpoint: Endpoint<never>, { description, schema, schemas }: { description: string; schema: ZodType | undefined; schemas: Schemas },
+  endpoint: Endpoint<never>,
+  {
+    description,
+    schema,
+    schemas,
+  }: { description: string; schema: ZodType | undefined; schemas: Schemas },
 ): Json {
   const { otherResponseTypes = [], path } = endpoint;
   return {
     description,
     headers: successHeaders(endpoint),
-    ...(schema === undefined && otherResponseTypes.length === 0 ? {} : { content: {
-      ...(schema === undefined ? {} : { "application/json": jsonContent(schema, { schemas, path }) }),
-      ...Object.fromEntries(otherResponseTypes.map((type) => [type, otherContent(type, endpoint, schemas)])),
-    } }),
+    ...(schema === undefined && otherResponseTypes.length === 0
+      ? {}
+      : {
+          content: {
+            ...(schema === undefined
+              ? {}
+              : { "application/json": jsonContent(schema, { schemas, path }) }),
+            ...Object.fromEntries(
+              otherResponseTypes.map((type) => [type, otherContent(type, endpoint, schemas)]),
+            ),
+          },
+        }),
   };
 }
 
@@ -116,10 +171,23 @@ const redirect: Json = {
 function successResponses(endpoint: Endpoint<never>, schemas: Schemas): Json {
   const { accepted, response, bodiesByStatus = {}, redirects } = endpoint;
   return {
-    ...(redirects ? { 302: redirect } : { 200: successResponse(endpoint, { description: "Success.", schema: response, schemas }) }),
-    ...(accepted === undefined ? {} : { 202: successResponse(endpoint, { description: "Under way.", schema: accepted, schemas }) }),
-    ...Object.fromEntries(Object.entries(bodiesByStatus).map(([status, schema]) =>
-      [status, successResponse({ ...endpoint, otherResponseTypes: [] }, { description: "Not ready.", schema, schemas })])),
+    ...(redirects
+      ? { 302: redirect }
+      : { 200: successResponse(endpoint, { description: "Success.", schema: response, schemas }) }),
+    ...(accepted === undefined
+      ? {}
+      : {
+          202: successResponse(endpoint, { description: "Under way.", schema: accepted, schemas }),
+        }),
+    ...Object.fromEntries(
+      Object.entries(bodiesByStatus).map(([status, schema]) => [
+        status,
+        successResponse(
+          { ...endpoint, otherResponseTypes: [] },
+          { description: "Not ready.", schema, schemas },
+        ),
+      ]),
+    ),
   };
 }
 
@@ -133,14 +201,26 @@ function security({ access }: Endpoint<never>): Json[] {
 }
 
 /** A body in each form that it is taken in. */
-const bodyContent = (endpoint: Endpoint<never>, { body, schemas }: { body: ZodType; schemas: Schemas }): Json => ({
-  [endpoint.rawBodyType ?? "application/json"]: { schema: refusingOthers(endpoint, schemas.of(body, "input", openApiPath(endpoint.path))) },
-  ...(endpoint.formBody === undefined ? {} : {
-    "multipart/form-data": { schema: schemas.of(endpoint.formBody, "input", openApiPath(endpoint.path)) },
-  }),
+const bodyContent = (
+  endpoint: Endpoint<never>,
+  { body, schemas }: { body: ZodType; schemas: Schemas },
+): Json => ({
+  [endpoint.rawBodyType ?? "application/json"]: {
+    schema: refusingOthers(endpoint, schemas.of(body, "input", openApiPath(endpoint.path))),
+  },
+  ...(endpoint.formBody === undefined
+    ? {}
+    : {
+        "multipart/form-data": {
+          schema: schemas.of(endpoint.formBody, "input", openApiPath(endpoint.path)),
+        },
+      }),
 });
 
-function operation(endpoint: Endpoint<never>, { schemas, errors }: { schemas: Schemas; errors: ErrorResponses }): Json {
+function operation(
+  endpoint: Endpoint<never>,
+  { schemas, errors }: { schemas: Schemas; errors: ErrorResponses },
+): Json {
   const body = endpoint.rawBody ?? endpoint.body;
   const given = parameters(endpoint, schemas);
   return {
@@ -150,69 +230,102 @@ function operation(endpoint: Endpoint<never>, { schemas, errors }: { schemas: Sc
     tags: [endpoint.tag],
     ...(endpoint.deprecated === undefined ? {} : { deprecated: true }),
     security: security(endpoint),
-    ...(endpoint.access.managementScope === undefined ? {} : { "x-required-scope": endpoint.access.managementScope }),
+    ...(endpoint.access.managementScope === undefined
+      ? {}
+      : { "x-required-scope": endpoint.access.managementScope }),
     ...(given.length === 0 ? {} : { parameters: given }),
-    ...(body === undefined ? {} : { requestBody: { required: !endpoint.bodyOptional, content: bodyContent(endpoint, { body, schemas }) } }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: !endpoint.bodyOptional,
+            content: bodyContent(endpoint, { body, schemas }),
+          },
+        }),
     responses: { ...successResponses(endpoint, schemas), ...errors.of(endpoint) },
   };
 }
 
 /** What the endpoints of a tag are for. */
 const tagDescriptions: Readonly<Record<string, string>> = {
-  "Account": "People, organisations, keys, credits and budgets.",
-  "Admin": "For the operators of the service.",
-  "BYOK": "Provider keys of the workspace, and those that are donated.",
-  "Catalog": "Models and providers: prices, capabilities, health.",
-  Conversations: "What the playground keeps and what stored responses chain together, for each person alone.",
+  Account: "People, organisations, keys, credits and budgets.",
+  Admin: "For the operators of the service.",
+  BYOK: "Provider keys of the workspace, and those that are donated.",
+  Catalog: "Models and providers: prices, capabilities, health.",
+  Conversations:
+    "What the playground keeps and what stored responses chain together, for each person alone.",
   "Connected apps": "Apps that hold a token of a person.",
-  "Hub": "Prompts, skills and hubs.",
-  "Inference": "Requests to models. LLM keys alone.",
-  "Insights": "What was used, what it cost, what went wrong.",
+  Hub: "Prompts, skills and hubs.",
+  Inference: "Requests to models. LLM keys alone.",
+  Insights: "What was used, what it cost, what went wrong.",
   "Key minting": "Ways by which apps get keys and tokens.",
-  "MCP": "Tools of the service, for agents.",
-  "Operations": "Liveness, readiness, metrics and this document.",
-  "Pages": "Pages for browsers.",
-  "Payments": "Top-ups, automatic top-ups and invoices.",
-  "Presets": "Named bundles of request settings.",
-  "Security": "Address ranges, privacy, findings and the audit log.",
+  MCP: "Tools of the service, for agents.",
+  Operations: "Liveness, readiness, metrics and this document.",
+  Pages: "Pages for browsers.",
+  Payments: "Top-ups, automatic top-ups and invoices.",
+  Presets: "Named bundles of request settings.",
+  Security: "Address ranges, privacy, findings and the audit log.",
   "Signing in": "Sessions: passwords, passkeys, second factors and sign-in at providers.",
 };
 
 /** The endpoints that the document describes: a path stands there once, so a page at the root whose path the API has, too, is left out. */
-export function describedEndpoints(endpoints: readonly Endpoint<never>[]): readonly Endpoint<never>[] {
+export function describedEndpoints(
+  endpoints: readonly Endpoint<never>[],
+): readonly Endpoint<never>[] {
   const ofApi = new Set(endpoints.filter(({ base }) => base === "api").map(({ path }) => path));
   return endpoints.filter(({ base, path }) => base === "api" || !ofApi.has(path));
 }
 
 /** The OpenAPI 3.1 document of an endpoint table. */
 export function openApiDocument(
-  endpoints: readonly Endpoint<never>[], { version, publicUrl, words }: { version: string; publicUrl: string; words: FieldWords },
+  endpoints: readonly Endpoint<never>[],
+  { version, publicUrl, words }: { version: string; publicUrl: string; words: FieldWords },
 ): Json {
   const paths: Record<string, Json> = {};
   const schemas = new Schemas(words);
   const errors = new ErrorResponses();
   for (const endpoint of describedEndpoints(endpoints)) {
     const path = openApiPath(endpoint.base === "api" ? endpoint.path : endpoint.path);
-    const item = (paths[path] ??= endpoint.base === "root" ? { servers: [{ url: publicUrl }] } : {});
+    const item = (paths[path] ??=
+      endpoint.base === "root" ? { servers: [{ url: publicUrl }] } : {});
     item[endpoint.method.toLowerCase()] = operation(endpoint, { schemas, errors });
   }
   return {
     openapi: "3.1.0",
     info: {
-      title: `${brand.productName} API`, version, description: "One API in front of many model providers.",
-      license: { name: "MIT", identifier: "MIT" }, contact: { name: `${brand.productName} at ${publicUrl}`, url: publicUrl },
+      title: `${brand.productName} API`,
+      version,
+      description: "One API in front of many model providers.",
+      license: { name: "MIT", identifier: "MIT" },
+      contact: { name: `${brand.productName} at ${publicUrl}`, url: publicUrl },
     },
     servers: [{ url: `${publicUrl}/api/v1` }, { url: `${publicUrl}/v1` }],
-    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name, description: tagDescriptions[name] ?? name })),
+    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({
+      name,
+      description: tagDescriptions[name] ?? name,
+    })),
     paths,
     components: {
       schemas: { ...errorSchemas, ...schemas.named },
       responses: errors.components,
       headers: headerComponents,
       securitySchemes: {
-        llmKey: { type: "http", scheme: "bearer", description: `LLM key (prefix ${brand.llmKeyFamilyPrefix}).` },
-        session: { type: "apiKey", in: "cookie", name: brand.sessionCookie, description: "Session of somebody who signed in." },
-        managementKey: { type: "http", scheme: "bearer", description: `Management key (prefix ${brand.managementKeyFamilyPrefix}).` },
+        llmKey: {
+          type: "http",
+          scheme: "bearer",
+          description: `LLM key (prefix ${brand.llmKeyFamilyPrefix}).`,
+        },
+        session: {
+          type: "apiKey",
+          in: "cookie",
+          name: brand.sessionCookie,
+          description: "Session of somebody who signed in.",
+        },
+        managementKey: {
+          type: "http",
+          scheme: "bearer",
+          description: `Management key (prefix ${brand.managementKeyFamilyPrefix}).`,
+        },
       },
     },
   };

@@ -38,7 +38,11 @@ export function isNearlyOutOfFiles(limit: number): boolean {
 
 /** Connections to a local port by the kernel's table; NaN where there is none. */
 export async function countConnections(port: number): Promise<number> {
-  const tables = await Promise.all(["/proc/self/net/tcp", "/proc/self/net/tcp6"].map((path) => readFile(path, "latin1").catch(() => "")));
+  const tables = await Promise.all(
+    ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map((path) =>
+      readFile(path, "latin1").catch(() => ""),
+    ),
+  );
   if (tables.every((table) => table === "")) return Number.NaN;
   const hexPort = port.toString(16).toUpperCase().padStart(4, "0");
   // Local address and port, remote address and port, and 01 for an established connection.

@@ -8,10 +8,15 @@ const plain = { "content-type": "text/plain" };
 let server: HttpServer;
 beforeAll(() => {
   server = new HttpServer({
-    host: "127.0.0.1", port: 0, bodyMemoryBytes: 1024 ** 2, onError: () => undefined,
+    host: "127.0.0.1",
+    port: 0,
+    bodyMemoryBytes: 1024 ** 2,
+    onError: () => undefined,
     routes: {
-      "/echo": async (request) => new Reply(`<${await readBodyText(request, 1000)}>`, { headers: plain }),
-      "/length": (request) => new Reply(String(request.headers.get("content-length")), { headers: plain }),
+      "/echo": async (request) =>
+        new Reply(`<${await readBodyText(request, 1000)}>`, { headers: plain }),
+      "/length": (request) =>
+        new Reply(String(request.headers.get("content-length")), { headers: plain }),
       "/host": (request) => new Reply(String(request.headers.get("host")), { headers: plain }),
     },
     fallback: () => new Reply("none", { status: 404, headers: plain }),
@@ -20,8 +25,10 @@ beforeAll(() => {
 afterAll(() => server.stop(true));
 
 /** What a connection is answered once the server has answered the next one. */
-const ask = (bytes: string | Buffer): Promise<string> => new RawClient(server.port).write(bytes).untilOver();
-const post = (lines: string, path = "/echo"): string => `POST ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n${lines}\r\n`;
+const ask = (bytes: string | Buffer): Promise<string> =>
+  new RawClient(server.port).write(bytes).untilOver();
+const post = (lines: string, path = "/echo"): string =>
+  `POST ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n${lines}\r\n`;
 const chunked = "transfer-encoding: chunked\r\n";
 
 describe("the platform refuses what could be understood in two ways", () => {
@@ -32,7 +39,11 @@ describe("the platform refuses what could be understood in two ways", () => {
     ["a length with a sign", post("content-length: +3\r\n") + "abc", 400],
     ["two codings", post("transfer-encoding: gzip, chunked\r\n"), 400],
     ["an unknown coding", post("transfer-encoding: xchunked\r\n"), 400],
-    ["chunks in HTTP/1.0", "POST /echo HTTP/1.0\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 400],
+    [
+      "chunks in HTTP/1.0",
+      "POST /echo HTTP/1.0\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+      400,
+    ],
     ["a blank before the colon", post("content-length : 3\r\n") + "abc", 400],
     ["a folded line", post("x-a: 1\r\n 2\r\n"), 400],
     ["a lone line feed", post("x-a: 1\nx-b: 2\r\n"), 400],
@@ -59,16 +70,22 @@ describe("the platform of this release takes", () => {
   });
 
   test("a length that is repeated with the same value, which the router refuses", async () => {
-    expect(await ask(post("content-length: 3\r\ncontent-length: 3\r\n", "/length") + "abc")).toEndWith("\r\n\r\n3, 3");
+    expect(
+      await ask(post("content-length: 3\r\ncontent-length: 3\r\n", "/length") + "abc"),
+    ).toEndWith("\r\n\r\n3, 3");
   });
 
   test("no trailer fields: the request is refused, once, since a body is never complete in the turn in which it came", async () => {
-    const answer = await ask(`POST /echo HTTP/1.1\r\nhost: a\r\n${chunked}\r\n3\r\nabc\r\n0\r\nx-trailer: 1\r\n\r\n`);
+    const answer = await ask(
+      `POST /echo HTTP/1.1\r\nhost: a\r\n${chunked}\r\n3\r\nabc\r\n0\r\nx-trailer: 1\r\n\r\n`,
+    );
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 400"]);
   });
 
   test("Expect: 100-continue before a handler has looked at the request", async () => {
-    const answer = await ask("POST /length HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: 3\r\n\r\n");
+    const answer = await ask(
+      "POST /length HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: 3\r\n\r\n",
+    );
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 100", "HTTP/1.1 200"]);
   });
 });

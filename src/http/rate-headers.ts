@@ -13,7 +13,15 @@ export function rateHeaders(tier: RateTier): Record<string, string> {
   return headers;
 }
 
-function capHeaders({ id, requests, windowSeconds }: { id: string; requests: number; windowSeconds: number }): Record<string, string> {
+function capHeaders({
+  id,
+  requests,
+  windowSeconds,
+}: {
+  id: string;
+  requests: number;
+  windowSeconds: number;
+}): Record<string, string> {
   const limit = String(requests);
   return {
     "x-ratelimit-limit": limit,
@@ -30,5 +38,10 @@ export const exhaustedQuotaHeaders = (quota: Quota): Record<string, string> => c
 /** What is left of a quota; only windows of hours tell it (contract: "Limits"). */
 export function quotaHeaders({ remaining, resetSeconds }: QuotaState): Record<string, string> {
   const [left, reset] = [String(remaining), String(resetSeconds)];
-  return { "x-ratelimit-remaining": left, "x-ratelimit-reset": reset, "ratelimit-remaining": left, "ratelimit-reset": reset };
+  return {
+    "x-ratelimit-remaining": left,
+    "x-ratelimit-reset": reset,
+    "ratelimit-remaining": left,
+    "ratelimit-reset": reset,
+  };
 }

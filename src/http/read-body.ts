@@ -9,7 +9,12 @@ import { unfoldBody, unfoldingOf } from "./unfold-body.ts";
  * What a JSON body may consist of: each bound is many times what any provider takes, and what is within them is parsed and checked
  * within the time that other requests may have to wait. Writing JSON fails where it is some ten thousand levels deep.
  */
-export const jsonBounds: JsonBounds = { levels: 1_000, members: 50_000, entries: 50_000, numbers: 400_000 };
+export const jsonBounds: JsonBounds = {
+  levels: 1_000,
+  members: 50_000,
+  entries: 50_000,
+  numbers: 400_000,
+};
 
 /** Smaller bodies are read in one piece and not scanned: whatever they hold is parsed in no time. */
 const smallBytesMax = 128 * 1024;
@@ -37,18 +42,26 @@ interface Reading {
 type RequestOfBody = HttpRequest & Partial<Pick<ServedRequest, "hold" | "closes">>;
 
 const tooLarge = (limitBytes: number): GatewayError =>
-  new GatewayError("content_too_large", `The body is larger than the limit of ${limitBytes} bytes. Send less, or split the request.`, {
-    metadata: { limit_bytes: limitBytes },
-  });
+  new GatewayError(
+    "content_too_large",
+    `The body is larger than the limit of ${limitBytes} bytes. Send less, or split the request.`,
+    {
+      metadata: { limit_bytes: limitBytes },
+    },
+  );
 
 const tooSlow = (): GatewayError => {
-  const message = "The body did not come in time: "
-    + `a request has ${graceMs / 1000} seconds, and one more for every ${bytesPerSecondMin} bytes that came.`;
+  const message =
+    "The body did not come in time: " +
+    `a request has ${graceMs / 1000} seconds, and one more for every ${bytesPerSecondMin} bytes that came.`;
   return new GatewayError("request_timeout", message, { fault: "client", retry: true });
 };
 
 const tooDeep = (): GatewayError =>
-  new GatewayError("bad_request", `The body's JSON is nested more than ${jsonBounds.levels} levels deep. Send it flatter.`);
+  new GatewayError(
+    "bad_request",
+    `The body's JSON is nested more than ${jsonBounds.levels} levels deep. Send it flatter.`,
+  );
 
 const tooMuch = (bound: PassedBound, what: string): GatewayError =>
   new GatewayError("content_too_large", `${what}. Send fewer, or split the request.`, {
@@ -57,17 +70,25 @@ const tooMuch = (bound: PassedBound, what: string): GatewayError =>
 
 const errorOfBound: Readonly<Record<PassedBound, () => GatewayError>> = {
   levels: tooDeep,
-  members: () => tooMuch("members", `The objects in the body have more than ${jsonBounds.members} members`),
-  entries: () => tooMuch("entries", `The lists in the body have more than ${jsonBounds.entries} entries`),
-  numbers: () => tooMuch("numbers", `The lists in the body have more than ${jsonBounds.numbers} numbers`),
+  members: () =>
+    tooMuch("members", `The objects in the body have more than ${jsonBounds.members} members`),
+  entries: () =>
+    tooMuch("entries", `The lists in the body have more than ${jsonBounds.entries} entries`),
+  numbers: () =>
+    tooMuch("numbers", `The lists in the body have more than ${jsonBounds.numbers} numbers`),
 };
 
 const decoder = new TextDecoder();
 
 /** The body as text, refused beyond `limitBytes` without reading on, or without unfolding on where it is compressed. */
-export async function readBodyText(request: HttpRequest, limitBytes: number, { json = false } = {}): Promise<string> {
+export async function readBodyText(
+  request: HttpRequest,
+  limitBytes: number,
+  { json = false } = {},
+): Promise<string> {
   const whole = wholeLengthOf(request, limitBytes);
-  if (whole !== undefined && unfoldingOf(request) === undefined) return readWhole(request, whole, () => request.text());
+  if (whole !== undefined && unfoldingOf(request) === undefined)
+    return readWhole(request, whole, () => request.text());
   return decoder.decode(await readBodyBytes(request, limitBytes, { json }));
 }
 
@@ -76,13 +97,18 @@ export const readJsonText = (request: HttpRequest, limitBytes: number): Promise<
   readBodyText(request, limitBytes, { json: true });
 
 /** The body as bytes, under the same rules. */
-export async function readBodyBytes(request: HttpRequest, limitBytes: number, { json = false } = {}): Promise<Uint8Array<ArrayBuffer>> {
+export async function readBodyBytes(
+  request: HttpRequest,
+  limitBytes: number,
+  { json = false } = {},
+): Promise<Uint8Array<ArrayBuffer>> {
   const unfolding = unfoldingOf(request);
   const whole = wholeLengthOf(request, limitBytes);
   const reading = { limitBytes, json: json && unfolding === undefined };
-  const bytes = whole === undefined
-    ? await readPieces(request, reading)
-    : new Uint8Array(await readWhole(request, whole, () => request.arrayBuffer()));
+  const bytes =
+    whole === undefined
+      ? await readPieces(request, reading)
+      : new Uint8Array(await readWhole(request, whole, () => request.arrayBuffer()));
   if (unfolding === undefined) return bytes;
   const unfolded = await unfoldBody(bytes, { unfolding, limitBytes, tooLarge });
   holdOf(request)?.add(unfolded.byteLength);
@@ -112,7 +138,11 @@ function wholeLengthOf(request: HttpRequest, limitBytes: number): number | undef
 const deadlineMs = (bytes: number): number => graceMs + (bytes / bytesPerSecondMin) * 1000;
 
 /** Waits for a part of the body, and refuses the request where it does not come in time or the client leaves. */
-async function inTime<Part>(request: HttpRequest, part: Promise<Part>, withinMs: number): Promise<Part> {
+async function inTime<Part>(
+  request: HttpRequest,
+  part: Promise<Part>,
+  withinMs: number,
+): Promise<Part> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(tooSlow()), withinMs);
   try {
@@ -121,13 +151,21 @@ async function inTime<Part>(request: HttpRequest, part: Promise<Part>, withinMs:
     leaveUnread(request);
     throw error instanceof GatewayError
       ? error
-      : new GatewayError("client_closed_request", "The client left before its request was complete.", { cause: error });
+      : new GatewayError(
+          "client_closed_request",
+          "The client left before its request was complete.",
+          { cause: error },
+        );
   } finally {
     clearTimeout(timer);
   }
 }
 
-function readWhole<Body>(request: RequestOfBody, length: number, read: () => Promise<Body>): Promise<Body> {
+function readWhole<Body>(
+  request: RequestOfBody,
+  length: number,
+  read: () => Promise<Body>,
+): Promise<Body> {
   holdRoom(request, length);
   return inTime(request, read(), deadlineMs(length));
 }
@@ -142,7 +180,10 @@ function holdRoom(request: RequestOfBody, bytes: number): void {
 }
 
 /** Reads a body that is large, or whose length is not known, as it comes. */
-async function readPieces(request: HttpRequest, { limitBytes, json }: Reading): Promise<Uint8Array<ArrayBuffer>> {
+async function readPieces(
+  request: HttpRequest,
+  { limitBytes, json }: Reading,
+): Promise<Uint8Array<ArrayBuffer>> {
   if (request.body === null) return new Uint8Array();
   const reader = request.body.getReader();
   const scanner = json ? new JsonScanner(jsonBounds) : undefined;
@@ -151,7 +192,11 @@ async function readPieces(request: HttpRequest, { limitBytes, json }: Reading): 
   let size = 0;
   try {
     for (;;) {
-      const { done, value } = await inTime(request, reader.read(), startedMs + deadlineMs(size) - systemClock.monotonicMs());
+      const { done, value } = await inTime(
+        request,
+        reader.read(),
+        startedMs + deadlineMs(size) - systemClock.monotonicMs(),
+      );
       if (done) return Buffer.concat(pieces);
       size += value.byteLength;
       if (size > limitBytes) throw tooLarge(limitBytes);
@@ -181,19 +226,25 @@ async function scanSlices(bytes: Uint8Array): Promise<void> {
   }
 }
 
-const parseText = (text: string, { code, wanted }: { code: "bad_request" | "invalid_request_body"; wanted: string }): unknown => {
+const parseText = (
+  text: string,
+  { code, wanted }: { code: "bad_request" | "invalid_request_body"; wanted: string },
+): unknown => {
   try {
     return JSON.parse(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "not JSON";
-    throw new GatewayError(code, `The body is not valid JSON (${reason}). Send ${wanted}.`, { cause: error });
+    throw new GatewayError(code, `The body is not valid JSON (${reason}). Send ${wanted}.`, {
+      cause: error,
+    });
   }
 };
 
 /** The value of JSON text. Throws `invalid_request_body` where it is none, `bad_request` where it is nested too deep. */
 export function parseJson(text: string): unknown {
   const value = parseText(text, { code: "invalid_request_body", wanted: "JSON" });
-  if (text.length >= nestingCharactersMin && isDeeperThan(value, jsonBounds.levels)) throw tooDeep();
+  if (text.length >= nestingCharactersMin && isDeeperThan(value, jsonBounds.levels))
+    throw tooDeep();
   return value;
 }
 
@@ -203,6 +254,7 @@ export function parseJsonObject(text: string): Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new GatewayError("bad_request", "The body must be one JSON object.");
   }
-  if (text.length >= nestingCharactersMin && isDeeperThan(value, jsonBounds.levels)) throw tooDeep();
+  if (text.length >= nestingCharactersMin && isDeeperThan(value, jsonBounds.levels))
+    throw tooDeep();
   return value as Record<string, unknown>;
 }

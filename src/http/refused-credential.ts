@@ -14,16 +14,31 @@ export class RefusedCredentialError extends GatewayError {}
  */
 export async function countRefusedCredential(
   { limiter }: RateCounters,
-  { refusal, address, headers }: { refusal: RefusedCredentialError; address: string; headers: Record<string, string> },
+  {
+    refusal,
+    address,
+    headers,
+  }: { refusal: RefusedCredentialError; address: string; headers: Record<string, string> },
 ): Promise<never> {
   const counter = `refused ${countedAddress(address)}`;
-  const { admitted, tier } = await limiter.count({ minutes: [{ counter, tier: anonymousTier }], hours: undefined });
+  const { admitted, tier } = await limiter.count({
+    minutes: [{ counter, tier: anonymousTier }],
+    hours: undefined,
+  });
   Object.assign(headers, rateHeaders(tier));
   if (admitted) throw refusal;
   throw new GatewayError(
     "ip_rate_limit_exceeded",
-    `More than ${tier.perMinute} requests whose credentials are not valid came from your address within 60 seconds. `
-    + "Check the key that is sent, and wait; requests with a valid one are served meanwhile.",
-    { retryAfterSeconds: 60, metadata: { tier: tier.id, limit: tier.perMinute, window_seconds: 60, reason: "invalid_credentials" } },
+    `More than ${tier.perMinute} requests whose credentials are not valid came from your address within 60 seconds. ` +
+      "Check the key that is sent, and wait; requests with a valid one are served meanwhile.",
+    {
+      retryAfterSeconds: 60,
+      metadata: {
+        tier: tier.id,
+        limit: tier.perMinute,
+        window_seconds: 60,
+        reason: "invalid_credentials",
+      },
+    },
   );
 }

@@ -37,14 +37,24 @@ export class RequestContext<Body = unknown> {
   changedIn?: string;
   private readonly source: RequestSource;
 
-  constructor(options: { request: ServedRequest; traceId: string; startedMs: number; caller: Caller; source: RequestSource }) {
+  constructor(options: {
+    request: ServedRequest;
+    traceId: string;
+    startedMs: number;
+    caller: Caller;
+    source: RequestSource;
+  }) {
     this.source = options.source;
     this.request = options.request;
     this.traceId = options.traceId;
     this.startedMs = options.startedMs;
     this.caller = options.caller;
     const { traceId } = options;
-    this.headers = { [traceHeaders[0]]: traceId, [traceHeaders[1]]: traceId, [traceHeaders[2]]: traceId };
+    this.headers = {
+      [traceHeaders[0]]: traceId,
+      [traceHeaders[1]]: traceId,
+      [traceHeaders[2]]: traceId,
+    };
   }
 
   /** The address that the request came from, past the proxies that are trusted. */

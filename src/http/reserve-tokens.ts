@@ -13,11 +13,18 @@ export type TokensUsed = (total: number) => void;
  */
 export function reserveTokens(
   { limiter }: RateCounters,
-  { caller: { key, parent }, estimateTokens }: { caller: Pick<LlmKeyCaller, "key" | "parent">; estimateTokens: () => number },
+  {
+    caller: { key, parent },
+    estimateTokens,
+  }: { caller: Pick<LlmKeyCaller, "key" | "parent">; estimateTokens: () => number },
 ): TokensUsed | undefined | Promise<TokensUsed> {
-  if (key.tokensPerMinute === null && (parent === undefined || parent.tokensPerMinute === null)) return undefined;
+  if (key.tokensPerMinute === null && (parent === undefined || parent.tokensPerMinute === null))
+    return undefined;
   const windows = [key, parent].flatMap((each): TokenWindow[] =>
-    (each === undefined || each.tokensPerMinute === null ? [] : [{ keyId: each.id, perMinute: each.tokensPerMinute }]));
+    each === undefined || each.tokensPerMinute === null
+      ? []
+      : [{ keyId: each.id, perMinute: each.tokensPerMinute }],
+  );
   const estimate = estimateTokens();
   const reserved = limiter.reserveTokens(windows, estimate);
   const used = (full: TokenWindow | undefined): TokensUsed => {
@@ -32,7 +39,11 @@ function addTokens(limiter: RequestLimits, windows: readonly TokenWindow[], toke
 }
 
 const refusal = ({ perMinute }: TokenWindow): GatewayError =>
-  new GatewayError("rate_limit_exceeded", `This key may use ${perMinute} tokens within 60 seconds (its tpm). Wait, or send less.`, {
-    retryAfterSeconds: 60,
-    metadata: { limit: perMinute, unit: "tokens", window_seconds: 60 },
-  });
+  new GatewayError(
+    "rate_limit_exceeded",
+    `This key may use ${perMinute} tokens within 60 seconds (its tpm). Wait, or send less.`,
+    {
+      retryAfterSeconds: 60,
+      metadata: { limit: perMinute, unit: "tokens", window_seconds: 60 },
+    },
+  );

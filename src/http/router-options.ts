@@ -27,9 +27,15 @@ export interface RouterOptions<Dependencies> {
   /** Whether a request was encrypted on its way. */
   isEncrypted(request: ServedRequest): boolean;
   /** Told of every refused or failed request, for logs and metrics. */
-  onError(error: GatewayError, context: { traceId: string; method: string; path: string; caller: Caller }): void;
+  onError(
+    error: GatewayError,
+    context: { traceId: string; method: string; path: string; caller: Caller },
+  ): void;
   /** Renders an error as a page where a person asks with a browser; undefined for programs. */
-  errorPage(error: GatewayError, answer: { context: RequestContext; headers: Readonly<Record<string, string>> }): Response | undefined;
+  errorPage(
+    error: GatewayError,
+    answer: { context: RequestContext; headers: Readonly<Record<string, string>> },
+  ): Response | undefined;
   /** Leads a person who asks with a browser to the page that has a path which no endpoint has; undefined where none does. */
   pageElsewhere(context: RequestContext): Response | undefined;
   /** Answers of requests that name themselves. */
@@ -51,7 +57,15 @@ export interface Compiling<Dependencies> extends RouterOptions<Dependencies> {
 
 /** The context of a request that has just come. */
 export function newContext<Dependencies>(
-  request: ServedRequest, { clock, source }: Compiling<Dependencies>, traceId = timeOrderedHex(clock.nowMs()),
+  request: ServedRequest,
+  { clock, source }: Compiling<Dependencies>,
+  traceId = timeOrderedHex(clock.nowMs()),
 ): RequestContext {
-  return new RequestContext({ request, traceId, startedMs: clock.monotonicMs(), caller: { kind: "anonymous", address: "" }, source });
+  return new RequestContext({
+    request,
+    traceId,
+    startedMs: clock.monotonicMs(),
+    caller: { kind: "anonymous", address: "" },
+    source,
+  });
 }

@@ -40,7 +40,9 @@ export function compileRoutes<Dependencies>(given: RouterOptions<Dependencies>):
   const options: Compiling<Dependencies> = {
     ...given,
     source: {
-      addressOf: given.clientAddress, isEncrypted: given.isEncrypted, ask: (context, call) => askInner(context, { call, byName, options }),
+      addressOf: given.clientAddress,
+      isEncrypted: given.isEncrypted,
+      ask: (context, call) => askInner(context, { call, byName, options }),
     },
   };
   for (const endpoint of options.endpoints) {
@@ -62,16 +64,25 @@ export function compileRoutes<Dependencies>(given: RouterOptions<Dependencies>):
 }
 
 /** The handler of a path for every method: HEAD is answered as GET is, without the body (RFC 9110, 9.3.2). */
-function compilePath<Dependencies>(methods: PathMethods<Dependencies>, options: Compiling<Dependencies>): RouteHandler {
-  const byMethod = new Map<string, RouteHandler>([...methods].map(([method, { handler }]) => [method, handler]));
+function compilePath<Dependencies>(
+  methods: PathMethods<Dependencies>,
+  options: Compiling<Dependencies>,
+): RouteHandler {
+  const byMethod = new Map<string, RouteHandler>(
+    [...methods].map(([method, { handler }]) => [method, handler]),
+  );
   const get = byMethod.get("GET");
   if (get !== undefined) byMethod.set("HEAD", get);
-  const shared = [...methods.values()].filter(({ endpoint }) => isOpenToOrigins(endpoint)).map(({ endpoint }) => endpoint.method);
-  if (shared.length > 0) byMethod.set("OPTIONS", (request) => preflight(newContext(request, options), shared));
+  const shared = [...methods.values()]
+    .filter(({ endpoint }) => isOpenToOrigins(endpoint))
+    .map(({ endpoint }) => endpoint.method);
+  if (shared.length > 0)
+    byMethod.set("OPTIONS", (request) => preflight(newContext(request, options), shared));
   const [first] = methods.values();
   const encodeError = first?.endpoint.encodeError ?? encodeContractError;
   const allow = [...methods.keys()].join(", ");
-  const refuse: RouteHandler = (request) => refuseMethod(newContext(request, options), { options, encodeError, allow });
+  const refuse: RouteHandler = (request) =>
+    refuseMethod(newContext(request, options), { options, encodeError, allow });
   const handle: RouteHandler = (request) => (byMethod.get(request.method) ?? refuse)(request);
   return soundly(handle, { options, encodeError });
 }
@@ -88,18 +99,25 @@ function faultOf({ headers, url }: ServedRequest): string | undefined {
   if (expectation !== null && expectation.toLowerCase() !== "100-continue") {
     return "The header expect asks for something other than 100-continue.";
   }
-  return url.startsWith("/") || url.includes("://") ? undefined : "The request's target is no path.";
+  return url.startsWith("/") || url.includes("://")
+    ? undefined
+    : "The request's target is no path.";
 }
 
 /** The handler, for requests that every reader understands alike; after another one the connection ends. */
 function soundly<Dependencies>(
-  handle: RouteHandler, { options, encodeError }: { options: Compiling<Dependencies>; encodeError: ErrorEncoder },
+  handle: RouteHandler,
+  { options, encodeError }: { options: Compiling<Dependencies>; encodeError: ErrorEncoder },
 ): RouteHandler {
   return (request) => {
     const fault = faultOf(request);
     if (fault === undefined) return handle(request);
     request.closes = true;
-    return errorResponse(new GatewayError("bad_request", fault), { context: newContext(request, options), options, encodeError });
+    return errorResponse(new GatewayError("bad_request", fault), {
+      context: newContext(request, options),
+      options,
+      encodeError,
+    });
   };
 }
 
@@ -109,16 +127,24 @@ function preflight({ request, headers }: RequestContext, methods: readonly strin
   return new Reply("", {
     status: 204,
     headers: {
-      ...headers, ...anyOrigin, "access-control-allow-methods": methods.join(", "), "access-control-max-age": "86400",
+      ...headers,
+      ...anyOrigin,
+      "access-control-allow-methods": methods.join(", "),
+      "access-control-max-age": "86400",
       vary: "access-control-request-headers",
-      ...(wanted !== null && headerNames.test(wanted) ? { "access-control-allow-headers": wanted } : {}),
+      ...(wanted !== null && headerNames.test(wanted)
+        ? { "access-control-allow-headers": wanted }
+        : {}),
     },
   });
 }
 
 const headerNames = /^[\w\-, ]{1,2048}$/;
 
-function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options: Compiling<Dependencies>): CompiledEndpoint<Dependencies> {
+function compileEndpoint<Dependencies>(
+  endpoint: Endpoint<Dependencies>,
+  options: Compiling<Dependencies>,
+): CompiledEndpoint<Dependencies> {
   const isInference = endpoint.counting === "by-handler";
   const deprecation = endpoint.deprecated && deprecationHeaders(endpoint.deprecated);
   const work = compileWork(endpoint, options);
@@ -136,11 +162,20 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
       status = response.status;
       return response;
     } catch (thrown) {
-      const response = errorResponse(thrown, { context, options, encodeError: endpoint.encodeError, endpoint });
+      const response = errorResponse(thrown, {
+        context,
+        options,
+        encodeError: endpoint.encodeError,
+        endpoint,
+      });
       status = response.status;
       return response;
     } finally {
-      options.onEnd({ path: endpoint.path, status, settled: (context.settled ?? isInference) && status < 400 });
+      options.onEnd({
+        path: endpoint.path,
+        status,
+        settled: (context.settled ?? isInference) && status < 400,
+      });
     }
   };
   return { endpoint, handler, work };
@@ -148,13 +183,18 @@ function compileEndpoint<Dependencies>(endpoint: Endpoint<Dependencies>, options
 
 /** What an endpoint does with an admitted request: its query and body are checked, changes are audited, repetitions answered. */
 function compileWork<Dependencies>(
-  endpoint: Endpoint<Dependencies>, options: Compiling<Dependencies>,
+  endpoint: Endpoint<Dependencies>,
+  options: Compiling<Dependencies>,
 ): CompiledEndpoint<Dependencies>["work"] {
   const checksQuery = takesKnownParametersOnly(endpoint);
   const auditing = isAudited(endpoint) ? auditingOf(options) : undefined;
-  const handle = (context: RequestContext): Answer | Promise<Answer> => endpoint.handle(context, options.dependencies);
-  const change = auditing === undefined
-    ? handle : (context: RequestContext) => auditChange(auditing, { endpoint, context }, () => handle(context));
+  const handle = (context: RequestContext): Answer | Promise<Answer> =>
+    endpoint.handle(context, options.dependencies);
+  const change =
+    auditing === undefined
+      ? handle
+      : (context: RequestContext) =>
+          auditChange(auditing, { endpoint, context }, () => handle(context));
   return async (context) => {
     if (checksQuery) refuseUnknownParameters(endpoint.query, context.query);
     const bodyText = endpoint.body === undefined ? "" : await readChecked(endpoint, context);
@@ -167,8 +207,14 @@ function compileWork<Dependencies>(
 /** Calls an endpoint for the client of another request. The rate windows of endpoints do not count what stays inside. */
 async function askInner<Dependencies>(
   from: RequestContext,
-  { call, byName, options }: {
-    call: InnerCall; byName: ReadonlyMap<string, CompiledEndpoint<Dependencies>>; options: Compiling<Dependencies>;
+  {
+    call,
+    byName,
+    options,
+  }: {
+    call: InnerCall;
+    byName: ReadonlyMap<string, CompiledEndpoint<Dependencies>>;
+    options: Compiling<Dependencies>;
   },
 ): Promise<InnerAnswer> {
   const compiled = byName.get(call.endpoint);
@@ -177,9 +223,16 @@ async function askInner<Dependencies>(
   const request = innerRequest(from.request, call);
   const context = newContext(request, options, from.traceId);
   try {
-    context.caller = call.operator !== undefined && endpoint.access.operator
-      ? call.operator
-      : authenticate({ headers: request.headers, endpoint, directory: options.directory, nowMs: options.clock.nowMs(), context });
+    context.caller =
+      call.operator !== undefined && endpoint.access.operator
+        ? call.operator
+        : authenticate({
+            headers: request.headers,
+            endpoint,
+            directory: options.directory,
+            nowMs: options.clock.nowMs(),
+            context,
+          });
     checkPlace(endpoint, { context, options });
     return await innerAnswer(await work(context));
   } finally {
@@ -188,7 +241,10 @@ async function askInner<Dependencies>(
 }
 
 /** Reads the body and checks it; gives its text. */
-async function readChecked<Dependencies>(endpoint: Endpoint<Dependencies>, context: RequestContext): Promise<string> {
+async function readChecked<Dependencies>(
+  endpoint: Endpoint<Dependencies>,
+  context: RequestContext,
+): Promise<string> {
   const text = await readJsonText(context.request, endpoint.bodyBytesMax ?? 0);
   if (endpoint.body === undefined) return text;
   const fields = endpoint.bodyOptional && text === "" ? {} : parseJsonObject(text);
@@ -207,7 +263,8 @@ const auditingOf = <Dependencies>(options: Compiling<Dependencies>): Auditing =>
 function nearest(paths: Iterable<string>, path: string): string | undefined {
   let found: string | undefined;
   for (const candidate of paths) {
-    if (path.startsWith(`${candidate}/`) && candidate.length > (found?.length ?? 0)) found = candidate;
+    if (path.startsWith(`${candidate}/`) && candidate.length > (found?.length ?? 0))
+      found = candidate;
   }
   return found;
 }
@@ -216,22 +273,35 @@ function nearest(paths: Iterable<string>, path: string): string | undefined {
  * Whether a client would rather speak over a WebSocket. Codex (0.169) goes on over HTTP at once when it
  * reads 426, and after six seconds of tries when it reads 404 or 405.
  */
-const asksForWebSocket = ({ headers }: ServedRequest): boolean => headers.get("upgrade")?.toLowerCase() === "websocket";
+const asksForWebSocket = ({ headers }: ServedRequest): boolean =>
+  headers.get("upgrade")?.toLowerCase() === "websocket";
 
-const noWebSockets = "This endpoint does not speak over WebSockets. Send the request as HTTP, with stream: true for events.";
+const noWebSockets =
+  "This endpoint does not speak over WebSockets. Send the request as HTTP, with stream: true for events.";
 
 function refuseMethod<Dependencies>(
   context: RequestContext,
-  { options, encodeError, allow }: { options: Compiling<Dependencies>; encodeError: ErrorEncoder; allow: string },
+  {
+    options,
+    encodeError,
+    allow,
+  }: { options: Compiling<Dependencies>; encodeError: ErrorEncoder; allow: string },
 ): Answer {
   const { request } = context;
   if (asksForWebSocket(request)) {
     // RFC 9110 section 15.5.22 wants to be told which protocol is spoken.
     context.headers["upgrade"] = "HTTP/1.1";
-    return errorResponse(new GatewayError("upgrade_required", noWebSockets), { context, options, encodeError });
+    return errorResponse(new GatewayError("upgrade_required", noWebSockets), {
+      context,
+      options,
+      encodeError,
+    });
   }
   context.headers["allow"] = allow;
-  const error = new GatewayError("method_not_allowed", `${pathOf(request)} does not take ${request.method}; it takes ${allow}.`);
+  const error = new GatewayError(
+    "method_not_allowed",
+    `${pathOf(request)} does not take ${request.method}; it takes ${allow}.`,
+  );
   return errorResponse(error, { context, options, encodeError });
 }
 
@@ -246,7 +316,10 @@ function compileFallback<Dependencies>(options: Compiling<Dependencies>): RouteH
     if (elsewhere !== undefined) return elsewhere;
     const path = pathOf(request);
     const encodeError = encoders.get(nearest(encoders.keys(), path) ?? "") ?? encodeContractError;
-    const error = new GatewayError("not_found", `There is no endpoint ${request.method} ${path}. The list is at /docs.`);
+    const error = new GatewayError(
+      "not_found",
+      `There is no endpoint ${request.method} ${path}. The list is at /docs.`,
+    );
     return errorResponse(error, { context, options, encodeError });
   };
   return soundly(handle, { options, encodeError: encodeContractError });

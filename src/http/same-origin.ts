@@ -3,21 +3,29 @@ import type { HttpRequest, RequestHeaders } from "./http-request.ts";
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-const refused = (): GatewayError => new GatewayError(
-  "forbidden",
-  "This request does not come from a page of this service. Open the service in the browser and send it from there; "
-    + "behind a proxy that changes the Host header, set server.public_url to the address in the browser.",
-);
+const refused = (): GatewayError =>
+  new GatewayError(
+    "forbidden",
+    "This request does not come from a page of this service. Open the service in the browser and send it from there; " +
+      "behind a proxy that changes the Host header, set server.public_url to the address in the browser.",
+  );
 
 /**
  * Whether an origin is the one that a request came to: the public one, or the one of its `Host` header where the service is reached by
  * another name. A browser sets both headers itself. Under the public name the scheme counts too.
  */
-function isOwnOrigin(origin: string, { host, publicUrl }: { host: string | null; publicUrl: string }): boolean {
+function isOwnOrigin(
+  origin: string,
+  { host, publicUrl }: { host: string | null; publicUrl: string },
+): boolean {
   if (!URL.canParse(origin) || !URL.canParse(publicUrl)) return false;
   const [sent, known] = [new URL(origin), new URL(publicUrl)];
   if (sent.host === known.host) return sent.origin === known.origin;
-  return (sent.protocol === "http:" || sent.protocol === "https:") && host !== null && sent.host === host.toLowerCase();
+  return (
+    (sent.protocol === "http:" || sent.protocol === "https:") &&
+    host !== null &&
+    sent.host === host.toLowerCase()
+  );
 }
 
 /** Whether a browser says that a page of ours sent a request, which no foreign page can make it say; undefined where it is silent. */
@@ -27,7 +35,9 @@ function saysSameOrigin(headers: RequestHeaders, publicUrl: string): boolean | u
   // A bookmark or a typed address changes nothing, so `none` does not come with what this guards.
   if (site !== null) return false;
   const origin = headers.get("origin");
-  return origin === null ? undefined : isOwnOrigin(origin, { host: headers.get("host"), publicUrl });
+  return origin === null
+    ? undefined
+    : isOwnOrigin(origin, { host: headers.get("host"), publicUrl });
 }
 
 /**
@@ -35,7 +45,10 @@ function saysSameOrigin(headers: RequestHeaders, publicUrl: string): boolean | u
  * browser sends it, else by `Origin` (RFC 6454). A cookie proves a browser, so with one of them there must be a
  * word; programs that send none have no cookie to be abused. Throws `forbidden`.
  */
-export function assertSameOrigin({ headers, method }: Pick<HttpRequest, "headers" | "method">, publicUrl: string): void {
+export function assertSameOrigin(
+  { headers, method }: Pick<HttpRequest, "headers" | "method">,
+  publicUrl: string,
+): void {
   if (safeMethods.has(method)) return;
   const verdict = saysSameOrigin(headers, publicUrl);
   if (verdict === true || (verdict === undefined && !headers.has("cookie"))) return;

@@ -11,7 +11,8 @@ export function serveMetrics(
     development: false,
     reusePort: false,
     routes: {
-      "/metrics": async () => new Response(await metrics.text(), { headers: { "content-type": metrics.contentType } }),
+      "/metrics": async () =>
+        new Response(await metrics.text(), { headers: { "content-type": metrics.contentType } }),
     },
     fetch: () => new Response("Only /metrics is served here.\n", { status: 404 }),
   });

@@ -16,8 +16,12 @@ export interface SessionDoor {
 }
 
 /** The session cookie that decides about a request: one that carries a key is judged by its key alone. */
-export function decidingCookie(headers: RequestHeaders, { session }: AccessRule): string | undefined {
-  if (session === undefined || headers.has("authorization") || headers.has("x-api-key")) return undefined;
+export function decidingCookie(
+  headers: RequestHeaders,
+  { session }: AccessRule,
+): string | undefined {
+  if (session === undefined || headers.has("authorization") || headers.has("x-api-key"))
+    return undefined;
   return sessionCookieOf(headers.get("cookie"));
 }
 
@@ -27,18 +31,39 @@ export function decidingCookie(headers: RequestHeaders, { session }: AccessRule)
  */
 export async function admitSession(
   { reader, publicUrl }: SessionDoor,
-  { request, cookie, access, nowMs }:
-  { request: Pick<HttpRequest, "headers" | "method">; cookie: string; access: AccessRule; nowMs: number },
+  {
+    request,
+    cookie,
+    access,
+    nowMs,
+  }: {
+    request: Pick<HttpRequest, "headers" | "method">;
+    cookie: string;
+    access: AccessRule;
+    nowMs: number;
+  },
 ): Promise<SessionCaller> {
-  const caller = await reader.find(cookie, nowMs, request.headers.get(workspaceHeader) ?? undefined);
+  const caller = await reader.find(
+    cookie,
+    nowMs,
+    request.headers.get(workspaceHeader) ?? undefined,
+  );
   if (caller === undefined) {
-    throw new RefusedCredentialError("authentication_required", "The session has ended or was revoked. Sign in again.");
+    throw new RefusedCredentialError(
+      "authentication_required",
+      "The session has ended or was revoked. Sign in again.",
+    );
   }
   assertSameOrigin(request, publicUrl());
   const { managementScope, operator } = access;
   // What somebody is in the workspace of the moment says nothing of whether they run the service.
-  if (managementScope === undefined || operator || coversScope(caller.scopes, managementScope)) return caller;
-  throw new GatewayError("insufficient_scope", `As ${caller.role} of this workspace you lack the scope ${managementScope}.`, {
-    metadata: { required_scope: managementScope, role: caller.role },
-  });
+  if (managementScope === undefined || operator || coversScope(caller.scopes, managementScope))
+    return caller;
+  throw new GatewayError(
+    "insufficient_scope",
+    `As ${caller.role} of this workspace you lack the scope ${managementScope}.`,
+    {
+      metadata: { required_scope: managementScope, role: caller.role },
+    },
+  );
 }

@@ -7,7 +7,10 @@ import type { AttemptFailure } from "./upstream/classify-failure.ts";
 import type { Abortable, ExchangeTie, Lifeline } from "./upstream/lifeline.ts";
 
 /** What became of a request that was sent in pieces; `accepted` tells that the provider answered one of them with success. */
-export type Joined = { accepted: boolean } & ({ ok: true; answer: WholeAnswer; status: number } | { ok: false; failure: AttemptFailure });
+export type Joined = { accepted: boolean } & (
+  | { ok: true; answer: WholeAnswer; status: number }
+  | { ok: false; failure: AttemptFailure }
+);
 
 /** The exchanges of one attempt, which end together. */
 class ExchangeBundle implements Abortable, ExchangeTie {
@@ -50,7 +53,11 @@ class ExchangeBundle implements Abortable, ExchangeTie {
  */
 export async function askInPieces(
   deps: InferenceDependencies,
-  { pieces, lifeline, ...asked }: { call: InferenceCall; candidate: Candidate; pieces: RequestPieces; lifeline: Lifeline },
+  {
+    pieces,
+    lifeline,
+    ...asked
+  }: { call: InferenceCall; candidate: Candidate; pieces: RequestPieces; lifeline: Lifeline },
 ): Promise<Joined> {
   const bundle = new ExchangeBundle(lifeline);
   const waiting = pieces.each.values();
@@ -74,6 +81,10 @@ export async function askInPieces(
       return;
     }
   };
-  await Promise.all(Array.from({ length: Math.min(pieces.parallel, pieces.each.length) }, askOnward));
-  return failure === undefined ? { ok: true, accepted, answer: pieces.join(), status } : { ok: false, accepted, failure };
+  await Promise.all(
+    Array.from({ length: Math.min(pieces.parallel, pieces.each.length) }, askOnward),
+  );
+  return failure === undefined
+    ? { ok: true, accepted, answer: pieces.join(), status }
+    : { ok: false, accepted, failure };
 }

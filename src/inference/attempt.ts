@@ -8,7 +8,12 @@ import { looksLikeEvents } from "./interpret/mismatched-answer.ts";
 import type { FailureWithUsage } from "./interpret/stream-fault.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import {
-  classifyStatus, classifyTransport, emptyAnswer, malformedAnswer, statusOfErrorObject, type AttemptFailure,
+  classifyStatus,
+  classifyTransport,
+  emptyAnswer,
+  malformedAnswer,
+  statusOfErrorObject,
+  type AttemptFailure,
   type UpstreamError,
 } from "./upstream/classify-failure.ts";
 import type { ExchangeTie } from "./upstream/lifeline.ts";
@@ -21,7 +26,9 @@ const wholeAnswerBytesMax = 64 * 1024 * 1024;
 const errorBytesMax = 64 * 1024;
 
 /** A request that was sent to one candidate: its answer still to be read, or the failure. */
-export type Sent = { ok: true; response: UpstreamResponse } | { ok: false; failure: AttemptFailure };
+export type Sent =
+  | { ok: true; response: UpstreamResponse }
+  | { ok: false; failure: AttemptFailure };
 
 /** A whole answer that was read, or the failure. */
 export type Whole = { ok: true; answer: WholeAnswer } | { ok: false; failure: FailureWithUsage };
@@ -29,21 +36,39 @@ export type Whole = { ok: true; answer: WholeAnswer } | { ok: false; failure: Fa
 /** Sends a request to a candidate. A status that says failure is read and judged here. */
 export async function sendTo(
   deps: Pick<InferenceDependencies, "targetOf" | "upstream">,
-  { call, candidate, interpretation, lifeline, purpose = "answer" }: {
-    call: Pick<InferenceCall, "asks">; candidate: Pick<Candidate, "model" | "route">;
-    interpretation: Interpretation; lifeline: ExchangeTie; purpose?: Purpose;
+  {
+    call,
+    candidate,
+    interpretation,
+    lifeline,
+    purpose = "answer",
+  }: {
+    call: Pick<InferenceCall, "asks">;
+    candidate: Pick<Candidate, "model" | "route">;
+    interpretation: Interpretation;
+    lifeline: ExchangeTie;
+    purpose?: Purpose;
   },
 ): Promise<Sent> {
   const { timeouts } = candidate.route.provider;
   const { stream } = call.asks;
-  const firstTokenMs = stream ? timeouts.firstTokenMs : timeouts.wholeAnswerMs ?? timeouts.totalMs;
+  const firstTokenMs = stream
+    ? timeouts.firstTokenMs
+    : (timeouts.wholeAnswerMs ?? timeouts.totalMs);
   try {
-    const target = deps.targetOf(candidate.route, { surface: candidate.model.surface, stream, purpose });
+    const target = deps.targetOf(candidate.route, {
+      surface: candidate.model.surface,
+      stream,
+      purpose,
+    });
     const { requestText: body, requestHeaders } = interpretation;
     const response = await deps.upstream.send({
       target,
       body,
-      headers: target.signing === undefined ? requestHeaders : await signedHeaders(target.signing, { body, requestHeaders }),
+      headers:
+        target.signing === undefined
+          ? requestHeaders
+          : await signedHeaders(target.signing, { body, requestHeaders }),
       connectTimeoutMs: timeouts.connectMs,
       timeouts: { firstTokenMs, idleMs: timeouts.idleMs, totalMs: timeouts.totalMs },
       lifeline,
@@ -59,14 +84,25 @@ export async function sendTo(
 /** The headers of one request with those that prove who sends it. Rejects with `UpstreamFailure`. */
 async function signedHeaders(
   { signer, url, headers }: TargetSigning,
-  { body, requestHeaders }: { body: string; requestHeaders: Readonly<Record<string, string>> | undefined },
+  {
+    body,
+    requestHeaders,
+  }: { body: string; requestHeaders: Readonly<Record<string, string>> | undefined },
 ): Promise<Record<string, string>> {
-  const proof = await signer.headersFor({ method: "POST", url, headers: { ...headers, ...requestHeaders }, body });
+  const proof = await signer.headersFor({
+    method: "POST",
+    url,
+    headers: { ...headers, ...requestHeaders },
+    body,
+  });
   return { ...requestHeaders, ...proof };
 }
 
 /** Reads and judges an answer whose status says failure; a body that cannot be read leaves the status. */
-async function readFailure(response: UpstreamResponse, { meantStatus }: UpstreamHabits): Promise<AttemptFailure> {
+async function readFailure(
+  response: UpstreamResponse,
+  { meantStatus }: UpstreamHabits,
+): Promise<AttemptFailure> {
   // The refusal is known already: a body that stalls must not hold up the next candidate for long.
   response.markContent();
   const text = await response.readText(errorBytesMax).catch(() => {
@@ -74,7 +110,11 @@ async function readFailure(response: UpstreamResponse, { meantStatus }: Upstream
     return "";
   });
   const status = meantStatus?.(response.status, text) ?? response.status;
-  return classifyStatus({ status, ...errorDetails(text), retryAfter: response.headers["retry-after"] });
+  return classifyStatus({
+    status,
+    ...errorDetails(text),
+    retryAfter: response.headers["retry-after"],
+  });
 }
 
 /** What an error body in any of the known envelopes says; HTML and the like says nothing. */
@@ -92,38 +132,70 @@ export function errorDetails(text: string): ErrorDetails {
   } catch {
     return { message: null, upstreamCode: null, upstreamError: null };
   }
-  const outer = (Array.isArray(body) ? body[0] : body) as { error?: unknown; message?: unknown; detail?: unknown } | null;
+  const outer = (Array.isArray(body) ? body[0] : body) as {
+    error?: unknown;
+    message?: unknown;
+    detail?: unknown;
+  } | null;
   const inner = outer?.error;
-  const details = (typeof inner === "object" && inner !== null ? inner : outer ?? {}) as Record<string, unknown>;
-  const message = [details["message"], inner, outer?.detail].find((value): value is string => typeof value === "string");
+  const details = (typeof inner === "object" && inner !== null ? inner : (outer ?? {})) as Record<
+    string,
+    unknown
+  >;
+  const message = [details["message"], inner, outer?.detail].find(
+    (value): value is string => typeof value === "string",
+  );
   const { code } = details;
-  return { message: message ?? null, upstreamCode: typeof code === "string" ? code : null, upstreamError: upstreamErrorOf(details) };
+  return {
+    message: message ?? null,
+    upstreamCode: typeof code === "string" ? code : null,
+    upstreamError: upstreamErrorOf(details),
+  };
 }
 
 /** Characters that are kept of a member of a provider's error. */
 const memberCharactersMax = 200;
 
 /** The members of a provider's error that its clients act on; Google names the kind `status`. */
-function upstreamErrorOf({ code, type, status, param }: Record<string, unknown>): UpstreamError | null {
-  const text = (value: unknown): string | undefined => (typeof value === "string" ? value.slice(0, memberCharactersMax) : undefined);
-  const error = present({ code: typeof code === "number" ? code : text(code), type: text(type) ?? text(status), param: text(param) });
+function upstreamErrorOf({
+  code,
+  type,
+  status,
+  param,
+}: Record<string, unknown>): UpstreamError | null {
+  const text = (value: unknown): string | undefined =>
+    typeof value === "string" ? value.slice(0, memberCharactersMax) : undefined;
+  const error = present({
+    code: typeof code === "number" ? code : text(code),
+    type: text(type) ?? text(status),
+    param: text(param),
+  });
   return Object.keys(error).length === 0 ? null : error;
 }
 
 /** Reads a whole answer and judges whether it is one that the client can use; at once where all of it is here already. */
-export function readWhole(response: UpstreamResponse, interpretation: Interpretation): Whole | Promise<Whole> {
+export function readWhole(
+  response: UpstreamResponse,
+  interpretation: Interpretation,
+): Whole | Promise<Whole> {
   const text = response.takeText?.(wholeAnswerBytesMax);
-  return text === undefined ? readRest(response, interpretation) : judged(text, { interpretation, status: response.status });
+  return text === undefined
+    ? readRest(response, interpretation)
+    : judged(text, { interpretation, status: response.status });
 }
 
-async function readRest(response: UpstreamResponse, interpretation: Interpretation): Promise<Whole> {
+async function readRest(
+  response: UpstreamResponse,
+  interpretation: Interpretation,
+): Promise<Whole> {
   const { status } = response;
   let text: string;
   try {
     text = await response.readText(wholeAnswerBytesMax);
   } catch (error) {
     response.abort();
-    if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error, status) };
+    if (error instanceof UpstreamFailure)
+      return { ok: false, failure: classifyTransport(error, status) };
     throw error;
   }
   return judged(text, { interpretation, status });
@@ -132,10 +204,16 @@ async function readRest(response: UpstreamResponse, interpretation: Interpretati
 function judged(text: string, judging: Judging): Whole {
   try {
     const whole = judgeText(text, judging);
-    return whole.ok ? whole : { ok: false, failure: inWordsOf(judging.interpretation, whole.failure) };
+    return whole.ok
+      ? whole
+      : { ok: false, failure: inWordsOf(judging.interpretation, whole.failure) };
   } catch (error) {
     // JSON that is nested deeper than the stack reaches.
-    if (error instanceof RangeError) return { ok: false, failure: malformedAnswer(judging.status, "the answer is nested too deeply") };
+    if (error instanceof RangeError)
+      return {
+        ok: false,
+        failure: malformedAnswer(judging.status, "the answer is nested too deeply"),
+      };
     throw error;
   }
 }
@@ -164,20 +242,35 @@ function judgeText(text: string, judging: Judging): Whole {
 
 /** A body that is no JSON: nothing at all, an event stream that nobody asked for, or what cannot be read. */
 function judgeOtherText(text: string, judging: Judging): Whole {
-  const { status, interpretation: { habits } } = judging;
+  const {
+    status,
+    interpretation: { habits },
+  } = judging;
   if (text.trim() === "") return { ok: false, failure: emptyAnswer(status) };
   const told = looksLikeEvents(text) ? habits.wholeOfEvents?.(text) : undefined;
-  if (told === undefined) return { ok: false, failure: malformedAnswer(status, "the answer is not valid JSON") };
+  if (told === undefined)
+    return { ok: false, failure: malformedAnswer(status, "the answer is not valid JSON") };
   if (told.ok) return judgeWhole(told.text, JSON.parse(told.text), judging);
   const { error, fault } = told.error;
-  if (fault !== "reported") return { ok: false, failure: malformedAnswer(status, "the stream ended before the answer was finished") };
-  return { ok: false, failure: classifyStatus({
-    status: error.status ?? statusOfErrorObject(error), message: error.message, upstreamCode: error.code ?? null, retryAfter: undefined,
-  }) };
+  if (fault !== "reported")
+    return {
+      ok: false,
+      failure: malformedAnswer(status, "the stream ended before the answer was finished"),
+    };
+  return {
+    ok: false,
+    failure: classifyStatus({
+      status: error.status ?? statusOfErrorObject(error),
+      message: error.message,
+      upstreamCode: error.code ?? null,
+      retryAfter: undefined,
+    }),
+  };
 }
 
 function judgeWhole(text: string, body: unknown, { status, interpretation }: Judging): Whole {
-  if (typeof body !== "object" || body === null) return { ok: false, failure: malformedAnswer(status, "the answer is no JSON object") };
+  if (typeof body !== "object" || body === null)
+    return { ok: false, failure: malformedAnswer(status, "the answer is no JSON object") };
   const { error } = body as { error?: unknown };
   const read = readAnswer(text, body, interpretation);
   if (read instanceof GatewayError && (error === undefined || error === null)) {
@@ -188,14 +281,22 @@ function judgeWhole(text: string, body: unknown, { status, interpretation }: Jud
   if (error !== undefined && error !== null && answer === undefined) {
     const details = errorDetails(text);
     const said = statusOfErrorObject(typeof error === "object" ? error : {});
-    return { ok: false, failure: classifyStatus({ status: said, ...details, retryAfter: undefined }) };
+    return {
+      ok: false,
+      failure: classifyStatus({ status: said, ...details, retryAfter: undefined }),
+    };
   }
-  if (answer === undefined) return { ok: false, failure: malformedAnswer(status, "the answer is none of its dialect") };
+  if (answer === undefined)
+    return { ok: false, failure: malformedAnswer(status, "the answer is none of its dialect") };
   return answer.hasContent ? { ok: true, answer } : { ok: false, failure: emptyAnswer(status) };
 }
 
 /** The answer, or why a codec cannot make one of it. */
-function readAnswer(text: string, body: object, interpretation: Interpretation): WholeAnswer | GatewayError | undefined {
+function readAnswer(
+  text: string,
+  body: object,
+  interpretation: Interpretation,
+): WholeAnswer | GatewayError | undefined {
   try {
     return interpretation.readWhole(text, body);
   } catch (error) {
@@ -207,11 +308,18 @@ function readAnswer(text: string, body: object, interpretation: Interpretation):
 /** The failure of an answer that says itself that it is none, in its words, or of one that is none of its dialect. */
 function unreadable({ metadata }: GatewayError, status: number): AttemptFailure {
   const { upstream_message: message, upstream_error: upstreamError } = metadata;
-  if (typeof message !== "string") return malformedAnswer(status, "the answer is none of its dialect");
-  const details = typeof upstreamError === "object" && upstreamError !== null ? upstreamErrorOf({ ...upstreamError }) : null;
+  if (typeof message !== "string")
+    return malformedAnswer(status, "the answer is none of its dialect");
+  const details =
+    typeof upstreamError === "object" && upstreamError !== null
+      ? upstreamErrorOf({ ...upstreamError })
+      : null;
   const { code } = details ?? {};
   return classifyStatus({
-    status: statusOfErrorObject({}), message, upstreamCode: typeof code === "string" ? code : null, upstreamError: details,
+    status: statusOfErrorObject({}),
+    message,
+    upstreamCode: typeof code === "string" ? code : null,
+    upstreamError: details,
     retryAfter: undefined,
   });
 }
@@ -219,7 +327,12 @@ function unreadable({ metadata }: GatewayError, status: number): AttemptFailure 
 /** The record of an attempt that has ended. */
 export function attemptRecord(
   candidate: Candidate,
-  ended: { status: number | null; outcome: AttemptRecord["outcome"]; reason: string | null; durationMs: number },
+  ended: {
+    status: number | null;
+    outcome: AttemptRecord["outcome"];
+    reason: string | null;
+    durationMs: number;
+  },
 ): AttemptRecord {
   const record: AttemptRecord = {
     provider: candidate.route.provider.id,

@@ -11,10 +11,13 @@ type AskingRequest = Pick<ClientRequest, "dialect" | "body" | "text">;
 
 type Body = Readonly<Record<string, unknown>>;
 
-const numberField = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
+const numberField = (value: unknown): number | undefined =>
+  typeof value === "number" ? value : undefined;
 
 const nested = (body: Body, field: string, member: string): unknown =>
-  (typeof body[field] === "object" && body[field] !== null ? (body[field] as Body)[member] : undefined);
+  typeof body[field] === "object" && body[field] !== null
+    ? (body[field] as Body)[member]
+    : undefined;
 
 /** Names of the output cap in each dialect, the first that is set counts. */
 const capFields: Record<DialectId, readonly string[]> = {
@@ -33,26 +36,38 @@ function maxOutputTokensOf({ dialect, body }: AskingRequest): number | undefined
   return undefined;
 }
 
-
 /** The largest budget that Messages upstreams are given for an effort (`dialects/anthropic-messages/encode-thinking.ts`). */
 const thoughtTokensMost = 32_000;
 
 /** Whether the model is to think; undefined where the request does not say. */
 function thinksOf({ dialect, body }: AskingRequest): boolean | undefined {
-  if (dialect === "anthropic-messages") return "thinking" in body ? nested(body, "thinking", "type") !== "disabled" : undefined;
+  if (dialect === "anthropic-messages")
+    return "thinking" in body ? nested(body, "thinking", "type") !== "disabled" : undefined;
   const { reasoning } = body;
   const effort = body["reasoning_effort"] ?? nested(body, "reasoning", "effort");
   if (effort === "none" || nested(body, "reasoning", "enabled") === false) return false;
-  return typeof effort === "string" || (typeof reasoning === "object" && reasoning !== null) ? true : undefined;
+  return typeof effort === "string" || (typeof reasoning === "object" && reasoning !== null)
+    ? true
+    : undefined;
 }
 
 /** What translating the wish for thoughts may add to the cap; Messages clients have counted their thoughts themselves. */
-const thoughtTokensOf = ({ dialect, body }: AskingRequest, thinks: boolean | undefined): number | undefined =>
-  (thinks && dialect !== "anthropic-messages" ? numberField(nested(body, "reasoning", "max_tokens")) ?? thoughtTokensMost : undefined);
+const thoughtTokensOf = (
+  { dialect, body }: AskingRequest,
+  thinks: boolean | undefined,
+): number | undefined =>
+  thinks && dialect !== "anthropic-messages"
+    ? (numberField(nested(body, "reasoning", "max_tokens")) ?? thoughtTokensMost)
+    : undefined;
 
 /** The budget for thoughts that an upstream may be told: the one that is named, or the one that an effort becomes. */
-const thoughtBudgetOf = ({ dialect, body }: AskingRequest, thoughtTokens: number | undefined): number | undefined =>
-  (dialect === "anthropic-messages" ? numberField(nested(body, "thinking", "budget_tokens")) : thoughtTokens);
+const thoughtBudgetOf = (
+  { dialect, body }: AskingRequest,
+  thoughtTokens: number | undefined,
+): number | undefined =>
+  dialect === "anthropic-messages"
+    ? numberField(nested(body, "thinking", "budget_tokens"))
+    : thoughtTokens;
 
 /** Words of all dialects for pictures and sound that go in; whether they are there is looked for in the text. */
 const richInput = /"(?:image_url|input_image|input_audio|input_file|image|file|document)"/;
@@ -60,29 +75,58 @@ const richInput = /"(?:image_url|input_image|input_audio|input_file|image|file|d
 /** Whether tokens may be used that have a price of their own: written to a cache, or of pictures and sound. */
 function mayUsePart({ body, text }: AskingRequest, part: PricePart): boolean {
   switch (part) {
-    case "cacheWriteTokens": return text.includes('"cache_control"');
-    case "cacheWriteOneHourTokens": return text.includes('"cache_control"') && text.includes('"1h"');
-    case "inputAudioTokens": case "inputImageTokens": return richInput.test(text);
-    default: return Array.isArray(body["modalities"]) && body["modalities"].some((modality) => modality !== "text");
+    case "cacheWriteTokens":
+      return text.includes('"cache_control"');
+    case "cacheWriteOneHourTokens":
+      return text.includes('"cache_control"') && text.includes('"1h"');
+    case "inputAudioTokens":
+    case "inputImageTokens":
+      return richInput.test(text);
+    default:
+      return (
+        Array.isArray(body["modalities"]) &&
+        body["modalities"].some((modality) => modality !== "text")
+      );
   }
 }
 
 /** How many answers the caller asks for; only chat can ask for more than one. */
 const choicesOf = ({ dialect, body }: AskingRequest): number =>
-  (dialect === "openai-chat" ? numberField(body["n"]) ?? 1 : 1);
+  dialect === "openai-chat" ? (numberField(body["n"]) ?? 1) : 1;
 
 /** Whether only tool-capable providers may serve: tools are offered, or a choice among them is made, in today's or chat's older words. */
-function asksForTools({ dialect, body: { tools, tool_choice: choice, functions, function_call: call } }: AskingRequest): boolean {
+function asksForTools({
+  dialect,
+  body: { tools, tool_choice: choice, functions, function_call: call },
+}: AskingRequest): boolean {
   if ((Array.isArray(tools) && tools.length > 0) || isSet(choice)) return true;
-  return dialect === "openai-chat" && ((Array.isArray(functions) && functions.length > 0) || isSet(call));
+  return (
+    dialect === "openai-chat" && ((Array.isArray(functions) && functions.length > 0) || isSet(call))
+  );
 }
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** Parameters that providers may or may not support, by their declared names, which are those of chat. */
 const declaredParameters = [
-  "tools", "tool_choice", "response_format", "temperature", "top_p", "top_k", "seed", "stop", "frequency_penalty", "presence_penalty",
-  "repetition_penalty", "logit_bias", "logprobs", "top_logprobs", "min_p", "reasoning_effort", "reasoning", "max_tokens",
+  "tools",
+  "tool_choice",
+  "response_format",
+  "temperature",
+  "top_p",
+  "top_k",
+  "seed",
+  "stop",
+  "frequency_penalty",
+  "presence_penalty",
+  "repetition_penalty",
+  "logit_bias",
+  "logprobs",
+  "top_logprobs",
+  "min_p",
+  "reasoning_effort",
+  "reasoning",
+  "max_tokens",
   "max_completion_tokens",
 ] as const;
 
@@ -109,7 +153,9 @@ const otherNames: Partial<Record<DialectId, Readonly<Record<string, (body: Body)
 /** Names of the declared parameters that the request sets. */
 function parametersOf({ dialect, body }: AskingRequest): string[] {
   const others = otherNames[dialect] ?? {};
-  return declaredParameters.filter((name) => isSet(name in others ? others[name]?.(body) : body[name]));
+  return declaredParameters.filter((name) =>
+    isSet(name in others ? others[name]?.(body) : body[name]),
+  );
 }
 
 const noWishes: readonly string[] = [];
@@ -117,7 +163,10 @@ const formatWish: readonly string[] = ["response_format"];
 
 /** A format of the answer is better kept by those who declare it, but nobody is left out for it (reasoning rule 6). */
 function wishesOf({ dialect, body }: AskingRequest): readonly string[] {
-  const format = dialect === "openai-chat" ? body["response_format"] : otherNames[dialect]?.["response_format"]?.(body);
+  const format =
+    dialect === "openai-chat"
+      ? body["response_format"]
+      : otherNames[dialect]?.["response_format"]?.(body);
   if (format === undefined || format === null) return noWishes;
   const { type } = Object(format) as { type?: unknown };
   return type === undefined || type === "text" ? noWishes : formatWish;

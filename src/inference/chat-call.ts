@@ -6,14 +6,18 @@ import { interpret } from "./interpret/interpret.ts";
 import type { ClientRequest } from "./interpret/interpretation.ts";
 
 /** A chat-shaped request as its route has read it. */
-export interface ReadChat extends Pick<ClientRequest, "text" | "body" | "dialectHeaders" | "signatures" | "nowSeconds"> {
+export interface ReadChat
+  extends Pick<ClientRequest, "text" | "body" | "dialectHeaders" | "signatures" | "nowSeconds"> {
   dialect: DialectId;
   decode(body: Readonly<Record<string, unknown>>): CanonicalRequest;
 }
 
 /** What chat-shaped surfaces are called in records. */
 const recordedNames: Record<DialectId, string> = {
-  "openai-chat": "chat", "anthropic-messages": "messages", "openai-responses": "responses", "google-generate": "chat",
+  "openai-chat": "chat",
+  "anthropic-messages": "messages",
+  "openai-responses": "responses",
+  "google-generate": "chat",
 };
 
 /** The call of a chat-shaped request. Members are named one by one: copying objects of this size costs a microsecond. */

@@ -28,7 +28,10 @@ const countsItself = ({ route }: Candidate): boolean =>
  * else by estimate. Nothing is charged and nothing recorded. Throws `GatewayError` for what may not be
  * asked, and for what the provider says is wrong with the request.
  */
-export async function countTokens(deps: InferenceDependencies, call: ChatCall): Promise<TokenCount> {
+export async function countTokens(
+  deps: InferenceDependencies,
+  call: ChatCall,
+): Promise<TokenCount> {
   const plan = planCall(deps, call);
   const [planned] = plan.candidates;
   const candidate = planned && deps.openedRoutes.open(planned);
@@ -46,15 +49,29 @@ async function askProvider(
 ): Promise<number | undefined> {
   const lifeline = new Lifeline(call.signalOf, { aborts: true });
   const startedMs = deps.clock.monotonicMs();
-  const sent = await sendTo(deps, { call, candidate, interpretation: call.interpret(candidate), lifeline, purpose: "count-tokens" });
+  const sent = await sendTo(deps, {
+    call,
+    candidate,
+    interpretation: call.interpret(candidate),
+    lifeline,
+    purpose: "count-tokens",
+  });
   if (!sent.ok) {
     // A request that the provider calls wrong would be wrong when it is sent in earnest, too.
     const failure = withoutCredential(sent.failure, candidate.route.provider);
-    if (failure.code !== "bad_request" && failure.code !== "context_length_exceeded") return undefined;
+    if (failure.code !== "bad_request" && failure.code !== "context_length_exceeded")
+      return undefined;
     const durationMs = deps.clock.monotonicMs() - startedMs;
-    const record = attemptRecord(candidate, { status: failure.upstreamStatus, outcome: "failed", reason: failure.reason, durationMs });
+    const record = attemptRecord(candidate, {
+      status: failure.upstreamStatus,
+      outcome: "failed",
+      reason: failure.reason,
+      durationMs,
+    });
     const failed = [{ record, failure }];
-    throw errorOfAttempts(failed, { headers: failedHeaders({ ...plan, deps, call, failed, firstSendMs: startedMs }, [record]) });
+    throw errorOfAttempts(failed, {
+      headers: failedHeaders({ ...plan, deps, call, failed, firstSendMs: startedMs }, [record]),
+    });
   }
   const text = await sent.response.readText(answerBytesMax).catch(() => "");
   const count = /"input_tokens"\s*:\s*(\d{1,12})/.exec(text)?.[1];

@@ -26,12 +26,18 @@ export class CredentialChoice {
 
   /** The choice for a request; undefined where the platform's credentials are all there are. */
   static of(
-    services: Services, request: { workspaceId: string; preferences: ProviderFilter },
+    services: Services,
+    request: { workspaceId: string; preferences: ProviderFilter },
   ): CredentialChoice | undefined {
-    return services.providerKeys.concern(request.workspaceId) ? new CredentialChoice(services, request) : undefined;
+    return services.providerKeys.concern(request.workspaceId)
+      ? new CredentialChoice(services, request)
+      : undefined;
   }
 
-  private constructor(services: Services, { workspaceId, preferences }: { workspaceId: string; preferences: ProviderFilter }) {
+  private constructor(
+    services: Services,
+    { workspaceId, preferences }: { workspaceId: string; preferences: ProviderFilter },
+  ) {
     this.services = services;
     this.workspaceId = workspaceId;
     this.preferences = preferences;
@@ -42,16 +48,28 @@ export class CredentialChoice {
     this.services.isServable(route, model) || this.hasKey(route, model);
 
   /** Whether a provider key serves a route. */
-  readonly hasKey = (route: UpstreamRoute, model: CatalogModel): boolean => this.keysFor(route, model).length > 0;
+  readonly hasKey = (route: UpstreamRoute, model: CatalogModel): boolean =>
+    this.keysFor(route, model).length > 0;
 
   /** Whether an own key of the caller's workspace serves a route. */
-  readonly hasOwnKey = (route: UpstreamRoute, model: CatalogModel): boolean => this.keysFor(route, model)[0]?.source === "own_byok";
+  readonly hasOwnKey = (route: UpstreamRoute, model: CatalogModel): boolean =>
+    this.keysFor(route, model)[0]?.source === "own_byok";
 
   /** Candidates that the platform's credential would serve, too, were the provider well or within its budget. */
   platformLeftOut(planned: readonly Candidate[]): LeftOut[] {
     return planned.flatMap(({ route, model }) => {
-      const state = this.services.isServable(route, model) ? this.platformState(route, model) : undefined;
-      return state === undefined ? [] : [{ provider: route.provider.id, model: model.id, rule: `${state} for the platform's credential` }];
+      const state = this.services.isServable(route, model)
+        ? this.platformState(route, model)
+        : undefined;
+      return state === undefined
+        ? []
+        : [
+            {
+              provider: route.provider.id,
+              model: model.id,
+              rule: `${state} for the platform's credential`,
+            },
+          ];
     });
   }
 
@@ -62,7 +80,8 @@ export class CredentialChoice {
   candidates(planned: readonly Candidate[]): Candidate[] {
     const expanded = runsOfModels(planned).flatMap((run) => {
       const each = run.map((candidate) => this.withCredentials(candidate));
-      if (!balancesLoad(this.preferences)) return each.flatMap(({ first, then }) => [...first, ...then]);
+      if (!balancesLoad(this.preferences))
+        return each.flatMap(({ first, then }) => [...first, ...then]);
       return [...each.flatMap(({ first }) => first), ...each.flatMap(({ then }) => then)];
     });
     return this.preferences.allowFallbacks ? expanded : expanded.slice(0, 1);
@@ -71,7 +90,9 @@ export class CredentialChoice {
   /** Why a provider that has an own key serves nothing with it now; undefined where it has none. */
   ruleFor(providerId: string): string | undefined {
     const { providerKeys } = this.services;
-    return providerKeys.hasOwn(this.workspaceId, providerId) ? "the own provider key is disabled or its quota is used up" : undefined;
+    return providerKeys.hasOwn(this.workspaceId, providerId)
+      ? "the own provider key is disabled or its quota is used up"
+      : undefined;
   }
 
   /** What goes before others' routes to the same model, and what keeps the route's own place. */
@@ -79,19 +100,29 @@ export class CredentialChoice {
     const { route, model } = candidate;
     const { providerKeys, health } = this.services;
     const withKey = (use: KeyUse): Candidate => ({
-      ...candidate, credential: use, reason: `${use.source === "pool" ? "donated key" : "own key"}; ${candidate.reason}`,
+      ...candidate,
+      credential: use,
+      reason: `${use.source === "pool" ? "donated key" : "own key"}; ${candidate.reason}`,
     });
     const keys = this.keysFor(route, model);
     const rested = keys.filter(({ key }) => !providerKeys.isResting(key)).map(withKey);
     const resting = keys.filter(({ key }) => providerKeys.isResting(key)).map(withKey);
-    const platform = this.services.isServable(route, model) && this.platformState(route, model) === undefined ? [candidate] : [];
-    const mayLead = keys[0]?.source === "own_byok" && !health.hasOutage(route.provider.id, model.id);
-    return mayLead ? { first: rested, then: [...platform, ...resting] } : { first: [], then: [...rested, ...platform, ...resting] };
+    const platform =
+      this.services.isServable(route, model) && this.platformState(route, model) === undefined
+        ? [candidate]
+        : [];
+    const mayLead =
+      keys[0]?.source === "own_byok" && !health.hasOutage(route.provider.id, model.id);
+    return mayLead
+      ? { first: rested, then: [...platform, ...resting] }
+      : { first: [], then: [...rested, ...platform, ...resting] };
   }
 
   /** Why the platform's credential is not used beside an own key. */
   private platformState(route: UpstreamRoute, model: CatalogModel): BarringState | undefined {
-    return this.hasOwnKey(route, model) ? barring(this.services.health.stateOf(route.provider.id)) : undefined;
+    return this.hasOwnKey(route, model)
+      ? barring(this.services.health.stateOf(route.provider.id))
+      : undefined;
   }
 
   private keysFor(route: UpstreamRoute, model: CatalogModel): readonly KeyUse[] {
@@ -110,10 +141,18 @@ export class CredentialChoice {
   private lookUp(provider: UpstreamRoute["provider"]): readonly KeyUse[] {
     const { providerKeys } = this.services;
     if (providerKeys.hasOwn(this.workspaceId, provider.id)) {
-      return providerKeys.ownKeys(this.workspaceId, provider.id).slice(0, ownKeysMax).map((key) => ({ key, source: "own_byok" }));
+      return providerKeys
+        .ownKeys(this.workspaceId, provider.id)
+        .slice(0, ownKeysMax)
+        .map((key) => ({ key, source: "own_byok" }));
     }
     // Prompts that nobody may keep are not sent through a stranger's account.
-    if (hasCredential(provider) || this.preferences.zdr === true || this.preferences.denyDataCollection === true) return [];
+    if (
+      hasCredential(provider) ||
+      this.preferences.zdr === true ||
+      this.preferences.denyDataCollection === true
+    )
+      return [];
     const pooled = providerKeys.pooledKeys(provider.id, { except: this.workspaceId });
     return pooled.slice(0, pooledKeysMax).map((key) => ({ key, source: "pool" }));
   }

@@ -4,7 +4,14 @@ import { attemptRecord, readWhole, sendTo, type Whole } from "./attempt.ts";
 import { askInPieces } from "./ask-in-pieces.ts";
 import { totalInputTokens, totalOutputTokens } from "./canonical/usage.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
-import { fallbackOf, joinLosses, noteSession, type Execution, type ServedStream, type ServedWhole } from "./execution.ts";
+import {
+  fallbackOf,
+  joinLosses,
+  noteSession,
+  type Execution,
+  type ServedStream,
+  type ServedWhole,
+} from "./execution.ts";
 import { failedHeaders } from "./failed-headers.ts";
 import { errorOfAttempts, type FailureContext } from "./failure-error.ts";
 import type { InferenceCall } from "./inference-call.ts";
@@ -29,7 +36,10 @@ import type { UpstreamResponse } from "./upstream/upstream-response.ts";
  * The life of an inference request: plan, hold, attempt candidate after candidate until one answers, settle.
  * Throws `GatewayError`; whatever happens, the hold is settled or freed before this ends.
  */
-export async function execute(deps: InferenceDependencies, call: InferenceCall): Promise<ServedWhole | ServedStream> {
+export async function execute(
+  deps: InferenceDependencies,
+  call: InferenceCall,
+): Promise<ServedWhole | ServedStream> {
   const prepared = prepare(deps, call);
   const execution = prepared instanceof Promise ? await prepared : prepared;
   try {
@@ -45,7 +55,9 @@ export async function execute(deps: InferenceDependencies, call: InferenceCall):
     }
     if (execution.consumed !== undefined) throw await chargedFailure(execution, execution.consumed);
     const [unsayable] = execution.unsayable;
-    throw execution.failed.length === 0 && unsayable !== undefined ? unsayable : errorOfExecution(execution);
+    throw execution.failed.length === 0 && unsayable !== undefined
+      ? unsayable
+      : errorOfExecution(execution);
   } catch (error) {
     reportFailure(execution, error);
     // A whole answer has settled its hold by then and a stream settles it later; what is left was never charged.
@@ -69,33 +81,60 @@ const isTooShort = ({ overflownTokens }: Execution, candidate: Candidate): boole
   overflownTokens !== undefined && windowOf(candidate) <= overflownTokens;
 
 /** The window of a candidate in tokens; 0 where the catalog does not know it. */
-const windowOf = ({ route, model }: Candidate): number => route.contextLength || model.contextLength;
+const windowOf = ({ route, model }: Candidate): number =>
+  route.contextLength || model.contextLength;
 
 function errorOfExecution(execution: Execution, charge?: FailureContext["charge"]): GatewayError {
-  const { failed, heldBack, call: { body } } = execution;
-  const headers = failedHeaders(execution, failed.map(({ record }) => record));
+  const {
+    failed,
+    heldBack,
+    call: { body },
+  } = execution;
+  const headers = failedHeaders(
+    execution,
+    failed.map(({ record }) => record),
+  );
   return errorOfAttempts(failed, { heldBack, body, headers, charge });
 }
 
 /** The error of a request for which a model did generate, but no answer, once that is settled: its provider charges for it. */
-async function chargedFailure(execution: Execution, { candidate, metered }: NonNullable<Execution["consumed"]>): Promise<GatewayError> {
+async function chargedFailure(
+  execution: Execution,
+  { candidate, metered }: NonNullable<Execution["consumed"]>,
+): Promise<GatewayError> {
   const { call, failed } = execution;
   const { chargedNano } = await settle(execution.deps, {
-    ...unserved(execution), candidate, metered: boundUsage(metered, windowTokensOf(candidate) * (call.asks.texts ?? 1)),
-    status: "cut", finishReason: "error", attempts: failed.map(({ record }) => record),
+    ...unserved(execution),
+    candidate,
+    metered: boundUsage(metered, windowTokensOf(candidate) * (call.asks.texts ?? 1)),
+    status: "cut",
+    finishReason: "error",
+    attempts: failed.map(({ record }) => record),
   });
-  return errorOfExecution(execution, { generationId: call.generationId, chargedNano, usage: metered.usage });
+  return errorOfExecution(execution, {
+    generationId: call.generationId,
+    chargedNano,
+    usage: metered.usage,
+  });
 }
 
 /** What a request that was not served is settled with, beside what it used. */
-const unserved = (execution: Execution) => ({
-  call: execution.call, losses: [], outputCap: undefined, routing: routingTrail(execution), requestedModel: execution.requestedModel,
-  streamed: execution.call.asks.stream, upstreamId: null,
-  timing: {
-    startedMs: execution.call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null,
-    upstreamEndMs: execution.deps.clock.monotonicMs(),
-  },
-}) satisfies Partial<Settlement>;
+const unserved = (execution: Execution) =>
+  ({
+    call: execution.call,
+    losses: [],
+    outputCap: undefined,
+    routing: routingTrail(execution),
+    requestedModel: execution.requestedModel,
+    streamed: execution.call.asks.stream,
+    upstreamId: null,
+    timing: {
+      startedMs: execution.call.startedMs,
+      firstSendMs: execution.firstSendMs,
+      firstContentMs: null,
+      upstreamEndMs: execution.deps.clock.monotonicMs(),
+    },
+  }) satisfies Partial<Settlement>;
 
 /** A candidate that can be asked, and how. */
 interface Ready extends Told {
@@ -113,8 +152,13 @@ function readyFor(execution: Execution, planned: Candidate): Ready | undefined {
 function reportFailure({ deps, call, requestedModel, failed }: Execution, error: unknown): void {
   if (!(error instanceof GatewayError)) return;
   deps.observer.failed({
-    error, traceId: call.traceId, workspaceId: call.caller.workspace.id, keyId: call.caller.key.id,
-    surface: call.recordedAs, requestedModel, attempts: failed.map(({ record }) => record),
+    error,
+    traceId: call.traceId,
+    workspaceId: call.caller.workspace.id,
+    keyId: call.caller.key.id,
+    surface: call.recordedAs,
+    requestedModel,
+    attempts: failed.map(({ record }) => record),
     durationMs: deps.clock.monotonicMs() - call.startedMs,
   });
 }
@@ -136,16 +180,23 @@ async function leave(execution: Execution, candidate: Candidate): Promise<never>
   const { deps, failed } = execution;
   const inputTokens = execution.accepted ? execution.inputTokens : 0;
   await settle(deps, {
-    ...unserved(execution), candidate, finishReason: null, status: "cancelled",
+    ...unserved(execution),
+    candidate,
+    finishReason: null,
+    status: "cancelled",
     metered: { usage: { inputTokens, outputTokens: 0 }, estimated: true, clamped: false },
     attempts: failed.map(({ record }) => record),
   });
-  const headers = failedHeaders(execution, failed.map(({ record }) => record));
+  const headers = failedHeaders(
+    execution,
+    failed.map(({ record }) => record),
+  );
   throw new GatewayError("client_closed_request", "The client closed the connection.", { headers });
 }
 
 async function attemptOne(
-  execution: Execution, { candidate, interpretation, outputCap }: Ready,
+  execution: Execution,
+  { candidate, interpretation, outputCap }: Ready,
 ): Promise<ServedWhole | ServedStream | undefined> {
   const { deps, call, lifeline } = execution;
   const startedMs = deps.clock.monotonicMs();
@@ -154,7 +205,12 @@ async function attemptOne(
   let whole: Whole;
   let status = 200;
   if (interpretation.pieces !== undefined) {
-    const joined = await askInPieces(deps, { call, candidate, pieces: interpretation.pieces, lifeline });
+    const joined = await askInPieces(deps, {
+      call,
+      candidate,
+      pieces: interpretation.pieces,
+      lifeline,
+    });
     execution.accepted ||= joined.accepted;
     whole = joined;
     if (joined.ok) status = joined.status;
@@ -163,13 +219,27 @@ async function attemptOne(
     if (!sent.ok) return noteFailure(execution, { candidate, startedMs, failure: sent.failure });
     execution.accepted = true;
     const { response } = sent;
-    if (call.asks.stream) return await serveStream(execution, { candidate, interpretation, outputCap, response, startedMs });
+    if (call.asks.stream)
+      return await serveStream(execution, {
+        candidate,
+        interpretation,
+        outputCap,
+        response,
+        startedMs,
+      });
     status = response.status;
     const reading = readWhole(response, interpretation);
     whole = reading instanceof Promise ? await reading : reading;
   }
   if (!whole.ok) return noteFailure(execution, { candidate, startedMs, failure: whole.failure });
-  const ended = endWhole(execution, { candidate, interpretation, outputCap, answer: whole.answer, status, startedMs });
+  const ended = endWhole(execution, {
+    candidate,
+    interpretation,
+    outputCap,
+    answer: whole.answer,
+    status,
+    startedMs,
+  });
   const settled = await settle(deps, ended);
   if (ended.answer.spentOnReasoning) throw spentOnReasoning(execution, ended, settled);
   return servedWhole(execution, ended, settled);
@@ -179,28 +249,52 @@ async function serveStream(
   execution: Execution,
   sent: Ready & { response: UpstreamResponse; startedMs: number },
 ): Promise<ServedStream | undefined> {
-  const { candidate, interpretation: { habits: { eventsOfWhole } }, response, startedMs } = sent;
+  const {
+    candidate,
+    interpretation: {
+      habits: { eventsOfWhole },
+    },
+    response,
+    startedMs,
+  } = sent;
   const isPlain = eventsOfWhole === undefined || isFramed(candidate.route);
-  const opened = await openStream(execution, isPlain ? sent : { ...sent, response: asEventStream(response, eventsOfWhole) });
-  return opened.ok ? opened.served : noteFailure(execution, { candidate, startedMs, failure: opened.failure });
+  const opened = await openStream(
+    execution,
+    isPlain ? sent : { ...sent, response: asEventStream(response, eventsOfWhole) },
+  );
+  return opened.ok
+    ? opened.served
+    : noteFailure(execution, { candidate, startedMs, failure: opened.failure });
 }
 
 function noteFailure(
   execution: Execution,
-  { candidate, startedMs, failure: judged }: { candidate: Candidate; startedMs: number; failure: FailureWithUsage },
+  {
+    candidate,
+    startedMs,
+    failure: judged,
+  }: { candidate: Candidate; startedMs: number; failure: FailureWithUsage },
 ): undefined {
   const { deps, lifeline } = execution;
   const cancelled = lifeline.clientGone;
-  const failure = withoutCredential(noteKeyFailure(execution, { candidate, failure: judged, cancelled }), candidate.route.provider);
+  const failure = withoutCredential(
+    noteKeyFailure(execution, { candidate, failure: judged, cancelled }),
+    candidate.route.provider,
+  );
   const record = attemptRecord(candidate, {
-    status: failure.upstreamStatus, outcome: cancelled ? "cancelled" : "failed", reason: failure.reason,
+    status: failure.upstreamStatus,
+    outcome: cancelled ? "cancelled" : "failed",
+    reason: failure.reason,
     durationMs: deps.clock.monotonicMs() - startedMs,
   });
   execution.failed.push({ record, failure });
-  if (judged.consumed !== undefined && !cancelled) execution.consumed = { candidate, metered: judged.consumed };
-  if (failure.code === contextOverflow) execution.overflownTokens = Math.max(windowOf(candidate), execution.overflownTokens ?? 0);
+  if (judged.consumed !== undefined && !cancelled)
+    execution.consumed = { candidate, metered: judged.consumed };
+  if (failure.code === contextOverflow)
+    execution.overflownTokens = Math.max(windowOf(candidate), execution.overflownTokens ?? 0);
   deps.observer.attemptEnded(record);
-  if (failure.outage && !cancelled) deps.health.recordFailure(candidate.route.provider.id, candidate.model.id);
+  if (failure.outage && !cancelled)
+    deps.health.recordFailure(candidate.route.provider.id, candidate.model.id);
   return undefined;
 }
 
@@ -208,36 +302,67 @@ function noteFailure(
 type EndedWhole = Settlement & { answer: WholeAnswer };
 
 function endWhole(
-  execution: Execution, came: Ready & { answer: WholeAnswer; status: number; startedMs: number },
+  execution: Execution,
+  came: Ready & { answer: WholeAnswer; status: number; startedMs: number },
 ): EndedWhole {
   const { deps, call, failed } = execution;
-  const { candidate, answer, outputCap, interpretation: { losses } } = came;
+  const {
+    candidate,
+    answer,
+    outputCap,
+    interpretation: { losses },
+  } = came;
   const upstreamEndMs = deps.clock.monotonicMs();
   const record = attemptRecord(candidate, {
-    status: came.status, outcome: "served", reason: null, durationMs: upstreamEndMs - came.startedMs,
+    status: came.status,
+    outcome: "served",
+    reason: null,
+    durationMs: upstreamEndMs - came.startedMs,
   });
   deps.observer.attemptEnded(record);
   if (!noteKeyServed(deps, candidate)) {
     const model = candidate.model.id;
     // Where nothing is generated, answers are of a size, and the time to one tells how fast a provider is.
-    const sample = call.surface === "chat" ? { model } : { model, firstTokenMs: upstreamEndMs - came.startedMs };
+    const sample =
+      call.surface === "chat" ? { model } : { model, firstTokenMs: upstreamEndMs - came.startedMs };
     deps.health.recordSuccess(candidate.route.provider.id, sample);
   }
   const windowTokens = windowTokensOf(candidate) * (call.asks.texts ?? 1);
   return {
-    call, candidate, losses: joinLosses(losses, answer.losses), outputCap, answer, routing: routingTrail(execution),
+    call,
+    candidate,
+    losses: joinLosses(losses, answer.losses),
+    outputCap,
+    answer,
+    routing: routingTrail(execution),
     metered: meteredOf(answer, { inputTokens: execution.inputTokens, windowTokens }),
     attempts: failed.length === 0 ? [record] : [...failed.map((attempt) => attempt.record), record],
-    timing: { startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: null, upstreamEndMs },
-    requestedModel: execution.requestedModel, finishReason: answer.finishReason,
-    status: execution.lifeline.heardClientLeave ? "cancelled" : "completed", streamed: false, upstreamId: answer.upstreamId,
+    timing: {
+      startedMs: call.startedMs,
+      firstSendMs: execution.firstSendMs,
+      firstContentMs: null,
+      upstreamEndMs,
+    },
+    requestedModel: execution.requestedModel,
+    finishReason: answer.finishReason,
+    status: execution.lifeline.heardClientLeave ? "cancelled" : "completed",
+    streamed: false,
+    upstreamId: answer.upstreamId,
   };
 }
 
 function servedWhole(execution: Execution, ended: EndedWhole, settled: Settled): ServedWhole {
   const { candidate, losses, outputCap, attempts, answer, metered, timing } = ended;
   return {
-    kind: "whole", candidate, losses, outputCap, attempts, answer, settled, metered, timing,
+    kind: "whole",
+    candidate,
+    losses,
+    outputCap,
+    attempts,
+    answer,
+    settled,
+    metered,
+    timing,
     balanceAtAdmissionNano: execution.balanceAtAdmissionNano,
     fallback: fallbackOf(execution, candidate, attempts),
     sessionMoved: noteSession(execution, candidate),
@@ -245,18 +370,28 @@ function servedWhole(execution: Execution, ended: EndedWhole, settled: Settled):
 }
 
 /** The refusal of an answer without content that the provider charges for all the same. */
-function spentOnReasoning(execution: Execution, { metered, attempts }: EndedWhole, { chargedNano }: Settled): GatewayError {
+function spentOnReasoning(
+  execution: Execution,
+  { metered, attempts }: EndedWhole,
+  { chargedNano }: Settled,
+): GatewayError {
   const { recordedAs, generationId } = execution.call;
   const param = recordedAs === "responses" ? "max_output_tokens" : "max_tokens";
   const promptTokens = totalInputTokens(metered.usage);
   const completionTokens = totalOutputTokens(metered.usage);
   const chargedUsd = usdFromNano(chargedNano);
-  const message = "The model spent the whole output budget on reasoning and produced no content. "
-    + `Raise ${param} to at least 256, or set stream: true. `
-    + `It used ${promptTokens} input and ${completionTokens} output tokens, and $${usdText(chargedNano)} was charged.`;
+  const message =
+    "The model spent the whole output budget on reasoning and produced no content. " +
+    `Raise ${param} to at least 256, or set stream: true. ` +
+    `It used ${promptTokens} input and ${completionTokens} output tokens, and $${usdText(chargedNano)} was charged.`;
   const metadata = {
-    generation_id: generationId, charged_usd: chargedUsd,
+    generation_id: generationId,
+    charged_usd: chargedUsd,
     usage: { prompt_tokens: promptTokens, completion_tokens: completionTokens, cost: chargedUsd },
   };
-  return new GatewayError("max_tokens_too_small", message, { param, metadata, headers: failedHeaders(execution, attempts) });
+  return new GatewayError("max_tokens_too_small", message, {
+    param,
+    metadata,
+    headers: failedHeaders(execution, attempts),
+  });
 }

@@ -46,8 +46,11 @@ export interface ServedStream extends Served {
 }
 
 /** What was lost of a request and of its answer, in one list. */
-export const joinLosses = (asked: readonly Loss[], answered: readonly Loss[] | undefined): readonly Loss[] =>
-  (answered === undefined || answered.length === 0 ? asked : [...asked, ...answered]);
+export const joinLosses = (
+  asked: readonly Loss[],
+  answered: readonly Loss[] | undefined,
+): readonly Loss[] =>
+  answered === undefined || answered.length === 0 ? asked : [...asked, ...answered];
 
 /** What one execution carries from step to step. */
 export interface Execution {
@@ -80,14 +83,25 @@ export interface Execution {
 }
 
 /** The fallback that a client is told of: only where another model than the one asked for serves. */
-export function fallbackOf(execution: Execution, candidate: Candidate, attempts: readonly AttemptRecord[]): ModelFallback | undefined {
+export function fallbackOf(
+  execution: Execution,
+  candidate: Candidate,
+  attempts: readonly AttemptRecord[],
+): ModelFallback | undefined {
   if (candidate.model.id === execution.requestedModel || execution.viaRouter) return undefined;
-  const reason = execution.failed.find(({ record }) => record.model === execution.requestedModel)?.failure.reason ?? "not_attempted";
+  const reason =
+    execution.failed.find(({ record }) => record.model === execution.requestedModel)?.failure
+      .reason ?? "not_attempted";
   return { requestedModel: execution.requestedModel, reason, attempts };
 }
 
 /** Remembers who serves the request's session; true when another provider did before. */
-export function noteSession({ deps, call, requestedModel }: Execution, candidate: Candidate): boolean {
+export function noteSession(
+  { deps, call, requestedModel }: Execution,
+  candidate: Candidate,
+): boolean {
   const session = sessionOf(call);
-  return session !== undefined && deps.sessions.recordServed(session, { requestedModel, candidate });
+  return (
+    session !== undefined && deps.sessions.recordServed(session, { requestedModel, candidate })
+  );
 }

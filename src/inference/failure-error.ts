@@ -53,7 +53,10 @@ function commonCode(attempts: readonly FailedAttempt[]): ErrorCode {
 
 /** Whether the same request may succeed later: never where the code says no, the account has to be mended, or all have been asked. */
 const mayRetry = (code: ErrorCode, { failover, reason }: AttemptFailure): boolean =>
-  errorCatalog[code].retry && failover && code !== "upstream_exhausted" && reason !== "credential_error";
+  errorCatalog[code].retry &&
+  failover &&
+  code !== "upstream_exhausted" &&
+  reason !== "credential_error";
 
 /** What an error is told with beside its attempts. */
 export interface FailureContext {
@@ -67,14 +70,25 @@ export interface FailureContext {
 }
 
 /** The charge of a failed request, as its error tells it. */
-function chargeMetadata({ generationId, chargedNano, usage }: NonNullable<FailureContext["charge"]>): JsonObject {
+function chargeMetadata({
+  generationId,
+  chargedNano,
+  usage,
+}: NonNullable<FailureContext["charge"]>): JsonObject {
   const chargedUsd = usdFromNano(chargedNano);
-  const used = { prompt_tokens: totalInputTokens(usage), completion_tokens: totalOutputTokens(usage), cost: chargedUsd };
+  const used = {
+    prompt_tokens: totalInputTokens(usage),
+    completion_tokens: totalOutputTokens(usage),
+    cost: chargedUsd,
+  };
   return { generation_id: generationId, charged_usd: chargedUsd, usage: used };
 }
 
 /** The field of the client's that a provider complains of; undefined where the client sent none of that name. */
-function paramOf({ upstreamError, failover }: AttemptFailure, body: FailureContext["body"]): string | undefined {
+function paramOf(
+  { upstreamError, failover }: AttemptFailure,
+  body: FailureContext["body"],
+): string | undefined {
   const param = upstreamError?.param;
   if (typeof param !== "string" || failover || body === undefined) return undefined;
   return Object.hasOwn(body, param.split(/[.[]/, 1)[0] ?? "") ? param : undefined;
@@ -82,34 +96,53 @@ function paramOf({ upstreamError, failover }: AttemptFailure, body: FailureConte
 
 /** What the caller is told when the last attempt has failed: who refused, with which words, every attempt, and who was not asked. */
 export function errorOfAttempts(
-  attempts: readonly FailedAttempt[], { heldBack = [], body, headers = {}, charge }: FailureContext = {},
+  attempts: readonly FailedAttempt[],
+  { heldBack = [], body, headers = {}, charge }: FailureContext = {},
 ): GatewayError {
   const last = attempts.at(-1);
   const code = commonCode(attempts);
-  if (last === undefined) return new GatewayError("service_unavailable", "No healthy provider is left for this model.");
+  if (last === undefined)
+    return new GatewayError("service_unavailable", "No healthy provider is left for this model.");
   const { failure, record } = last;
-  const message = keyMessages[record.credentialSource ?? ""]?.[code] ?? messages[code] ?? "The provider failed";
+  const message =
+    keyMessages[record.credentialSource ?? ""]?.[code] ?? messages[code] ?? "The provider failed";
   const reason = failure.upstreamMessage ?? failure.observation;
   const param = paramOf(failure, body);
   const said = reason === null ? `${message}.` : `${message}: ${reason}`;
-  const cost = charge === undefined || charge.chargedNano === 0n ? "" : ` What it generated was charged: $${usdText(charge.chargedNano)}.`;
+  const cost =
+    charge === undefined || charge.chargedNano === 0n
+      ? ""
+      : ` What it generated was charged: $${usdText(charge.chargedNano)}.`;
   return new GatewayError(code, said + cost, {
     fault: "upstream",
     headers,
     ...(param === undefined ? {} : { param }),
     retry: mayRetry(code, failure),
-    ...(failure.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: failure.retryAfterSeconds }),
+    ...(failure.retryAfterSeconds === undefined
+      ? {}
+      : { retryAfterSeconds: failure.retryAfterSeconds }),
     metadata: {
       upstream_backend: record.provider,
       ...(failure.upstreamStatus === null ? {} : { upstream_status: failure.upstreamStatus }),
       ...(failure.upstreamMessage === null ? {} : { upstream_message: failure.upstreamMessage }),
       ...(failure.upstreamError === null ? {} : { upstream_error: failure.upstreamError }),
-      ...(attempts.length > 1 ? { upstream_attempts: attempts.map(({ record: attempt, failure: judged }) => ({
-        backend: attempt.provider, model: attempt.model, status: attempt.status, code: judged.code, reason: judged.reason,
-        message: judged.upstreamMessage ?? judged.observation, duration_ms: attempt.durationMs,
-      })) } : {}),
+      ...(attempts.length > 1
+        ? {
+            upstream_attempts: attempts.map(({ record: attempt, failure: judged }) => ({
+              backend: attempt.provider,
+              model: attempt.model,
+              status: attempt.status,
+              code: judged.code,
+              reason: judged.reason,
+              message: judged.upstreamMessage ?? judged.observation,
+              duration_ms: attempt.durationMs,
+            })),
+          }
+        : {}),
       ...(charge && chargeMetadata(charge)),
-      ...(heldBack.length > 0 ? { left_out: heldBack.slice(0, 20).map(({ provider, rule }) => ({ provider, rule })) } : {}),
+      ...(heldBack.length > 0
+        ? { left_out: heldBack.slice(0, 20).map(({ provider, rule }) => ({ provider, rule })) }
+        : {}),
     },
   });
 }

@@ -1,6 +1,16 @@
 import type { TightHold } from "../account/ledger/hold-rule.ts";
-import { effectivePrice, unitPrice, type PricePart, type PriceVector } from "../account/ledger/price.ts";
-import { nanoFromPico, picoUsdPerNanoUsd, type NanoUsd, type PicoUsd } from "../platform/lib/money.ts";
+import {
+  effectivePrice,
+  unitPrice,
+  type PricePart,
+  type PriceVector,
+} from "../account/ledger/price.ts";
+import {
+  nanoFromPico,
+  picoUsdPerNanoUsd,
+  type NanoUsd,
+  type PicoUsd,
+} from "../platform/lib/money.ts";
 import { isFreeRoute } from "./catalog/free-route.ts";
 import { routeDialect } from "./catalog/reachability.ts";
 import type { Candidate } from "./routing/candidate.ts";
@@ -17,7 +27,8 @@ const messagesTokensDefault = 4_096;
 const windowTokensDefault = 131_072;
 
 /** Whether a candidate costs the caller no credits: the model is free, or a provider key pays. */
-export const isFree = ({ model, route, credential }: Candidate): boolean => credential !== undefined || isFreeRoute(model, route);
+export const isFree = ({ model, route, credential }: Candidate): boolean =>
+  credential !== undefined || isFreeRoute(model, route);
 
 /** What is known beforehand of how much a request uses. */
 export interface ExpectedUse {
@@ -44,12 +55,18 @@ interface UnitCosts {
 
 const noCosts: UnitCosts = { fixed: 0n, perToken: 0n };
 
-const rareInputParts = ["cacheWriteTokens", "cacheWriteOneHourTokens", "inputAudioTokens", "inputImageTokens"] as const;
+const rareInputParts = [
+  "cacheWriteTokens",
+  "cacheWriteOneHourTokens",
+  "inputAudioTokens",
+  "inputImageTokens",
+] as const;
 const rareOutputParts = ["outputAudioTokens", "outputImageTokens"] as const;
 
 /** The dearest price of tokens of one side; parts without a price of their own cost what the others do. */
 function dearestPrice(
-  vector: PriceVector, { part, rare, expected }: { part: PricePart; rare: readonly PricePart[]; expected: ExpectedUse },
+  vector: PriceVector,
+  { part, rare, expected }: { part: PricePart; rare: readonly PricePart[]; expected: ExpectedUse },
 ): PicoUsd {
   let dearest = unitPrice(vector, part);
   for (const each of rare) {
@@ -77,7 +94,10 @@ function unitCosts({ model, route }: Candidate, expected: ExpectedUse): UnitCost
  * The most tokens of one answer: the client's cap, else the model's largest. Messages upstreams count a budget for thoughts within
  * the cap, which is raised by as much.
  */
-function outputCap({ model, route }: Candidate, { maxOutputTokens, thoughtTokens = 0, inputTokens }: ExpectedUse): number {
+function outputCap(
+  { model, route }: Candidate,
+  { maxOutputTokens, thoughtTokens = 0, inputTokens }: ExpectedUse,
+): number {
   const { maxCompletionTokens: largest } = route;
   const dialect = routeDialect(route, "chat");
   if (dialect === "anthropic-messages") {
@@ -86,7 +106,8 @@ function outputCap({ model, route }: Candidate, { maxOutputTokens, thoughtTokens
   }
   if (maxOutputTokens !== undefined) {
     // Responses takes no lower cap (`dialects/openai-responses/encode-request.ts`).
-    const wanted = dialect === "openai-responses" ? Math.max(maxOutputTokens, answerTokensMin) : maxOutputTokens;
+    const wanted =
+      dialect === "openai-responses" ? Math.max(maxOutputTokens, answerTokensMin) : maxOutputTokens;
     return Math.min(wanted, largest ?? wanted);
   }
   const windowTokens = route.contextLength || model.contextLength || windowTokensDefault;
@@ -94,7 +115,8 @@ function outputCap({ model, route }: Candidate, { maxOutputTokens, thoughtTokens
 }
 
 /** The price of the input and so many tokens of each answer. */
-const costOf = ({ fixed, perToken }: UnitCosts, tokens: number): PicoUsd => fixed + BigInt(tokens) * perToken;
+const costOf = ({ fixed, perToken }: UnitCosts, tokens: number): PicoUsd =>
+  fixed + BigInt(tokens) * perToken;
 
 /** Rounded up, so that what costs as much can be afforded with it. */
 const nanoUp = (pico: PicoUsd): NanoUsd => (pico + picoUsdPerNanoUsd - 1n) / picoUsdPerNanoUsd;
@@ -103,7 +125,8 @@ const worstCase = (candidate: Candidate, expected: ExpectedUse): PicoUsd =>
   costOf(unitCosts(candidate, expected), outputCap(candidate, expected));
 
 /** The worst case in nano-USD that a request can reach on a route, at list price; 0 where no price is known. */
-export const listCeiling = (candidate: Candidate, expected: ExpectedUse): NanoUsd => nanoFromPico(worstCase(candidate, expected));
+export const listCeiling = (candidate: Candidate, expected: ExpectedUse): NanoUsd =>
+  nanoFromPico(worstCase(candidate, expected));
 
 /** Tells which candidates a hold counts. */
 export type Counts = (candidate: Candidate) => boolean;
@@ -114,7 +137,11 @@ export const isPaid: Counts = (candidate) => !isFree(candidate);
 export const isOnOwnKey: Counts = ({ credential }) => credential?.source === "own_byok";
 
 /** The worst case in nano-USD of the dearest of those candidates that are counted. */
-export function holdCeiling(candidates: readonly Candidate[], expected: ExpectedUse, counts: Counts = isPaid): NanoUsd {
+export function holdCeiling(
+  candidates: readonly Candidate[],
+  expected: ExpectedUse,
+  counts: Counts = isPaid,
+): NanoUsd {
   let ceiling = 0n;
   for (const candidate of candidates) {
     const charge = counts(candidate) ? worstCase(candidate, expected) : 0n;
@@ -128,7 +155,10 @@ function leastTokens(candidate: Candidate, expected: ExpectedUse): number {
   const { isUncut, thoughtBudget } = expected;
   const cap = outputCap(candidate, expected);
   if (isUncut) return cap;
-  return Math.min(cap, thoughtBudget !== undefined && sendsBudget(candidate) ? thoughtBudgetMin + 1 : answerTokensMin);
+  return Math.min(
+    cap,
+    thoughtBudget !== undefined && sendsBudget(candidate) ? thoughtBudgetMin + 1 : answerTokensMin,
+  );
 }
 
 /** Messages and the Gemini API are told a budget for thoughts that counts against the cap. */
@@ -139,7 +169,8 @@ function sendsBudget({ route }: Candidate): boolean {
 
 /** What is held where the worst case is too dear to be held whole: begun for the dearest candidate, refused below the cheapest's least. */
 export function tightHold(
-  candidates: readonly Candidate[], { expected, grows, counts = isPaid }: { expected: ExpectedUse; grows: boolean; counts?: Counts },
+  candidates: readonly Candidate[],
+  { expected, grows, counts = isPaid }: { expected: ExpectedUse; grows: boolean; counts?: Counts },
 ): TightHold {
   let [begin, least] = [0n, -1n];
   for (const candidate of candidates) {
@@ -151,25 +182,45 @@ export function tightHold(
     if (begun > begin) begin = begun;
     if (least < 0n || fewest < least) least = fewest;
   }
-  return { beginNano: nanoUp(begin), leastNano: nanoUp(least < 0n ? 0n : least), takesShare: !grows };
+  return {
+    beginNano: nanoUp(begin),
+    leastNano: nanoUp(least < 0n ? 0n : least),
+    takesShare: !grows,
+  };
 }
 
 /** Owners whose models show their thoughts as they think them, wherever they are served in OpenAI's chat dialect. */
 const openThinkers: ReadonlySet<string> = new Set([
-  "deepseek", "qwen", "moonshotai", "z-ai", "zai", "minimax", "mistralai", "meta-llama", "nvidia", "sandbox",
+  "deepseek",
+  "qwen",
+  "moonshotai",
+  "z-ai",
+  "zai",
+  "minimax",
+  "mistralai",
+  "meta-llama",
+  "nvidia",
+  "sandbox",
 ]);
 
 /**
  * Whether a stream of the candidate's may cost more than what is seen of it tells: its model thinks, and the thoughts are counted but
  * not shown, or shown as summaries.
  */
-export function hidesThoughts({ model, route }: Candidate, { thinks }: { thinks?: boolean | undefined }): boolean {
+export function hidesThoughts(
+  { model, route }: Candidate,
+  { thinks }: { thinks?: boolean | undefined },
+): boolean {
   if (thinks === false) return false;
   const dialect = routeDialect(route, "chat");
   // Claude thinks where it is asked to.
   if (dialect === "anthropic-messages") return thinks === true;
   if (dialect === "openai-chat" && openThinkers.has(model.owner)) return false;
-  return thinks === true || route.reasoningFeature === true || (route.reasoning ?? model.reasoning) !== undefined;
+  return (
+    thinks === true ||
+    route.reasoningFeature === true ||
+    (route.reasoning ?? model.reasoning) !== undefined
+  );
 }
 
 /** What an amount affords of a candidate's answer. */
@@ -183,12 +234,18 @@ export interface Afforded {
 }
 
 /** How much of a candidate's answer an amount affords. */
-export function affordedBy(amountNano: NanoUsd, candidate: Candidate, expected: ExpectedUse): Afforded {
+export function affordedBy(
+  amountNano: NanoUsd,
+  candidate: Candidate,
+  expected: ExpectedUse,
+): Afforded {
   const costs = unitCosts(candidate, expected);
   const askedTokens = outputCap(candidate, expected);
-  if (costOf(costs, askedTokens) <= amountNano * picoUsdPerNanoUsd) return { askedTokens, tokens: askedTokens, isTooFew: false };
+  if (costOf(costs, askedTokens) <= amountNano * picoUsdPerNanoUsd)
+    return { askedTokens, tokens: askedTokens, isTooFew: false };
   const left = amountNano * picoUsdPerNanoUsd - costs.fixed;
-  const tokens = left < 0n ? -1 : costs.perToken === 0n ? askedTokens : Number(left / costs.perToken);
+  const tokens =
+    left < 0n ? -1 : costs.perToken === 0n ? askedTokens : Number(left / costs.perToken);
   return { askedTokens, tokens, isTooFew: tokens < leastTokens(candidate, expected) };
 }
 

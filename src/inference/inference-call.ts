@@ -2,7 +2,11 @@ import type { LlmKeyCaller } from "../account/keys/caller.ts";
 import type { PricePart } from "../account/ledger/price.ts";
 import type { CatalogModel, Surface } from "./catalog/model.ts";
 import type { SortKey } from "./routing/provider-preferences.ts";
-import type { ClientRequest, Interpretation, InterpretedRoute } from "./interpret/interpretation.ts";
+import type {
+  ClientRequest,
+  Interpretation,
+  InterpretedRoute,
+} from "./interpret/interpretation.ts";
 
 /** What a request asks for, as far as routing and holds look at it. */
 export interface RequestAsks {

@@ -12,13 +12,18 @@ const namingMembers: ReadonlySet<string> = new Set(["url", "image_url", "file_ur
 
 function bytesOf(value: unknown, key: string): number {
   if (typeof value === "string") {
-    const binary = value.startsWith("data:") || (binaryMembers.has(key) && value.length >= binaryLengthMin) || namingMembers.has(key);
+    const binary =
+      value.startsWith("data:") ||
+      (binaryMembers.has(key) && value.length >= binaryLengthMin) ||
+      namingMembers.has(key);
     return binary ? tokensPerBinaryPart * bytesPerToken : Buffer.byteLength(value);
   }
   if (typeof value !== "object" || value === null) return 4;
   let sum = 2;
   if (Array.isArray(value)) for (const entry of value) sum += bytesOf(entry, key) + 1;
-  else for (const name in value) sum += name.length + 4 + bytesOf((value as Record<string, unknown>)[name], name);
+  else
+    for (const name in value)
+      sum += name.length + 4 + bytesOf((value as Record<string, unknown>)[name], name);
   return sum;
 }
 

@@ -18,7 +18,9 @@ export function interpretFor(execution: Execution, candidate: Candidate): Told |
   try {
     const outputCap = outputCapFor(execution, candidate);
     const { model, route } = candidate;
-    const interpretation = call.interpret(outputCap === undefined ? candidate : { model, route, outputCap });
+    const interpretation = call.interpret(
+      outputCap === undefined ? candidate : { model, route, outputCap },
+    );
     if (!losesNothing || interpretation.losses.length === 0) return { interpretation, outputCap };
     unsayable.push(wouldLose(candidate, interpretation.losses));
   } catch (error) {
@@ -30,10 +32,13 @@ export function interpretFor(execution: Execution, candidate: Candidate): Told |
 
 function wouldLose({ route }: Candidate, losses: readonly Loss[]): GatewayError {
   const fields = [...new Set(losses.map(({ field }) => field))];
-  const message = "No provider takes every parameter of this request, as provider.require_parameters asks; "
-    + `${route.provider.name} would not hear: ${fields.slice(0, 10).join(", ")}.`;
+  const message =
+    "No provider takes every parameter of this request, as provider.require_parameters asks; " +
+    `${route.provider.name} would not hear: ${fields.slice(0, 10).join(", ")}.`;
   return new GatewayError("no_upstream", message, {
     param: fields[0] ?? "model",
-    metadata: { translation_loss: losses.slice(0, 20).map(({ field, reason }) => ({ field, reason })) },
+    metadata: {
+      translation_loss: losses.slice(0, 20).map(({ field, reason }) => ({ field, reason })),
+    },
   });
 }

@@ -12,20 +12,30 @@ const billingWords =
 /** Google and xAI answer 400 to a key that does not exist. */
 const credentialStatuses: ReadonlySet<number | null> = new Set([400, 403]);
 const credentialCode = /api_key_invalid|invalid_api_key/i;
-const credentialWords = /api key (?:not valid|is invalid|expired|not found)|(?:incorrect|invalid|expired) api key/i;
+const credentialWords =
+  /api key (?:not valid|is invalid|expired|not found)|(?:incorrect|invalid|expired) api key/i;
 
 /** Why a provider refused the key that was sent; undefined where the failure is another. */
-function refusalOf({ upstreamStatus: status, upstreamMessage, upstreamCode }: AttemptFailure): "billing" | "credential" | undefined {
-  const says = (words: RegExp, codes: RegExp): boolean => words.test(upstreamMessage ?? "") || codes.test(upstreamCode ?? "");
-  if (status === 402 || (billingStatuses.has(status) && says(billingWords, billingCode))) return "billing";
-  if (status === 401 || (credentialStatuses.has(status) && says(credentialWords, credentialCode))) return "credential";
+function refusalOf({
+  upstreamStatus: status,
+  upstreamMessage,
+  upstreamCode,
+}: AttemptFailure): "billing" | "credential" | undefined {
+  const says = (words: RegExp, codes: RegExp): boolean =>
+    words.test(upstreamMessage ?? "") || codes.test(upstreamCode ?? "");
+  if (status === 402 || (billingStatuses.has(status) && says(billingWords, billingCode)))
+    return "billing";
+  if (status === 401 || (credentialStatuses.has(status) && says(credentialWords, credentialCode)))
+    return "credential";
   return undefined;
 }
 
 /** What a failure says of the key that was sent; undefined where it says nothing of it. */
 export function verdictOf(failure: AttemptFailure): KeyVerdict | undefined {
   if (refusalOf(failure) !== undefined) return { kind: "refused" };
-  return failure.reason === "rate_limited" ? { kind: "limited", retryAfterSeconds: failure.retryAfterSeconds } : undefined;
+  return failure.reason === "rate_limited"
+    ? { kind: "limited", retryAfterSeconds: failure.retryAfterSeconds }
+    : undefined;
 }
 
 /**
@@ -35,10 +45,14 @@ export function verdictOf(failure: AttemptFailure): KeyVerdict | undefined {
 export function asKeyFailure(failure: AttemptFailure, source: KeyUse["source"]): AttemptFailure {
   const refusal = refusalOf(failure);
   const isPooled = source === "pool";
-  const words = isPooled && verdictOf(failure) !== undefined ? { upstreamMessage: null, upstreamCode: null, upstreamError: null } : {};
+  const words =
+    isPooled && verdictOf(failure) !== undefined
+      ? { upstreamMessage: null, upstreamCode: null, upstreamError: null }
+      : {};
   if (refusal === undefined) return { ...failure, ...words, outage: false };
   const { retryAfterSeconds: _, ...rest } = failure;
-  const code = refusal === "credential" ? "upstream_401" : isPooled ? "upstream_error" : "upstream_402";
+  const code =
+    refusal === "credential" ? "upstream_401" : isPooled ? "upstream_error" : "upstream_402";
   return { ...rest, ...words, code, reason: "credential_error", failover: true, outage: false };
 }
 

@@ -14,10 +14,20 @@ export function takeKey(execution: Execution, candidate: Candidate): Candidate |
   const { deps, call, failed, inputTokens, unsayable } = execution;
   const { credential, route, model } = candidate;
   if (credential === undefined) return candidate;
-  const isHopeless = failed.some(({ record, failure }) =>
-    record.provider === route.provider.id && record.model === model.id && !isMendedByAnotherKey(failure));
+  const isHopeless = failed.some(
+    ({ record, failure }) =>
+      record.provider === route.provider.id &&
+      record.model === model.id &&
+      !isMendedByAnotherKey(failure),
+  );
   if (isHopeless) return undefined;
-  if (deps.providerKeys.take(call.generationId, credential, listCeiling(candidate, { inputTokens, ...call.asks }))) {
+  if (
+    deps.providerKeys.take(
+      call.generationId,
+      credential,
+      listCeiling(candidate, { inputTokens, ...call.asks }),
+    )
+  ) {
     return deps.openedRoutes.open(candidate);
   }
   const message = `Nothing is left of the quota of the provider key for ${route.provider.name}.`;
@@ -28,7 +38,11 @@ export function takeKey(execution: Execution, candidate: Candidate): Candidate |
 /** A failure as it is judged with the key that was sent, which learns of it and is given back. */
 export function noteKeyFailure(
   { deps, call }: Execution,
-  { candidate: { credential }, failure, cancelled }: { candidate: Candidate; failure: AttemptFailure; cancelled: boolean },
+  {
+    candidate: { credential },
+    failure,
+    cancelled,
+  }: { candidate: Candidate; failure: AttemptFailure; cancelled: boolean },
 ): AttemptFailure {
   if (credential === undefined) return failure;
   deps.providerKeys.release(call.generationId);

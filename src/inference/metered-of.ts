@@ -7,6 +7,6 @@ export const meteredOf = (
   answer: WholeAnswer,
   { inputTokens, windowTokens }: { inputTokens: number; windowTokens: number },
 ): MeteredUsage =>
-  (answer.metered === undefined
+  answer.metered === undefined
     ? estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters: answer.outputCharacters })
-    : boundUsage(answer.metered, windowTokens));
+    : boundUsage(answer.metered, windowTokens);

@@ -9,8 +9,14 @@ export interface InferenceObserver {
   settled(record: GenerationRecord, timing: RequestTiming): void;
   /** A request ended with an error and was not settled. */
   failed(request: {
-    error: GatewayError; traceId: string; workspaceId: string; keyId: string; surface: string; requestedModel: string;
-    attempts: readonly AttemptRecord[]; durationMs: number;
+    error: GatewayError;
+    traceId: string;
+    workspaceId: string;
+    keyId: string;
+    surface: string;
+    requestedModel: string;
+    attempts: readonly AttemptRecord[];
+    durationMs: number;
   }): void;
   /** A settlement failed; the caller was told, and nothing stands. */
   settlementFailed(error: unknown, generationId: string): void;

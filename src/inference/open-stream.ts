@@ -1,6 +1,12 @@
 import type { AttemptRecord } from "../insights/generation-record.ts";
 import { attemptRecord } from "./attempt.ts";
-import { fallbackOf, joinLosses, noteSession, type Execution, type ServedStream } from "./execution.ts";
+import {
+  fallbackOf,
+  joinLosses,
+  noteSession,
+  type Execution,
+  type ServedStream,
+} from "./execution.ts";
 import type { FailureWithUsage } from "./interpret/stream-fault.ts";
 import { isFramed } from "./interpret/route-dialect.ts";
 import { windowTokensOf } from "./interpret/bound-usage.ts";
@@ -33,25 +39,31 @@ export async function openStream(
   const marks: StreamMarks = { startedMs: sent.startedMs, firstContentMs: null };
   const attempts: AttemptRecord[] = execution.failed.map(({ record }) => record);
   const served: AttemptRecord = attemptRecord(candidate, {
-    status: response.status, outcome: "served", reason: null, durationMs: 0,
+    status: response.status,
+    outcome: "served",
+    reason: null,
+    durationMs: 0,
   });
   attempts.push(served);
   const fallback = fallbackOf(execution, candidate, attempts);
   const timing = () => ({
-    startedMs: call.startedMs, firstSendMs: execution.firstSendMs, firstContentMs: marks.firstContentMs,
+    startedMs: call.startedMs,
+    firstSendMs: execution.firstSendMs,
+    firstContentMs: marks.firstContentMs,
     upstreamEndMs: deps.clock.monotonicMs(),
   });
   const stream = new RelayedStream({
     response,
     decoder: isFramed(candidate.route) ? new EventStreamFrames() : undefined,
-    relay: (services) => interpretation.createRelay({
-      ...services,
-      shown: { id: call.shownId, model: candidate.model.id },
-      inputTokens: execution.inputTokens,
-      windowTokens: windowTokensOf(candidate),
-      fallback,
-      status: response.status,
-    }),
+    relay: (services) =>
+      interpretation.createRelay({
+        ...services,
+        shown: { id: call.shownId, model: candidate.model.id },
+        inputTokens: execution.inputTokens,
+        windowTokens: windowTokensOf(candidate),
+        fallback,
+        status: response.status,
+      }),
     drainOnCancel: deps.disconnect === "drain",
     keepAlive: deps.keepAlive,
     allowance: StreamAllowance.of(execution, sent),
@@ -65,16 +77,38 @@ export async function openStream(
       if (end.status === "cancelled") served.outcome = "cancelled";
       deps.observer.attemptEnded(served);
       const { outputTokens = 0 } = metered.usage;
-      noteHealth(execution, { candidate, marks, status: end.status, outputTokens, endMs: now.upstreamEndMs });
+      noteHealth(execution, {
+        candidate,
+        marks,
+        status: end.status,
+        outputTokens,
+        endMs: now.upstreamEndMs,
+      });
       return settle(deps, {
-        call, candidate, losses: joinLosses(losses, answerLosses), outputCap, routing: routingTrail(execution), metered, attempts,
-        timing: now, requestedModel: execution.requestedModel, streamed: true, ...end,
+        call,
+        candidate,
+        losses: joinLosses(losses, answerLosses),
+        outputCap,
+        routing: routingTrail(execution),
+        metered,
+        attempts,
+        timing: now,
+        requestedModel: execution.requestedModel,
+        streamed: true,
+        ...end,
       });
     },
-    metadataText: (settled, answerLosses) => metadataText({
-      call, candidate, settled, attempts, answerLosses, timing: { ...timing(), settledMs: settled.settledMs },
-    }),
-    asError: (failure) => asStreamError(failure, { attempt: served, provider: candidate.route.provider }),
+    metadataText: (settled, answerLosses) =>
+      metadataText({
+        call,
+        candidate,
+        settled,
+        attempts,
+        answerLosses,
+        timing: { ...timing(), settledMs: settled.settledMs },
+      }),
+    asError: (failure) =>
+      asStreamError(failure, { attempt: served, provider: candidate.route.provider }),
     onClosed: () => deps.observer.streamClosed(),
   });
   const failure = await stream.prime();
@@ -87,7 +121,14 @@ export async function openStream(
   return {
     ok: true,
     served: {
-      kind: "stream", stream, candidate, losses, outputCap, attempts, fallback, timing: timing(),
+      kind: "stream",
+      stream,
+      candidate,
+      losses,
+      outputCap,
+      attempts,
+      fallback,
+      timing: timing(),
       sessionMoved: noteSession(execution, candidate),
       balanceAtAdmissionNano: execution.balanceAtAdmissionNano,
     },
@@ -96,7 +137,13 @@ export async function openStream(
 
 function noteHealth(
   { deps }: Execution,
-  ended: { candidate: Candidate; marks: StreamMarks; status: string; outputTokens: number; endMs: number },
+  ended: {
+    candidate: Candidate;
+    marks: StreamMarks;
+    status: string;
+    outputTokens: number;
+    endMs: number;
+  },
 ): void {
   // Whoever's key it is, its troubles are not the platform's.
   if (ended.candidate.credential !== undefined) return;

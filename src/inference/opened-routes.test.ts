@@ -8,13 +8,29 @@ import { OpenedRoutes } from "./opened-routes.ts";
 import type { Candidate } from "./routing/candidate.ts";
 
 const key = (sealed: string): ProviderKey => ({
-  id: "byok_1", workspaceId: "ws_1", providerId: "acme", label: "", preview: "", sealed, enabled: true, source: "api", quota: null,
-  donation: null, createdAtMs: 0, updatedAtMs: null,
+  id: "byok_1",
+  workspaceId: "ws_1",
+  providerId: "acme",
+  label: "",
+  preview: "",
+  sealed,
+  enabled: true,
+  source: "api",
+  quota: null,
+  donation: null,
+  createdAtMs: 0,
+  updatedAtMs: null,
 });
 
 const base = routeIn("openai-chat");
 const candidateWith = (sealed: string, source: KeyUse["source"] = "own_byok"): Candidate => ({
-  ...base, modelIndex: 0, router: undefined, price: 1, reason: "", memberReason: "", credential: { key: key(sealed), source },
+  ...base,
+  modelIndex: 0,
+  router: undefined,
+  price: 1,
+  reason: "",
+  memberReason: "",
+  credential: { key: key(sealed), source },
 });
 
 const clock = new FakeClock();
@@ -26,7 +42,9 @@ const secretOf = ({ sealed }: ProviderKey): string => {
   return `secret of ${sealed}`;
 };
 const routes = new OpenedRoutes({
-  providerKeys: { secretOf } as Partial<ProviderKeys> as ProviderKeys, clock, onError: (error) => void errors.push(error),
+  providerKeys: { secretOf } as Partial<ProviderKeys> as ProviderKeys,
+  clock,
+  onError: (error) => void errors.push(error),
 });
 afterEach(() => routes.stop());
 
@@ -63,7 +81,13 @@ test("a key is forgotten a minute after its last use, and not while it is in use
   expect(openedOf).toEqual(["kept"]);
   clock.advance(60_000);
   routes.forget();
-  expect(JSON.stringify([...Object.values(routes).filter((value) => value instanceof Map).flatMap((map) => [...map])])).toBe("[]");
+  expect(
+    JSON.stringify([
+      ...Object.values(routes)
+        .filter((value) => value instanceof Map)
+        .flatMap((map) => [...map]),
+    ]),
+  ).toBe("[]");
   routes.open(candidateWith("kept"));
   expect(openedOf).toEqual(["kept", "kept"]);
 });

@@ -19,7 +19,11 @@ interface OpenedKey {
  * be sent with it, and forgotten a minute after the last one: what is not in use is in memory sealed alone.
  */
 export class OpenedRoutes {
-  private readonly options: { providerKeys: ProviderKeys; clock: Clock; onError(error: unknown): void };
+  private readonly options: {
+    providerKeys: ProviderKeys;
+    clock: Clock;
+    onError(error: unknown): void;
+  };
   private readonly keys = new Map<string, OpenedKey>();
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -36,7 +40,12 @@ export class OpenedRoutes {
     let opened = this.keys.get(name);
     if (opened?.sealed !== key.sealed) {
       try {
-        opened = { sealed: key.sealed, secret: this.options.providerKeys.secretOf(key), usedMs: 0, routes: new Map() };
+        opened = {
+          sealed: key.sealed,
+          secret: this.options.providerKeys.secretOf(key),
+          usedMs: 0,
+          routes: new Map(),
+        };
       } catch (error) {
         this.options.onError(error);
         return undefined;
@@ -64,7 +73,8 @@ export class OpenedRoutes {
 
 function routeWith({ routes, secret }: OpenedKey, route: UpstreamRoute): UpstreamRoute {
   let opened = routes.get(route);
-  if (opened === undefined) routes.set(route, (opened = { ...route, provider: withKey(route.provider, secret) }));
+  if (opened === undefined)
+    routes.set(route, (opened = { ...route, provider: withKey(route.provider, secret) }));
   return opened;
 }
 

@@ -36,7 +36,11 @@ export interface CallPlan {
 function assertModelAllowed({ key }: LlmKeyCaller, model: CatalogModel): void {
   if (isModelAllowed(key.allowedModels, model)) return;
   const why = model.router === undefined ? "do not list it" : "list none of its members";
-  throw new GatewayError("forbidden", `This key may not use ${model.id}; its allowed_models ${why}.`, { param: "model" });
+  throw new GatewayError(
+    "forbidden",
+    `This key may not use ${model.id}; its allowed_models ${why}.`,
+    { param: "model" },
+  );
 }
 
 /** Backends named by header of which the catalog knows none are a mistake, not a condition that nobody meets. */
@@ -69,7 +73,10 @@ export function modelFor(
 }
 
 /** A fallback model that may be asked for here; what is wrong with it is told by its place in `models`. */
-function fallbackFor(deps: PlanDependencies, { id, call }: { id: string; call: InferenceCall }): ResolvedModel {
+function fallbackFor(
+  deps: PlanDependencies,
+  { id, call }: { id: string; call: InferenceCall },
+): ResolvedModel {
   const { body, caller, assertServes } = call;
   try {
     return modelFor(deps, { id, caller, assertServes });
@@ -91,13 +98,15 @@ export interface PlanTrail extends RoutePlan {
 }
 
 /** What planning looks at; it asks no database and no provider. */
-export type PlanDependencies =
-  Pick<InferenceDependencies, "catalog" | "privacyOf" | "providerKeys" | "isServable" | "health" | "random" | "sessions">;
+export type PlanDependencies = Pick<
+  InferenceDependencies,
+  "catalog" | "privacyOf" | "providerKeys" | "isServable" | "health" | "random" | "sessions"
+>;
 
 /** The models that a request names, each once. */
 function modelIdsOf({ model, models }: InferenceCall["body"]): readonly string[] {
   const first = String(model);
-  return Array.isArray(models) ? [...new Set([first, ...models as string[]])] : [first];
+  return Array.isArray(models) ? [...new Set([first, ...(models as string[])])] : [first];
 }
 
 /** Plans a call as far as it can be planned. Throws `GatewayError` when it may not be served at all. */
@@ -107,40 +116,59 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
   if (call.forcedProviders !== undefined) assertAnyKnown(deps.catalog(), call.forcedProviders);
   const { caller, assertServes } = call;
   const ids = modelIdsOf(body);
-  const resolved = ids.map((id, place) => (place === 0 ? modelFor(deps, { id, caller, assertServes }) : fallbackFor(deps, { id, call })));
+  const resolved = ids.map((id, place) =>
+    place === 0 ? modelFor(deps, { id, caller, assertServes }) : fallbackFor(deps, { id, call }),
+  );
   const first = resolved[0];
-  const written = withPrivacy(providerFilter({
-    provider: providerWithAliases(body["provider"], body), suffixSort: first?.sort, suffixMinContext: first?.minContext,
-    forcedProviders: call.forcedProviders,
-  }), deps.privacyOf(call.caller));
+  const written = withPrivacy(
+    providerFilter({
+      provider: providerWithAliases(body["provider"], body),
+      suffixSort: first?.sort,
+      suffixMinContext: first?.minContext,
+      forcedProviders: call.forcedProviders,
+    }),
+    deps.privacyOf(call.caller),
+  );
   const preferences = call.sort === undefined ? written : { ...written, sort: call.sort };
   const losesNothing = preferences.requireParameters === true;
   const inputTokens = asks.estimateInputTokens();
   const choice = CredentialChoice.of(deps, { workspaceId: call.caller.workspace.id, preferences });
-  const plan = planRoute({
-    models: resolved.map(({ model }) => model),
-    // Which credential is the first to be tried is chosen below.
-    preferences: choice === undefined ? preferences : { ...preferences, allowFallbacks: true },
-    needsTools: asks.needsTools,
-    parameters: losesNothing ? asks.parameters() : [],
-    maxOutputTokens: asks.neededOutputTokens,
-    wishedOutputTokens: asks.wishedOutputTokens,
-    wishedParameters: asks.wishedParameters,
-    inputTokens,
-    needs: () => needsOf(body),
-    allowedModels: call.caller.key.allowedModels,
-    session: sessionOf(call),
-  }, choice === undefined ? deps : withKeysOf(choice, deps));
-  const { candidates, leftOut, emptiedBy, moved } = choice === undefined ? plan : withCredentials(plan, choice);
+  const plan = planRoute(
+    {
+      models: resolved.map(({ model }) => model),
+      // Which credential is the first to be tried is chosen below.
+      preferences: choice === undefined ? preferences : { ...preferences, allowFallbacks: true },
+      needsTools: asks.needsTools,
+      parameters: losesNothing ? asks.parameters() : [],
+      maxOutputTokens: asks.neededOutputTokens,
+      wishedOutputTokens: asks.wishedOutputTokens,
+      wishedParameters: asks.wishedParameters,
+      inputTokens,
+      needs: () => needsOf(body),
+      allowedModels: call.caller.key.allowedModels,
+      session: sessionOf(call),
+    },
+    choice === undefined ? deps : withKeysOf(choice, deps),
+  );
+  const { candidates, leftOut, emptiedBy, moved } =
+    choice === undefined ? plan : withCredentials(plan, choice);
   return {
-    candidates, leftOut, emptiedBy, moved, ids, losesNothing, inputTokens,
+    candidates,
+    leftOut,
+    emptiedBy,
+    moved,
+    ids,
+    losesNothing,
+    inputTokens,
     requestedModel: first?.model.id ?? "",
     viaRouter: first?.isRouter === true,
   };
 }
 
-const withKeysOf = ({ hasKey, hasOwnKey }: CredentialChoice, { health, random, isServable, sessions }: PlanDependencies): PlanFacts =>
-  ({ health, random, isServable, sessions, hasKey, hasOwnKey });
+const withKeysOf = (
+  { hasKey, hasOwnKey }: CredentialChoice,
+  { health, random, isServable, sessions }: PlanDependencies,
+): PlanFacts => ({ health, random, isServable, sessions, hasKey, hasOwnKey });
 
 const withCredentials = (plan: RoutePlan, choice: CredentialChoice): RoutePlan => ({
   ...plan,
@@ -163,18 +191,27 @@ export function planCall(deps: PlanDependencies, call: InferenceCall): CallPlan 
 
 /** The session whose provider is to be kept; undefined where the request belongs to none. */
 export const sessionOf = ({ sessionId, caller }: InferenceCall): Session | undefined =>
-  (sessionId === undefined ? undefined : { workspaceId: caller.workspace.id, id: sessionId });
+  sessionId === undefined ? undefined : { workspaceId: caller.workspace.id, id: sessionId };
 
 /** Rules whose refusal is a matter of permission (contract: 403 where zero data retention leaves no route). */
-const permissionRules: ReadonlySet<string> = new Set(["zdr", "blocked_providers", "allowed_models"]);
+const permissionRules: ReadonlySet<string> = new Set([
+  "zdr",
+  "blocked_providers",
+  "allowed_models",
+]);
 
 /** What a caller is told whom nobody can serve. */
 export function noRoute({ ids, leftOut, emptiedBy }: PlanTrail): GatewayError {
   // The model is served, and will be again: tomorrow, or when the operator allows more.
   const spent = emptiedBy === "budget_exhausted";
-  const code = spent ? "service_unavailable" : emptiedBy !== undefined && permissionRules.has(emptiedBy) ? "forbidden" : "no_upstream";
+  const code = spent
+    ? "service_unavailable"
+    : emptiedBy !== undefined && permissionRules.has(emptiedBy)
+      ? "forbidden"
+      : "no_upstream";
   const rules = [...new Set(leftOut.map(({ rule }) => rule))].join("; ");
-  const why = rules === "" ? ": nobody offers it here" : ` under these conditions (left out by: ${rules})`;
+  const why =
+    rules === "" ? ": nobody offers it here" : ` under these conditions (left out by: ${rules})`;
   return new GatewayError(code, `No provider can serve ${ids.join(", ")}${why}.`, {
     param: "model",
     metadata: { left_out: leftOut.slice(0, 20).map(({ provider, rule }) => ({ provider, rule })) },

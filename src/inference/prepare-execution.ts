@@ -11,7 +11,10 @@ import { Lifeline } from "./upstream/lifeline.ts";
  * Plans a request and takes its hold; throws `GatewayError` when it may not, cannot or need not be served. A promise
  * where processes share the ledger, or where sessions were.
  */
-export function prepare(deps: InferenceDependencies, call: InferenceCall): Execution | Promise<Execution> {
+export function prepare(
+  deps: InferenceDependencies,
+  call: InferenceCall,
+): Execution | Promise<Execution> {
   if (deps.chargesStall()) throw stallRefusal();
   const session = deps.sessions.isShared ? sessionOf(call) : undefined;
   if (session === undefined) return planned(deps, call);
@@ -29,10 +32,19 @@ export async function tryOut(deps: InferenceDependencies, call: InferenceCall): 
 function planned(deps: InferenceDependencies, call: InferenceCall): Execution | Promise<Execution> {
   const plan = planOrRecord(deps, call);
   const execution: Execution = {
-    deps, call, ...plan, failed: [], heldBack: [], unsayable: [],
+    deps,
+    call,
+    ...plan,
+    failed: [],
+    heldBack: [],
+    unsayable: [],
     lifeline: new Lifeline(call.signalOf, { aborts: deps.disconnect === "abort" }),
-    balanceAtAdmissionNano: undefined, overflownTokens: undefined, consumed: undefined, allowance: undefined,
-    firstSendMs: 0, accepted: false,
+    balanceAtAdmissionNano: undefined,
+    overflownTokens: undefined,
+    consumed: undefined,
+    allowance: undefined,
+    firstSendMs: 0,
+    accepted: false,
   };
   const holding = takeHold(execution);
   return holding === undefined ? execution : holding.then(() => execution);

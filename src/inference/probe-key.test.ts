@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { provider } from "../../test/support/gateway.ts";
-import { refusingBaseUrl, startFaultUpstream, type FaultUpstream } from "../../test/support/upstream/fault-upstream.ts";
+import {
+  refusingBaseUrl,
+  startFaultUpstream,
+  type FaultUpstream,
+} from "../../test/support/upstream/fault-upstream.ts";
 import { chatError } from "../../test/support/upstream/openai-chat-fixtures.ts";
 import { json } from "../../test/support/upstream/steps.ts";
 import { systemClock } from "../platform/lib/clock.ts";
@@ -8,7 +12,14 @@ import { buildCatalog } from "./catalog/build-catalog.ts";
 import { probeKeyThrough } from "./probe-key.ts";
 import { UpstreamClient } from "./upstream/upstream-client.ts";
 
-const facts = { source: "none", licence: "none", snapshot: "2026-01-01", units: "none", rows: [], aliases: {} };
+const facts = {
+  source: "none",
+  licence: "none",
+  snapshot: "2026-01-01",
+  units: "none",
+  rows: [],
+  aliases: {},
+};
 const client = new UpstreamClient({ clock: systemClock });
 let upstream: FaultUpstream;
 beforeAll(async () => {
@@ -26,7 +37,10 @@ const probe = (providerId: string) => {
     provider({ id: "gone", base_url: refusingBaseUrl() }),
   ];
   const catalog = buildCatalog({ environment: {}, configuredProviders, nowMs: 0, facts });
-  return probeKeyThrough({ catalog: () => catalog, upstream: client })({ providerId, secret: "sk-of-somebody" });
+  return probeKeyThrough({ catalog: () => catalog, upstream: client })({
+    providerId,
+    secret: "sk-of-somebody",
+  });
 };
 
 test("it lists the provider's models with the key, as the provider takes keys", async () => {

@@ -13,7 +13,8 @@ const answerTimeoutMs = 20_000;
 const answerBytesMax = 1024 * 1024;
 
 /** Lists a provider's models with a key, which every vendor has and none charges for. */
-export const probeKeyThrough = ({ catalog, upstream }: { catalog(): CatalogSnapshot; upstream: UpstreamClient }): ProbeKey =>
+export const probeKeyThrough =
+  ({ catalog, upstream }: { catalog(): CatalogSnapshot; upstream: UpstreamClient }): ProbeKey =>
   async ({ providerId, secret }) => {
     const provider = catalog().providers.get(providerId);
     if (provider?.baseUrl === undefined) return "unknown";
@@ -29,9 +30,16 @@ async function probe(
   { credentialHeader: { name, prefix }, headers, proxy }: Provider,
   { baseUrl, secret, upstream }: { baseUrl: string; secret: string; upstream: UpstreamClient },
 ): Promise<ProbeOutcome> {
-  const target = upstreamTarget(`${baseUrl}/models`, {
-    accept: "application/json", "user-agent": "switchyard", ...headers, [name]: prefix + secret,
-  }, { proxy });
+  const target = upstreamTarget(
+    `${baseUrl}/models`,
+    {
+      accept: "application/json",
+      "user-agent": "switchyard",
+      ...headers,
+      [name]: prefix + secret,
+    },
+    { proxy },
+  );
   const response = await upstream.send({
     target: { ...target, headPrefix: target.headPrefix.replace(/^POST /, "GET ") },
     body: "",
@@ -44,6 +52,10 @@ async function probe(
     return "";
   });
   if (response.status >= 200 && response.status < 300) return "accepted";
-  const failure = classifyStatus({ status: response.status, ...errorDetails(text), retryAfter: undefined });
+  const failure = classifyStatus({
+    status: response.status,
+    ...errorDetails(text),
+    retryAfter: undefined,
+  });
   return verdictOf(failure)?.kind === "refused" ? "refused" : "unknown";
 }

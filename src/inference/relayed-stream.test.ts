@@ -18,7 +18,13 @@ function toldUpstream() {
     pieces.length > 0 ? pieces.shift() : new Promise((resolve) => (waiter = resolve));
   const unused = (): undefined => undefined;
   const response = {
-    status: 200, headers: {}, next, readText: () => Promise.resolve(""), markContent: unused, expectEnd: unused, abort: unused,
+    status: 200,
+    headers: {},
+    next,
+    readText: () => Promise.resolve(""),
+    markContent: unused,
+    expectEnd: unused,
+    abort: unused,
   };
   return { response, tell };
 }
@@ -26,8 +32,14 @@ function toldUpstream() {
 /** Sends on what each event says; `[DONE]` waits for the settlement. */
 function echoing(settle: () => Promise<unknown>): StreamRelay {
   const relay = {
-    ended: false, hasContent: false, finished: false, finishReason: null, upstreamId: null, pingFrame: ": ping\n",
-    outputCharacters: 0, endAtCap: () => "",
+    ended: false,
+    hasContent: false,
+    finished: false,
+    finishReason: null,
+    upstreamId: null,
+    pingFrame: ": ping\n",
+    outputCharacters: 0,
+    endAtCap: () => "",
     metered: () => ({ usage: {}, estimated: true, clamped: false }),
     fail: () => "failed",
     async finish() {
@@ -52,14 +64,28 @@ async function primed(...said: string[]) {
   const keepAlive = new KeepAliveTicker(() => 0);
   spyOn(keepAlive, "watch").mockImplementation((wait) => void waits.push(wait));
   const stream = new RelayedStream({
-    response, decoder: undefined, relay: ({ settle }) => echoing(settle), drainOnCancel: true, keepAlive,
-    onFirstContent: () => undefined, onClosed: () => undefined,
+    response,
+    decoder: undefined,
+    relay: ({ settle }) => echoing(settle),
+    drainOnCancel: true,
+    keepAlive,
+    onFirstContent: () => undefined,
+    onClosed: () => undefined,
     settle: async (_, { status }) => {
       ends.push(status);
       await settlement.promise;
-      return { chargedNano: 0n, uncollectedNano: 0n, heldNano: 0n, balanceAfterNano: 0n, settledMs: 0, free: false, isByok: false };
+      return {
+        chargedNano: 0n,
+        uncollectedNano: 0n,
+        heldNano: 0n,
+        balanceAfterNano: 0n,
+        settledMs: 0,
+        free: false,
+        isByok: false,
+      };
     },
-    metadataText: () => "{}", asError: () => new GatewayError("bad_gateway", "The stream broke."),
+    metadataText: () => "{}",
+    asError: () => new GatewayError("bad_gateway", "The stream broke."),
   });
   expect(await stream.prime()).toBeUndefined();
   return { stream, tell, settle: settlement.resolve, ends, waits };
@@ -74,7 +100,11 @@ describe("what is there can be taken at once", () => {
     expect([stream.ready(), await waited]).toEqual([undefined, "c;"]);
     tell("data: [DONE]\n\n");
     settle();
-    expect([await stream.next(), stream.isOver, await stream.next()]).toEqual(["end", true, undefined]);
+    expect([await stream.next(), stream.isOver, await stream.next()]).toEqual([
+      "end",
+      true,
+      undefined,
+    ]);
   });
 
   test("without what waits for its charge", async () => {
@@ -94,7 +124,11 @@ describe("what is there can be taken at once", () => {
   test("but by no client that has left", async () => {
     const { stream } = await primed("data: a\n\n");
     stream.cancel();
-    expect([stream.ready(), stream.isOver, await stream.next()]).toEqual([undefined, true, undefined]);
+    expect([stream.ready(), stream.isOver, await stream.next()]).toEqual([
+      undefined,
+      true,
+      undefined,
+    ]);
   });
 });
 
@@ -109,19 +143,30 @@ test("frames that come while a ping is on its way are for the next wait, and non
   waits[0]?.ping();
   const last = stream.next();
   tell("data: c\n\n");
-  expect([await again, await last, stream.ready(), new Set(waits).size]).toEqual([": ping\n", "c;", undefined, 1]);
+  expect([await again, await last, stream.ready(), new Set(waits).size]).toEqual([
+    ": ping\n",
+    "c;",
+    undefined,
+    1,
+  ]);
 });
 
-const clients: [what: string, waits: boolean][] = [["waits", true], ["has frames to take", false]];
-test.each(clients)("an upstream is read to its end after a client that %s has left", async (_, waits) => {
-  const { stream, tell, settle, ends } = await primed("data: a\n\n");
-  const waited = waits ? [stream.ready(), stream.next()] : [];
-  stream.cancel();
-  tell("data: b\n\n");
-  await Bun.sleep(0);
-  tell("data: [DONE]\n\n");
-  settle();
-  await Bun.sleep(0);
-  expect([ends, stream.isOver, await stream.next()]).toEqual([["cancelled"], true, undefined]);
-  expect(await waited[1]).toBe(waits ? "b;" : undefined);
-});
+const clients: [what: string, waits: boolean][] = [
+  ["waits", true],
+  ["has frames to take", false],
+];
+test.each(clients)(
+  "an upstream is read to its end after a client that %s has left",
+  async (_, waits) => {
+    const { stream, tell, settle, ends } = await primed("data: a\n\n");
+    const waited = waits ? [stream.ready(), stream.next()] : [];
+    stream.cancel();
+    tell("data: b\n\n");
+    await Bun.sleep(0);
+    tell("data: [DONE]\n\n");
+    settle();
+    await Bun.sleep(0);
+    expect([ends, stream.isOver, await stream.next()]).toEqual([["cancelled"], true, undefined]);
+    expect(await waited[1]).toBe(waits ? "b;" : undefined);
+  },
+);

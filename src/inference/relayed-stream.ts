@@ -40,8 +40,12 @@ export class RelayedStream implements FrameSource {
 
   constructor(options: RelayedStreamOptions) {
     this.options = options;
-    this.reader = options.decoder === undefined ? new SseDecoder() : new FramedEvents(options.decoder);
-    this.relay = options.relay({ settle: () => this.settleOnce("completed"), metadataText: () => this.metadataText() });
+    this.reader =
+      options.decoder === undefined ? new SseDecoder() : new FramedEvents(options.decoder);
+    this.relay = options.relay({
+      settle: () => this.settleOnce("completed"),
+      metadataText: () => this.metadataText(),
+    });
     this.wait = new FrameWait(options.keepAlive, this.relay.pingFrame);
   }
 
@@ -110,7 +114,12 @@ export class RelayedStream implements FrameSource {
     this.cancel();
     await this.closing.promise;
     if (this.settled === undefined) return undefined;
-    return { frames: this.relay.fail(error), metered: this.relay.metered(), settled: this.settled, metadataText: this.metadataText() };
+    return {
+      frames: this.relay.fail(error),
+      metered: this.relay.metered(),
+      settled: this.settled,
+      metadataText: this.metadataText(),
+    };
   }
 
   private take(): string {
@@ -182,7 +191,11 @@ export class RelayedStream implements FrameSource {
 
   /** The frames of the next event, or of several that the relay knows by their text. */
   private nextFrames(): string | Promise<string> | undefined {
-    const { reader, relay, options: { allowance, response } } = this;
+    const {
+      reader,
+      relay,
+      options: { allowance, response },
+    } = this;
     if (allowance !== undefined) return allowance.next({ reader, relay, response });
     const alike = relay.acceptAlike?.(reader) ?? "";
     if (alike !== "") return alike;
@@ -223,7 +236,9 @@ export class RelayedStream implements FrameSource {
         return;
       }
       await this.settleOnce("cut");
-      this.pending += this.relay.fail(this.options.asError(failureOf(error, this.options.response.status)));
+      this.pending += this.relay.fail(
+        this.options.asError(failureOf(error, this.options.response.status)),
+      );
     } catch (settlementError) {
       this.pending += this.relay.fail(this.options.asError(settlementError));
     }
@@ -238,7 +253,10 @@ export class RelayedStream implements FrameSource {
   private async settle(status: StreamEnd): Promise<Settled> {
     const { finishReason, upstreamId, losses: answerLosses = [] } = this.relay;
     this.settled = await this.options.settle(this.relay.metered(), {
-      status: this.clientGone ? "cancelled" : status, finishReason, upstreamId, answerLosses,
+      status: this.clientGone ? "cancelled" : status,
+      finishReason,
+      upstreamId,
+      answerLosses,
     });
     return this.settled;
   }

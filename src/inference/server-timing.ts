@@ -21,7 +21,10 @@ export function timingsOf(marks: {
   attempts: readonly AttemptRecord[];
 }): Timings {
   const gw = rounded(marks.firstSendMs - marks.startedMs);
-  const upstream = marks.attempts.map(({ provider, durationMs }) => ({ provider, dur: rounded(durationMs) }));
+  const upstream = marks.attempts.map(({ provider, durationMs }) => ({
+    provider,
+    dur: rounded(durationMs),
+  }));
   const asked = upstream.reduce((sum, { dur }) => sum + dur, gw);
   const post = rounded(marks.endMs - marks.startedMs - asked);
   return { gw, upstream, post, total: rounded(asked + post) };
@@ -30,6 +33,7 @@ export function timingsOf(marks: {
 /** The header's text (W3C Server Timing). */
 export function serverTimingText({ gw, upstream, post, total }: Timings): string {
   let text = `gw;dur=${gw}`;
-  for (const { provider, dur } of upstream) text += `, upstream;dur=${dur};desc="${provider.replace(/["\\]/g, "")}"`;
+  for (const { provider, dur } of upstream)
+    text += `, upstream;dur=${dur};desc="${provider.replace(/["\\]/g, "")}"`;
   return `${text}, post;dur=${post}, total;dur=${total}`;
 }

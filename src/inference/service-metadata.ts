@@ -22,12 +22,19 @@ export function metadataText(served: {
   return JSON.stringify({
     requestId: call.traceId,
     model: candidate.model.id,
-    upstream: { provider: provider.name, backend: provider.id, latencyMs: Math.round(timing.upstreamEndMs - timing.firstSendMs) },
+    upstream: {
+      provider: provider.name,
+      backend: provider.id,
+      latencyMs: Math.round(timing.upstreamEndMs - timing.firstSendMs),
+    },
     timings: timingsOf({ ...timing, endMs: timing.settledMs, attempts }),
     ...(answerLosses.length > 0 && { translationLoss: answerLosses.map(({ field }) => field) }),
     // As with the headers of whole answers: a free request was not charged, so there is nothing to tell.
     ...(call.wantsBalance && !settled.free
-      ? { creditsCharged: usdFromNano(settled.chargedNano), balanceAfterDebit: usdSixDecimals(settled.balanceAfterNano) }
+      ? {
+          creditsCharged: usdFromNano(settled.chargedNano),
+          balanceAfterDebit: usdSixDecimals(settled.balanceAfterNano),
+        }
       : {}),
   });
 }

@@ -1,8 +1,18 @@
 import type { ProviderKeys } from "../account/byok/provider-keys.ts";
 import { balanceOf } from "../account/ledger/account-book.ts";
-import { chargeFor, effectivePrice, type PriceRow, type PriceVector } from "../account/ledger/price.ts";
+import {
+  chargeFor,
+  effectivePrice,
+  type PriceRow,
+  type PriceVector,
+} from "../account/ledger/price.ts";
 import type { PostedCharge } from "../account/ledger/ledger.ts";
-import { generationRow, type AttemptRecord, type GenerationDetail, type GenerationRecord } from "../insights/generation-record.ts";
+import {
+  generationRow,
+  type AttemptRecord,
+  type GenerationDetail,
+  type GenerationRecord,
+} from "../insights/generation-record.ts";
 import { usageAdds } from "../insights/usage-rollup.ts";
 import { GatewayError } from "../platform/lib/errors.ts";
 import { usdPerMillionText } from "../platform/lib/money.ts";
@@ -44,15 +54,24 @@ export interface Settled extends PostedCharge {
 }
 
 /** What a provider key that served paid, at list price; nothing where it was the platform's credential. */
-const listedNanoOf = ({ candidate: { credential, route: { price } }, metered }: Settlement): bigint =>
-  (credential === undefined || price === undefined ? 0n : chargeFor(price, metered.usage));
+const listedNanoOf = ({
+  candidate: {
+    credential,
+    route: { price },
+  },
+  metered,
+}: Settlement): bigint =>
+  credential === undefined || price === undefined ? 0n : chargeFor(price, metered.usage);
 
 /**
  * Prices the usage, charges the hold and writes the record in one commit. Settles when the charge is
  * durable; a free request does not wait, since nothing is charged. Throws `service_unavailable` when the
  * database refused, and then nothing stands.
  */
-export async function settle(deps: InferenceDependencies, settlement: Settlement): Promise<Settled> {
+export async function settle(
+  deps: InferenceDependencies,
+  settlement: Settlement,
+): Promise<Settled> {
   const { candidate, call, metered } = settlement;
   const free = call.unbilled === true || isFree(candidate);
   const price = candidate.route.price;
@@ -66,23 +85,34 @@ export async function settle(deps: InferenceDependencies, settlement: Settlement
       keepUncollected(deps, { settlement, amountNano, posted: posting.posted });
       throw refused(error, { deps, call });
     }
-  } else posting.durable.catch((error: unknown) => {
-    keepUncollected(deps, { settlement, amountNano, posted: posting.posted });
-    deps.observer.settlementFailed(error, call.generationId);
-  });
+  } else
+    posting.durable.catch((error: unknown) => {
+      keepUncollected(deps, { settlement, amountNano, posted: posting.posted });
+      deps.observer.settlementFailed(error, call.generationId);
+    });
   const settledMs = deps.clock.monotonicMs();
   const { record, posted } = posting;
   if (record !== undefined) {
     const { startedMs, firstSendMs, firstContentMs, upstreamEndMs } = settlement.timing;
-    deps.observer.settled(record, { startedMs, firstSendMs, firstContentMs, upstreamEndMs, settledMs });
+    deps.observer.settled(record, {
+      startedMs,
+      firstSendMs,
+      firstContentMs,
+      upstreamEndMs,
+      settledMs,
+    });
     call.tokensUsed?.(record.promptTokens + record.completionTokens);
   }
   const chargedNano = posted?.chargedNano ?? 0n;
   return {
-    free, settledMs, chargedNano, isByok: candidate.credential?.source === "own_byok",
+    free,
+    settledMs,
+    chargedNano,
+    isByok: candidate.credential?.source === "own_byok",
     uncollectedNano: amountNano - chargedNano,
     heldNano: posted?.heldNano ?? 0n,
-    balanceAfterNano: posted?.balanceAfterNano ?? balanceOf(deps.ledger.book.workspace(call.caller.workspace.id)),
+    balanceAfterNano:
+      posted?.balanceAfterNano ?? balanceOf(deps.ledger.book.workspace(call.caller.workspace.id)),
   };
 }
 
@@ -97,9 +127,19 @@ interface Posting {
 /** Charges the hold, and hands charge, record and what counts them to the database. */
 function post(
   deps: InferenceDependencies,
-  { settlement, amountNano, listedNano }: { settlement: Settlement; amountNano: bigint; listedNano: bigint },
+  {
+    settlement,
+    amountNano,
+    listedNano,
+  }: { settlement: Settlement; amountNano: bigint; listedNano: bigint },
 ): Posting {
-  const { candidate: { credential, route: { price } }, call: { generationId } } = settlement;
+  const {
+    candidate: {
+      credential,
+      route: { price },
+    },
+    call: { generationId },
+  } = settlement;
   const posting: Posting = { posted: undefined, record: undefined, durable: settledBefore };
   let counted: ReturnType<ProviderKeys["settle"]> | undefined;
   posting.durable = deps.ledger.post({
@@ -127,24 +167,49 @@ function post(
 /** Keeps what the database refused, to be written without a charge when it takes commits again. */
 function keepUncollected(
   deps: InferenceDependencies,
-  { settlement, amountNano, posted }: { settlement: Settlement; amountNano: bigint; posted: PostedCharge | undefined },
+  {
+    settlement,
+    amountNano,
+    posted,
+  }: { settlement: Settlement; amountNano: bigint; posted: PostedCharge | undefined },
 ): void {
-  const { call: { caller, generationId }, candidate: { route: { price } } } = settlement;
-  const lost = { chargedNano: 0n, uncollectedNano: amountNano, heldNano: posted?.heldNano ?? 0n, balanceAfterNano: 0n };
+  const {
+    call: { caller, generationId },
+    candidate: {
+      route: { price },
+    },
+  } = settlement;
+  const lost = {
+    chargedNano: 0n,
+    uncollectedNano: amountNano,
+    heldNano: posted?.heldNano ?? 0n,
+    balanceAfterNano: 0n,
+  };
   const record = generationRecord(deps, { settlement, posted: lost, price });
   deps.uncollected.keep({
-    chargeId: generationId, workspaceId: caller.workspace.id, keyId: caller.key.id, amountNano,
+    chargeId: generationId,
+    workspaceId: caller.workspace.id,
+    keyId: caller.key.id,
+    amountNano,
     alongside: { inserts: [generationRow(record)], adds: usageAdds(record) },
   });
 }
 
 const settledBefore: Promise<void> = Promise.resolve();
 
-function refused(cause: unknown, { deps, call }: { deps: InferenceDependencies; call: InferenceCall }): GatewayError {
+function refused(
+  cause: unknown,
+  { deps, call }: { deps: InferenceDependencies; call: InferenceCall },
+): GatewayError {
   deps.observer.settlementFailed(cause, call.generationId);
-  return new GatewayError("service_unavailable", "The charge could not be recorded, so nothing was charged. Try again.", {
-    retryAfterSeconds: 1, cause,
-  });
+  return new GatewayError(
+    "service_unavailable",
+    "The charge could not be recorded, so nothing was charged. Try again.",
+    {
+      retryAfterSeconds: 1,
+      cause,
+    },
+  );
 }
 
 /** Texts of price vectors, which are the same objects for as long as a catalog lives. */
@@ -155,7 +220,9 @@ function priceText(row: PriceRow | undefined, inputTokens: number): Record<strin
   const vector = effectivePrice(row, inputTokens);
   let text = priceTexts.get(vector);
   if (text === undefined) {
-    text = Object.fromEntries(Object.entries(vector).map(([part, price]) => [part, usdPerMillionText(price as bigint)]));
+    text = Object.fromEntries(
+      Object.entries(vector).map(([part, price]) => [part, usdPerMillionText(price as bigint)]),
+    );
     priceTexts.set(vector, text);
   }
   return text;
@@ -163,11 +230,17 @@ function priceText(row: PriceRow | undefined, inputTokens: number): Record<strin
 
 /** A provider's word as it is kept: short, and without characters that a database refuses (U+0000 on Postgres). */
 const keptText = (text: string | null): string | null =>
-  (text === null || (text.length <= 200 && !/\p{Cc}/u.test(text)) ? text : text.slice(0, 200).replace(/\p{Cc}/gu, ""));
+  text === null || (text.length <= 200 && !/\p{Cc}/u.test(text))
+    ? text
+    : text.slice(0, 200).replace(/\p{Cc}/gu, "");
 
 function generationRecord(
   deps: InferenceDependencies,
-  { settlement, posted, price }: { settlement: Settlement; posted: PostedCharge; price: PriceRow | undefined },
+  {
+    settlement,
+    posted,
+    price,
+  }: { settlement: Settlement; posted: PostedCharge; price: PriceRow | undefined },
 ): GenerationRecord {
   const { call, candidate, metered, timing } = settlement;
   const nowMs = deps.clock.monotonicMs();
@@ -191,7 +264,8 @@ function generationRecord(
     costNanoUsd: posted.chargedNano,
     latencyMs: Math.round(nowMs - timing.startedMs),
     attempts: settlement.attempts,
-    firstTokenMs: timing.firstContentMs === null ? null : Math.round(timing.firstContentMs - timing.startedMs),
+    firstTokenMs:
+      timing.firstContentMs === null ? null : Math.round(timing.firstContentMs - timing.startedMs),
     detail: detailOf(settlement, { price, promptTokens, posted }),
   };
 }
@@ -199,7 +273,11 @@ function generationRecord(
 /** What explains the charge: what every record has, then what few have. */
 function detailOf(
   { call, candidate: { credential }, metered, routing, losses, outputCap }: Settlement,
-  { price, promptTokens, posted }: { price: PriceRow | undefined; promptTokens: number; posted: PostedCharge },
+  {
+    price,
+    promptTokens,
+    posted,
+  }: { price: PriceRow | undefined; promptTokens: number; posted: PostedCharge },
 ): GenerationDetail {
   const detail: GenerationDetail = {
     usage: metered.usage as Record<string, number | undefined>,
@@ -218,13 +296,17 @@ function detailOf(
   }
   if (posted.uncollectedNano > 0n) detail.uncollectedNanoUsd = String(posted.uncollectedNano);
   if (routing !== undefined) detail.routing = routing;
-  if (losses.length > 0) detail.translationLosses = losses.map(({ field, reason }) => ({ field, reason }));
+  if (losses.length > 0)
+    detail.translationLosses = losses.map(({ field, reason }) => ({ field, reason }));
   noteOrigin(detail, call);
   return detail;
 }
 
 /** Notes where a request came from, as far as its caller told. */
-export function noteOrigin(detail: GenerationDetail, call: CallOrigin & Pick<InferenceCall, "body">): void {
+export function noteOrigin(
+  detail: GenerationDetail,
+  call: CallOrigin & Pick<InferenceCall, "body">,
+): void {
   if (call.origin !== undefined) detail.origin = call.origin;
   if (call.appTitle !== undefined) detail.appTitle = call.appTitle;
   if (call.sessionId !== undefined) detail.sessionId = call.sessionId;

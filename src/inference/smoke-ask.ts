@@ -17,9 +17,15 @@ interface SmokeRoute {
 }
 
 /** The smallest request that any chat model can answer; the cap leaves room for a few thoughts. */
-const smallest = { messages: [{ role: "user", content: "Reply with the word OK." }], max_tokens: 64 };
+const smallest = {
+  messages: [{ role: "user", content: "Reply with the word OK." }],
+  max_tokens: 64,
+};
 
-type Needs = Pick<InferenceDependencies, "isServable" | "targetOf" | "upstream" | "clock" | "callSignatures" | "catalog">;
+type Needs = Pick<
+  InferenceDependencies,
+  "isServable" | "targetOf" | "upstream" | "clock" | "callSignatures" | "catalog"
+>;
 
 /** Real requests for smoke tests: sent like any caller's, at the platform's own cost, recorded and charged to nobody. */
 export function smokePort(dependencies: () => Needs): SmokePort {
@@ -27,13 +33,17 @@ export function smokePort(dependencies: () => Needs): SmokePort {
     providerIds: () => [...routesOf(dependencies()).keys()].sort(),
     async ask(providerId, signal): Promise<SmokeAnswer> {
       const route = routesOf(dependencies()).get(providerId);
-      if (route === undefined) return { outcome: "skipped", message: "It serves no model that chats." };
+      if (route === undefined)
+        return { outcome: "skipped", message: "It serves no model that chats." };
       return askRoute(dependencies(), { ...route, signal });
     },
   };
 }
 
-const routesBySnapshot = new WeakMap<CatalogSnapshot, ReadonlyMap<string, SmokeRoute | undefined>>();
+const routesBySnapshot = new WeakMap<
+  CatalogSnapshot,
+  ReadonlyMap<string, SmokeRoute | undefined>
+>();
 
 /** The route to test each provider by; undefined where it has none that chats. Simulated providers are left out. */
 function routesOf({ catalog, isServable }: Needs): ReadonlyMap<string, SmokeRoute | undefined> {
@@ -47,7 +57,8 @@ function routesOf({ catalog, isServable }: Needs): ReadonlyMap<string, SmokeRout
       const { id, simulated } = route.provider;
       if (simulated || !isServable(route, model)) continue;
       const best = routes.get(id);
-      if (!routes.has(id) || isBetter({ model, route }, best)) routes.set(id, model.surface === "chat" ? { model, route } : best);
+      if (!routes.has(id) || isBetter({ model, route }, best))
+        routes.set(id, model.surface === "chat" ? { model, route } : best);
     }
   }
   routesBySnapshot.set(snapshot, routes);
@@ -58,27 +69,47 @@ function routesOf({ catalog, isServable }: Needs): ReadonlyMap<string, SmokeRout
 function isBetter(route: SmokeRoute, than: SmokeRoute | undefined): boolean {
   if (route.model.surface !== "chat") return false;
   if (than === undefined) return true;
-  const [thinks, otherThinks] = [route.model.reasoning !== undefined, than.model.reasoning !== undefined];
-  return thinks === otherThinks ? comparablePrice(route.route) < comparablePrice(than.route) : !thinks;
+  const [thinks, otherThinks] = [
+    route.model.reasoning !== undefined,
+    than.model.reasoning !== undefined,
+  ];
+  return thinks === otherThinks
+    ? comparablePrice(route.route) < comparablePrice(than.route)
+    : !thinks;
 }
 
-async function askRoute(deps: Needs, { signal, ...candidate }: SmokeRoute & { signal: AbortSignal }): Promise<SmokeAnswer> {
+async function askRoute(
+  deps: Needs,
+  { signal, ...candidate }: SmokeRoute & { signal: AbortSignal },
+): Promise<SmokeAnswer> {
   const startedMs = deps.clock.monotonicMs();
   const request = requestFor(candidate, deps);
   const interpretation = interpret(request, candidate);
   const lifeline = new Lifeline(() => signal, { aborts: true });
   lifeline.listen();
-  const sent = await sendTo(deps, { call: { asks: chatAsks(request) }, candidate, interpretation, lifeline });
+  const sent = await sendTo(deps, {
+    call: { asks: chatAsks(request) },
+    candidate,
+    interpretation,
+    lifeline,
+  });
   if (!sent.ok) return answerOf(sent.failure);
   const whole = await readWhole(sent.response, interpretation);
-  return whole.ok ? { outcome: "passed", latencyMs: deps.clock.monotonicMs() - startedMs } : answerOf(whole.failure);
+  return whole.ok
+    ? { outcome: "passed", latencyMs: deps.clock.monotonicMs() - startedMs }
+    : answerOf(whole.failure);
 }
 
 function requestFor({ model }: SmokeRoute, { clock, callSignatures }: Needs): ClientRequest {
   const body = { model: model.id, ...smallest };
   return {
-    dialect: "openai-chat", text: JSON.stringify(body), body, traceId: timeOrderedHex(clock.nowMs()), dialectHeaders: {},
-    signatures: callSignatures.of("smoke"), nowSeconds: () => Math.floor(clock.nowMs() / 1_000),
+    dialect: "openai-chat",
+    text: JSON.stringify(body),
+    body,
+    traceId: timeOrderedHex(clock.nowMs()),
+    dialectHeaders: {},
+    signatures: callSignatures.of("smoke"),
+    nowSeconds: () => Math.floor(clock.nowMs() / 1_000),
     canonical: () => openaiChat.decodeRequest(body),
   };
 }
@@ -86,6 +117,9 @@ function requestFor({ model }: SmokeRoute, { clock, callSignatures }: Needs): Cl
 /** What the provider's own failure, or a credential that it refuses, says; a refused or rationed request says nothing of it. */
 function answerOf({ outage, reason, upstreamStatus, observation }: AttemptFailure): SmokeAnswer {
   const message = observation ?? `it answered ${upstreamStatus ?? "nothing"}`;
-  const says = (outage && reason !== "rate_limited") || reason === "credential_error" || reason === "model_unavailable";
+  const says =
+    (outage && reason !== "rate_limited") ||
+    reason === "credential_error" ||
+    reason === "model_unavailable";
   return { outcome: says ? "failed" : "skipped", message };
 }

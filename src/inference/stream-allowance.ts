@@ -18,10 +18,12 @@ const charactersPerToken = 3;
 const wideCharacter = /[^\x00-\x7f]|\\u[0-9a-fA-F]{4}/g;
 
 /** Events that say something, in all dialects; those that repeat what was said have neither member. */
-const isSaying = (data: string): boolean => data.includes('"delta"') || data.includes('"candidates"');
+const isSaying = (data: string): boolean =>
+  data.includes('"delta"') || data.includes('"candidates"');
 
 /** Pictures and sound are long, and say nothing of how many tokens they are. */
-const holdsMedia = (data: string): boolean => data.length > 4_096 && /"(?:images?|audio|inlineData|image_url)"/.test(data);
+const holdsMedia = (data: string): boolean =>
+  data.length > 4_096 && /"(?:images?|audio|inlineData|image_url)"/.test(data);
 
 type Speaking = Pick<StreamRelay, "finished" | "outputCharacters" | "metered">;
 
@@ -39,7 +41,11 @@ export class StreamAllowance {
 
   private constructor(
     { deps, call, allowance }: Execution & { allowance: Allowance },
-    { candidate, expected, mostTokens }: { candidate: Candidate; expected: ExpectedUse; mostTokens: number },
+    {
+      candidate,
+      expected,
+      mostTokens,
+    }: { candidate: Candidate; expected: ExpectedUse; mostTokens: number },
   ) {
     this.ledger = deps.ledger;
     this.holdId = call.generationId;
@@ -50,14 +56,19 @@ export class StreamAllowance {
 
   /** The allowance of a stream whose hold has to grow; undefined where what is held pays for all that can come. */
   static of(
-    execution: Execution, { candidate, outputCap }: { candidate: Candidate; outputCap: number | undefined },
+    execution: Execution,
+    { candidate, outputCap }: { candidate: Candidate; outputCap: number | undefined },
   ): StreamAllowance | undefined {
     const { allowance } = execution;
-    if (allowance?.grows !== true || !isPaid(candidate) || execution.call.unbilled) return undefined;
+    if (allowance?.grows !== true || !isPaid(candidate) || execution.call.unbilled)
+      return undefined;
     const expected = expectedUse(execution);
     const { askedTokens } = affordedBy(allowance.freeNano, candidate, expected);
     const mostTokens = (outputCap ?? askedTokens) * expected.choices;
-    const stream = new StreamAllowance({ ...execution, allowance }, { candidate, expected, mostTokens });
+    const stream = new StreamAllowance(
+      { ...execution, allowance },
+      { candidate, expected, mostTokens },
+    );
     return stream.isWhole ? undefined : stream;
   }
 
@@ -66,9 +77,15 @@ export class StreamAllowance {
   }
 
   /** The frames of the next event where it is paid for; otherwise its upstream is left, and they end the answer at its limit. */
-  next(
-    { reader, relay, response }: { reader: EventReader; relay: StreamRelay; response: Pick<UpstreamResponse, "abort"> },
-  ): string | Promise<string> | undefined {
+  next({
+    reader,
+    relay,
+    response,
+  }: {
+    reader: EventReader;
+    relay: StreamRelay;
+    response: Pick<UpstreamResponse, "abort">;
+  }): string | Promise<string> | undefined {
     const event = reader.next();
     if (event === undefined) return undefined;
     const pass = (isBorne: boolean): string | Promise<string> => {
@@ -85,7 +102,10 @@ export class StreamAllowance {
     if (this.isWhole || relay.finished || !isSaying(data)) return true;
     const wide = data.match(wideCharacter)?.length ?? 0;
     this.wideCharacters += wide;
-    const said = Math.max(totalOutputTokens(relay.metered().usage), tokensOf(relay.outputCharacters + 2 * this.wideCharacters));
+    const said = Math.max(
+      totalOutputTokens(relay.metered().usage),
+      tokensOf(relay.outputCharacters + 2 * this.wideCharacters),
+    );
     const tokens = said + (holdsMedia(data) ? 1 : tokensOf(data.length + 2 * wide));
     return tokens <= this.coveredTokens || this.raise(tokens);
   }

@@ -9,8 +9,16 @@ const isFailure = (value: unknown): value is AttemptFailure =>
   typeof value === "object" && value !== null && "failover" in value;
 
 /** What the client of a stream is told of whatever broke it. */
-export function asStreamError(failure: unknown, context: { attempt: AttemptRecord; provider: Provider }): GatewayError {
-  if (isFailure(failure)) return errorOfAttempts([{ record: context.attempt, failure: withoutCredential(failure, context.provider) }]);
+export function asStreamError(
+  failure: unknown,
+  context: { attempt: AttemptRecord; provider: Provider },
+): GatewayError {
+  if (isFailure(failure))
+    return errorOfAttempts([
+      { record: context.attempt, failure: withoutCredential(failure, context.provider) },
+    ]);
   if (failure instanceof GatewayError) return failure;
-  return new GatewayError("internal_server_error", "The gateway failed on this stream.", { cause: failure });
+  return new GatewayError("internal_server_error", "The gateway failed on this stream.", {
+    cause: failure,
+  });
 }

@@ -7,7 +7,14 @@ import { usdFromNano, usdText } from "../platform/lib/money.ts";
 import type { Execution } from "./execution.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import {
-  affordedBy, hidesThoughts, holdCeiling, isFree, isOnOwnKey, isPaid, tightHold, type ExpectedUse,
+  affordedBy,
+  hidesThoughts,
+  holdCeiling,
+  isFree,
+  isOnOwnKey,
+  isPaid,
+  tightHold,
+  type ExpectedUse,
 } from "./hold-ceiling.ts";
 import type { Candidate } from "./routing/candidate.ts";
 
@@ -31,12 +38,18 @@ const bearings: readonly ((candidate: Candidate) => boolean)[] = [() => true, is
 type Refused = NotReserved & { expected: ExpectedUse };
 
 /** What a request may use of its candidates. A caller who wants no parameter lost is not given a shorter answer than was asked for. */
-export function expectedUse(
-  { call: { asks }, inputTokens, losesNothing }: Pick<Execution, "call" | "inputTokens" | "losesNothing">,
-): ExpectedUse {
+export function expectedUse({
+  call: { asks },
+  inputTokens,
+  losesNothing,
+}: Pick<Execution, "call" | "inputTokens" | "losesNothing">): ExpectedUse {
   const { maxOutputTokens, thoughtTokens, thoughtBudget, choices } = asks;
   return {
-    inputTokens, maxOutputTokens, thoughtTokens, thoughtBudget, choices,
+    inputTokens,
+    maxOutputTokens,
+    thoughtTokens,
+    thoughtBudget,
+    choices,
     isUncut: asks.isUncut === true || (losesNothing && maxOutputTokens !== undefined),
     ...(asks.mayUse !== undefined && { mayUse: (part) => asks.mayUse?.(part) === true }),
   };
@@ -47,15 +60,23 @@ export function expectedUse(
  * before any that does may still serve: provider keys and free models, and with a limit that counts provider keys the
  * latter alone. A request for a paid model is refused. Throws `GatewayError`.
  */
-export function takeHold(execution: Execution, step = 0, before?: Refused): Promise<void> | undefined {
+export function takeHold(
+  execution: Execution,
+  step = 0,
+  before?: Refused,
+): Promise<void> | undefined {
   const { deps, call, candidates } = execution;
   const { key, parent, workspace } = call.caller;
   const [first] = candidates;
   const bears = bearings[step];
-  if (before !== undefined && (first === undefined || bears === undefined || !bears(first))) return refuse(execution, before);
+  if (before !== undefined && (first === undefined || bears === undefined || !bears(first)))
+    return refuse(execution, before);
   const borne = bears === undefined ? candidates : candidates.filter(bears);
   const expected = expectedUse(execution);
-  const grows = call.asks.stream && expected.isUncut !== true && !borne.some((candidate) => hidesThoughts(candidate, call.asks));
+  const grows =
+    call.asks.stream &&
+    expected.isUncut !== true &&
+    !borne.some((candidate) => hidesThoughts(candidate, call.asks));
   const ceilingNano = call.unbilled ? 0n : holdCeiling(borne, expected);
   const byokNano = holdCeiling(borne, expected, isOnOwnKey);
   const conclude = (outcome: ReserveOutcome): Promise<void> | undefined => {
@@ -66,7 +87,9 @@ export function takeHold(execution: Execution, step = 0, before?: Refused): Prom
         execution.candidates = others;
         return takeHold(execution, step, before);
       }
-      return outcome.reason === "exists" ? refuse(execution, refused) : takeHold(execution, step + 1, refused);
+      return outcome.reason === "exists"
+        ? refuse(execution, refused)
+        : takeHold(execution, step + 1, refused);
     }
     if (ceilingNano > 0n) execution.balanceAtAdmissionNano = outcome.balanceNano;
     execution.candidates = borne;
@@ -74,26 +97,41 @@ export function takeHold(execution: Execution, step = 0, before?: Refused): Prom
     return undefined;
   };
   const reserving = deps.ledger.reserve({
-    holdId: call.generationId, workspaceId: workspace.id, ceilingNano, byokNano,
+    holdId: call.generationId,
+    workspaceId: workspace.id,
+    ceilingNano,
+    byokNano,
     tight: () => tightHold(borne, { expected, grows, counts: isPaid }),
     byokTight: () => tightHold(borne, { expected, grows: false, counts: isOnOwnKey }),
-    ...spendingKeyOf(key), parent: parent && spendingKeyOf(parent), tags: () => tagsOf(call, borne.filter(isPaid)),
+    ...spendingKeyOf(key),
+    parent: parent && spendingKeyOf(parent),
+    tags: () => tagsOf(call, borne.filter(isPaid)),
   });
   return reserving instanceof Promise ? reserving.then(conclude) : conclude(reserving);
 }
 
 /** What of budgets a request counts for, with the candidates that may cost credits. */
-export function tagsOf({ caller: { key, parent } }: Pick<InferenceCall, "caller">, candidates: readonly Candidate[]): string[] {
+export function tagsOf(
+  { caller: { key, parent } }: Pick<InferenceCall, "caller">,
+  candidates: readonly Candidate[],
+): string[] {
   return budgetTags({
-    keyId: key.id, parentId: parent?.id, userId: key.creatorUserId,
-    models: candidates.map(({ model }) => model.id), providers: candidates.map(({ route }) => route.provider.id),
+    keyId: key.id,
+    parentId: parent?.id,
+    userId: key.creatorUserId,
+    models: candidates.map(({ model }) => model.id),
+    providers: candidates.map(({ route }) => route.provider.id),
   });
 }
 
 /** The candidates that a budget of a model or a provider does not count; none where it counts them all. */
-function beside({ scope, subject }: Budget, candidates: readonly Candidate[]): readonly Candidate[] {
+function beside(
+  { scope, subject }: Budget,
+  candidates: readonly Candidate[],
+): readonly Candidate[] {
   if (scope !== "model" && scope !== "provider") return [];
-  const subjectOf = ({ model, route }: Candidate): string => (scope === "model" ? model.id : route.provider.id);
+  const subjectOf = ({ model, route }: Candidate): string =>
+    scope === "model" ? model.id : route.provider.id;
   return candidates.filter((candidate) => !isPaid(candidate) || subjectOf(candidate) !== subject);
 }
 
@@ -102,12 +140,16 @@ function allowanceOf(
   { heldNano, freeNano, byokHeldNano }: Reserved,
   { ceilingNano, byokNano, grows }: { ceilingNano: bigint; byokNano: bigint; grows: boolean },
 ): Allowance | undefined {
-  if (heldNano === ceilingNano && (byokHeldNano === undefined || byokHeldNano === byokNano)) return undefined;
+  if (heldNano === ceilingNano && (byokHeldNano === undefined || byokHeldNano === byokNano))
+    return undefined;
   return { heldNano, freeNano, grows, byokNano: byokHeldNano };
 }
 
 /** What an allowance pays of a candidate; undefined where nothing bounds it. */
-function amountFor({ heldNano, freeNano, grows, byokNano }: Allowance, candidate: Candidate): bigint | undefined {
+function amountFor(
+  { heldNano, freeNano, grows, byokNano }: Allowance,
+  candidate: Candidate,
+): bigint | undefined {
   if (isOnOwnKey(candidate)) return byokNano;
   if (isFree(candidate)) return undefined;
   return grows ? freeNano : heldNano;
@@ -119,11 +161,18 @@ function amountFor({ heldNano, freeNano, grows, byokNano }: Allowance, candidate
  */
 export function outputCapFor(execution: Execution, candidate: Candidate): number | undefined {
   const { allowance, call } = execution;
-  const amountNano = allowance === undefined || call.unbilled ? undefined : amountFor(allowance, candidate);
+  const amountNano =
+    allowance === undefined || call.unbilled ? undefined : amountFor(allowance, candidate);
   if (amountNano === undefined) return undefined;
   const expected = expectedUse(execution);
   const { askedTokens, tokens, isTooFew } = affordedBy(amountNano, candidate, expected);
-  if (isTooFew) throw unaffordable([candidate], { expected, freeNano: amountNano, heldNano: 0n, reason: "insufficient_balance" });
+  if (isTooFew)
+    throw unaffordable([candidate], {
+      expected,
+      freeNano: amountNano,
+      heldNano: 0n,
+      reason: "insufficient_balance",
+    });
   return tokens < askedTokens ? tokens : undefined;
 }
 
@@ -141,59 +190,92 @@ function refuse({ deps, call, candidates }: Execution, refused: Refused): Promis
 const bonusRefusal = (): GatewayError =>
   new GatewayError(
     "insufficient_balance",
-    "There are no credits yet: those for signing up are held until the address is confirmed or the first top-up is made. GET /referrals"
-      + " tells which. Until then a model whose id ends in :free can be used.",
+    "There are no credits yet: those for signing up are held until the address is confirmed or the first top-up is made. GET /referrals" +
+      " tells which. Until then a model whose id ends in :free can be used.",
     { metadata: { reason: "signup_bonus_pending" } },
   );
 
-const heldElsewhere = (reason: "exists" | "away"): GatewayError => new GatewayError(
-  "service_unavailable",
-  reason === "away" ? "The gateway cannot see what other requests hold at the moment. Try again in a few seconds."
-    : "A request with this trace id is under way. Try again in a few seconds.",
-  { retryAfterSeconds: 2 },
-);
+const heldElsewhere = (reason: "exists" | "away"): GatewayError =>
+  new GatewayError(
+    "service_unavailable",
+    reason === "away"
+      ? "The gateway cannot see what other requests hold at the moment. Try again in a few seconds."
+      : "A request with this trace id is under way. Try again in a few seconds.",
+    { retryAfterSeconds: 2 },
+  );
 
 /** How long other requests hold what this one lacks: most answers have come by then. */
 const retryAfterSeconds = 5;
 
 /** What is wrong with the balance or the limit, and what can be done for it. */
 const shortages = {
-  insufficient_balance: { reason: "balance_too_low", name: "the balance", way: "add credits, or use a model whose id ends in :free" },
-  key_limit: {
-    reason: "key_limit_reached", name: "this key's spending limit", way: "raise the limit, or wait until its window has moved on",
+  insufficient_balance: {
+    reason: "balance_too_low",
+    name: "the balance",
+    way: "add credits, or use a model whose id ends in :free",
   },
-  budget: { reason: "budget_reached", name: "a budget", way: "raise the budget, or wait until its next period" },
+  key_limit: {
+    reason: "key_limit_reached",
+    name: "this key's spending limit",
+    way: "raise the limit, or wait until its window has moved on",
+  },
+  budget: {
+    reason: "budget_reached",
+    name: "a budget",
+    way: "raise the budget, or wait until its next period",
+  },
 } as const;
 
 /** A budget as its refusals name it. */
-const budgetFacts = ({ id, name, scope, subject, period }: Budget) =>
-  ({ budget_id: id, budget_name: name, budget_scope: scope, budget_subject: subject, budget_period: period });
+const budgetFacts = ({ id, name, scope, subject, period }: Budget) => ({
+  budget_id: id,
+  budget_name: name,
+  budget_scope: scope,
+  budget_subject: subject,
+  budget_period: period,
+});
 
 /** The refusal of a request whose answer would be too short to be of use, or shorter than its caller takes. */
 function unaffordable(
   candidates: readonly Candidate[],
-  { expected, freeNano, heldNano, reason, budget }: Pick<Refused, "expected" | "freeNano" | "heldNano" | "budget">
-    & { reason: keyof typeof shortages },
+  {
+    expected,
+    freeNano,
+    heldNano,
+    reason,
+    budget,
+  }: Pick<Refused, "expected" | "freeNano" | "heldNano" | "budget"> & {
+    reason: keyof typeof shortages;
+  },
 ): GatewayError {
   const counted = candidates.filter((candidate) => isPaid(candidate) || isOnOwnKey(candidate));
   const counts = (candidate: Candidate): boolean => counted.includes(candidate);
   const worstNano = holdCeiling(counted, expected, counts);
   const availableNano = freeNano < 0n ? 0n : freeNano;
-  const tokens = Math.max(0, ...counted.map((candidate) => affordedBy(availableNano, candidate, expected).tokens));
+  const tokens = Math.max(
+    0,
+    ...counted.map((candidate) => affordedBy(availableNano, candidate, expected).tokens),
+  );
   const { way, ...told } = shortages[reason];
   const name = budget === undefined ? told.name : `the ${budget.period} budget "${budget.name}"`;
   const { leastNano } = tightHold(counted, { expected, grows: false, counts });
   const waits = heldNano > 0n && freeNano + heldNano >= leastNano;
-  const held = heldNano > 0n ? ` beside the ${usdText(heldNano)} USD that other requests under way hold` : "";
-  const less = expected.maxOutputTokens === 0 ? "send less at once" : "lower the limit on output tokens";
+  const held =
+    heldNano > 0n ? ` beside the ${usdText(heldNano)} USD that other requests under way hold` : "";
+  const less =
+    expected.maxOutputTokens === 0 ? "send less at once" : "lower the limit on output tokens";
   const ways = [...(waits ? ["try again when those have ended"] : []), less, way].join(", ");
-  const message = `This request may cost up to ${usdText(worstNano)} USD, and ${usdText(availableNano)} USD is left of ${name}${held}, `
-    + `which affords ${tokens} output tokens. ${ways[0]?.toUpperCase()}${ways.slice(1)}.`;
+  const message =
+    `This request may cost up to ${usdText(worstNano)} USD, and ${usdText(availableNano)} USD is left of ${name}${held}, ` +
+    `which affords ${tokens} output tokens. ${ways[0]?.toUpperCase()}${ways.slice(1)}.`;
   return new GatewayError("insufficient_balance", message, {
     metadata: {
-      reason: told.reason, ...(budget !== undefined && budgetFacts(budget)),
-      worst_case_usd: usdFromNano(worstNano), available_usd: usdFromNano(availableNano),
-      held_usd: usdFromNano(heldNano), affordable_output_tokens: tokens,
+      reason: told.reason,
+      ...(budget !== undefined && budgetFacts(budget)),
+      worst_case_usd: usdFromNano(worstNano),
+      available_usd: usdFromNano(availableNano),
+      held_usd: usdFromNano(heldNano),
+      affordable_output_tokens: tokens,
     },
     ...(waits && { retryAfterSeconds, retry: true }),
   });

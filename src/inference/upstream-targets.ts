@@ -6,7 +6,11 @@ import { endpointPath, sendableDialects } from "./providers/endpoint-path.ts";
 import { createSigner } from "./upstream/signing/create-signer.ts";
 import { postFormThrough } from "./upstream/signing/post-form.ts";
 import type { RequestSigner } from "./upstream/signing/request-signer.ts";
-import { upstreamTarget, type UpstreamClient, type UpstreamTarget } from "./upstream/upstream-client.ts";
+import {
+  upstreamTarget,
+  type UpstreamClient,
+  type UpstreamTarget,
+} from "./upstream/upstream-client.ts";
 
 /** What a provider is asked for: an answer, or how many tokens the prompt has (Messages alone). */
 export type Purpose = "answer" | "count-tokens";
@@ -32,15 +36,23 @@ export function isServable(route: UpstreamRoute, model: CatalogModel): boolean {
 }
 
 /** Builds the look-up of where a chat route's requests go: the constant part of their head is made once a route. */
-export function createTargetLookup(services: { clock: Clock; upstream: UpstreamClient }): TargetLookup {
+export function createTargetLookup(services: {
+  clock: Clock;
+  upstream: UpstreamClient;
+}): TargetLookup {
   const signerOf = signerLookup(services);
   const whole = new WeakMap<UpstreamRoute, UpstreamTarget>();
   const streamed = new WeakMap<UpstreamRoute, UpstreamTarget>();
   const counting = new WeakMap<UpstreamRoute, UpstreamTarget>();
   return (route, options) => {
-    const targets = options.purpose === "count-tokens" ? counting : options.stream ? streamed : whole;
+    const targets =
+      options.purpose === "count-tokens" ? counting : options.stream ? streamed : whole;
     let target = targets.get(route);
-    if (target === undefined) targets.set(route, (target = buildTarget(route, { ...options, signer: signerOf(route.provider) })));
+    if (target === undefined)
+      targets.set(
+        route,
+        (target = buildTarget(route, { ...options, signer: signerOf(route.provider) })),
+      );
     return target;
   };
 }
@@ -60,7 +72,8 @@ function signerLookup({ clock, upstream }: { clock: Clock; upstream: UpstreamCli
 }
 
 function buildTarget(
-  route: UpstreamRoute, { surface, stream, purpose, signer }: TargetOptions & { signer: RequestSigner | undefined },
+  route: UpstreamRoute,
+  { surface, stream, purpose, signer }: TargetOptions & { signer: RequestSigner | undefined },
 ): UpstreamTarget {
   const { provider, upstreamModel } = route;
   const dialect = routeDialect(route, surface);
@@ -73,7 +86,12 @@ function buildTarget(
     "content-type": "application/json",
     "user-agent": "switchyard",
     ...provider.headers,
-    ...(provider.apiKey === undefined || provider.apiKey === "" ? {} : { [name]: prefix + provider.apiKey }),
+    ...(provider.apiKey === undefined || provider.apiKey === ""
+      ? {}
+      : { [name]: prefix + provider.apiKey }),
   };
-  return { ...upstreamTarget(url, headers, provider), ...(signer !== undefined && { signing: { signer, url, headers } }) };
+  return {
+    ...upstreamTarget(url, headers, provider),
+    ...(signer !== undefined && { signing: { signer, url, headers } }),
+  };
 }

@@ -8,7 +8,9 @@ const secretLengthMin = 8;
 export function withoutCredential(failure: AttemptFailure, { apiKey }: Provider): AttemptFailure {
   if (apiKey === undefined || apiKey.length < secretLengthMin) return failure;
   const { upstreamMessage, upstreamError } = failure;
-  const tells = upstreamError !== null && JSON.stringify(upstreamError).includes(JSON.stringify(apiKey).slice(1, -1));
+  const tells =
+    upstreamError !== null &&
+    JSON.stringify(upstreamError).includes(JSON.stringify(apiKey).slice(1, -1));
   if (!tells && upstreamMessage?.includes(apiKey) !== true) return failure;
   const message = upstreamMessage?.replaceAll(apiKey, "[credential]") ?? null;
   return { ...failure, upstreamMessage: message, upstreamError: tells ? null : upstreamError };

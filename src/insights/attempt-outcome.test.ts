@@ -25,10 +25,16 @@ const table = `
   failed     503   upstream_error     outage
   failed     504   timeout            outage`;
 
-test.each(table.trim().split("\n").map((row) => row.trim().split(/\s+/)))("%s with %s, %s: %s", (outcome, status, reason, expected) => {
+test.each(
+  table
+    .trim()
+    .split("\n")
+    .map((row) => row.trim().split(/\s+/)),
+)("%s with %s, %s: %s", (outcome, status, reason, expected) => {
   const attempt = attemptOf({
-    outcome: outcome as "served" | "failed" | "cancelled", status: status === "-" ? null : Number(status),
-    reason: reason === "-" ? null : reason ?? null,
+    outcome: outcome as "served" | "failed" | "cancelled",
+    status: status === "-" ? null : Number(status),
+    reason: reason === "-" ? null : (reason ?? null),
   });
   expect(outcomeOf(attempt) as string).toBe(expected ?? "");
 });

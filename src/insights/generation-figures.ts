@@ -2,7 +2,13 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import { dayMs, hourMs, minuteMs } from "../platform/lib/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../platform/storage/storage-kind.ts";
-import { conditionOf, detailText, isCountable, rowsReadMax, type GenerationRange } from "./generation-search.ts";
+import {
+  conditionOf,
+  detailText,
+  isCountable,
+  rowsReadMax,
+  type GenerationRange,
+} from "./generation-search.ts";
 import { lowestIdAt, type GenerationTables } from "./generation-store.ts";
 import type { UsageTables } from "./usage-rollup.ts";
 
@@ -10,7 +16,17 @@ import type { UsageTables } from "./usage-rollup.ts";
 const bucketsMax = 120;
 /** Lengths of buckets in milliseconds; the shortest is taken with which a range has few enough. */
 const bucketLengths = [
-  minuteMs, 5 * minuteMs, 15 * minuteMs, hourMs, 3 * hourMs, 6 * hourMs, 12 * hourMs, dayMs, 7 * dayMs, 30 * dayMs, 365 * dayMs,
+  minuteMs,
+  5 * minuteMs,
+  15 * minuteMs,
+  hourMs,
+  3 * hourMs,
+  6 * hourMs,
+  12 * hourMs,
+  dayMs,
+  7 * dayMs,
+  30 * dayMs,
+  365 * dayMs,
 ] as const;
 /** Hours are counted for so long; older ones are kept by the day. */
 const hoursKeptMs = 31 * dayMs;
@@ -68,7 +84,8 @@ const latencyBucketsMax = 60;
 const errorLinesMax = 200;
 
 /** The shortest length of buckets with which a range has few enough. */
-const lengthFor = (rangeMs: number, most: number): number => bucketLengths.find((length) => rangeMs / length <= most - 1) ?? 365 * dayMs;
+const lengthFor = (rangeMs: number, most: number): number =>
+  bucketLengths.find((length) => rangeMs / length <= most - 1) ?? 365 * dayMs;
 
 /** Figures over generation records, from counters where those know what is asked and from a bounded number of records elsewhere. */
 export class GenerationFigures {
@@ -76,7 +93,11 @@ export class GenerationFigures {
   private readonly commits: CommitQueue;
   private readonly kind: StorageKind;
 
-  constructor(options: { database: Kysely<GenerationTables & UsageTables>; commits: CommitQueue; kind: StorageKind }) {
+  constructor(options: {
+    database: Kysely<GenerationTables & UsageTables>;
+    commits: CommitQueue;
+    kind: StorageKind;
+  }) {
     this.database = options.database;
     this.commits = options.commits;
     this.kind = options.kind;
@@ -91,11 +112,16 @@ export class GenerationFigures {
     const countedMs = range.fromMs < nowMs - hoursKeptMs ? Math.max(dayMs, hoursMs) : hoursMs;
     if (countable && bucketMs >= hourMs) return this.fromCounters(range, countedMs);
     const found = await this.fromRecords(range, bucketMs);
-    return countable && found.countedFromMs !== undefined ? this.fromCounters(range, countedMs) : found;
+    return countable && found.countedFromMs !== undefined
+      ? this.fromCounters(range, countedMs)
+      : found;
   }
 
   private async fromCounters(range: GenerationRange, bucketMs: number): Promise<Histogram> {
-    const [table, unit, unitMs] = bucketMs < dayMs ? ["usage_hours", "hour", hourMs] as const : ["usage_days", "day", dayMs] as const;
+    const [table, unit, unitMs] =
+      bucketMs < dayMs
+        ? (["usage_hours", "hour", hourMs] as const)
+        : (["usage_days", "day", dayMs] as const);
     const { rows } = await sql<SumsRow>`
       select ${sql.ref(unit)} * ${sql.lit(unitMs)} / ${sql.lit(bucketMs)} as bucket, sum(requests) as requests, sum(errors) as errors,
         sum(prompt_tokens + completion_tokens) as tokens, sum(cost_nano) as cost_nano
@@ -103,7 +129,11 @@ export class GenerationFigures {
         and ${sql.ref(unit)} >= ${Math.floor(range.fromMs / unitMs)} and ${sql.ref(unit)} < ${Math.ceil(range.toMs / unitMs)}
         and ${conditionOf(range.filter, this.kind)}
       group by 1 order by 1`.execute(this.database);
-    return { bucketMs, buckets: rows.map((row) => bucketOf(row, bucketMs)), countedFromMs: undefined };
+    return {
+      bucketMs,
+      buckets: rows.map((row) => bucketOf(row, bucketMs)),
+      countedFromMs: undefined,
+    };
   }
 
   private async fromRecords(range: GenerationRange, bucketMs: number): Promise<Histogram> {
@@ -111,8 +141,14 @@ export class GenerationFigures {
       select created_at_ms / ${sql.lit(bucketMs)} as bucket, count(*) as requests,
         sum(case when status in ('cut', 'failed') then 1 else 0 end) as errors, sum(prompt_tokens + completion_tokens) as tokens,
         sum(cost_nano) as cost_nano
-      from ${this.newest(range)} where ${conditionOf(range.filter, this.kind)} group by 1 order by 1`.execute(this.database);
-    return { bucketMs, buckets: rows.map((row) => bucketOf(row, bucketMs)), countedFromMs: await this.countedFrom(range) };
+      from ${this.newest(range)} where ${conditionOf(range.filter, this.kind)} group by 1 order by 1`.execute(
+      this.database,
+    );
+    return {
+      bucketMs,
+      buckets: rows.map((row) => bucketOf(row, bucketMs)),
+      countedFromMs: await this.countedFrom(range),
+    };
   }
 
   /** The newest records of a range, as many as may be read. */
@@ -122,27 +158,41 @@ export class GenerationFigures {
   }
 
   private async countedFrom(range: GenerationRange): Promise<number | undefined> {
-    const { rows: [row] } = await sql<{ id: string }>`
+    const {
+      rows: [row],
+    } = await sql<{ id: string }>`
       select id from generations where workspace_id = ${range.workspaceId} and id >= ${lowestIdAt(range.fromMs)}
-        and id < ${lowestIdAt(range.toMs)} order by id desc limit 1 offset ${sql.lit(rowsReadMax)}`.execute(this.database);
+        and id < ${lowestIdAt(range.toMs)} order by id desc limit 1 offset ${sql.lit(rowsReadMax)}`.execute(
+      this.database,
+    );
     return row && Number.parseInt(row.id.slice("gen_".length, "gen_".length + 12), 16);
   }
 
   /** What went wrong, the most frequent first; of the newest records that did not complete. */
   async errors({ workspaceId, fromMs, toMs, filter }: GenerationRange): Promise<ErrorLine[]> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
-    const { rows } = await sql<Record<"status" | "provider" | "model", string> & {
-      code: string | null; http_status: string | number | null; requests: number | string; last_at_ms: number | string;
-    }>`
+    const { rows } = await sql<
+      Record<"status" | "provider" | "model", string> & {
+        code: string | null;
+        http_status: string | number | null;
+        requests: number | string;
+        last_at_ms: number | string;
+      }
+    >`
       select status, ${detailText(this.kind, "error.code")} as code, ${detailText(this.kind, "error.status")} as http_status,
         provider, model, count(*) as requests, max(created_at_ms) as last_at_ms
       from (select * from generations ${sql.raw(this.kind === "sqlite" ? "indexed by generations_unfinished" : "")}
         where workspace_id = ${workspaceId} and id >= ${lowestIdAt(fromMs)} and id < ${lowestIdAt(toMs)}
         and status <> 'completed' order by id desc limit ${sql.lit(rowsReadMax)}) as unfinished
       where status <> 'cached' and ${conditionOf(filter, this.kind)}
-      group by 1, 2, 3, 4, 5 order by requests desc, last_at_ms desc limit ${sql.lit(errorLinesMax)}`.execute(this.database);
+      group by 1, 2, 3, 4, 5 order by requests desc, last_at_ms desc limit ${sql.lit(errorLinesMax)}`.execute(
+      this.database,
+    );
     return rows.map(({ http_status: httpStatus, last_at_ms: lastAtMs, requests, ...line }) => ({
-      ...line, httpStatus: httpStatus === null ? null : Number(httpStatus), requests: Number(requests), lastAtMs: Number(lastAtMs),
+      ...line,
+      httpStatus: httpStatus === null ? null : Number(httpStatus),
+      requests: Number(requests),
+      lastAtMs: Number(lastAtMs),
     }));
   }
 
@@ -151,14 +201,27 @@ export class GenerationFigures {
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const bucketMs = lengthFor(range.toMs - range.fromMs, latencyBucketsMax);
     const starts: number[] = [];
-    for (let startMs = Math.floor(range.fromMs / bucketMs) * bucketMs; startMs < range.toMs; startMs += bucketMs) starts.push(startMs);
-    const buckets = await Promise.all(starts.map((startMs) => this.sampled({ range, startMs, bucketMs })));
+    for (
+      let startMs = Math.floor(range.fromMs / bucketMs) * bucketMs;
+      startMs < range.toMs;
+      startMs += bucketMs
+    )
+      starts.push(startMs);
+    const buckets = await Promise.all(
+      starts.map((startMs) => this.sampled({ range, startMs, bucketMs })),
+    );
     return { bucketMs, buckets: buckets.filter(({ samples }) => samples > 0) };
   }
 
-  private async sampled(
-    { range, startMs, bucketMs }: { range: GenerationRange; startMs: number; bucketMs: number },
-  ): Promise<LatencyBucket> {
+  private async sampled({
+    range,
+    startMs,
+    bucketMs,
+  }: {
+    range: GenerationRange;
+    startMs: number;
+    bucketMs: number;
+  }): Promise<LatencyBucket> {
     const sliceMs = bucketMs / slicesPerBucket;
     const slices = Array.from({ length: slicesPerBucket }, (_, index) => {
       const fromMs = Math.max(range.fromMs, startMs + index * sliceMs);
@@ -166,19 +229,29 @@ export class GenerationFigures {
       return sql`select * from (select * from generations where workspace_id = ${range.workspaceId} and id >= ${lowestIdAt(fromMs)}
         and id < ${lowestIdAt(toMs)} order by id limit ${sql.lit(samplesPerSlice)}) as slice`;
     });
-    const { rows } = await sql<{ latency_ms: number | string; first_token_ms: number | string | null }>`
+    const { rows } = await sql<{
+      latency_ms: number | string;
+      first_token_ms: number | string | null;
+    }>`
       select latency_ms, first_token_ms from (${sql.join(slices, sql` union all `)}) as sample
-      where status = 'completed' and ${conditionOf(range.filter, this.kind)}`.execute(this.database);
+      where status = 'completed' and ${conditionOf(range.filter, this.kind)}`.execute(
+      this.database,
+    );
     const ascending = (one: number, other: number): number => one - other;
     const streamed = rows.flatMap(({ first_token_ms: ms }) => (ms === null ? [] : [Number(ms)]));
     return {
-      startMs, samples: rows.length,
-      latencyMs: rows.map((row) => Number(row.latency_ms)).sort(ascending), firstTokenMs: streamed.sort(ascending),
+      startMs,
+      samples: rows.length,
+      latencyMs: rows.map((row) => Number(row.latency_ms)).sort(ascending),
+      firstTokenMs: streamed.sort(ascending),
     };
   }
 }
 
 const bucketOf = (row: SumsRow, bucketMs: number): FigureBucket => ({
-  startMs: Number(row.bucket) * bucketMs, requests: Number(row.requests), errors: Number(row.errors), tokens: Number(row.tokens),
+  startMs: Number(row.bucket) * bucketMs,
+  requests: Number(row.requests),
+  errors: Number(row.errors),
+  tokens: Number(row.tokens),
   costNanoUsd: BigInt(row.cost_nano),
 });

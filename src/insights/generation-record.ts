@@ -78,9 +78,25 @@ export const generationInsert: InsertStatement = {
   name: "generation",
   table: "generations",
   columns: [
-    "id", "created_at_ms", "workspace_id", "key_id", "surface", "requested_model", "model", "provider", "upstream_model",
-    "upstream_id", "status", "finish_reason", "streamed", "prompt_tokens", "completion_tokens", "cost_nano", "latency_ms",
-    "first_token_ms", "detail",
+    "id",
+    "created_at_ms",
+    "workspace_id",
+    "key_id",
+    "surface",
+    "requested_model",
+    "model",
+    "provider",
+    "upstream_model",
+    "upstream_id",
+    "status",
+    "finish_reason",
+    "streamed",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost_nano",
+    "latency_ms",
+    "first_token_ms",
+    "detail",
   ],
 };
 
@@ -88,9 +104,24 @@ export const generationInsert: InsertStatement = {
 export const generationRow = (record: GenerationRecord): CommitUnit["inserts"][number] => ({
   statement: generationInsert,
   values: [
-    record.id, record.createdAtMs, record.workspaceId, record.keyId, record.surface, record.requestedModel, record.model,
-    record.provider, record.upstreamModel, record.upstreamId, record.status, record.finishReason, record.streamed ? 1 : 0,
-    record.promptTokens, record.completionTokens, Number(record.costNanoUsd), record.latencyMs, record.firstTokenMs,
+    record.id,
+    record.createdAtMs,
+    record.workspaceId,
+    record.keyId,
+    record.surface,
+    record.requestedModel,
+    record.model,
+    record.provider,
+    record.upstreamModel,
+    record.upstreamId,
+    record.status,
+    record.finishReason,
+    record.streamed ? 1 : 0,
+    record.promptTokens,
+    record.completionTokens,
+    Number(record.costNanoUsd),
+    record.latencyMs,
+    record.firstTokenMs,
     detailText(record),
   ],
 });
@@ -108,8 +139,17 @@ export function storedAttempts(
   written: readonly AttemptRecord[] | undefined,
   columns: Pick<GenerationRecord, "provider" | "model" | "upstreamModel" | "latencyMs">,
 ): readonly AttemptRecord[] {
-  return written ?? [{
-    provider: columns.provider, model: columns.model, upstreamModel: columns.upstreamModel, status: 200, outcome: "served", reason: null,
-    durationMs: columns.latencyMs,
-  }];
+  return (
+    written ?? [
+      {
+        provider: columns.provider,
+        model: columns.model,
+        upstreamModel: columns.upstreamModel,
+        status: 200,
+        outcome: "served",
+        reason: null,
+        durationMs: columns.latencyMs,
+      },
+    ]
+  );
 }

@@ -64,7 +64,11 @@ export class GenerationSearch {
   private readonly commits: CommitQueue;
   private readonly kind: StorageKind;
 
-  constructor(options: { database: Kysely<GenerationTables & UsageTables>; commits: CommitQueue; kind: StorageKind }) {
+  constructor(options: {
+    database: Kysely<GenerationTables & UsageTables>;
+    commits: CommitQueue;
+    kind: StorageKind;
+  }) {
     this.database = options.database;
     this.commits = options.commits;
     this.kind = options.kind;
@@ -76,25 +80,33 @@ export class GenerationSearch {
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const low = lowestIdAt(query.fromMs);
     const end = olderOf(query.after, lowestIdAt(query.toMs));
-    if (this.isUnconditional(query.filter)) return pageOf(await this.read(query, { low, end, limit: query.limit + 1 }), query.limit);
+    if (this.isUnconditional(query.filter))
+      return pageOf(await this.read(query, { low, end, limit: query.limit + 1 }), query.limit);
     return this.scan(query, { low, end });
   }
 
   /** What one step of a page asks the database; a range of the primary key, or of the index of what did not complete. */
-  stepSql(range: GenerationRange, { limit, ...window }: IdWindow & { limit: number }): RawBuilder<GenerationTables["generations"]> {
+  stepSql(
+    range: GenerationRange,
+    { limit, ...window }: IdWindow & { limit: number },
+  ): RawBuilder<GenerationTables["generations"]> {
     return sql`select * ${this.windowSql(range, window)} and ${conditionOf(range.filter, this.kind)}
       order by id desc limit ${sql.lit(limit)}`;
   }
 
   /** How many records the newest step of a window has, and the id of its oldest: whatever is older waits for the next step. */
   stepSizeSql(
-    range: GenerationRange, { rows, ...window }: IdWindow & { rows: number },
+    range: GenerationRange,
+    { rows, ...window }: IdWindow & { rows: number },
   ): RawBuilder<{ rows: number | string; low: string | null }> {
     return sql`select count(*) as rows, min(id) as low
       from (select id ${this.windowSql(range, window)} order by id desc limit ${sql.lit(rows)}) as step`;
   }
 
-  private windowSql({ workspaceId, filter }: GenerationRange, { low, end }: IdWindow): RawBuilder<unknown> {
+  private windowSql(
+    { workspaceId, filter }: GenerationRange,
+    { low, end }: IdWindow,
+  ): RawBuilder<unknown> {
     // SQLite takes the primary key for as good as the index that has a few of its rows.
     const table = isUnfinished(filter)
       ? sql`generations ${sql.raw(this.kind === "sqlite" ? "indexed by generations_unfinished" : "")} where ${unfinished} and`
@@ -106,7 +118,10 @@ export class GenerationSearch {
     return Object.values(filter).every((value) => value === undefined);
   }
 
-  private async read(range: GenerationRange, window: IdWindow & { limit: number }): Promise<GenerationRecord[]> {
+  private async read(
+    range: GenerationRange,
+    window: IdWindow & { limit: number },
+  ): Promise<GenerationRecord[]> {
     return (await this.stepSql(range, window).execute(this.database)).rows.map(recordOfRow);
   }
 
@@ -119,25 +134,43 @@ export class GenerationSearch {
       const [window, ...later] = windows;
       if (window === undefined) return { records, next: undefined };
       if (rowsLeft <= 0) return { records, next: window.end };
-      const { rows: [size] } = await this.stepSizeSql(query, { ...window, rows: stepRows }).execute(this.database);
+      const {
+        rows: [size],
+      } = await this.stepSizeSql(query, { ...window, rows: stepRows }).execute(this.database);
       const rows = Number(size?.rows ?? 0);
-      const low = rows < stepRows ? window.low : size?.low ?? window.low;
+      const low = rows < stepRows ? window.low : (size?.low ?? window.low);
       rowsLeft -= rows;
-      if (rows > 0) records.push(...await this.read(query, { low, end: window.end, limit: query.limit + 1 - records.length }));
+      if (rows > 0)
+        records.push(
+          ...(await this.read(query, {
+            low,
+            end: window.end,
+            limit: query.limit + 1 - records.length,
+          })),
+        );
       if (records.length > query.limit) return pageOf(records, query.limit);
       windows = low > window.low ? [{ low: window.low, end: low }, ...later] : later;
       // Small workspaces end here; of large ones the counters say on which days there is anything to look at.
-      if (first && windows.length > 0) windows = await this.daysOf(query, { low: whole.low, end: low });
+      if (first && windows.length > 0)
+        windows = await this.daysOf(query, { low: whole.low, end: low });
     }
   }
 
   /** The part of a window in which requests with the filter's keys, models and providers were counted, the newest day first. */
-  private async daysOf({ workspaceId, filter, fromMs }: GenerationRange, window: IdWindow): Promise<readonly IdWindow[]> {
+  private async daysOf(
+    { workspaceId, filter, fromMs }: GenerationRange,
+    window: IdWindow,
+  ): Promise<readonly IdWindow[]> {
     const { keyIds, models, providers } = filter;
     if (keyIds === undefined && models === undefined && providers === undefined) return [window];
     const endMs = Number.parseInt(window.end.slice("gen_".length, "gen_".length + 12), 16);
-    let days = this.database.selectFrom("usage_days").select("day").distinct().where("workspace_id", "=", workspaceId)
-      .where("day", ">=", Math.floor((fromMs - daySlackMs) / dayMs)).where("day", "<=", Math.floor((endMs + daySlackMs) / dayMs));
+    let days = this.database
+      .selectFrom("usage_days")
+      .select("day")
+      .distinct()
+      .where("workspace_id", "=", workspaceId)
+      .where("day", ">=", Math.floor((fromMs - daySlackMs) / dayMs))
+      .where("day", "<=", Math.floor((endMs + daySlackMs) / dayMs));
     if (keyIds !== undefined) days = days.where("key_id", "in", [...keyIds, ""]);
     if (models !== undefined) days = days.where("model", "in", [...models]);
     if (providers !== undefined) days = days.where("provider", "in", [...providers]);
@@ -153,7 +186,8 @@ export class GenerationSearch {
   }
 }
 
-const olderOf = (one: string | undefined, other: string): string => (one !== undefined && one < other ? one : other);
+const olderOf = (one: string | undefined, other: string): string =>
+  one !== undefined && one < other ? one : other;
 const newerOf = (one: string, other: string): string => (one > other ? one : other);
 
 function pageOf(records: GenerationRecord[], limit: number): GenerationPage {
@@ -169,8 +203,12 @@ const isUnfinished = ({ statuses, errors }: GenerationFilter): boolean =>
   errors !== undefined || (statuses !== undefined && !statuses.includes("completed"));
 
 /** Whether the usage counters know what a filter asks for. */
-export const isCountable = ({ models: _, providers: __, keyIds: ___, ...others }: GenerationFilter): boolean =>
-  Object.values(others).every((value) => value === undefined);
+export const isCountable = ({
+  models: _,
+  providers: __,
+  keyIds: ___,
+  ...others
+}: GenerationFilter): boolean => Object.values(others).every((value) => value === undefined);
 
 /** A member of a record's detail as text; null where it has none. */
 export function detailText(kind: StorageKind, path: string): RawBuilder<unknown> {
@@ -181,25 +219,36 @@ export function detailText(kind: StorageKind, path: string): RawBuilder<unknown>
 }
 
 const anyOf = (left: RawBuilder<unknown>, values: readonly string[]): RawBuilder<unknown> =>
-  (values.length === 0 ? sql`1 = 0` : sql`${left} in (${sql.join(values)})`);
+  values.length === 0 ? sql`1 = 0` : sql`${left} in (${sql.join(values)})`;
 
 /** What a filter is to the database. */
 export function conditionOf(filter: GenerationFilter, kind: StorageKind): RawBuilder<boolean> {
   const conditions: RawBuilder<unknown>[] = [];
   const columns = {
-    model: filter.models, requested_model: filter.requestedModels, provider: filter.providers, key_id: filter.keyIds,
-    surface: filter.surfaces, status: filter.statuses,
+    model: filter.models,
+    requested_model: filter.requestedModels,
+    provider: filter.providers,
+    key_id: filter.keyIds,
+    surface: filter.surfaces,
+    status: filter.statuses,
   };
-  for (const [name, values] of Object.entries(columns)) if (values !== undefined) conditions.push(anyOf(sql.ref(name), values));
+  for (const [name, values] of Object.entries(columns))
+    if (values !== undefined) conditions.push(anyOf(sql.ref(name), values));
   if (filter.streamed !== undefined) conditions.push(sql`streamed = ${filter.streamed ? 1 : 0}`);
-  if (filter.costNanoMin !== undefined) conditions.push(sql`cost_nano >= ${Number(filter.costNanoMin)}`);
+  if (filter.costNanoMin !== undefined)
+    conditions.push(sql`cost_nano >= ${Number(filter.costNanoMin)}`);
   if (filter.latencyMsMin !== undefined) conditions.push(sql`latency_ms >= ${filter.latencyMsMin}`);
-  if (filter.errors !== undefined) conditions.push(anyOf(detailText(kind, "error.code"), filter.errors));
-  if (filter.appTitle !== undefined) conditions.push(sql`${detailText(kind, "appTitle")} = ${filter.appTitle}`);
-  if (filter.sessionId !== undefined) conditions.push(sql`${detailText(kind, "sessionId")} = ${filter.sessionId}`);
+  if (filter.errors !== undefined)
+    conditions.push(anyOf(detailText(kind, "error.code"), filter.errors));
+  if (filter.appTitle !== undefined)
+    conditions.push(sql`${detailText(kind, "appTitle")} = ${filter.appTitle}`);
+  if (filter.sessionId !== undefined)
+    conditions.push(sql`${detailText(kind, "sessionId")} = ${filter.sessionId}`);
   if (filter.byok !== undefined) {
     const own = sql`coalesce(${detailText(kind, "credentialSource")}, '') = 'own_byok'`;
     conditions.push(filter.byok ? own : sql`not (${own})`);
   }
-  return conditions.length === 0 ? sql<boolean>`1 = 1` : sql<boolean>`${sql.join(conditions, sql` and `)}`;
+  return conditions.length === 0
+    ? sql<boolean>`1 = 1`
+    : sql<boolean>`${sql.join(conditions, sql` and `)}`;
 }

@@ -26,8 +26,18 @@ export interface SlicesQuery {
 const measureStepRows = 2_000;
 
 const textColumns = [
-  "id", "workspace_id", "key_id", "surface", "requested_model", "model", "provider", "upstream_model", "upstream_id", "status",
-  "finish_reason", "detail",
+  "id",
+  "workspace_id",
+  "key_id",
+  "surface",
+  "requested_model",
+  "model",
+  "provider",
+  "upstream_model",
+  "upstream_id",
+  "status",
+  "finish_reason",
+  "detail",
 ] as const;
 
 /**
@@ -66,19 +76,27 @@ export class GenerationSizes {
   /** Bytes that the records do not exceed, told by the engine without reading any of them. */
   async atMost(): Promise<number> {
     // On SQLite whatever the file holds; on Postgres the table with what was deleted from it and is not used again yet.
-    const query = this.kind === "sqlite"
-      ? sql`select (page_count - freelist_count) * page_size as bytes from pragma_page_count(), pragma_freelist_count(), pragma_page_size()`
-      : sql`select pg_total_relation_size('generations') as bytes`;
-    const { rows: [row] } = await (query as RawBuilder<{ bytes: number | string }>).execute(this.database);
+    const query =
+      this.kind === "sqlite"
+        ? sql`select (page_count - freelist_count) * page_size as bytes from pragma_page_count(), pragma_freelist_count(), pragma_page_size()`
+        : sql`select pg_total_relation_size('generations') as bytes`;
+    const {
+      rows: [row],
+    } = await (query as RawBuilder<{ bytes: number | string }>).execute(this.database);
     return Number(row?.bytes ?? 0);
   }
 
   /** Everybody who has records, found by one step of the primary key each. */
   async workspaceIds(): Promise<string[]> {
     const found: string[] = [];
-    for (let last = ""; ;) {
-      const next = await this.database.selectFrom("generations").select("workspace_id")
-        .where("workspace_id", ">", last).orderBy("workspace_id").limit(1).executeTakeFirst();
+    for (let last = ""; ; ) {
+      const next = await this.database
+        .selectFrom("generations")
+        .select("workspace_id")
+        .where("workspace_id", ">", last)
+        .orderBy("workspace_id")
+        .limit(1)
+        .executeTakeFirst();
       if (next === undefined) return found;
       last = next.workspace_id;
       found.push(last);
@@ -89,10 +107,16 @@ export class GenerationSizes {
   async slices(query: SlicesQuery): Promise<RecordSlice[]> {
     const byStart = new Map<number, RecordSlice>();
     for (const workspaceId of query.workspaceIds) {
-      for (let after: string | undefined; ;) {
-        const { rows } = await this.stepSql(workspaceId, { ...query, after }).execute(this.database);
+      for (let after: string | undefined; ; ) {
+        const { rows } = await this.stepSql(workspaceId, { ...query, after }).execute(
+          this.database,
+        );
         for (const row of rows) add(byStart, row, query.digits);
-        if (query.signal.aborted || rows.reduce((sum, row) => sum + Number(row.rows), 0) < measureStepRows) break;
+        if (
+          query.signal.aborted ||
+          rows.reduce((sum, row) => sum + Number(row.rows), 0) < measureStepRows
+        )
+          break;
         after = rows.at(-1)?.last;
       }
     }
@@ -100,8 +124,14 @@ export class GenerationSizes {
   }
 
   /** The next records of a workspace, added up by what their ids begin with; a range of the primary key. */
-  private stepSql(workspaceId: string, { fromMs, toMs, digits, after }: SlicesQuery & { after: string | undefined }): RawBuilder<StepRow> {
-    const texts = sql.join(textColumns.map((name) => sql`coalesce(octet_length(${sql.ref(name)}), 0)`), sql` + `);
+  private stepSql(
+    workspaceId: string,
+    { fromMs, toMs, digits, after }: SlicesQuery & { after: string | undefined },
+  ): RawBuilder<StepRow> {
+    const texts = sql.join(
+      textColumns.map((name) => sql`coalesce(octet_length(${sql.ref(name)}), 0)`),
+      sql` + `,
+    );
     const from = after === undefined ? sql`id >= ${lowestIdAt(fromMs)}` : sql`id > ${after}`;
     const slice = sql`substr(id, ${sql.lit(idPrefixLength + 1)}, ${sql.lit(digits)})`;
     return sql<StepRow>`select ${slice} as slice, count(*) as rows, sum(${sql.raw(costSql[this.kind])}) as bytes, max(id) as last from (

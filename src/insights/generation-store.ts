@@ -1,6 +1,11 @@
 import type { Kysely } from "kysely";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import { storedAttempts, type AttemptRecord, type GenerationDetail, type GenerationRecord } from "./generation-record.ts";
+import {
+  storedAttempts,
+  type AttemptRecord,
+  type GenerationDetail,
+  type GenerationRecord,
+} from "./generation-record.ts";
 
 export interface GenerationTables {
   generations: {
@@ -36,11 +41,14 @@ export function generationIdOf(id: string): string {
 const generationIdPattern = /^gen_[0-9a-f]{32}$/;
 
 /** The lowest id that a request of a wall time can have. Ids begin with the time, so the primary key orders by it. */
-export const lowestIdAt = (atMs: number): string => `gen_${Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0")}`;
+export const lowestIdAt = (atMs: number): string =>
+  `gen_${Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0")}`;
 
 /** The record of a row. */
 export function recordOfRow(row: GenerationTables["generations"]): GenerationRecord {
-  const { attempts, ...detail } = JSON.parse(row.detail) as GenerationDetail & { attempts?: AttemptRecord[] };
+  const { attempts, ...detail } = JSON.parse(row.detail) as GenerationDetail & {
+    attempts?: AttemptRecord[];
+  };
   return {
     id: row.id,
     createdAtMs: row.created_at_ms,
@@ -61,7 +69,10 @@ export function recordOfRow(row: GenerationTables["generations"]): GenerationRec
     latencyMs: row.latency_ms,
     firstTokenMs: row.first_token_ms,
     attempts: storedAttempts(attempts, {
-      provider: row.provider, model: row.model, upstreamModel: row.upstream_model, latencyMs: row.latency_ms,
+      provider: row.provider,
+      model: row.model,
+      upstreamModel: row.upstream_model,
+      latencyMs: row.latency_ms,
     }),
     detail,
   };
@@ -83,8 +94,12 @@ export class GenerationStore {
     if (!generationIdPattern.test(generationId)) return undefined;
     // Free requests do not wait for their row, so a client may ask for it before it is written.
     if (this.commits.pendingCount > 0) await this.commits.flush();
-    const row = await this.database.selectFrom("generations").selectAll()
-      .where("id", "=", generationId).where("workspace_id", "=", workspaceId).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("generations")
+      .selectAll()
+      .where("id", "=", generationId)
+      .where("workspace_id", "=", workspaceId)
+      .executeTakeFirst();
     return row && recordOfRow(row);
   }
 
@@ -92,14 +107,31 @@ export class GenerationStore {
    * Deletes at most `limit` records of a workspace that are older than a wall time, oldest first, and
    * tells how many went. Ids begin with the time, so the primary key finds them.
    */
-  async deleteBefore({ workspaceId, beforeMs, limit }: { workspaceId: string; beforeMs: number; limit: number }): Promise<number> {
+  async deleteBefore({
+    workspaceId,
+    beforeMs,
+    limit,
+  }: {
+    workspaceId: string;
+    beforeMs: number;
+    limit: number;
+  }): Promise<number> {
     const oldestKept = lowestIdAt(beforeMs);
-    const oldest = await this.database.selectFrom("generations").select("id")
-      .where("workspace_id", "=", workspaceId).where("id", "<", oldestKept).orderBy("id").limit(limit).execute();
+    const oldest = await this.database
+      .selectFrom("generations")
+      .select("id")
+      .where("workspace_id", "=", workspaceId)
+      .where("id", "<", oldestKept)
+      .orderBy("id")
+      .limit(limit)
+      .execute();
     const last = oldest.at(-1);
     if (last === undefined) return 0;
-    await this.database.deleteFrom("generations")
-      .where("workspace_id", "=", workspaceId).where("id", "<=", last.id).execute();
+    await this.database
+      .deleteFrom("generations")
+      .where("workspace_id", "=", workspaceId)
+      .where("id", "<=", last.id)
+      .execute();
     return oldest.length;
   }
 }

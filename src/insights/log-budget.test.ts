@@ -53,7 +53,8 @@ test("whatever comes, the newest records that fit are kept, and one more would n
   for (let run = 0; run < 200; run++) {
     const runMs = nowMs + run * hourMs;
     // Now a few, now more than the budget holds at once, of different lengths.
-    for (let index = 0; index < (run * 37) % 90; index++) sizes.add(runMs - 1 - ((index * 40_503) % hourMs), 100 + ((index * 131) % 900));
+    for (let index = 0; index < (run * 37) % 90; index++)
+      sizes.add(runMs - 1 - ((index * 40_503) % hourMs), 100 + ((index * 131) % 900));
     const before = [...sizes.records].sort((left, right) => right.atMs - left.atMs);
     let room = 20_000;
     const fits = before.findIndex(({ bytes }) => (room -= bytes) < 0);
@@ -76,7 +77,8 @@ test("what was measured of hours that are over is not measured again", async () 
   sizes.measured = [];
   expect(await deleteExcess(sizes, budget)).toBe(0);
   // Only what is left of the slice in which was deleted, and the newest.
-  for (const { fromMs, toMs } of sizes.measured) expect(toMs <= nowMs - 89 * dayMs || fromMs > nowMs - 12 * hourMs).toBe(true);
+  for (const { fromMs, toMs } of sizes.measured)
+    expect(toMs <= nowMs - 89 * dayMs || fromMs > nowMs - 12 * hourMs).toBe(true);
 });
 
 test("records that came in one millisecond go or stay together", async () => {
@@ -104,12 +106,16 @@ test("records that others deleted meanwhile cost no others their place", async (
 test("nothing is read while the whole database fits", async () => {
   const sizes = new KeptSizes();
   sizes.add(nowMs);
-  expect(await new LogBudget({ sizes, budgetBytes: 2_000_000 }).excess({ nowMs, signal })).toBeUndefined();
+  expect(
+    await new LogBudget({ sizes, budgetBytes: 2_000_000 }).excess({ nowMs, signal }),
+  ).toBeUndefined();
   expect(sizes.measured).toEqual([]);
 });
 
 test("a measuring that was ended early deletes nothing", async () => {
   const sizes = new KeptSizes();
   for (let index = 0; index < 10; index++) sizes.add(nowMs - index);
-  expect(await new LogBudget({ sizes, budgetBytes: 500 }).excess({ nowMs, signal: AbortSignal.abort() })).toBeUndefined();
+  expect(
+    await new LogBudget({ sizes, budgetBytes: 500 }).excess({ nowMs, signal: AbortSignal.abort() }),
+  ).toBeUndefined();
 });

@@ -20,17 +20,35 @@ interface Trend {
 export interface NetworkRecord {
   generated_at: string | null;
   totals: {
-    tokens: number; requests: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; reasoning_tokens: number;
+    tokens: number;
+    requests: number;
+    prompt_tokens: number;
+    completion_tokens: number;
+    cached_tokens: number;
+    reasoning_tokens: number;
   };
   top_models: {
-    model_id: string; model_name: string; provider: string; rank: number; tokens: number; requests: number; share: number;
+    model_id: string;
+    model_name: string;
+    provider: string;
+    rank: number;
+    tokens: number;
+    requests: number;
+    share: number;
   }[];
   trend: { "24h": Trend[]; "7d": Trend[]; "30d": Trend[] };
 }
 
 const emptyRecord: NetworkRecord = {
   generated_at: null,
-  totals: { tokens: 0, requests: 0, prompt_tokens: 0, completion_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 },
+  totals: {
+    tokens: 0,
+    requests: 0,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    cached_tokens: 0,
+    reasoning_tokens: 0,
+  },
   top_models: [],
   trend: { "24h": [], "7d": [], "30d": [] },
 };
@@ -62,8 +80,10 @@ export class NetworkStatistics {
     const nowMs = clock.nowMs();
     const [hour, day] = [Math.floor(nowMs / hourMs), Math.floor(nowMs / dayMs)];
     const [hours, days, models, weekly] = await Promise.all([
-      store.hours(hour - hoursShown + 1), store.days(day - daysCovered + 1),
-      store.models(day - daysCovered + 1), store.models(day - weekDays + 1),
+      store.hours(hour - hoursShown + 1),
+      store.days(day - daysCovered + 1),
+      store.models(day - daysCovered + 1),
+      store.models(day - weekDays + 1),
     ]);
     const month = filled(days, { last: day, count: daysCovered, textOf: dayText });
     this.weekly = new Map(weekly.map(({ model, requests }) => [model, requests]));
@@ -71,32 +91,53 @@ export class NetworkStatistics {
       generated_at: isoOrNull(nowMs),
       totals: totalsOf(models),
       top_models: topModels(models, describe),
-      trend: { "24h": filled(hours, { last: hour, count: hoursShown, textOf: hourText }), "7d": month.slice(-weekDays), "30d": month },
+      trend: {
+        "24h": filled(hours, { last: hour, count: hoursShown, textOf: hourText }),
+        "7d": month.slice(-weekDays),
+        "30d": month,
+      },
     };
   }
 }
 
-const tokensOf = ({ prompt_tokens: prompt, completion_tokens: completion }: ModelTotals): number => prompt + completion;
+const tokensOf = ({ prompt_tokens: prompt, completion_tokens: completion }: ModelTotals): number =>
+  prompt + completion;
 
 function totalsOf(models: readonly ModelTotals[]): NetworkRecord["totals"] {
   const totals = { ...emptyRecord.totals };
   for (const model of models) {
     totals.tokens += tokensOf(model);
-    for (const name of ["requests", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"] as const) {
+    for (const name of [
+      "requests",
+      "prompt_tokens",
+      "completion_tokens",
+      "cached_tokens",
+      "reasoning_tokens",
+    ] as const) {
       totals[name] += model[name];
     }
   }
   return totals;
 }
 
-function topModels(models: readonly ModelTotals[], describe: DescribeModel): NetworkRecord["top_models"] {
+function topModels(
+  models: readonly ModelTotals[],
+  describe: DescribeModel,
+): NetworkRecord["top_models"] {
   const all = models.reduce((sum, model) => sum + tokensOf(model), 0);
-  const ordered = models.toSorted((left, right) =>
-    tokensOf(right) - tokensOf(left) || right.requests - left.requests || (left.model < right.model ? -1 : 1));
+  const ordered = models.toSorted(
+    (left, right) =>
+      tokensOf(right) - tokensOf(left) ||
+      right.requests - left.requests ||
+      (left.model < right.model ? -1 : 1),
+  );
   return ordered.slice(0, topModelsMax).map((totals, index) => {
     const { model: id, requests } = totals;
     // A model that has left the catalog is still called by its id.
-    const { name, provider } = describe(id) ?? { name: id, provider: id.slice(0, Math.max(0, id.indexOf("/"))) };
+    const { name, provider } = describe(id) ?? {
+      name: id,
+      provider: id.slice(0, Math.max(0, id.indexOf("/"))),
+    };
     const tokens = tokensOf(totals);
     const share = all === 0 ? 0 : Math.round((tokens / all) * 10_000) / 10_000;
     return { model_id: id, model_name: name, provider, rank: index + 1, tokens, requests, share };
@@ -117,4 +158,5 @@ function filled(
 }
 
 const dayText = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
-const hourText = (hour: number): string => `${new Date(hour * hourMs).toISOString().slice(0, 13).replace("T", " ")}:00`;
+const hourText = (hour: number): string =>
+  `${new Date(hour * hourMs).toISOString().slice(0, 13).replace("T", " ")}:00`;

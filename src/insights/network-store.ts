@@ -37,55 +37,79 @@ export class NetworkStore {
 
   /** Every hour from one on that had any requests. */
   hoursQuery(sinceHour: number) {
-    return this.database.selectFrom("network_hours").select(["hour as bucket", "tokens", "requests"]).where("hour", ">=", sinceHour);
+    return this.database
+      .selectFrom("network_hours")
+      .select(["hour as bucket", "tokens", "requests"])
+      .where("hour", ">=", sinceHour);
   }
 
   /** Every day from one on that had any requests. */
   daysQuery(sinceDay: number) {
-    return this.database.selectFrom("network_days")
+    return this.database
+      .selectFrom("network_days")
       .select(({ fn }) => [
-        "day as bucket", fn.sum<number>("requests").as("requests"),
-        fn.sum<number>("prompt_tokens").as("prompt_tokens"), fn.sum<number>("completion_tokens").as("completion_tokens"),
+        "day as bucket",
+        fn.sum<number>("requests").as("requests"),
+        fn.sum<number>("prompt_tokens").as("prompt_tokens"),
+        fn.sum<number>("completion_tokens").as("completion_tokens"),
       ])
-      .where("day", ">=", sinceDay).groupBy("day");
+      .where("day", ">=", sinceDay)
+      .groupBy("day");
   }
 
   /** Every model that was used since a day. */
   modelsQuery(sinceDay: number) {
-    return this.database.selectFrom("network_days")
+    return this.database
+      .selectFrom("network_days")
       .select(({ fn }) => [
-        "model", fn.sum<number>("requests").as("requests"),
-        fn.sum<number>("prompt_tokens").as("prompt_tokens"), fn.sum<number>("completion_tokens").as("completion_tokens"),
-        fn.sum<number>("cached_tokens").as("cached_tokens"), fn.sum<number>("reasoning_tokens").as("reasoning_tokens"),
+        "model",
+        fn.sum<number>("requests").as("requests"),
+        fn.sum<number>("prompt_tokens").as("prompt_tokens"),
+        fn.sum<number>("completion_tokens").as("completion_tokens"),
+        fn.sum<number>("cached_tokens").as("cached_tokens"),
+        fn.sum<number>("reasoning_tokens").as("reasoning_tokens"),
       ])
-      .where("day", ">=", sinceDay).groupBy("model");
+      .where("day", ">=", sinceDay)
+      .groupBy("model");
   }
 
   /** What callers were charged for each provider's answers on a day, in nano-USD. */
   async spendOf(day: number): Promise<ReadonlyMap<string, bigint>> {
-    const rows = await this.database.selectFrom("network_days")
+    const rows = await this.database
+      .selectFrom("network_days")
       .select(({ fn }) => ["provider", fn.sum<number | bigint>("cost_nano").as("cost")])
-      .where("day", "=", day).groupBy("provider").execute();
+      .where("day", "=", day)
+      .groupBy("provider")
+      .execute();
     return new Map(rows.map(({ provider, cost }) => [provider, BigInt(cost)]));
   }
 
   async hours(sinceHour: number): Promise<NetworkBucket[]> {
     const rows = await this.hoursQuery(sinceHour).execute();
-    return rows.map(({ bucket, tokens, requests }) => ({ bucket, tokens: Number(tokens), requests: Number(requests) }));
+    return rows.map(({ bucket, tokens, requests }) => ({
+      bucket,
+      tokens: Number(tokens),
+      requests: Number(requests),
+    }));
   }
 
   async days(sinceDay: number): Promise<NetworkBucket[]> {
     const rows = await this.daysQuery(sinceDay).execute();
     return rows.map((row) => ({
-      bucket: row.bucket, tokens: Number(row.prompt_tokens) + Number(row.completion_tokens), requests: Number(row.requests),
+      bucket: row.bucket,
+      tokens: Number(row.prompt_tokens) + Number(row.completion_tokens),
+      requests: Number(row.requests),
     }));
   }
 
   async models(sinceDay: number): Promise<ModelTotals[]> {
     const rows = await this.modelsQuery(sinceDay).execute();
     return rows.map((row) => ({
-      model: row.model, requests: Number(row.requests), prompt_tokens: Number(row.prompt_tokens),
-      completion_tokens: Number(row.completion_tokens), cached_tokens: Number(row.cached_tokens),
+      model: row.model,
+      requests: Number(row.requests),
+      prompt_tokens: Number(row.prompt_tokens),
+      completion_tokens: Number(row.completion_tokens),
+      cached_tokens: Number(row.cached_tokens),
       reasoning_tokens: Number(row.reasoning_tokens),
     }));
   }

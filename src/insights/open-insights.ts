@@ -93,43 +93,90 @@ export async function openInsights(options: {
   const store = new NetworkStore({ database: database.withTables(), commits });
   const network = new NetworkStatistics({ store, clock, describe: ports.describeModel });
   const events = await HealthEvents.open({
-    database: database.withTables(), clock, onError: (error) => onError(error, "a status change could not be kept"),
+    database: database.withTables(),
+    clock,
+    onError: (error) => onError(error, "a status change could not be kept"),
   });
-  const states = new ProviderStates({ clock, known: events.lastStatuses(), onChange: (change) => events.add(change) });
+  const states = new ProviderStates({
+    clock,
+    known: events.lastStatuses(),
+    onChange: (change) => events.add(change),
+  });
   const onSignal = states.record.bind(states);
-  const spent = ports.budgets.size === 0 ? new Map<string, bigint>() : await store.spendOf(Math.floor(clock.nowMs() / dayMs));
+  const spent =
+    ports.budgets.size === 0
+      ? new Map<string, bigint>()
+      : await store.spendOf(Math.floor(clock.nowMs() / dayMs));
   const budgets = new ProviderBudgets({ clock, limits: ports.budgets, spent, onSignal });
-  const smoke = await SmokeTests.open({ store: new SmokeStore(database.withTables()), clock, port: ports.smoke, onSignal });
+  const smoke = await SmokeTests.open({
+    store: new SmokeStore(database.withTables()),
+    clock,
+    port: ports.smoke,
+    onSignal,
+  });
   const recorder = new HealthRecorder({ traffic, states, budgets });
   const unsettled = new UnsettledRecords({
-    commits, clock, onExcess: options.onExcess,
-    onError: (error) => onError(error, "the record of a failed or cached request could not be written"),
+    commits,
+    clock,
+    onExcess: options.onExcess,
+    onError: (error) =>
+      onError(error, "the record of a failed or cached request could not be written"),
   });
   const refused = new RefusedRequests({
-    database: database.withTables(), commits, clock,
+    database: database.withTables(),
+    commits,
+    clock,
     onError: (error) => onError(error, "the count of refused requests could not be written"),
   });
-  const health = new HealthMonitor({ ...options, ...ports, traffic, states, budgets, smoke, jobs, events });
+  const health = new HealthMonitor({
+    ...options,
+    ...ports,
+    traffic,
+    states,
+    budgets,
+    smoke,
+    jobs,
+    events,
+  });
   return {
     usage: new UsageStore({ database: database.withTables(), commits, kind: options.kind }),
     service: new ServiceUsageStore({ database: database.withTables(), commits }),
     search: new GenerationSearch({ database: database.withTables(), commits, kind: options.kind }),
-    figures: new GenerationFigures({ database: database.withTables(), commits, kind: options.kind }),
+    figures: new GenerationFigures({
+      database: database.withTables(),
+      commits,
+      kind: options.kind,
+    }),
     sizes: new GenerationSizes({ database: database.withTables(), kind: options.kind }),
-    network, health, recorder, unsettled, refused, jobs,
+    network,
+    health,
+    recorder,
+    unsettled,
+    refused,
+    jobs,
     stateOf: (providerId) => states.stateOf(providerId),
     ...upkeep({ network, health, refused, jobs, onError }),
   };
 }
 
-function upkeep({ network, health, refused, jobs, onError }: Pick<Insights, "network" | "health" | "refused" | "jobs"> & {
+function upkeep({
+  network,
+  health,
+  refused,
+  jobs,
+  onError,
+}: Pick<Insights, "network" | "health" | "refused" | "jobs"> & {
   onError(error: unknown, message: string): void;
 }): Pick<Insights, "start" | "stop"> {
   let timers: ReturnType<typeof setInterval>[] = [];
   let refreshing = Promise.resolve();
   let checking = Promise.resolve();
   const refresh = (): void => {
-    refreshing = jobs.run("network_statistics", () => network.refresh(), (error) => onError(error, "the statistics could not be read"));
+    refreshing = jobs.run(
+      "network_statistics",
+      () => network.refresh(),
+      (error) => onError(error, "the statistics could not be read"),
+    );
   };
   const check = (): void => {
     checking = health.check().catch((error: unknown) => onError(error, "the health check failed"));

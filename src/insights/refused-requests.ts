@@ -6,7 +6,13 @@ import type { GenerationRange } from "./generation-search.ts";
 
 /** The table of what was refused. */
 export interface RefusedTables {
-  refused_hours: { workspace_id: string; hour: number; key_id: string; code: string; requests: number };
+  refused_hours: {
+    workspace_id: string;
+    hour: number;
+    key_id: string;
+    code: string;
+    requests: number;
+  };
 }
 
 /** Requests of a key that were refused with one code. */
@@ -19,13 +25,17 @@ export interface RefusedSums {
 
 /** Counts of refused requests by workspace, hour, key and code. */
 export const refusedHourAdd: AddStatement = {
-  name: "refused-hour", table: "refused_hours", keyColumns: ["workspace_id", "hour", "key_id", "code"], sumColumns: ["requests"],
+  name: "refused-hour",
+  table: "refused_hours",
+  keyColumns: ["workspace_id", "hour", "key_id", "code"],
+  sumColumns: ["requests"],
 };
 
 const writeEveryMs = 1_000;
 const linesMax = 1_000;
 
-const statusOf = (code: string): number => Object.entries(errorCatalog).find(([name]) => name === code)?.[1].status ?? 0;
+const statusOf = (code: string): number =>
+  Object.entries(errorCatalog).find(([name]) => name === code)?.[1].status ?? 0;
 
 /** Whether requests that end with a code are counted here: what a limit, a budget or the balance refused. */
 const isCounted = (code: ErrorCode): boolean => [402, 429].includes(errorCatalog[code].status);
@@ -35,8 +45,16 @@ const isCounted = (code: ErrorCode): boolean => [402, 429].includes(errorCatalog
  * clients repeat what is refused: each second what was counted is written as one sum for each key and code.
  */
 export class RefusedRequests {
-  private readonly options: { database: Kysely<RefusedTables>; commits: CommitQueue; clock: Clock; onError(error: unknown): void };
-  private readonly counted = new Map<string, { key: [workspaceId: string, hour: number, keyId: string, code: string]; requests: number }>();
+  private readonly options: {
+    database: Kysely<RefusedTables>;
+    commits: CommitQueue;
+    clock: Clock;
+    onError(error: unknown): void;
+  };
+  private readonly counted = new Map<
+    string,
+    { key: [workspaceId: string, hour: number, keyId: string, code: string]; requests: number }
+  >();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: RefusedRequests["options"]) {
@@ -44,12 +62,21 @@ export class RefusedRequests {
   }
 
   /** Notes a request that was refused with a code; other codes than those that are counted are passed over. */
-  note({ workspaceId, keyId, code }: { workspaceId: string; keyId: string; code: ErrorCode }): void {
+  note({
+    workspaceId,
+    keyId,
+    code,
+  }: {
+    workspaceId: string;
+    keyId: string;
+    code: ErrorCode;
+  }): void {
     if (!isCounted(code)) return;
     const hour = Math.floor(this.options.clock.nowMs() / hourMs);
     const name = `${workspaceId} ${hour} ${keyId} ${code}`;
     const known = this.counted.get(name);
-    if (known === undefined) this.counted.set(name, { key: [workspaceId, hour, keyId, code], requests: 1 });
+    if (known === undefined)
+      this.counted.set(name, { key: [workspaceId, hour, keyId, code], requests: 1 });
     else known.requests += 1;
     this.timer ??= setTimeout(() => void this.write(), writeEveryMs);
   }
@@ -58,20 +85,42 @@ export class RefusedRequests {
   async write(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const adds = [...this.counted.values()].map(({ key, requests }) => ({ statement: refusedHourAdd, key, sums: [requests] }));
+    const adds = [...this.counted.values()].map(({ key, requests }) => ({
+      statement: refusedHourAdd,
+      key,
+      sums: [requests],
+    }));
     this.counted.clear();
-    if (adds.length > 0) await this.options.commits.commit({ inserts: [], adds }).catch(this.options.onError);
+    if (adds.length > 0)
+      await this.options.commits.commit({ inserts: [], adds }).catch(this.options.onError);
   }
 
   /** What was refused in the hours that a range touches, by key and code, the most frequent first. */
-  async sums({ workspaceId, fromMs, toMs, filter: { keyIds } }: GenerationRange): Promise<RefusedSums[]> {
+  async sums({
+    workspaceId,
+    fromMs,
+    toMs,
+    filter: { keyIds },
+  }: GenerationRange): Promise<RefusedSums[]> {
     await this.write();
-    let query = this.options.database.selectFrom("refused_hours").select(["key_id", "code"])
+    let query = this.options.database
+      .selectFrom("refused_hours")
+      .select(["key_id", "code"])
       .select(({ fn }) => fn.sum<number | string>("requests").as("requests"))
       .where("workspace_id", "=", workspaceId)
-      .where("hour", ">=", Math.floor(fromMs / hourMs)).where("hour", "<", Math.ceil(toMs / hourMs));
+      .where("hour", ">=", Math.floor(fromMs / hourMs))
+      .where("hour", "<", Math.ceil(toMs / hourMs));
     if (keyIds !== undefined) query = query.where("key_id", "in", [...keyIds, ""]);
-    const rows = await query.groupBy(["key_id", "code"]).orderBy("requests", "desc").limit(linesMax).execute();
-    return rows.map(({ key_id: keyId, code, requests }) => ({ keyId, code, status: statusOf(code), requests: Number(requests) }));
+    const rows = await query
+      .groupBy(["key_id", "code"])
+      .orderBy("requests", "desc")
+      .limit(linesMax)
+      .execute();
+    return rows.map(({ key_id: keyId, code, requests }) => ({
+      keyId,
+      code,
+      status: statusOf(code),
+      requests: Number(requests),
+    }));
   }
 }

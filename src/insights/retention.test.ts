@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { openInsightStorage, recordOf, settledUnit, type InsightTables } from "../../test/support/generation-records.ts";
+import {
+  openInsightStorage,
+  recordOf,
+  settledUnit,
+  type InsightTables,
+} from "../../test/support/generation-records.ts";
 import { freshDatabase } from "../../test/support/postgres.ts";
 import { dayMs } from "../platform/lib/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
@@ -31,33 +36,55 @@ const everything = { fromMs: 0, toMs: 16 ** 12 - 1, digits: 6, signal };
 /** A retention of thirty days over a storage of its own, with what it told. */
 function open(storage: Storage<InsightTables>, budgetBytes = 1e10) {
   const clock = new FakeClock();
-  const parts = { database: storage.database.withTables(), commits: storage.commits, kind: storage.kind };
+  const parts = {
+    database: storage.database.withTables(),
+    commits: storage.commits,
+    kind: storage.kind,
+  };
   const sizes = new GenerationSizes(parts);
   const told: LogExcess[] = [];
   const retention = new Retention({
-    generations: new GenerationStore(parts), usage: new UsageStore(parts), jobs: new JobRegistry(clock), clock, keepDays: 30,
+    generations: new GenerationStore(parts),
+    usage: new UsageStore(parts),
+    jobs: new JobRegistry(clock),
+    clock,
+    keepDays: 30,
     budget: new LogBudget({ sizes, budgetBytes }),
-    workspaceIds: () => ["ws_a", "ws_b"], onError: () => undefined, onOverBudget: (excess) => told.push(excess),
+    workspaceIds: () => ["ws_a", "ws_b"],
+    onError: () => undefined,
+    onOverBudget: (excess) => told.push(excess),
   });
   return {
-    retention, sizes, told, nowMs: clock.nowMs(),
+    retention,
+    sizes,
+    told,
+    nowMs: clock.nowMs(),
     measure: async () => sizes.slices({ ...everything, workspaceIds: await sizes.workspaceIds() }),
-    ids: async () => (await storage.database.selectFrom("generations").select("id").orderBy("id").execute()).map(({ id }) => id),
+    ids: async () =>
+      (await storage.database.selectFrom("generations").select("id").orderBy("id").execute()).map(
+        ({ id }) => id,
+      ),
     async settle(records: readonly GenerationRecord[]): Promise<void> {
       await Promise.all(records.map((record) => storage.commits.commit(settledUnit(record))));
     },
   };
 }
 
-const record = (workspaceId: string, createdAtMs: number, changes: Partial<GenerationRecord> = {}) =>
-  recordOf({ workspaceId, createdAtMs, ...changes });
-const idsOf = (records: readonly GenerationRecord[]): string[] => records.map(({ id }) => id).sort();
+const record = (
+  workspaceId: string,
+  createdAtMs: number,
+  changes: Partial<GenerationRecord> = {},
+) => recordOf({ workspaceId, createdAtMs, ...changes });
+const idsOf = (records: readonly GenerationRecord[]): string[] =>
+  records.map(({ id }) => id).sort();
 
 describe.each(engines)("retention on %s", (_, freshUrl) => {
   test("records older than the retention go, in steps; younger ones and those of other workspaces stay", async () => {
     const storage = await openInsightStorage(await freshUrl());
     const { retention, settle, ids, nowMs } = open(storage);
-    const old = Array.from({ length: 2_500 }, (_, index) => record("ws_a", nowMs - 31 * dayMs - index));
+    const old = Array.from({ length: 2_500 }, (_, index) =>
+      record("ws_a", nowMs - 31 * dayMs - index),
+    );
     const kept = [record("ws_a", nowMs - 29 * dayMs), record("ws_c", nowMs - 99 * dayMs)];
     await settle([...old, ...kept]);
     await retention.purge();
@@ -70,16 +97,26 @@ describe.each(engines)("retention on %s", (_, freshUrl) => {
     const { retention, settle, ids, measure, told, nowMs } = open(storage, 100_000);
     const bytes = async () => (await measure()).reduce((sum, slice) => sum + slice.bytes, 0);
     // Within three hours, of three workspaces, one of which the ledger does not know.
-    const records = Array.from({ length: 600 }, (_, index) => record(`ws_${"abc"[index % 3]}`, nowMs - (600 - index) * 18_000));
+    const records = Array.from({ length: 600 }, (_, index) =>
+      record(`ws_${"abc"[index % 3]}`, nowMs - (600 - index) * 18_000),
+    );
     await settle(records);
-    const mean = await bytes() / 600;
-    const counters = await storage.database.selectFrom("usage_days").selectAll().orderBy("workspace_id").execute();
+    const mean = (await bytes()) / 600;
+    const counters = await storage.database
+      .selectFrom("usage_days")
+      .selectAll()
+      .orderBy("workspace_id")
+      .execute();
     await retention.purge();
     const room = Math.floor(100_000 / mean);
     expect(await ids()).toEqual(idsOf(records.slice(-room)));
     expect(await bytes()).toBeLessThanOrEqual(100_000);
-    expect(told.map(({ rows, beforeMs }) => [rows, beforeMs])).toEqual([[600 - room, (records.at(-room - 1)?.createdAtMs ?? 0) + 1]]);
-    expect(await storage.database.selectFrom("usage_days").selectAll().orderBy("workspace_id").execute()).toEqual(counters);
+    expect(told.map(({ rows, beforeMs }) => [rows, beforeMs])).toEqual([
+      [600 - room, (records.at(-room - 1)?.createdAtMs ?? 0) + 1],
+    ]);
+    expect(
+      await storage.database.selectFrom("usage_days").selectAll().orderBy("workspace_id").execute(),
+    ).toEqual(counters);
     // Nothing more to do; then as many come as there were, and as many of the oldest go.
     await retention.purge();
     expect(await ids()).toHaveLength(room);
@@ -94,10 +131,16 @@ describe.each(engines)("retention on %s", (_, freshUrl) => {
   test("records that fit all stay, and nobody is told; of ledger and stored responses nothing ever goes", async () => {
     const storage = await openInsightStorage(await freshUrl());
     const { database } = storage;
-    const records = Array.from({ length: 50 }, (_, index) => record("ws_a", Date.UTC(2026, 10, 1) + index * dayMs / 4));
-    await sql`insert into transfers values ('txn_1', 'a', 'b', 5, 'charge', null, 1)`.execute(database);
+    const records = Array.from({ length: 50 }, (_, index) =>
+      record("ws_a", Date.UTC(2026, 10, 1) + (index * dayMs) / 4),
+    );
+    await sql`insert into transfers values ('txn_1', 'a', 'b', 5, 'charge', null, 1)`.execute(
+      database,
+    );
     await sql`insert into stored_responses
-      values ('resp_1', 'ws_a', 'key', 1, 1, 'completed', 'm', 0, null, 2, '{}', '[]', null, 0)`.execute(database);
+      values ('resp_1', 'ws_a', 'key', 1, 1, 'completed', 'm', 0, null, 2, '{}', '[]', null, 0)`.execute(
+      database,
+    );
     const wide = open(storage);
     await wide.settle(records);
     await wide.retention.purge();
@@ -105,24 +148,51 @@ describe.each(engines)("retention on %s", (_, freshUrl) => {
     const narrow = open(storage, 1);
     await narrow.retention.purge();
     expect([await narrow.ids(), narrow.told.map(({ rows }) => rows)]).toEqual([[], [50]]);
-    const { rows: [kept] } = await sql<{ kept: number }>`select
-      (select count(*) from transfers) + (select count(*) from stored_responses) as kept`.execute(database);
+    const {
+      rows: [kept],
+    } = await sql<{ kept: number }>`select
+      (select count(*) from transfers) + (select count(*) from stored_responses) as kept`.execute(
+      database,
+    );
     expect(Number(kept?.kept)).toBe(2);
     await storage.close();
   });
 
-  test.each([["short", ""], ["long", "x".repeat(900)]])("what %s records take is measured within a quarter", async (_, appTitle) => {
+  test.each([
+    ["short", ""],
+    ["long", "x".repeat(900)],
+  ])("what %s records take is measured within a quarter", async (_, appTitle) => {
     const storage = await openInsightStorage(await freshUrl());
     const { settle, sizes, measure } = open(storage);
-    const detail = { usage: { input: 10, output: 20 }, priceVersion: "prv_1", price: { prompt: "0.5" }, holdNanoUsd: "1234", appTitle };
+    const detail = {
+      usage: { input: 10, output: 20 },
+      priceVersion: "prv_1",
+      price: { prompt: "0.5" },
+      holdNanoUsd: "1234",
+      appTitle,
+    };
     const changes = { keyId: `key_${"0".repeat(32)}`, detail };
-    await settle(Array.from({ length: 4_500 }, (_, index) =>
-      record(`ws_${index % 2 === 0 ? "a" : index % 20}`, Date.UTC(2026, 10, 1) + index * 9_000, changes)));
+    await settle(
+      Array.from({ length: 4_500 }, (_, index) =>
+        record(
+          `ws_${index % 2 === 0 ? "a" : index % 20}`,
+          Date.UTC(2026, 10, 1) + index * 9_000,
+          changes,
+        ),
+      ),
+    );
     const slices = await measure();
     expect(slices.reduce((sum, { rows }) => sum + rows, 0)).toBe(4_500);
     const bytes = slices.reduce((sum, slice) => sum + slice.bytes, 0);
-    const taken = storage.kind === "postgres" ? await sizes.atMost() : Number((await sql<{ bytes: number }>`
-      select sum(pgsize) as bytes from dbstat where name = 'generations'`.execute(storage.database)).rows[0]?.bytes);
+    const taken =
+      storage.kind === "postgres"
+        ? await sizes.atMost()
+        : Number(
+            (
+              await sql<{ bytes: number }>`
+      select sum(pgsize) as bytes from dbstat where name = 'generations'`.execute(storage.database)
+            ).rows[0]?.bytes,
+          );
     expect(bytes / taken).toBeWithin(0.75, 1.25);
     expect(await sizes.atMost()).toBeGreaterThanOrEqual(taken);
     await storage.close();

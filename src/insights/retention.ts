@@ -16,8 +16,14 @@ const usageHoursDays = 35;
  */
 export class Retention {
   private readonly options: {
-    generations: GenerationStore; usage: UsageStore; jobs: JobRegistry; clock: Clock; keepDays: number; budget: LogBudget;
-    workspaceIds(): string[]; onError(error: unknown): void;
+    generations: GenerationStore;
+    usage: UsageStore;
+    jobs: JobRegistry;
+    clock: Clock;
+    keepDays: number;
+    budget: LogBudget;
+    workspaceIds(): string[];
+    onError(error: unknown): void;
     /** To be told, once, that records are deleted before their days for the budget. */
     onOverBudget(excess: LogExcess): void;
     /** Where several gateways share the database, whether this one does what is done once. */
@@ -37,7 +43,11 @@ export class Retention {
     this.timer = setInterval(() => {
       // What another gateway deletes while it leads is not known here.
       if (this.options.isLeader?.() === false) return this.options.budget.forget();
-      this.running = this.options.jobs.run("generation_retention", () => this.purge(), (error) => this.options.onError(error));
+      this.running = this.options.jobs.run(
+        "generation_retention",
+        () => this.purge(),
+        (error) => this.options.onError(error),
+      );
     }, hourMs);
   }
 
@@ -63,14 +73,18 @@ export class Retention {
     if (!this.toldOfBudget) onOverBudget(excess);
     this.toldOfBudget = true;
     budget.forget(excess.beforeMs);
-    for (const workspaceId of excess.workspaceIds) await this.deleteRecords(workspaceId, excess.beforeMs);
+    for (const workspaceId of excess.workspaceIds)
+      await this.deleteRecords(workspaceId, excess.beforeMs);
   }
 
   /** Deletes a workspace's records that are older than a wall time, step by step, until it is done or the gateway ends. */
   private async deleteRecords(workspaceId: string, beforeMs: number): Promise<void> {
     const { generations } = this.options;
     const step = { workspaceId, beforeMs, limit: deleteStepRows };
-    while (!this.stopping.signal.aborted && await generations.deleteBefore(step) === deleteStepRows);
+    while (
+      !this.stopping.signal.aborted &&
+      (await generations.deleteBefore(step)) === deleteStepRows
+    );
   }
 
   /** Resolves when a purge that is under way has ended, which is after its next step. */

@@ -15,7 +15,8 @@ export interface ServiceSums {
 }
 
 /** The sums of one day, model or provider; the day is counted from the epoch, in UTC. */
-export type ServiceLine<Group extends ServiceGroup> = ServiceSums & Record<Group, Group extends "day" ? number : string>;
+export type ServiceLine<Group extends ServiceGroup> = ServiceSums &
+  Record<Group, Group extends "day" ? number : string>;
 
 /** What the counters of the whole service can be told apart by. */
 export type ServiceGroup = "day" | "model" | "provider";
@@ -59,7 +60,10 @@ export class ServiceUsageStore {
   }
 
   /** Sums by day, model or provider; a range of the primary key. */
-  async sumsBy<Group extends ServiceGroup>(group: Group, { fromDay, toDay }: DayRange): Promise<ServiceLine<Group>[]> {
+  async sumsBy<Group extends ServiceGroup>(
+    group: Group,
+    { fromDay, toDay }: DayRange,
+  ): Promise<ServiceLine<Group>[]> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const { rows } = await sql<SumsRow & Record<"name", string | number>>`
       select ${sql.ref(group)} as name, sum(requests) as requests, sum(errors) as errors, sum(prompt_tokens) as prompt_tokens,
@@ -72,34 +76,58 @@ export class ServiceUsageStore {
   /** What each workspace used that used anything, the dearest first; one range of the primary key for each workspace. */
   async workspaces({ fromDay, toDay }: DayRange): Promise<WorkspaceSums[]> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
-    const { rows } = await sql<{ workspace_id: string } & Pick<SumsRow, "requests" | "errors" | "cost_nano">>`
+    const { rows } = await sql<
+      { workspace_id: string } & Pick<SumsRow, "requests" | "errors" | "cost_nano">
+    >`
       select used.workspace_id, sum(used.requests) as requests, sum(used.errors) as errors, sum(used.cost_nano) as cost_nano
       from workspaces inner join usage_days as used on used.workspace_id = workspaces.id and used.day >= ${fromDay} and used.day < ${toDay}
-      group by used.workspace_id order by cost_nano desc, requests desc, used.workspace_id`.execute(this.database);
+      group by used.workspace_id order by cost_nano desc, requests desc, used.workspace_id`.execute(
+      this.database,
+    );
     return rows.map((row) => ({
-      workspaceId: row.workspace_id, requests: Number(row.requests), errors: Number(row.errors), costNanoUsd: BigInt(row.cost_nano),
+      workspaceId: row.workspace_id,
+      requests: Number(row.requests),
+      errors: Number(row.errors),
+      costNanoUsd: BigInt(row.cost_nano),
     }));
   }
 
   /** What was not collected, the largest sums first; a range of the primary key. */
   async uncollected({ fromDay, toDay }: DayRange): Promise<UncollectedSums[]> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
-    const rows = await this.database.selectFrom("uncollected_days").select(["workspace_id", "model"])
-      .select(({ fn }) => [fn.sum<number>("requests").as("requests"), fn.sum<number | bigint>("uncollected_nano").as("nano")])
-      .where("day", ">=", fromDay).where("day", "<", toDay).groupBy(["workspace_id", "model"]).orderBy("nano", "desc")
-      .orderBy("workspace_id").orderBy("model").execute();
+    const rows = await this.database
+      .selectFrom("uncollected_days")
+      .select(["workspace_id", "model"])
+      .select(({ fn }) => [
+        fn.sum<number>("requests").as("requests"),
+        fn.sum<number | bigint>("uncollected_nano").as("nano"),
+      ])
+      .where("day", ">=", fromDay)
+      .where("day", "<", toDay)
+      .groupBy(["workspace_id", "model"])
+      .orderBy("nano", "desc")
+      .orderBy("workspace_id")
+      .orderBy("model")
+      .execute();
     return rows.map((row) => ({
-      workspaceId: row.workspace_id, model: row.model, requests: Number(row.requests), uncollectedNano: BigInt(row.nano),
+      workspaceId: row.workspace_id,
+      model: row.model,
+      requests: Number(row.requests),
+      uncollectedNano: BigInt(row.nano),
     }));
   }
 
   /** How many workspaces and keys asked for anything; one range of the primary key for each workspace. */
   async active({ fromDay, toDay }: DayRange): Promise<ActiveSums> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
-    const { rows: [row] } = await sql<{ workspaces: number; keys: number }>`
+    const {
+      rows: [row],
+    } = await sql<{ workspaces: number; keys: number }>`
       select count(distinct used.workspace_id) as workspaces, count(distinct used.key_id) as keys
       from workspaces inner join usage_key_days as used
-        on used.workspace_id = workspaces.id and used.day >= ${fromDay} and used.day < ${toDay}`.execute(this.database);
+        on used.workspace_id = workspaces.id and used.day >= ${fromDay} and used.day < ${toDay}`.execute(
+      this.database,
+    );
     return { workspaces: Number(row?.workspaces ?? 0), keys: Number(row?.keys ?? 0) };
   }
 }
@@ -115,7 +143,11 @@ interface SumsRow {
 }
 
 const sumsOf = (row: SumsRow): ServiceSums => ({
-  requests: Number(row.requests), errors: Number(row.errors), promptTokens: Number(row.prompt_tokens),
-  completionTokens: Number(row.completion_tokens), costNanoUsd: BigInt(row.cost_nano), attempts: Number(row.attempts),
+  requests: Number(row.requests),
+  errors: Number(row.errors),
+  promptTokens: Number(row.prompt_tokens),
+  completionTokens: Number(row.completion_tokens),
+  costNanoUsd: BigInt(row.cost_nano),
+  attempts: Number(row.attempts),
   failures: Number(row.failures),
 });

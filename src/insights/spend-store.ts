@@ -41,7 +41,9 @@ export class SpendStore {
   async spent(query: SpendQuery, reading: QueryExecutorProvider = this.database): Promise<bigint> {
     if (reading === this.database && this.commits.pendingCount > 0) await this.commits.flush();
     const [fromDay, toDay] = [Math.floor(query.fromMs / dayMs), Math.ceil(query.toMs / dayMs)];
-    const { rows: [row] } = await sql<{ cost: number | bigint | string | null }>`
+    const {
+      rows: [row],
+    } = await sql<{ cost: number | bigint | string | null }>`
       select cast(sum(cost_nano) as bigint) as cost from usage_days
       where workspace_id = ${query.workspaceId} and day >= ${fromDay} and day < ${toDay}
         and ${conditions[query.scope](query)}`.execute(reading);

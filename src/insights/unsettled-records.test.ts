@@ -3,27 +3,39 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { recordOf } from "../../test/support/generation-records.ts";
 import { minuteMs } from "../platform/lib/clock.ts";
 import type { CommitUnit } from "../platform/storage/commit-queue.ts";
-import { recordsPerMinuteMax, UnsettledRecords, type UnrecordedRequests } from "./unsettled-records.ts";
+import {
+  recordsPerMinuteMax,
+  UnsettledRecords,
+  type UnrecordedRequests,
+} from "./unsettled-records.ts";
 
 function scene() {
   const clock = new FakeClock();
   const units: CommitUnit[] = [];
   const excess: UnrecordedRequests[] = [];
   const commits = {
-    stalled: false, rejectedCount: 0, admits: () => true, pendingCount: 0, flush: () => Promise.resolve(),
+    stalled: false,
+    rejectedCount: 0,
+    admits: () => true,
+    pendingCount: 0,
+    flush: () => Promise.resolve(),
     commit: (unit: CommitUnit) => {
       units.push(unit);
       return Promise.resolve();
     },
   };
   const records = new UnsettledRecords({
-    commits, clock, onError: (error) => {
+    commits,
+    clock,
+    onError: (error) => {
       throw error;
-    }, onExcess: (each) => excess.push(each),
+    },
+    onExcess: (each) => excess.push(each),
   });
   const write = (count: number, workspaceId = "ws_own"): number => {
     const before = units.length;
-    for (let index = 0; index < count; index += 1) records.write(recordOf({ status: "failed", workspaceId }));
+    for (let index = 0; index < count; index += 1)
+      records.write(recordOf({ status: "failed", workspaceId }));
     return units.slice(before).filter(({ inserts }) => inserts.length > 0).length;
   };
   return { clock, commits, units, excess, write };

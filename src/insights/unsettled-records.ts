@@ -19,7 +19,10 @@ export interface UnrecordedRequests {
  */
 export class UnsettledRecords {
   private readonly options: {
-    commits: CommitQueue; clock: Clock; onError(error: unknown): void; onExcess(excess: UnrecordedRequests): void;
+    commits: CommitQueue;
+    clock: Clock;
+    onError(error: unknown): void;
+    onExcess(excess: UnrecordedRequests): void;
   };
   private minute = 0;
   private readonly countByWorkspace = new Map<string, number>();
@@ -46,7 +49,8 @@ export class UnsettledRecords {
   private begin(minute: number): void {
     this.minute = minute;
     for (const [workspaceId, count] of this.countByWorkspace) {
-      if (count > recordsPerMinuteMax) this.options.onExcess({ workspaceId, requests: count - recordsPerMinuteMax });
+      if (count > recordsPerMinuteMax)
+        this.options.onExcess({ workspaceId, requests: count - recordsPerMinuteMax });
     }
     this.countByWorkspace.clear();
   }

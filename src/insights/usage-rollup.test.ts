@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Kysely } from "kysely";
 import {
-  attemptOf, openInsightStorage, recordInSeries, recordOf, settledUnit, type InsightTables,
+  attemptOf,
+  openInsightStorage,
+  recordInSeries,
+  recordOf,
+  settledUnit,
+  type InsightTables,
 } from "../../test/support/generation-records.ts";
 import { freshDatabase } from "../../test/support/postgres.ts";
 import { dayMs, hourMs } from "../platform/lib/clock.ts";
@@ -20,45 +25,102 @@ const engines: [string, () => Promise<string>][] = [
 ];
 
 /** Sums by a name made of each record, written as the counters have them. */
-function sumsBy(records: readonly GenerationRecord[], nameOf: (record: GenerationRecord) => string): Record<string, string> {
+function sumsBy(
+  records: readonly GenerationRecord[],
+  nameOf: (record: GenerationRecord) => string,
+): Record<string, string> {
   const sums = new Map<string, bigint[]>();
   for (const record of records) {
     const { usage } = record.detail;
     const row = [
-      1, record.status === "cut" ? 1 : 0, record.promptTokens, record.completionTokens, usage["cacheReadTokens"] ?? 0,
-      usage["reasoningTokens"] ?? 0, record.costNanoUsd,
+      1,
+      record.status === "cut" ? 1 : 0,
+      record.promptTokens,
+      record.completionTokens,
+      usage["cacheReadTokens"] ?? 0,
+      usage["reasoningTokens"] ?? 0,
+      record.costNanoUsd,
     ];
     const known = sums.get(nameOf(record)) ?? row.map(() => 0n);
-    sums.set(nameOf(record), known.map((sum, index) => sum + BigInt(row[index] ?? 0)));
+    sums.set(
+      nameOf(record),
+      known.map((sum, index) => sum + BigInt(row[index] ?? 0)),
+    );
   }
   return Object.fromEntries([...sums].map(([name, values]) => [name, values.join(" ")]));
 }
 
-const columns = ["requests", "errors", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano"] as const;
+const columns = [
+  "requests",
+  "errors",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "cost_nano",
+] as const;
 
-const written = <Row extends Record<(typeof columns)[number], number | bigint>>(rows: readonly Row[], nameOf: (row: Row) => string) =>
-  Object.fromEntries(rows.map((row) => [nameOf(row), columns.map((column) => String(row[column])).join(" ")]));
+const written = <Row extends Record<(typeof columns)[number], number | bigint>>(
+  rows: readonly Row[],
+  nameOf: (row: Row) => string,
+) =>
+  Object.fromEntries(
+    rows.map((row) => [nameOf(row), columns.map((column) => String(row[column])).join(" ")]),
+  );
 
 /** Every counter is the sum of the records that stand, and nothing else. */
-async function expectCountersToMatch(database: Kysely<InsightTables>, records: readonly GenerationRecord[]): Promise<void> {
-  const keyOf = ({ workspaceId, keyId, model, provider }: GenerationRecord): string => [workspaceId, keyId, model, provider].join(" ");
+async function expectCountersToMatch(
+  database: Kysely<InsightTables>,
+  records: readonly GenerationRecord[],
+): Promise<void> {
+  const keyOf = ({ workspaceId, keyId, model, provider }: GenerationRecord): string =>
+    [workspaceId, keyId, model, provider].join(" ");
   const hours = await database.selectFrom("usage_hours").selectAll().execute();
-  expect(written(hours, (row) => `${row.hour} ${row.workspace_id} ${row.key_id} ${row.model} ${row.provider}`))
-    .toEqual(sumsBy(records, (record) => `${Math.floor(record.createdAtMs / hourMs)} ${keyOf(record)}`));
+  expect(
+    written(
+      hours,
+      (row) => `${row.hour} ${row.workspace_id} ${row.key_id} ${row.model} ${row.provider}`,
+    ),
+  ).toEqual(
+    sumsBy(records, (record) => `${Math.floor(record.createdAtMs / hourMs)} ${keyOf(record)}`),
+  );
   const days = await database.selectFrom("usage_days").selectAll().execute();
-  expect(written(days, (row) => `${row.day} ${row.workspace_id} ${row.key_id} ${row.model} ${row.provider}`))
-    .toEqual(sumsBy(records, (record) => `${Math.floor(record.createdAtMs / dayMs)} ${keyOf(record)}`));
+  expect(
+    written(
+      days,
+      (row) => `${row.day} ${row.workspace_id} ${row.key_id} ${row.model} ${row.provider}`,
+    ),
+  ).toEqual(
+    sumsBy(records, (record) => `${Math.floor(record.createdAtMs / dayMs)} ${keyOf(record)}`),
+  );
   const keyDays = await database.selectFrom("usage_key_days").selectAll().execute();
-  expect(written(keyDays, (row) => `${row.day} ${row.workspace_id} ${row.key_id} ${row.model}`))
-    .toEqual(sumsBy(records, ({ createdAtMs, workspaceId, keyId, model }) =>
-      [Math.floor(createdAtMs / dayMs), workspaceId, keyId, model].join(" ")));
-  const network = await database.selectFrom("network_days").selectAll().where("requests", ">", 0).execute();
-  expect(written(network, (row) => `${row.day} ${row.model} ${row.provider}`))
-    .toEqual(sumsBy(records, ({ createdAtMs, model, provider }) => `${Math.floor(createdAtMs / dayMs)} ${model} ${provider}`));
+  expect(
+    written(keyDays, (row) => `${row.day} ${row.workspace_id} ${row.key_id} ${row.model}`),
+  ).toEqual(
+    sumsBy(records, ({ createdAtMs, workspaceId, keyId, model }) =>
+      [Math.floor(createdAtMs / dayMs), workspaceId, keyId, model].join(" "),
+    ),
+  );
+  const network = await database
+    .selectFrom("network_days")
+    .selectAll()
+    .where("requests", ">", 0)
+    .execute();
+  expect(written(network, (row) => `${row.day} ${row.model} ${row.provider}`)).toEqual(
+    sumsBy(
+      records,
+      ({ createdAtMs, model, provider }) =>
+        `${Math.floor(createdAtMs / dayMs)} ${model} ${provider}`,
+    ),
+  );
   const whole = await database.selectFrom("network_hours").selectAll().execute();
   expect(whole.reduce((sum, { requests }) => sum + requests, 0)).toBe(records.length);
-  expect(whole.reduce((sum, { tokens }) => sum + tokens, 0))
-    .toBe(records.reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens, 0));
+  expect(whole.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(
+    records.reduce(
+      (sum, { promptTokens, completionTokens }) => sum + promptTokens + completionTokens,
+      0,
+    ),
+  );
 }
 
 describe.each(engines)("counters on %s", (_, freshUrl) => {
@@ -67,12 +129,18 @@ describe.each(engines)("counters on %s", (_, freshUrl) => {
     const records = Array.from({ length: 500 }, (_, index) => recordInSeries(index));
     await Promise.all(records.map((record) => storage.commits.commit(settledUnit(record))));
     await expectCountersToMatch(storage.database, records);
-    const broken = await storage.database.selectFrom("network_days").selectAll().where("provider", "=", "broken").execute();
+    const broken = await storage.database
+      .selectFrom("network_days")
+      .selectAll()
+      .where("provider", "=", "broken")
+      .execute();
     const failovers = records.filter(({ attempts }) => attempts.length > 1).length;
     expect(broken.map(({ requests }) => requests).every((count) => count === 0)).toBe(true);
     expect(broken.reduce((sum, { failures }) => sum + failures, 0)).toBe(failovers);
     // A record that is committed twice is refused the second time, and counts once.
-    expect(await storage.commits.commit(settledUnit(records[0] ?? recordOf())).catch(() => "refused")).toBe("refused");
+    expect(
+      await storage.commits.commit(settledUnit(records[0] ?? recordOf())).catch(() => "refused"),
+    ).toBe("refused");
     await expectCountersToMatch(storage.database, records);
     await storage.close();
   }, 30_000);
@@ -80,8 +148,14 @@ describe.each(engines)("counters on %s", (_, freshUrl) => {
 
 const child = join(import.meta.dir, "../../test/support/settle-until-killed.ts");
 
-async function idsUntilKilled(path: string, { start, killAfterLines }: { start: number; killAfterLines: number }): Promise<string[]> {
-  const process = Bun.spawn([globalThis.process.execPath, child, path, String(start)], { stdout: "pipe", stderr: "inherit" });
+async function idsUntilKilled(
+  path: string,
+  { start, killAfterLines }: { start: number; killAfterLines: number },
+): Promise<string[]> {
+  const process = Bun.spawn([globalThis.process.execPath, child, path, String(start)], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   let text = "";
   let killed = false;
   for await (const chunk of process.stdout) {
@@ -98,16 +172,30 @@ test("after kill -9 the counters are the sums of the records that stand, and eve
   const path = join(root, "killed.db");
   const shown: string[] = [];
   for (let round = 0; round < 6; round++) {
-    shown.push(...await idsUntilKilled(path, { start: round * 100_000, killAfterLines: 2 + round * 61 }));
+    shown.push(
+      ...(await idsUntilKilled(path, { start: round * 100_000, killAfterLines: 2 + round * 61 })),
+    );
     const storage = await openInsightStorage(`sqlite:${path}`);
     const rows = await storage.database.selectFrom("generations").selectAll().execute();
     const stored = new Set(rows.map(({ id }) => id));
     expect(shown.filter((id) => !stored.has(id))).toEqual([]);
-    await expectCountersToMatch(storage.database, rows.map((row) => recordOf({
-      createdAtMs: row.created_at_ms, workspaceId: row.workspace_id, keyId: row.key_id, model: row.model, provider: row.provider,
-      status: row.status as GenerationRecord["status"], promptTokens: row.prompt_tokens, completionTokens: row.completion_tokens,
-      costNanoUsd: BigInt(row.cost_nano), detail: JSON.parse(row.detail) as GenerationRecord["detail"],
-    })));
+    await expectCountersToMatch(
+      storage.database,
+      rows.map((row) =>
+        recordOf({
+          createdAtMs: row.created_at_ms,
+          workspaceId: row.workspace_id,
+          keyId: row.key_id,
+          model: row.model,
+          provider: row.provider,
+          status: row.status as GenerationRecord["status"],
+          promptTokens: row.prompt_tokens,
+          completionTokens: row.completion_tokens,
+          costNanoUsd: BigInt(row.cost_nano),
+          detail: JSON.parse(row.detail) as GenerationRecord["detail"],
+        }),
+      ),
+    );
     await storage.close();
   }
   expect(shown.length).toBeGreaterThan(500);
@@ -119,11 +207,20 @@ test("a failed request counts under what was tried last, each try under its own 
     attemptOf({ provider: "second", outcome: "failed", reason: "credential_error", status: 401 }),
   ];
   const failed = recordOf({
-    createdAtMs: 25 * hourMs, workspaceId: "ws", keyId: "key", provider: "second", status: "failed", promptTokens: 0, completionTokens: 0,
-    costNanoUsd: 0n, attempts,
+    createdAtMs: 25 * hourMs,
+    workspaceId: "ws",
+    keyId: "key",
+    provider: "second",
+    status: "failed",
+    promptTokens: 0,
+    completionTokens: 0,
+    costNanoUsd: 0n,
+    attempts,
   });
   const wordsOf = (record: GenerationRecord): string[] =>
-    usageAdds(record).map(({ statement, key, sums }) => `${statement.name} ${key.join(" ")}: ${sums.join(" ")}`);
+    usageAdds(record).map(
+      ({ statement, key, sums }) => `${statement.name} ${key.join(" ")}: ${sums.join(" ")}`,
+    );
   expect(wordsOf(failed)).toEqual([
     "usage-hour ws 25 key acme/large second: 1 1 0 0 0 0 0",
     "usage-day ws 1 key acme/large second: 1 1 0 0 0 0 0",
@@ -140,6 +237,10 @@ test("a failed request counts under what was tried last, each try under its own 
 });
 
 test("a client that left is neither an attempt nor a failure", () => {
-  const adds = usageAdds(recordOf({ status: "cancelled", attempts: [attemptOf({ outcome: "cancelled" })] }));
-  expect(adds.find(({ statement }) => statement.name === "network-day")?.sums.slice(-2)).toEqual([0, 0]);
+  const adds = usageAdds(
+    recordOf({ status: "cancelled", attempts: [attemptOf({ outcome: "cancelled" })] }),
+  );
+  expect(adds.find(({ statement }) => statement.name === "network-day")?.sums.slice(-2)).toEqual([
+    0, 0,
+  ]);
 });

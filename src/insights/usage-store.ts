@@ -38,7 +38,14 @@ export interface UsageLine extends UsageSums {
   costNanoUsd: bigint;
 }
 
-const sumNames = ["requests", "errors", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"] as const;
+const sumNames = [
+  "requests",
+  "errors",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+] as const;
 
 /** Reads of a workspace's usage counters; they are written with each settlement. */
 export class UsageStore {
@@ -56,15 +63,22 @@ export class UsageStore {
   async sums(query: UsageQuery): Promise<UsageLine[] | undefined> {
     // Free requests do not wait for their rows, and their caller may ask before they are written.
     if (this.commits.pendingCount > 0) await this.commits.flush();
-    const { rows: [row] } = await linesSql(query, this.kind).execute(this.database);
+    const {
+      rows: [row],
+    } = await linesSql(query, this.kind).execute(this.database);
     const lines = JSON.parse(row?.lines ?? "[]") as (string | number)[][];
     // Nothing comes of a range that is too large; whether it was is asked only then.
-    if (lines.length > rowsAnsweredMax || (lines.length === 0 && await this.isTooMuch(query))) return undefined;
+    if (lines.length > rowsAnsweredMax || (lines.length === 0 && (await this.isTooMuch(query))))
+      return undefined;
     return lines.map((line) => lineOf(line, query));
   }
 
   private async isTooMuch(query: UsageQuery): Promise<boolean> {
-    const { rows: [row] } = await sql<{ count: number | string }>`select ${countSql(query)} as count`.execute(this.database);
+    const {
+      rows: [row],
+    } = await sql<{ count: number | string }>`select ${countSql(query)} as count`.execute(
+      this.database,
+    );
     return Number(row?.count ?? 0) > rowsReadMax;
   }
 
@@ -72,17 +86,29 @@ export class UsageStore {
   async deleteHoursBefore(workspaceId: string, beforeMs: number): Promise<void> {
     const keptHour = Math.floor(beforeMs / hourMs);
     for (;;) {
-      const oldest = await this.database.selectFrom("usage_hours").select("hour")
-        .where("workspace_id", "=", workspaceId).where("hour", "<", keptHour).orderBy("hour").limit(1).executeTakeFirst();
+      const oldest = await this.database
+        .selectFrom("usage_hours")
+        .select("hour")
+        .where("workspace_id", "=", workspaceId)
+        .where("hour", "<", keptHour)
+        .orderBy("hour")
+        .limit(1)
+        .executeTakeFirst();
       if (oldest === undefined) return;
-      await this.database.deleteFrom("usage_hours")
-        .where("workspace_id", "=", workspaceId).where("hour", "<", Math.min(keptHour, oldest.hour + 24)).execute();
+      await this.database
+        .deleteFrom("usage_hours")
+        .where("workspace_id", "=", workspaceId)
+        .where("hour", "<", Math.min(keptHour, oldest.hour + 24))
+        .execute();
     }
   }
 
   /** Deletes the hours of the whole service that are older than a wall time. */
   async deleteNetworkHoursBefore(beforeMs: number): Promise<void> {
-    await this.database.deleteFrom("network_hours").where("hour", "<", Math.floor(beforeMs / hourMs)).execute();
+    await this.database
+      .deleteFrom("network_hours")
+      .where("hour", "<", Math.floor(beforeMs / hourMs))
+      .execute();
   }
 }
 
@@ -93,7 +119,9 @@ interface SumsRow extends UsageSums, Partial<Record<UsageGroup, string>> {
 
 /** The counters that have what is asked for in the fewest rows, and their bucket's column. */
 const tableOf = ({ interval, groupBy }: UsageQuery): [table: string, bucket: string] =>
-  (interval === "hour" ? ["usage_hours", "hour"] : [groupBy.includes("provider") ? "usage_days" : "usage_key_days", "day"]);
+  interval === "hour"
+    ? ["usage_hours", "hour"]
+    : [groupBy.includes("provider") ? "usage_days" : "usage_key_days", "day"];
 
 /** A range of the primary key. */
 function rangeSql(query: UsageQuery): RawBuilder<unknown> {
@@ -115,7 +143,9 @@ const keyOrder = ["key_id", "model", "provider"] as const satisfies readonly Usa
 export function sumsSql(query: UsageQuery): RawBuilder<SumsRow> {
   const [, bucket] = tableOf(query);
   const groups = keyOrder.filter((name) => query.groupBy.includes(name));
-  const summed = [...sumNames, "cost_nano"].map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`);
+  const summed = [...sumNames, "cost_nano"].map(
+    (name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`,
+  );
   const named = [sql`${sql.ref(bucket)} as bucket`, ...groups.map((name) => sql.ref(name))];
   const grouped = sql.join([bucket, ...groups].map((name) => sql.ref(name)));
   const ordered = sql.join(["bucket", ...query.groupBy].map((name) => sql.ref(name)));
@@ -130,16 +160,29 @@ function linesSql(query: UsageQuery, kind: StorageKind): RawBuilder<{ lines: str
   const names = ["bucket", ...query.groupBy, ...sumNames].map((name) => sql.ref(name));
   // As text, since it may be more than a number in JSON can tell apart.
   const columns = sql.join([...names, sql`cast(cost_nano as text)`]);
-  const lines = kind === "sqlite" ? sql`json_group_array(json_array(${columns}))` : sql`json_agg(json_build_array(${columns}))::text`;
+  const lines =
+    kind === "sqlite"
+      ? sql`json_group_array(json_array(${columns}))`
+      : sql`json_agg(json_build_array(${columns}))::text`;
   return sql`select ${lines} as lines from (${sumsSql(query)}) as line`;
 }
 
-function lineOf([bucket, ...cells]: readonly (string | number)[], { interval, groupBy }: UsageQuery): UsageLine {
-  const [requests, errors, prompt, completion, cached, reasoning, cost] = cells.slice(groupBy.length);
+function lineOf(
+  [bucket, ...cells]: readonly (string | number)[],
+  { interval, groupBy }: UsageQuery,
+): UsageLine {
+  const [requests, errors, prompt, completion, cached, reasoning, cost] = cells.slice(
+    groupBy.length,
+  );
   const line: UsageLine = {
     startMs: Number(bucket) * intervals[interval],
-    requests: Number(requests), errors: Number(errors), prompt_tokens: Number(prompt), completion_tokens: Number(completion),
-    cached_tokens: Number(cached), reasoning_tokens: Number(reasoning), costNanoUsd: BigInt(cost ?? 0),
+    requests: Number(requests),
+    errors: Number(errors),
+    prompt_tokens: Number(prompt),
+    completion_tokens: Number(completion),
+    cached_tokens: Number(cached),
+    reasoning_tokens: Number(reasoning),
+    costNanoUsd: BigInt(cost ?? 0),
   };
   groupBy.forEach((name, index) => {
     line[name] = String(cells[index]);

@@ -14,8 +14,12 @@ export const encodeMcpError: ErrorEncoder = (error) => ({
   jsonrpc: "2.0",
   error: {
     code: codeOf(error),
-    message: error.status === 401 ? "Unauthorized"
-      : error.status === 429 ? `${error.message} Retry after ${error.retryAfterSeconds ?? 60} seconds.` : error.message,
+    message:
+      error.status === 401
+        ? "Unauthorized"
+        : error.status === 429
+          ? `${error.message} Retry after ${error.retryAfterSeconds ?? 60} seconds.`
+          : error.message,
   },
   id: null,
 });

@@ -27,12 +27,18 @@ export class McpService {
   }
 
   /** Answers one HTTP request, whose body was read and parsed. */
-  async answer(request: Request, { parsedBody, known, tools }: McpRequest & { parsedBody: unknown }): Promise<Response> {
+  async answer(
+    request: Request,
+    { parsedBody, known, tools }: McpRequest & { parsedBody: unknown },
+  ): Promise<Response> {
     const { sdk, modern } = await (this.loading ??= this.load());
     const authInfo = { token: "", clientId: known.caller.key.id, scopes: [] };
     this.served.set(authInfo, { known, tools });
-    if (!await sdk.isLegacyRequest(request, parsedBody)) return modern.fetch(request, { authInfo, parsedBody });
-    const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+    if (!(await sdk.isLegacyRequest(request, parsedBody)))
+      return modern.fetch(request, { authInfo, parsedBody });
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+      enableJsonResponse: true,
+    });
     await this.build(sdk, authInfo).connect(transport);
     return transport.handleRequest(request, { authInfo, parsedBody });
   }
@@ -44,7 +50,12 @@ export class McpService {
 
   private async load(): Promise<{ sdk: McpSdk; modern: McpHttpHandler }> {
     const sdk = await import("@modelcontextprotocol/server");
-    return { sdk, modern: sdk.createMcpHandler(({ authInfo }) => this.build(sdk, authInfo), { legacy: "reject" }) };
+    return {
+      sdk,
+      modern: sdk.createMcpHandler(({ authInfo }) => this.build(sdk, authInfo), {
+        legacy: "reject",
+      }),
+    };
   }
 
   private build(sdk: McpSdk, authInfo: object | undefined): Server | McpServer {

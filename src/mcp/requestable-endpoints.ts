@@ -5,7 +5,10 @@ import type { ToolEndpoint } from "./tool-endpoint.ts";
 
 /** Endpoints that operators may call through a tool: those of accounts and of administration. There is no inference over MCP. */
 export const requestable = (endpoints: readonly ToolEndpoint[]): ToolEndpoint[] =>
-  endpoints.filter(({ base, access, counting }) => base === "api" && access.managementScope !== undefined && counting === "at-door");
+  endpoints.filter(
+    ({ base, access, counting }) =>
+      base === "api" && access.managementScope !== undefined && counting === "at-door",
+  );
 
 /** Whether calling an endpoint changes something. */
 export const isDangerous = ({ method }: Pick<ToolEndpoint, "method">): boolean => method !== "GET";
@@ -27,18 +30,26 @@ function decoded(value: string): string {
   try {
     return decodeURIComponent(value);
   } catch (cause) {
-    throw new GatewayError("bad_request", "path: holds a broken percent-encoding.", { param: "path", cause });
+    throw new GatewayError("bad_request", "path: holds a broken percent-encoding.", {
+      param: "path",
+      cause,
+    });
   }
 }
 
 /** The endpoint at a path, written with or without the API's base. Throws `not_found` naming the closest. */
 export function findRequestable(
-  endpoints: readonly ToolEndpoint[], { method, path }: { method: string; path: string },
+  endpoints: readonly ToolEndpoint[],
+  { method, path }: { method: string; path: string },
 ): { endpoint: ToolEndpoint; params: Record<string, string> } {
-  if (/[?#]/.test(path)) throw new GatewayError("bad_request", "path: must have no query; put it into query.", { param: "path" });
+  if (/[?#]/.test(path))
+    throw new GatewayError("bad_request", "path: must have no query; put it into query.", {
+      param: "path",
+    });
   const plain = path.replace(/^\/(?:api\/)?v1(?=\/)/, "");
   const table = requestable(endpoints);
-  const found = table.filter((each) => each.method === method)
+  const found = table
+    .filter((each) => each.method === method)
     .flatMap((endpoint) => {
       const params = paramsIn(endpoint.path, plain);
       return params === undefined ? [] : [{ endpoint, params }];
@@ -46,7 +57,15 @@ export function findRequestable(
     // A path that is written out goes before one with parameters.
     .sort((one, other) => Object.keys(one.params).length - Object.keys(other.params).length)[0];
   if (found !== undefined) return found;
-  const closest = closestName(`${method} /api/v1${plain}`, table.map((each) => `${each.method} ${shownPath(each)}`));
-  const hint = closest === undefined ? "admin_list_endpoints lists them." : `Did you mean ${closest}?`;
-  throw new GatewayError("not_found", `There is no administration endpoint ${method} ${path}. ${hint}`, { param: "path" });
+  const closest = closestName(
+    `${method} /api/v1${plain}`,
+    table.map((each) => `${each.method} ${shownPath(each)}`),
+  );
+  const hint =
+    closest === undefined ? "admin_list_endpoints lists them." : `Did you mean ${closest}?`;
+  throw new GatewayError(
+    "not_found",
+    `There is no administration endpoint ${method} ${path}. ${hint}`,
+    { param: "path" },
+  );
 }

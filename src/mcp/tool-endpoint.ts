@@ -3,8 +3,19 @@ import type { Endpoint } from "../http/endpoint.ts";
 /** What tools know of a REST endpoint: its declaration, and not its handler. */
 export type ToolEndpoint = Pick<
   Endpoint<never>,
-  "method" | "path" | "base" | "access" | "counting" | "tag" | "summary" | "description" | "query" | "body" | "response"
+  | "method"
+  | "path"
+  | "base"
+  | "access"
+  | "counting"
+  | "tag"
+  | "summary"
+  | "description"
+  | "query"
+  | "body"
+  | "response"
 >;
 
 /** The name of an endpoint, such as `GET /keys/:hash`. */
-export const endpointName = ({ method, path }: Pick<ToolEndpoint, "method" | "path">): string => `${method} ${path}`;
+export const endpointName = ({ method, path }: Pick<ToolEndpoint, "method" | "path">): string =>
+  `${method} ${path}`;

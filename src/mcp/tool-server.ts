@@ -18,37 +18,58 @@ export interface ToolServerOptions {
   onError(error: unknown): void;
 }
 
-const instructions = `Tools of ${brand.productName}, an inference gateway: choose models, read usage and credits, and administer API keys. `
-  + "Money is in USD. A key's secret is shown once, by create_key; do not repeat it.";
+const instructions =
+  `Tools of ${brand.productName}, an inference gateway: choose models, read usage and credits, and administer API keys. ` +
+  "Money is in USD. A key's secret is shown once, by create_key; do not repeat it.";
 
 /** A schema as JSON Schema; unknown members stay allowed, since answers may grow. */
-const jsonSchemaOf = (schema: z.ZodType): Record<string, unknown> => z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+const jsonSchemaOf = (schema: z.ZodType): Record<string, unknown> =>
+  z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
 
 /** A JSON Schema of an object, as MCP wants it of results; undefined for any other. */
 function objectSchema(schema: z.ZodType | undefined): ListedTool["outputSchema"] {
   const found = schema && jsonSchemaOf(schema);
   // A schema with a name is a reference to its definition beside it.
-  return found?.["type"] === "object" || found?.["$ref"] !== undefined ? { ...found, type: "object" } : undefined;
+  return found?.["type"] === "object" || found?.["$ref"] !== undefined
+    ? { ...found, type: "object" }
+    : undefined;
 }
 
 /** A tool as `tools/list` shows it. */
-function listedTool({ name, title, description, effect, input, output, endpoint }: Tool, endpoints: readonly ToolEndpoint[]): ListedTool {
+function listedTool(
+  { name, title, description, effect, input, output, endpoint }: Tool,
+  endpoints: readonly ToolEndpoint[],
+): ListedTool {
   // Pages below the root share paths with the API.
-  const answering = endpoints.find((each) => each.base === "api" && endpointName(each) === endpoint);
+  const answering = endpoints.find(
+    (each) => each.base === "api" && endpointName(each) === endpoint,
+  );
   const outputSchema = objectSchema(output ?? answering?.response);
   return {
-    name, title, description,
+    name,
+    title,
+    description,
     inputSchema: { ...jsonSchemaOf(input), type: "object" },
     ...(outputSchema === undefined ? {} : { outputSchema }),
-    annotations: { title, readOnlyHint: effect === "nothing", destructiveHint: effect === "destroys", openWorldHint: false },
+    annotations: {
+      title,
+      readOnlyHint: effect === "nothing",
+      destructiveHint: effect === "destroys",
+      openWorldHint: false,
+    },
   };
 }
 
-const gatewayFailed = "The gateway failed on this call. Try again, and quote the time when you report it.";
+const gatewayFailed =
+  "The gateway failed on this call. Try again, and quote the time when you report it.";
 
-const failed = (message: string): CallToolResult => ({ content: [{ type: "text", text: message }], isError: true });
+const failed = (message: string): CallToolResult => ({
+  content: [{ type: "text", text: message }],
+  isError: true,
+});
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Builds the server that answers one request: the tools, prompts and resources that its caller may use. */
 export class ToolServer {
@@ -65,14 +86,21 @@ export class ToolServer {
   build(sdk: McpSdk, request: McpRequest): Server {
     const { Server: SdkServer, ProtocolError, ProtocolErrorCode } = sdk;
     const server = new SdkServer(
-      { name: brand.productName.toLowerCase(), title: brand.productName, version: this.options.version },
+      {
+        name: brand.productName.toLowerCase(),
+        title: brand.productName,
+        version: this.options.version,
+      },
       { capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} }, instructions },
     );
     server.setRequestHandler("tools/list", () => ({ tools: this.toolsFor(request.known) }));
     server.setRequestHandler("tools/call", ({ params }) => {
       const tool = this.toolsByName.get(params.name);
       if (tool === undefined || (tool.operators && !mayUse(tool, request.known))) {
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}. tools/list lists them.`);
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidParams,
+          `There is no tool ${params.name}. tools/list lists them.`,
+        );
       }
       return this.call(tool, { given: params.arguments ?? {}, request });
     });
@@ -83,7 +111,10 @@ export class ToolServer {
   }
 
   /** The same where a failure of the gateway, whose message the SDK would send, is logged and answered in general words. */
-  private withSafeErrors({ ProtocolError, ProtocolErrorCode }: McpSdk, tools: ToolContext): ToolContext {
+  private withSafeErrors(
+    { ProtocolError, ProtocolErrorCode }: McpSdk,
+    tools: ToolContext,
+  ): ToolContext {
     const ask: ToolContext["ask"] = async (call) => {
       try {
         return await tools.ask(call);
@@ -97,19 +128,26 @@ export class ToolServer {
   }
 
   private toolsFor(known: KnownCaller): ListedTool[] {
-    return this.options.tools.filter((tool) => mayUse(tool, known)).map((tool) => {
-      const listed = this.listed.get(tool) ?? listedTool(tool, this.options.endpoints);
-      this.listed.set(tool, listed);
-      return listed;
-    });
+    return this.options.tools
+      .filter((tool) => mayUse(tool, known))
+      .map((tool) => {
+        const listed = this.listed.get(tool) ?? listedTool(tool, this.options.endpoints);
+        this.listed.set(tool, listed);
+        return listed;
+      });
   }
 
-  private async call(tool: Tool, { given, request: { known, tools } }: { given: Record<string, unknown>; request: McpRequest }) {
+  private async call(
+    tool: Tool,
+    { given, request: { known, tools } }: { given: Record<string, unknown>; request: McpRequest },
+  ) {
     try {
       if (!mayUse(tool, known)) throw permissionDenied(tool, known);
       const result = await tool.call(given, tools);
       const text = { type: "text" as const, text: JSON.stringify(result) };
-      return isRecord(result) ? { content: [text], structuredContent: result } : { content: [text] };
+      return isRecord(result)
+        ? { content: [text], structuredContent: result }
+        : { content: [text] };
     } catch (error) {
       if (error instanceof GatewayError) return failed(error.message);
       this.options.onError(error);

@@ -48,17 +48,23 @@ export interface Tool extends ToolFacts {
 
 /** The argument by which a client names a call that makes or ends something, beside the header of the same meaning. */
 export const idempotencyField = {
-  idempotency_key: z.string().regex(/^[\x21-\x7e]{1,255}$/, "must be 1 to 255 printable ASCII characters, such as a UUID").optional()
-    .describe("A name for this call, such as a UUID: called again with it, the tool answers the same and does nothing more."),
+  idempotency_key: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/, "must be 1 to 255 printable ASCII characters, such as a UUID")
+    .optional()
+    .describe(
+      "A name for this call, such as a UUID: called again with it, the tool answers the same and does nothing more.",
+    ),
 };
 
 /** Declares a tool; `tools/index.ts` lists them all. */
-export const defineTool = <Arguments>(
-  { run, ...tool }: ToolFacts & {
-    input: z.ZodObject & z.ZodType<Arguments>;
-    run(given: Arguments, context: ToolContext): Promise<unknown>;
-  },
-): Tool => ({
+export const defineTool = <Arguments>({
+  run,
+  ...tool
+}: ToolFacts & {
+  input: z.ZodObject & z.ZodType<Arguments>;
+  run(given: Arguments, context: ToolContext): Promise<unknown>;
+}): Tool => ({
   ...tool,
   async call(given, context) {
     refuseUnknownFields(tool.input, given);

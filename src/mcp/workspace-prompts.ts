@@ -4,7 +4,12 @@ import { GatewayError } from "../platform/lib/errors.ts";
 import { slugFrom } from "./hub/entry.ts";
 import type { McpSdk, ToolContext } from "./tool.ts";
 
-const promptSchema = z.looseObject({ id: z.string(), title: z.string(), description: z.string().nullable(), visibility: z.string() });
+const promptSchema = z.looseObject({
+  id: z.string(),
+  title: z.string(),
+  description: z.string().nullable(),
+  visibility: z.string(),
+});
 const listSchema = z.looseObject({ data: z.array(promptSchema) });
 
 /** A prompt as MCP names it: clients make commands of the names. */
@@ -20,39 +25,59 @@ type Ask = Pick<ToolContext, "ask">;
 
 /** The newest prompts of the caller's workspace that are not private; none for callers without the scope. */
 async function workspacePrompts({ ask }: Ask): Promise<NamedPrompt[]> {
-  const { data } = listSchema.parse(await ask({ endpoint: "GET /prompts", query: { limit: 100 } }).catch((error: unknown) => {
-    if (error instanceof GatewayError && error.status < 404) return { data: [] };
-    throw error;
-  }));
+  const { data } = listSchema.parse(
+    await ask({ endpoint: "GET /prompts", query: { limit: 100 } }).catch((error: unknown) => {
+      if (error instanceof GatewayError && error.status < 404) return { data: [] };
+      throw error;
+    }),
+  );
   const shown = data.filter(({ visibility }) => visibility !== "private");
   const slugs = shown.map(({ title }) => slugFrom(title) || "prompt");
   return shown.map(({ id, title, description }, index) => {
     const slug = slugs[index] ?? "prompt";
     // Two of one title are told apart by what no change of another one moves.
-    const name = slugs.filter((each) => each === slug).length === 1 ? slug : `${slug}-${id.slice(-8)}`;
+    const name =
+      slugs.filter((each) => each === slug).length === 1 ? slug : `${slug}-${id.slice(-8)}`;
     return { id, name, title, ...(description === null ? {} : { description }) };
   });
 }
 
 /** The text of a prompt by the name that `workspacePrompts` gives it; undefined where it gives none such. */
-async function promptText({ ask }: Ask, name: string): Promise<{ text: string; description?: string } | undefined> {
+async function promptText(
+  { ask }: Ask,
+  name: string,
+): Promise<{ text: string; description?: string } | undefined> {
   const found = (await workspacePrompts({ ask })).find((each) => each.name === name);
   if (found === undefined) return undefined;
-  const { body } = z.looseObject({ body: z.string() }).parse(await ask({ endpoint: "GET /prompts/:id", params: { id: found.id } }));
-  return { text: body, ...(found.description === undefined ? {} : { description: found.description }) };
+  const { body } = z
+    .looseObject({ body: z.string() })
+    .parse(await ask({ endpoint: "GET /prompts/:id", params: { id: found.id } }));
+  return {
+    text: body,
+    ...(found.description === undefined ? {} : { description: found.description }),
+  };
 }
 
 /** Answers `prompts/list` and `prompts/get`. */
-export function servePrompts(server: Server, { sdk: { ProtocolError, ProtocolErrorCode }, tools }: { sdk: McpSdk; tools: Ask }): void {
+export function servePrompts(
+  server: Server,
+  { sdk: { ProtocolError, ProtocolErrorCode }, tools }: { sdk: McpSdk; tools: Ask },
+): void {
   server.setRequestHandler("prompts/list", async () => ({
     prompts: (await workspacePrompts(tools)).map(({ id: _, ...prompt }) => prompt),
   }));
   server.setRequestHandler("prompts/get", async ({ params }) => {
     const prompt = await promptText(tools, params.name);
     if (prompt === undefined) {
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no prompt ${params.name}. prompts/list lists them.`);
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        `There is no prompt ${params.name}. prompts/list lists them.`,
+      );
     }
     const { text, ...rest } = prompt;
-    return { ...rest, messages: [{ role: "user" as const, content: { type: "text" as const, text } }] };
+    return {
+      ...rest,
+      messages: [{ role: "user" as const, content: { type: "text" as const, text } }],
+    };
   });
 }

@@ -13,31 +13,49 @@ export interface CatalogEntry {
   parameters: readonly string[];
   inputPrice: number | undefined;
   outputPrice: number | undefined;
-  providers: readonly { id: string; inputPrice: number | undefined; outputPrice: number | undefined; zdr: boolean }[];
+  providers: readonly {
+    id: string;
+    inputPrice: number | undefined;
+    outputPrice: number | undefined;
+    zdr: boolean;
+  }[];
 }
 
-const price = (usd: number | undefined): string => (usd === undefined ? "–" : usd === 0 ? "free" : `$${usd} per million`);
-const pathOf = (id: string): string => `/catalog/${id.split("/").map(encodeURIComponent).join("/")}`;
+const price = (usd: number | undefined): string =>
+  usd === undefined ? "–" : usd === 0 ? "free" : `$${usd} per million`;
+const pathOf = (id: string): string =>
+  `/catalog/${id.split("/").map(encodeURIComponent).join("/")}`;
 
 /** Every model that can be reached, each with a link to its page. */
 export const catalogPage = (entries: readonly CatalogEntry[]): Page => ({
   title: "Models",
   width: "wide",
   body: html`<div class="card"><h1>Models</h1><p>${entries.length} models can be reached here. <a href="/status">Status</a>.</p>
-<ul>${entries.map(({ id, name, inputPrice, outputPrice }) =>
-    html`<li><a href="${pathOf(id)}">${name}</a> <code>${id}</code> in ${price(inputPrice)}, out ${price(outputPrice)}</li>`)}</ul></div>`,
+<ul>${entries.map(
+    ({ id, name, inputPrice, outputPrice }) =>
+      html`<li><a href="${pathOf(id)}">${name}</a> <code>${id}</code> in ${price(inputPrice)}, out ${price(outputPrice)}</li>`,
+  )}</ul></div>`,
 });
 
 /** One model: prices by provider, context, parameters and privacy. */
 export const catalogModelPage = (entry: CatalogEntry): Page => ({
   title: entry.name,
   width: "wide",
-  body: html`<div class="card"><h1>${entry.name}</h1>${entry.description === undefined ? "" : html`<p>${entry.description}</p>`}${facts([
-    ["Id", entry.id], ["Kind", entry.category], ["Context", `${entry.contextLength} tokens`], ["Input", price(entry.inputPrice)],
-    ["Output", price(entry.outputPrice)], ["Capabilities", entry.capabilities.join(", ") || "–"],
-    ["Parameters", entry.parameters.join(", ") || "–"],
-  ])}<div class="actions">${linkButton({ href: `/dashboard/playground?model=${encodeURIComponent(entry.id)}`, label: "Try it" })}${
-    linkButton({ href: "/catalog", label: "All models", plain: true })}</div></div>
-<div class="card"><h2>Providers</h2><dl>${entry.providers.map(({ id, inputPrice, outputPrice, zdr }) =>
-    html`<dt>${id}</dt><dd>In ${price(inputPrice)}, out ${price(outputPrice)}${zdr ? ", keeps nothing" : ""}</dd>`)}</dl></div>`,
+  body: html`<div class="card"><h1>${entry.name}</h1>${entry.description === undefined ? "" : html`<p>${entry.description}</p>`}${facts(
+    [
+      ["Id", entry.id],
+      ["Kind", entry.category],
+      ["Context", `${entry.contextLength} tokens`],
+      ["Input", price(entry.inputPrice)],
+      ["Output", price(entry.outputPrice)],
+      ["Capabilities", entry.capabilities.join(", ") || "–"],
+      ["Parameters", entry.parameters.join(", ") || "–"],
+    ],
+  )}<div class="actions">${linkButton({ href: `/dashboard/playground?model=${encodeURIComponent(entry.id)}`, label: "Try it" })}${linkButton(
+    { href: "/catalog", label: "All models", plain: true },
+  )}</div></div>
+<div class="card"><h2>Providers</h2><dl>${entry.providers.map(
+    ({ id, inputPrice, outputPrice, zdr }) =>
+      html`<dt>${id}</dt><dd>In ${price(inputPrice)}, out ${price(outputPrice)}${zdr ? ", keeps nothing" : ""}</dd>`,
+  )}</dl></div>`,
 });

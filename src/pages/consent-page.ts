@@ -40,7 +40,11 @@ const select = (label: string, name: string, choices: readonly Choice[]): Html =
   selectHtml({
     label,
     name,
-    options: choices.map(({ value, label: text, chosen }) => ({ value, label: text, selected: chosen })),
+    options: choices.map(({ value, label: text, chosen }) => ({
+      value,
+      label: text,
+      selected: chosen,
+    })),
   });
 
 const limitField = ({ limit: { value, max } }: ConsentPage): FormField => ({
@@ -54,7 +58,10 @@ const limitField = ({ limit: { value, max } }: ConsentPage): FormField => ({
   optional: true,
   ...(max === undefined
     ? { hint: "Requests are refused once this much is spent. Empty means no cap." }
-    : { max, hint: `Requests are refused once this much is spent. The app asked for ${max}; you may lower it.` }),
+    : {
+        max,
+        hint: `Requests are refused once this much is spent. The app asked for ${max}; you may lower it.`,
+      }),
 });
 
 const modelsField = ({ models }: ConsentPage): FormField => ({
@@ -67,7 +74,8 @@ const modelsField = ({ models }: ConsentPage): FormField => ({
   hint: "Model ids, separated by commas. Empty means all models.",
 });
 
-const ticked = (choices: readonly Choice[]) => choices.map(({ chosen, ...choice }) => ({ ...choice, checked: chosen }));
+const ticked = (choices: readonly Choice[]) =>
+  choices.map(({ chosen, ...choice }) => ({ ...choice, checked: chosen }));
 
 /** The parts of the form: who pays, what may be done, what it may cost, how long and with which models. */
 const partsOf = (page: ConsentPage): Html => html`

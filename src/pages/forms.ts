@@ -45,7 +45,18 @@ export interface Form {
 const attribute = (name: string, value: string | number | undefined): Html =>
   value === undefined ? html`` : html` ${name}="${value}"`;
 
-function attributesOf({ autocomplete, value, fixed, optional, charactersMin, min, max, step, digits, code }: FormField): Html {
+function attributesOf({
+  autocomplete,
+  value,
+  fixed,
+  optional,
+  charactersMin,
+  min,
+  max,
+  step,
+  digits,
+  code,
+}: FormField): Html {
   const limits = html`${attribute("minlength", charactersMin)}${attribute("min", min)}${attribute("max", max)}${attribute("step", step)}`;
   const flags = html`${fixed ? html` readonly` : ""}${optional ? "" : html` required`}${digits ? html` inputmode="numeric"` : ""}`;
   const look = code ? html` class="big-code" spellcheck="false" autocapitalize="characters"` : "";
@@ -64,8 +75,20 @@ function fieldHtml(field: FormField): Html {
 export const formFields = (fields: readonly FormField[]): Html => html`${fields.map(fieldHtml)}`;
 
 /** A form with its fields and buttons. */
-export function formHtml({ action, fields = [], hidden = {}, body, button, other, choice, plain, beside }: Form): Html {
-  const kept = Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+export function formHtml({
+  action,
+  fields = [],
+  hidden = {},
+  body,
+  button,
+  other,
+  choice,
+  plain,
+  beside,
+}: Form): Html {
+  const kept = Object.entries(hidden).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
   const sent = choice === undefined ? "" : html` name="${choice.name}" value="${choice.value}"`;
   const main = html`<button${plain ? html` class="plain"` : ""}${sent}>${button}</button>`;
   const second =
@@ -122,5 +145,6 @@ export const selectHtml = ({
   options: readonly { value: string; label: string; selected: boolean }[];
 }): Html =>
   html`<label for="${name}">${label}</label><select id="${name}" name="${name}">${options.map(
-    (option) => html`<option value="${option.value}"${option.selected ? html` selected` : ""}>${option.label}</option>`,
+    (option) =>
+      html`<option value="${option.value}"${option.selected ? html` selected` : ""}>${option.label}</option>`,
   )}</select>`;

@@ -17,10 +17,20 @@ export interface InvoicePage {
 
 const lines = (texts: readonly string[]): Html[] => texts.map((text) => html`<p>${text}</p>`);
 
-const rowHtml = (label: string, amount: string): Html => html`<tr><td>${label}</td><td class="amount">${amount}</td></tr>`;
+const rowHtml = (label: string, amount: string): Html =>
+  html`<tr><td>${label}</td><td class="amount">${amount}</td></tr>`;
 
 /** An invoice or a credit note as a page to print. */
-export const invoicePage = ({ title, date, seller, buyer, heading, rows, total, notes }: InvoicePage): Page => ({
+export const invoicePage = ({
+  title,
+  date,
+  seller,
+  buyer,
+  heading,
+  rows,
+  total,
+  notes,
+}: InvoicePage): Page => ({
   title,
   width: "wide",
   body: html`<div class="card"><h1>${title}</h1><p>${date}</p>

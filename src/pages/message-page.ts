@@ -10,8 +10,15 @@ export const notice = (kind: NoticeKind, text: string): Html =>
   html`<div class="notice ${kind}"${kind === "bad" ? html` role="alert"` : ""}>${text}</div>`;
 
 /** A link that looks like a button. */
-export const linkButton = ({ href, label, plain }: { href: string; label: string; plain?: true }): Html =>
-  html`<a class="button${plain ? " plain" : ""}" href="${href}">${label}</a>`;
+export const linkButton = ({
+  href,
+  label,
+  plain,
+}: {
+  href: string;
+  label: string;
+  plain?: true;
+}): Html => html`<a class="button${plain ? " plain" : ""}" href="${href}">${label}</a>`;
 
 /** Facts as names and values. */
 export const facts = (rows: readonly (readonly [string, Html | string])[]): Html =>
@@ -33,7 +40,16 @@ export interface MessagePage {
 }
 
 /** The page of a message: one card. */
-export const messagePage = ({ title, sentences = [], problem, done, warning, form, more, links = [] }: MessagePage): Page => ({
+export const messagePage = ({
+  title,
+  sentences = [],
+  problem,
+  done,
+  warning,
+  form,
+  more,
+  links = [],
+}: MessagePage): Page => ({
   title,
   body: html`<div class="card"><h1>${title}</h1>${problem === undefined ? "" : notice("bad", problem)}${
     done === undefined ? "" : notice("good", done)

@@ -29,7 +29,10 @@ export function pageHtml({ title, body, width, script, feed }: Page): string {
   const document = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} - ${brand.productName}</title><link rel="icon" href="/favicon.svg" type="image/svg+xml">${
-  feed === undefined ? "" : html`<link rel="alternate" type="application/atom+xml" href="${feed}">`}
+    feed === undefined
+      ? ""
+      : html`<link rel="alternate" type="application/atom+xml" href="${feed}">`
+  }
 <meta name="referrer" content="same-origin"><style>${trusted(styleSheet)}</style></head>
 <body><header><a class="brand" href="/">${trusted(mark)}${brand.productName}</a></header>
 <main${width === undefined ? "" : html` class="${width}"`}>${body}</main>
@@ -44,7 +47,10 @@ ${script === undefined ? "" : html`<script src="${script}" defer></script>`}</bo
  * Headers of pages. Their addresses may carry tokens, so no cache keeps them; `same-origin` is the strictest referrer policy under
  * which a form still says where it comes from. No other site may frame them (clickjacking).
  */
-export const pageHeaders = ({ formTargets = [], script }: Pick<Page, "formTargets" | "script"> = {}): Record<string, string> => ({
+export const pageHeaders = ({
+  formTargets = [],
+  script,
+}: Pick<Page, "formTargets" | "script"> = {}): Record<string, string> => ({
   "content-type": "text/html; charset=utf-8",
   "content-security-policy":
     `default-src 'none'; style-src ${styleSource}; img-src 'self' data:; ` +

@@ -5,7 +5,15 @@ import type { Html } from "./page.ts";
 export const passkeyScriptPath = "/scripts/passkey.js";
 
 /** A button that the script shows where the browser knows passkeys; hidden without it. */
-export const passkeyButton = ({ way, label, returnTo }: { way: "sign-in" | "add"; label: string; returnTo: string }): Html =>
+export const passkeyButton = ({
+  way,
+  label,
+  returnTo,
+}: {
+  way: "sign-in" | "add";
+  label: string;
+  returnTo: string;
+}): Html =>
   html`<div data-passkey="${way}" data-return-to="${returnTo}" hidden>
 <div class="actions"><button type="button" class="plain">${label}</button></div>
 <p class="hint" role="status"></p></div>`;

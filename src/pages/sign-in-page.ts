@@ -33,8 +33,8 @@ const providerForm = ({ id, name }: { id: string; name: string }, returnTo: stri
 /** Passkeys and cookies of providers belong to one host, so that at another one there is a link to it. */
 const otherWays = ({ providers, elsewhere, returnTo }: SignInPage): Html =>
   elsewhere === undefined
-    ? html`<div class="stack">${passkeyButton({ way: "sign-in", label: "Sign in with a passkey", returnTo })}${providers.map((each) =>
-        providerForm(each, returnTo),
+    ? html`<div class="stack">${passkeyButton({ way: "sign-in", label: "Sign in with a passkey", returnTo })}${providers.map(
+        (each) => providerForm(each, returnTo),
       )}</div>`
     : html`<p class="hint">Passkeys${providers.map(({ name }) => `, ${name}`)} work at <a href="${elsewhere}">${elsewhere}</a></p>`;
 
@@ -45,14 +45,14 @@ export const signInPage = (page: SignInPage): Page => ({
   body: html`<div class="card"><h1>Sign in</h1>
 <p>${brand.productName} is one API in front of many model providers, with keys, budgets and usage for teams.</p>
 ${page.info === undefined ? "" : notice("info", page.info)}${page.done === undefined ? "" : notice("good", page.done)}${
-    page.problem === undefined ? "" : notice("bad", page.problem)
-  }${formHtml({
-    action: "/sign-in",
-    fields: page.fields,
-    hidden: { return_to: page.returnTo },
-    button: "Sign in",
-    beside: html`<a href="/forgot-password">Forgot your password?</a>`,
-  })}${otherWays(page)}</div>
+  page.problem === undefined ? "" : notice("bad", page.problem)
+}${formHtml({
+  action: "/sign-in",
+  fields: page.fields,
+  hidden: { return_to: page.returnTo },
+  button: "Sign in",
+  beside: html`<a href="/forgot-password">Forgot your password?</a>`,
+})}${otherWays(page)}</div>
 <div class="card">${
     page.signUpPath === undefined
       ? html`<p>New accounts are by invitation. Ask the person who runs this service, or an organisation that uses it.</p>`

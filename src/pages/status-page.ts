@@ -10,7 +10,9 @@ export interface StatusFacts {
   checkedAt: string;
   components: readonly { name: string; status: string; description: string }[];
   providers: readonly {
-    id: string; uptime: number | null; buckets: readonly { date: string; attempts: number; uptime: number | null }[];
+    id: string;
+    uptime: number | null;
+    buckets: readonly { date: string; attempts: number; uptime: number | null }[];
   }[];
   incidents: readonly StatusIncident[];
 }
@@ -27,8 +29,14 @@ export interface StatusIncident {
 /** Address of the feed of incidents. */
 export const statusFeedPath = "/status.atom";
 
-const kinds: Readonly<Record<string, NoticeKind>> = { healthy: "good", degraded: "warning", partial: "warning", down: "bad" };
-const percent = (uptime: number | null): string => (uptime === null ? "no request" : `${(uptime * 100).toFixed(2)} %`);
+const kinds: Readonly<Record<string, NoticeKind>> = {
+  healthy: "good",
+  degraded: "warning",
+  partial: "warning",
+  down: "bad",
+};
+const percent = (uptime: number | null): string =>
+  uptime === null ? "no request" : `${(uptime * 100).toFixed(2)} %`;
 const minute = (iso: string): string => `${iso.slice(0, 16).replace("T", " ")} UTC`;
 
 /** From here on a day is good; from there on it has had trouble; below, it was bad. */
@@ -39,43 +47,66 @@ function barOf(uptime: number | null): string {
 }
 
 const barsOf = ({ id, buckets }: StatusFacts["providers"][number]): Html =>
-  html`<svg class="days" viewBox="0 0 ${buckets.length * 4} 24" preserveAspectRatio="none" role="img" aria-label="${id}, day by day">${
-    buckets.map(({ date, attempts, uptime }, index) =>
+  html`<svg class="days" viewBox="0 0 ${buckets.length * 4} 24" preserveAspectRatio="none" role="img" aria-label="${id}, day by day">${buckets.map(
+    ({ date, attempts, uptime }, index) =>
       html`<rect class="${barOf(uptime)}" x="${index * 4}" width="3" height="24">
-<title>${date}: ${percent(uptime)}, ${attempts} attempts</title></rect>`)
-  }</svg>`;
+<title>${date}: ${percent(uptime)}, ${attempts} attempts</title></rect>`,
+  )}</svg>`;
 
-const incidentHtml = ({ upstream_id: id, status, started_at: from, ended_at: to, messages }: StatusIncident): Html =>
-  html`<li><strong>${id} was ${status}</strong>, from ${minute(from)} ${to === null ? "until now" : `to ${minute(to)}`}.${
-    messages.map((message) => html` ${message}`)}</li>`;
+const incidentHtml = ({
+  upstream_id: id,
+  status,
+  started_at: from,
+  ended_at: to,
+  messages,
+}: StatusIncident): Html =>
+  html`<li><strong>${id} was ${status}</strong>, from ${minute(from)} ${to === null ? "until now" : `to ${minute(to)}`}.${messages.map(
+    (message) => html` ${message}`,
+  )}</li>`;
 
-const providersHtml = (providers: StatusFacts["providers"]): Html => (providers.length === 0
-  ? html`<p>No provider was asked yet.</p>`
-  : html`${providers.map((provider) => html`<h3>${provider.id}: ${percent(provider.uptime)}</h3>${barsOf(provider)}`)}`);
+const providersHtml = (providers: StatusFacts["providers"]): Html =>
+  providers.length === 0
+    ? html`<p>No provider was asked yet.</p>`
+    : html`${providers.map((provider) => html`<h3>${provider.id}: ${percent(provider.uptime)}</h3>${barsOf(provider)}`)}`;
 
 const incidentsHtml = (incidents: StatusFacts["incidents"]): Html =>
-  (incidents.length === 0 ? html`<p>None in the last 90 days.</p>` : html`<ul>${incidents.map(incidentHtml)}</ul>`);
+  incidents.length === 0
+    ? html`<p>None in the last 90 days.</p>`
+    : html`<ul>${incidents.map(incidentHtml)}</ul>`;
 
 /** The public status page. */
-export const statusPage = ({ status, description, checkedAt, components, providers, incidents }: StatusFacts): Page => ({
+export const statusPage = ({
+  status,
+  description,
+  checkedAt,
+  components,
+  providers,
+  incidents,
+}: StatusFacts): Page => ({
   title: "Status",
   width: "wide",
   feed: statusFeedPath,
-  body: html`<div class="card"><h1>Status</h1>${notice(kinds[status] === "bad" ? "warning" : kinds[status] ?? "info", description)}
+  body: html`<div class="card"><h1>Status</h1>${notice(kinds[status] === "bad" ? "warning" : (kinds[status] ?? "info"), description)}
 <p>Seen at ${minute(checkedAt)}. <a href="${statusFeedPath}">Feed of incidents</a>, <a href="/catalog">models</a>.</p></div>
-<div class="card"><h2>Components</h2><dl>${components.map((each) =>
-    html`<dt>${each.name}</dt><dd>${each.status}. ${each.description}</dd>`)}</dl></div>
+<div class="card"><h2>Components</h2><dl>${components.map(
+    (each) => html`<dt>${each.name}</dt><dd>${each.status}. ${each.description}</dd>`,
+  )}</dl></div>
 <div class="card"><h2>Providers, last 90 days</h2>${providersHtml(providers)}</div>
 <div class="card"><h2>Incidents</h2>${incidentsHtml(incidents)}</div>`,
 });
 
 /** The incidents as an Atom feed (RFC 4287); an entry's id stays the same while its incident goes on. */
-export function statusFeed({ incidents, checkedAt }: Pick<StatusFacts, "incidents" | "checkedAt">, publicUrl: string): string {
-  const entries = incidents.map(({ upstream_id: id, status, started_at: from, ended_at: to, messages }) => html`<entry>
+export function statusFeed(
+  { incidents, checkedAt }: Pick<StatusFacts, "incidents" | "checkedAt">,
+  publicUrl: string,
+): string {
+  const entries = incidents.map(
+    ({ upstream_id: id, status, started_at: from, ended_at: to, messages }) => html`<entry>
 <id>${publicUrl}/status#${encodeURIComponent(id)}-${Date.parse(from)}</id><title>${id} was ${status}</title><updated>${to ?? from}</updated>
 <link href="${publicUrl}/status"/>
 <summary>${`From ${minute(from)} ${to === null ? "until now" : `to ${minute(to)}`}. ${messages.join(" ")}`}</summary></entry>
-`);
+`,
+  );
   const feed = html`<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><id>${publicUrl}/status</id><title>${brand.productName}: incidents</title>
 <updated>${incidents[0]?.ended_at ?? incidents[0]?.started_at ?? checkedAt}</updated><link rel="self" href="${publicUrl}${statusFeedPath}"/>

@@ -49,7 +49,9 @@ class Load {
 
   constructor(parts: ChaosParts) {
     this.parts = parts;
-    this.clients = Promise.all(Array.from({ length: clientCount }, (_, index) => this.askOnAndOn(index)));
+    this.clients = Promise.all(
+      Array.from({ length: clientCount }, (_, index) => this.askOnAndOn(index)),
+    );
   }
 
   /** Resolves once so many answers in a row were served from now on. */
@@ -98,7 +100,11 @@ export async function runScenario(scenario: Scenario): Promise<ChaosResult> {
   const nodes = await startNodes({ credits: "1000" });
   try {
     nodes.upstream.script((request) => chatAnswer(request, { usage }));
-    const parts: ChaosParts = { nodes, databaseUrl: nodes.databaseUrl, gateways: [...nodes.gateways] };
+    const parts: ChaosParts = {
+      nodes,
+      databaseUrl: nodes.databaseUrl,
+      gateways: [...nodes.gateways],
+    };
     const load = new Load(parts);
     await load.untilNormal();
     const mend = await scenario.breaks(parts);
@@ -111,13 +117,26 @@ export async function runScenario(scenario: Scenario): Promise<ChaosResult> {
     const { charges } = await standingBooks({ options: {}, query: nodes.query });
     const standing = load.seen.filter(({ generationId }) => charges.has(generationId));
     const ids = new Set(load.seen.map(({ generationId }) => generationId));
-    const uncollected = await nodes.query("select count(*) as count from transfers where kind = 'uncollected'");
+    const uncollected = await nodes.query(
+      "select count(*) as count from transfers where kind = 'uncollected'",
+    );
     const holds = await Promise.all(parts.gateways.map(openHolds));
     return {
-      name: scenario.name, asked: load.asked, served: load.served, failed: load.failed, broken: load.broken, secondsToNormal,
+      name: scenario.name,
+      asked: load.asked,
+      served: load.served,
+      failed: load.failed,
+      broken: load.broken,
+      secondsToNormal,
       lost: load.seen.length - standing.length,
-      double: load.seen.length - ids.size + standing.filter(({ generationId, costNano }) => charges.get(generationId) !== costNano).length,
-      free: load.free, uncollected: Number(uncollected[0]?.["count"]), stuckHolds: holds.reduce((sum, count) => sum + count, 0),
+      double:
+        load.seen.length -
+        ids.size +
+        standing.filter(({ generationId, costNano }) => charges.get(generationId) !== costNano)
+          .length,
+      free: load.free,
+      uncollected: Number(uncollected[0]?.["count"]),
+      stuckHolds: holds.reduce((sum, count) => sum + count, 0),
     };
   } finally {
     await Promise.all(nodes.gateways.map((gateway) => gateway.kill9()));

@@ -4,8 +4,30 @@ import { scenarios } from "./scenarios.ts";
 
 /** `npm run chaos`: every failure mode on two gateways, one Postgres and one Valkey; `-- --quick` those of the tests. */
 const isQuick = process.argv.includes("--quick");
-const columns = ["asked", "served", "failed", "broken", "secondsToNormal", "lost", "double", "free", "uncollected", "stuckHolds"] as const;
-const names = ["asked", "served", "5xx", "broken", "s to normal", "lost", "double", "free", "uncollected", "stuck holds"];
+const columns = [
+  "asked",
+  "served",
+  "failed",
+  "broken",
+  "secondsToNormal",
+  "lost",
+  "double",
+  "free",
+  "uncollected",
+  "stuckHolds",
+] as const;
+const names = [
+  "asked",
+  "served",
+  "5xx",
+  "broken",
+  "s to normal",
+  "lost",
+  "double",
+  "free",
+  "uncollected",
+  "stuck holds",
+];
 
 console.log(`| fault | ${names.join(" | ")} |\n|---|${columns.map(() => "---:").join("|")}|`);
 const bad: ChaosResult[] = [];

@@ -34,24 +34,30 @@ async function command({ redis }: Nodes, name: string, ...values: string[]): Pro
   }
 }
 
-const postgresFault = (name: string): Scenario["breaks"] => async ({ databaseUrl, gateways: [gateway] }) => {
-  const fault = commitFaults.find((each) => each.engine === "Postgres" && each.name === name);
-  if (fault === undefined || gateway === undefined) throw new Error(`there is no fault of Postgres called ${name}`);
-  return fault.begin(databaseUrl, gateway);
-};
+const postgresFault =
+  (name: string): Scenario["breaks"] =>
+  async ({ databaseUrl, gateways: [gateway] }) => {
+    const fault = commitFaults.find((each) => each.engine === "Postgres" && each.name === name);
+    if (fault === undefined || gateway === undefined)
+      throw new Error(`there is no fault of Postgres called ${name}`);
+    return fault.begin(databaseUrl, gateway);
+  };
 
 const seconds = (count: number): Promise<void> => Bun.sleep(count * 1_000);
 
-const pauseValkey = (length: number): Scenario["breaks"] => async ({ nodes: { redis } }) => {
-  redis.pause();
-  await seconds(length);
-  return async () => redis.resume();
-};
+const pauseValkey =
+  (length: number): Scenario["breaks"] =>
+  async ({ nodes: { redis } }) => {
+    redis.pause();
+    await seconds(length);
+    return async () => redis.resume();
+  };
 
 /** The failure modes, in the order of the table. */
 export const scenarios: readonly Scenario[] = [
   {
-    name: "kill -9 of a gateway", quick: true,
+    name: "kill -9 of a gateway",
+    quick: true,
     async breaks({ gateways, nodes }) {
       await gateways[1]?.kill9();
       return async () => void (gateways[1] = await nodes.start());
@@ -78,7 +84,8 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: "kill -9 of Valkey", quick: true,
+    name: "kill -9 of Valkey",
+    quick: true,
     async breaks({ nodes: { redis } }) {
       await redis.kill();
       return () => redis.restart();
@@ -87,7 +94,8 @@ export const scenarios: readonly Scenario[] = [
   { name: "SIGSTOP of Valkey for 5 s", breaks: pauseValkey(5) },
   { name: "SIGSTOP of Valkey for 15 s", breaks: pauseValkey(15) },
   {
-    name: "FLUSHALL", quick: true,
+    name: "FLUSHALL",
+    quick: true,
     async breaks({ nodes }) {
       await command(nodes, "FLUSHALL");
       return nothing;
@@ -112,7 +120,8 @@ export const scenarios: readonly Scenario[] = [
   { name: "read-only database", breaks: postgresFault("read-only") },
   { name: "a locked table", breaks: postgresFault("a locked table") },
   {
-    name: "restored backup", setsBack: true,
+    name: "restored backup",
+    setsBack: true,
     async breaks({ nodes }) {
       await backUp(nodes);
       await seconds(1);

@@ -36,14 +36,25 @@ export interface Seen {
 }
 
 /** Plays a scenario to its end; requests come at random, as many a second as it says on the average. */
-export async function runSimulation({ lengthMs, requestsPerSecond, faults: planned, random, wishOf }: Scenario): Promise<Seen> {
+export async function runSimulation({
+  lengthMs,
+  requestsPerSecond,
+  faults: planned,
+  random,
+  wishOf,
+}: Scenario): Promise<Seen> {
   const time = new VirtualTime();
   const root = mkdtempSync(join(tmpdir(), "switchyard-simulation-"));
   const storage = await openInsightStorage(`sqlite:${join(root, "events.db")}`);
   const faultNow = (id: string): Fault | undefined =>
-    planned.find(({ provider, fromMs, untilMs }) => provider === id && fromMs <= time.nowMs && time.nowMs < untilMs);
+    planned.find(
+      ({ provider, fromMs, untilMs }) =>
+        provider === id && fromMs <= time.nowMs && time.nowMs < untilMs,
+    );
   const { insights, ask } = await simulateGateway(providers, {
-    time, random, database: storage.database.withTables(),
+    time,
+    random,
+    database: storage.database.withTables(),
     behaviourOf(id) {
       const fault = faultNow(id);
       return (fault === undefined ? healthy : faults[fault.name])(random);
@@ -52,14 +63,18 @@ export async function runSimulation({ lengthMs, requestsPerSecond, faults: plann
   const seen: Seen = { asked: [], states: [], events: [] };
   const askOnce = (): void => {
     const startMs = time.nowMs;
-    void ask({ model: "acme/large", messages: [{ role: "user", content: "Hello" }], ...wishOf() })
-      .then((outcome) => void seen.asked.push({ ...outcome, startMs }));
-    const waitMs = -Math.log(1 - random()) * 1_000 / requestsPerSecond;
+    void ask({
+      model: "acme/large",
+      messages: [{ role: "user", content: "Hello" }],
+      ...wishOf(),
+    }).then((outcome) => void seen.asked.push({ ...outcome, startMs }));
+    const waitMs = (-Math.log(1 - random()) * 1_000) / requestsPerSecond;
     if (startMs + waitMs < lengthMs) time.after(waitMs, askOnce);
   };
   const check = (): void => {
     void insights.health.check();
-    for (const provider of providers) seen.states.push({ atMs: time.nowMs, provider, state: insights.stateOf(provider) });
+    for (const provider of providers)
+      seen.states.push({ atMs: time.nowMs, provider, state: insights.stateOf(provider) });
     if (time.nowMs < lengthMs) time.after(checkEveryMs, check);
   };
   time.after(0, askOnce);
@@ -83,12 +98,19 @@ export interface Try {
 }
 
 /** Every try of every request. */
-export const triesOf = (asked: readonly AskedAt[]): Try[] => asked.flatMap(({ startMs, attempts }) => {
-  let fromMs = startMs;
-  return attempts.map(({ provider, outcome, durationMs }, index): Try => {
-    const untilMs = fromMs + durationMs;
-    const entry = { provider, fromMs, untilMs, served: outcome === "served", fallback: index > 0 };
-    fromMs = untilMs;
-    return entry;
+export const triesOf = (asked: readonly AskedAt[]): Try[] =>
+  asked.flatMap(({ startMs, attempts }) => {
+    let fromMs = startMs;
+    return attempts.map(({ provider, outcome, durationMs }, index): Try => {
+      const untilMs = fromMs + durationMs;
+      const entry = {
+        provider,
+        fromMs,
+        untilMs,
+        served: outcome === "served",
+        fallback: index > 0,
+      };
+      fromMs = untilMs;
+      return entry;
+    });
   });
-});

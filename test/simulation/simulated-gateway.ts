@@ -10,40 +10,83 @@ import type { ChatCall } from "../../src/inference/inference-call.ts";
 import { HealthWindows } from "../../src/inference/routing/health-windows.ts";
 import { smokePort } from "../../src/inference/smoke-ask.ts";
 import { createTargetLookup } from "../../src/inference/upstream-targets.ts";
-import type { UpstreamClient, UpstreamRequest, UpstreamResponse } from "../../src/inference/upstream/upstream-client.ts";
+import type {
+  UpstreamClient,
+  UpstreamRequest,
+  UpstreamResponse,
+} from "../../src/inference/upstream/upstream-client.ts";
 import type { AttemptRecord } from "../../src/insights/generation-record.ts";
-import { openInsights, type Insights, type InsightTables } from "../../src/insights/open-insights.ts";
+import {
+  openInsights,
+  type Insights,
+  type InsightTables,
+} from "../../src/insights/open-insights.ts";
 import type { CommitQueue } from "../../src/platform/storage/commit-queue.ts";
 import { provider } from "../support/gateway.ts";
 import { callOn, planDependencies, type Body } from "../support/planned-body.ts";
 import { responseOf, type Behaviour } from "./faults.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
-const noFacts = { source: "none", licence: "none", snapshot: "2026-01-01", units: "none", rows: [], aliases: {} };
+const noFacts = {
+  source: "none",
+  licence: "none",
+  snapshot: "2026-01-01",
+  units: "none",
+  rows: [],
+  aliases: {},
+};
 
 /** Providers of one model, each a little dearer than the one before. */
-const catalogOf = (providers: readonly string[]) => buildCatalog({
-  environment: {}, nowMs: 0, facts: noFacts,
-  configuredProviders: providers.map((id, index) => provider({
-    id, base_url: `http://${id}.test/v1`, dialect: "openai-chat", api_key: "k",
-    models: [{ id: "acme/large", pricing: { prompt: `${1 + index / 10}`, completion: `${1 + index / 10}` } }],
-  })),
-});
+const catalogOf = (providers: readonly string[]) =>
+  buildCatalog({
+    environment: {},
+    nowMs: 0,
+    facts: noFacts,
+    configuredProviders: providers.map((id, index) =>
+      provider({
+        id,
+        base_url: `http://${id}.test/v1`,
+        dialect: "openai-chat",
+        api_key: "k",
+        models: [
+          {
+            id: "acme/large",
+            pricing: { prompt: `${1 + index / 10}`, completion: `${1 + index / 10}` },
+          },
+        ],
+      }),
+    ),
+  });
 
 const answer = JSON.stringify({
-  id: "chatcmpl-1", object: "chat.completion", created: 1, model: "large",
+  id: "chatcmpl-1",
+  object: "chat.completion",
+  created: 1,
+  model: "large",
   choices: [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }],
   usage: { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 },
 });
 
 /** Charges that are booked and written nowhere. */
 const forgetfulCommits: CommitQueue = {
-  commit: () => Promise.resolve(), flush: () => Promise.resolve(), pendingCount: 0, rejectedCount: 0, stalled: false, admits: () => true,
+  commit: () => Promise.resolve(),
+  flush: () => Promise.resolve(),
+  pendingCount: 0,
+  rejectedCount: 0,
+  stalled: false,
+  admits: () => true,
 };
 
 const owner = {
-  kind: "llm-key", workspace: { id: "ws" },
-  key: { id: "key", allowedModels: null, limitNanoUsd: null, limitReset: null, includeByokInLimit: false },
+  kind: "llm-key",
+  workspace: { id: "ws" },
+  key: {
+    id: "key",
+    allowedModels: null,
+    limitNanoUsd: null,
+    limitReset: null,
+    includeByokInLimit: false,
+  },
 } as LlmKeyCaller;
 
 /** What became of one request. */
@@ -59,23 +102,32 @@ export interface SimulatedGateway {
 }
 
 /** Sockets that lead to no provider: what it would do is asked, and happens when its time has come. */
-const simulatedUpstream = (time: VirtualTime, behaviourOf: (providerId: string) => Behaviour): Pick<UpstreamClient, "send"> => ({
-  send: ({ target }: UpstreamRequest) => new Promise<UpstreamResponse>((resolve, reject) => {
-    const behaviour = behaviourOf(target.origin.host.split(".")[0] ?? "");
-    time.after(behaviour.afterMs, () => {
-      try {
-        resolve(responseOf(behaviour, answer));
-      } catch (error) {
-        reject(error);
-      }
-    });
-  }),
+const simulatedUpstream = (
+  time: VirtualTime,
+  behaviourOf: (providerId: string) => Behaviour,
+): Pick<UpstreamClient, "send"> => ({
+  send: ({ target }: UpstreamRequest) =>
+    new Promise<UpstreamResponse>((resolve, reject) => {
+      const behaviour = behaviourOf(target.origin.host.split(".")[0] ?? "");
+      time.after(behaviour.afterMs, () => {
+        try {
+          resolve(responseOf(behaviour, answer));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    }),
 });
 
 /** Builds the gateway; `behaviourOf` is asked for each attempt. */
 export async function simulateGateway(
   providers: readonly string[],
-  options: { time: VirtualTime; random: () => number; database: Kysely<InsightTables>; behaviourOf(providerId: string): Behaviour },
+  options: {
+    time: VirtualTime;
+    random: () => number;
+    database: Kysely<InsightTables>;
+    behaviourOf(providerId: string): Behaviour;
+  },
 ): Promise<SimulatedGateway> {
   const { time, random, database } = options;
   const { clock } = time;
@@ -87,39 +139,78 @@ export async function simulateGateway(
     throw error;
   };
   const insights = await openInsights({
-    database, commits: forgetfulCommits, clock,
-    kind: "sqlite", version: "simulated", probePostgres: undefined, onError, onExcess: () => undefined,
+    database,
+    commits: forgetfulCommits,
+    clock,
+    kind: "sqlite",
+    version: "simulated",
+    probePostgres: undefined,
+    onError,
+    onExcess: () => undefined,
     ports: {
-      describeModel: () => undefined, isPublic: () => true, routed: () => [], smoke: smokePort(() => deps), budgets: new Map(),
+      describeModel: () => undefined,
+      isPublic: () => true,
+      routed: () => [],
+      smoke: smokePort(() => deps),
+      budgets: new Map(),
     },
   });
-  const observer = withInsights({
-    attemptEnded: () => undefined, settled: () => undefined, failed: () => undefined, settlementFailed: onError,
-    responseNotKept: onError, streamOpened: () => undefined, streamClosed: () => undefined,
-  }, insights);
+  const observer = withInsights(
+    {
+      attemptEnded: () => undefined,
+      settled: () => undefined,
+      failed: () => undefined,
+      settlementFailed: onError,
+      responseNotKept: onError,
+      streamOpened: () => undefined,
+      streamClosed: () => undefined,
+    },
+    insights,
+  );
   const deps = {
-    ...planDependencies(catalog, { clock, random, health: new HealthWindows(clock, insights.stateOf) }),
-    clock, upstream, observer, unsettled: insights.unsettled,
+    ...planDependencies(catalog, {
+      clock,
+      random,
+      health: new HealthWindows(clock, insights.stateOf),
+    }),
+    clock,
+    upstream,
+    observer,
+    unsettled: insights.unsettled,
     uncollected: { keep: () => undefined, count: 0, stop: () => Promise.resolve() },
-    targetOf: createTargetLookup({ clock, upstream }), disconnect: "abort", chargesStall: () => false,
+    targetOf: createTargetLookup({ clock, upstream }),
+    disconnect: "abort",
+    chargesStall: () => false,
     ledger: new Ledger({ book, commits: forgetfulCommits, clock }),
-    providerKeys: { concern: () => false, release: () => undefined } as unknown as InferenceDependencies["providerKeys"],
+    providerKeys: {
+      concern: () => false,
+      release: () => undefined,
+    } as unknown as InferenceDependencies["providerKeys"],
     callSignatures: { of: () => undefined } as unknown as InferenceDependencies["callSignatures"],
   } as unknown as InferenceDependencies;
   let asked = 0;
   return {
     insights,
-    ask: (body) => outcomeOf(deps, { ...callOn("chat", body), caller: owner, startedMs: time.nowMs, generationId: `gen_${(asked += 1)}` }),
+    ask: (body) =>
+      outcomeOf(deps, {
+        ...callOn("chat", body),
+        caller: owner,
+        startedMs: time.nowMs,
+        generationId: `gen_${(asked += 1)}`,
+      }),
   };
 }
 
 async function outcomeOf(deps: InferenceDependencies, call: ChatCall): Promise<Outcome> {
   let attempts: readonly AttemptRecord[] = [];
   const { observer } = deps;
-  const watched = { ...observer, failed: (request: Parameters<typeof observer.failed>[0]) => {
-    ({ attempts } = request);
-    observer.failed(request);
-  } };
+  const watched = {
+    ...observer,
+    failed: (request: Parameters<typeof observer.failed>[0]) => {
+      ({ attempts } = request);
+      observer.failed(request);
+    },
+  };
   try {
     ({ attempts } = await execute({ ...deps, observer: watched }, call));
     return { ok: true, attempts };

@@ -21,21 +21,30 @@ function mostFailedFallbacks(tries: readonly Try[]): { failed: number; underWay:
   const ended = tries.toSorted((left, right) => left.untilMs - right.untilMs);
   let [failed, most, atMs] = [0, 0, 0];
   for (const { untilMs, served, fallback } of ended) {
-    failed = Math.max(0, failed - (untilMs - atMs) / secondMs * budget.perSecond);
+    failed = Math.max(0, failed - ((untilMs - atMs) / secondMs) * budget.perSecond);
     atMs = untilMs;
     failed = served ? Math.max(0, failed - 1) : failed + Number(fallback);
     most = Math.max(most, failed);
   }
   const fallbacks = tries.filter(({ fallback }) => fallback);
-  const underWay = Math.max(0, ...fallbacks.map(({ fromMs }) =>
-    fallbacks.filter((other) => other.fromMs <= fromMs && fromMs < other.untilMs).length));
+  const underWay = Math.max(
+    0,
+    ...fallbacks.map(
+      ({ fromMs }) =>
+        fallbacks.filter((other) => other.fromMs <= fromMs && fromMs < other.untilMs).length,
+    ),
+  );
   return { failed: most, underWay };
 }
 
-const anyProvider = (random: () => number): string => providers[Math.floor(random() * providers.length)] ?? "";
-const availability = ({ asked }: Seen): number => asked.filter(({ ok }) => ok).length / asked.length;
-const within = ({ fromMs, untilMs }: Pick<Fault, "fromMs" | "untilMs">) => (entry: Try): boolean =>
-  fromMs <= entry.fromMs && entry.untilMs < untilMs;
+const anyProvider = (random: () => number): string =>
+  providers[Math.floor(random() * providers.length)] ?? "";
+const availability = ({ asked }: Seen): number =>
+  asked.filter(({ ok }) => ok).length / asked.length;
+const within =
+  ({ fromMs, untilMs }: Pick<Fault, "fromMs" | "untilMs">) =>
+  (entry: Try): boolean =>
+    fromMs <= entry.fromMs && entry.untilMs < untilMs;
 
 describe("two hours with ten providers, of which one or two are always in trouble", () => {
   const random = seeded(4);
@@ -46,12 +55,18 @@ describe("two hours with ten providers, of which one or two are always in troubl
 
   beforeAll(async () => {
     seen = await runSimulation({
-      lengthMs, faults, random, requestsPerSecond: 4,
+      lengthMs,
+      faults,
+      random,
+      requestsPerSecond: 4,
       // Most leave the choice to the gateway; some sort, and some name two providers that they want first.
       wishOf() {
         const draw = random();
         if (draw < 0.7) return {};
-        return { provider: draw < 0.85 ? { sort: "price" } : { order: [anyProvider(random), anyProvider(random)] } };
+        return {
+          provider:
+            draw < 0.85 ? { sort: "price" } : { order: [anyProvider(random), anyProvider(random)] },
+        };
       },
     });
     tries = triesOf(seen.asked);
@@ -70,22 +85,44 @@ describe("two hours with ten providers, of which one or two are always in troubl
 
   test("no provider gets more fallbacks than its budget, and requests hardly multiply", () => {
     for (const id of providers) {
-      const { failed, underWay } = mostFailedFallbacks(tries.filter(({ provider }) => provider === id));
+      const { failed, underWay } = mostFailedFallbacks(
+        tries.filter(({ provider }) => provider === id),
+      );
       expect(failed).toBeLessThanOrEqual(budget.atOnce + underWay);
     }
     expect(tries.length / seen.asked.length).toBeLessThan(1.1);
   });
 
   test("one that recovers is back within its window: healthy, and asked first again", () => {
-    const undisturbed = faults.filter(({ provider, untilMs }) =>
-      !faults.some((other) => other.provider === provider && other.fromMs > untilMs && other.fromMs < untilMs + recoveryMs + minuteMs));
+    const undisturbed = faults.filter(
+      ({ provider, untilMs }) =>
+        !faults.some(
+          (other) =>
+            other.provider === provider &&
+            other.fromMs > untilMs &&
+            other.fromMs < untilMs + recoveryMs + minuteMs,
+        ),
+    );
     expect(undisturbed.length).toBeGreaterThan(30);
     for (const { provider: id, untilMs } of undisturbed) {
-      const isHealthy = seen.states.some(({ provider, atMs, state }) =>
-        provider === id && state === undefined && untilMs <= atMs && atMs <= untilMs + recoveryMs);
-      const isFirst = tries.some(({ provider, fromMs, served, fallback }) =>
-        provider === id && served && !fallback && untilMs <= fromMs && fromMs <= untilMs + recoveryMs + minuteMs);
-      expect({ id, untilMs, isHealthy, isFirst }).toEqual({ id, untilMs, isHealthy: true, isFirst: true });
+      const isHealthy = seen.states.some(
+        ({ provider, atMs, state }) =>
+          provider === id && state === undefined && untilMs <= atMs && atMs <= untilMs + recoveryMs,
+      );
+      const isFirst = tries.some(
+        ({ provider, fromMs, served, fallback }) =>
+          provider === id &&
+          served &&
+          !fallback &&
+          untilMs <= fromMs &&
+          fromMs <= untilMs + recoveryMs + minuteMs,
+      );
+      expect({ id, untilMs, isHealthy, isFirst }).toEqual({
+        id,
+        untilMs,
+        isHealthy: true,
+        isFirst: true,
+      });
     }
   });
 
@@ -99,7 +136,11 @@ describe("two hours with ten providers, of which one or two are always in troubl
 });
 
 describe("nine of ten providers cannot be reached for a minute and a half, while every caller asks for the cheapest first", () => {
-  const fault = { name: "it cannot be reached", fromMs: 10 * secondMs, untilMs: 100 * secondMs } as const;
+  const fault = {
+    name: "it cannot be reached",
+    fromMs: 10 * secondMs,
+    untilMs: 100 * secondMs,
+  } as const;
   const faults = providers.slice(0, -1).map((provider) => ({ ...fault, provider }));
   const requestsPerSecond = 100;
   let seen: Seen;
@@ -107,7 +148,11 @@ describe("nine of ten providers cannot be reached for a minute and a half, while
 
   beforeAll(async () => {
     seen = await runSimulation({
-      lengthMs: 110 * secondMs, faults, random: seeded(9), requestsPerSecond, wishOf: () => ({ provider: { sort: "price" } }),
+      lengthMs: 110 * secondMs,
+      faults,
+      random: seeded(9),
+      requestsPerSecond,
+      wishOf: () => ({ provider: { sort: "price" } }),
     });
     tries = triesOf(seen.asked).filter((entry) => within(fault)(entry));
   }, 120_000);
@@ -115,7 +160,7 @@ describe("nine of ten providers cannot be reached for a minute and a half, while
   test("every caller is answered by the tenth", () => expect(availability(seen)).toBe(1));
 
   test("each of the nine gets its budget of fallbacks before it is quarantined, not one of every request", () => {
-    const seconds = 2 * healthThresholds.quarantineRowMs / secondMs;
+    const seconds = (2 * healthThresholds.quarantineRowMs) / secondMs;
     for (const id of providers.slice(1, -1)) {
       const fallbacks = tries.filter(({ provider, fallback }) => provider === id && fallback);
       expect(fallbacks.length).toBeGreaterThan(budget.atOnce);
@@ -127,6 +172,8 @@ describe("nine of ten providers cannot be reached for a minute and a half, while
 
   test("the cheapest is asked first by everybody only until it is quarantined", () => {
     const firsts = tries.filter(({ provider, fallback }) => provider === "p0" && !fallback);
-    expect(firsts.length).toBeLessThan(requestsPerSecond * 2 * healthThresholds.quarantineRowMs / secondMs);
+    expect(firsts.length).toBeLessThan(
+      (requestsPerSecond * 2 * healthThresholds.quarantineRowMs) / secondMs,
+    );
   });
 });

@@ -7,7 +7,8 @@ interface Event {
   happen(): unknown;
 }
 
-const isBefore = (left: Event, right: Event): boolean => left.atMs < right.atMs || (left.atMs === right.atMs && left.number < right.number);
+const isBefore = (left: Event, right: Event): boolean =>
+  left.atMs < right.atMs || (left.atMs === right.atMs && left.number < right.number);
 
 /** Time that passes from event to event: hours of it take seconds, and every run with the same events is the same. */
 export class VirtualTime {
@@ -57,7 +58,10 @@ export class VirtualTime {
     for (;;) {
       const left = 2 * index + 1;
       const right = left + 1;
-      const child = right < events.length && isBefore(events[right] as Event, events[left] as Event) ? right : left;
+      const child =
+        right < events.length && isBefore(events[right] as Event, events[left] as Event)
+          ? right
+          : left;
       if (child >= events.length || !isBefore(events[child] as Event, last)) break;
       events[index] = events[child] as Event;
       index = child;

@@ -10,12 +10,15 @@ const attested = 0x40;
 /** CBOR (RFC 8949) of what attestations hold: a head is a major type and a length or value. */
 function head(major: number, value: number): Buffer {
   if (value < 24) return Buffer.from([(major << 5) | value]);
-  return value < 256 ? Buffer.from([(major << 5) | 24, value]) : Buffer.from([(major << 5) | 25, value >> 8, value & 255]);
+  return value < 256
+    ? Buffer.from([(major << 5) | 24, value])
+    : Buffer.from([(major << 5) | 25, value >> 8, value & 255]);
 }
 const integer = (value: number): Buffer => (value >= 0 ? head(0, value) : head(1, -1 - value));
 const bytes = (value: Buffer): Buffer => Buffer.concat([head(2, value.length), value]);
 const text = (value: string): Buffer => Buffer.concat([head(3, value.length), Buffer.from(value)]);
-const map = (entries: [Buffer, Buffer][]): Buffer => Buffer.concat([head(5, entries.length), ...entries.flat()]);
+const map = (entries: [Buffer, Buffer][]): Buffer =>
+  Buffer.concat([head(5, entries.length), ...entries.flat()]);
 
 /** A passkey in software: what a browser and its authenticator do together. */
 export class Authenticator {
@@ -24,28 +27,59 @@ export class Authenticator {
   private count = 0;
 
   /** The credential that a registration is answered with. */
-  register({ challenge, rpId, origin }: { challenge: string; rpId: string; origin: string }): object {
+  register({
+    challenge,
+    rpId,
+    origin,
+  }: {
+    challenge: string;
+    rpId: string;
+    origin: string;
+  }): object {
     const { x = "", y = "" } = this.keys.publicKey.export({ format: "jwk" });
     const coseKey = map([
-      [integer(1), integer(2)], [integer(3), integer(-7)], [integer(-1), integer(1)],
-      [integer(-2), bytes(Buffer.from(x, "base64url"))], [integer(-3), bytes(Buffer.from(y, "base64url"))],
+      [integer(1), integer(2)],
+      [integer(3), integer(-7)],
+      [integer(-1), integer(1)],
+      [integer(-2), bytes(Buffer.from(x, "base64url"))],
+      [integer(-3), bytes(Buffer.from(y, "base64url"))],
     ]);
     const length = Buffer.from([0, this.id.length]);
-    const data = Buffer.concat([this.data(rpId, present | verified | attested), Buffer.alloc(16), length, this.id, coseKey]);
-    const attestation = map([[text("fmt"), text("none")], [text("attStmt"), map([])], [text("authData"), bytes(data)]]);
+    const data = Buffer.concat([
+      this.data(rpId, present | verified | attested),
+      Buffer.alloc(16),
+      length,
+      this.id,
+      coseKey,
+    ]);
+    const attestation = map([
+      [text("fmt"), text("none")],
+      [text("attStmt"), map([])],
+      [text("authData"), bytes(data)],
+    ]);
     return this.credential({
       clientDataJSON: clientData("webauthn.create", challenge, origin).toString("base64url"),
-      attestationObject: attestation.toString("base64url"), transports: ["internal"],
+      attestationObject: attestation.toString("base64url"),
+      transports: ["internal"],
     });
   }
 
   /** The credential that proves the passkey. */
-  authenticate({ challenge, rpId, origin }: { challenge: string; rpId: string; origin: string }): object {
+  authenticate({
+    challenge,
+    rpId,
+    origin,
+  }: {
+    challenge: string;
+    rpId: string;
+    origin: string;
+  }): object {
     const client = clientData("webauthn.get", challenge, origin);
     const data = this.data(rpId, present | verified);
     const signature = sign("sha256", Buffer.concat([data, sha256(client)]), this.keys.privateKey);
     return this.credential({
-      clientDataJSON: client.toString("base64url"), authenticatorData: data.toString("base64url"),
+      clientDataJSON: client.toString("base64url"),
+      authenticatorData: data.toString("base64url"),
       signature: signature.toString("base64url"),
     });
   }
@@ -58,7 +92,14 @@ export class Authenticator {
 
   private credential(response: object): object {
     const id = this.id.toString("base64url");
-    return { id, rawId: id, type: "public-key", response, clientExtensionResults: {}, authenticatorAttachment: "platform" };
+    return {
+      id,
+      rawId: id,
+      type: "public-key",
+      response,
+      clientExtensionResults: {},
+      authenticatorAttachment: "platform",
+    };
   }
 }
 

@@ -17,7 +17,13 @@ export function readCassettes(dialect: string): Cassette[] {
     .sort()
     .map((file) => {
       const name = file.slice(0, -".chunks.txt".length);
-      const lines = readFileSync(join(folder, `${name}.parts.txt`), "utf8").trim().split("\n");
-      return { name, bytes: readFileSync(join(folder, file)), parts: lines.map((line) => JSON.parse(line) as StreamPart) };
+      const lines = readFileSync(join(folder, `${name}.parts.txt`), "utf8")
+        .trim()
+        .split("\n");
+      return {
+        name,
+        bytes: readFileSync(join(folder, file)),
+        parts: lines.map((line) => JSON.parse(line) as StreamPart),
+      };
     });
 }

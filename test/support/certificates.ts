@@ -18,21 +18,27 @@ const dayMs = 86_400_000;
 function element(tag: number, ...content: Uint8Array[]): Buffer {
   const body = Buffer.concat(content);
   const { length } = body;
-  const lengthBytes = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255];
+  const lengthBytes =
+    length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255];
   return Buffer.concat([Buffer.from([tag, ...lengthBytes]), body]);
 }
 
 const sequence = (...content: Uint8Array[]): Buffer => element(0x30, ...content);
 const objectId = (hex: string): Buffer => element(0x06, Buffer.from(hex, "hex"));
-const time = (date: Date): Buffer => element(0x18, Buffer.from(`${date.toISOString().replace(/\D/g, "").slice(0, 14)}Z`));
-const nameOf = (common: string): Buffer => sequence(element(0x31, sequence(objectId("550403"), element(0x0c, Buffer.from(common)))));
-const extension = (id: string, value: Buffer): Buffer => sequence(objectId(id), element(0x04, value));
+const time = (date: Date): Buffer =>
+  element(0x18, Buffer.from(`${date.toISOString().replace(/\D/g, "").slice(0, 14)}Z`));
+const nameOf = (common: string): Buffer =>
+  sequence(element(0x31, sequence(objectId("550403"), element(0x0c, Buffer.from(common)))));
+const extension = (id: string, value: Buffer): Buffer =>
+  sequence(objectId(id), element(0x04, value));
 const ecdsaWithSha256 = sequence(objectId("2a8648ce3d040302"));
 
 /** The names that a certificate holds for: an IPv4 address, or else a DNS name (RFC 5280, 4.2.1.6). */
 function alternativeName(host: string): Buffer {
   const isAddress = /^[\d.]+$/.test(host);
-  const name = isAddress ? element(0x87, Buffer.from(host.split(".").map(Number))) : element(0x82, Buffer.from(host));
+  const name = isAddress
+    ? element(0x87, Buffer.from(host.split(".").map(Number)))
+    : element(0x82, Buffer.from(host));
   return extension("551d11", sequence(name));
 }
 
@@ -49,11 +55,21 @@ interface Signing {
 
 let serial = 1;
 
-function signed({ subject, issuer, publicKey, signingKey, ends, extension: extra }: Signing): string {
+function signed({
+  subject,
+  issuer,
+  publicKey,
+  signingKey,
+  ends,
+  extension: extra,
+}: Signing): string {
   serial += 1;
   const body = sequence(
     element(0xa0, element(0x02, Buffer.from([2]))),
-    element(0x02, Buffer.from([serial >> 8, serial & 255].filter((byte, index) => index > 0 || byte > 0))),
+    element(
+      0x02,
+      Buffer.from([serial >> 8, serial & 255].filter((byte, index) => index > 0 || byte > 0)),
+    ),
     ecdsaWithSha256,
     nameOf(issuer),
     sequence(time(new Date(Date.now() - 400 * dayMs)), time(ends)),
@@ -62,7 +78,9 @@ function signed({ subject, issuer, publicKey, signingKey, ends, extension: extra
     element(0xa3, sequence(extra)),
   );
   const signature = sign("sha256", body, signingKey);
-  const text = sequence(body, ecdsaWithSha256, element(0x03, Buffer.from([0]), signature)).toString("base64");
+  const text = sequence(body, ecdsaWithSha256, element(0x03, Buffer.from([0]), signature)).toString(
+    "base64",
+  );
   return `-----BEGIN CERTIFICATE-----\n${text.match(/.{1,64}/g)?.join("\n")}\n-----END CERTIFICATE-----\n`;
 }
 
@@ -76,13 +94,27 @@ export function createAuthority(): Authority {
   const issuer = "Authority of a test";
   return {
     key: pem(privateKey),
-    cert: signed({ subject: issuer, issuer, publicKey, signingKey: privateKey, ends: inYear(), extension: authorityExtension }),
+    cert: signed({
+      subject: issuer,
+      issuer,
+      publicKey,
+      signingKey: privateKey,
+      ends: inYear(),
+      extension: authorityExtension,
+    }),
     issue(host, { ends = inYear() } = {}) {
       const keys = newKeys();
       const extra = alternativeName(host);
       return {
         key: pem(keys.privateKey),
-        cert: signed({ subject: host, issuer, publicKey: keys.publicKey, signingKey: privateKey, ends, extension: extra }),
+        cert: signed({
+          subject: host,
+          issuer,
+          publicKey: keys.publicKey,
+          signingKey: privateKey,
+          ends,
+          extension: extra,
+        }),
       };
     },
   };
@@ -91,6 +123,13 @@ export function createAuthority(): Authority {
 /** A certificate that nobody but itself vouches for. */
 export function selfSigned(host: string): Certificate {
   const { publicKey, privateKey } = newKeys();
-  const signing = { subject: host, issuer: host, publicKey, signingKey: privateKey, ends: inYear(), extension: alternativeName(host) };
+  const signing = {
+    subject: host,
+    issuer: host,
+    publicKey,
+    signingKey: privateKey,
+    ends: inYear(),
+    extension: alternativeName(host),
+  };
   return { key: pem(privateKey), cert: signed(signing) };
 }

@@ -11,7 +11,12 @@ export const hasChromium = existsSync(executablePath);
 export const missingChromium = hasChromium ? "" : " (missing: chromium)";
 
 const flags = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
   "--disable-sync",
 ];
 
@@ -19,10 +24,16 @@ const flags = [
 export const startChromium = (names: readonly string[] = []): Promise<Browser> =>
   chromium.launch({
     executablePath,
-    args: [...flags, `--host-resolver-rules=${names.map((name) => `MAP ${name} 127.0.0.1`).join(",")}`],
+    args: [
+      ...flags,
+      `--host-resolver-rules=${names.map((name) => `MAP ${name} 127.0.0.1`).join(",")}`,
+    ],
   });
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const axeSource = readFileSync(
+  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
+  "utf8",
+);
 
 /** What axe finds wrong on a page: the rule, and where. */
 export async function axeFindings(page: Page): Promise<string[]> {
@@ -35,8 +46,15 @@ export async function axeFindings(page: Page): Promise<string[]> {
 
 /** How far a page goes beyond the window to the right, in pixels. */
 export const sidewaysPixels = async (page: Page): Promise<number> =>
-  Number(await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"));
+  Number(
+    await page.evaluate(
+      "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+    ),
+  );
 
 /** The value of a cookie of a context; undefined where it has none of that name. */
-export const cookieOf = async (context: BrowserContext, name: string): Promise<string | undefined> =>
+export const cookieOf = async (
+  context: BrowserContext,
+  name: string,
+): Promise<string | undefined> =>
   (await context.cookies()).find((cookie) => cookie.name === name)?.value;

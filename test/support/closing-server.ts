@@ -27,7 +27,8 @@ const server = createServer((socket) => {
 });
 server.listen(0, "127.0.0.1", () => {
   const address = server.address();
-  if (typeof address === "object" && address !== null) self.postMessage({ port: address.port } satisfies ServerNews);
+  if (typeof address === "object" && address !== null)
+    self.postMessage({ port: address.port } satisfies ServerNews);
 });
 self.onmessage = ({ data: { how, done } }: MessageEvent<Ending>) => {
   let left = open.size;

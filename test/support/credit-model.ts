@@ -50,13 +50,17 @@ export class CreditModel {
 
   /** What was taken back of bought credits. */
   refund(amount: bigint): bigint {
-    const taken = [amount, this.topup, this.free].reduce((one, other) => (other < one ? other : one));
+    const taken = [amount, this.topup, this.free].reduce((one, other) =>
+      other < one ? other : one,
+    );
     this.topup -= taken;
     return taken;
   }
 
   lapse(month: string): void {
-    const due = this.monthly.filter((lot) => lot.month !== month).reduce((sum, { amount }) => sum + amount, 0n);
+    const due = this.monthly
+      .filter((lot) => lot.month !== month)
+      .reduce((sum, { amount }) => sum + amount, 0n);
     this.takeMonthly(due < this.free ? due : this.free, (lot) => lot.month !== month);
   }
 

@@ -54,7 +54,10 @@ export class CuttingProxy {
     };
     for (const socket of [client, upstream]) {
       this.#sockets.add(socket);
-      socket.on("error", cut).on("close", cut).once("close", () => this.#sockets.delete(socket));
+      socket
+        .on("error", cut)
+        .on("close", cut)
+        .once("close", () => this.#sockets.delete(socket));
     }
     client.on("data", (request: Buffer) => {
       if (this.mode === "freeze") return;

@@ -4,12 +4,17 @@ import { readRoutingTable } from "./routing-table.ts";
 
 /** Tests every row of routing tables on every surface that it speaks of. */
 export function describeRoutingTable(name: string, tables: string): void {
-  const cases = readRoutingTable(tables).flatMap((row) => surfacesOf(row).map((surface) => ({ row, surface })));
+  const cases = readRoutingTable(tables).flatMap((row) =>
+    surfacesOf(row).map((surface) => ({ row, surface })),
+  );
   describe(name, () => {
-    test.each(cases.map((entry) => [entry.row.shows, entry.surface, entry.row] as const))("%s (%s)", (_, surface, row) => {
-      const { order, why } = planRow(row, { surface });
-      expect(order).toBe(row.order);
-      if (row.why !== "") expect(why).toBe(row.why);
-    });
+    test.each(cases.map((entry) => [entry.row.shows, entry.surface, entry.row] as const))(
+      "%s (%s)",
+      (_, surface, row) => {
+        const { order, why } = planRow(row, { surface });
+        expect(order).toBe(row.order);
+        if (row.why !== "") expect(why).toBe(row.why);
+      },
+    );
   });
 }

@@ -4,4 +4,8 @@ import { textAndMediaCases } from "./dialect-requests/text-and-media.ts";
 import { toolCases } from "./dialect-requests/tools.ts";
 
 /** One canonical request a row, with what it is in each dialect. */
-export const dialectRequestCases: readonly DialectRequestCase[] = [...textAndMediaCases, ...toolCases, ...reasoningAndOutputCases];
+export const dialectRequestCases: readonly DialectRequestCase[] = [
+  ...textAndMediaCases,
+  ...toolCases,
+  ...reasoningAndOutputCases,
+];

@@ -12,22 +12,58 @@ export interface DialectResponseCase {
 }
 
 const head = { id: "r1", model: "m", createdAtSeconds: 1_763_700_000 };
-const chatHead = { id: "r1", object: "chat.completion", created: 1_763_700_000, model: "m", system_fingerprint: null };
+const chatHead = {
+  id: "r1",
+  object: "chat.completion",
+  created: 1_763_700_000,
+  model: "m",
+  system_fingerprint: null,
+};
 
 const messageHead = { id: "r1", type: "message", role: "assistant", model: "m" };
 const messageEnd = { stop_reason: "end_turn", stop_sequence: null, stop_details: null };
 /** Messages clients throw where no usage is told at all. */
-const nothingUsed = { usage: { inputTokens: 0, outputTokens: 0 }, estimated: false, clamped: false };
+const nothingUsed = {
+  usage: { inputTokens: 0, outputTokens: 0 },
+  estimated: false,
+  clamped: false,
+};
 
 const geminiHead = { responseId: "r1", modelVersion: "m", createTime: "2025-11-21T04:40:00Z" };
 
 /** What every response repeats of a request that asked for nothing. */
 const responsesHead = {
-  id: "r1", object: "response", created_at: 1_763_700_000, completed_at: null, model: "m", error: null, incomplete_details: null,
-  output_text: "", usage: null, instructions: null, max_output_tokens: null, max_tool_calls: null, parallel_tool_calls: true,
-  previous_response_id: null, prompt_cache_key: null, safety_identifier: null, service_tier: "default", store: true, background: false,
-  temperature: 1, top_p: 1, top_logprobs: 0, presence_penalty: 0, frequency_penalty: 0, tool_choice: "auto", truncation: "disabled",
-  user: null, metadata: {}, reasoning: { effort: null, summary: null }, text: { format: { type: "text" } }, tools: [],
+  id: "r1",
+  object: "response",
+  created_at: 1_763_700_000,
+  completed_at: null,
+  model: "m",
+  error: null,
+  incomplete_details: null,
+  output_text: "",
+  usage: null,
+  instructions: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  prompt_cache_key: null,
+  safety_identifier: null,
+  service_tier: "default",
+  store: true,
+  background: false,
+  temperature: 1,
+  top_p: 1,
+  top_logprobs: 0,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  tool_choice: "auto",
+  truncation: "disabled",
+  user: null,
+  metadata: {},
+  reasoning: { effort: null, summary: null },
+  text: { format: { type: "text" } },
+  tools: [],
 };
 const responsesEnd = { status: "completed", completed_at: 1_763_700_000 };
 
@@ -37,9 +73,17 @@ export const dialectResponseCases: readonly DialectResponseCase[] = [
     what: "text with usage",
     canonical: {
       ...head,
-      choices: [{ index: 0, parts: [{ type: "text", text: "Sunny." }], finish: { reason: "stop" } }],
+      choices: [
+        { index: 0, parts: [{ type: "text", text: "Sunny." }], finish: { reason: "stop" } },
+      ],
       usage: {
-        usage: { inputTokens: 10, cacheReadTokens: 100, cacheWriteTokens: 20, outputTokens: 3, reasoningTokens: 4 },
+        usage: {
+          inputTokens: 10,
+          cacheReadTokens: 100,
+          cacheWriteTokens: 20,
+          outputTokens: 3,
+          reasoningTokens: 4,
+        },
         estimated: false,
         clamped: false,
       },
@@ -50,35 +94,60 @@ export const dialectResponseCases: readonly DialectResponseCase[] = [
         content: [{ type: "text", text: "Sunny." }],
         ...messageEnd,
         usage: {
-          input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 100,
-          output_tokens: 7, output_tokens_details: { thinking_tokens: 4 },
+          input_tokens: 10,
+          cache_creation_input_tokens: 20,
+          cache_read_input_tokens: 100,
+          output_tokens: 7,
+          output_tokens_details: { thinking_tokens: 4 },
         },
       },
       "openai-chat": {
         ...chatHead,
-        choices: [{ index: 0, message: { role: "assistant", content: "Sunny.", refusal: null }, logprobs: null, finish_reason: "stop" }],
+        choices: [
+          {
+            index: 0,
+            message: { role: "assistant", content: "Sunny.", refusal: null },
+            logprobs: null,
+            finish_reason: "stop",
+          },
+        ],
         usage: {
-          prompt_tokens: 130, completion_tokens: 7, total_tokens: 137,
-          prompt_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 }, completion_tokens_details: { reasoning_tokens: 4 },
+          prompt_tokens: 130,
+          completion_tokens: 7,
+          total_tokens: 137,
+          prompt_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 },
+          completion_tokens_details: { reasoning_tokens: 4 },
         },
       },
       "google-generate": {
         ...geminiHead,
-        candidates: [{ index: 0, content: { role: "model", parts: [{ text: "Sunny." }] }, finishReason: "STOP" }],
+        candidates: [
+          {
+            index: 0,
+            content: { role: "model", parts: [{ text: "Sunny." }] },
+            finishReason: "STOP",
+          },
+        ],
         usageMetadata: {
-          promptTokenCount: 130, cachedContentTokenCount: 100, candidatesTokenCount: 3, thoughtsTokenCount: 4, totalTokenCount: 137,
+          promptTokenCount: 130,
+          cachedContentTokenCount: 100,
+          candidatesTokenCount: 3,
+          thoughtsTokenCount: 4,
+          totalTokenCount: 137,
         },
       },
       "openai-responses": {
         ...responsesHead,
         ...responsesEnd,
-        output: [{
-          id: "msg_r1_0",
-          type: "message",
-          status: "completed",
-          role: "assistant",
-          content: [{ type: "output_text", text: "Sunny.", annotations: [], logprobs: [] }],
-        }],
+        output: [
+          {
+            id: "msg_r1_0",
+            type: "message",
+            status: "completed",
+            role: "assistant",
+            content: [{ type: "output_text", text: "Sunny.", annotations: [], logprobs: [] }],
+          },
+        ],
         output_text: "Sunny.",
         usage: {
           input_tokens: 130,
@@ -91,7 +160,11 @@ export const dialectResponseCases: readonly DialectResponseCase[] = [
     },
     reads: {
       "google-generate": {
-        usage: { usage: { inputTokens: 30, cacheReadTokens: 100, outputTokens: 3, reasoningTokens: 4 }, estimated: false, clamped: false },
+        usage: {
+          usage: { inputTokens: 30, cacheReadTokens: 100, outputTokens: 3, reasoningTokens: 4 },
+          estimated: false,
+          clamped: false,
+        },
       },
     },
   },
@@ -117,66 +190,119 @@ export const dialectResponseCases: readonly DialectResponseCase[] = [
       },
       "openai-chat": {
         ...chatHead,
-        choices: [{
-          index: 0,
-          message: {
-            role: "assistant",
-            content: null,
-            refusal: null,
-            tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }],
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: "assistant",
+              content: null,
+              refusal: null,
+              tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: "{}" } }],
+            },
+            logprobs: null,
+            finish_reason: "tool_calls",
           },
-          logprobs: null,
-          finish_reason: "tool_calls",
-        }],
+        ],
       },
       "google-generate": {
         ...geminiHead,
-        candidates: [{
-          index: 0, content: { role: "model", parts: [{ functionCall: { id: "c", name: "f", args: {} } }] }, finishReason: "STOP",
-        }],
+        candidates: [
+          {
+            index: 0,
+            content: { role: "model", parts: [{ functionCall: { id: "c", name: "f", args: {} } }] },
+            finishReason: "STOP",
+          },
+        ],
       },
       "openai-responses": {
         ...responsesHead,
         ...responsesEnd,
-        output: [{ id: "fc_r1_0", type: "function_call", status: "completed", call_id: "c", name: "f", arguments: "{}" }],
+        output: [
+          {
+            id: "fc_r1_0",
+            type: "function_call",
+            status: "completed",
+            call_id: "c",
+            name: "f",
+            arguments: "{}",
+          },
+        ],
       },
     },
-    reads: { "anthropic-messages": { usage: nothingUsed }, "openai-responses": {
-        choices: [{
-          index: 0,
-          parts: [{ type: "tool-call", kind: "function", id: "c", name: "f", arguments: "{}", itemId: "fc_r1_0" }],
-          finish: { reason: "tool_calls" },
-        }],
-      } },
+    reads: {
+      "anthropic-messages": { usage: nothingUsed },
+      "openai-responses": {
+        choices: [
+          {
+            index: 0,
+            parts: [
+              {
+                type: "tool-call",
+                kind: "function",
+                id: "c",
+                name: "f",
+                arguments: "{}",
+                itemId: "fc_r1_0",
+              },
+            ],
+            finish: { reason: "tool_calls" },
+          },
+        ],
+      },
+    },
   },
   {
     what: "plain thoughts before text that was cut by its bound",
     canonical: {
       ...head,
-      choices: [{ index: 0, parts: [{ type: "reasoning", text: "hm" }, { type: "text", text: "So" }], finish: { reason: "length" } }],
+      choices: [
+        {
+          index: 0,
+          parts: [
+            { type: "reasoning", text: "hm" },
+            { type: "text", text: "So" },
+          ],
+          finish: { reason: "length" },
+        },
+      ],
     },
     wire: {
       "anthropic-messages": {
         ...messageHead,
-        content: [{ type: "thinking", thinking: "hm", signature: "" }, { type: "text", text: "So" }],
+        content: [
+          { type: "thinking", thinking: "hm", signature: "" },
+          { type: "text", text: "So" },
+        ],
         ...messageEnd,
         stop_reason: "max_tokens",
         usage: { input_tokens: 0, output_tokens: 0 },
       },
       "openai-chat": {
         ...chatHead,
-        choices: [{
-          index: 0,
-          message: { role: "assistant", content: "So", refusal: null, reasoning_content: "hm", reasoning: "hm" },
-          logprobs: null,
-          finish_reason: "length",
-        }],
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: "assistant",
+              content: "So",
+              refusal: null,
+              reasoning_content: "hm",
+              reasoning: "hm",
+            },
+            logprobs: null,
+            finish_reason: "length",
+          },
+        ],
       },
       "google-generate": {
         ...geminiHead,
-        candidates: [{
-          index: 0, content: { role: "model", parts: [{ text: "hm", thought: true }, { text: "So" }] }, finishReason: "MAX_TOKENS",
-        }],
+        candidates: [
+          {
+            index: 0,
+            content: { role: "model", parts: [{ text: "hm", thought: true }, { text: "So" }] },
+            finishReason: "MAX_TOKENS",
+          },
+        ],
       },
       "openai-responses": {
         ...responsesHead,
@@ -195,12 +321,20 @@ export const dialectResponseCases: readonly DialectResponseCase[] = [
         output_text: "So",
       },
     },
-    reads: { "anthropic-messages": { usage: nothingUsed }, "openai-responses": {
-        choices: [{
-          index: 0,
-          parts: [{ type: "reasoning", summary: ["hm"], id: "rs_r1_0" }, { type: "text", text: "So" }],
-          finish: { reason: "length" },
-        }],
-      } },
+    reads: {
+      "anthropic-messages": { usage: nothingUsed },
+      "openai-responses": {
+        choices: [
+          {
+            index: 0,
+            parts: [
+              { type: "reasoning", summary: ["hm"], id: "rs_r1_0" },
+              { type: "text", text: "So" },
+            ],
+            finish: { reason: "length" },
+          },
+        ],
+      },
+    },
   },
 ];

@@ -6,7 +6,10 @@ import type { App } from "../../src/app/app.ts";
 import { createApp } from "../../src/app/create-app.ts";
 import type { AppSettings } from "../../src/app/app-settings.ts";
 import { HttpServer } from "../../src/http/http-server.ts";
-import { configuredProviderSchema, type ConfiguredProvider } from "../../src/inference/catalog/configured-provider.ts";
+import {
+  configuredProviderSchema,
+  type ConfiguredProvider,
+} from "../../src/inference/catalog/configured-provider.ts";
 import { createLogger } from "../../src/platform/telemetry/logger.ts";
 import { createMetrics, type Metrics } from "../../src/platform/telemetry/metrics.ts";
 import { createTracing } from "../../src/platform/telemetry/tracing.ts";
@@ -15,14 +18,27 @@ export const testLlmKey = "sk-svc-v1-testtesttesttesttesttesttesttest";
 export const testManagementKey = "ak_test_management_key_with_all_scopes";
 
 /** A `providers:` entry as switchyard.yaml would have it, checked by the same schema. */
-export const provider = (entry: unknown): ConfiguredProvider => configuredProviderSchema.parse(entry);
+export const provider = (entry: unknown): ConfiguredProvider =>
+  configuredProviderSchema.parse(entry);
 
 /** An openai-chat provider named `acme` at an address, serving `acme/large` for 0.50 and 1.50 USD per million tokens. */
-export const acme = (baseUrl: string, changes: Record<string, unknown> = {}): ConfiguredProvider => provider({
-  id: "acme", name: "Acme Inference", base_url: baseUrl, dialect: "openai-chat", api_key: "upstream-secret",
-  models: [{ id: "acme/large", upstream_model: "large-v2", context_length: 131072, pricing: { prompt: "0.50", completion: "1.50" } }],
-  ...changes,
-});
+export const acme = (baseUrl: string, changes: Record<string, unknown> = {}): ConfiguredProvider =>
+  provider({
+    id: "acme",
+    name: "Acme Inference",
+    base_url: baseUrl,
+    dialect: "openai-chat",
+    api_key: "upstream-secret",
+    models: [
+      {
+        id: "acme/large",
+        upstream_model: "large-v2",
+        context_length: 131072,
+        pricing: { prompt: "0.50", completion: "1.50" },
+      },
+    ],
+    ...changes,
+  });
 
 export interface TestGateway {
   app: App;
@@ -39,40 +55,78 @@ export interface TestGateway {
 }
 
 /** A gateway in this process on a port of its own and an empty SQLite database that is removed afterwards. */
-export async function startGateway(changes: Partial<AppSettings> = {}, tools: Partial<AppTools> = {}): Promise<TestGateway> {
+export async function startGateway(
+  changes: Partial<AppSettings> = {},
+  tools: Partial<AppTools> = {},
+): Promise<TestGateway> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-test-"));
   const logLines: string[] = [];
   const metrics = createMetrics();
-  const app = await createApp({
-    version: "0.0.0-test", storageUrl: `sqlite:${join(directory, "test.db")}`, durability: "process",
-    encryptionKey: new Uint8Array(32).fill(7), environment: {}, providers: [], sandbox: false, plans: {},
-    bootstrap: { llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd: 10_000_000_000n, plan: "enterprise" },
-    generationDays: 90, logBudgetBytes: 1e10, responseDays: 30, trustProxy: false, disconnect: "abort", metricsElsewhere: false,
-    publicUrl: () => "http://127.0.0.1",
-    ...changes,
-  }, {
-    logger: createLogger({ level: "debug", write: (line) => void logLines.push(line) }),
-    metrics,
-    tracing: createTracing({ serviceName: "test", version: "0" }),
-    // Nobody's upstream is asked for anything that a test did not ask for.
-    smoke: { providerIds: () => [], ask: async () => ({ outcome: "skipped", message: "not here" }) },
-    ...tools,
-  });
+  const app = await createApp(
+    {
+      version: "0.0.0-test",
+      storageUrl: `sqlite:${join(directory, "test.db")}`,
+      durability: "process",
+      encryptionKey: new Uint8Array(32).fill(7),
+      environment: {},
+      providers: [],
+      sandbox: false,
+      plans: {},
+      bootstrap: {
+        llmKey: testLlmKey,
+        managementKey: testManagementKey,
+        creditsNanoUsd: 10_000_000_000n,
+        plan: "enterprise",
+      },
+      generationDays: 90,
+      logBudgetBytes: 1e10,
+      responseDays: 30,
+      trustProxy: false,
+      disconnect: "abort",
+      metricsElsewhere: false,
+      publicUrl: () => "http://127.0.0.1",
+      ...changes,
+    },
+    {
+      logger: createLogger({ level: "debug", write: (line) => void logLines.push(line) }),
+      metrics,
+      tracing: createTracing({ serviceName: "test", version: "0" }),
+      // Nobody's upstream is asked for anything that a test did not ask for.
+      smoke: {
+        providerIds: () => [],
+        ask: async () => ({ outcome: "skipped", message: "not here" }),
+      },
+      ...tools,
+    },
+  );
   const server = new HttpServer({
-    host: "127.0.0.1", port: 0, ...app, bodyMemoryBytes: 1024 ** 3,
+    host: "127.0.0.1",
+    port: 0,
+    ...app,
+    bodyMemoryBytes: 1024 ** 3,
     onError: (error) => void logLines.push(`the server failed: ${String(error)}`),
   });
   const origin = `http://127.0.0.1:${server.port}`;
   const baseUrl = `${origin}/api/v1`;
   return {
-    app, baseUrl, origin, metrics, logLines,
-    post: (path, body, init = {}) => fetch(baseUrl + path, {
-      method: "POST",
-      ...init,
-      headers: { authorization: `Bearer ${testLlmKey}`, "content-type": "application/json", ...(init.headers as Record<string, string>) },
-      body: typeof body === "string" ? body : JSON.stringify(body),
-    }),
-    get: (path, headers = {}) => fetch(baseUrl + path, { headers: { authorization: `Bearer ${testLlmKey}`, ...headers } }),
+    app,
+    baseUrl,
+    origin,
+    metrics,
+    logLines,
+    post: (path, body, init = {}) =>
+      fetch(baseUrl + path, {
+        method: "POST",
+        ...init,
+        headers: {
+          authorization: `Bearer ${testLlmKey}`,
+          "content-type": "application/json",
+          ...(init.headers as Record<string, string>),
+        },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+    get: (path, headers = {}) =>
+      fetch(baseUrl + path, { headers: { authorization: `Bearer ${testLlmKey}`, ...headers } }),
     async stop() {
       await server.stop(true);
       await app.close();

@@ -4,14 +4,30 @@ import { openStorage } from "../../src/platform/storage/open-storage.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
 import { hourMs } from "../../src/platform/lib/clock.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
-import { generationInsert, generationRow, type AttemptRecord, type GenerationRecord } from "../../src/insights/generation-record.ts";
+import {
+  generationInsert,
+  generationRow,
+  type AttemptRecord,
+  type GenerationRecord,
+} from "../../src/insights/generation-record.ts";
 import type { GenerationTables } from "../../src/insights/generation-store.ts";
 import { refusedHourAdd, type RefusedTables } from "../../src/insights/refused-requests.ts";
-import { usageAdds, usageAddStatements, type UsageTables } from "../../src/insights/usage-rollup.ts";
+import {
+  usageAdds,
+  usageAddStatements,
+  type UsageTables,
+} from "../../src/insights/usage-rollup.ts";
 
 /** A try at a provider that served, unless it is said otherwise. */
 export const attemptOf = (changes: Partial<AttemptRecord> = {}): AttemptRecord => ({
-  provider: "acme", model: "acme/large", upstreamModel: "large", status: 200, outcome: "served", reason: null, durationMs: 10, ...changes,
+  provider: "acme",
+  model: "acme/large",
+  upstreamModel: "large",
+  status: 200,
+  outcome: "served",
+  reason: null,
+  durationMs: 10,
+  ...changes,
 });
 
 /** A record of a settled request; attempts follow from its provider unless they are given. */
@@ -19,29 +35,74 @@ export function recordOf(changes: Partial<GenerationRecord> = {}): GenerationRec
   const createdAtMs = changes.createdAtMs ?? Date.UTC(2026, 10, 21, 12, 30);
   const { model = "acme/large", provider = "acme" } = changes;
   return {
-    id: newId("gen", createdAtMs), createdAtMs, workspaceId: "ws_own", keyId: "key_one", surface: "chat", requestedModel: model, model,
-    provider, upstreamModel: "large", upstreamId: null, status: "completed", finishReason: "stop", streamed: false, promptTokens: 10,
-    completionTokens: 5, costNanoUsd: 100n, latencyMs: 40, firstTokenMs: null, attempts: [attemptOf({ model, provider })],
+    id: newId("gen", createdAtMs),
+    createdAtMs,
+    workspaceId: "ws_own",
+    keyId: "key_one",
+    surface: "chat",
+    requestedModel: model,
+    model,
+    provider,
+    upstreamModel: "large",
+    upstreamId: null,
+    status: "completed",
+    finishReason: "stop",
+    streamed: false,
+    promptTokens: 10,
+    completionTokens: 5,
+    costNanoUsd: 100n,
+    latencyMs: 40,
+    firstTokenMs: null,
+    attempts: [attemptOf({ model, provider })],
     detail: { usage: {}, priceVersion: null, price: null, holdNanoUsd: "0" },
     ...changes,
   };
 }
 
 /** What a settlement commits of a record. */
-export const settledUnit = (record: GenerationRecord): CommitUnit => ({ inserts: [generationRow(record)], adds: usageAdds(record) });
+export const settledUnit = (record: GenerationRecord): CommitUnit => ({
+  inserts: [generationRow(record)],
+  adds: usageAdds(record),
+});
 
 /** The n-th of a fixed series of records, spread over workspaces, keys, models, providers, ends and three days. */
-export function recordInSeries(index: number, createdAtMs = Date.UTC(2026, 10, 19) + (index % 71) * hourMs): GenerationRecord {
+export function recordInSeries(
+  index: number,
+  createdAtMs = Date.UTC(2026, 10, 19) + (index % 71) * hourMs,
+): GenerationRecord {
   const provider = `provider-${index % 4}`;
   const model = `maker/model-${index % 5}`;
-  const broken = attemptOf({ provider: "broken", model, status: 500, outcome: "failed", reason: "upstream_error" });
+  const broken = attemptOf({
+    provider: "broken",
+    model,
+    status: 500,
+    outcome: "failed",
+    reason: "upstream_error",
+  });
   const failed = index % 6 === 0 ? [broken] : [];
   const status = index % 11 === 0 ? "cut" : index % 13 === 0 ? "cancelled" : "completed";
-  const last = attemptOf({ provider, model, outcome: status === "cut" ? "failed" : status === "cancelled" ? "cancelled" : "served" });
+  const last = attemptOf({
+    provider,
+    model,
+    outcome: status === "cut" ? "failed" : status === "cancelled" ? "cancelled" : "served",
+  });
   return recordOf({
-    createdAtMs, provider, model, status, workspaceId: `ws_${index % 3}`, keyId: `key_${index % 7}`, promptTokens: index * 3,
-    completionTokens: index, costNanoUsd: BigInt(index) * 1_000_003n, attempts: [...failed, last],
-    detail: { usage: { cacheReadTokens: index % 17, reasoningTokens: index % 5 }, priceVersion: null, price: null, holdNanoUsd: "0" },
+    createdAtMs,
+    provider,
+    model,
+    status,
+    workspaceId: `ws_${index % 3}`,
+    keyId: `key_${index % 7}`,
+    promptTokens: index * 3,
+    completionTokens: index,
+    costNanoUsd: BigInt(index) * 1_000_003n,
+    attempts: [...failed, last],
+    detail: {
+      usage: { cacheReadTokens: index % 17, reasoningTokens: index % 5 },
+      priceVersion: null,
+      price: null,
+      holdNanoUsd: "0",
+    },
   });
 }
 
@@ -49,7 +110,14 @@ export function recordInSeries(index: number, createdAtMs = Date.UTC(2026, 10, 1
 export type InsightTables = GenerationTables & UsageTables & RefusedTables;
 
 /** The storage of records, as the gateway opens it. */
-export const openInsightStorage = (url: string): Promise<Storage<InsightTables>> => openStorage<InsightTables>({
-  url, durability: "process", migrations, lockTimeoutMs: 0,
-  commitStatements: { inserts: [generationInsert], adds: [...usageAddStatements, refusedHourAdd] },
-});
+export const openInsightStorage = (url: string): Promise<Storage<InsightTables>> =>
+  openStorage<InsightTables>({
+    url,
+    durability: "process",
+    migrations,
+    lockTimeoutMs: 0,
+    commitStatements: {
+      inserts: [generationInsert],
+      adds: [...usageAddStatements, refusedHourAdd],
+    },
+  });

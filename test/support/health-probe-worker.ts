@@ -17,7 +17,10 @@ function cpuMsByThread(pid: number): Map<string, number> {
   const tasks = `/proc/${pid}/task`;
   try {
     for (const task of readdirSync(tasks)) {
-      used.set(task, Number(readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ", 1)[0]) / 1e6);
+      used.set(
+        task,
+        Number(readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ", 1)[0]) / 1e6,
+      );
     }
   } catch {
     // A thread has ended between the two calls, or the process has.
@@ -35,7 +38,10 @@ async function askForEver({ url, pid }: Probed): Promise<never> {
   for (;;) {
     const used = cpuMsByThread(pid);
     const askedMs = performance.now();
-    await fetch(url).then((response) => response.text(), () => undefined);
+    await fetch(url).then(
+      (response) => response.text(),
+      () => undefined,
+    );
     const waitedMs = performance.now() - askedMs;
     // A stall is work of one of its threads that lets others wait; a machine that is busy lets everybody wait.
     worstMs = Math.max(worstMs, Math.min(waitedMs, workedSince(used, pid) ?? waitedMs));

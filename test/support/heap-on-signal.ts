@@ -30,5 +30,5 @@ process.on("SIGUSR2", () => {
   Bun.gc(true);
   Bun.gc(true);
   writeFileSync(process.env["HEAP_FILE"] ?? "heap.json", Bun.generateHeapSnapshot("v8"));
-  process.stderr.write(`heap written ${written += 1}\n`);
+  process.stderr.write(`heap written ${(written += 1)}\n`);
 });

@@ -16,7 +16,13 @@ export interface HttpProxy {
 }
 
 /** Starts a proxy; with `answer`, it answers so instead of leading anywhere. */
-export async function startHttpProxy({ to, answer }: { to: number; answer?: string }): Promise<HttpProxy> {
+export async function startHttpProxy({
+  to,
+  answer,
+}: {
+  to: number;
+  answer?: string;
+}): Promise<HttpProxy> {
   const requests: ProxiedRequest[] = [];
   const sockets = new Set<Socket>();
   let connectionCount = 0;
@@ -34,10 +40,12 @@ export async function startHttpProxy({ to, answer }: { to: number; answer?: stri
       if (answer !== undefined) client.write(answer);
       else if (text.startsWith("CONNECT ")) {
         client.off("data", onData);
-        const origin = keep(connect(to, "127.0.0.1", () => {
-          client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-          client.pipe(origin).pipe(client);
-        }));
+        const origin = keep(
+          connect(to, "127.0.0.1", () => {
+            client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+            client.pipe(origin).pipe(client);
+          }),
+        );
       } else {
         if (onward === undefined) (onward = keep(connect(to, "127.0.0.1"))).pipe(client);
         // An origin expects the path alone.
@@ -63,5 +71,10 @@ export async function startHttpProxy({ to, answer }: { to: number; answer?: stri
 
 function parsed(head: string): ProxiedRequest {
   const [line = "", ...lines] = head.split("\r\n");
-  return { line, headers: Object.fromEntries(lines.map((each) => [each.split(":")[0]?.toLowerCase(), each.replace(/^[^:]*: */, "")])) };
+  return {
+    line,
+    headers: Object.fromEntries(
+      lines.map((each) => [each.split(":")[0]?.toLowerCase(), each.replace(/^[^:]*: */, "")]),
+    ),
+  };
 }

@@ -6,11 +6,19 @@ import { validateChatEnvelope } from "../../src/inference/dialects/openai-chat/v
 import { validateResponsesEnvelope } from "../../src/inference/dialects/openai-responses/validate-envelope.ts";
 import { CallSignatures } from "../../src/inference/interpret/call-signatures.ts";
 import { clientDialects } from "../../src/inference/interpret/dialects.ts";
-import type { ClientRequest, Interpretation, InterpretedRoute, WholeAnswer } from "../../src/inference/interpret/interpretation.ts";
+import type {
+  ClientRequest,
+  Interpretation,
+  InterpretedRoute,
+  WholeAnswer,
+} from "../../src/inference/interpret/interpretation.ts";
 import { interpret } from "../../src/inference/interpret/interpret.ts";
 import { KeepAliveTicker } from "../../src/inference/keep-alive.ts";
 import { RelayedStream } from "../../src/inference/relayed-stream.ts";
-import type { RelayedStreamOptions, StreamEnd } from "../../src/inference/relayed-stream-options.ts";
+import type {
+  RelayedStreamOptions,
+  StreamEnd,
+} from "../../src/inference/relayed-stream-options.ts";
 import { asGatewayError } from "../../src/http/error-envelope.ts";
 import type { AttemptFailure } from "../../src/inference/upstream/classify-failure.ts";
 import type { UpstreamResponse } from "../../src/inference/upstream/upstream-client.ts";
@@ -20,17 +28,41 @@ import { provider } from "./gateway.ts";
 type Body = Readonly<Record<string, unknown>>;
 
 const validators: Partial<Record<DialectId, (body: Body) => void>> = {
-  "openai-chat": validateChatEnvelope, "anthropic-messages": validateMessagesEnvelope, "openai-responses": validateResponsesEnvelope,
+  "openai-chat": validateChatEnvelope,
+  "anthropic-messages": validateMessagesEnvelope,
+  "openai-responses": validateResponsesEnvelope,
 };
 
 /** A route to a model of a provider that speaks this dialect, as a catalog has it. */
 export function routeIn(dialect: DialectId): InterpretedRoute {
   const configured = provider({
-    id: "acme", dialect, base_url: "http://127.0.0.1:1/v1", api_key: "k",
-    models: [{ id: "acme/large", upstream_model: "large-v2", context_length: 131_072, max_completion_tokens: 8_192 }],
+    id: "acme",
+    dialect,
+    base_url: "http://127.0.0.1:1/v1",
+    api_key: "k",
+    models: [
+      {
+        id: "acme/large",
+        upstream_model: "large-v2",
+        context_length: 131_072,
+        max_completion_tokens: 8_192,
+      },
+    ],
   });
-  const facts = { source: "none", licence: "none", snapshot: "2026-01-01", units: "none", rows: [], aliases: {} };
-  const { models } = buildCatalog({ environment: {}, configuredProviders: [configured], nowMs: 0, facts });
+  const facts = {
+    source: "none",
+    licence: "none",
+    snapshot: "2026-01-01",
+    units: "none",
+    rows: [],
+    aliases: {},
+  };
+  const { models } = buildCatalog({
+    environment: {},
+    configuredProviders: [configured],
+    nowMs: 0,
+    facts,
+  });
   const model = models.get("acme/large");
   const [route] = model?.routes ?? [];
   if (model === undefined || route === undefined) throw new Error("the catalog has no such model");
@@ -60,8 +92,10 @@ function decodeIn(dialect: DialectId, body: Body): ReturnType<ClientRequest["can
 }
 
 /** What stands between a client's request and an upstream, without sockets, ledger or clock. Throws `GatewayError`. */
-export const interpretIn = (dialect: DialectId, { body, route }: { body: Body; route: InterpretedRoute }): Interpretation =>
-  interpret(requestIn(dialect, body), route);
+export const interpretIn = (
+  dialect: DialectId,
+  { body, route }: { body: Body; route: InterpretedRoute },
+): Interpretation => interpret(requestIn(dialect, body), route);
 
 /** What became of a stream that was relayed without sockets. */
 export interface Relayed {
@@ -74,16 +108,29 @@ export interface Relayed {
 }
 
 const relayFacts = {
-  shown: { id: "answer_1", model: "acme/large" }, inputTokens: 5, windowTokens: 131_072, fallback: undefined, status: 200,
+  shown: { id: "answer_1", model: "acme/large" },
+  inputTokens: 5,
+  windowTokens: 131_072,
+  fallback: undefined,
+  status: 200,
 };
 
 /** What a client's stream is kept open with. */
-export const pingIn = (interpretation: Interpretation): string => interpretation.createRelay({
-  ...relayFacts, settle: () => Promise.reject(new Error("nothing is settled")), metadataText: () => "{}",
-}).pingFrame;
+export const pingIn = (interpretation: Interpretation): string =>
+  interpretation.createRelay({
+    ...relayFacts,
+    settle: () => Promise.reject(new Error("nothing is settled")),
+    metadataText: () => "{}",
+  }).pingFrame;
 
 const settlement = {
-  chargedNano: 16_000n, uncollectedNano: 0n, heldNano: 0n, balanceAfterNano: 1n, settledMs: 0, free: false, isByok: false,
+  chargedNano: 16_000n,
+  uncollectedNano: 0n,
+  heldNano: 0n,
+  balanceAfterNano: 1n,
+  settledMs: 0,
+  free: false,
+  isByok: false,
 };
 
 const keepAlive = new KeepAliveTicker(() => performance.now());
@@ -91,7 +138,9 @@ keepAlive.stop();
 
 /** Relays an upstream's bytes to a client; `allowance` says of each event whether it is paid for. */
 export async function relayIn(
-  interpretation: Interpretation, chunks: readonly Uint8Array[], allowance?: RelayedStreamOptions["allowance"],
+  interpretation: Interpretation,
+  chunks: readonly Uint8Array[],
+  allowance?: RelayedStreamOptions["allowance"],
 ): Promise<Relayed> {
   let settled: StreamEnd | undefined;
   const stream = new RelayedStream({
@@ -107,13 +156,17 @@ export async function relayIn(
       return Promise.resolve(settlement);
     },
     metadataText: () => '{"timings":{}}',
-    asError: (failure) => (failure instanceof Error ? asGatewayError(failure) : new GatewayError("bad_gateway", "The stream broke.")),
+    asError: (failure) =>
+      failure instanceof Error
+        ? asGatewayError(failure)
+        : new GatewayError("bad_gateway", "The stream broke."),
     onClosed: () => undefined,
   });
   const failure = await stream.prime();
   if (failure !== undefined) return { text: "", settled, refused: failure.code };
   let text = "";
-  for (let frames = await stream.next(); frames !== undefined; frames = await stream.next()) text += frames;
+  for (let frames = await stream.next(); frames !== undefined; frames = await stream.next())
+    text += frames;
   keepAlive.stop();
   return { text, settled, refused: undefined };
 }
@@ -125,10 +178,20 @@ export type ReadWhole =
 
 /** Reads an upstream's whole answer and writes the client's. */
 export async function readIn(interpretation: Interpretation, text: string): Promise<ReadWhole> {
-  const read = await readWhole({ ...answerOf([]), readText: () => Promise.resolve(text) }, interpretation);
+  const read = await readWhole(
+    { ...answerOf([]), readText: () => Promise.resolve(text) },
+    interpretation,
+  );
   if (!read.ok) return read;
   const { metered = { usage: {}, estimated: true, clamped: false } } = read.answer;
-  const shown = { id: "answer_1", model: "acme/large", metered, chargedNano: 16_000n, fallback: undefined, metadataText: () => "{}" };
+  const shown = {
+    id: "answer_1",
+    model: "acme/large",
+    metered,
+    chargedNano: 16_000n,
+    fallback: undefined,
+    metadataText: () => "{}",
+  };
   return { ok: true, text: read.answer.render(shown), metered: read.answer.metered };
 }
 

@@ -42,11 +42,18 @@ export class KeepAliveClient {
   }
 
   /** Sends a request, with a JSON body if one is given, and reads its answer to the end. */
-  async request(path: string, { secret = "", body }: { secret?: string; body?: unknown } = {}): Promise<RawReply> {
+  async request(
+    path: string,
+    { secret = "", body }: { secret?: string; body?: unknown } = {},
+  ): Promise<RawReply> {
     const text = body === undefined ? "" : JSON.stringify(body);
     const head = [
-      `${body === undefined ? "GET" : "POST"} ${path} HTTP/1.1`, "host: 127.0.0.1", `authorization: Bearer ${secret}`,
-      ...(body === undefined ? [] : ["content-type: application/json", `content-length: ${Buffer.byteLength(text)}`]),
+      `${body === undefined ? "GET" : "POST"} ${path} HTTP/1.1`,
+      "host: 127.0.0.1",
+      `authorization: Bearer ${secret}`,
+      ...(body === undefined
+        ? []
+        : ["content-type: application/json", `content-length: ${Buffer.byteLength(text)}`]),
     ];
     this.#socket.write(`${head.join("\r\n")}\r\n\r\n${text}`);
     return this.#readReply();
@@ -76,30 +83,41 @@ function parseReply(bytes: Buffer): { parsed: RawReply; length: number } | undef
   const headLength = bytes.indexOf("\r\n\r\n") + 4;
   if (headLength === 3) return undefined;
   const [statusLine = "", ...lines] = bytes.toString("latin1", 0, headLength - 4).split("\r\n");
-  const headers = new Headers(lines.map((line): [string, string] => {
-    const colon = line.indexOf(":");
-    return [line.slice(0, colon), line.slice(colon + 1).trim()];
-  }));
-  const body = headers.get("transfer-encoding") === "chunked"
-    ? chunkedBody(bytes, headLength)
-    : sizedBody(bytes, { at: headLength, size: Number(headers.get("content-length")) });
+  const headers = new Headers(
+    lines.map((line): [string, string] => {
+      const colon = line.indexOf(":");
+      return [line.slice(0, colon), line.slice(colon + 1).trim()];
+    }),
+  );
+  const body =
+    headers.get("transfer-encoding") === "chunked"
+      ? chunkedBody(bytes, headLength)
+      : sizedBody(bytes, { at: headLength, size: Number(headers.get("content-length")) });
   if (body === undefined) return undefined;
   return {
     length: body.end,
     parsed: {
-      complete: true, status: Number(statusLine.split(" ")[1]), headers, body: body.text,
+      complete: true,
+      status: Number(statusLine.split(" ")[1]),
+      headers,
+      body: body.text,
       closesConnection: headers.get("connection")?.toLowerCase() === "close",
     },
   };
 }
 
-function sizedBody(bytes: Buffer, { at, size }: { at: number; size: number }): { text: string; end: number } | undefined {
-  return bytes.length < at + size ? undefined : { text: bytes.toString("utf8", at, at + size), end: at + size };
+function sizedBody(
+  bytes: Buffer,
+  { at, size }: { at: number; size: number },
+): { text: string; end: number } | undefined {
+  return bytes.length < at + size
+    ? undefined
+    : { text: bytes.toString("utf8", at, at + size), end: at + size };
 }
 
 function chunkedBody(bytes: Buffer, start: number): { text: string; end: number } | undefined {
   const chunks: Buffer[] = [];
-  for (let at = start; ;) {
+  for (let at = start; ; ) {
     const lineEnd = bytes.indexOf("\r\n", at);
     if (lineEnd === -1) return undefined;
     const size = Number.parseInt(bytes.toString("latin1", at, lineEnd), 16);

@@ -3,12 +3,20 @@ import { AccountBook } from "../../src/account/ledger/account-book.ts";
 import { GrantStore } from "../../src/account/ledger/grant-store.ts";
 import { grantInsert, Grants } from "../../src/account/ledger/grants.ts";
 import { LedgerStore, type LedgerTables } from "../../src/account/ledger/ledger-store.ts";
-import { AccountReadings, type ReadingTables } from "../../src/account/ledger/shared/account-readings.ts";
+import {
+  AccountReadings,
+  type ReadingTables,
+} from "../../src/account/ledger/shared/account-readings.ts";
 import { ledgerScript } from "../../src/account/ledger/shared/ledger-script.ts";
 import { NodeLease } from "../../src/account/ledger/shared/node-lease.ts";
 import { SharedAccounts } from "../../src/account/ledger/shared/shared-accounts.ts";
 import { SharedLedger } from "../../src/account/ledger/shared/shared-ledger.ts";
-import { accountAdd, keyByokAdd, keySpendAdd, transferInsert } from "../../src/account/ledger/transfer.ts";
+import {
+  accountAdd,
+  keyByokAdd,
+  keySpendAdd,
+  transferInsert,
+} from "../../src/account/ledger/transfer.ts";
 import { Withdrawals } from "../../src/account/ledger/withdrawals.ts";
 import type { Clock } from "../../src/platform/lib/clock.ts";
 import type { SharedState } from "../../src/platform/shared-state/shared-state.ts";
@@ -22,17 +30,30 @@ import { freshDatabase } from "./postgres.ts";
 export type CommitFate = "works" | "refused" | "crash-before" | "crash-after";
 
 /** An empty database on Postgres that holds what the ledger needs. */
-export const openLedgerDatabase = async (): Promise<Storage<LedgerTables>> => openStorage<LedgerTables>({
-  url: await freshDatabase(), durability: "process", migrations, severalGateways: true,
-  commitStatements: { inserts: [transferInsert, grantInsert], adds: [accountAdd, keySpendAdd, keyByokAdd] },
-});
+export const openLedgerDatabase = async (): Promise<Storage<LedgerTables>> =>
+  openStorage<LedgerTables>({
+    url: await freshDatabase(),
+    durability: "process",
+    migrations,
+    severalGateways: true,
+    commitStatements: {
+      inserts: [transferInsert, grantInsert],
+      adds: [accountAdd, keySpendAdd, keyByokAdd],
+    },
+  });
 
-const lookScript = ledgerScript("TestLook", `
+const lookScript = ledgerScript(
+  "TestLook",
+  `
 local absent = missing({})
 if absent then return absent end
-return {'ok', text(field(W, 'h')), text(field(W, 'm')), text(field(W, 't'))}`);
+return {'ok', text(field(W, 'h')), text(field(W, 'm')), text(field(W, 't'))}`,
+);
 
-const evictScript = ledgerScript("TestEvict", "redis.call('DEL', W, root .. 'k:' .. ws)\nreturn {}");
+const evictScript = ledgerScript(
+  "TestEvict",
+  "redis.call('DEL', W, root .. 'k:' .. ws)\nreturn {}",
+);
 
 const openScript = ledgerScript("TestOpen", "return {redis.call('HLEN', C)}");
 
@@ -51,7 +72,12 @@ export class LedgerProcess {
   private readonly grants: Grants;
   private readonly accounts: SharedAccounts;
   private readonly store: LedgerStore;
-  private readonly parts: { storage: Storage<LedgerTables>; shared: SharedState; workspaceId: string; clock: Clock };
+  private readonly parts: {
+    storage: Storage<LedgerTables>;
+    shared: SharedState;
+    workspaceId: string;
+    clock: Clock;
+  };
   private next: CommitFate = "works";
   private met: CommitFate = "works";
   private isDead = false;
@@ -61,28 +87,53 @@ export class LedgerProcess {
     const { storage, clock } = parts;
     const database = storage.database as unknown as Kysely<ReadingTables>;
     const commits: CommitQueue = {
-      commit: (unit) => this.commit(unit), flush: () => storage.commits.flush(), pendingCount: 0,
-      rejectedCount: 0, stalled: false, admits: () => true,
+      commit: (unit) => this.commit(unit),
+      flush: () => storage.commits.flush(),
+      pendingCount: 0,
+      rejectedCount: 0,
+      stalled: false,
+      admits: () => true,
     };
     const isAway = (): boolean => this.isAway;
     const shared = {
       get runId() {
         return isAway() ? undefined : parts.shared.runId;
       },
-      run: (...call: Parameters<SharedState["run"]>) => (this.isDead ? new Promise<never>(() => undefined) : parts.shared.run(...call)),
+      run: (...call: Parameters<SharedState["run"]>) =>
+        this.isDead ? new Promise<never>(() => undefined) : parts.shared.run(...call),
     };
     this.accounts = new SharedAccounts({
-      shared, nodeId: `node${nodeCount++}`, readings: new AccountReadings(database), nowMs: () => clock.nowMs(),
-      leaseClockMs: () => clock.nowMs(), graceMs: 0,
+      shared,
+      nodeId: `node${nodeCount++}`,
+      readings: new AccountReadings(database),
+      nowMs: () => clock.nowMs(),
+      leaseClockMs: () => clock.nowMs(),
+      graceMs: 0,
     });
-    this.life = new NodeLease({ accounts: this.accounts, onLapse: () => this.ledger.renew(), onError: (error) => { throw error; } });
+    this.life = new NodeLease({
+      accounts: this.accounts,
+      onLapse: () => this.ledger.renew(),
+      onError: (error) => {
+        throw error;
+      },
+    });
     this.store = new LedgerStore({ database: storage.database, commits });
     const book = new AccountBook();
     this.ledger = new SharedLedger({
-      accounts: this.accounts, book, commits, clock, onError: (error) => { throw error; },
-      readBook: (workspaceId) => this.store.refreshIn(book, { workspaceId, nowMs: clock.nowMs(), parents: new Map() }),
+      accounts: this.accounts,
+      book,
+      commits,
+      clock,
+      onError: (error) => {
+        throw error;
+      },
+      readBook: (workspaceId) =>
+        this.store.refreshIn(book, { workspaceId, nowMs: clock.nowMs(), parents: new Map() }),
     });
-    this.grants = new Grants({ ledger: this.ledger, store: new GrantStore({ database: storage.database.withTables(), commits }) });
+    this.grants = new Grants({
+      ledger: this.ledger,
+      store: new GrantStore({ database: storage.database.withTables(), commits }),
+    });
     this.withdrawals = new Withdrawals({ purse: this.ledger, commits, clock });
   }
 
@@ -90,7 +141,10 @@ export class LedgerProcess {
   async meet(fate: CommitFate, work: () => Promise<unknown>): Promise<CommitFate> {
     this.next = fate;
     this.met = "works";
-    const working = work().then(() => undefined, (error: unknown) => error);
+    const working = work().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     await Promise.race([working, this.death()]);
     this.next = "works";
     return this.met;
@@ -99,13 +153,23 @@ export class LedgerProcess {
   grant(transferId: string, amountNano: bigint): Promise<unknown> {
     const { workspaceId } = this.parts;
     return this.grants.give({
-      transferId, workspaceId, bucket: "monthly", kind: "admin", amountNano, description: null, grantedBy: "t",
+      transferId,
+      workspaceId,
+      bucket: "monthly",
+      kind: "admin",
+      amountNano,
+      description: null,
+      grantedBy: "t",
     });
   }
 
   /** What the server says of the workspace. */
   async look(): Promise<{ monthlyNano: bigint; topupNano: bigint; heldNano: bigint }> {
-    const { detail, monthlyNano, topupNano } = await this.accounts.ask(lookScript, this.parts.workspaceId, []);
+    const { detail, monthlyNano, topupNano } = await this.accounts.ask(
+      lookScript,
+      this.parts.workspaceId,
+      [],
+    );
     return { monthlyNano, topupNano, heldNano: BigInt(detail) };
   }
 
@@ -120,7 +184,8 @@ export class LedgerProcess {
 
   /** Resolves once no charge of the workspace is under way. */
   async untilQuiet(): Promise<void> {
-    while (Number((await this.accounts.run(openScript, this.parts.workspaceId, []))[0]) > 0) await Bun.sleep(1);
+    while (Number((await this.accounts.run(openScript, this.parts.workspaceId, []))[0]) > 0)
+      await Bun.sleep(1);
   }
 
   /** Resolves once the server was told what became of everything. */

@@ -20,9 +20,21 @@ export type Body = Readonly<Record<string, unknown>>;
 
 /** How requests are read on each surface that is shaped like chat. */
 const readers = {
-  chat: { dialect: "openai-chat", decode: openaiChat.decodeRequest, validate: validateChatEnvelope },
-  messages: { dialect: "anthropic-messages", decode: anthropicMessages.decodeRequest, validate: validateMessagesEnvelope },
-  responses: { dialect: "openai-responses", decode: openaiResponses.decodeRequest, validate: validateResponsesEnvelope },
+  chat: {
+    dialect: "openai-chat",
+    decode: openaiChat.decodeRequest,
+    validate: validateChatEnvelope,
+  },
+  messages: {
+    dialect: "anthropic-messages",
+    decode: anthropicMessages.decodeRequest,
+    validate: validateMessagesEnvelope,
+  },
+  responses: {
+    dialect: "openai-responses",
+    decode: openaiResponses.decodeRequest,
+    validate: validateResponsesEnvelope,
+  },
 } as const;
 
 export type ChatSurface = keyof typeof readers;
@@ -44,23 +56,59 @@ export interface Around {
 const signatures = new CallSignatures().of("ws");
 
 /** A checked request of a surface as its route reads it. Throws `GatewayError`. */
-export function callOn(surface: ChatSurface, body: Body, { allowedModels = null, forcedProviders, inputTokens }: Around = {}): ChatCall {
+export function callOn(
+  surface: ChatSurface,
+  body: Body,
+  { allowedModels = null, forcedProviders, inputTokens }: Around = {},
+): ChatCall {
   const { dialect, decode, validate } = readers[surface];
   validate(body);
-  const caller = { kind: "llm-key", key: { id: "key", allowedModels }, workspace: { id: "ws" } } as LlmKeyCaller;
-  const call = chatCall({
-    traceId: "0".repeat(32), generationId: "gen", shownId: "shown", caller, startedMs: 0, signalOf: undefined, wantsBalance: false,
-    forcedProviders, tokensUsed: undefined, origin: undefined, appTitle: undefined, traceParent: undefined,
-    sessionId: typeof body["session_id"] === "string" ? body["session_id"] : undefined,
-  }, { dialect, decode, body, text: JSON.stringify(body), dialectHeaders: {}, signatures, nowSeconds: () => 0 });
-  return inputTokens === undefined ? call : { ...call, asks: { ...call.asks, estimateInputTokens: () => inputTokens } };
+  const caller = {
+    kind: "llm-key",
+    key: { id: "key", allowedModels },
+    workspace: { id: "ws" },
+  } as LlmKeyCaller;
+  const call = chatCall(
+    {
+      traceId: "0".repeat(32),
+      generationId: "gen",
+      shownId: "shown",
+      caller,
+      startedMs: 0,
+      signalOf: undefined,
+      wantsBalance: false,
+      forcedProviders,
+      tokensUsed: undefined,
+      origin: undefined,
+      appTitle: undefined,
+      traceParent: undefined,
+      sessionId: typeof body["session_id"] === "string" ? body["session_id"] : undefined,
+    },
+    {
+      dialect,
+      decode,
+      body,
+      text: JSON.stringify(body),
+      dialectHeaders: {},
+      signatures,
+      nowSeconds: () => 0,
+    },
+  );
+  return inputTokens === undefined
+    ? call
+    : { ...call, asks: { ...call.asks, estimateInputTokens: () => inputTokens } };
 }
 
 /** What planning looks at in a gateway whose callers have no provider keys of their own. */
 export function planDependencies(
   catalog: CatalogSnapshot,
-  { privacy = noPrivacy, clock = new FakeClock(), ...parts }: Partial<Pick<PlanDependencies, "health" | "sessions" | "random">> & {
-    privacy?: Privacy; clock?: FakeClock;
+  {
+    privacy = noPrivacy,
+    clock = new FakeClock(),
+    ...parts
+  }: Partial<Pick<PlanDependencies, "health" | "sessions" | "random">> & {
+    privacy?: Privacy;
+    clock?: FakeClock;
   } = {},
 ): PlanDependencies {
   return {
@@ -76,5 +124,7 @@ export function planDependencies(
 }
 
 /** Plans a body of a surface as the gateway does, from its check on. Throws `GatewayError`. */
-export const planBody = (deps: PlanDependencies, { surface, body, ...around }: Around & { surface: ChatSurface; body: Body }): PlanTrail =>
-  trailOf(deps, callOn(surface, body, around));
+export const planBody = (
+  deps: PlanDependencies,
+  { surface, body, ...around }: Around & { surface: ChatSurface; body: Body },
+): PlanTrail => trailOf(deps, callOn(surface, body, around));

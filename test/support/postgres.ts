@@ -21,14 +21,19 @@ export async function startPostgres(): Promise<PostgresServer> {
   const connection = await new Promise<Socket>((resolve) => listener.once("connection", resolve));
   listener.close();
   const url = await firstLine(connection);
-  if (!url.startsWith("postgres:")) throw new Error(`the Postgres of the tests did not start: ${url}`);
+  if (!url.startsWith("postgres:"))
+    throw new Error(`the Postgres of the tests did not start: ${url}`);
   connection.unref();
   return {
     url,
     freshDatabase: () => createDatabase(url),
-    stop: () => new Promise((resolve) => {
-      connection.ref().once("close", () => resolve()).end();
-    }),
+    stop: () =>
+      new Promise((resolve) => {
+        connection
+          .ref()
+          .once("close", () => resolve())
+          .end();
+      }),
   };
 }
 
@@ -38,7 +43,10 @@ export async function startPostgres(): Promise<PostgresServer> {
  */
 function launchInBackground(port: number): void {
   const script = join(import.meta.dir, "postgres-server.ts");
-  Bun.spawnSync(["sh", "-c", '"$@" </dev/null >/dev/null &', "sh", process.execPath, script, String(port)], { stderr: "inherit" });
+  Bun.spawnSync(
+    ["sh", "-c", '"$@" </dev/null >/dev/null &', "sh", process.execPath, script, String(port)],
+    { stderr: "inherit" },
+  );
 }
 
 function firstLine(connection: Socket): Promise<string> {

@@ -74,11 +74,17 @@ export async function startProcess(options: ProcessOptions = {}): Promise<Gatewa
   const startedMs = performance.now();
   const { child, stdout, stderr, dataDirectory } = spawn(options);
   await stdout.matches(readyLine).catch(async () => {
-    throw new Error(`the gateway ended with ${await child.exited} before it was ready:\n${stdout.text}${await stderr.complete}`);
+    throw new Error(
+      `the gateway ended with ${await child.exited} before it was ready:\n${stdout.text}${await stderr.complete}`,
+    );
   });
   const url = readyLine.exec(stdout.text)?.[1] ?? "";
   return {
-    url, port: Number(new URL(url).port), child, dataDirectory, startMs: performance.now() - startedMs,
+    url,
+    port: Number(new URL(url).port),
+    child,
+    dataDirectory,
+    startMs: performance.now() - startedMs,
     get stdoutLines() {
       return stdout.text.trimEnd().split("\n");
     },
@@ -119,12 +125,23 @@ function spawn({ environment = {}, yaml, dataDirectory, command }: ProcessOption
   const child = Bun.spawn([...(command ?? [process.execPath, mainPath])], {
     cwd: workingDirectory,
     env: {
-      PATH: process.env["PATH"], HOME: process.env["HOME"], BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
-      PORT: "0", SWITCHYARD_DATA_DIR: data, ...environment,
+      PATH: process.env["PATH"],
+      HOME: process.env["HOME"],
+      BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
+      PORT: "0",
+      SWITCHYARD_DATA_DIR: data,
+      ...environment,
     },
-    stdin: "ignore", stdout: "pipe", stderr: "pipe",
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
   });
   children.add(child);
   void child.exited.then(() => children.delete(child));
-  return { child, stdout: new TextLog(child.stdout), stderr: new TextLog(child.stderr), dataDirectory: data };
+  return {
+    child,
+    stdout: new TextLog(child.stdout),
+    stderr: new TextLog(child.stderr),
+    dataDirectory: data,
+  };
 }

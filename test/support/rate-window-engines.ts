@@ -12,7 +12,11 @@ export type NewLimits = (clock: Clock) => Promise<RequestLimits>;
 /** Windows on a database of their own of the shared server, by the clock that they are given. */
 async function sharedLimits(clock: Clock): Promise<RequestLimits> {
   const shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
-  return new SharedRateLimiter({ shared, ownWindows: new RateLimiter(clock), nowMs: () => clock.nowMs() });
+  return new SharedRateLimiter({
+    shared,
+    ownWindows: new RateLimiter(clock),
+    nowMs: () => clock.nowMs(),
+  });
 }
 
 /** Every place that rate windows can live in, by name; a machine without Valkey and Redis has memory alone. */

@@ -27,7 +27,8 @@ export class RawClient {
   }
 
   async until(isThere: (text: string) => boolean): Promise<string> {
-    while (!isThere(this.text) && !this.over) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    while (!isThere(this.text) && !this.over)
+      await new Promise<void>((resolve) => this.waiting.push(resolve));
     return this.text;
   }
 

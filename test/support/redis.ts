@@ -27,8 +27,9 @@ export interface RedisServer {
 }
 
 /** A server under a shell that ends it as soon as its own input ends: with the test process, however that one ends. */
-const keeper = 'trap "" INT TERM; directory=$1; shift; "$@" & echo "pid $!"; '
-  + 'cat > /dev/null; kill -9 $! 2> /dev/null; wait $!; rm -rf "$directory"';
+const keeper =
+  'trap "" INT TERM; directory=$1; shift; "$@" & echo "pid $!"; ' +
+  'cat > /dev/null; kill -9 $! 2> /dev/null; wait $!; rm -rf "$directory"';
 
 interface Launched {
   shell: Subprocess<"pipe", "pipe", "ignore">;
@@ -54,7 +55,14 @@ export async function startRedis(): Promise<RedisServer> {
 async function launch(port: number): Promise<Launched> {
   if (program === null) throw new Error("neither valkey-server nor redis-server is installed");
   const directory = mkdtempSync(join(tmpdir(), "switchyard-redis-"));
-  const settings = { port: String(port), bind: "127.0.0.1", save: "", appendonly: "no", databases: "1024", dir: directory };
+  const settings = {
+    port: String(port),
+    bind: "127.0.0.1",
+    save: "",
+    appendonly: "no",
+    databases: "1024",
+    dir: directory,
+  };
   const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
   const command = ["sh", "-c", keeper, "redis", directory, program, ...flags];
   const shell = Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "ignore" });
@@ -63,7 +71,8 @@ async function launch(port: number): Promise<Launched> {
   for await (const chunk of shell.stdout) {
     log += decoder.decode(chunk);
     const serverPid = /^pid (\d+)$/m.exec(log)?.[1];
-    if (serverPid !== undefined && /ready to accept connections/i.test(log)) return { shell, serverPid: Number(serverPid) };
+    if (serverPid !== undefined && /ready to accept connections/i.test(log))
+      return { shell, serverPid: Number(serverPid) };
   }
   throw new Error(`the Redis of the tests did not start: ${log}`);
 }

@@ -1,9 +1,15 @@
 import { CallSignatures } from "../../src/inference/interpret/call-signatures.ts";
-import type { ClientRequest, InterpretedRoute } from "../../src/inference/interpret/interpretation.ts";
+import type {
+  ClientRequest,
+  InterpretedRoute,
+} from "../../src/inference/interpret/interpretation.ts";
 import { openaiResponses } from "../../src/inference/dialects/openai-responses/openai-responses.ts";
 
 /** A Responses client's request, as its endpoint hands it on. */
-export function responsesRequest(body: Record<string, unknown>, dialectHeaders: Record<string, string> = {}): ClientRequest {
+export function responsesRequest(
+  body: Record<string, unknown>,
+  dialectHeaders: Record<string, string> = {},
+): ClientRequest {
   return {
     dialect: "openai-responses",
     text: JSON.stringify(body),
@@ -17,15 +23,29 @@ export function responsesRequest(body: Record<string, unknown>, dialectHeaders: 
 }
 
 /** A route to a model of a provider named acme that speaks Responses. */
-export const responsesRoute = (overrides: Partial<InterpretedRoute["route"]> = {}): InterpretedRoute => ({
+export const responsesRoute = (
+  overrides: Partial<InterpretedRoute["route"]> = {},
+): InterpretedRoute => ({
   model: {
-    id: "openai/large", displayName: "Large", owner: "openai", surface: "chat", category: "text", contextLength: 1_000, capabilities: [],
-    addedAtMs: 0, routes: [],
+    id: "openai/large",
+    displayName: "Large",
+    owner: "openai",
+    surface: "chat",
+    category: "text",
+    contextLength: 1_000,
+    capabilities: [],
+    addedAtMs: 0,
+    routes: [],
   },
   route: {
     provider: {
-      id: "acme", name: "Acme", dialects: { chat: "openai-responses" }, credentialHeader: { name: "authorization", prefix: "Bearer " },
-      dataPolicy: {}, timeouts: { connectMs: 1, firstTokenMs: 1, idleMs: 1, totalMs: 1 }, quirks: {},
+      id: "acme",
+      name: "Acme",
+      dialects: { chat: "openai-responses" },
+      credentialHeader: { name: "authorization", prefix: "Bearer " },
+      dataPolicy: {},
+      timeouts: { connectMs: 1, firstTokenMs: 1, idleMs: 1, totalMs: 1 },
+      quirks: {},
     },
     upstreamModel: "large-v2",
     ...overrides,

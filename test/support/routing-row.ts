@@ -8,7 +8,14 @@ import type { ProviderState } from "../../src/inference/routing/provider-states.
 import { StickySessions } from "../../src/inference/routing/sticky-sessions.ts";
 import { GatewayError } from "../../src/platform/lib/errors.ts";
 import { FakeClock } from "./fake-clock.ts";
-import { chatSurfaces, dialectOf, planBody, planDependencies, type Body, type ChatSurface } from "./planned-body.ts";
+import {
+  chatSurfaces,
+  dialectOf,
+  planBody,
+  planDependencies,
+  type Body,
+  type ChatSurface,
+} from "./planned-body.ts";
 import { readCatalog, readRoute, thousands, type RoutingRow } from "./routing-table.ts";
 import { spellBody, type Wanted } from "./spelled-body.ts";
 
@@ -19,7 +26,10 @@ export interface RoutingOutcome {
   plan: PlanTrail | undefined;
 }
 
-type Words<Target> = readonly (readonly [RegExp, (match: RegExpExecArray, target: Target) => void])[];
+type Words<Target> = readonly (readonly [
+  RegExp,
+  (match: RegExpExecArray, target: Target) => void,
+])[];
 
 /** Everything that a row says. */
 interface Situation extends Wanted {
@@ -37,67 +47,133 @@ interface Situation extends Wanted {
 }
 
 const stateNames: Readonly<Record<string, ProviderState>> = {
-  deprioritized: "deprioritized", quarantined: "quarantined", excluded: "excluded", "over its budget": "budget_exhausted",
+  deprioritized: "deprioritized",
+  quarantined: "quarantined",
+  excluded: "excluded",
+  "over its budget": "budget_exhausted",
 };
 
 const presentWords: Words<Situation> = [
   [/^(\S+) is out$/, ([, id = ""], { health }) => [1, 2].forEach(() => health.recordFailure(id))],
-  [/^(\S+) is out for (\S+)$/, ([, id = "", model], { health }) => {
-    // Most of the provider's attempts succeed, those of the model do not.
-    [1, 2, 3].forEach(() => health.recordSuccess(id));
-    [1, 2].forEach(() => health.recordFailure(id, `acme/${model}`));
-  }],
-  [/^(\S+) is (deprioritized|quarantined|excluded|over its budget)$/, ([, id = "", state = ""], { states }) => {
-    states.set(id, stateNames[state] as ProviderState);
-  }],
-  [/^(\S+) begins in (.+) s$/, ([, id = "", times = ""], { health }) =>
-    times.split(" ").forEach((seconds) => health.recordSuccess(id, { firstTokenMs: Number(seconds) * 1_000 }))],
-  [/^(\S+) makes (.+) tok\/s$/, ([, id = "", rates = ""], { health }) =>
-    rates.split(" ").forEach((rate) => health.recordSuccess(id, { tokensPerSecond: Number(rate) }))],
-  [/^session was at (\S+)@(\S+)(?: for (\S+))?$/, ([, model = "", id = "", asked], { sessions }) => {
-    const served = readCatalog([`${model}: ${id} 1 USD`]).models.get(`acme/${model}`) as CatalogModel;
-    const route = readRoute(`${id} 1 USD`);
-    sessions.recordServed({ workspaceId: "ws", id: "s" }, {
-      requestedModel: asked ?? `acme/${model}`,
-      candidate: { model: served, route, modelIndex: 0, router: undefined, price: 0, reason: "", memberReason: "" },
-    });
-  }],
-  [/^workspace blocks (.+)$/, ([, ids = ""], { blocked }) => void blocked.push(...ids.split(" and "))],
+  [
+    /^(\S+) is out for (\S+)$/,
+    ([, id = "", model], { health }) => {
+      // Most of the provider's attempts succeed, those of the model do not.
+      [1, 2, 3].forEach(() => health.recordSuccess(id));
+      [1, 2].forEach(() => health.recordFailure(id, `acme/${model}`));
+    },
+  ],
+  [
+    /^(\S+) is (deprioritized|quarantined|excluded|over its budget)$/,
+    ([, id = "", state = ""], { states }) => {
+      states.set(id, stateNames[state] as ProviderState);
+    },
+  ],
+  [
+    /^(\S+) begins in (.+) s$/,
+    ([, id = "", times = ""], { health }) =>
+      times
+        .split(" ")
+        .forEach((seconds) => health.recordSuccess(id, { firstTokenMs: Number(seconds) * 1_000 })),
+  ],
+  [
+    /^(\S+) makes (.+) tok\/s$/,
+    ([, id = "", rates = ""], { health }) =>
+      rates
+        .split(" ")
+        .forEach((rate) => health.recordSuccess(id, { tokensPerSecond: Number(rate) })),
+  ],
+  [
+    /^session was at (\S+)@(\S+)(?: for (\S+))?$/,
+    ([, model = "", id = "", asked], { sessions }) => {
+      const served = readCatalog([`${model}: ${id} 1 USD`]).models.get(
+        `acme/${model}`,
+      ) as CatalogModel;
+      const route = readRoute(`${id} 1 USD`);
+      sessions.recordServed(
+        { workspaceId: "ws", id: "s" },
+        {
+          requestedModel: asked ?? `acme/${model}`,
+          candidate: {
+            model: served,
+            route,
+            modelIndex: 0,
+            router: undefined,
+            price: 0,
+            reason: "",
+            memberReason: "",
+          },
+        },
+      );
+    },
+  ],
+  [
+    /^workspace blocks (.+)$/,
+    ([, ids = ""], { blocked }) => void blocked.push(...ids.split(" and ")),
+  ],
   [/^workspace demands zdr$/, (_, situation) => void (situation.demandsZdr = true)],
 ];
 
 const requestWords: Words<Situation> = [
-  [/^model (.+)$/, ([, models = ""], wanted) => {
-    wanted.models = models.split(" then ").map((id) => (id.startsWith("service/") ? id : `acme/${id}`));
-  }],
+  [
+    /^model (.+)$/,
+    ([, models = ""], wanted) => {
+      wanted.models = models
+        .split(" then ")
+        .map((id) => (id.startsWith("service/") ? id : `acme/${id}`));
+    },
+  ],
   [/^(tools|JSON|images|temperature)$/, ([word = ""], { extras }) => void extras.add(word)],
   [/^(\d+k?) tokens in$/, ([, size = ""], wanted) => void (wanted.inputTokens = thousands(size))],
-  [/^(\d+k?) tokens out$/, ([, size = ""], wanted) => void (wanted.maxOutputTokens = thousands(size))],
+  [
+    /^(\d+k?) tokens out$/,
+    ([, size = ""], wanted) => void (wanted.maxOutputTokens = thousands(size)),
+  ],
   [/^effort (\S+)$/, ([, effort = ""], wanted) => void (wanted.effort = effort)],
-  [/^key may use (.+)$/, ([, ids = ""], wanted) => void (wanted.allowed = ids.split(" and ").map((id) => `acme/${id}`))],
+  [
+    /^key may use (.+)$/,
+    ([, ids = ""], wanted) => void (wanted.allowed = ids.split(" and ").map((id) => `acme/${id}`)),
+  ],
   [/^header names (.+)$/, ([, ids = ""], wanted) => void (wanted.forced = ids.split(" then "))],
   [/^preset says (\w+: .+)$/, ([, field = ""], { preset }) => void preset.push(field)],
   [/^beside it (\w+: .+)$/, ([, field = ""], { beside }) => void beside.push(field)],
-  [/^on (chat|messages|responses)(?: and (messages|responses))?$/, ([, one, other], wanted) => {
-    wanted.surfaces = chatSurfaces.filter((surface) => surface === one || surface === other);
-  }],
+  [
+    /^on (chat|messages|responses)(?: and (messages|responses))?$/,
+    ([, one, other], wanted) => {
+      wanted.surfaces = chatSurfaces.filter((surface) => surface === one || surface === other);
+    },
+  ],
 ];
 
 /** Does what the known words say, and gives back the others. */
 function obey(said: readonly string[], words: Words<Situation>, situation: Situation): string[] {
-  return said.map((word) => word.trim()).filter((word) => {
-    const known = words.find(([pattern]) => pattern.test(word));
-    known?.[1](known[0].exec(word) as RegExpExecArray, situation);
-    return known === undefined && word !== "";
-  });
+  return said
+    .map((word) => word.trim())
+    .filter((word) => {
+      const known = words.find(([pattern]) => pattern.test(word));
+      known?.[1](known[0].exec(word) as RegExpExecArray, situation);
+      return known === undefined && word !== "";
+    });
 }
 
-function read({ catalog, given }: Pick<RoutingRow, "catalog" | "given">): Situation & { clock: FakeClock } {
+function read({
+  catalog,
+  given,
+}: Pick<RoutingRow, "catalog" | "given">): Situation & { clock: FakeClock } {
   const clock = new FakeClock();
   const states = new Map<string, ProviderState>();
   const situation: Situation = {
-    states, health: new HealthWindows(clock, (id) => states.get(id)), sessions: new StickySessions(clock), blocked: [], demandsZdr: false,
-    models: [[...catalog.models.keys()][0] ?? ""], extras: new Set(), fields: [], beside: [], allowed: null, preset: [],
+    states,
+    health: new HealthWindows(clock, (id) => states.get(id)),
+    sessions: new StickySessions(clock),
+    blocked: [],
+    demandsZdr: false,
+    models: [[...catalog.models.keys()][0] ?? ""],
+    extras: new Set(),
+    fields: [],
+    beside: [],
+    allowed: null,
+    preset: [],
     surfaces: chatSurfaces,
   };
   situation.fields = obey(obey(given.split(";"), presentWords, situation), requestWords, situation);
@@ -107,7 +183,8 @@ function read({ catalog, given }: Pick<RoutingRow, "catalog" | "given">): Situat
 }
 
 /** The surfaces that a row speaks of; all that are shaped like chat unless it says otherwise. */
-export const surfacesOf = (row: Pick<RoutingRow, "catalog" | "given">): readonly ChatSurface[] => read(row).surfaces;
+export const surfacesOf = (row: Pick<RoutingRow, "catalog" | "given">): readonly ChatSurface[] =>
+  read(row).surfaces;
 
 /** Plans what a row describes as a request of a surface. `random` 0 draws the cheapest. */
 export function planRow(
@@ -115,41 +192,84 @@ export function planRow(
   { surface, random = () => 0 }: { surface: ChatSurface; random?: () => number },
 ): RoutingOutcome {
   const situation = read(row);
-  const { allowed: allowedModels, forced: forcedProviders, inputTokens, blocked, demandsZdr } = situation;
+  const {
+    allowed: allowedModels,
+    forced: forcedProviders,
+    inputTokens,
+    blocked,
+    demandsZdr,
+  } = situation;
   const deps = planDependencies(row.catalog, {
-    ...situation, random, privacy: { zdr: demandsZdr, blockedProviders: blocked },
+    ...situation,
+    random,
+    privacy: { zdr: demandsZdr, blockedProviders: blocked },
   });
   try {
-    const body = withPreset(spellBody(surface, situation), { surface, ...situation, catalog: row.catalog });
+    const body = withPreset(spellBody(surface, situation), {
+      surface,
+      ...situation,
+      catalog: row.catalog,
+    });
     const plan = planBody(deps, { surface, body, allowedModels, forcedProviders, inputTokens });
     return { ...inWords(plan, row.catalog), plan };
   } catch (error) {
-    if (error instanceof GatewayError) return { order: `refused: ${error.param ?? error.code}`, why: error.code, plan: undefined };
+    if (error instanceof GatewayError)
+      return { order: `refused: ${error.param ?? error.code}`, why: error.code, plan: undefined };
     throw error;
   }
 }
 
 /** The body after a preset with these fields in its `provider` object was applied. */
 function withPreset(
-  body: Body, { surface, preset: fields, catalog }: { surface: ChatSurface; preset: readonly string[]; catalog: CatalogSnapshot },
+  body: Body,
+  {
+    surface,
+    preset: fields,
+    catalog,
+  }: { surface: ChatSurface; preset: readonly string[]; catalog: CatalogSnapshot },
 ): Body {
   if (fields.length === 0) return body;
-  const config = { model: String(body["model"]), provider: Bun.YAML.parse(`{${fields.join(", ")}}`) as Record<string, unknown> };
+  const config = {
+    model: String(body["model"]),
+    provider: Bun.YAML.parse(`{${fields.join(", ")}}`) as Record<string, unknown>,
+  };
   const preset: Preset = {
-    id: "prs_1", workspaceId: "ws", slug: "mine", name: "Mine", description: null, config, version: 1, createdAtMs: 0, updatedAtMs: 0,
+    id: "prs_1",
+    workspaceId: "ws",
+    slug: "mine",
+    name: "Mine",
+    description: null,
+    config,
+    version: 1,
+    createdAtMs: 0,
+    updatedAtMs: 0,
   };
   const named = { ...body, model: "@preset/mine" };
-  return usePreset({ resolvePreset: () => preset }, {
-    workspaceId: "ws", dialect: dialectOf(surface), text: JSON.stringify(named), body: named,
-    providerIdOf: (name) => providerIdIn(catalog, name) ?? name.toLowerCase(),
-  }).body;
+  return usePreset(
+    { resolvePreset: () => preset },
+    {
+      workspaceId: "ws",
+      dialect: dialectOf(surface),
+      text: JSON.stringify(named),
+      body: named,
+      providerIdOf: (name) => providerIdIn(catalog, name) ?? name.toLowerCase(),
+    },
+  ).body;
 }
 
-function inWords({ candidates, emptiedBy, moved }: PlanTrail, { models }: CatalogSnapshot): { order: string; why: string } {
+function inWords(
+  { candidates, emptiedBy, moved }: PlanTrail,
+  { models }: CatalogSnapshot,
+): { order: string; why: string } {
   const nameOf = ({ model, route }: PlanTrail["candidates"][number]): string =>
-    (models.size === 1 ? route.provider.id : `${model.id.slice("acme/".length)}@${route.provider.id}`);
+    models.size === 1
+      ? route.provider.id
+      : `${model.id.slice("acme/".length)}@${route.provider.id}`;
   return {
-    order: candidates.length === 0 ? `nobody: ${emptiedBy}` : candidates.map(nameOf).join(", ") + (moved ? " (moved)" : ""),
+    order:
+      candidates.length === 0
+        ? `nobody: ${emptiedBy}`
+        : candidates.map(nameOf).join(", ") + (moved ? " (moved)" : ""),
     why: candidates[0]?.reason ?? "",
   };
 }

@@ -1,4 +1,8 @@
-import type { AddStatement, CommitUnit, InsertStatement } from "../../src/platform/storage/commit-queue.ts";
+import type {
+  AddStatement,
+  CommitUnit,
+  InsertStatement,
+} from "../../src/platform/storage/commit-queue.ts";
 import { createTable } from "../../src/platform/storage/create-table.ts";
 import type { Migration } from "../../src/platform/storage/migrate.ts";
 import type { StorageOptions } from "../../src/platform/storage/storage.ts";
@@ -15,11 +19,19 @@ const sampleMigration: Migration = {
   async up(database, kind) {
     await createTable(database, kind, {
       name: "entries",
-      columns: { id: "text primary key", account: "text not null", amount: "integer not null check (amount <> 13)" },
+      columns: {
+        id: "text primary key",
+        account: "text not null",
+        amount: "integer not null check (amount <> 13)",
+      },
     });
     await createTable(database, kind, {
       name: "totals",
-      columns: { account: "text primary key not null", amount: "integer not null", entries: "integer not null" },
+      columns: {
+        account: "text primary key not null",
+        amount: "integer not null",
+        entries: "integer not null",
+      },
     });
     await createTable(database, kind, {
       name: "notes",
@@ -28,16 +40,30 @@ const sampleMigration: Migration = {
   },
 };
 
-export const entryInsert: InsertStatement = { name: "entry", table: "entries", columns: ["id", "account", "amount"] };
-export const noteInsert: InsertStatement = { name: "note", table: "notes", columns: ["id", "text", "weight"] };
-export const totalAdd: AddStatement = { name: "total", table: "totals", keyColumns: ["account"], sumColumns: ["amount", "entries"] };
+export const entryInsert: InsertStatement = {
+  name: "entry",
+  table: "entries",
+  columns: ["id", "account", "amount"],
+};
+export const noteInsert: InsertStatement = {
+  name: "note",
+  table: "notes",
+  columns: ["id", "text", "weight"],
+};
+export const totalAdd: AddStatement = {
+  name: "total",
+  table: "totals",
+  keyColumns: ["account"],
+  sumColumns: ["amount", "entries"],
+};
 
 /** What `openStorage` needs for the sample tables. */
-export const sampleOptions: Pick<StorageOptions, "migrations" | "commitStatements" | "durability"> = {
-  migrations: [sampleMigration],
-  commitStatements: { inserts: [entryInsert, noteInsert], adds: [totalAdd] },
-  durability: "process",
-};
+export const sampleOptions: Pick<StorageOptions, "migrations" | "commitStatements" | "durability"> =
+  {
+    migrations: [sampleMigration],
+    commitStatements: { inserts: [entryInsert, noteInsert], adds: [totalAdd] },
+    durability: "process",
+  };
 
 /** An entry with its share of the total. The amount 13 is refused by the database. */
 export const entryUnit = (id: string, amount: number, account = "acme"): CommitUnit => ({

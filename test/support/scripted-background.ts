@@ -1,5 +1,9 @@
 import type { LlmKeyCaller } from "../../src/account/keys/caller.ts";
-import type { BackgroundJob, BackgroundSink, RunBackground } from "../../src/inference/stored-responses/background-job.ts";
+import type {
+  BackgroundJob,
+  BackgroundSink,
+  RunBackground,
+} from "../../src/inference/stored-responses/background-job.ts";
 import { recordOf } from "./stored-responses.ts";
 import type { FrameSource } from "../../src/platform/lib/frame-source.ts";
 
@@ -27,7 +31,12 @@ export class ScriptedBackground {
     const event = (name: string, fields: Record<string, unknown> = {}): void =>
       sink.event(name, JSON.stringify({ type: name, sequence_number: sequence++, ...fields }));
     this.begun.push({
-      job, sink, signal, event, resolve, reject,
+      job,
+      sink,
+      signal,
+      event,
+      resolve,
+      reject,
       complete: (text = "done") => {
         event("response.completed", { response: recordOf(job.responseId, { output_text: text }) });
         event("response.service.metadata", { service_metadata: {} });
@@ -40,7 +49,8 @@ export class ScriptedBackground {
 
   /** The n-th run, counted from 1, as soon as it has begun. */
   async nth(count: number): Promise<ScriptedRun> {
-    if (this.begun.length < count) await new Promise<void>((resolve) => this.waiting.push({ count, resolve }));
+    if (this.begun.length < count)
+      await new Promise<void>((resolve) => this.waiting.push({ count, resolve }));
     const run = this.begun[count - 1];
     if (run === undefined) throw new Error(`run ${count} has not begun`);
     return run;
@@ -54,10 +64,13 @@ export const callerWith = (keyId: string): LlmKeyCaller =>
 /** Everything that a source gives until it ends. */
 export async function readAll(source: FrameSource): Promise<string> {
   let text = "";
-  for (let frames = await source.next(); frames !== undefined; frames = await source.next()) text += frames;
+  for (let frames = await source.next(); frames !== undefined; frames = await source.next())
+    text += frames;
   return text;
 }
 
 /** Numbers and names of the events in frames. */
-export const namesIn = (frames: string): string[] => [...frames.matchAll(/^event: (.*)\ndata: .*?"sequence_number":(\d+)/gm)]
-  .map(([, name, number]) => `${number} ${name}`);
+export const namesIn = (frames: string): string[] =>
+  [...frames.matchAll(/^event: (.*)\ndata: .*?"sequence_number":(\d+)/gm)].map(
+    ([, name, number]) => `${number} ${name}`,
+  );

@@ -1,2 +1,6 @@
 /** A logger that says nothing. */
-export const silentLogger = { info: () => undefined, warn: () => undefined, error: () => undefined };
+export const silentLogger = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};

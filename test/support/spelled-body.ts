@@ -15,15 +15,21 @@ export interface Wanted {
 }
 
 const png = "data:image/png;base64,iVBORw0KGgo=";
-const pngSource = { type: "base64", media_type: "image/png", data: png.slice(png.indexOf(",") + 1) };
+const pngSource = {
+  type: "base64",
+  media_type: "image/png",
+  data: png.slice(png.indexOf(",") + 1),
+};
 const schema = { type: "object", properties: {} };
 const fieldsOf = (written: readonly string[]): Body =>
-  (written.length === 0 ? {} : { ...(Bun.YAML.parse(`{${written.join(", ")}}`) as Body) });
+  written.length === 0 ? {} : { ...(Bun.YAML.parse(`{${written.join(", ")}}`) as Body) };
 
 /** Members that all dialects spell alike. */
 function shared({ models, fields, beside, extras }: Wanted): Body {
   return {
-    model: models[0], ...(models.length > 1 && { models: models.slice(1) }), session_id: "s",
+    model: models[0],
+    ...(models.length > 1 && { models: models.slice(1) }),
+    session_id: "s",
     ...(fields.length > 0 && { provider: fieldsOf(fields) }),
     ...(extras.has("temperature") && { temperature: 0.5 }),
     ...fieldsOf(beside),
@@ -31,26 +37,42 @@ function shared({ models, fields, beside, extras }: Wanted): Body {
 }
 
 /** The one turn of the conversation, with a picture behind its text where there is one. */
-const turn = (text: Body, image: Body | false) => [{ role: "user", content: image === false ? [text] : [text, image] }];
+const turn = (text: Body, image: Body | false) => [
+  { role: "user", content: image === false ? [text] : [text, image] },
+];
 
 const spellings: Readonly<Record<ChatSurface, (wanted: Wanted) => Body>> = {
   chat: ({ extras, maxOutputTokens, effort }) => ({
-    messages: turn({ type: "text", text: "hi" }, extras.has("images") && { type: "image_url", image_url: { url: png } }),
-    ...(extras.has("tools") && { tools: [{ type: "function", function: { name: "look", parameters: schema } }] }),
+    messages: turn(
+      { type: "text", text: "hi" },
+      extras.has("images") && { type: "image_url", image_url: { url: png } },
+    ),
+    ...(extras.has("tools") && {
+      tools: [{ type: "function", function: { name: "look", parameters: schema } }],
+    }),
     ...(extras.has("JSON") && { response_format: { type: "json_object" } }),
     ...(maxOutputTokens !== undefined && { max_tokens: maxOutputTokens }),
     ...(effort !== undefined && { reasoning_effort: effort }),
   }),
   messages: ({ extras, maxOutputTokens = 100, effort }) => ({
-    messages: turn({ type: "text", text: "hi" }, extras.has("images") && { type: "image", source: pngSource }),
+    messages: turn(
+      { type: "text", text: "hi" },
+      extras.has("images") && { type: "image", source: pngSource },
+    ),
     max_tokens: maxOutputTokens,
     ...(extras.has("tools") && { tools: [{ name: "look", input_schema: schema }] }),
     ...((extras.has("JSON") || effort !== undefined) && {
-      output_config: { ...(extras.has("JSON") && { format: { type: "json_schema", schema } }), ...(effort !== undefined && { effort }) },
+      output_config: {
+        ...(extras.has("JSON") && { format: { type: "json_schema", schema } }),
+        ...(effort !== undefined && { effort }),
+      },
     }),
   }),
   responses: ({ extras, maxOutputTokens, effort }) => ({
-    input: turn({ type: "input_text", text: "hi" }, extras.has("images") && { type: "input_image", image_url: png }),
+    input: turn(
+      { type: "input_text", text: "hi" },
+      extras.has("images") && { type: "input_image", image_url: png },
+    ),
     ...(extras.has("tools") && { tools: [{ type: "function", name: "look", parameters: schema }] }),
     ...(extras.has("JSON") && { text: { format: { type: "json_object" } } }),
     ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
@@ -59,4 +81,7 @@ const spellings: Readonly<Record<ChatSurface, (wanted: Wanted) => Body>> = {
 };
 
 /** A request as clients of a surface write it. */
-export const spellBody = (surface: ChatSurface, wanted: Wanted): Body => ({ ...shared(wanted), ...spellings[surface](wanted) });
+export const spellBody = (surface: ChatSurface, wanted: Wanted): Body => ({
+  ...shared(wanted),
+  ...spellings[surface](wanted),
+});

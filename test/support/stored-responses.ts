@@ -3,9 +3,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { JobStore } from "../../src/inference/stored-responses/job-store.ts";
-import { storedResponseInserts, type ResponseTables } from "../../src/inference/stored-responses/response-rows.ts";
+import {
+  storedResponseInserts,
+  type ResponseTables,
+} from "../../src/inference/stored-responses/response-rows.ts";
 import { ResponseStore } from "../../src/inference/stored-responses/response-store.ts";
-import type { NewResponse, ResponseItem, ResponseRecord } from "../../src/inference/stored-responses/stored-response.ts";
+import type {
+  NewResponse,
+  ResponseItem,
+  ResponseRecord,
+} from "../../src/inference/stored-responses/stored-response.ts";
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
@@ -27,7 +34,10 @@ export interface StoresOfEngine {
 
 async function open(url: string): Promise<OpenedStores> {
   const storage = await openStorage<ResponseTables>({
-    url, durability: "process", migrations, commitStatements: { inserts: storedResponseInserts, adds: [] },
+    url,
+    durability: "process",
+    migrations,
+    commitStatements: { inserts: storedResponseInserts, adds: [] },
   });
   return { storage, responses: new ResponseStore(storage), jobs: new JobStore(storage.database) };
 }
@@ -53,17 +63,22 @@ export function storesOn(engine: Engine): StoresOfEngine {
     current: () => stores,
     async reopen() {
       await stores.storage.close();
-      return stores = await open(url);
+      return (stores = await open(url));
     },
   };
 }
 
 /** A response id with a number that a reader can recognise; grows with the number. */
-export const responseId = (number: number): string => `resp_${number.toString(16).padStart(32, "0")}`;
+export const responseId = (number: number): string =>
+  `resp_${number.toString(16).padStart(32, "0")}`;
 
 /** A message of the assistant as an output item. */
 export const answer = (id: string, text: string): ResponseItem => ({
-  type: "message", id, role: "assistant", status: "completed", content: [{ type: "output_text", text, annotations: [] }],
+  type: "message",
+  id,
+  role: "assistant",
+  status: "completed",
+  content: [{ type: "output_text", text, annotations: [] }],
 });
 
 /** A message of the user as an input item, as most clients write it. */
@@ -71,20 +86,45 @@ export const question = (text: string): ResponseItem => ({ role: "user", content
 
 /** A record that the routes can show. */
 export const recordOf = (id: string, changes: ResponseRecord = {}): ResponseRecord => ({
-  id, object: "response", created_at: 1, completed_at: 2, model: "acme/large", status: "completed", output: [answer(`msg_${id}`, "Hello")],
-  usage: null, error: null, incomplete_details: null, ...changes,
+  id,
+  object: "response",
+  created_at: 1,
+  completed_at: 2,
+  model: "acme/large",
+  status: "completed",
+  output: [answer(`msg_${id}`, "Hello")],
+  usage: null,
+  error: null,
+  incomplete_details: null,
+  ...changes,
 });
 
 /** A response that has been answered, unless the changes say otherwise. */
-export function newResponse(id: string, { record, ...changes }: Partial<NewResponse> = {}): NewResponse {
+export function newResponse(
+  id: string,
+  { record, ...changes }: Partial<NewResponse> = {},
+): NewResponse {
   return {
-    id, workspaceId: "ws_a", keyId: "key_a", createdAtMs: 1_000, completedAtMs: 2_000, background: false, previousResponseId: null,
-    inputItems: [question("Hi")], requestText: null, ...changes, record: recordOf(id, record),
+    id,
+    workspaceId: "ws_a",
+    keyId: "key_a",
+    createdAtMs: 1_000,
+    completedAtMs: 2_000,
+    background: false,
+    previousResponseId: null,
+    inputItems: [question("Hi")],
+    requestText: null,
+    ...changes,
+    record: recordOf(id, record),
   };
 }
 
 /** A background response that waits. */
-export const queuedJob = (id: string, changes: Partial<NewResponse> = {}): NewResponse => newResponse(id, {
-  background: true, completedAtMs: null, requestText: "{}", ...changes,
-  record: { status: "queued", output: [], completed_at: null, ...changes.record },
-});
+export const queuedJob = (id: string, changes: Partial<NewResponse> = {}): NewResponse =>
+  newResponse(id, {
+    background: true,
+    completedAtMs: null,
+    requestText: "{}",
+    ...changes,
+    record: { status: "queued", output: [], completed_at: null, ...changes.record },
+  });

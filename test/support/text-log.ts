@@ -25,7 +25,9 @@ export class TextLog {
       if (isThere()) resolve();
     };
     this.#watchers.add(watcher);
-    void this.complete.then(() => reject(new Error(`${what} was never written; what was written:\n${this.text}`)));
+    void this.complete.then(() =>
+      reject(new Error(`${what} was never written; what was written:\n${this.text}`)),
+    );
     watcher();
     return promise.finally(() => this.#watchers.delete(watcher));
   }

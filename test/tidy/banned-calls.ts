@@ -1,4 +1,10 @@
-import { isCallExpression, isIdentifier, isPropertyAccessExpression, SyntaxKind, type Node } from "typescript/unstable/ast";
+import {
+  isCallExpression,
+  isIdentifier,
+  isPropertyAccessExpression,
+  SyntaxKind,
+  type Node,
+} from "typescript/unstable/ast";
 import { isProgram, type Finding, type Rule } from "./rule.ts";
 import type { SourceFile } from "./source-tree.ts";
 import { lineOf } from "./syntax-nodes.ts";
@@ -47,30 +53,50 @@ const bans: readonly Ban[] = [
   },
   {
     name: "Bun.serve",
-    except: { "src/http/": "listens", "src/inference/sandbox/sandbox.ts": "is a server of its own, on loopback" },
+    except: {
+      "src/http/": "listens",
+      "src/inference/sandbox/sandbox.ts": "is a server of its own, on loopback",
+    },
     instead: "add an endpoint to the table",
   },
 ];
 
 /** What a node touches, as it is written; undefined where that cannot be told or is none of the bans. */
 function touched(node: Node): string | undefined {
-  if (isCallExpression(node)) return isIdentifier(node.expression) ? node.expression.text : undefined;
+  if (isCallExpression(node))
+    return isIdentifier(node.expression) ? node.expression.text : undefined;
   if (!isPropertyAccessExpression(node) || !isIdentifier(node.expression)) return undefined;
   return `${node.expression.text}.${node.name.text}`;
 }
 
-const names = ({ name }: Ban, text: string): boolean => (name.endsWith(".") ? text.startsWith(name) : text === name);
+const names = ({ name }: Ban, text: string): boolean =>
+  name.endsWith(".") ? text.startsWith(name) : text === name;
 
 const isExcepted = ({ except }: Ban, path: string): boolean =>
-  Object.keys(except).some((entry) => (entry.endsWith("/") ? path.startsWith(entry) : path === entry));
+  Object.keys(except).some((entry) =>
+    entry.endsWith("/") ? path.startsWith(entry) : path === entry,
+  );
 
 function findingsIn(file: SourceFile): Finding[] {
-  const nodes = [SyntaxKind.CallExpression, SyntaxKind.PropertyAccessExpression].flatMap((kind) => file.nodes.get(kind) ?? []);
+  const nodes = [SyntaxKind.CallExpression, SyntaxKind.PropertyAccessExpression].flatMap(
+    (kind) => file.nodes.get(kind) ?? [],
+  );
   return nodes.flatMap((node) => {
     const text = touched(node);
     const ban = text === undefined ? undefined : bans.find((each) => names(each, text));
-    if (ban === undefined || isExcepted(ban, file.path) || !file.path.startsWith(ban.within ?? "src/")) return [];
-    return [{ path: file.path, line: lineOf(file.syntax, node), problem: `touches ${text}: ${ban.instead}` }];
+    if (
+      ban === undefined ||
+      isExcepted(ban, file.path) ||
+      !file.path.startsWith(ban.within ?? "src/")
+    )
+      return [];
+    return [
+      {
+        path: file.path,
+        line: lineOf(file.syntax, node),
+        problem: `touches ${text}: ${ban.instead}`,
+      },
+    ];
   });
 }
 

@@ -1,6 +1,13 @@
 import {
-  isClassDeclaration, isEnumDeclaration, isFunctionDeclaration, isIdentifier, isInterfaceDeclaration, isTypeAliasDeclaration,
-  isVariableStatement, SyntaxKind, type Statement,
+  isClassDeclaration,
+  isEnumDeclaration,
+  isFunctionDeclaration,
+  isIdentifier,
+  isInterfaceDeclaration,
+  isTypeAliasDeclaration,
+  isVariableStatement,
+  SyntaxKind,
+  type Statement,
 } from "typescript/unstable/ast";
 import { isProgram, type Finding, type Rule } from "./rule.ts";
 import type { SourceFile } from "./source-tree.ts";
@@ -8,9 +15,15 @@ import { lineOf } from "./syntax-nodes.ts";
 
 /** The name that a statement exports; undefined when it exports nothing of its own. */
 function exportedName(statement: Statement): string | undefined {
-  const declares = isFunctionDeclaration(statement) || isClassDeclaration(statement) || isInterfaceDeclaration(statement)
-    || isTypeAliasDeclaration(statement) || isEnumDeclaration(statement) || isVariableStatement(statement);
-  if (!declares || !statement.modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword)) return undefined;
+  const declares =
+    isFunctionDeclaration(statement) ||
+    isClassDeclaration(statement) ||
+    isInterfaceDeclaration(statement) ||
+    isTypeAliasDeclaration(statement) ||
+    isEnumDeclaration(statement) ||
+    isVariableStatement(statement);
+  if (!declares || !statement.modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword))
+    return undefined;
   if (!isVariableStatement(statement)) return statement.name?.text;
   const name = statement.declarationList.declarations[0]?.name;
   return name !== undefined && isIdentifier(name) ? name.text : "a constant";

@@ -3,7 +3,8 @@ import type { Finding, Rule } from "./rule.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 /** A path as documents write it: between backticks or as the target of a link. Addresses of the site are checked by its own test. */
-const mentioned = /`((?:src|test|bench|scripts|docs|examples|deploy)\/[\w./*-]+)`|\]\((?!https?:|#|mailto:|\/)([^)#\s]+)/g;
+const mentioned =
+  /`((?:src|test|bench|scripts|docs|examples|deploy)\/[\w./*-]+)`|\]\((?!https?:|#|mailto:|\/)([^)#\s]+)/g;
 
 /** What programs write at run time. */
 const written = /^bench\/results\//;
@@ -17,11 +18,16 @@ function exists(paths: ReadonlySet<string>, path: string): boolean {
 }
 
 function findingsInDocuments({ documents, paths }: SourceTree): Finding[] {
-  return [...documents].flatMap(([document, text]) => text.split("\n").flatMap((line, index) =>
-    [...line.matchAll(mentioned)].flatMap(([, plain, link = ""]): Finding[] => {
-      const path = plain ?? new URL(link, `file:///${document}`).pathname.slice(1);
-      return exists(paths, path) ? [] : [{ path: document, line: index + 1, problem: `names ${path}, which is not there` }];
-    })));
+  return [...documents].flatMap(([document, text]) =>
+    text.split("\n").flatMap((line, index) =>
+      [...line.matchAll(mentioned)].flatMap(([, plain, link = ""]): Finding[] => {
+        const path = plain ?? new URL(link, `file:///${document}`).pathname.slice(1);
+        return exists(paths, path)
+          ? []
+          : [{ path: document, line: index + 1, problem: `names ${path}, which is not there` }];
+      }),
+    ),
+  );
 }
 
 /** A document as comments name it: without its folder. */
@@ -32,9 +38,21 @@ const ofFormats = ["SKILL.md"];
 
 function findingsInComments({ files, paths }: SourceTree): Finding[] {
   const known = new Set([...[...paths].map((path) => basename(path)), ...ofFormats]);
-  return files.filter(({ path }) => !path.startsWith("test/tidy/")).flatMap(({ path, lines }) => lines.flatMap((line, index) =>
-    [...line.matchAll(documentName)].filter(([name]) => !known.has(name))
-      .map(([name]): Finding => ({ path, line: index + 1, problem: `names ${name}, which is not there` }))));
+  return files
+    .filter(({ path }) => !path.startsWith("test/tidy/"))
+    .flatMap(({ path, lines }) =>
+      lines.flatMap((line, index) =>
+        [...line.matchAll(documentName)]
+          .filter(([name]) => !known.has(name))
+          .map(
+            ([name]): Finding => ({
+              path,
+              line: index + 1,
+              problem: `names ${name}, which is not there`,
+            }),
+          ),
+      ),
+    );
 }
 
 /** Documents name files that are there, and comments documents that are. */

@@ -1,6 +1,14 @@
 import {
-  isArrayLiteralExpression, isCallExpression, isIdentifier, isObjectLiteralExpression, isPropertyAssignment, isStringLiteral,
-  isVariableStatement, type CallExpression, type Expression, type SourceFile as Syntax,
+  isArrayLiteralExpression,
+  isCallExpression,
+  isIdentifier,
+  isObjectLiteralExpression,
+  isPropertyAssignment,
+  isStringLiteral,
+  isVariableStatement,
+  type CallExpression,
+  type Expression,
+  type SourceFile as Syntax,
 } from "typescript/unstable/ast";
 import type { Finding, Rule } from "./rule.ts";
 import { isProgram } from "./rule.ts";
@@ -18,24 +26,38 @@ interface Declared {
 
 /** Constants of a file with their values. */
 const constantsOf = (syntax: Syntax): { name: string; value: Expression | undefined }[] =>
-  syntax.statements.filter(isVariableStatement).flatMap(({ declarationList }) =>
-    declarationList.declarations.flatMap(({ name, initializer }) => (isIdentifier(name) ? [{ name: name.text, value: initializer }] : [])));
+  syntax.statements
+    .filter(isVariableStatement)
+    .flatMap(({ declarationList }) =>
+      declarationList.declarations.flatMap(({ name, initializer }) =>
+        isIdentifier(name) ? [{ name: name.text, value: initializer }] : [],
+      ),
+    );
 
 /** The text of the property `path` of the object that `defineEndpoint` is given. */
 function declaredPath({ arguments: [options] }: CallExpression): string | undefined {
   if (options === undefined || !isObjectLiteralExpression(options)) return undefined;
-  const property = options.properties.find((each) => isPropertyAssignment(each) && each.name.getText() === "path");
-  const value = property !== undefined && isPropertyAssignment(property) ? property.initializer : undefined;
+  const property = options.properties.find(
+    (each) => isPropertyAssignment(each) && each.name.getText() === "path",
+  );
+  const value =
+    property !== undefined && isPropertyAssignment(property) ? property.initializer : undefined;
   return value !== undefined && isStringLiteral(value) ? value.text : undefined;
 }
 
-const declaredIn = ({ path: file, syntax }: SourceFile): Declared[] => constantsOf(syntax).flatMap(({ name, value }) =>
-  (value !== undefined && isCallExpression(value) && value.expression.getText() === "defineEndpoint"
-    ? [{ file, name, path: declaredPath(value) }]
-    : []));
+const declaredIn = ({ path: file, syntax }: SourceFile): Declared[] =>
+  constantsOf(syntax).flatMap(({ name, value }) =>
+    value !== undefined &&
+    isCallExpression(value) &&
+    value.expression.getText() === "defineEndpoint"
+      ? [{ file, name, path: declaredPath(value) }]
+      : [],
+  );
 
 const declaredEndpoints = ({ files }: SourceTree): Declared[] =>
-  files.filter(({ path }) => path.startsWith("src/endpoints/") && isProgram(path)).flatMap(declaredIn);
+  files
+    .filter(({ path }) => path.startsWith("src/endpoints/") && isProgram(path))
+    .flatMap(declaredIn);
 
 /** Every endpoint that is declared is served, once. */
 export const endpointTable: Rule = {
@@ -45,11 +67,20 @@ export const endpointTable: Rule = {
     const table = tree.files.find(({ path }) => path === tablePath);
     if (table === undefined) return [];
     const list = constantsOf(table.syntax).find(({ name }) => name === "endpoints")?.value;
-    const listed = list !== undefined && isArrayLiteralExpression(list) ? list.elements.filter(isIdentifier) : [];
-    const unlisted = declaredEndpoints(tree).filter(({ name }) => !listed.some((entry) => entry.text === name))
+    const listed =
+      list !== undefined && isArrayLiteralExpression(list)
+        ? list.elements.filter(isIdentifier)
+        : [];
+    const unlisted = declaredEndpoints(tree)
+      .filter(({ name }) => !listed.some((entry) => entry.text === name))
       .map(({ file, name }) => ({ path: file, problem: `${name} is not in the table` }));
-    const repeated = listed.filter((entry, index) => listed.findIndex(({ text }) => text === entry.text) !== index)
-      .map((entry) => ({ path: tablePath, line: lineOf(table.syntax, entry), problem: `${entry.text} is listed twice` }));
+    const repeated = listed
+      .filter((entry, index) => listed.findIndex(({ text }) => text === entry.text) !== index)
+      .map((entry) => ({
+        path: tablePath,
+        line: lineOf(table.syntax, entry),
+        problem: `${entry.text} is listed twice`,
+      }));
     return [...unlisted, ...repeated];
   },
 };
@@ -60,9 +91,15 @@ export const testedEndpoints: Rule = {
   fix: "Add a test that calls it.",
   check(tree): Finding[] {
     const isTest = (path: string) => path.startsWith("test/") || path.endsWith(".test.ts");
-    const tests = tree.files.filter(({ path }) => isTest(path)).map(({ lines }) => lines.join("\n")).join("\n");
+    const tests = tree.files
+      .filter(({ path }) => isTest(path))
+      .map(({ lines }) => lines.join("\n"))
+      .join("\n");
     return declaredEndpoints(tree)
       .filter(({ path }) => path !== undefined && !tests.includes(path.replace(/:.*/, "")))
-      .map(({ file, name, path }) => ({ path: file, problem: `${name} (${path}) is called by no test` }));
+      .map(({ file, name, path }) => ({
+        path: file,
+        problem: `${name} (${path}) is called by no test`,
+      }));
   },
 };

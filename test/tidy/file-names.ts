@@ -14,8 +14,9 @@ function problemOf(path: string): string | undefined {
 export const fileNames: Rule = {
   name: "file names",
   fix: "Name the file after its main export.",
-  check: ({ files }) => files.flatMap(({ path }): Finding[] => {
-    const problem = problemOf(path);
-    return problem === undefined ? [] : [{ path, problem }];
-  }),
+  check: ({ files }) =>
+    files.flatMap(({ path }): Finding[] => {
+      const problem = problemOf(path);
+      return problem === undefined ? [] : [{ path, problem }];
+    }),
 };

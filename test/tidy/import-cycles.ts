@@ -24,8 +24,19 @@ export const importCycles: Rule = {
   name: "no import cycles",
   fix: "Move what both sides need to a file of its own, or pass it in.",
   check({ files }): Finding[] {
-    const graph = new Map(files.filter(({ path }) => isProgram(path)).map(({ path, imports }) =>
-      [path, imports.flatMap(({ target, typeOnly }) => (target === undefined || typeOnly ? [] : [target]))]));
-    return cyclesOf(graph).map((cycle) => ({ path: cycle[0] ?? "", problem: `is in a cycle: ${[...cycle, cycle[0]].join(" -> ")}` }));
+    const graph = new Map(
+      files
+        .filter(({ path }) => isProgram(path))
+        .map(({ path, imports }) => [
+          path,
+          imports.flatMap(({ target, typeOnly }) =>
+            target === undefined || typeOnly ? [] : [target],
+          ),
+        ]),
+    );
+    return cyclesOf(graph).map((cycle) => ({
+      path: cycle[0] ?? "",
+      problem: `is in a cycle: ${[...cycle, cycle[0]].join(" -> ")}`,
+    }));
   },
 };

@@ -7,27 +7,86 @@ import { lineOf } from "./syntax-nodes.ts";
  * spine (`src/inference/*.ts`); a name with `/*` means a room with everything in it.
  */
 const arrows: Readonly<Record<string, readonly string[]>> = {
-  main: ["app", "cli", "endpoints", "http", "documents", "inference/*", "account", "insights", "platform/*"],
+  main: [
+    "app",
+    "cli",
+    "endpoints",
+    "http",
+    "documents",
+    "inference/*",
+    "account",
+    "insights",
+    "platform/*",
+  ],
   cli: ["app", "http", "inference/catalog", "account", "platform/*"],
-  documentation: ["http", "mcp", "pages", "account", "inference/sandbox", "inference/catalog", "platform/*"],
-  app: ["endpoints", "documentation", "http", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
-  endpoints: ["http", "pages", "consent", "mcp", "documents", "inference/*", "account", "insights", "platform/*"],
+  documentation: [
+    "http",
+    "mcp",
+    "pages",
+    "account",
+    "inference/sandbox",
+    "inference/catalog",
+    "platform/*",
+  ],
+  app: [
+    "endpoints",
+    "documentation",
+    "http",
+    "consent",
+    "mcp",
+    "documents",
+    "inference/*",
+    "account",
+    "insights",
+    "platform/*",
+  ],
+  endpoints: [
+    "http",
+    "pages",
+    "consent",
+    "mcp",
+    "documents",
+    "inference/*",
+    "account",
+    "insights",
+    "platform/*",
+  ],
   consent: ["account", "platform/*"],
   mcp: ["http", "inference/catalog", "account", "platform/*"],
   pages: ["platform/lib"],
   documents: ["inference", "inference/catalog", "inference/upstream", "platform/*"],
   http: ["account", "platform/*"],
   inference: [
-    "inference/interpret", "inference/routing", "inference/catalog", "inference/providers", "inference/dialects",
-    "inference/canonical", "inference/upstream", "account", "insights", "platform/*",
+    "inference/interpret",
+    "inference/routing",
+    "inference/catalog",
+    "inference/providers",
+    "inference/dialects",
+    "inference/canonical",
+    "inference/upstream",
+    "account",
+    "insights",
+    "platform/*",
   ],
   "inference/interpret": [
-    "inference/catalog", "inference/providers", "inference/dialects", "inference/canonical", "inference/upstream",
-    "insights", "platform/lib",
+    "inference/catalog",
+    "inference/providers",
+    "inference/dialects",
+    "inference/canonical",
+    "inference/upstream",
+    "insights",
+    "platform/lib",
   ],
   "inference/surfaces": [
-    "inference", "inference/interpret", "inference/routing", "inference/catalog", "inference/providers", "inference/dialects",
-    "inference/canonical", "account", "platform/lib",
+    "inference",
+    "inference/interpret",
+    "inference/routing",
+    "inference/catalog",
+    "inference/providers",
+    "inference/dialects",
+    "inference/canonical",
+    "account",
+    "platform/lib",
   ],
   "inference/routing": ["inference/catalog", "inference/canonical", "account", "platform/lib"],
   "inference/catalog": ["inference/providers", "inference/canonical", "account", "platform/lib"],
@@ -36,7 +95,12 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "inference/canonical": [],
   "inference/upstream": ["platform/lib"],
   "inference/sandbox": ["platform/lib"],
-  "inference/stored-responses": ["inference/canonical", "inference/dialects", "account", "platform/*"],
+  "inference/stored-responses": [
+    "inference/canonical",
+    "inference/dialects",
+    "account",
+    "platform/*",
+  ],
   account: ["platform/*"],
   insights: ["platform/*"],
   "platform/config": ["platform/lib", "platform/telemetry"],
@@ -65,28 +129,44 @@ export function roomOf(path: string): string {
 }
 
 const covers = (arrow: string, room: string): boolean =>
-  arrow.endsWith("/*") ? room === arrow.slice(0, -2) || room.startsWith(arrow.slice(0, -1)) : arrow === room;
+  arrow.endsWith("/*")
+    ? room === arrow.slice(0, -2) || room.startsWith(arrow.slice(0, -1))
+    : arrow === room;
 
-function problemOf(from: string, { target, specifier }: { target: string | undefined; specifier: string }): string | undefined {
+function problemOf(
+  from: string,
+  { target, specifier }: { target: string | undefined; specifier: string },
+): string | undefined {
   if (target === undefined) {
     const allowed = packages[from];
-    return allowed === undefined || allowed.includes(specifier) ? undefined : `${from} may not use the package ${specifier}`;
+    return allowed === undefined || allowed.includes(specifier)
+      ? undefined
+      : `${from} may not use the package ${specifier}`;
   }
   if (dataFiles.test(target)) return undefined;
   if (!target.startsWith("src/")) return `the program may not know ${target}`;
   const to = roomOf(target);
   const known = arrows[from];
-  if (known === undefined) return `the room ${from} is not in the table of test/tidy/layer-imports.ts`;
-  return from === to || known.some((arrow) => covers(arrow, to)) ? undefined : `${from} may not know ${to} (imports ${target})`;
+  if (known === undefined)
+    return `the room ${from} is not in the table of test/tidy/layer-imports.ts`;
+  return from === to || known.some((arrow) => covers(arrow, to))
+    ? undefined
+    : `${from} may not know ${to} (imports ${target})`;
 }
 
 /** Imports follow the arrows of the house. */
 export const layerImports: Rule = {
   name: "layer imports",
   fix: "Move the code to the room that owns it, or hand the value down as a dependency.",
-  check: ({ files }) => files.filter(({ path }) => isProgram(path)).flatMap((file) =>
-    file.imports.flatMap((each): Finding[] => {
-      const problem = problemOf(roomOf(file.path), each);
-      return problem === undefined ? [] : [{ path: file.path, line: lineOf(file.syntax, each.node), problem }];
-    })),
+  check: ({ files }) =>
+    files
+      .filter(({ path }) => isProgram(path))
+      .flatMap((file) =>
+        file.imports.flatMap((each): Finding[] => {
+          const problem = problemOf(roomOf(file.path), each);
+          return problem === undefined
+            ? []
+            : [{ path: file.path, line: lineOf(file.syntax, each.node), problem }];
+        }),
+      ),
 };

@@ -6,6 +6,14 @@ import { lineOf } from "./syntax-nodes.ts";
 export const noAny: Rule = {
   name: "no any",
   fix: "Use unknown and parse, or write the type.",
-  check: ({ files }) => files.flatMap((file) => (file.nodes.get(SyntaxKind.AnyKeyword) ?? [])
-    .map((node): Finding => ({ path: file.path, line: lineOf(file.syntax, node), problem: "uses the type any" }))),
+  check: ({ files }) =>
+    files.flatMap((file) =>
+      (file.nodes.get(SyntaxKind.AnyKeyword) ?? []).map(
+        (node): Finding => ({
+          path: file.path,
+          line: lineOf(file.syntax, node),
+          problem: "uses the type any",
+        }),
+      ),
+    ),
 };

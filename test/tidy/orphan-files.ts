@@ -36,7 +36,8 @@ function reachedFrom({ files }: SourceTree, starts: (path: string) => boolean): 
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (reached.has(path)) continue;
     reached.add(path);
-    for (const { target } of imports.get(path) ?? []) if (target !== undefined) waiting.push(target);
+    for (const { target } of imports.get(path) ?? [])
+      if (target !== undefined) waiting.push(target);
   }
   return reached;
 }
@@ -48,9 +49,11 @@ export const orphanFiles: Rule = {
   check(tree): Finding[] {
     const byPrograms = reachedFrom(tree, isEntry);
     const byTests = reachedFrom(tree, (path) => path.endsWith(".test.ts"));
-    return tree.files.filter(({ path }) => !path.endsWith(".test.ts") && !byPrograms.has(path)).flatMap(({ path }): Finding[] => {
-      if (!byTests.has(path)) return [{ path, problem: "is used by nothing" }];
-      return isTest(path) ? [] : [{ path, problem: "is used by tests only" }];
-    });
+    return tree.files
+      .filter(({ path }) => !path.endsWith(".test.ts") && !byPrograms.has(path))
+      .flatMap(({ path }): Finding[] => {
+        if (!byTests.has(path)) return [{ path, problem: "is used by nothing" }];
+        return isTest(path) ? [] : [{ path, problem: "is used by tests only" }];
+      });
   },
 };

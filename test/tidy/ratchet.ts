@@ -11,15 +11,21 @@ const limitOf = (allowance: Allowance | undefined): number =>
   allowance === undefined ? 0 : typeof allowance === "number" ? allowance : allowance.most;
 
 /** Findings of a rule by path. */
-export const byPath = (findings: readonly Finding[]): Map<string, Finding[]> => Map.groupBy(findings, ({ path }) => path);
+export const byPath = (findings: readonly Finding[]): Map<string, Finding[]> =>
+  Map.groupBy(findings, ({ path }) => path);
 
 /** What the findings of one path count. */
-export const weightOf = (findings: readonly Finding[]): number => findings.reduce((sum, { weight = 1 }) => sum + weight, 0);
+export const weightOf = (findings: readonly Finding[]): number =>
+  findings.reduce((sum, { weight = 1 }) => sum + weight, 0);
 
-const placeOf = ({ path, line }: Finding): string => (line === undefined ? path : `${path}:${line}`);
+const placeOf = ({ path, line }: Finding): string =>
+  line === undefined ? path : `${path}:${line}`;
 
 /** One line for everything that a rule finds beyond its allowances, and for every allowance that is too large by now. */
-export function violations(rule: Rule, { tree, ratchet }: { tree: SourceTree; ratchet: Ratchet }): string[] {
+export function violations(
+  rule: Rule,
+  { tree, ratchet }: { tree: SourceTree; ratchet: Ratchet },
+): string[] {
   const allowed = ratchet[rule.name] ?? {};
   const found = byPath(rule.check(tree));
   const broken = [...found].flatMap(([path, findings]) => {
@@ -30,6 +36,9 @@ export function violations(rule: Rule, { tree, ratchet }: { tree: SourceTree; ra
   });
   const loose = Object.entries(allowed)
     .filter(([path, allowance]) => weightOf(found.get(path) ?? []) < limitOf(allowance))
-    .map(([path, allowance]) => `${path} is better than its allowance of ${limitOf(allowance)}: run bun test/tidy/tighten-ratchet.ts`);
+    .map(
+      ([path, allowance]) =>
+        `${path} is better than its allowance of ${limitOf(allowance)}: run bun test/tidy/tighten-ratchet.ts`,
+    );
   return broken.length === 0 ? loose : [...broken, `Fix: ${rule.fix}`, ...loose];
 }

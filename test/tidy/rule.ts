@@ -19,7 +19,8 @@ export interface Rule {
 }
 
 /** Whether a file is a test or only used by tests. */
-export const isTest = (path: string): boolean => path.endsWith(".test.ts") || path.startsWith("test/");
+export const isTest = (path: string): boolean =>
+  path.endsWith(".test.ts") || path.startsWith("test/");
 
 /** Whether a file is part of the program. */
 export const isProgram = (path: string): boolean => path.startsWith("src/") && !isTest(path);

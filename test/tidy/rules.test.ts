@@ -4,71 +4,215 @@ import { rules } from "./rules.ts";
 import { sourceTreeOf } from "./source-tree.ts";
 
 const almostADialect = Object.fromEntries(
-  ["acme", "decode-request", "encode-request", "decode-response", "encode-response", "decode-stream", "encode-stream"]
-    .map((name) => [`src/inference/dialects/acme/${name}.ts`, ""]),
+  [
+    "acme",
+    "decode-request",
+    "encode-request",
+    "decode-response",
+    "encode-response",
+    "decode-stream",
+    "encode-stream",
+  ].map((name) => [`src/inference/dialects/acme/${name}.ts`, ""]),
 );
 
 /** A tree that breaks a rule, and what the rule says of it; an empty list where nothing is wrong. */
 const cases: [rule: string, files: Record<string, string>, expected: string[]][] = [
-  ["layer imports", { "src/account/a.ts": 'import { b } from "../http/b.ts";' }, ["src/account/a.ts:1 account may not know http"]],
-  ["layer imports", { "src/account/a.ts": 'import type { B } from "../http/b.ts";' }, ["src/account/a.ts:1 account may not know http"]],
+  [
+    "layer imports",
+    { "src/account/a.ts": 'import { b } from "../http/b.ts";' },
+    ["src/account/a.ts:1 account may not know http"],
+  ],
+  [
+    "layer imports",
+    { "src/account/a.ts": 'import type { B } from "../http/b.ts";' },
+    ["src/account/a.ts:1 account may not know http"],
+  ],
   ["layer imports", { "src/http/a.ts": 'import { b } from "../account/keys/b.ts";' }, []],
-  ["layer imports", { "src/inference/canonical/a.ts": 'import "zod";' }, ["may not use the package zod"]],
-  ["layer imports", { "src/inference/dialects/x/a.ts": 'import "node:fs";' }, ["may not use the package node:fs"]],
-  ["layer imports", { "src/inference/dialects/x/a.ts": 'import { b } from "../../upstream/b.ts";' }, ["may not know inference/upstream"]],
-  ["layer imports", { "src/app/create-app.ts": 'import "../../test/support/gateway.ts";' },
-    ["the program may not know test/support/gateway.ts"]],
-  ["layer imports", { "src/shop/a.ts": 'import "../http/b.ts";' }, ["the room shop is not in the table"]],
+  [
+    "layer imports",
+    { "src/inference/canonical/a.ts": 'import "zod";' },
+    ["may not use the package zod"],
+  ],
+  [
+    "layer imports",
+    { "src/inference/dialects/x/a.ts": 'import "node:fs";' },
+    ["may not use the package node:fs"],
+  ],
+  [
+    "layer imports",
+    { "src/inference/dialects/x/a.ts": 'import { b } from "../../upstream/b.ts";' },
+    ["may not know inference/upstream"],
+  ],
+  [
+    "layer imports",
+    { "src/app/create-app.ts": 'import "../../test/support/gateway.ts";' },
+    ["the program may not know test/support/gateway.ts"],
+  ],
+  [
+    "layer imports",
+    { "src/shop/a.ts": 'import "../http/b.ts";' },
+    ["the room shop is not in the table"],
+  ],
   ["layer imports", { "src/account/a.test.ts": 'import "../http/b.ts";' }, []],
-  ["dialects and providers stand alone", { "src/inference/dialects/x/a.ts": 'import "../y/b.ts";' }, ["imports its neighbour"]],
-  ["dialects and providers stand alone", { "src/inference/dialects/x/a.ts": 'import "../dialect.ts"; import "./b.ts";' }, []],
-  ["dialects and providers stand alone", { "src/inference/providers/x.ts": 'import { y } from "./y.ts";' }, ["imports its neighbour"]],
-  ["no import cycles", { "src/a.ts": 'import "./b.ts";', "src/b.ts": 'export { a } from "./a.ts";' }, ["src/a.ts -> src/b.ts -> src/a.ts"]],
-  ["no import cycles", { "src/a.ts": 'import "./b.ts";', "src/b.ts": 'import { type A } from "./a.ts";' }, []],
+  [
+    "dialects and providers stand alone",
+    { "src/inference/dialects/x/a.ts": 'import "../y/b.ts";' },
+    ["imports its neighbour"],
+  ],
+  [
+    "dialects and providers stand alone",
+    { "src/inference/dialects/x/a.ts": 'import "../dialect.ts"; import "./b.ts";' },
+    [],
+  ],
+  [
+    "dialects and providers stand alone",
+    { "src/inference/providers/x.ts": 'import { y } from "./y.ts";' },
+    ["imports its neighbour"],
+  ],
+  [
+    "no import cycles",
+    { "src/a.ts": 'import "./b.ts";', "src/b.ts": 'export { a } from "./a.ts";' },
+    ["src/a.ts -> src/b.ts -> src/a.ts"],
+  ],
+  [
+    "no import cycles",
+    { "src/a.ts": 'import "./b.ts";', "src/b.ts": 'import { type A } from "./a.ts";' },
+    [],
+  ],
   ["relative imports name their file", { "src/a.ts": 'import "./b";' }, ["src/a.ts:1 imports ./b"]],
-  ["relative imports name their file", { "src/a.ts": 'import "zod"; await import("pg"); await import("./b.ts");' }, []],
+  [
+    "relative imports name their file",
+    { "src/a.ts": 'import "zod"; await import("pg"); await import("./b.ts");' },
+    [],
+  ],
   ["no default exports", { "src/a.ts": "export default 1;" }, ["src/a.ts:1 has a default export"]],
-  ["no default exports", { "src/a.ts": "export default function f(): void {}" }, ["src/a.ts:1 has a default export"]],
-  ["banned calls", { "src/a.ts": "\nconst b = process.env.PORT;" }, ["src/a.ts:2 touches process.env"]],
+  [
+    "no default exports",
+    { "src/a.ts": "export default function f(): void {}" },
+    ["src/a.ts:1 has a default export"],
+  ],
+  [
+    "banned calls",
+    { "src/a.ts": "\nconst b = process.env.PORT;" },
+    ["src/a.ts:2 touches process.env"],
+  ],
   ["banned calls", { "src/a.ts": 'console.warn("b");' }, ["touches console.warn"]],
-  ["banned calls", { "src/a.ts": "const b = Date.now() + performance.now();" }, ["touches Date.now", "touches performance.now"]],
-  ["banned calls", { "src/inference/a.ts": 'await fetch("b");', "src/http/a.ts": 'fetch("b");' }, ["src/inference/a.ts:1 touches fetch"]],
-  ["banned calls", { "src/main.ts": "process.env; console.log(1);", "src/a.test.ts": "Date.now();" }, []],
+  [
+    "banned calls",
+    { "src/a.ts": "const b = Date.now() + performance.now();" },
+    ["touches Date.now", "touches performance.now"],
+  ],
+  [
+    "banned calls",
+    { "src/inference/a.ts": 'await fetch("b");', "src/http/a.ts": 'fetch("b");' },
+    ["src/inference/a.ts:1 touches fetch"],
+  ],
+  [
+    "banned calls",
+    { "src/main.ts": "process.env; console.log(1);", "src/a.test.ts": "Date.now();" },
+    [],
+  ],
   ["no any", { "test/a.ts": "const b: any[] = [];" }, ["test/a.ts:1 uses the type any"]],
   ["no any", { "src/a.ts": '/* any */ const any = "any"; b.any(any);' }, []],
   ["file names", { "src/utils.ts": "" }, ["src/utils.ts has a name that says nothing"]],
   ["file names", { "src/createApp.ts": "" }, ["is not named in kebab-case"]],
-  ["dialect folders look alike", almostADialect, ["src/inference/dialects/acme has no encode-error.ts"]],
-  ["dialect folders look alike", {
-    "src/inference/dialects/acme/acme.ts": "", "src/inference/dialects/acme/encode-request.ts": "",
-    "src/inference/dialects/acme/decode-response.ts": "",
-  }, ["src/inference/dialects/acme has no decode-stream.ts"]],
-  ["orphan files", { "src/main.ts": 'import "./a.ts";', "src/a.ts": "", "src/b.ts": 'import "./a.ts";' }, ["src/b.ts is used by nothing"]],
-  ["orphan files", { "src/main.ts": "", "src/a.ts": "", "src/a.test.ts": 'import "./a.ts";' }, ["src/a.ts is used by tests only"]],
-  ["orphan files", { "src/main.ts": 'new Worker(new URL("./a.ts", import.meta.url));', "src/a.ts": "" }, []],
-  ["orphan files", {
-    "test/a.test.ts": 'join(import.meta.dir, "b.ts");', "test/b.ts": "", "test/c.ts": "",
-  }, ["test/c.ts is used by nothing"]],
-  ["endpoint table", {
-    "src/endpoints/index.ts": "export const endpoints = [a, a];",
-    "src/endpoints/a.ts": 'export const a = defineEndpoint<D>({ path: "/a" });\nexport const b = defineEndpoint<D>({ path: "/b" });',
-  }, ["b is not in the table", "a is listed twice"]],
-  ["tested endpoints", {
-    "src/endpoints/a.ts": 'export const a = defineEndpoint({ path: "/a/:id" });\nexport const b = defineEndpoint({ path: "/b/:id" });',
-    "test/a.test.ts": 'get("/a/1");',
-  }, ["b (/b/:id) is called by no test"]],
+  [
+    "dialect folders look alike",
+    almostADialect,
+    ["src/inference/dialects/acme has no encode-error.ts"],
+  ],
+  [
+    "dialect folders look alike",
+    {
+      "src/inference/dialects/acme/acme.ts": "",
+      "src/inference/dialects/acme/encode-request.ts": "",
+      "src/inference/dialects/acme/decode-response.ts": "",
+    },
+    ["src/inference/dialects/acme has no decode-stream.ts"],
+  ],
+  [
+    "orphan files",
+    { "src/main.ts": 'import "./a.ts";', "src/a.ts": "", "src/b.ts": 'import "./a.ts";' },
+    ["src/b.ts is used by nothing"],
+  ],
+  [
+    "orphan files",
+    { "src/main.ts": "", "src/a.ts": "", "src/a.test.ts": 'import "./a.ts";' },
+    ["src/a.ts is used by tests only"],
+  ],
+  [
+    "orphan files",
+    { "src/main.ts": 'new Worker(new URL("./a.ts", import.meta.url));', "src/a.ts": "" },
+    [],
+  ],
+  [
+    "orphan files",
+    {
+      "test/a.test.ts": 'join(import.meta.dir, "b.ts");',
+      "test/b.ts": "",
+      "test/c.ts": "",
+    },
+    ["test/c.ts is used by nothing"],
+  ],
+  [
+    "endpoint table",
+    {
+      "src/endpoints/index.ts": "export const endpoints = [a, a];",
+      "src/endpoints/a.ts":
+        'export const a = defineEndpoint<D>({ path: "/a" });\nexport const b = defineEndpoint<D>({ path: "/b" });',
+    },
+    ["b is not in the table", "a is listed twice"],
+  ],
+  [
+    "tested endpoints",
+    {
+      "src/endpoints/a.ts":
+        'export const a = defineEndpoint({ path: "/a/:id" });\nexport const b = defineEndpoint({ path: "/b/:id" });',
+      "test/a.test.ts": 'get("/a/1");',
+    },
+    ["b (/b/:id) is called by no test"],
+  ],
   ["line length", { "src/a.ts": `// ${"b".repeat(138)}` }, ["src/a.ts:1 has 141 columns"]],
   ["line length", { "src/a.ts": `// ${"b".repeat(137)}` }, []],
-  ["file size", { "src/a.ts": "\n".repeat(301), "src/b.ts": "\n".repeat(300) }, ["src/a.ts has 301 lines"]],
-  ["function length", { "src/a.ts": `const b = () => {${"\n".repeat(70)}};` }, ["src/a.ts:1 b has 71 lines"]],
+  [
+    "file size",
+    { "src/a.ts": "\n".repeat(301), "src/b.ts": "\n".repeat(300) },
+    ["src/a.ts has 301 lines"],
+  ],
+  [
+    "function length",
+    { "src/a.ts": `const b = () => {${"\n".repeat(70)}};` },
+    ["src/a.ts:1 b has 71 lines"],
+  ],
   ["function length", { "src/a.test.ts": `describe("b", () => {${"\n".repeat(70)}});` }, []],
-  ["doc comments", {
-    "src/a.ts": "/** Is said. */\nexport const b = 1;\nexport const c = 2;\n\nexport const d = 3;",
-  }, ["src/a.ts:5 d has no doc comment"]],
-  ["wording", { "src/a.ts": `// See ${["", "home", "me"].join("/")}.` }, ["names a path of somebody's machine"]],
-  ["wording", { "README.md": `Written by ${"an"} agent.` }, ["README.md:1 speaks of how it was written"]],
-  ["paths in documents", { "src/a.ts": "// See b.md and README.md.", "README.md": "" }, ["src/a.ts:1 names b.md"]],
-  ["paths in documents", { "README.md": "See `src/a.ts`, [b](docs/b.md) and `src/*.ts`.", "src/a.ts": "" }, ["names docs/b.md"]],
+  [
+    "doc comments",
+    {
+      "src/a.ts":
+        "/** Is said. */\nexport const b = 1;\nexport const c = 2;\n\nexport const d = 3;",
+    },
+    ["src/a.ts:5 d has no doc comment"],
+  ],
+  [
+    "wording",
+    { "src/a.ts": `// See ${["", "home", "me"].join("/")}.` },
+    ["names a path of somebody's machine"],
+  ],
+  [
+    "wording",
+    { "README.md": `Written by ${"an"} agent.` },
+    ["README.md:1 speaks of how it was written"],
+  ],
+  [
+    "paths in documents",
+    { "src/a.ts": "// See b.md and README.md.", "README.md": "" },
+    ["src/a.ts:1 names b.md"],
+  ],
+  [
+    "paths in documents",
+    { "README.md": "See `src/a.ts`, [b](docs/b.md) and `src/*.ts`.", "src/a.ts": "" },
+    ["names docs/b.md"],
+  ],
 ];
 
 for (const [name, files, expected] of cases) {
@@ -76,12 +220,16 @@ for (const [name, files, expected] of cases) {
     const rule = rules.find((each) => each.name === name);
     if (rule === undefined) throw new Error(`there is no rule ${name}`);
     const lines = violations(rule, { tree: await sourceTreeOf(files), ratchet: {} });
-    expect(lines.filter((line) => !line.startsWith("Fix: "))).toEqual(expected.map((text) => expect.stringContaining(text)));
+    expect(lines.filter((line) => !line.startsWith("Fix: "))).toEqual(
+      expected.map((text) => expect.stringContaining(text)),
+    );
   });
 }
 
 test("every rule has a case that it refuses", () => {
-  const refusing = new Set(cases.filter(([, , expected]) => expected.length > 0).map(([name]) => name));
+  const refusing = new Set(
+    cases.filter(([, , expected]) => expected.length > 0).map(([name]) => name),
+  );
   expect(rules.map(({ name }) => name).filter((name) => !refusing.has(name))).toEqual([]);
 });
 
@@ -89,11 +237,20 @@ const long = { "src/a.ts": `// ${"b".repeat(138)}\n// ${"c".repeat(138)}` };
 const allowing = (count: number): Ratchet => ({ "line length": { "src/a.ts": count } });
 
 test.each([
-  [1, ["src/a.ts:1 has 141 columns (1 allowed so far, now 2)", "src/a.ts:2 has 141 columns (1 allowed so far, now 2)"]],
+  [
+    1,
+    [
+      "src/a.ts:1 has 141 columns (1 allowed so far, now 2)",
+      "src/a.ts:2 has 141 columns (1 allowed so far, now 2)",
+    ],
+  ],
   [2, []],
   [3, ["src/a.ts is better than its allowance of 3: run bun test/tidy/tighten-ratchet.ts"]],
 ])("with two long lines an allowance of %d means %j", async (count, expected) => {
   const [rule] = rules.filter(({ name }) => name === "line length");
-  const lines = rule === undefined ? [] : violations(rule, { tree: await sourceTreeOf(long), ratchet: allowing(count) });
+  const lines =
+    rule === undefined
+      ? []
+      : violations(rule, { tree: await sourceTreeOf(long), ratchet: allowing(count) });
   expect(lines.filter((line) => !line.startsWith("Fix: "))).toEqual(expected);
 });

@@ -17,9 +17,22 @@ import { wording } from "./wording.ts";
 
 /** The rules of the house, from the outside in. */
 export const rules: readonly Rule[] = [
-  layerImports, separateNeighbours, importCycles, importExtensions, noDefaultExports,
-  bannedCalls, noAny,
-  fileNames, sameDialectFiles, orphanFiles, endpointTable, testedEndpoints,
-  lineLength, fileSize, functionLength, docComments,
-  wording, documentPaths,
+  layerImports,
+  separateNeighbours,
+  importCycles,
+  importExtensions,
+  noDefaultExports,
+  bannedCalls,
+  noAny,
+  fileNames,
+  sameDialectFiles,
+  orphanFiles,
+  endpointTable,
+  testedEndpoints,
+  lineLength,
+  fileSize,
+  functionLength,
+  docComments,
+  wording,
+  documentPaths,
 ];

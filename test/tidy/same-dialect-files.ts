@@ -5,7 +5,12 @@ import type { Finding, Rule } from "./rule.ts";
 const upstreamFiles = ["encode-request.ts", "decode-response.ts", "decode-stream.ts"];
 
 /** What a dialect has that clients speak too; one of them asks for all. */
-const clientFiles = ["decode-request.ts", "encode-response.ts", "encode-stream.ts", "encode-error.ts"];
+const clientFiles = [
+  "decode-request.ts",
+  "encode-response.ts",
+  "encode-stream.ts",
+  "encode-error.ts",
+];
 
 /** Dialect folders have the same files, so that knowing one is knowing all. */
 export const sameDialectFiles: Rule = {

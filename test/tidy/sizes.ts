@@ -11,28 +11,46 @@ const functionLinesMax = 70;
 export const lineLength: Rule = {
   name: "line length",
   fix: `Wrap it: at most ${columnsMax} columns, and 100 are wanted.`,
-  check: ({ files }) => files.flatMap(({ path, lines }) => lines.flatMap((line, index): Finding[] =>
-    (line.length > columnsMax ? [{ path, line: index + 1, problem: `has ${line.length} columns` }] : []))),
+  check: ({ files }) =>
+    files.flatMap(({ path, lines }) =>
+      lines.flatMap((line, index): Finding[] =>
+        line.length > columnsMax
+          ? [{ path, line: index + 1, problem: `has ${line.length} columns` }]
+          : [],
+      ),
+    ),
 };
 
 /** Files that can be read in one go. */
 export const fileSize: Rule = {
   name: "file size",
   fix: `Split it by nouns: at most ${fileLinesMax} lines.`,
-  check: ({ files }) => files.map(({ path, lines }) => ({ path, count: lines.length - 1 }))
-    .filter(({ count }) => count > fileLinesMax)
-    .map(({ path, count }): Finding => ({ path, problem: `has ${count} lines`, weight: count })),
+  check: ({ files }) =>
+    files
+      .map(({ path, lines }) => ({ path, count: lines.length - 1 }))
+      .filter(({ count }) => count > fileLinesMax)
+      .map(({ path, count }): Finding => ({ path, problem: `has ${count} lines`, weight: count })),
 };
 
 const functionKinds = [
-  SyntaxKind.FunctionDeclaration, SyntaxKind.FunctionExpression, SyntaxKind.ArrowFunction, SyntaxKind.MethodDeclaration,
-  SyntaxKind.Constructor, SyntaxKind.GetAccessor, SyntaxKind.SetAccessor,
+  SyntaxKind.FunctionDeclaration,
+  SyntaxKind.FunctionExpression,
+  SyntaxKind.ArrowFunction,
+  SyntaxKind.MethodDeclaration,
+  SyntaxKind.Constructor,
+  SyntaxKind.GetAccessor,
+  SyntaxKind.SetAccessor,
 ];
 
 /** The name of a function for people; its variable's or property's where it has none itself. */
 function nameOf(node: Node): string {
   for (const named of [node, node.parent]) {
-    if ("name" in named && typeof named.name === "object" && named.name !== null && isIdentifier(named.name as Node)) {
+    if (
+      "name" in named &&
+      typeof named.name === "object" &&
+      named.name !== null &&
+      isIdentifier(named.name as Node)
+    ) {
       return (named.name as { text: string }).text;
     }
   }
@@ -40,15 +58,25 @@ function nameOf(node: Node): string {
 }
 
 /** Groups of tests are lists of functions, not one function. */
-const isTestGroup = (node: Node): boolean => /^(describe|test|it)\b/.test(node.parent.getText().slice(0, 12));
+const isTestGroup = (node: Node): boolean =>
+  /^(describe|test|it)\b/.test(node.parent.getText().slice(0, 12));
 
 function longFunctions(file: SourceFile): Finding[] {
-  return functionKinds.flatMap((kind) => file.nodes.get(kind) ?? []).flatMap((node): Finding[] => {
-    const start = lineOf(file.syntax, node);
-    const count = lineAt(file.syntax, node.end) - start + 1;
-    if (count <= functionLinesMax || (isTest(file.path) && isTestGroup(node))) return [];
-    return [{ path: file.path, line: start, problem: `${nameOf(node)} has ${count} lines`, weight: count }];
-  });
+  return functionKinds
+    .flatMap((kind) => file.nodes.get(kind) ?? [])
+    .flatMap((node): Finding[] => {
+      const start = lineOf(file.syntax, node);
+      const count = lineAt(file.syntax, node.end) - start + 1;
+      if (count <= functionLinesMax || (isTest(file.path) && isTestGroup(node))) return [];
+      return [
+        {
+          path: file.path,
+          line: start,
+          problem: `${nameOf(node)} has ${count} lines`,
+          weight: count,
+        },
+      ];
+    });
 }
 
 /** Functions that can be held in the head. */

@@ -37,23 +37,44 @@ export async function readSourceTree(): Promise<SourceTree> {
     if (entry.isFile() || folders.includes(entry.name)) paths.add(entry.name);
     if (folders.includes(entry.name)) collect(entry.name, paths);
   }
-  const texts = new Map([...paths].filter(isRead).map((path) => [path, readFileSync(join(root, path), "utf8")]));
-  return buildTree({ texts, paths, api: { cwd: root }, configuration: join(import.meta.dir, "tsconfig.json"), base: root });
+  const texts = new Map(
+    [...paths].filter(isRead).map((path) => [path, readFileSync(join(root, path), "utf8")]),
+  );
+  return buildTree({
+    texts,
+    paths,
+    api: { cwd: root },
+    configuration: join(import.meta.dir, "tsconfig.json"),
+    base: root,
+  });
 }
 
 /** A tree of the given files only, for tests of the rules. */
 export async function sourceTreeOf(files: Readonly<Record<string, string>>): Promise<SourceTree> {
   const base = "/tree";
-  const settings = JSON.stringify({ compilerOptions: { noLib: true, noResolve: true, types: [], target: "ESNext" }, include: [base] });
+  const settings = JSON.stringify({
+    compilerOptions: { noLib: true, noResolve: true, types: [], target: "ESNext" },
+    include: [base],
+  });
   const virtual = Object.entries(files).map(([path, text]) => [`${base}/${path}`, text]);
-  const fs = createVirtualFileSystem({ ...Object.fromEntries(virtual), [`${base}/tsconfig.json`]: settings });
+  const fs = createVirtualFileSystem({
+    ...Object.fromEntries(virtual),
+    [`${base}/tsconfig.json`]: settings,
+  });
   const texts = new Map(Object.entries(files));
   const paths = new Set([...texts.keys()].flatMap(withFolders));
-  return buildTree({ texts, paths, api: { cwd: base, fs }, configuration: `${base}/tsconfig.json`, base });
+  return buildTree({
+    texts,
+    paths,
+    api: { cwd: base, fs },
+    configuration: `${base}/tsconfig.json`,
+    base,
+  });
 }
 
 /** A path and every folder above it. */
-const withFolders = (path: string): string[] => path.split("/").map((_, index, parts) => parts.slice(0, index + 1).join("/"));
+const withFolders = (path: string): string[] =>
+  path.split("/").map((_, index, parts) => parts.slice(0, index + 1).join("/"));
 
 function collect(folder: string, paths: Set<string>): void {
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
@@ -75,18 +96,28 @@ interface TreeParts {
   base: string;
 }
 
-async function buildTree({ texts, paths, api, configuration, base }: TreeParts): Promise<SourceTree> {
-  const sources = [...texts].filter(([path]) => path.endsWith(".ts")).sort(([a], [b]) => (a < b ? -1 : 1));
+async function buildTree({
+  texts,
+  paths,
+  api,
+  configuration,
+  base,
+}: TreeParts): Promise<SourceTree> {
+  const sources = [...texts]
+    .filter(([path]) => path.endsWith(".ts"))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
   const compiler = new API(api);
   try {
     const snapshot = await compiler.updateSnapshot({ openProjects: [configuration] });
     const program = snapshot.getProjects()[0]?.program;
-    const files = await Promise.all(sources.map(async ([path, text]): Promise<SourceFile> => {
-      const syntax = await program?.getSourceFile(`${base}/${path}`);
-      if (syntax === undefined) throw new Error(`${path} is not in ${configuration}`);
-      const nodes = nodesByKind(syntax);
-      return { path, lines: text.split("\n"), syntax, nodes, imports: importsOf(path, nodes) };
-    }));
+    const files = await Promise.all(
+      sources.map(async ([path, text]): Promise<SourceFile> => {
+        const syntax = await program?.getSourceFile(`${base}/${path}`);
+        if (syntax === undefined) throw new Error(`${path} is not in ${configuration}`);
+        const nodes = nodesByKind(syntax);
+        return { path, lines: text.split("\n"), syntax, nodes, imports: importsOf(path, nodes) };
+      }),
+    );
     const documents = new Map([...texts].filter(([path]) => path.endsWith(".md")));
     return { files, documents, paths };
   } finally {

@@ -2,10 +2,21 @@ import { SyntaxKind, type Node, type SourceFile } from "typescript/unstable/ast"
 
 /** The kinds of nodes that rules look at; everything else is walked past. */
 const kept: ReadonlySet<SyntaxKind> = new Set([
-  SyntaxKind.AnyKeyword, SyntaxKind.ArrowFunction, SyntaxKind.CallExpression, SyntaxKind.Constructor, SyntaxKind.ExportAssignment,
-  SyntaxKind.ExportDeclaration, SyntaxKind.FunctionDeclaration, SyntaxKind.FunctionExpression, SyntaxKind.GetAccessor,
-  SyntaxKind.ImportDeclaration, SyntaxKind.ImportType, SyntaxKind.MethodDeclaration, SyntaxKind.NewExpression,
-  SyntaxKind.PropertyAccessExpression, SyntaxKind.SetAccessor,
+  SyntaxKind.AnyKeyword,
+  SyntaxKind.ArrowFunction,
+  SyntaxKind.CallExpression,
+  SyntaxKind.Constructor,
+  SyntaxKind.ExportAssignment,
+  SyntaxKind.ExportDeclaration,
+  SyntaxKind.FunctionDeclaration,
+  SyntaxKind.FunctionExpression,
+  SyntaxKind.GetAccessor,
+  SyntaxKind.ImportDeclaration,
+  SyntaxKind.ImportType,
+  SyntaxKind.MethodDeclaration,
+  SyntaxKind.NewExpression,
+  SyntaxKind.PropertyAccessExpression,
+  SyntaxKind.SetAccessor,
 ]);
 
 /** The nodes of a file by kind, from one walk that all rules share. */

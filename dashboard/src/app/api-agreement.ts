@@ -3,7 +3,15 @@ import type { Credits } from "../features/credits/api.ts";
 import type { Entry, Hub } from "../features/hub/api.ts";
 import type { Key } from "../features/keys/api.ts";
 import type { Model } from "../features/models/api.ts";
-import type { Errors, Overview, Person, Plan, Setting, Upstream, Workspace as OperatorsWorkspace } from "../features/operator/api.ts";
+import type {
+  Errors,
+  Overview,
+  Person,
+  Plan,
+  Setting,
+  Upstream,
+  Workspace as OperatorsWorkspace,
+} from "../features/operator/api.ts";
 import type { Health } from "../features/overview/api.ts";
 import type { Conversation } from "../features/playground/api.ts";
 import type { UsageRow } from "../features/usage/api.ts";
@@ -25,7 +33,10 @@ export interface ApiAgreement {
   generation: Read<RowOf<Answers["GET /analytics/generations"]>, Generation>;
   histogram: Read<Answers["GET /analytics/generations/histogram"], Histogram>;
   failures: Read<Answers["GET /analytics/errors"], Failures>;
-  usage: Read<RowOf<Answers["GET /analytics/usage"]>, Pick<UsageRow, "bucket" | "requests" | "errors" | "tokens" | "cost">>;
+  usage: Read<
+    RowOf<Answers["GET /analytics/usage"]>,
+    Pick<UsageRow, "bucket" | "requests" | "errors" | "tokens" | "cost">
+  >;
   explanation: Read<Answers["GET /generation/{id}/explain"], Omit<Explanation, "generation">>;
   health: Read<Answers["GET /health"], Pick<Health, "status">>;
   conversation: Read<RowOf<Answers["GET /conversations"]>, Conversation>;

@@ -26,7 +26,9 @@ if (root !== null) {
   createRoot(root).render(
     <StrictMode>
       <CSPProvider disableStyleElements>
-        <QueryClientProvider client={queries}><RouterProvider router={router} /></QueryClientProvider>
+        <QueryClientProvider client={queries}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
       </CSPProvider>
     </StrictMode>,
   );

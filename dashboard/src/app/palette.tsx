@@ -36,18 +36,51 @@ function useGroups(entries: readonly Entry[], query: string): readonly Group[] {
   const models = useQuery(modelsQuery);
   const pasted = query.trim();
   const groups: Group[] = [
-    { value: "Request", items: mayReadRequests && requestId.test(pasted)
-      ? [{ value: pasted, label: pasted, note: "Open this request", go: { to: "/activity", search: { id: pasted } } }] : [] },
-    { value: "Screens", items: entries.map(({ to, label }) => ({ value: `screen ${to}`, label, go: { to } })) },
-    { value: "Keys", items: (keys.data?.data ?? []).map(({ id, name, label }) => ({
-      value: `key ${id}`, label: name, note: label, go: { to: "/activity", search: { key_id: id } },
-    })) },
-    { value: "Recent requests", items: (latest.data?.data ?? []).map(({ id, model, created_at: at, total_cost: cost }) => ({
-      value: `request ${id}`, label: model, note: `${localTime(at)}, ${requestCost(cost)}`, go: { to: "/activity", search: { id } },
-    })) },
-    { value: "Models", items: (models.data?.data ?? []).map(({ id, display_name: name }) => ({
-      value: `model ${id}`, label: id, note: name, go: { to: `/models/${id}` },
-    })) },
+    {
+      value: "Request",
+      items:
+        mayReadRequests && requestId.test(pasted)
+          ? [
+              {
+                value: pasted,
+                label: pasted,
+                note: "Open this request",
+                go: { to: "/activity", search: { id: pasted } },
+              },
+            ]
+          : [],
+    },
+    {
+      value: "Screens",
+      items: entries.map(({ to, label }) => ({ value: `screen ${to}`, label, go: { to } })),
+    },
+    {
+      value: "Keys",
+      items: (keys.data?.data ?? []).map(({ id, name, label }) => ({
+        value: `key ${id}`,
+        label: name,
+        note: label,
+        go: { to: "/activity", search: { key_id: id } },
+      })),
+    },
+    {
+      value: "Recent requests",
+      items: (latest.data?.data ?? []).map(({ id, model, created_at: at, total_cost: cost }) => ({
+        value: `request ${id}`,
+        label: model,
+        note: `${localTime(at)}, ${requestCost(cost)}`,
+        go: { to: "/activity", search: { id } },
+      })),
+    },
+    {
+      value: "Models",
+      items: (models.data?.data ?? []).map(({ id, display_name: name }) => ({
+        value: `model ${id}`,
+        label: id,
+        note: name,
+        go: { to: `/models/${id}` },
+      })),
+    },
   ];
   return groups.filter(({ items }) => items.length > 0);
 }
@@ -55,7 +88,15 @@ function useGroups(entries: readonly Entry[], query: string): readonly Group[] {
 const shownMax = 40;
 
 /** Finds a screen, key, request or model by a few letters of it. */
-export function Palette({ entries, open, onClose }: { entries: readonly Entry[]; open: boolean; onClose: () => void }) {
+export function Palette({
+  entries,
+  open,
+  onClose,
+}: {
+  entries: readonly Entry[];
+  open: boolean;
+  onClose: () => void;
+}) {
   const [query, setQuery] = useState("");
   const navigate = useNavigate();
   const groups = useGroups(entries, query);
@@ -65,22 +106,50 @@ export function Palette({ entries, open, onClose }: { entries: readonly Entry[];
     void navigate(go);
   };
   return (
-    <Dialog.Root open={open} onOpenChange={(isOpen) => { if (!isOpen) onClose(); }}>
+    <Dialog.Root
+      open={open}
+      onOpenChange={(isOpen) => {
+        if (!isOpen) onClose();
+      }}
+    >
       <Dialog.Portal>
         <Dialog.Backdrop className={style.backdrop ?? ""} />
         <Dialog.Popup className={`${style.dialog} ${own.palette}`} aria-label="Search everything">
-          <Autocomplete.Root open inline items={groups} autoHighlight="always" keepHighlight limit={shownMax} value={query}
-            onValueChange={setQuery} itemToStringValue={({ label, note }: Item) => `${label} ${note ?? ""}`}>
-            <Autocomplete.Input className={style.input ?? ""} aria-label="Search" placeholder="Screen, key, model, or the id of a request" />
-            <Autocomplete.Empty className={own.empty ?? ""}>Nothing has that in its name.</Autocomplete.Empty>
+          <Autocomplete.Root
+            open
+            inline
+            items={groups}
+            autoHighlight="always"
+            keepHighlight
+            limit={shownMax}
+            value={query}
+            onValueChange={setQuery}
+            itemToStringValue={({ label, note }: Item) => `${label} ${note ?? ""}`}
+          >
+            <Autocomplete.Input
+              className={style.input ?? ""}
+              aria-label="Search"
+              placeholder="Screen, key, model, or the id of a request"
+            />
+            <Autocomplete.Empty className={own.empty ?? ""}>
+              Nothing has that in its name.
+            </Autocomplete.Empty>
             <Autocomplete.List className={own.list ?? ""}>
               {(group: Group) => (
                 <Autocomplete.Group key={group.value} items={group.items}>
-                  <Autocomplete.GroupLabel className={own.label ?? ""}>{group.value}</Autocomplete.GroupLabel>
+                  <Autocomplete.GroupLabel className={own.label ?? ""}>
+                    {group.value}
+                  </Autocomplete.GroupLabel>
                   <Autocomplete.Collection>
                     {(item: Item) => (
-                      <Autocomplete.Item key={item.value} value={item} className={own.item ?? ""} onClick={() => choose(item)}>
-                        <span>{item.label}</span><span className={own.note}>{item.note}</span>
+                      <Autocomplete.Item
+                        key={item.value}
+                        value={item}
+                        className={own.item ?? ""}
+                        onClick={() => choose(item)}
+                      >
+                        <span>{item.label}</span>
+                        <span className={own.note}>{item.note}</span>
                       </Autocomplete.Item>
                     )}
                   </Autocomplete.Collection>

@@ -24,14 +24,23 @@ async function readSession(): Promise<Session> {
     return session;
   } catch (error) {
     // The person is no longer in the workspace of this tab: it goes on in that of the session.
-    if (!(error instanceof ApiError) || error.status !== 403 || tabWorkspace() === undefined) throw error;
+    if (!(error instanceof ApiError) || error.status !== 403 || tabWorkspace() === undefined)
+      throw error;
     keepTabWorkspace(undefined);
     return readSession();
   }
 }
 
-export const sessionQuery = queryOptions({ queryKey: ["session"], queryFn: readSession, staleTime: 60_000 });
-const workspacesQuery = queryOptions({ queryKey: ["workspaces"], queryFn: () => request<List<Workspace>>("/workspaces"), staleTime: 60_000 });
+export const sessionQuery = queryOptions({
+  queryKey: ["session"],
+  queryFn: readSession,
+  staleTime: 60_000,
+});
+const workspacesQuery = queryOptions({
+  queryKey: ["workspaces"],
+  queryFn: () => request<List<Workspace>>("/workspaces"),
+  staleTime: 60_000,
+});
 
 export const useSession = () => useQuery(sessionQuery);
 export const useWorkspaces = () => useQuery(workspacesQuery);
@@ -48,7 +57,8 @@ export function useEnterWorkspace() {
   const queries = useQueryClient();
   return useMutation({
     // The session goes along, so that the next tab opens there.
-    mutationFn: (id: string) => request("/session", { method: "PATCH", body: { workspace_id: id } }),
+    mutationFn: (id: string) =>
+      request("/session", { method: "PATCH", body: { workspace_id: id } }),
     onSuccess: (_, id) => {
       keepTabWorkspace(id);
       return queries.resetQueries();

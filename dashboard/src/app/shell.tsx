@@ -13,7 +13,11 @@ const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Pal
 /** The screens of the person who is signed in. */
 function useVisibleGroups(): typeof groups {
   const { data: session } = useSession();
-  return useMemo(() => visibleGroups({ scopes: session?.scopes ?? [], operator: session?.user.operator ?? false }), [session]);
+  return useMemo(
+    () =>
+      visibleGroups({ scopes: session?.scopes ?? [], operator: session?.user.operator ?? false }),
+    [session],
+  );
 }
 
 function Navigation({ open }: { open: boolean }) {
@@ -22,7 +26,13 @@ function Navigation({ open }: { open: boolean }) {
     <aside className={style.side} data-open={open}>
       <Link to="/" className={style.brand}>
         <svg viewBox="0 0 24 24" aria-hidden="true">
-          <path d="M5 3v18M19 3v4c0 5-14 5-14 10" fill="none" stroke="currentColor" strokeWidth="2.5" strokeLinecap="round" />
+          <path
+            d="M5 3v18M19 3v4c0 5-14 5-14 10"
+            fill="none"
+            stroke="currentColor"
+            strokeWidth="2.5"
+            strokeLinecap="round"
+          />
         </svg>
         Switchyard
       </Link>
@@ -31,7 +41,9 @@ function Navigation({ open }: { open: boolean }) {
           <div key={title ?? "top"}>
             {title === undefined ? null : <div className={style.group}>{title}</div>}
             {entries.map(({ to, label }) => (
-              <Link key={to} to={to} className={style.link} activeOptions={{ exact: to === "/" }}>{label}</Link>
+              <Link key={to} to={to} className={style.link} activeOptions={{ exact: to === "/" }}>
+                {label}
+              </Link>
             ))}
           </div>
         ))}
@@ -47,8 +59,12 @@ function WorkspaceSwitch() {
   if (session === undefined || workspaces === undefined) return null;
   return (
     <div className={style.workspace}>
-      <Select label="Workspace" value={session.workspace.id} onChange={(id) => enter.mutate(id)}
-        options={workspaces.data.map(({ id, name }) => [id, name] as const)} />
+      <Select
+        label="Workspace"
+        value={session.workspace.id}
+        onChange={(id) => enter.mutate(id)}
+        options={workspaces.data.map(({ id, name }) => [id, name] as const)}
+      />
     </div>
   );
 }
@@ -74,8 +90,14 @@ function Overlays() {
   useShortcuts(entries, { onPalette, onHelp });
   return (
     <>
-      <Button look="plain" onClick={onPalette} aria-keyshortcuts="Control+K">Search</Button>
-      {shown === "palette" ? <Suspense fallback={null}><Palette entries={entries} open onClose={close} /></Suspense> : null}
+      <Button look="plain" onClick={onPalette} aria-keyshortcuts="Control+K">
+        Search
+      </Button>
+      {shown === "palette" ? (
+        <Suspense fallback={null}>
+          <Palette entries={entries} open onClose={close} />
+        </Suspense>
+      ) : null}
       <ShortcutHelp entries={entries} open={shown === "help"} onClose={close} />
     </>
   );
@@ -89,11 +111,20 @@ export function Shell() {
   const { data: session } = useSession();
   return (
     <div className={style.shell}>
-      <a className={style.skip} href="#content">Skip to the content</a>
+      <a className={style.skip} href="#content">
+        Skip to the content
+      </a>
       <Navigation open={open} />
       <div>
         <header className={style.top}>
-          <Button look="plain" className={style.menuButton} aria-expanded={open} onClick={() => setOpen(!open)}>Menu</Button>
+          <Button
+            look="plain"
+            className={style.menuButton}
+            aria-expanded={open}
+            onClick={() => setOpen(!open)}
+          >
+            Menu
+          </Button>
           <WorkspaceSwitch />
           <span className={style.spacer} />
           <Overlays />
@@ -101,7 +132,9 @@ export function Shell() {
           <span className={style.person}>{session?.user.email}</span>
           <a href="/sign-out">Sign out</a>
         </header>
-        <main id="content" className={style.content}><Outlet /></main>
+        <main id="content" className={style.content}>
+          <Outlet />
+        </main>
       </div>
     </div>
   );
@@ -112,8 +145,15 @@ export function PageHead({ title, children }: { title: string; children?: ReactN
   useEffect(() => {
     document.title = `${title} - Switchyard`;
   }, [title]);
-  return <div className={style.head}><h1>{title}</h1><div>{children}</div></div>;
+  return (
+    <div className={style.head}>
+      <h1>{title}</h1>
+      <div>{children}</div>
+    </div>
+  );
 }
 
 /** Two columns on wide screens, one on phones. */
-export const Columns = ({ children }: { children: ReactNode }) => <div className={style.columns}>{children}</div>;
+export const Columns = ({ children }: { children: ReactNode }) => (
+  <div className={style.columns}>{children}</div>
+);

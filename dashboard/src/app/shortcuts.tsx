@@ -13,7 +13,8 @@ interface Actions {
 const chordMs = 1_500;
 
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
 /** The first field that narrows the list of a screen; screens mark it with `type="search"`. */
 const filterField = (): HTMLElement | null => document.querySelector("main input[type=search]");
@@ -28,7 +29,14 @@ export function useShortcuts(entries: readonly Entry[], { onPalette, onHelp }: A
         event.preventDefault();
         return onPalette();
       }
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector('[role="dialog"]') !== null) return;
+      if (
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        isTyping(event.target) ||
+        document.querySelector('[role="dialog"]') !== null
+      )
+        return;
       const isChord = Date.now() - goPressedMs.current < chordMs;
       goPressedMs.current = 0;
       const entry = isChord ? entries.find(({ key }) => key === event.key) : undefined;
@@ -49,14 +57,30 @@ export function useShortcuts(entries: readonly Entry[], { onPalette, onHelp }: A
 const keys = (text: string) => <kbd key={text}>{text}</kbd>;
 
 /** The list of keys. */
-export function ShortcutHelp({ entries, open, onClose }: { entries: readonly Entry[]; open: boolean; onClose: () => void }) {
+export function ShortcutHelp({
+  entries,
+  open,
+  onClose,
+}: {
+  entries: readonly Entry[];
+  open: boolean;
+  onClose: () => void;
+}) {
   return (
     <Modal title="Keyboard" open={open} onClose={onClose}>
-      <Facts rows={[
-        ["Search everything", keys("Ctrl K")], ["Filter the list", keys("/")], ["Next, previous request", keys("J, K")],
-        ["Send in the playground", keys("Ctrl Enter")], ["Close", keys("Esc")], ["This list", keys("?")],
-        ...entries.filter(({ key }) => key !== undefined).map(({ label, key }) => [label, keys(`g ${key}`)] as const),
-      ]} />
+      <Facts
+        rows={[
+          ["Search everything", keys("Ctrl K")],
+          ["Filter the list", keys("/")],
+          ["Next, previous request", keys("J, K")],
+          ["Send in the playground", keys("Ctrl Enter")],
+          ["Close", keys("Esc")],
+          ["This list", keys("?")],
+          ...entries
+            .filter(({ key }) => key !== undefined)
+            .map(({ label, key }) => [label, keys(`g ${key}`)] as const),
+        ]}
+      />
     </Modal>
   );
 }

@@ -15,5 +15,6 @@ export function chosenTheme(): Theme {
 export function chooseTheme(theme: Theme): void {
   if (theme === "system") localStorage.removeItem(key);
   else localStorage.setItem(key, theme);
-  document.documentElement.dataset["theme"] = theme === "system" ? (prefersDark() ? "dark" : "light") : theme;
+  document.documentElement.dataset["theme"] =
+    theme === "system" ? (prefersDark() ? "dark" : "light") : theme;
 }

@@ -32,7 +32,8 @@ export async function refusalOf(response: Response): Promise<ApiError> {
 const base = "/api/v1";
 
 /** Leads to signing in, and back to the same place. */
-const signInAgain = (): void => location.assign(`/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`);
+const signInAgain = (): void =>
+  location.assign(`/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`);
 
 /** Names the workspace of this tab, since another tab of the session may have entered another one. */
 function workspaceHeader(): Record<string, string> {
@@ -50,7 +51,10 @@ export interface RequestOptions {
 }
 
 /** Asks the API with the session's cookie, or a key, and gives the answer that succeeded. Throws `ApiError`. */
-export async function send(path: string, { method = "GET", body, signal, key }: RequestOptions = {}): Promise<Response> {
+export async function send(
+  path: string,
+  { method = "GET", body, signal, key }: RequestOptions = {},
+): Promise<Response> {
   const response = await fetch(base + path, {
     method,
     credentials: key === undefined ? "same-origin" : "omit",
@@ -74,7 +78,8 @@ export const request = async <Answer>(path: string, options?: RequestOptions): P
 /** The query of an address: what is undefined or empty is left out. */
 export function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) if (value !== undefined && value !== "") query.set(name, String(value));
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined && value !== "") query.set(name, String(value));
   const text = query.toString();
   return text === "" ? "" : `?${text}`;
 }

@@ -18,7 +18,9 @@ export function requestCost(amount: number | null | undefined): string {
 
 /** A price per million tokens. */
 export const unitPrice = (amount: number | null | undefined): string =>
-  amount === null || amount === undefined ? "–" : `$${amount.toFixed(amount < 0.1 && amount > 0 ? 4 : 2)}`;
+  amount === null || amount === undefined
+    ? "–"
+    : `$${amount.toFixed(amount < 0.1 && amount > 0 ? 4 : 2)}`;
 
 /** A count: in full below 10,000, then shortened. */
 export function count(value: number | null | undefined): string {
@@ -39,7 +41,8 @@ export function duration(milliseconds: number | null | undefined): string {
 }
 
 /** A share of a whole, as a percentage. */
-export const share = (part: number, total: number): string => (total === 0 ? "–" : `${((100 * part) / total).toFixed(2)} %`);
+export const share = (part: number, total: number): string =>
+  total === 0 ? "–" : `${((100 * part) / total).toFixed(2)} %`;
 
 /** The change against the period before, in words. */
 export function change(now: number, before: number): string {

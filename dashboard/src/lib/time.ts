@@ -1,7 +1,8 @@
 const storageName = "time-zone";
 
 /** The zone that moments are shown in: the chosen one, else the browser's. */
-export const timeZone = (): string => localStorage.getItem(storageName) ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+export const timeZone = (): string =>
+  localStorage.getItem(storageName) ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** Shows moments in another zone from now on; undefined goes back to the browser's. */
 export function chooseTimeZone(zone: string | undefined): void {
@@ -16,27 +17,41 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   if (known !== undefined) return known;
   // A zone that this browser does not know is shown as the browser's own.
   const format = new Intl.DateTimeFormat("en-GB", {
-    dateStyle: "medium", timeStyle: "medium", ...(Intl.supportedValuesOf("timeZone").includes(zone) || zone === "UTC" ? { timeZone: zone } : {}),
+    dateStyle: "medium",
+    timeStyle: "medium",
+    ...(Intl.supportedValuesOf("timeZone").includes(zone) || zone === "UTC"
+      ? { timeZone: zone }
+      : {}),
   });
   formats.set(zone, format);
   return format;
 }
 
 /** A moment in the person's zone; unknown is a dash. */
-export const localTime = (iso: string | null | undefined): string => (iso ? formatOf(timeZone()).format(new Date(iso)) : "–");
+export const localTime = (iso: string | null | undefined): string =>
+  iso ? formatOf(timeZone()).format(new Date(iso)) : "–";
 
 /** The same moment in UTC, for those who compare it with a log. */
 export const utc = (iso: string | null | undefined): string =>
-  (iso ? `${new Date(iso).toISOString().slice(0, 19).replace("T", " ")} UTC` : "");
+  iso ? `${new Date(iso).toISOString().slice(0, 19).replace("T", " ")} UTC` : "";
 
 /** The zone's short name at this moment, as column heads have it: `CET`, `GMT+2`. */
-export const zoneName = (): string => new Intl.DateTimeFormat("en-GB", { timeZoneName: "short", timeZone: timeZone() })
-  .formatToParts(new Date()).find(({ type }) => type === "timeZoneName")?.value ?? timeZone();
+export const zoneName = (): string =>
+  new Intl.DateTimeFormat("en-GB", { timeZoneName: "short", timeZone: timeZone() })
+    .formatToParts(new Date())
+    .find(({ type }) => type === "timeZoneName")?.value ?? timeZone();
 
 const dayMs = 86_400_000;
 
 /** Ranges by the names that addresses have for them. */
-export const rangesMs = { "1h": dayMs / 24, "24h": dayMs, "7d": 7 * dayMs, "14d": 14 * dayMs, "30d": 30 * dayMs, "90d": 90 * dayMs } as const;
+export const rangesMs = {
+  "1h": dayMs / 24,
+  "24h": dayMs,
+  "7d": 7 * dayMs,
+  "14d": 14 * dayMs,
+  "30d": 30 * dayMs,
+  "90d": 90 * dayMs,
+} as const;
 export type RangeName = keyof typeof rangesMs;
 
 /** A range that an address names, or has as two instants. */
@@ -55,7 +70,11 @@ export interface Range {
 const isName = (name: string): name is RangeName => Object.hasOwn(rangesMs, name);
 
 /** The instants of a range; relative ones end with the minute of `nowMs`, so that a query has the same key for as long. */
-export function rangeOf({ range, from, to }: RangeSearch, fallback: RangeName, nowMs = Date.now()): Range {
+export function rangeOf(
+  { range, from, to }: RangeSearch,
+  fallback: RangeName,
+  nowMs = Date.now(),
+): Range {
   const [fromMs, toMs] = [Date.parse(from ?? ""), Date.parse(to ?? "")];
   if (fromMs < toMs) return { fromMs, toMs };
   const name = range !== undefined && isName(range) ? range : fallback;
@@ -64,4 +83,7 @@ export function rangeOf({ range, from, to }: RangeSearch, fallback: RangeName, n
 }
 
 /** The range of the same length that ends where this one begins. */
-export const rangeBefore = ({ fromMs, toMs }: Range): Range => ({ fromMs: 2 * fromMs - toMs, toMs: fromMs });
+export const rangeBefore = ({ fromMs, toMs }: Range): Range => ({
+  fromMs: 2 * fromMs - toMs,
+  toMs: fromMs,
+});

@@ -12,9 +12,20 @@ export interface OverlayProps {
 }
 
 /** A layer over the page that keeps the focus until it is closed, and then gives it back. */
-export function Overlay({ title, open, onClose, children, className }: OverlayProps & { className: string | undefined }) {
+export function Overlay({
+  title,
+  open,
+  onClose,
+  children,
+  className,
+}: OverlayProps & { className: string | undefined }) {
   return (
-    <Dialog.Root open={open} onOpenChange={(isOpen) => { if (!isOpen) onClose(); }}>
+    <Dialog.Root
+      open={open}
+      onOpenChange={(isOpen) => {
+        if (!isOpen) onClose();
+      }}
+    >
       <Dialog.Portal>
         <Dialog.Backdrop className={style.backdrop ?? ""} />
         <Dialog.Popup className={className ?? ""}>
@@ -22,7 +33,9 @@ export function Overlay({ title, open, onClose, children, className }: OverlayPr
             <Dialog.Title render={<h1 />}>{title}</Dialog.Title>
           </Actions>
           {children}
-          <Actions><Dialog.Close render={<Button look="plain" />}>Close</Dialog.Close></Actions>
+          <Actions>
+            <Dialog.Close render={<Button look="plain" />}>Close</Dialog.Close>
+          </Actions>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>

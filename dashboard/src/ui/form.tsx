@@ -10,8 +10,20 @@ interface Work {
 }
 
 /** Fields with one button that says what happens, and what went wrong below it. */
-export function Form({ action, work, onSubmit, children, more, disabled = false }: {
-  action: string; work: Work; onSubmit: () => void; children: ReactNode; more?: ReactNode; disabled?: boolean;
+export function Form({
+  action,
+  work,
+  onSubmit,
+  children,
+  more,
+  disabled = false,
+}: {
+  action: string;
+  work: Work;
+  onSubmit: () => void;
+  children: ReactNode;
+  more?: ReactNode;
+  disabled?: boolean;
 }) {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -21,7 +33,12 @@ export function Form({ action, work, onSubmit, children, more, disabled = false 
     <form className={style.form} onSubmit={submit}>
       {children}
       {work.error === null || work.error === undefined ? null : <Problem error={work.error} />}
-      <Actions><Button type="submit" disabled={work.isPending || disabled}>{action}</Button>{more}</Actions>
+      <Actions>
+        <Button type="submit" disabled={work.isPending || disabled}>
+          {action}
+        </Button>
+        {more}
+      </Actions>
     </form>
   );
 }
@@ -32,52 +49,134 @@ export function TextArea(props: TextareaHTMLAttributes<HTMLTextAreaElement>) {
 }
 
 /** Something that is on or off. */
-export function Check({ label, checked, onChange, hint, disabled = false }: {
-  label: string; checked: boolean; onChange: (checked: boolean) => void; hint?: string; disabled?: boolean;
+export function Check({
+  label,
+  checked,
+  onChange,
+  hint,
+  disabled = false,
+}: {
+  label: string;
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+  hint?: string;
+  disabled?: boolean;
 }) {
   return (
     <label className={style.check}>
-      <input type="checkbox" checked={checked} disabled={disabled} onChange={(event) => onChange(event.target.checked)} />
-      <span>{label}{hint === undefined ? null : <span className={style.hint}>{hint}</span>}</span>
+      <input
+        type="checkbox"
+        checked={checked}
+        disabled={disabled}
+        onChange={(event) => onChange(event.target.checked)}
+      />
+      <span>
+        {label}
+        {hint === undefined ? null : <span className={style.hint}>{hint}</span>}
+      </span>
     </label>
   );
 }
 
 /** Asks before something that cannot be undone: names it and its effect. `typed` has to be typed where it costs money. */
-export function Confirm({ title, open, onClose, onConfirm, action, work, children, typed }: {
-  title: string; open: boolean; onClose: () => void; onConfirm: () => void; action: string; work: Work; children: ReactNode; typed?: string;
+export function Confirm({
+  title,
+  open,
+  onClose,
+  onConfirm,
+  action,
+  work,
+  children,
+  typed,
+}: {
+  title: string;
+  open: boolean;
+  onClose: () => void;
+  onConfirm: () => void;
+  action: string;
+  work: Work;
+  children: ReactNode;
+  typed?: string;
 }) {
   const [text, setText] = useState("");
   return (
-    <Modal title={title} open={open} onClose={() => { setText(""); onClose(); }}>
+    <Modal
+      title={title}
+      open={open}
+      onClose={() => {
+        setText("");
+        onClose();
+      }}
+    >
       {children}
       {typed === undefined ? null : (
         <Field label={`Type ${typed} to confirm`}>
-          {(id) => <Input id={id} value={text} autoComplete="off" onChange={(event) => setText(event.target.value)} />}
+          {(id) => (
+            <Input
+              id={id}
+              value={text}
+              autoComplete="off"
+              onChange={(event) => setText(event.target.value)}
+            />
+          )}
         </Field>
       )}
       {work.error === null || work.error === undefined ? null : <Problem error={work.error} />}
       <Actions>
-        <Button look="danger" disabled={work.isPending || (typed !== undefined && text !== typed)} onClick={onConfirm}>{action}</Button>
+        <Button
+          look="danger"
+          disabled={work.isPending || (typed !== undefined && text !== typed)}
+          onClick={onConfirm}
+        >
+          {action}
+        </Button>
       </Actions>
     </Modal>
   );
 }
 
 /** How much of a whole is used, as a bar with its figures in words beside it. */
-export function Bar({ label, share, marks = [] }: { label: string; share: number; marks?: readonly number[] }) {
+export function Bar({
+  label,
+  share,
+  marks = [],
+}: {
+  label: string;
+  share: number;
+  marks?: readonly number[];
+}) {
   const percent = Math.max(0, Math.min(100, Math.round(share * 100)));
   return (
-    <svg className={style.bar} viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={`${label}: ${Math.round(share * 100)} % used`}>
+    <svg
+      className={style.bar}
+      viewBox="0 0 100 6"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`${label}: ${Math.round(share * 100)} % used`}
+    >
       <rect width="100" height="6" rx="1" className={style.barRest} />
-      <rect width={percent} height="6" rx="1" className={share >= 1 ? style.barFull : style.barUsed} />
-      {marks.filter((mark) => mark < 100).map((mark) => <rect key={mark} x={mark} width="0.6" height="6" className={style.barMark} />)}
+      <rect
+        width={percent}
+        height="6"
+        rx="1"
+        className={share >= 1 ? style.barFull : style.barUsed}
+      />
+      {marks
+        .filter((mark) => mark < 100)
+        .map((mark) => (
+          <rect key={mark} x={mark} width="0.6" height="6" className={style.barMark} />
+        ))}
     </svg>
   );
 }
 
 /** Items of a list as a person types them: separated by commas or new lines. */
-export const listOf = (text: string): string[] => text.split(/[,\n]/).map((item) => item.trim()).filter((item) => item !== "");
+export const listOf = (text: string): string[] =>
+  text
+    .split(/[,\n]/)
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
 
 /** A number as typed; undefined where nothing was. */
-export const numberOf = (text: string): number | undefined => (text.trim() === "" ? undefined : Number(text));
+export const numberOf = (text: string): number | undefined =>
+  text.trim() === "" ? undefined : Number(text);

@@ -6,7 +6,11 @@ import style from "./ui.module.css";
 const Overlay = lazy(async () => ({ default: (await import("./dialog.tsx")).Overlay }));
 
 const opened = (props: OverlayProps, className: string | undefined) =>
-  props.open ? <Suspense fallback={null}><Overlay {...props} className={className} /></Suspense> : null;
+  props.open ? (
+    <Suspense fallback={null}>
+      <Overlay {...props} className={className} />
+    </Suspense>
+  ) : null;
 
 /** A dialog over the page. */
 export const Modal = (props: OverlayProps) => opened(props, style.dialog);

@@ -3,18 +3,44 @@ import { useId, useState } from "react";
 import { ApiError } from "../lib/api.ts";
 import style from "./ui.module.css";
 
-const join = (...names: readonly (string | false | undefined)[]): string => names.filter(Boolean).join(" ");
+const join = (...names: readonly (string | false | undefined)[]): string =>
+  names.filter(Boolean).join(" ");
 
 /** A button; what it does stands on it. */
-export function Button({ look, className, ...props }: ButtonHTMLAttributes<HTMLButtonElement> & { look?: "plain" | "danger" }) {
-  return <button type="button" {...props} className={join(style.button, look && style[look], className)} />;
+export function Button({
+  look,
+  className,
+  ...props
+}: ButtonHTMLAttributes<HTMLButtonElement> & { look?: "plain" | "danger" }) {
+  return (
+    <button
+      type="button"
+      {...props}
+      className={join(style.button, look && style[look], className)}
+    />
+  );
 }
 
 /** A surface with a title and what belongs to it. */
-export function Card({ title, actions, children, flush }: { title?: string; actions?: ReactNode; children: ReactNode; flush?: boolean }) {
+export function Card({
+  title,
+  actions,
+  children,
+  flush,
+}: {
+  title?: string;
+  actions?: ReactNode;
+  children: ReactNode;
+  flush?: boolean;
+}) {
   return (
     <section className={style.card} aria-label={title}>
-      {title === undefined ? null : <div className={style.cardHead}><h2>{title}</h2>{actions}</div>}
+      {title === undefined ? null : (
+        <div className={style.cardHead}>
+          <h2>{title}</h2>
+          {actions}
+        </div>
+      )}
       {flush ? children : <div className={style.cardBody}>{children}</div>}
     </section>
   );
@@ -36,24 +62,47 @@ export function Stat({ name, value, note }: { name: string; value: string; note?
 }
 
 /** A state, as a word and a colour. */
-export function Status({ kind, children }: { kind?: "good" | "warning" | "bad" | undefined; children: ReactNode }) {
+export function Status({
+  kind,
+  children,
+}: {
+  kind?: "good" | "warning" | "bad" | undefined;
+  children: ReactNode;
+}) {
   return <span className={join(style.status, kind && style[kind])}>{children}</span>;
 }
 
 /** Says that there is nothing, why, and what to do. */
 export function Empty({ children, action }: { children: ReactNode; action?: ReactNode }) {
-  return <div className={style.empty}><p>{children}</p>{action}</div>;
+  return (
+    <div className={style.empty}>
+      <p>{children}</p>
+      {action}
+    </div>
+  );
 }
 
 /** Says what could not be read; the rest of the page lives on. */
-export function Problem({ error, retry, traceId: known }: { error: unknown; retry?: () => void; traceId?: string | undefined }) {
+export function Problem({
+  error,
+  retry,
+  traceId: known,
+}: {
+  error: unknown;
+  retry?: () => void;
+  traceId?: string | undefined;
+}) {
   const message = error instanceof Error ? error.message : String(error);
-  const traceId = error instanceof ApiError ? error.traceId : known ?? null;
+  const traceId = error instanceof ApiError ? error.traceId : (known ?? null);
   return (
     <div className={style.problem} role="alert">
       <p>{message}</p>
       {traceId === null ? null : <code>{traceId}</code>}
-      {retry === undefined ? null : <Button look="plain" onClick={retry}>Try again</Button>}
+      {retry === undefined ? null : (
+        <Button look="plain" onClick={retry}>
+          Try again
+        </Button>
+      )}
     </div>
   );
 }
@@ -64,18 +113,31 @@ export function Skeleton({ height }: { height: number }) {
 }
 
 /** What a query is: loading, failed or there. */
-export function Loaded<Data>({ query, height, children }: {
+export function Loaded<Data>({
+  query,
+  height,
+  children,
+}: {
   query: { data: Data | undefined; error: unknown; refetch: () => unknown };
   height: number;
   children: (data: Data) => ReactNode;
 }) {
   if (query.data !== undefined) return <>{children(query.data)}</>;
-  if (query.error !== null) return <Problem error={query.error} retry={() => void query.refetch()} />;
+  if (query.error !== null)
+    return <Problem error={query.error} retry={() => void query.refetch()} />;
   return <Skeleton height={height} />;
 }
 
 /** A field with its label and what to know about it. */
-export function Field({ label, hint, children }: { label: string; hint?: string; children: (id: string) => ReactNode }) {
+export function Field({
+  label,
+  hint,
+  children,
+}: {
+  label: string;
+  hint?: string;
+  children: (id: string) => ReactNode;
+}) {
   const id = useId();
   return (
     <div className={style.field}>
@@ -92,12 +154,32 @@ export function Input(props: InputHTMLAttributes<HTMLInputElement>) {
 }
 
 /** A choice of a few. */
-export function Select({ id, value, onChange, options, label }: {
-  id?: string; value: string; onChange: (value: string) => void; options: readonly (readonly [string, string])[]; label?: string;
+export function Select({
+  id,
+  value,
+  onChange,
+  options,
+  label,
+}: {
+  id?: string;
+  value: string;
+  onChange: (value: string) => void;
+  options: readonly (readonly [string, string])[];
+  label?: string;
 }) {
   return (
-    <select id={id} aria-label={label} className={style.input} value={value} onChange={(event) => onChange(event.target.value)}>
-      {options.map(([key, text]) => <option key={key} value={key}>{text}</option>)}
+    <select
+      id={id}
+      aria-label={label}
+      className={style.input}
+      value={value}
+      onChange={(event) => onChange(event.target.value)}
+    >
+      {options.map(([key, text]) => (
+        <option key={key} value={key}>
+          {text}
+        </option>
+      ))}
     </select>
   );
 }
@@ -111,7 +193,9 @@ export function Code({ text, label = "Copy" }: { text: string; label?: string })
   return (
     <pre className={style.code} tabIndex={0}>
       <code>{text}</code>
-      <Button look="plain" className={style.copy} onClick={copy}>{copied ? "Copied" : label}</Button>
+      <Button look="plain" className={style.copy} onClick={copy}>
+        {copied ? "Copied" : label}
+      </Button>
     </pre>
   );
 }
@@ -123,5 +207,14 @@ export function Actions({ children }: { children: ReactNode }) {
 
 /** Facts as names and values. */
 export function Facts({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
-  return <dl className={style.facts}>{rows.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
+  return (
+    <dl className={style.facts}>
+      {rows.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
 }

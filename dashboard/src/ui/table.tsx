@@ -10,18 +10,39 @@ export interface Column<Row> {
 }
 
 /** A table; on a phone each row is a card. */
-export function Table<Row>({ rows, columns, rowKey, caption }: {
-  rows: readonly Row[]; columns: readonly Column<Row>[]; rowKey: (row: Row) => string; caption: string;
+export function Table<Row>({
+  rows,
+  columns,
+  rowKey,
+  caption,
+}: {
+  rows: readonly Row[];
+  columns: readonly Column<Row>[];
+  rowKey: (row: Row) => string;
+  caption: string;
 }) {
-  const className = (column: Column<Row>): string | undefined => (column.number ? style.number : undefined);
+  const className = (column: Column<Row>): string | undefined =>
+    column.number ? style.number : undefined;
   return (
     <div className={style.tableWrap} tabIndex={0} role="group" aria-label={caption}>
       <table className={`${style.table} ${style.cards}`}>
-        <thead><tr>{columns.map((column) => <th key={column.head} scope="col" className={className(column)}>{column.head}</th>)}</tr></thead>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.head} scope="col" className={className(column)}>
+                {column.head}
+              </th>
+            ))}
+          </tr>
+        </thead>
         <tbody>
           {rows.map((row) => (
             <tr key={rowKey(row)}>
-              {columns.map((column) => <td key={column.head} data-label={column.head} className={className(column)}>{column.cell(row)}</td>)}
+              {columns.map((column) => (
+                <td key={column.head} data-label={column.head} className={className(column)}>
+                  {column.cell(row)}
+                </td>
+              ))}
             </tr>
           ))}
         </tbody>
@@ -32,5 +53,9 @@ export function Table<Row>({ rows, columns, rowKey, caption }: {
 
 /** A cell that opens what its row is about. */
 export function RowButton({ onClick, children }: { onClick: () => void; children: ReactNode }) {
-  return <button type="button" className={style.rowButton} onClick={onClick}>{children}</button>;
+  return (
+    <button type="button" className={style.rowButton} onClick={onClick}>
+      {children}
+    </button>
+  );
 }

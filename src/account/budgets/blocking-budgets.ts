@@ -17,9 +17,11 @@ export interface BudgetBound {
   counter: string;
 }
 
-const tag = (scope: Budget["scope"], subject: string): string => `${scope}:${encodeURIComponent(subject).replaceAll("~", "%7E")}`;
+const tag = (scope: Budget["scope"], subject: string): string =>
+  `${scope}:${encodeURIComponent(subject).replaceAll("~", "%7E")}`;
 const workspaceTag = "workspace";
-const tagOf = ({ scope, subject }: Pick<Budget, "scope" | "subject">): string => (subject === null ? workspaceTag : tag(scope, subject));
+const tagOf = ({ scope, subject }: Pick<Budget, "scope" | "subject">): string =>
+  subject === null ? workspaceTag : tag(scope, subject);
 
 /**
  * The subjects of budgets that a request counts for.
@@ -27,8 +29,12 @@ const tagOf = ({ scope, subject }: Pick<Budget, "scope" | "subject">): string =>
  * // ["workspace", "key:key_1", "user:usr_1", "model:acme%2Flarge"]
  */
 export const budgetTags = ({ keyId, parentId, userId, models, providers }: Spender): string[] => [
-  workspaceTag, tag("key", keyId), ...(parentId === undefined ? [] : [tag("key", parentId)]), tag("user", userId),
-  ...new Set(models.map((model) => tag("model", model))), ...new Set(providers.map((provider) => tag("provider", provider))),
+  workspaceTag,
+  tag("key", keyId),
+  ...(parentId === undefined ? [] : [tag("key", parentId)]),
+  tag("user", userId),
+  ...new Set(models.map((model) => tag("model", model))),
+  ...new Set(providers.map((provider) => tag("provider", provider))),
 ];
 
 /** Budgets that bound holds, in memory: a request of a workspace without any costs one look-up. */
@@ -44,19 +50,28 @@ export class BlockingBudgets {
 
   /** Those that bound what counts for some of the tags on a day, counted from the epoch. */
   boundsOf(workspaceId: string, tags: readonly string[], day: number): BudgetBound[] {
-    return (this.byWorkspace.get(workspaceId) ?? []).filter((budget) => tags.includes(tagOf(budget)))
+    return (this.byWorkspace.get(workspaceId) ?? [])
+      .filter((budget) => tags.includes(tagOf(budget)))
       .map((budget) => ({ budget, counter: counterOf(budget, day) }));
   }
 
   /** Puts a budget in force, or takes it out of force where it does not block. */
   put(budget: Budget): void {
-    const others = (this.byWorkspace.get(budget.workspaceId) ?? []).filter(({ id }) => id !== budget.id);
-    this.replaceWorkspace(budget.workspaceId, budget.action === "block" ? [...others, budget] : others);
+    const others = (this.byWorkspace.get(budget.workspaceId) ?? []).filter(
+      ({ id }) => id !== budget.id,
+    );
+    this.replaceWorkspace(
+      budget.workspaceId,
+      budget.action === "block" ? [...others, budget] : others,
+    );
     this.onChange(budget.workspaceId);
   }
 
   remove({ id, workspaceId }: Budget): void {
-    this.replaceWorkspace(workspaceId, (this.byWorkspace.get(workspaceId) ?? []).filter((budget) => budget.id !== id));
+    this.replaceWorkspace(
+      workspaceId,
+      (this.byWorkspace.get(workspaceId) ?? []).filter((budget) => budget.id !== id),
+    );
     this.onChange(workspaceId);
   }
 
@@ -68,7 +83,10 @@ export class BlockingBudgets {
 }
 
 /** The name of the sum that a budget bounds on a day. */
-export function counterOf(budget: Pick<Budget, "scope" | "subject" | "period">, day: number): string {
+export function counterOf(
+  budget: Pick<Budget, "scope" | "subject" | "period">,
+  day: number,
+): string {
   const { startMs, endMs } = periodAt(budget.period, day * dayMs);
   return `${tagOf(budget)}~${startMs / dayMs}~${endMs / dayMs}`;
 }

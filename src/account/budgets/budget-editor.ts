@@ -15,8 +15,18 @@ import type { BudgetStore } from "./budget-store.ts";
 const budgetsMax = 100;
 
 /** What a caller says of a budget. */
-export type BudgetFields =
-  Pick<Budget, "name" | "scope" | "subject" | "period" | "action" | "limitNano" | "thresholds" | "emails" | "webhookUrl">;
+export type BudgetFields = Pick<
+  Budget,
+  | "name"
+  | "scope"
+  | "subject"
+  | "period"
+  | "action"
+  | "limitNano"
+  | "thresholds"
+  | "emails"
+  | "webhookUrl"
+>;
 
 interface EditorOptions {
   store: BudgetStore;
@@ -32,8 +42,10 @@ interface EditorOptions {
   knows(workspaceId: string, subject: { scope: "key" | "user"; id: string }): Promise<boolean>;
 }
 
-const noBudget = (): GatewayError => new GatewayError("not_found", "There is no budget with this id. GET /budgets lists them.");
-const wrong = (param: string, problem: string): GatewayError => new GatewayError("bad_request", `${param}: ${problem}`, { param });
+const noBudget = (): GatewayError =>
+  new GatewayError("not_found", "There is no budget with this id. GET /budgets lists them.");
+const wrong = (param: string, problem: string): GatewayError =>
+  new GatewayError("bad_request", `${param}: ${problem}`, { param });
 
 /** Makes, changes and deletes budgets. Changes of one workspace's happen one after the other. */
 export class BudgetEditor {
@@ -65,7 +77,14 @@ export class BudgetEditor {
       await this.assertSubject(workspaceId, fields);
       await this.assertReachable(workspaceId, fields);
       const nowMs = clock.nowMs();
-      const budget: Budget = { ...fields, id: newId("bud", nowMs), workspaceId, secretVersion: 1, createdAtMs: nowMs, updatedAtMs: null };
+      const budget: Budget = {
+        ...fields,
+        id: newId("bud", nowMs),
+        workspaceId,
+        secretVersion: 1,
+        createdAtMs: nowMs,
+        updatedAtMs: null,
+      };
       if (budget.action === "block") await this.options.ledger.watch(budget);
       await store.insert(budget);
       this.options.blocking.put(budget);
@@ -74,17 +93,26 @@ export class BudgetEditor {
   }
 
   /** Changes what is named. Throws as `create` does, and `not_found`. */
-  change(reference: { workspaceId: string; id: string }, changes: Partial<BudgetFields>): Promise<Budget> {
+  change(
+    reference: { workspaceId: string; id: string },
+    changes: Partial<BudgetFields>,
+  ): Promise<Budget> {
     if (Object.keys(changes).length === 0) return this.find(reference);
     return this.write(reference, async (budget) => {
-      await this.assertReachable(budget.workspaceId, { emails: changes.emails ?? [], webhookUrl: changes.webhookUrl ?? null });
+      await this.assertReachable(budget.workspaceId, {
+        emails: changes.emails ?? [],
+        webhookUrl: changes.webhookUrl ?? null,
+      });
       return { ...budget, ...changes };
     });
   }
 
   /** Gives the webhook another secret; the next message is signed with it. Throws `not_found`. */
   rotateSecret(reference: { workspaceId: string; id: string }): Promise<Budget> {
-    return this.write(reference, async (budget) => ({ ...budget, secretVersion: budget.secretVersion + 1 }));
+    return this.write(reference, async (budget) => ({
+      ...budget,
+      secretVersion: budget.secretVersion + 1,
+    }));
   }
 
   /** Throws `not_found`. */
@@ -101,9 +129,15 @@ export class BudgetEditor {
     return this.options.secrets.secretOf({ id, version });
   }
 
-  private write(reference: { workspaceId: string; id: string }, change: (budget: Budget) => Promise<Budget>): Promise<Budget> {
+  private write(
+    reference: { workspaceId: string; id: string },
+    change: (budget: Budget) => Promise<Budget>,
+  ): Promise<Budget> {
     return this.turns.run(reference.workspaceId, async () => {
-      const changed = { ...await change(await this.find(reference)), updatedAtMs: this.options.clock.nowMs() };
+      const changed = {
+        ...(await change(await this.find(reference))),
+        updatedAtMs: this.options.clock.nowMs(),
+      };
       if (changed.action === "block") await this.options.ledger.watch(changed);
       await this.options.store.replace(changed);
       this.options.blocking.put(changed);
@@ -111,24 +145,43 @@ export class BudgetEditor {
     });
   }
 
-  private async assertSubject(workspaceId: string, { scope, subject }: BudgetFields): Promise<void> {
+  private async assertSubject(
+    workspaceId: string,
+    { scope, subject }: BudgetFields,
+  ): Promise<void> {
     if ((scope === "workspace") !== (subject === null)) {
-      throw wrong("subject", scope === "workspace" ? "must be left out for the workspace" : `is required: the ${scope} that is meant`);
+      throw wrong(
+        "subject",
+        scope === "workspace"
+          ? "must be left out for the workspace"
+          : `is required: the ${scope} that is meant`,
+      );
     }
-    if ((scope === "key" || scope === "user") && !(await this.options.knows(workspaceId, { scope, id: subject ?? "" }))) {
+    if (
+      (scope === "key" || scope === "user") &&
+      !(await this.options.knows(workspaceId, { scope, id: subject ?? "" }))
+    ) {
       throw wrong("subject", `is no ${scope} of this workspace`);
     }
   }
 
   /** Mail goes to people of the workspace alone, and webhooks to the public internet. */
-  private async assertReachable(workspaceId: string, { emails, webhookUrl }: BudgetAlerts): Promise<void> {
+  private async assertReachable(
+    workspaceId: string,
+    { emails, webhookUrl }: BudgetAlerts,
+  ): Promise<void> {
     const { mailer, emailsOf, webhooks } = this.options;
     if (emails.length > 0) {
       if (mailer === undefined) {
-        throw new GatewayError("not_configured", "emails: this installation sends no mail. Use a webhook.", { param: "emails" });
+        throw new GatewayError(
+          "not_configured",
+          "emails: this installation sends no mail. Use a webhook.",
+          { param: "emails" },
+        );
       }
       const known = new Set(await emailsOf(workspaceId));
-      if (!emails.every((email) => known.has(email))) throw wrong("emails", "must be addresses of people in this workspace");
+      if (!emails.every((email) => known.has(email)))
+        throw wrong("emails", "must be addresses of people in this workspace");
     }
     if (webhookUrl === null) return;
     await webhooks.check(webhookUrl).catch((error: unknown) => {

@@ -25,18 +25,36 @@ export interface BudgetTables {
 }
 
 const fromRow = (row: BudgetRow): Budget => ({
-  id: row.id, workspaceId: row.workspace_id, name: row.name, scope: row.scope as BudgetScope, subject: row.subject,
-  period: row.period as BudgetPeriod, action: row.action as BudgetAction, limitNano: BigInt(row.limit_nano),
+  id: row.id,
+  workspaceId: row.workspace_id,
+  name: row.name,
+  scope: row.scope as BudgetScope,
+  subject: row.subject,
+  period: row.period as BudgetPeriod,
+  action: row.action as BudgetAction,
+  limitNano: BigInt(row.limit_nano),
   thresholds: JSON.parse(row.thresholds) as number[],
-  emails: JSON.parse(row.emails) as string[], webhookUrl: row.webhook_url, secretVersion: row.secret_version,
-  createdAtMs: row.created_at_ms, updatedAtMs: row.updated_at_ms,
+  emails: JSON.parse(row.emails) as string[],
+  webhookUrl: row.webhook_url,
+  secretVersion: row.secret_version,
+  createdAtMs: row.created_at_ms,
+  updatedAtMs: row.updated_at_ms,
 });
 
 const rowOf = (budget: Budget): BudgetRow => ({
-  id: budget.id, workspace_id: budget.workspaceId, name: budget.name, scope: budget.scope, subject: budget.subject,
-  period: budget.period, action: budget.action, limit_nano: Number(budget.limitNano),
-  thresholds: JSON.stringify(budget.thresholds), emails: JSON.stringify(budget.emails),
-  webhook_url: budget.webhookUrl, secret_version: budget.secretVersion, created_at_ms: budget.createdAtMs,
+  id: budget.id,
+  workspace_id: budget.workspaceId,
+  name: budget.name,
+  scope: budget.scope,
+  subject: budget.subject,
+  period: budget.period,
+  action: budget.action,
+  limit_nano: Number(budget.limitNano),
+  thresholds: JSON.stringify(budget.thresholds),
+  emails: JSON.stringify(budget.emails),
+  webhook_url: budget.webhookUrl,
+  secret_version: budget.secretVersion,
+  created_at_ms: budget.createdAtMs,
   updated_at_ms: budget.updatedAtMs,
 });
 
@@ -50,8 +68,12 @@ export class BudgetStore {
 
   /** Those of a workspace, the newest first. */
   async list(workspaceId: string): Promise<Budget[]> {
-    const rows = await this.database.selectFrom("budgets").selectAll().where("workspace_id", "=", workspaceId)
-      .orderBy("id", "desc").execute();
+    const rows = await this.database
+      .selectFrom("budgets")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .orderBy("id", "desc")
+      .execute();
     return rows.map(fromRow);
   }
 
@@ -64,11 +86,17 @@ export class BudgetStore {
 
   /** Those of everybody. */
   async all(): Promise<Budget[]> {
-    return (await this.database.selectFrom("budgets").selectAll().orderBy("id").execute()).map(fromRow);
+    return (await this.database.selectFrom("budgets").selectAll().orderBy("id").execute()).map(
+      fromRow,
+    );
   }
 
   async find(id: string): Promise<Budget | undefined> {
-    const row = await this.database.selectFrom("budgets").selectAll().where("id", "=", id).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("budgets")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 

@@ -10,7 +10,8 @@ import type { DeliveryRunner } from "./delivery-runner.ts";
  * without what is not committed yet.
  */
 export type SpentBy = (
-  query: Pick<Budget, "workspaceId" | "scope" | "subject"> & { fromMs: number; toMs: number }, reading?: QueryExecutorProvider,
+  query: Pick<Budget, "workspaceId" | "scope" | "subject"> & { fromMs: number; toMs: number },
+  reading?: QueryExecutorProvider,
 ) => Promise<bigint>;
 
 const everyMs = minuteMs;
@@ -36,9 +37,20 @@ export class BudgetWatch {
   }
 
   /** What was spent of a budget in its period of this moment. */
-  async spentOf({ workspaceId, scope, subject, period }: Budget): Promise<{ span: Span; spentNano: bigint }> {
+  async spentOf({
+    workspaceId,
+    scope,
+    subject,
+    period,
+  }: Budget): Promise<{ span: Span; spentNano: bigint }> {
     const span = periodAt(period, this.options.clock.nowMs());
-    const spentNano = await this.options.spentBy({ workspaceId, scope, subject, fromMs: span.startMs, toMs: span.endMs });
+    const spentNano = await this.options.spentBy({
+      workspaceId,
+      scope,
+      subject,
+      fromMs: span.startMs,
+      toMs: span.endMs,
+    });
     return { span, spentNano };
   }
 
@@ -49,7 +61,13 @@ export class BudgetWatch {
       const { span, spentNano } = await this.spentOf(budget);
       const thresholds = reachedThresholds(budget, spentNano);
       if (thresholds.length === 0) continue;
-      await alerts.raise({ budget, periodStartMs: span.startMs, thresholds, spentNano, nowMs: clock.nowMs() });
+      await alerts.raise({
+        budget,
+        periodStartMs: span.startMs,
+        thresholds,
+        spentNano,
+        nowMs: clock.nowMs(),
+      });
     }
     await runner.run();
   }
@@ -58,9 +76,11 @@ export class BudgetWatch {
   start(ended: (error: unknown) => void): void {
     this.timer = setInterval(() => {
       if (this.options.isLeader?.() === false) return;
-      this.running ??= this.run().then(() => ended(undefined), ended).finally(() => {
-        this.running = undefined;
-      });
+      this.running ??= this.run()
+        .then(() => ended(undefined), ended)
+        .finally(() => {
+          this.running = undefined;
+        });
     }, everyMs);
   }
 

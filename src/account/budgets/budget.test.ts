@@ -12,11 +12,21 @@ const rows: [period: BudgetPeriod, now: string, start: string, end: string][] = 
 ];
 test.each(rows)("%s at %s lasts from %s to %s", (period, now, start, end) => {
   const { startMs, endMs } = periodAt(period, Date.parse(now));
-  expect([new Date(startMs).toISOString().slice(0, 10), new Date(endMs).toISOString().slice(0, 10)]).toEqual([start, end]);
+  expect([
+    new Date(startMs).toISOString().slice(0, 10),
+    new Date(endMs).toISOString().slice(0, 10),
+  ]).toEqual([start, end]);
 });
 
 test.each([
-  [0n, []], [499n, []], [500n, [50]], [999n, [50, 80]], [1_000n, [50, 80, 100]], [5_000n, [50, 80, 100]],
+  [0n, []],
+  [499n, []],
+  [500n, [50]],
+  [999n, [50, 80]],
+  [1_000n, [50, 80, 100]],
+  [5_000n, [50, 80, 100]],
 ] as [bigint, number[]][])("%d of 1000 have reached %j", (spent, reached) => {
-  expect(reachedThresholds({ limitNano: 1_000n, thresholds: [50, 80, 100] }, spent)).toEqual(reached);
+  expect(reachedThresholds({ limitNano: 1_000n, thresholds: [50, 80, 100] }, spent)).toEqual(
+    reached,
+  );
 });

@@ -61,5 +61,7 @@ export function periodAt(period: BudgetPeriod, nowMs: number): Span {
 }
 
 /** The thresholds that an amount has reached. */
-export const reachedThresholds = ({ limitNano, thresholds }: Pick<Budget, "limitNano" | "thresholds">, spentNano: bigint): number[] =>
-  thresholds.filter((percent) => spentNano * 100n >= limitNano * BigInt(percent));
+export const reachedThresholds = (
+  { limitNano, thresholds }: Pick<Budget, "limitNano" | "thresholds">,
+  spentNano: bigint,
+): number[] => thresholds.filter((percent) => spentNano * 100n >= limitNano * BigInt(percent));

@@ -41,16 +41,27 @@ export interface Budgets {
 }
 
 /** Builds them, with those in force that block; nothing is looked at before `watch` is started. */
-export async function openBudgets({ database, clock, users, llmKeys, mailer, spentBy, ...options }: BudgetsOptions): Promise<Budgets> {
+export async function openBudgets({
+  database,
+  clock,
+  users,
+  llmKeys,
+  mailer,
+  spentBy,
+  ...options
+}: BudgetsOptions): Promise<Budgets> {
   const store = new BudgetStore(database.withTables());
   const alerts = new AlertStore(database.withTables());
   const secrets = new WebhookSecrets(options.encryptionKey);
   const allowed = options.webhookNetworks.flatMap((range) => parseRange(range) ?? []);
   const webhooks = new WebhookSender({ guard: { allowed }, clock });
-  const emailsOf = async (workspaceId: string) => (await users.peopleIn(workspaceId)).map(({ email }) => email);
+  const emailsOf = async (workspaceId: string) =>
+    (await users.peopleIn(workspaceId)).map(({ email }) => email);
   const shared = { alerts, webhooks, secrets, mailer, clock };
   const runner = new DeliveryRunner({
-    ...shared, budgets: store, isMember: async (workspaceId, email) => (await emailsOf(workspaceId)).includes(email),
+    ...shared,
+    budgets: store,
+    isMember: async (workspaceId, email) => (await emailsOf(workspaceId)).includes(email),
   });
   const { blocking, ledger } = options;
   for (const budget of await store.blocking()) {
@@ -58,7 +69,11 @@ export async function openBudgets({ database, clock, users, llmKeys, mailer, spe
     blocking.put(budget);
   }
   const editor = new BudgetEditor({
-    ...shared, store, emailsOf, blocking, ledger,
+    ...shared,
+    store,
+    emailsOf,
+    blocking,
+    ledger,
     async knows(workspaceId, { scope, id }) {
       const creators = await llmKeys.creators(workspaceId);
       if (scope === "key") return creators.has(id);

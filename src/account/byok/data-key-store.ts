@@ -29,18 +29,28 @@ export class DataKeyStore {
 
   /** A workspace's data key; undefined where it has none. */
   async find(workspaceId: string): Promise<WrappedDataKey | undefined> {
-    const row = await this.database.selectFrom("workspace_data_keys").selectAll()
-      .where("workspace_id", "=", workspaceId).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("workspace_data_keys")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .executeTakeFirst();
     return row && { id: row.id, workspaceId, wrapped: row.wrapped };
   }
 
   async insert({ id, workspaceId, wrapped }: WrappedDataKey, nowMs: number): Promise<void> {
-    await this.database.insertInto("workspace_data_keys")
-      .values({ id, workspace_id: workspaceId, wrapped, created_at_ms: nowMs }).execute();
+    await this.database
+      .insertInto("workspace_data_keys")
+      .values({ id, workspace_id: workspaceId, wrapped, created_at_ms: nowMs })
+      .execute();
   }
 
   /** Replaces what a data key is wrapped in, unless another has done so meanwhile. */
   async rewrap(id: string, { from, to }: { from: string; to: string }): Promise<void> {
-    await this.database.updateTable("workspace_data_keys").set({ wrapped: to }).where("id", "=", id).where("wrapped", "=", from).execute();
+    await this.database
+      .updateTable("workspace_data_keys")
+      .set({ wrapped: to })
+      .where("id", "=", id)
+      .where("wrapped", "=", from)
+      .execute();
   }
 }

@@ -19,7 +19,10 @@ export type Binding = readonly string[];
 const boundBytes = (binding: Binding): Buffer => Buffer.from(JSON.stringify(binding), "utf8");
 
 /** Encrypts bytes: `v1|key id|nonce|ciphertext and tag`, the last two in base64url. */
-export function seal({ id, key }: SealingKey, { plain, binding }: { plain: Uint8Array; binding: Binding }): string {
+export function seal(
+  { id, key }: SealingKey,
+  { plain, binding }: { plain: Uint8Array; binding: Binding },
+): string {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
   cipher.setAAD(boundBytes(binding));
@@ -34,11 +37,19 @@ export function sealingKeyIdOf(sealed: string): string | undefined {
 }
 
 /** Decrypts a sealed text. Throws where the key, the binding or the text is not the one it was sealed with. */
-export function open({ key }: SealingKey, { sealed, binding }: { sealed: string; binding: Binding }): Buffer {
+export function open(
+  { key }: SealingKey,
+  { sealed, binding }: { sealed: string; binding: Binding },
+): Buffer {
   const [, , nonce = "", body = ""] = sealed.split("|");
   const bytes = Buffer.from(body, "base64url");
-  const decipher = createDecipheriv(algorithm, key, Buffer.from(nonce, "base64url"), { authTagLength: tagBytes });
+  const decipher = createDecipheriv(algorithm, key, Buffer.from(nonce, "base64url"), {
+    authTagLength: tagBytes,
+  });
   decipher.setAAD(boundBytes(binding));
   decipher.setAuthTag(bytes.subarray(bytes.length - tagBytes));
-  return Buffer.concat([decipher.update(bytes.subarray(0, bytes.length - tagBytes)), decipher.final()]);
+  return Buffer.concat([
+    decipher.update(bytes.subarray(0, bytes.length - tagBytes)),
+    decipher.final(),
+  ]);
 }

@@ -16,7 +16,11 @@ const longestWaitMs = 6 * hourMs;
 /** Finds out when donated keys work again that their provider refused. */
 export class KeyProber {
   private readonly parts: {
-    directory: ProviderKeyDirectory; keys: ProviderKeys; probe: ProbeKey; clock: Clock; onError(error: unknown): void;
+    directory: ProviderKeyDirectory;
+    keys: ProviderKeys;
+    probe: ProbeKey;
+    clock: Clock;
+    onError(error: unknown): void;
     /** Where several gateways share the database, whether this one does what is done once. */
     isLeader?: (() => boolean) | undefined;
   };
@@ -45,7 +49,9 @@ export class KeyProber {
   /** Asks about every paused key whose time has come, one after the other. */
   async probeDue(): Promise<void> {
     const { directory } = this.parts;
-    const paused = directory.allDonated().filter(({ donation }) => donation?.paused === "credential");
+    const paused = directory
+      .allDonated()
+      .filter(({ donation }) => donation?.paused === "credential");
     const ids = new Set(paused.map(({ id }) => id));
     for (const id of this.waits.keys()) if (!ids.has(id)) this.waits.delete(id);
     for (const key of paused) {
@@ -85,7 +91,8 @@ export class KeyProber {
       return false;
     }
     if (known.sealed === sealed && known.dueMs > nowMs) return false;
-    const waitMs = known.sealed === sealed ? Math.min(longestWaitMs, known.waitMs * 2) : firstWaitMs;
+    const waitMs =
+      known.sealed === sealed ? Math.min(longestWaitMs, known.waitMs * 2) : firstWaitMs;
     this.waits.set(id, { sealed, dueMs: nowMs + waitMs, waitMs });
     return true;
   }

@@ -12,10 +12,12 @@ class Rows {
   asStore(): DataKeyStore {
     const store: Partial<DataKeyStore> = {
       loadAll: () => Promise.resolve([...this.rows.values()]),
-      find: (workspaceId) => Promise.resolve([...this.rows.values()].find((row) => row.workspaceId === workspaceId)),
+      find: (workspaceId) =>
+        Promise.resolve([...this.rows.values()].find((row) => row.workspaceId === workspaceId)),
       insert: async (row) => {
         await Promise.resolve();
-        if ([...this.rows.values()].some(({ workspaceId }) => workspaceId === row.workspaceId)) throw new Error("not unique");
+        if ([...this.rows.values()].some(({ workspaceId }) => workspaceId === row.workspaceId))
+          throw new Error("not unique");
         this.rows.set(row.id, row);
       },
       rewrap: (id, { from, to }) => {
@@ -31,7 +33,8 @@ class Rows {
 const secret = (byte: number): Uint8Array => new Uint8Array(32).fill(byte);
 const openVault = (rows: Rows, current: number, ...previous: number[]): Promise<KeyVault> =>
   KeyVault.open({
-    store: rows.asStore(), clock: new FakeClock(),
+    store: rows.asStore(),
+    clock: new FakeClock(),
     masterKeys: createMasterKeys({ current: secret(current), previous: previous.map(secret) }),
   });
 
@@ -42,7 +45,8 @@ test("two gateways that seal a workspace's first keys at once have one data key"
   const vaults = await Promise.all([openVault(rows, 1), openVault(rows, 1)]);
   const sealed = await Promise.all(vaults.map((vault) => vault.seal(place, "sk-mine")));
   expect(rows.rows.size).toBe(1);
-  for (const vault of vaults) expect(sealed.map((text) => vault.open(place, text))).toEqual(["sk-mine", "sk-mine"]);
+  for (const vault of vaults)
+    expect(sealed.map((text) => vault.open(place, text))).toEqual(["sk-mine", "sk-mine"]);
 });
 
 test("a key that was sealed is opened after a restart, and each workspace has a data key of its own", async () => {
@@ -50,7 +54,9 @@ test("a key that was sealed is opened after a restart, and each workspace has a 
   const vault = await openVault(rows, 1);
   const sealed = await vault.seal(place, "sk-mine");
   const theirs = { ...place, workspaceId: "ws_2" };
-  const [other] = await Promise.all(["sk-theirs", "sk-theirs-too"].map((key) => vault.seal(theirs, key)));
+  const [other] = await Promise.all(
+    ["sk-theirs", "sk-theirs-too"].map((key) => vault.seal(theirs, key)),
+  );
   expect(rows.rows.size).toBe(2);
   const again = await openVault(rows, 1);
   expect(again.open(place, sealed)).toBe("sk-mine");

@@ -16,8 +16,16 @@ export interface KeyPlace {
 }
 
 const dataKeyBytes = 32;
-const wrapBinding = ({ workspaceId, id }: Pick<WrappedDataKey, "workspaceId" | "id">): Binding => ["data-key", workspaceId, id];
-const keyBinding = ({ workspaceId, providerId, id }: KeyPlace): Binding => [workspaceId, providerId, id];
+const wrapBinding = ({ workspaceId, id }: Pick<WrappedDataKey, "workspaceId" | "id">): Binding => [
+  "data-key",
+  workspaceId,
+  id,
+];
+const keyBinding = ({ workspaceId, providerId, id }: KeyPlace): Binding => [
+  workspaceId,
+  providerId,
+  id,
+];
 
 /**
  * Encrypts provider keys under a key of their workspace, which in turn is stored wrapped by the master key:
@@ -41,7 +49,11 @@ export class KeyVault {
    * Unwraps every data key, and wraps those anew that another master key than the current one has wrapped: after
    * that the old one opens nothing here. Throws `ConfigurationError` where a master key is missing.
    */
-  static async open(options: { store: DataKeyStore; masterKeys: MasterKeys; clock: Clock }): Promise<KeyVault> {
+  static async open(options: {
+    store: DataKeyStore;
+    masterKeys: MasterKeys;
+    clock: Clock;
+  }): Promise<KeyVault> {
     const vault = new KeyVault(options);
     for (const row of await options.store.loadAll()) await vault.take(row);
     return vault;
@@ -49,14 +61,19 @@ export class KeyVault {
 
   /** Seals a provider's key for its place, under the workspace's data key, which is made where there is none. */
   async seal(place: KeyPlace, secret: string): Promise<string> {
-    const dataKey = this.dataKeys.get(place.workspaceId) ?? await this.turns.run(place.workspaceId, () => this.make(place.workspaceId));
+    const dataKey =
+      this.dataKeys.get(place.workspaceId) ??
+      (await this.turns.run(place.workspaceId, () => this.make(place.workspaceId)));
     return seal(dataKey, { plain: Buffer.from(secret, "utf8"), binding: keyBinding(place) });
   }
 
   /** The provider's key in clear. Throws where the sealed text is damaged or belongs to another place. */
   open(place: KeyPlace, sealed: string): string {
     const dataKey = this.dataKeys.get(place.workspaceId);
-    assert(dataKey !== undefined && sealingKeyIdOf(sealed) === dataKey.id, "a provider key is sealed under a data key that is not there");
+    assert(
+      dataKey !== undefined && sealingKeyIdOf(sealed) === dataKey.id,
+      "a provider key is sealed under a data key that is not there",
+    );
     return open(dataKey, { sealed, binding: keyBinding(place) }).toString("utf8");
   }
 
@@ -69,13 +86,16 @@ export class KeyVault {
 
   private async make(workspaceId: string): Promise<SealingKey> {
     await this.learn(workspaceId);
-    return this.dataKeys.get(workspaceId) ?? await this.makeFirst(workspaceId);
+    return this.dataKeys.get(workspaceId) ?? (await this.makeFirst(workspaceId));
   }
 
   private async makeFirst(workspaceId: string): Promise<SealingKey> {
     const plain = randomBytes(dataKeyBytes);
     const id = randomBytes(8).toString("hex");
-    const wrapped = seal(this.masterKeys.current, { plain, binding: wrapBinding({ workspaceId, id }) });
+    const wrapped = seal(this.masterKeys.current, {
+      plain,
+      binding: wrapBinding({ workspaceId, id }),
+    });
     try {
       await this.store.insert({ id, workspaceId, wrapped }, this.clock.nowMs());
     } catch (error) {
@@ -95,7 +115,8 @@ export class KeyVault {
     const binding = wrapBinding({ workspaceId, id });
     const plain = open(masterKey, { sealed: wrapped, binding });
     const { current } = this.masterKeys;
-    if (masterKeyId !== current.id) await this.store.rewrap(id, { from: wrapped, to: seal(current, { plain, binding }) });
+    if (masterKeyId !== current.id)
+      await this.store.rewrap(id, { from: wrapped, to: seal(current, { plain, binding }) });
     this.keep(workspaceId, { id, plain });
   }
 
@@ -107,8 +128,12 @@ export class KeyVault {
   }
 }
 
-const missingMasterKey = (id: string): ConfigurationError => new ConfigurationError([{
-  key: "SWITCHYARD_SECRETS_KEY",
-  message: `provider keys in the database are protected by a master key that is not given here (id ${id}); `
-    + "name it as SWITCHYARD_SECRETS_KEY_PREVIOUS, or as SWITCHYARD_SECRETS_KEY again",
-}]);
+const missingMasterKey = (id: string): ConfigurationError =>
+  new ConfigurationError([
+    {
+      key: "SWITCHYARD_SECRETS_KEY",
+      message:
+        `provider keys in the database are protected by a master key that is not given here (id ${id}); ` +
+        "name it as SWITCHYARD_SECRETS_KEY_PREVIOUS, or as SWITCHYARD_SECRETS_KEY again",
+    },
+  ]);

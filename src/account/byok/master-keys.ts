@@ -8,7 +8,8 @@ export interface MasterKeys {
 }
 
 const keyOf = (secret: Uint8Array): SealingKey => {
-  const derive = (purpose: string, length: number): Buffer => Buffer.from(hkdfSync("sha256", secret, "", purpose, length));
+  const derive = (purpose: string, length: number): Buffer =>
+    Buffer.from(hkdfSync("sha256", secret, "", purpose, length));
   return {
     id: derive("switchyard provider keys id v1", 8).toString("hex"),
     key: createSecretKey(derive("switchyard provider keys v1", 32)),
@@ -19,7 +20,16 @@ const keyOf = (secret: Uint8Array): SealingKey => {
  * Master keys derived from 32-byte secrets (HKDF, RFC 5869), so that the same secret may serve other purposes.
  * What the previous ones have wrapped is wrapped anew with the current one when the gateway starts.
  */
-export function createMasterKeys({ current, previous }: { current: Uint8Array; previous: readonly Uint8Array[] }): MasterKeys {
+export function createMasterKeys({
+  current,
+  previous,
+}: {
+  current: Uint8Array;
+  previous: readonly Uint8Array[];
+}): MasterKeys {
   const newest = keyOf(current);
-  return { current: newest, byId: new Map([...previous.map(keyOf), newest].map((key) => [key.id, key])) };
+  return {
+    current: newest,
+    byId: new Map([...previous.map(keyOf), newest].map((key) => [key.id, key])),
+  };
 }

@@ -22,11 +22,23 @@ export interface MasterSecrets {
 }
 
 /** Builds what provider keys need, fills its memory from the database, and wraps anew what an earlier master key has wrapped. */
-export async function openByok({ database, clock, uses, masterSecrets, onError }: {
-  database: Kysely<ByokTables>; clock: Clock; uses: CredentialUses; masterSecrets: MasterSecrets; onError(error: unknown): void;
+export async function openByok({
+  database,
+  clock,
+  uses,
+  masterSecrets,
+  onError,
+}: {
+  database: Kysely<ByokTables>;
+  clock: Clock;
+  uses: CredentialUses;
+  masterSecrets: MasterSecrets;
+  onError(error: unknown): void;
 }) {
   const vault = await KeyVault.open({
-    store: new DataKeyStore(database.withTables()), masterKeys: createMasterKeys(masterSecrets), clock,
+    store: new DataKeyStore(database.withTables()),
+    masterKeys: createMasterKeys(masterSecrets),
+    clock,
   });
   const store = new ProviderKeyStore(database.withTables());
   const directory = new ProviderKeyDirectory();
@@ -35,7 +47,10 @@ export async function openByok({ database, clock, uses, masterSecrets, onError }
   await loadProviderKeyUsage(database.withTables(), usage);
   const editor = new ProviderKeyEditor({ store, directory, vault, clock });
   return {
-    providerKeyDirectory: directory, providerKeyVault: vault, providerKeyEditor: editor, providerKeyUsage: usage,
+    providerKeyDirectory: directory,
+    providerKeyVault: vault,
+    providerKeyEditor: editor,
+    providerKeyUsage: usage,
     providerKeys: new ProviderKeys({ directory, usage, vault, editor, uses, clock, onError }),
   };
 }

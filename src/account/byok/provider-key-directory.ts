@@ -53,7 +53,8 @@ export class ProviderKeyDirectory {
   /** Puts a workspace's keys, the oldest first, in place of those that it had. */
   replaceWorkspace(workspaceId: string, keys: readonly ProviderKey[]): void {
     const kept = new Set(keys.map(({ id }) => id));
-    for (const { id } of [...this.keysOf(workspaceId)?.values() ?? []].flat()) if (!kept.has(id)) this.remove(id);
+    for (const { id } of [...(this.keysOf(workspaceId)?.values() ?? [])].flat())
+      if (!kept.has(id)) this.remove(id);
     for (const key of keys) this.put(key);
   }
 
@@ -73,7 +74,10 @@ export class ProviderKeyDirectory {
 function replaceIn(keys: KeysByProvider, key: ProviderKey): void {
   const list = keys.get(key.providerId) ?? [];
   const known = list.some(({ id }) => id === key.id);
-  keys.set(key.providerId, known ? list.map((each) => (each.id === key.id ? key : each)) : [...list, key]);
+  keys.set(
+    key.providerId,
+    known ? list.map((each) => (each.id === key.id ? key : each)) : [...list, key],
+  );
 }
 
 function removeFrom(keys: KeysByProvider, { id, providerId }: ProviderKey): void {

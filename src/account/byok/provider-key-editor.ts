@@ -15,20 +15,32 @@ export interface ProviderKeyReference {
 }
 
 /** What a new record is made of. */
-export type NewProviderKey = Pick<ProviderKey, "workspaceId" | "providerId" | "label" | "enabled" | "source" | "quota"> & {
+export type NewProviderKey = Pick<
+  ProviderKey,
+  "workspaceId" | "providerId" | "label" | "enabled" | "source" | "quota"
+> & {
   secret: string;
 };
 
 /** What its owner may change of a record; absent fields stay as they are. */
-export type ProviderKeyChanges = Partial<Pick<NewProviderKey, "label" | "enabled" | "quota" | "secret">>;
+export type ProviderKeyChanges = Partial<
+  Pick<NewProviderKey, "label" | "enabled" | "quota" | "secret">
+>;
 
 /** What its owner may change of a donation. */
-export type DonationChanges = Partial<{ dailyLimitNano: bigint | null; paused: PauseReason | null }>;
+export type DonationChanges = Partial<{
+  dailyLimitNano: bigint | null;
+  paused: PauseReason | null;
+}>;
 
 /** More keys than anybody needs, few enough to look through with every request. */
 const keysPerWorkspaceMax = 200;
 
-const noKey = (): GatewayError => new GatewayError("not_found", "There is no provider key with this id. GET /auth/byok lists them.");
+const noKey = (): GatewayError =>
+  new GatewayError(
+    "not_found",
+    "There is no provider key with this id. GET /auth/byok lists them.",
+  );
 const conflict = (message: string, param?: string): GatewayError =>
   new GatewayError("conflict", message, param === undefined ? {} : { param });
 
@@ -44,7 +56,12 @@ export class ProviderKeyEditor {
   private readonly time: DistinctTime;
   private readonly turns = new Turns();
 
-  constructor(options: { store: ProviderKeyStore; directory: ProviderKeyDirectory; vault: KeyVault; clock: Clock }) {
+  constructor(options: {
+    store: ProviderKeyStore;
+    directory: ProviderKeyDirectory;
+    vault: KeyVault;
+    clock: Clock;
+  }) {
     this.store = options.store;
     this.directory = options.directory;
     this.vault = options.vault;
@@ -64,13 +81,22 @@ export class ProviderKeyEditor {
     const { workspaceId, providerId } = wanted;
     return this.turns.run(workspaceId, async () => {
       this.assertNew(secret, { workspaceId, providerId, id: "" });
-      const count = [...this.directory.keysOf(workspaceId)?.values() ?? []].flat().length;
-      if (count >= keysPerWorkspaceMax) throw conflict(`A workspace has at most ${keysPerWorkspaceMax} provider keys. Delete one first.`);
+      const count = [...(this.directory.keysOf(workspaceId)?.values() ?? [])].flat().length;
+      if (count >= keysPerWorkspaceMax)
+        throw conflict(
+          `A workspace has at most ${keysPerWorkspaceMax} provider keys. Delete one first.`,
+        );
       const nowMs = this.time.nextMs();
       const id = newId("byok", nowMs);
       const sealed = await this.vault.seal({ workspaceId, providerId, id }, secret);
       const key: ProviderKey = {
-        ...wanted, id, sealed, preview: previewOf(secret), donation: null, createdAtMs: nowMs, updatedAtMs: null,
+        ...wanted,
+        id,
+        sealed,
+        preview: previewOf(secret),
+        donation: null,
+        createdAtMs: nowMs,
+        updatedAtMs: null,
       };
       await this.inForce(key.id, () => this.store.insert(key));
       this.directory.put(key);
@@ -79,12 +105,20 @@ export class ProviderKeyEditor {
   }
 
   /** Changes some fields, or the key itself in place. Throws `not_found` and `conflict`. */
-  async change(reference: ProviderKeyReference, { secret, ...fields }: ProviderKeyChanges): Promise<ProviderKey> {
+  async change(
+    reference: ProviderKeyReference,
+    { secret, ...fields }: ProviderKeyChanges,
+  ): Promise<ProviderKey> {
     if (secret === undefined && Object.keys(fields).length === 0) return this.find(reference);
     return this.write(reference, async (key) => {
       if (secret === undefined) return { ...key, ...fields };
       this.assertNew(secret, key);
-      return { ...key, ...fields, sealed: await this.vault.seal(key, secret), preview: previewOf(secret) };
+      return {
+        ...key,
+        ...fields,
+        sealed: await this.vault.seal(key, secret),
+        preview: previewOf(secret),
+      };
     });
   }
 
@@ -101,17 +135,29 @@ export class ProviderKeyEditor {
   donate(reference: ProviderKeyReference, dailyLimitNano: bigint | null): Promise<ProviderKey> {
     return this.write(reference, (key) => {
       if (key.donation !== null) {
-        throw conflict("This key is donated already. PATCH /byok/donated/{id} changes its daily_limit.", "key_id");
+        throw conflict(
+          "This key is donated already. PATCH /byok/donated/{id} changes its daily_limit.",
+          "key_id",
+        );
       }
-      return { ...key, donation: { donatedAtMs: this.clock.nowMs(), dailyLimitNano, paused: null } };
+      return {
+        ...key,
+        donation: { donatedAtMs: this.clock.nowMs(), dailyLimitNano, paused: null },
+      };
     });
   }
 
   /** Changes a donation's limit, pauses or resumes it. Throws `not_found` and `conflict`. */
-  async changeDonation(reference: ProviderKeyReference, changes: DonationChanges): Promise<ProviderKey> {
+  async changeDonation(
+    reference: ProviderKeyReference,
+    changes: DonationChanges,
+  ): Promise<ProviderKey> {
     const key = this.find(reference);
     if (Object.keys(changes).length === 0 && donationOf(key)) return key;
-    return this.write(reference, (key) => ({ ...key, donation: { ...donationOf(key), ...changes } }));
+    return this.write(reference, (key) => ({
+      ...key,
+      donation: { ...donationOf(key), ...changes },
+    }));
   }
 
   /** Takes a key back: it serves its owner alone. Throws `not_found`, and `conflict` where it is not shared. */
@@ -130,13 +176,18 @@ export class ProviderKeyEditor {
     await this.write(key, (current) => {
       // What was found out about the key before it was rotated says nothing of the new one.
       const applies = current.donation?.paused === from && current.sealed === key.sealed;
-      return applies && current.donation !== null ? { ...current, donation: { ...current.donation, paused: to } } : current;
+      return applies && current.donation !== null
+        ? { ...current, donation: { ...current.donation, paused: to } }
+        : current;
     });
   }
 
-  private write(reference: ProviderKeyReference, change: (key: ProviderKey) => ProviderKey | Promise<ProviderKey>): Promise<ProviderKey> {
+  private write(
+    reference: ProviderKeyReference,
+    change: (key: ProviderKey) => ProviderKey | Promise<ProviderKey>,
+  ): Promise<ProviderKey> {
     return this.turns.run(reference.workspaceId, async () => {
-      const changed = { ...await change(this.find(reference)), updatedAtMs: this.clock.nowMs() };
+      const changed = { ...(await change(this.find(reference))), updatedAtMs: this.clock.nowMs() };
       await this.inForce(changed.id, () => this.store.update(changed));
       this.directory.put(changed);
       return changed;
@@ -156,10 +207,21 @@ export class ProviderKeyEditor {
   }
 
   /** The same key twice would be tried twice, and its quota count half. */
-  private assertNew(secret: string, { workspaceId, providerId, id }: Pick<ProviderKey, "workspaceId" | "providerId" | "id">): void {
-    const twin = this.directory.keysOf(workspaceId)?.get(providerId)?.find((key) =>
-      key.id !== id && key.preview === previewOf(secret) && this.vault.open(key, key.sealed) === secret);
-    if (twin !== undefined) throw conflict(`This workspace has this key already, as ${twin.id}.`, "api_key");
+  private assertNew(
+    secret: string,
+    { workspaceId, providerId, id }: Pick<ProviderKey, "workspaceId" | "providerId" | "id">,
+  ): void {
+    const twin = this.directory
+      .keysOf(workspaceId)
+      ?.get(providerId)
+      ?.find(
+        (key) =>
+          key.id !== id &&
+          key.preview === previewOf(secret) &&
+          this.vault.open(key, key.sealed) === secret,
+      );
+    if (twin !== undefined)
+      throw conflict(`This workspace has this key already, as ${twin.id}.`, "api_key");
   }
 }
 

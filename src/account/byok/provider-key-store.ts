@@ -24,8 +24,10 @@ export interface ProviderKeyTables {
   provider_keys: ProviderKeyRow;
 }
 
-const nanoOrNull = (nano: number | bigint | null): bigint | null => (nano === null ? null : BigInt(nano));
-const numberOrNull = (nano: bigint | null | undefined): number | null => (nano === null || nano === undefined ? null : Number(nano));
+const nanoOrNull = (nano: number | bigint | null): bigint | null =>
+  nano === null ? null : BigInt(nano);
+const numberOrNull = (nano: bigint | null | undefined): number | null =>
+  nano === null || nano === undefined ? null : Number(nano);
 
 const fromRow = (row: ProviderKeyRow): ProviderKey => ({
   id: row.id,
@@ -36,10 +38,18 @@ const fromRow = (row: ProviderKeyRow): ProviderKey => ({
   sealed: row.sealed,
   enabled: row.enabled === 1,
   source: row.source as KeySource,
-  quota: row.quota_limit_nano === null ? null : { limitNano: BigInt(row.quota_limit_nano), reset: row.quota_reset as QuotaReset },
-  donation: row.donated_at_ms === null ? null : {
-    donatedAtMs: row.donated_at_ms, dailyLimitNano: nanoOrNull(row.daily_limit_nano), paused: row.pause_reason as PauseReason | null,
-  },
+  quota:
+    row.quota_limit_nano === null
+      ? null
+      : { limitNano: BigInt(row.quota_limit_nano), reset: row.quota_reset as QuotaReset },
+  donation:
+    row.donated_at_ms === null
+      ? null
+      : {
+          donatedAtMs: row.donated_at_ms,
+          dailyLimitNano: nanoOrNull(row.daily_limit_nano),
+          paused: row.pause_reason as PauseReason | null,
+        },
   createdAtMs: row.created_at_ms,
   updatedAtMs: row.updated_at_ms,
 });
@@ -72,20 +82,34 @@ export class ProviderKeyStore {
 
   /** Every key of all workspaces, the oldest first. */
   async loadAll(): Promise<ProviderKey[]> {
-    const rows = await this.database.selectFrom("provider_keys").selectAll().orderBy("created_at_ms").orderBy("id").execute();
+    const rows = await this.database
+      .selectFrom("provider_keys")
+      .selectAll()
+      .orderBy("created_at_ms")
+      .orderBy("id")
+      .execute();
     return rows.map(fromRow);
   }
 
   /** Every key of a workspace, the oldest first. */
   async list(workspaceId: string): Promise<ProviderKey[]> {
-    const rows = await this.database.selectFrom("provider_keys").selectAll().where("workspace_id", "=", workspaceId)
-      .orderBy("created_at_ms").orderBy("id").execute();
+    const rows = await this.database
+      .selectFrom("provider_keys")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .orderBy("created_at_ms")
+      .orderBy("id")
+      .execute();
     return rows.map(fromRow);
   }
 
   /** The key as it stands; undefined when there is none. */
   async find(id: string): Promise<ProviderKey | undefined> {
-    const row = await this.database.selectFrom("provider_keys").selectAll().where("id", "=", id).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("provider_keys")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 
@@ -95,7 +119,11 @@ export class ProviderKeyStore {
 
   /** Stores a key as it stands now. */
   async update(key: ProviderKey): Promise<void> {
-    await this.database.updateTable("provider_keys").set(toRow(key)).where("id", "=", key.id).execute();
+    await this.database
+      .updateTable("provider_keys")
+      .set(toRow(key))
+      .where("id", "=", key.id)
+      .execute();
   }
 
   /** Deletes a key for good: nobody needs its sealed text any more. */

@@ -14,11 +14,21 @@ export interface ProviderKeyUsageTables {
 }
 
 /** Fills the windows of quotas as the database has them, and forgets what stood in them; they are written through the commit queue only. */
-export async function loadProviderKeyUsage(database: Kysely<ProviderKeyUsageTables>, usage: ProviderKeyUsage): Promise<void> {
-  const rows = await database.selectFrom("provider_key_hours").select(["key_id", "hour", "spend_nano", "pool_nano"])
-    .orderBy("hour").execute();
+export async function loadProviderKeyUsage(
+  database: Kysely<ProviderKeyUsageTables>,
+  usage: ProviderKeyUsage,
+): Promise<void> {
+  const rows = await database
+    .selectFrom("provider_key_hours")
+    .select(["key_id", "hour", "spend_nano", "pool_nano"])
+    .orderBy("hour")
+    .execute();
   usage.forgetUsed();
   for (const row of rows) {
-    usage.restore(row.key_id, { hour: row.hour, spendNano: BigInt(row.spend_nano), poolNano: BigInt(row.pool_nano) });
+    usage.restore(row.key_id, {
+      hour: row.hour,
+      spendNano: BigInt(row.spend_nano),
+      poolNano: BigInt(row.pool_nano),
+    });
   }
 }

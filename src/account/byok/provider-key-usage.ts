@@ -106,7 +106,11 @@ export class ProviderKeyUsage {
 
   /** Puts back what was used in an hour before. */
   restore(keyId: string, used: { hour: number; spendNano: bigint; poolNano: bigint }): void {
-    this.count(keyId, { atMs: used.hour * hourMs, totalNano: used.spendNano, poolNano: used.poolNano });
+    this.count(keyId, {
+      atMs: used.hour * hourMs,
+      totalNano: used.spendNano,
+      poolNano: used.poolNano,
+    });
   }
 
   /** Nano-USD used within the window of a key's quota; of a key without one, ever. */
@@ -125,8 +129,11 @@ export class ProviderKeyUsage {
   /** What a request may still use of a key; undefined where nothing bounds it. */
   leftFor({ key, source }: KeyUse): bigint | undefined {
     const [here, there] = [this.heldOf(key.id), this.elsewhere.heldOf(key.id)];
-    const left = key.quota === null ? undefined : key.quota.limitNano - this.usedOf(key) - here.totalNano - there.totalNano;
-    const daily = source === "pool" ? key.donation?.dailyLimitNano ?? undefined : undefined;
+    const left =
+      key.quota === null
+        ? undefined
+        : key.quota.limitNano - this.usedOf(key) - here.totalNano - there.totalNano;
+    const daily = source === "pool" ? (key.donation?.dailyLimitNano ?? undefined) : undefined;
     if (daily === undefined) return left;
     const leftToday = daily - this.poolUsedOf(key) - here.poolNano - there.poolNano;
     return left === undefined || leftToday < left ? leftToday : left;
@@ -137,7 +144,10 @@ export class ProviderKeyUsage {
     this.release(requestId);
     const left = this.leftFor(use);
     if (left !== undefined && left <= 0n) return false;
-    const lease = { ...use, heldNano: left !== undefined && left < ceilingNano ? left : ceilingNano };
+    const lease = {
+      ...use,
+      heldNano: left !== undefined && left < ceilingNano ? left : ceilingNano,
+    };
     this.leases.set(requestId, lease);
     this.hold(lease, lease.heldNano);
     return true;
@@ -152,7 +162,11 @@ export class ProviderKeyUsage {
   }
 
   /** Counts what a request used; the counters are to be committed with its record, and `undo` takes back what was refused. */
-  settle(requestId: string, { key, source }: KeyUse, listedNano: bigint): { adds: CommitUnit["adds"]; undo(): void } {
+  settle(
+    requestId: string,
+    { key, source }: KeyUse,
+    listedNano: bigint,
+  ): { adds: CommitUnit["adds"]; undo(): void } {
     const nowMs = this.clock.nowMs();
     const isPool = source === "pool";
     const count = (totalNano: bigint): void => {
@@ -171,7 +185,10 @@ export class ProviderKeyUsage {
     };
   }
 
-  private count(keyId: string, { atMs, totalNano, poolNano }: { atMs: number; totalNano: bigint; poolNano: bigint }): void {
+  private count(
+    keyId: string,
+    { atMs, totalNano, poolNano }: { atMs: number; totalNano: bigint; poolNano: bigint },
+  ): void {
     const account = this.account(keyId);
     account.total.add(atMs, totalNano);
     if (poolNano !== 0n) (account.pool ??= new RollingSpend()).add(atMs, poolNano);
@@ -181,7 +198,8 @@ export class ProviderKeyUsage {
     const account = this.account(use.key.id);
     account.totalHeldNano += amountNano;
     if (use.source === "pool") account.poolHeldNano += amountNano;
-    if (this.news !== undefined && isBounded(use)) this.news.held(use.key.id, this.heldOf(use.key.id));
+    if (this.news !== undefined && isBounded(use))
+      this.news.held(use.key.id, this.heldOf(use.key.id));
   }
 
   private heldOf(keyId: string): HeldOfKey {
@@ -200,4 +218,5 @@ export class ProviderKeyUsage {
 }
 
 /** Whether anything bounds what a key may be used for. */
-const isBounded = ({ key: { quota, donation } }: KeyUse): boolean => quota !== null || (donation?.dailyLimitNano ?? null) !== null;
+const isBounded = ({ key: { quota, donation } }: KeyUse): boolean =>
+  quota !== null || (donation?.dailyLimitNano ?? null) !== null;

@@ -50,7 +50,8 @@ export interface ProviderKey {
 const windowHours = { daily: 24, weekly: 7 * 24, monthly: 30 * 24 } as const;
 
 /** Hours of a quota's window; undefined where it has none. */
-export const quotaWindowHours = (reset: QuotaReset): number | undefined => (reset === null ? undefined : windowHours[reset]);
+export const quotaWindowHours = (reset: QuotaReset): number | undefined =>
+  reset === null ? undefined : windowHours[reset];
 
 /** First four characters, four asterisks, last three (contract: `key_preview`). */
 export const previewOf = (secret: string): string => `${secret.slice(0, 4)}****${secret.slice(-3)}`;

@@ -17,7 +17,8 @@ export type KeyVerdict =
 
 /** State of a record as its owner sees it. */
 export type ProviderKeyStatus =
-  | "active" | "disabled"
+  | "active"
+  | "disabled"
   /** The provider refused it the last time. */
   | "refused"
   /** Nothing is left of its quota. */
@@ -41,8 +42,12 @@ interface Trouble {
 export class ProviderKeys {
   private readonly troubles = new Map<string, Trouble>();
   private readonly parts: {
-    directory: ProviderKeyDirectory; usage: ProviderKeyUsage; vault: KeyVault; editor: ProviderKeyEditor;
-    uses: CredentialUses; clock: Clock;
+    directory: ProviderKeyDirectory;
+    usage: ProviderKeyUsage;
+    vault: KeyVault;
+    editor: ProviderKeyEditor;
+    uses: CredentialUses;
+    clock: Clock;
     /** Told when the pause of a donated key could not be stored; it is tried again at the next refusal. */
     onError(error: unknown): void;
   };
@@ -71,10 +76,19 @@ export class ProviderKeys {
   /** Others' keys for a provider that were donated and may be used now, the least used first. */
   pooledKeys(providerId: string, { except }: { except: string }): readonly ProviderKey[] {
     const { directory, usage } = this.parts;
-    return directory.donatedFor(providerId)
-      .filter((key) => key.workspaceId !== except && key.enabled && key.donation?.paused === null && this.isLeft({ key, source: "pool" }))
+    return directory
+      .donatedFor(providerId)
+      .filter(
+        (key) =>
+          key.workspaceId !== except &&
+          key.enabled &&
+          key.donation?.paused === null &&
+          this.isLeft({ key, source: "pool" }),
+      )
       .map((key) => ({ key, usedNano: usage.poolUsedOf(key) }))
-      .sort((left, right) => (left.usedNano < right.usedNano ? -1 : left.usedNano > right.usedNano ? 1 : 0))
+      .sort((left, right) =>
+        left.usedNano < right.usedNano ? -1 : left.usedNano > right.usedNano ? 1 : 0,
+      )
       .map(({ key }) => key);
   }
 
@@ -105,7 +119,11 @@ export class ProviderKeys {
   }
 
   /** Counts what a request used, at list price; the counters are to be committed with its record. */
-  settle(requestId: string, use: KeyUse, listedNano: bigint): { adds: CommitUnit["adds"]; undo(): void } {
+  settle(
+    requestId: string,
+    use: KeyUse,
+    listedNano: bigint,
+  ): { adds: CommitUnit["adds"]; undo(): void } {
     return this.parts.usage.settle(requestId, use, listedNano);
   }
 
@@ -113,8 +131,14 @@ export class ProviderKeys {
   note({ key }: KeyUse, verdict: KeyVerdict): void {
     const { editor, onError } = this.parts;
     if (verdict.kind === "served") this.troubles.delete(key.id);
-    else this.troubles.set(key.id, { sealed: key.sealed, refused: verdict.kind === "refused", restsUntilMs: this.restsUntil(verdict) });
-    if (verdict.kind !== "limited") editor.noteCredential(key, verdict.kind === "served").catch(onError);
+    else
+      this.troubles.set(key.id, {
+        sealed: key.sealed,
+        refused: verdict.kind === "refused",
+        restsUntilMs: this.restsUntil(verdict),
+      });
+    if (verdict.kind !== "limited")
+      editor.noteCredential(key, verdict.kind === "served").catch(onError);
   }
 
   /** Learns from a probe whether a key is accepted; settles when that is in force. */
@@ -122,7 +146,11 @@ export class ProviderKeys {
     if (accepted) this.troubles.delete(key.id);
     // A donated key is paused instead.
     else if (key.donation === null) {
-      this.troubles.set(key.id, { sealed: key.sealed, refused: true, restsUntilMs: this.restsUntil({ kind: "refused" }) });
+      this.troubles.set(key.id, {
+        sealed: key.sealed,
+        refused: true,
+        restsUntilMs: this.restsUntil({ kind: "refused" }),
+      });
     }
     await this.parts.editor.noteCredential(key, accepted);
   }
@@ -137,7 +165,9 @@ export class ProviderKeys {
   private restsUntil(verdict: KeyVerdict): number {
     const seconds = verdict.kind === "limited" ? verdict.retryAfterSeconds : undefined;
     const limitedMs = seconds === undefined ? limitedRestMs : Math.min(restMsMax, seconds * 1000);
-    return this.parts.clock.monotonicMs() + (verdict.kind === "limited" ? limitedMs : refusedRestMs);
+    return (
+      this.parts.clock.monotonicMs() + (verdict.kind === "limited" ? limitedMs : refusedRestMs)
+    );
   }
 
   /** What was found out about a key before it was rotated says nothing of the new one. */

@@ -20,7 +20,8 @@ function inMemory(): () => Channel {
     return {
       on: (channel, hear) => void listeners.push({ of, channel, hear }),
       say: (channel, message) => {
-        for (const each of listeners) if (each.of !== of && each.channel === channel) each.hear(message);
+        for (const each of listeners)
+          if (each.of !== of && each.channel === channel) each.hear(message);
       },
       onListening: () => undefined,
     };
@@ -34,17 +35,27 @@ async function onValkey(): Promise<() => Promise<Channel>> {
   const url = await freshRedis();
   return async () => {
     const shared = await SharedState.open({ url, logger: silentLogger });
-    const channel = await SharedChannel.open({ url, shared, nodeId: crypto.randomUUID(), logger: silentLogger });
-    closers.push(() => channel.close(), () => shared.close());
+    const channel = await SharedChannel.open({
+      url,
+      shared,
+      nodeId: crypto.randomUUID(),
+      logger: silentLogger,
+    });
+    closers.push(
+      () => channel.close(),
+      () => shared.close(),
+    );
     return channel;
   };
 }
 
-const keyWith = (fields: Partial<ProviderKey>): ProviderKey => ({ id: "byok_1", quota: null, donation: null, ...fields }) as ProviderKey;
+const keyWith = (fields: Partial<ProviderKey>): ProviderKey =>
+  ({ id: "byok_1", quota: null, donation: null, ...fields }) as ProviderKey;
 const quota = { limitNano: 10n, reset: "daily" } as const;
 const own = (key = keyWith({ quota })): KeyUse => ({ key, source: "own_byok" });
 const pooled: KeyUse = {
-  key: keyWith({ donation: { donatedAtMs: 0, dailyLimitNano: 10n, paused: null } }), source: "pool",
+  key: keyWith({ donation: { donatedAtMs: 0, dailyLimitNano: 10n, paused: null } }),
+  source: "pool",
 };
 
 /** Lets what has arrived be heard. */
@@ -56,7 +67,10 @@ const engines: Engine[] = hasRedis ? [memory, ["Valkey", onValkey]] : [memory];
 
 describe.each(engines)("quotas of provider keys of two gateways (on %s)", (_, open) => {
   const clock = new FakeClock();
-  let [here, there]: [ProviderKeyUsage, ProviderKeyUsage] = [new ProviderKeyUsage(clock), new ProviderKeyUsage(clock)];
+  let [here, there]: [ProviderKeyUsage, ProviderKeyUsage] = [
+    new ProviderKeyUsage(clock),
+    new ProviderKeyUsage(clock),
+  ];
   let shares: SharedKeyUsage[] = [];
   /** What the database would have of the key. */
   let stored = 0n;
@@ -64,19 +78,30 @@ describe.each(engines)("quotas of provider keys of two gateways (on %s)", (_, op
     stored = 0n;
     [here, there] = [new ProviderKeyUsage(clock), new ProviderKeyUsage(clock)];
     const connect = await open();
-    shares = await Promise.all([here, there].map(async (usage, index) => {
-      const shared = new SharedKeyUsage({
-        usage, clock, channel: await connect(), nodeId: `node${index}`,
-        async reload(of) {
-          of.forgetUsed();
-          of.restore("byok_1", { hour: Math.floor(clock.nowMs() / 3_600_000), spendNano: stored, poolNano: 0n });
-        },
-        onError: (error) => { throw error; },
-      });
-      shared.start();
-      closers.push(() => shared.stop());
-      return shared;
-    }));
+    shares = await Promise.all(
+      [here, there].map(async (usage, index) => {
+        const shared = new SharedKeyUsage({
+          usage,
+          clock,
+          channel: await connect(),
+          nodeId: `node${index}`,
+          async reload(of) {
+            of.forgetUsed();
+            of.restore("byok_1", {
+              hour: Math.floor(clock.nowMs() / 3_600_000),
+              spendNano: stored,
+              poolNano: 0n,
+            });
+          },
+          onError: (error) => {
+            throw error;
+          },
+        });
+        shared.start();
+        closers.push(() => shared.stop());
+        return shared;
+      }),
+    );
     // Both hear before anything is said.
     const isHeard = async (): Promise<boolean> => {
       shares[0]?.held("probe", { totalNano: 1n, poolNano: 1n });
@@ -86,10 +111,14 @@ describe.each(engines)("quotas of provider keys of two gateways (on %s)", (_, op
     };
     await until(isHeard, { patienceMs: 20_000, what: "both hear" });
   });
-  const untilLeft = (usage: ProviderKeyUsage, use: KeyUse, left: bigint): Promise<void> => until(async () => {
-    await turn();
-    return usage.leftFor(use) === left;
-  }, { patienceMs: 20_000, what: `${left} is left` });
+  const untilLeft = (usage: ProviderKeyUsage, use: KeyUse, left: bigint): Promise<void> =>
+    until(
+      async () => {
+        await turn();
+        return usage.leftFor(use) === left;
+      },
+      { patienceMs: 20_000, what: `${left} is left` },
+    );
 
   test("what one holds and uses is not left at the other, and comes back when it was not used", async () => {
     expect(here.take("r1", own(), 6n)).toBe(true);

@@ -1,6 +1,12 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { SharedChannel } from "../../platform/shared-state/shared-channel.ts";
-import type { HeldElsewhere, HeldOfKey, ProviderKeyUsage, UsageNews, UsedOfKey } from "./provider-key-usage.ts";
+import type {
+  HeldElsewhere,
+  HeldOfKey,
+  ProviderKeyUsage,
+  UsageNews,
+  UsedOfKey,
+} from "./provider-key-usage.ts";
 
 const [usedChannel, heldChannel] = ["key-used", "key-held"];
 
@@ -57,11 +63,17 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
 
   used(used: UsedOfKey): void {
     this.meanwhile?.push(used);
-    this.options.channel.say(usedChannel, [used.keyId, used.atMs, used.totalNano, used.poolNano].join(" "));
+    this.options.channel.say(
+      usedChannel,
+      [used.keyId, used.atMs, used.totalNano, used.poolNano].join(" "),
+    );
   }
 
   held(keyId: string, { totalNano, poolNano }: HeldOfKey): void {
-    this.options.channel.say(heldChannel, [this.options.nodeId, keyId, totalNano, poolNano].join(" "));
+    this.options.channel.say(
+      heldChannel,
+      [this.options.nodeId, keyId, totalNano, poolNano].join(" "),
+    );
   }
 
   heldOf(keyId: string): HeldOfKey {
@@ -97,7 +109,12 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
 
   private hearUsed(message: string): void {
     const [keyId = "", atMs, totalNano = "0", poolNano = "0"] = message.split(" ");
-    const used = { keyId, atMs: Number(atMs), totalNano: BigInt(totalNano), poolNano: BigInt(poolNano) };
+    const used = {
+      keyId,
+      atMs: Number(atMs),
+      totalNano: BigInt(totalNano),
+      poolNano: BigInt(poolNano),
+    };
     this.meanwhile?.push(used);
     this.options.usage.heard(used);
   }
@@ -105,7 +122,11 @@ export class SharedKeyUsage implements UsageNews, HeldElsewhere {
   private hearHeld(message: string): void {
     const [nodeId = "", keyId = "", totalNano = "0", poolNano = "0"] = message.split(" ");
     const ofKey = this.statements.get(keyId) ?? new Map<string, Statement>();
-    const statement = { totalNano: BigInt(totalNano), poolNano: BigInt(poolNano), untilMs: this.options.clock.monotonicMs() + heldMs };
+    const statement = {
+      totalNano: BigInt(totalNano),
+      poolNano: BigInt(poolNano),
+      untilMs: this.options.clock.monotonicMs() + heldMs,
+    };
     if (statement.totalNano === 0n) ofKey.delete(nodeId);
     else ofKey.set(nodeId, statement);
     if (ofKey.size === 0) this.statements.delete(keyId);

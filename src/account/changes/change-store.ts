@@ -15,13 +15,20 @@ export class ChangeStore {
 
   /** Notes that workspaces were changed at a wall time. */
   async note(workspaceIds: readonly string[], atMs: number): Promise<void> {
-    await this.database.insertInto("changed_workspaces").values(workspaceIds.map((id) => ({ workspace_id: id, at_ms: atMs })))
-      .onConflict((conflict) => conflict.column("workspace_id").doUpdateSet({ at_ms: atMs })).execute();
+    await this.database
+      .insertInto("changed_workspaces")
+      .values(workspaceIds.map((id) => ({ workspace_id: id, at_ms: atMs })))
+      .onConflict((conflict) => conflict.column("workspace_id").doUpdateSet({ at_ms: atMs }))
+      .execute();
   }
 
   /** Workspaces that were changed since a wall time, with the last time of each. */
   async since(atMs: number): Promise<{ workspaceId: string; atMs: number }[]> {
-    const rows = await this.database.selectFrom("changed_workspaces").selectAll().where("at_ms", ">=", atMs).execute();
+    const rows = await this.database
+      .selectFrom("changed_workspaces")
+      .selectAll()
+      .where("at_ms", ">=", atMs)
+      .execute();
     return rows.map((row) => ({ workspaceId: row.workspace_id, atMs: row.at_ms }));
   }
 }

@@ -16,24 +16,59 @@ import { WorkspaceMemory } from "./workspace-memory.ts";
 export function openSharedChanges(
   account: Pick<
     Account,
-    "directory" | "presets" | "providerKeyDirectory" | "providerKeyVault" | "security" | "llmKeys" | "managementKeys" | "blockingBudgets"
+    | "directory"
+    | "presets"
+    | "providerKeyDirectory"
+    | "providerKeyVault"
+    | "security"
+    | "llmKeys"
+    | "managementKeys"
+    | "blockingBudgets"
   >,
-  { database, ...parts }: {
-    database: Kysely<AccountTables & ChangeTables>; channel: SharedChannel; clock: Clock; onError(error: unknown): void;
+  {
+    database,
+    ...parts
+  }: {
+    database: Kysely<AccountTables & ChangeTables>;
+    channel: SharedChannel;
+    clock: Clock;
+    onError(error: unknown): void;
   },
 ): SharedChanges {
-  const { directory, presets, providerKeyDirectory, providerKeyVault, security, llmKeys, managementKeys } = account;
+  const {
+    directory,
+    presets,
+    providerKeyDirectory,
+    providerKeyVault,
+    security,
+    llmKeys,
+    managementKeys,
+  } = account;
   const memory = new WorkspaceMemory({
-    directory, presets, providerKeys: providerKeyDirectory, vault: providerKeyVault,
-    allowlist: security.allowlist, privacy: security.privacy, budgets: account.blockingBudgets,
+    directory,
+    presets,
+    providerKeys: providerKeyDirectory,
+    vault: providerKeyVault,
+    allowlist: security.allowlist,
+    privacy: security.privacy,
+    budgets: account.blockingBudgets,
     stores: {
-      workspaces: new WorkspaceStore(database.withTables()), llmKeys, managementKeys, presets: new PresetStore(database.withTables()),
-      providerKeys: new ProviderKeyStore(database.withTables()), allowlist: new IpAllowlistStore(database.withTables()),
-      privacy: new PrivacyStore(database.withTables()), budgets: new BudgetStore(database.withTables()),
+      workspaces: new WorkspaceStore(database.withTables()),
+      llmKeys,
+      managementKeys,
+      presets: new PresetStore(database.withTables()),
+      providerKeys: new ProviderKeyStore(database.withTables()),
+      allowlist: new IpAllowlistStore(database.withTables()),
+      privacy: new PrivacyStore(database.withTables()),
+      budgets: new BudgetStore(database.withTables()),
     },
     nowMs: () => parts.clock.nowMs(),
   });
-  const changes = new SharedChanges({ ...parts, memory, store: new ChangeStore(database.withTables()) });
+  const changes = new SharedChanges({
+    ...parts,
+    memory,
+    store: new ChangeStore(database.withTables()),
+  });
   changes.start();
   return changes;
 }

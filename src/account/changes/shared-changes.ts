@@ -95,7 +95,9 @@ export class SharedChanges {
 
   private ask(): void {
     this.lastAskedMs = this.options.clock.monotonicMs();
-    this.asking ??= this.catchUp().catch((error: unknown) => this.options.onError(error)).finally(() => (this.asking = undefined));
+    this.asking ??= this.catchUp()
+      .catch((error: unknown) => this.options.onError(error))
+      .finally(() => (this.asking = undefined));
   }
 
   private async catchUp(): Promise<void> {

@@ -25,8 +25,13 @@ export interface MemoryParts {
   privacy: PrivacyDirectory;
   budgets: BlockingBudgets;
   stores: {
-    workspaces: WorkspaceStore; llmKeys: LlmKeyStore; managementKeys: ManagementKeyStore; presets: PresetStore;
-    providerKeys: ProviderKeyStore; allowlist: IpAllowlistStore; privacy: PrivacyStore;
+    workspaces: WorkspaceStore;
+    llmKeys: LlmKeyStore;
+    managementKeys: ManagementKeyStore;
+    presets: PresetStore;
+    providerKeys: ProviderKeyStore;
+    allowlist: IpAllowlistStore;
+    privacy: PrivacyStore;
     budgets: Pick<BudgetStore, "blocking">;
   };
   nowMs(): number;
@@ -61,7 +66,7 @@ export class WorkspaceMemory {
   reload(workspaceId: string): Promise<void> {
     return this.turns.run(workspaceId, async () => {
       // What this process changes meanwhile is newer than what was read.
-      for (let before = -1; before !== this.changesWhileReading.get(workspaceId);) {
+      for (let before = -1; before !== this.changesWhileReading.get(workspaceId); ) {
         before = 0;
         this.changesWhileReading.set(workspaceId, 0);
         const replace = await this.read(workspaceId);
@@ -83,16 +88,22 @@ export class WorkspaceMemory {
   /** Reads everything of a workspace, and gives what puts it in place. */
   private async read(workspaceId: string): Promise<() => void> {
     const { stores, directory, vault, nowMs, ...parts } = this.parts;
-    const [workspace, llmKeys, managementKeys, presets, providerKeys, allowed, demands, budgets] = await Promise.all([
-      stores.workspaces.find(workspaceId), stores.llmKeys.list(workspaceId, { includeDisabled: true }),
-      stores.managementKeys.list(workspaceId, { includeInvalid: false, nowMs: nowMs() }), stores.presets.list(workspaceId),
-      stores.providerKeys.list(workspaceId), stores.allowlist.list(workspaceId), stores.privacy.list(workspaceId),
-      stores.budgets.blocking(workspaceId),
-    ]);
+    const [workspace, llmKeys, managementKeys, presets, providerKeys, allowed, demands, budgets] =
+      await Promise.all([
+        stores.workspaces.find(workspaceId),
+        stores.llmKeys.list(workspaceId, { includeDisabled: true }),
+        stores.managementKeys.list(workspaceId, { includeInvalid: false, nowMs: nowMs() }),
+        stores.presets.list(workspaceId),
+        stores.providerKeys.list(workspaceId),
+        stores.allowlist.list(workspaceId),
+        stores.privacy.list(workspaceId),
+        stores.budgets.blocking(workspaceId),
+      ]);
     if (providerKeys.length > 0) await vault.learn(workspaceId);
     return () => {
       // The newest are read first, and a key has to be there before those that it made.
-      if (workspace !== undefined) directory.replaceWorkspace(workspace, { llmKeys: llmKeys.toReversed(), managementKeys });
+      if (workspace !== undefined)
+        directory.replaceWorkspace(workspace, { llmKeys: llmKeys.toReversed(), managementKeys });
       parts.presets.replaceWorkspace(workspaceId, presets);
       parts.providerKeys.replaceWorkspace(workspaceId, providerKeys);
       parts.allowlist.put(workspaceId, allowed);

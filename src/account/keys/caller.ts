@@ -43,12 +43,14 @@ export type Credential = LlmKeyCaller | ManagementKeyCaller;
 
 const isBefore = (endMs: number | null, nowMs: number): boolean => endMs === null || endMs > nowMs;
 
-const isLiveKey = ({ disabled, expiresAtMs }: LlmKey, nowMs: number): boolean => !disabled && isBefore(expiresAtMs, nowMs);
+const isLiveKey = ({ disabled, expiresAtMs }: LlmKey, nowMs: number): boolean =>
+  !disabled && isBefore(expiresAtMs, nowMs);
 
 /** Whether requests may be made with a credential at a wall time in milliseconds. A child ends with its parent. */
 export function isLive(credential: Credential, nowMs: number): boolean {
   if (credential.workspace.blocked) return false;
-  if (credential.kind === "management-key") return managementKeyStatus(credential.key, nowMs) === "active";
+  if (credential.kind === "management-key")
+    return managementKeyStatus(credential.key, nowMs) === "active";
   const { key, parent } = credential;
   // A connection goes on when its access token ends, and so do the keys that it made.
   if (!isBefore(key.connection?.tokenExpiresAtMs ?? null, nowMs)) return false;

@@ -30,7 +30,10 @@ export class CredentialDirectory {
 
   /** The credential that a secret belongs to, whatever its state; undefined when nobody has it. */
   find(secret: string): Credential | undefined {
-    if (!secret.startsWith(brand.llmKeyFamilyPrefix) && !secret.startsWith(brand.managementKeyFamilyPrefix)) {
+    if (
+      !secret.startsWith(brand.llmKeyFamilyPrefix) &&
+      !secret.startsWith(brand.managementKeyFamilyPrefix)
+    ) {
       return undefined;
     }
     return this.byHash.get(this.hasher.hash(secret));
@@ -46,7 +49,9 @@ export class CredentialDirectory {
   llmKeyByHash(hash: string): LlmKey | undefined {
     const credential = this.byHash.get(hash);
     // The hash of a secret before the last rotation leads to its key, and names it no more.
-    return credential?.kind === "llm-key" && credential.key.hash === hash ? credential.key : undefined;
+    return credential?.kind === "llm-key" && credential.key.hash === hash
+      ? credential.key
+      : undefined;
   }
 
   /** The LLM key with this record id, whatever its state; undefined when there is none or it was deleted. */
@@ -64,7 +69,8 @@ export class CredentialDirectory {
     this.onChange(workspace.id);
     this.workspaces.set(workspace.id, workspace);
     for (const [hash, credential] of this.byHash) {
-      if (credential.workspace.id === workspace.id) this.byHash.set(hash, { ...credential, workspace });
+      if (credential.workspace.id === workspace.id)
+        this.byHash.set(hash, { ...credential, workspace });
     }
   }
 
@@ -82,7 +88,8 @@ export class CredentialDirectory {
     if (workspace === undefined) return;
     this.onChange(workspace.id);
     const { parentKeyId } = key;
-    if (parentKeyId === undefined) this.replace(key.id, key.hash, { kind: "llm-key", key, workspace });
+    if (parentKeyId === undefined)
+      this.replace(key.id, key.hash, { kind: "llm-key", key, workspace });
     else {
       const parent = this.llmKeyById(parentKeyId);
       // A child whose parent was deleted is dead, whatever its own row says.
@@ -95,7 +102,7 @@ export class CredentialDirectory {
 
   /** The keys that a key has made and that were not deleted. */
   childrenOf(id: string): LlmKey[] {
-    return [...this.childIds.get(id) ?? []].flatMap((childId) => this.llmKeyById(childId) ?? []);
+    return [...(this.childIds.get(id) ?? [])].flatMap((childId) => this.llmKeyById(childId) ?? []);
   }
 
   putManagementKey(key: ManagementKey): void {
@@ -107,10 +114,18 @@ export class CredentialDirectory {
 
   /** Puts what a workspace has in place of what it had. Keys that made others come before those. */
   replaceWorkspace(
-    workspace: Workspace, { llmKeys, managementKeys }: { llmKeys: readonly LlmKey[]; managementKeys: readonly ManagementKey[] },
+    workspace: Workspace,
+    {
+      llmKeys,
+      managementKeys,
+    }: { llmKeys: readonly LlmKey[]; managementKeys: readonly ManagementKey[] },
   ): void {
     const kept = new Set([...llmKeys, ...managementKeys].map(({ id }) => id));
-    for (const { key, workspace: { id } } of [...this.byHash.values()]) if (id === workspace.id && !kept.has(key.id)) this.remove(key.id);
+    for (const {
+      key,
+      workspace: { id },
+    } of [...this.byHash.values()])
+      if (id === workspace.id && !kept.has(key.id)) this.remove(key.id);
     this.putWorkspace(workspace);
     for (const key of llmKeys) this.putLlmKey(key);
     for (const key of managementKeys) this.putManagementKey(key);
@@ -143,7 +158,10 @@ export class CredentialDirectory {
     const { key } = credential;
     const { hash: previous, untilMs } = credential.key.previous;
     // The old secret is the key with an earlier end.
-    this.byHash.set(previous, { ...credential, key: { ...key, expiresAtMs: Math.min(untilMs, key.expiresAtMs ?? untilMs) } });
+    this.byHash.set(previous, {
+      ...credential,
+      key: { ...key, expiresAtMs: Math.min(untilMs, key.expiresAtMs ?? untilMs) },
+    });
     this.previousHashById.set(id, previous);
   }
 }

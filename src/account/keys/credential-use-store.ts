@@ -26,11 +26,15 @@ export class CredentialUseStore {
   async write(uses: readonly { id: string; atMs: number }[]): Promise<void> {
     for (let start = 0; start < uses.length; start += rowsPerStatement) {
       const step = uses.slice(start, start + rowsPerStatement);
-      await this.database.insertInto("credential_uses")
+      await this.database
+        .insertInto("credential_uses")
         .values(step.map(({ id, atMs }) => ({ credential_id: id, last_used_at_ms: atMs })))
-        .onConflict((conflict) => conflict.column("credential_id")
-          .doUpdateSet((rows) => ({ last_used_at_ms: rows.ref("excluded.last_used_at_ms") }))
-          .whereRef("excluded.last_used_at_ms", ">", "credential_uses.last_used_at_ms"))
+        .onConflict((conflict) =>
+          conflict
+            .column("credential_id")
+            .doUpdateSet((rows) => ({ last_used_at_ms: rows.ref("excluded.last_used_at_ms") }))
+            .whereRef("excluded.last_used_at_ms", ">", "credential_uses.last_used_at_ms"),
+        )
         .execute();
     }
   }

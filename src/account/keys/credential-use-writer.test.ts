@@ -7,7 +7,11 @@ function writerOn(write: (uses: readonly { id: string; atMs: number }[]) => Prom
   const uses = new CredentialUses();
   const errors: unknown[] = [];
   const store = { write } as Partial<CredentialUseStore> as CredentialUseStore;
-  return { uses, errors, writer: new CredentialUseWriter({ uses, store, onError: (error) => errors.push(error) }) };
+  return {
+    uses,
+    errors,
+    writer: new CredentialUseWriter({ uses, store, onError: (error) => errors.push(error) }),
+  };
 }
 
 test("many uses of a key are one row of one write, and what was written is not written again", async () => {
@@ -17,7 +21,12 @@ test("many uses of a key are one row of one write, and what was written is not w
   uses.note("mgk_b", 7);
   await writer.flush();
   await writer.flush();
-  expect(written).toEqual([[{ id: "key_a", atMs: 1_000 }, { id: "mgk_b", atMs: 7 }]]);
+  expect(written).toEqual([
+    [
+      { id: "key_a", atMs: 1_000 },
+      { id: "mgk_b", atMs: 7 },
+    ],
+  ]);
   expect([uses.lastUsedAtMs("key_a"), uses.lastUsedAtMs("key_none")]).toEqual([1_000, null]);
 });
 

@@ -6,7 +6,11 @@ const writeEveryMs = 10_000;
 
 /** Writes last uses in batches: one statement for all keys that were used since the last one. */
 export class CredentialUseWriter {
-  private readonly options: { uses: CredentialUses; store: CredentialUseStore; onError(error: unknown): void };
+  private readonly options: {
+    uses: CredentialUses;
+    store: CredentialUseStore;
+    onError(error: unknown): void;
+  };
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
 

@@ -9,9 +9,23 @@ import { createSecretHasher } from "./secret-hasher.ts";
 const hasher = createSecretHasher(new Uint8Array(32));
 const oldSecret = "sk-svc-v1-old";
 const key: LlmKey = {
-  id: "key_1", hash: hasher.hash(oldSecret), workspaceId: "ws", name: "k", label: "l", createdAtMs: 1, updatedAtMs: null, expiresAtMs: null,
-  disabled: false, limitNanoUsd: null, limitReset: null, includeByokInLimit: false, rateLimitPerMinute: null, tokensPerMinute: null,
-  allowedModels: null, allowedEndpoints: null, creatorUserId: "usr",
+  id: "key_1",
+  hash: hasher.hash(oldSecret),
+  workspaceId: "ws",
+  name: "k",
+  label: "l",
+  createdAtMs: 1,
+  updatedAtMs: null,
+  expiresAtMs: null,
+  disabled: false,
+  limitNanoUsd: null,
+  limitReset: null,
+  includeByokInLimit: false,
+  rateLimitPerMinute: null,
+  tokensPerMinute: null,
+  allowedModels: null,
+  allowedEndpoints: null,
+  creatorUserId: "usr",
 };
 const reference = { workspaceId: "ws", hash: key.hash };
 
@@ -27,7 +41,10 @@ const editorOn = (store: Partial<LlmKeyStore>): LlmKeyEditor =>
 
 test("a change whose answer comes late does not bring back a key that was deleted meanwhile", async () => {
   const answered = Promise.withResolvers<void>();
-  const editor = editorOn({ change: () => answered.promise.then(() => ({ ...key, name: "late" })), remove: () => Promise.resolve() });
+  const editor = editorOn({
+    change: () => answered.promise.then(() => ({ ...key, name: "late" })),
+    remove: () => Promise.resolve(),
+  });
   const change = editor.change(reference, { name: "late" });
   const removal = editor.remove(reference);
   answered.resolve();
@@ -37,8 +54,13 @@ test("a change whose answer comes late does not bring back a key that was delete
 });
 
 test("of two rotations the second is a conflict, and only the first one's secret is in force", async () => {
-  const editor = editorOn({ rotate: (_, { hash, label }) => Promise.resolve({ ...key, hash, label }) });
-  const [first, second] = await Promise.allSettled([editor.rotate(reference), editor.rotate(reference)]);
+  const editor = editorOn({
+    rotate: (_, { hash, label }) => Promise.resolve({ ...key, hash, label }),
+  });
+  const [first, second] = await Promise.allSettled([
+    editor.rotate(reference),
+    editor.rotate(reference),
+  ]);
   expect(second).toMatchObject({ status: "rejected", reason: { code: "conflict" } });
   if (first?.status !== "fulfilled") throw new Error("the first rotation failed");
   expect(directory.find(first.value.secret)).toMatchObject({ key: { id: "key_1" } });
@@ -55,7 +77,10 @@ describe("a write whose connection breaks", () => {
   const broken = () => Promise.reject(new Error("connection lost"));
 
   test("is in force when it stands all the same", async () => {
-    const editor = editorOn({ change: broken, find: () => Promise.resolve({ ...key, disabled: true }) });
+    const editor = editorOn({
+      change: broken,
+      find: () => Promise.resolve({ ...key, disabled: true }),
+    });
     await expect(editor.change(reference, { disabled: true })).rejects.toThrow("connection lost");
     expect(directory.find(oldSecret)).toMatchObject({ key: { disabled: true } });
   });

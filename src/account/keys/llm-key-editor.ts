@@ -15,10 +15,14 @@ export interface LlmKeyReference {
   hash: string;
 }
 
-const noKey = (): GatewayError => new GatewayError("not_found", "There is no LLM key with this hash. GET /keys lists them.");
+const noKey = (): GatewayError =>
+  new GatewayError("not_found", "There is no LLM key with this hash. GET /keys lists them.");
 
 const rotatedMeanwhile = (): GatewayError =>
-  new GatewayError("conflict", "This key was rotated by another request meanwhile. GET /keys tells its new hash.");
+  new GatewayError(
+    "conflict",
+    "This key was rotated by another request meanwhile. GET /keys tells its new hash.",
+  );
 
 /** Requests so close to a rotation were sent before its answer was read. */
 const simultaneousMs = 1_000;
@@ -36,7 +40,12 @@ export class LlmKeyEditor {
   /** Hashes that rotations took away, until when requests with them count as simultaneous. */
   private readonly rotatedUntilMs = new Map<string, number>();
 
-  constructor(options: { store: LlmKeyStore; directory: CredentialDirectory; hasher: SecretHasher; clock: Clock }) {
+  constructor(options: {
+    store: LlmKeyStore;
+    directory: CredentialDirectory;
+    hasher: SecretHasher;
+    clock: Clock;
+  }) {
     this.store = options.store;
     this.directory = options.directory;
     this.hasher = options.hasher;
@@ -65,17 +74,29 @@ export class LlmKeyEditor {
    * end of the secret of a connected app. Throws `not_found`, and `conflict` for all but one at a time.
    */
   rotate(
-    reference: LlmKeyReference, { tokenExpiresAtMs, previousUntilMs }: { tokenExpiresAtMs?: number; previousUntilMs?: number } = {},
+    reference: LlmKeyReference,
+    {
+      tokenExpiresAtMs,
+      previousUntilMs,
+    }: { tokenExpiresAtMs?: number; previousUntilMs?: number } = {},
   ): Promise<{ secret: string; key: LlmKey }> {
     if (this.wasRotatedNow(reference)) return Promise.reject(rotatedMeanwhile());
-    const prefix = this.find(reference).connection === undefined ? brand.llmKeyPrefix : brand.accessTokenPrefix;
+    const prefix =
+      this.find(reference).connection === undefined ? brand.llmKeyPrefix : brand.accessTokenPrefix;
     const secret = newSecret(prefix);
     return this.write(reference, async ({ id, hash: current }) => {
       const { hash: oldHash } = reference;
-      const key = current === oldHash ? await this.store.rotate(id, {
-        oldHash, hash: this.hasher.hash(secret), label: maskSecret(secret, prefix), nowMs: this.clock.nowMs(),
-        tokenExpiresAtMs, previousUntilMs,
-      }) : undefined;
+      const key =
+        current === oldHash
+          ? await this.store.rotate(id, {
+              oldHash,
+              hash: this.hasher.hash(secret),
+              label: maskSecret(secret, prefix),
+              nowMs: this.clock.nowMs(),
+              tokenExpiresAtMs,
+              previousUntilMs,
+            })
+          : undefined;
       if (key === undefined) throw rotatedMeanwhile();
       this.directory.putLlmKey(key);
       this.noteRotation(reference);
@@ -85,7 +106,8 @@ export class LlmKeyEditor {
 
   private noteRotation({ hash, workspaceId }: LlmKeyReference): void {
     const nowMs = this.clock.monotonicMs();
-    for (const [name, untilMs] of this.rotatedUntilMs) if (untilMs <= nowMs) this.rotatedUntilMs.delete(name);
+    for (const [name, untilMs] of this.rotatedUntilMs)
+      if (untilMs <= nowMs) this.rotatedUntilMs.delete(name);
     this.rotatedUntilMs.set(`${workspaceId} ${hash}`, nowMs + simultaneousMs);
   }
 
@@ -104,7 +126,10 @@ export class LlmKeyEditor {
   }
 
   /** Does a write once those before it are done, on the key as they left it. */
-  private write<Result>(reference: LlmKeyReference, work: (key: LlmKey) => Promise<Result>): Promise<Result> {
+  private write<Result>(
+    reference: LlmKeyReference,
+    work: (key: LlmKey) => Promise<Result>,
+  ): Promise<Result> {
     const { id } = this.find(reference);
     return this.turns.run(id, async () => {
       const key = this.directory.llmKeyById(id);

@@ -36,7 +36,8 @@ export interface LlmKeyTables {
 const textList = (value: string | null): readonly string[] | null =>
   value === null ? null : (JSON.parse(value) as string[]);
 
-const listText = (value: readonly string[] | null): string | null => (value === null ? null : JSON.stringify(value));
+const listText = (value: readonly string[] | null): string | null =>
+  value === null ? null : JSON.stringify(value);
 
 const fromRow = (row: LlmKeyRow): LlmKey => ({
   id: row.id,
@@ -56,11 +57,19 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
   allowedModels: textList(row.allowed_models),
   allowedEndpoints: textList(row.allowed_endpoints),
   creatorUserId: row.creator_user_id,
-  ...(row.previous_hash === null ? {} : { previous: { hash: row.previous_hash, untilMs: Number(row.previous_until_ms) } }),
+  ...(row.previous_hash === null
+    ? {}
+    : { previous: { hash: row.previous_hash, untilMs: Number(row.previous_until_ms) } }),
   ...(row.parent_key_id === null ? {} : { parentKeyId: row.parent_key_id }),
-  ...(row.connection_id === null ? {} : { connection: {
-    id: row.connection_id, scopes: (textList(row.connection_scopes) ?? []).filter(isScope), tokenExpiresAtMs: row.token_expires_at_ms,
-  } }),
+  ...(row.connection_id === null
+    ? {}
+    : {
+        connection: {
+          id: row.connection_id,
+          scopes: (textList(row.connection_scopes) ?? []).filter(isScope),
+          tokenExpiresAtMs: row.token_expires_at_ms,
+        },
+      }),
 });
 
 /** Columns of the fields that are changed; what is not named stays as it stands, whoever wrote it last. */
@@ -68,12 +77,22 @@ const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
   ...(changes.name === undefined ? {} : { name: changes.name }),
   ...(changes.disabled === undefined ? {} : { disabled: changes.disabled ? 1 : 0 }),
   ...(changes.expiresAtMs === undefined ? {} : { expires_at_ms: changes.expiresAtMs }),
-  ...(changes.limitNanoUsd === undefined ? {} : { limit_nano: changes.limitNanoUsd === null ? null : Number(changes.limitNanoUsd) }),
+  ...(changes.limitNanoUsd === undefined
+    ? {}
+    : { limit_nano: changes.limitNanoUsd === null ? null : Number(changes.limitNanoUsd) }),
   ...(changes.limitReset === undefined ? {} : { limit_reset: changes.limitReset }),
-  ...(changes.includeByokInLimit === undefined ? {} : { include_byok_in_limit: changes.includeByokInLimit ? 1 : 0 }),
-  ...(changes.rateLimitPerMinute === undefined ? {} : { rate_limit_per_minute: changes.rateLimitPerMinute }),
-  ...(changes.allowedModels === undefined ? {} : { allowed_models: listText(changes.allowedModels) }),
-  ...(changes.allowedEndpoints === undefined ? {} : { allowed_endpoints: listText(changes.allowedEndpoints) }),
+  ...(changes.includeByokInLimit === undefined
+    ? {}
+    : { include_byok_in_limit: changes.includeByokInLimit ? 1 : 0 }),
+  ...(changes.rateLimitPerMinute === undefined
+    ? {}
+    : { rate_limit_per_minute: changes.rateLimitPerMinute }),
+  ...(changes.allowedModels === undefined
+    ? {}
+    : { allowed_models: listText(changes.allowedModels) }),
+  ...(changes.allowedEndpoints === undefined
+    ? {}
+    : { allowed_endpoints: listText(changes.allowedEndpoints) }),
   ...(changes.tokensPerMinute === undefined ? {} : { tokens_per_minute: changes.tokensPerMinute }),
 });
 
@@ -99,109 +118,167 @@ export class LlmKeyStore {
 
   /** Every key that was not deleted, of all workspaces, the oldest first, so that parents come before their children. */
   async loadAll(): Promise<LlmKey[]> {
-    const rows = await this.database.selectFrom("llm_keys").selectAll().where("deleted_at_ms", "is", null)
-      .orderBy("created_at_ms").orderBy("id").execute();
+    const rows = await this.database
+      .selectFrom("llm_keys")
+      .selectAll()
+      .where("deleted_at_ms", "is", null)
+      .orderBy("created_at_ms")
+      .orderBy("id")
+      .execute();
     return rows.map(fromRow);
   }
 
   /** The parent's id of every key that another one made, deleted or not: their spend counts on. */
   async loadParents(): Promise<Map<string, string>> {
-    const rows = await this.database.selectFrom("llm_keys").select(["id", "parent_key_id"])
-      .where("parent_key_id", "is not", null).execute();
+    const rows = await this.database
+      .selectFrom("llm_keys")
+      .select(["id", "parent_key_id"])
+      .where("parent_key_id", "is not", null)
+      .execute();
     return new Map(rows.map((row) => [row.id, row.parent_key_id ?? ""]));
   }
 
   /** The keys of one workspace, newest first. */
   async list(workspaceId: string, options: { includeDisabled: boolean }): Promise<LlmKey[]> {
-    let query = this.database.selectFrom("llm_keys").selectAll()
-      .where("workspace_id", "=", workspaceId).where("deleted_at_ms", "is", null);
+    let query = this.database
+      .selectFrom("llm_keys")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .where("deleted_at_ms", "is", null);
     if (!options.includeDisabled) query = query.where("disabled", "=", 0);
     const rows = await query.orderBy("created_at_ms", "desc").orderBy("id", "desc").execute();
     return rows.map(fromRow);
   }
 
   /** Name and creator of every key that a workspace ever had: charges of deleted keys are explained, too. */
-  async creators(workspaceId: string): Promise<Map<string, { name: string; creatorUserId: string }>> {
-    const rows = await this.database.selectFrom("llm_keys").select(["id", "name", "creator_user_id"])
-      .where("workspace_id", "=", workspaceId).execute();
-    return new Map(rows.map((row) => [row.id, { name: row.name, creatorUserId: row.creator_user_id }]));
+  async creators(
+    workspaceId: string,
+  ): Promise<Map<string, { name: string; creatorUserId: string }>> {
+    const rows = await this.database
+      .selectFrom("llm_keys")
+      .select(["id", "name", "creator_user_id"])
+      .where("workspace_id", "=", workspaceId)
+      .execute();
+    return new Map(
+      rows.map((row) => [row.id, { name: row.name, creatorUserId: row.creator_user_id }]),
+    );
   }
 
   /** Whether a key with this hash was ever made, deleted or not. */
   async exists(hash: string): Promise<boolean> {
-    const row = await this.database.selectFrom("llm_keys").select("id").where("hash", "=", hash).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("llm_keys")
+      .select("id")
+      .where("hash", "=", hash)
+      .executeTakeFirst();
     return row !== undefined;
   }
 
   /** Whether any key was ever made, deleted or not. */
   async wereAnyMade(): Promise<boolean> {
-    return (await this.database.selectFrom("llm_keys").select("id").limit(1).executeTakeFirst()) !== undefined;
+    return (
+      (await this.database.selectFrom("llm_keys").select("id").limit(1).executeTakeFirst()) !==
+      undefined
+    );
   }
 
   async insert(key: LlmKey): Promise<void> {
-    await this.database.insertInto("llm_keys").values({
-      id: key.id,
-      hash: key.hash,
-      workspace_id: key.workspaceId,
-      name: key.name,
-      label: key.label,
-      created_at_ms: key.createdAtMs,
-      updated_at_ms: key.updatedAtMs,
-      expires_at_ms: key.expiresAtMs,
-      disabled: key.disabled ? 1 : 0,
-      deleted_at_ms: null,
-      limit_nano: key.limitNanoUsd === null ? null : Number(key.limitNanoUsd),
-      limit_reset: key.limitReset,
-      include_byok_in_limit: key.includeByokInLimit ? 1 : 0,
-      rate_limit_per_minute: key.rateLimitPerMinute,
-      tokens_per_minute: key.tokensPerMinute,
-      allowed_models: listText(key.allowedModels),
-      allowed_endpoints: listText(key.allowedEndpoints),
-      creator_user_id: key.creatorUserId,
-      parent_key_id: key.parentKeyId ?? null,
-      connection_id: key.connection?.id ?? null,
-      connection_scopes: listText(key.connection?.scopes ?? null),
-      token_expires_at_ms: key.connection?.tokenExpiresAtMs ?? null,
-      previous_hash: null,
-      previous_until_ms: null,
-    }).execute();
+    await this.database
+      .insertInto("llm_keys")
+      .values({
+        id: key.id,
+        hash: key.hash,
+        workspace_id: key.workspaceId,
+        name: key.name,
+        label: key.label,
+        created_at_ms: key.createdAtMs,
+        updated_at_ms: key.updatedAtMs,
+        expires_at_ms: key.expiresAtMs,
+        disabled: key.disabled ? 1 : 0,
+        deleted_at_ms: null,
+        limit_nano: key.limitNanoUsd === null ? null : Number(key.limitNanoUsd),
+        limit_reset: key.limitReset,
+        include_byok_in_limit: key.includeByokInLimit ? 1 : 0,
+        rate_limit_per_minute: key.rateLimitPerMinute,
+        tokens_per_minute: key.tokensPerMinute,
+        allowed_models: listText(key.allowedModels),
+        allowed_endpoints: listText(key.allowedEndpoints),
+        creator_user_id: key.creatorUserId,
+        parent_key_id: key.parentKeyId ?? null,
+        connection_id: key.connection?.id ?? null,
+        connection_scopes: listText(key.connection?.scopes ?? null),
+        token_expires_at_ms: key.connection?.tokenExpiresAtMs ?? null,
+        previous_hash: null,
+        previous_until_ms: null,
+      })
+      .execute();
   }
 
   /** The key as it stands; undefined when there is none or it was deleted. */
   async find(id: string): Promise<LlmKey | undefined> {
-    const row = await this.database.selectFrom("llm_keys").selectAll()
-      .where("id", "=", id).where("deleted_at_ms", "is", null).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("llm_keys")
+      .selectAll()
+      .where("id", "=", id)
+      .where("deleted_at_ms", "is", null)
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 
   /** Id of the key whose secret has this hash now; undefined where there is none or it was deleted. */
   async idOfHash(hash: string): Promise<string | undefined> {
-    const row = await this.database.selectFrom("llm_keys").select("id")
-      .where("hash", "=", hash).where("deleted_at_ms", "is", null).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("llm_keys")
+      .select("id")
+      .where("hash", "=", hash)
+      .where("deleted_at_ms", "is", null)
+      .executeTakeFirst();
     return row?.id;
   }
 
   /** Changes some fields and gives the key as it stands then; undefined when there is none or it was deleted. */
-  async change(id: string, { changes, nowMs }: { changes: LlmKeyChanges; nowMs: number }): Promise<LlmKey | undefined> {
-    const row = await this.database.updateTable("llm_keys").set({ ...changedColumns(changes), updated_at_ms: nowMs })
-      .where("id", "=", id).where("deleted_at_ms", "is", null).returningAll().executeTakeFirst();
+  async change(
+    id: string,
+    { changes, nowMs }: { changes: LlmKeyChanges; nowMs: number },
+  ): Promise<LlmKey | undefined> {
+    const row = await this.database
+      .updateTable("llm_keys")
+      .set({ ...changedColumns(changes), updated_at_ms: nowMs })
+      .where("id", "=", id)
+      .where("deleted_at_ms", "is", null)
+      .returningAll()
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 
   /** Gives a key another secret; undefined when `oldHash` is its hash no more, or it was deleted. */
-  async rotate(id: string, { oldHash, hash, label, nowMs, tokenExpiresAtMs, previousUntilMs }: NewSecret): Promise<LlmKey | undefined> {
+  async rotate(
+    id: string,
+    { oldHash, hash, label, nowMs, tokenExpiresAtMs, previousUntilMs }: NewSecret,
+  ): Promise<LlmKey | undefined> {
     const expiry = tokenExpiresAtMs === undefined ? {} : { token_expires_at_ms: tokenExpiresAtMs };
-    const previous = previousUntilMs === undefined
-      ? { previous_hash: null, previous_until_ms: null } : { previous_hash: oldHash, previous_until_ms: previousUntilMs };
-    const row = await this.database.updateTable("llm_keys").set({ hash, label, updated_at_ms: nowMs, ...expiry, ...previous })
-      .where("id", "=", id).where("hash", "=", oldHash).where("deleted_at_ms", "is", null).returningAll().executeTakeFirst();
+    const previous =
+      previousUntilMs === undefined
+        ? { previous_hash: null, previous_until_ms: null }
+        : { previous_hash: oldHash, previous_until_ms: previousUntilMs };
+    const row = await this.database
+      .updateTable("llm_keys")
+      .set({ hash, label, updated_at_ms: nowMs, ...expiry, ...previous })
+      .where("id", "=", id)
+      .where("hash", "=", oldHash)
+      .where("deleted_at_ms", "is", null)
+      .returningAll()
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 
   /** Deletes a key softly, with the keys that it made: they are never loaded again, and their rows explain old charges. */
   async remove(id: string, nowMs: number): Promise<void> {
-    await this.database.updateTable("llm_keys").set({ deleted_at_ms: nowMs })
+    await this.database
+      .updateTable("llm_keys")
+      .set({ deleted_at_ms: nowMs })
       .where((where) => where.or([where("id", "=", id), where("parent_key_id", "=", id)]))
-      .where("deleted_at_ms", "is", null).execute();
+      .where("deleted_at_ms", "is", null)
+      .execute();
   }
 }

@@ -51,10 +51,21 @@ export interface KeyConnection {
 }
 
 /** Fields of a key that its owner may change later; absent ones stay as they are. */
-export type LlmKeyChanges = Partial<Pick<
-  LlmKey, "name" | "disabled" | "includeByokInLimit" | "limitNanoUsd" | "limitReset" | "rateLimitPerMinute" | "expiresAtMs"
-  | "allowedModels" | "allowedEndpoints" | "tokensPerMinute"
->>;
+export type LlmKeyChanges = Partial<
+  Pick<
+    LlmKey,
+    | "name"
+    | "disabled"
+    | "includeByokInLimit"
+    | "limitNanoUsd"
+    | "limitReset"
+    | "rateLimitPerMinute"
+    | "expiresAtMs"
+    | "allowedModels"
+    | "allowedEndpoints"
+    | "tokensPerMinute"
+  >
+>;
 
 /** First and last characters of a secret, enough to recognise it and too little to use it. */
 export const maskSecret = (secret: string, prefix: string): string =>

@@ -8,10 +8,18 @@ import type { ManagementKeyStore } from "./management-key-store.ts";
 /** Fills the directory from the database; tells the workspaces and whether any LLM key was ever made. */
 export async function loadCredentials(
   directory: CredentialDirectory,
-  stores: { workspaces: WorkspaceStore; llmKeys: LlmKeyStore; managementKeys: ManagementKeyStore; uses: CredentialUseStore },
+  stores: {
+    workspaces: WorkspaceStore;
+    llmKeys: LlmKeyStore;
+    managementKeys: ManagementKeyStore;
+    uses: CredentialUseStore;
+  },
 ): Promise<{ workspaces: Workspace[]; hasKeys: boolean }> {
   const [workspaces, llmKeys, managementKeys, uses, hasKeys] = await Promise.all([
-    stores.workspaces.loadAll(), stores.llmKeys.loadAll(), stores.managementKeys.loadAll(), stores.uses.loadAll(),
+    stores.workspaces.loadAll(),
+    stores.llmKeys.loadAll(),
+    stores.managementKeys.loadAll(),
+    stores.uses.loadAll(),
     stores.llmKeys.wereAnyMade(),
   ]);
   for (const workspace of workspaces) directory.putWorkspace(workspace);

@@ -11,7 +11,10 @@ import { newSecret } from "./new-secret.ts";
 import type { SecretHasher } from "./secret-hasher.ts";
 
 /** What a new management key is made of. */
-export type NewManagementKey = Pick<ManagementKey, "workspaceId" | "name" | "description" | "scopes" | "expiresAtMs" | "creatorUserId">;
+export type NewManagementKey = Pick<
+  ManagementKey,
+  "workspaceId" | "name" | "description" | "scopes" | "expiresAtMs" | "creatorUserId"
+>;
 
 /** Makes and revokes management keys. */
 export class ManagementKeyEditor {
@@ -21,7 +24,12 @@ export class ManagementKeyEditor {
   private readonly clock: Clock;
   private readonly time: DistinctTime;
 
-  constructor(options: { store: ManagementKeyStore; directory: CredentialDirectory; hasher: SecretHasher; clock: Clock }) {
+  constructor(options: {
+    store: ManagementKeyStore;
+    directory: CredentialDirectory;
+    hasher: SecretHasher;
+    clock: Clock;
+  }) {
     this.store = options.store;
     this.directory = options.directory;
     this.hasher = options.hasher;
@@ -38,7 +46,9 @@ export class ManagementKeyEditor {
       id: newId("mgk", nowMs),
       hash: this.hasher.hash(secret),
       label: maskSecret(secret, brand.managementKeyPrefix),
-      createdAtMs: nowMs, revokedAtMs: null, revocationReason: null,
+      createdAtMs: nowMs,
+      revokedAtMs: null,
+      revocationReason: null,
     };
     await this.store.insert(key);
     this.directory.putManagementKey(key);
@@ -46,12 +56,25 @@ export class ManagementKeyEditor {
   }
 
   /** Revokes a key; its next request is refused. Throws `not_found`, also for keys of other workspaces. */
-  async revoke({ workspaceId, id, reason }: { workspaceId: string; id: string; reason: string | null }): Promise<void> {
-    const revoked = mayBeId(id) && await this.store.revoke({ workspaceId, id, reason, nowMs: this.clock.nowMs() });
+  async revoke({
+    workspaceId,
+    id,
+    reason,
+  }: {
+    workspaceId: string;
+    id: string;
+    reason: string | null;
+  }): Promise<void> {
+    const revoked =
+      mayBeId(id) &&
+      (await this.store.revoke({ workspaceId, id, reason, nowMs: this.clock.nowMs() }));
     // A revocation whose answer was lost stands in the database, and its repetition ends it here as well.
     const isLive = this.directory.managementKeyById(id)?.workspaceId === workspaceId;
     if (!revoked && !isLive) {
-      throw new GatewayError("not_found", "There is no management key with this id, or it was revoked. GET /management-keys lists them.");
+      throw new GatewayError(
+        "not_found",
+        "There is no management key with this id, or it was revoked. GET /management-keys lists them.",
+      );
     }
     this.directory.remove(id);
   }

@@ -46,52 +46,84 @@ export class ManagementKeyStore {
 
   /** Every key that was not revoked, of all workspaces. */
   async loadAll(): Promise<ManagementKey[]> {
-    const rows = await this.database.selectFrom("management_keys").selectAll()
-      .where("revoked_at_ms", "is", null).execute();
+    const rows = await this.database
+      .selectFrom("management_keys")
+      .selectAll()
+      .where("revoked_at_ms", "is", null)
+      .execute();
     return rows.map(fromRow);
   }
 
   /** Whether a key with this hash was ever made, revoked or not. */
   async exists(hash: string): Promise<boolean> {
-    const row = await this.database.selectFrom("management_keys").select("id").where("hash", "=", hash).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("management_keys")
+      .select("id")
+      .where("hash", "=", hash)
+      .executeTakeFirst();
     return row !== undefined;
   }
 
   async insert(key: ManagementKey): Promise<void> {
-    await this.database.insertInto("management_keys").values({
-      id: key.id,
-      hash: key.hash,
-      workspace_id: key.workspaceId,
-      name: key.name,
-      description: key.description,
-      scopes: JSON.stringify(key.scopes),
-      label: key.label,
-      created_at_ms: key.createdAtMs,
-      expires_at_ms: key.expiresAtMs,
-      revoked_at_ms: key.revokedAtMs,
-      revocation_reason: key.revocationReason,
-      creator_user_id: key.creatorUserId,
-    }).execute();
+    await this.database
+      .insertInto("management_keys")
+      .values({
+        id: key.id,
+        hash: key.hash,
+        workspace_id: key.workspaceId,
+        name: key.name,
+        description: key.description,
+        scopes: JSON.stringify(key.scopes),
+        label: key.label,
+        created_at_ms: key.createdAtMs,
+        expires_at_ms: key.expiresAtMs,
+        revoked_at_ms: key.revokedAtMs,
+        revocation_reason: key.revocationReason,
+        creator_user_id: key.creatorUserId,
+      })
+      .execute();
   }
 
   /** The keys of one workspace, newest first; revoked ones and those that expired before `nowMs` only on demand. */
-  async list(workspaceId: string, { includeInvalid, nowMs }: { includeInvalid: boolean; nowMs: number }): Promise<ManagementKey[]> {
-    let query = this.database.selectFrom("management_keys").selectAll().where("workspace_id", "=", workspaceId);
+  async list(
+    workspaceId: string,
+    { includeInvalid, nowMs }: { includeInvalid: boolean; nowMs: number },
+  ): Promise<ManagementKey[]> {
+    let query = this.database
+      .selectFrom("management_keys")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId);
     if (!includeInvalid) {
-      query = query.where("revoked_at_ms", "is", null)
-        .where((where) => where.or([where("expires_at_ms", "is", null), where("expires_at_ms", ">", nowMs)]));
+      query = query
+        .where("revoked_at_ms", "is", null)
+        .where((where) =>
+          where.or([where("expires_at_ms", "is", null), where("expires_at_ms", ">", nowMs)]),
+        );
     }
     const rows = await query.orderBy("created_at_ms", "desc").orderBy("id", "desc").execute();
     return rows.map(fromRow);
   }
 
   /** Revokes a key of a workspace; false when it has none with this id that is not revoked yet. */
-  async revoke(
-    { workspaceId, id, reason, nowMs }: { workspaceId: string; id: string; reason: string | null; nowMs: number },
-  ): Promise<boolean> {
-    const row = await this.database.updateTable("management_keys").set({ revoked_at_ms: nowMs, revocation_reason: reason })
-      .where("id", "=", id).where("workspace_id", "=", workspaceId).where("revoked_at_ms", "is", null)
-      .returning("id").executeTakeFirst();
+  async revoke({
+    workspaceId,
+    id,
+    reason,
+    nowMs,
+  }: {
+    workspaceId: string;
+    id: string;
+    reason: string | null;
+    nowMs: number;
+  }): Promise<boolean> {
+    const row = await this.database
+      .updateTable("management_keys")
+      .set({ revoked_at_ms: nowMs, revocation_reason: reason })
+      .where("id", "=", id)
+      .where("workspace_id", "=", workspaceId)
+      .where("revoked_at_ms", "is", null)
+      .returning("id")
+      .executeTakeFirst();
     return row !== undefined;
   }
 }

@@ -22,7 +22,10 @@ export interface ManagementKey {
 export type ManagementKeyStatus = "active" | "expired" | "revoked";
 
 /** The state of a key at a wall time in milliseconds. */
-export function managementKeyStatus({ revokedAtMs, expiresAtMs }: ManagementKey, nowMs: number): ManagementKeyStatus {
+export function managementKeyStatus(
+  { revokedAtMs, expiresAtMs }: ManagementKey,
+  nowMs: number,
+): ManagementKeyStatus {
   if (revokedAtMs !== null) return "revoked";
   return expiresAtMs !== null && expiresAtMs <= nowMs ? "expired" : "active";
 }

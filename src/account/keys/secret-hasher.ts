@@ -12,7 +12,9 @@ export interface SecretHasher {
  * finding a key by its hash compares no secret byte by byte.
  */
 export function createSecretHasher(encryptionKey: Uint8Array): SecretHasher {
-  const pepper = new Uint8Array(hkdfSync("sha256", encryptionKey, "", "switchyard credential pepper v1", 32));
+  const pepper = new Uint8Array(
+    hkdfSync("sha256", encryptionKey, "", "switchyard credential pepper v1", 32),
+  );
   return {
     hash: (secret) => new Bun.CryptoHasher("sha256", pepper).update(secret).digest("hex"),
   };

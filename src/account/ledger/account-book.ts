@@ -33,7 +33,16 @@ export class AccountBook {
   workspace(id: string): WorkspaceAccount {
     let account = this.workspaces.get(id);
     if (account === undefined) {
-      account = { monthlyNano: 0n, topupNano: 0n, heldNano: 0n, usedNano: 0n, day: 0, dayNano: 0n, freshMonth: undefined, freshNano: 0n };
+      account = {
+        monthlyNano: 0n,
+        topupNano: 0n,
+        heldNano: 0n,
+        usedNano: 0n,
+        day: 0,
+        dayNano: 0n,
+        freshMonth: undefined,
+        freshNano: 0n,
+      };
       this.workspaces.set(id, account);
     }
     return account;
@@ -68,10 +77,15 @@ export class AccountBook {
 export const countedWithin = (
   { spend, byok }: Pick<KeyAccount, "spend" | "byok">,
   { windowHours, countsByok, nowMs }: { windowHours: number; countsByok: boolean; nowMs: number },
-): bigint => spend.spentWithin(windowHours, nowMs) + (countsByok && byok !== undefined ? byok.spentWithin(windowHours, nowMs) : 0n);
+): bigint =>
+  spend.spentWithin(windowHours, nowMs) +
+  (countsByok && byok !== undefined ? byok.spentWithin(windowHours, nowMs) : 0n);
 
 /** Notes what was granted into the monthly bucket, by the month that it ends with. */
-export function addFresh(account: WorkspaceAccount, { month, amountNano }: { month: Month; amountNano: bigint }): void {
+export function addFresh(
+  account: WorkspaceAccount,
+  { month, amountNano }: { month: Month; amountNano: bigint },
+): void {
   // A grant that was made before midnight and stands after it has lapsed already.
   if (account.freshMonth !== undefined && month < account.freshMonth) return;
   if (account.freshMonth !== month) account.freshNano = 0n;
@@ -89,7 +103,9 @@ export function lapsedOf(account: WorkspaceAccount, month: Month): bigint {
 }
 
 /** Everything a workspace owns, holds included. */
-export const balanceOf = (account: WorkspaceAccount): bigint => account.monthlyNano + account.topupNano;
+export const balanceOf = (account: WorkspaceAccount): bigint =>
+  account.monthlyNano + account.topupNano;
 
 /** What no hold has taken yet. */
-export const availableOf = (account: WorkspaceAccount): bigint => balanceOf(account) - account.heldNano;
+export const availableOf = (account: WorkspaceAccount): bigint =>
+  balanceOf(account) - account.heldNano;

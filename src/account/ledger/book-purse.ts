@@ -12,7 +12,8 @@ export class BookPurse implements Purse {
   take({ workspaceId, bucket, mostNano, month }: Withdrawal): Taken {
     const account = this.book.workspace(workspaceId);
     const name = bucket === "monthly" ? "monthlyNano" : "topupNano";
-    const there = bucket === "monthly" && month !== undefined ? lapsedOf(account, month) : account[name];
+    const there =
+      bucket === "monthly" && month !== undefined ? lapsedOf(account, month) : account[name];
     const takenNano = least(there, availableOf(account), mostNano ?? there);
     account[name] -= takenNano;
     return { takenNano, committed: () => undefined, undo: () => void (account[name] += takenNano) };

@@ -1,5 +1,10 @@
 import { dayMs } from "../../platform/lib/clock.ts";
-import { type BlockingBudgets, counterOf, readCounter, type BudgetBound } from "../budgets/blocking-budgets.ts";
+import {
+  type BlockingBudgets,
+  counterOf,
+  readCounter,
+  type BudgetBound,
+} from "../budgets/blocking-budgets.ts";
 import { periodAt, type Budget } from "../budgets/budget.ts";
 import type { SpentBy } from "../budgets/budget-watch.ts";
 
@@ -48,7 +53,11 @@ export class BudgetCounters {
     if (!this.blocking.has(use.workspaceId)) return none;
     return this.blocking.boundsOf(use.workspaceId, use.tags(), use.day).map((bound) => {
       const { spentNano, heldNano } = this.counter(use.workspaceId, bound);
-      return { budget: bound.budget, leftNano: bound.budget.limitNano - spentNano - heldNano, heldNano };
+      return {
+        budget: bound.budget,
+        leftNano: bound.budget.limitNano - spentNano - heldNano,
+        heldNano,
+      };
     });
   }
 
@@ -66,18 +75,26 @@ export class BudgetCounters {
   }
 
   /** Reads what was spent of a budget that is about to bound holds, with those that are open. */
-  async watch(budget: Budget, { day, open }: { day: number; open: Iterable<BudgetUse & { heldNano: bigint }> }): Promise<void> {
+  async watch(
+    budget: Budget,
+    { day, open }: { day: number; open: Iterable<BudgetUse & { heldNano: bigint }> },
+  ): Promise<void> {
     const { workspaceId, scope, subject, period } = budget;
     const name = counterOf(budget, day);
     const counters = this.byWorkspace.get(workspaceId) ?? new Map<string, Counter>();
     this.byWorkspace.set(workspaceId, counters);
     if (counters.has(name)) return;
     const counter: Counter = { ...readCounter(name), spentNano: 0n, heldNano: 0n, revision: 0 };
-    for (const use of open) if (use.workspaceId === workspaceId && counts(counter, use)) counter.heldNano += use.heldNano;
+    for (const use of open)
+      if (use.workspaceId === workspaceId && counts(counter, use)) counter.heldNano += use.heldNano;
     counters.set(name, counter);
     const { startMs: fromMs, endMs: toMs } = periodAt(period, day * dayMs);
     try {
-      for (let reading = 0, revision = -1; reading < readingsMax && revision !== counter.revision; reading += 1) {
+      for (
+        let reading = 0, revision = -1;
+        reading < readingsMax && revision !== counter.revision;
+        reading += 1
+      ) {
         counter.spentNano = 0n;
         revision = counter.revision;
         const durableNano = await this.spentBy({ workspaceId, scope, subject, fromMs, toMs });
@@ -96,7 +113,8 @@ export class BudgetCounters {
     if (counter === undefined) {
       // A new period: its first request is this one.
       counter = { ...readCounter(name), spentNano: 0n, heldNano: 0n, revision: 0 };
-      for (const [other, { endDay }] of counters) if (endDay < counter.firstDay) counters.delete(other);
+      for (const [other, { endDay }] of counters)
+        if (endDay < counter.firstDay) counters.delete(other);
       counters.set(name, counter);
     }
     return counter;
@@ -104,7 +122,9 @@ export class BudgetCounters {
 
   private countersOf(use: BudgetUse): Counter[] {
     const counters = this.byWorkspace.get(use.workspaceId);
-    return counters === undefined ? [] : [...counters.values()].filter((counter) => counts(counter, use));
+    return counters === undefined
+      ? []
+      : [...counters.values()].filter((counter) => counts(counter, use));
   }
 }
 

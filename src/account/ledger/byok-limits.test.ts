@@ -6,8 +6,11 @@ import { Ledger, type SpendingKey } from "./ledger.ts";
 
 const workspaceId = "ws_1";
 const nothing = { inserts: [], adds: [] };
-const key = (keyId: string, limitNano: bigint, countsByok: boolean): SpendingKey =>
-  ({ keyId, keyLimit: { limitNano, windowHours: 24 }, countsByok });
+const key = (keyId: string, limitNano: bigint, countsByok: boolean): SpendingKey => ({
+  keyId,
+  keyLimit: { limitNano, windowHours: 24 },
+  countsByok,
+});
 
 interface Wanted {
   ceilingNano?: bigint;
@@ -22,11 +25,20 @@ function start() {
   book.workspace(workspaceId).topupNano = 1_000n;
   let count = 0;
   return {
-    book, commits, ledger,
+    book,
+    commits,
+    ledger,
     /** Reserves and tells the hold's id, or why not. */
     reserve(who: SpendingKey, { ceilingNano = 0n, byokNano = 0n, parent }: Wanted) {
       const holdId = `gen_${(count += 1)}`;
-      const outcome = ledger.reserve({ holdId, workspaceId, ceilingNano, byokNano, parent, ...who });
+      const outcome = ledger.reserve({
+        holdId,
+        workspaceId,
+        ceilingNano,
+        byokNano,
+        parent,
+        ...who,
+      });
       return outcome.ok ? { holdId, heldNano: outcome.heldNano } : outcome.reason;
     },
     post: (holdId: string, amounts: { amountNano?: bigint; byokNano?: bigint }) =>
@@ -58,9 +70,15 @@ test("what an own key paid counts against the limit, is no charge, and is writte
   const { reserve, post, book, commits } = start();
   const outcome = reserve(key("a", 100n, true), { byokNano: 60n });
   await post(typeof outcome === "string" ? "" : outcome.holdId, { byokNano: 90n });
-  expect([book.key("a").spend.total, book.key("a").byok?.total, book.key("a").heldNano]).toEqual([0n, 90n, 0n]);
+  expect([book.key("a").spend.total, book.key("a").byok?.total, book.key("a").heldNano]).toEqual([
+    0n,
+    90n,
+    0n,
+  ]);
   expect(book.workspace(workspaceId).topupNano).toBe(1_000n);
-  const counted = commits.units.flatMap(({ adds }) => adds).filter(({ statement }) => statement.name === "key-byok-hour");
+  const counted = commits.units
+    .flatMap(({ adds }) => adds)
+    .filter(({ statement }) => statement.name === "key-byok-hour");
   expect(counted.map(({ sums }) => sums)).toEqual([[90]]);
   expect(reserve(key("a", 100n, true), { byokNano: 60n })).toMatchObject({ heldNano: 0n });
   expect(book.key("a").heldNano).toBe(10n);
@@ -82,6 +100,8 @@ test("what the database refused does not count", async () => {
   const { reserve, post, book, commits } = start();
   const outcome = reserve(key("a", 100n, true), { byokNano: 60n });
   commits.failNext = true;
-  await expect(post(typeof outcome === "string" ? "" : outcome.holdId, { byokNano: 90n })).rejects.toThrow();
+  await expect(
+    post(typeof outcome === "string" ? "" : outcome.holdId, { byokNano: 90n }),
+  ).rejects.toThrow();
   expect([book.key("a").byok?.total, book.key("a").heldNano]).toEqual([0n, 0n]);
 });

@@ -6,7 +6,11 @@ import fc from "fast-check";
 import { sql } from "kysely";
 import { CreditModel } from "../../../test/support/credit-model.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { CrashedError, FaultyCommits, type CommitFate } from "../../../test/support/faulty-commits.ts";
+import {
+  CrashedError,
+  FaultyCommits,
+  type CommitFate,
+} from "../../../test/support/faulty-commits.ts";
 import { freshDatabase } from "../../../test/support/postgres.ts";
 import { dayMs } from "../../platform/lib/clock.ts";
 import { migrations } from "../../platform/storage/migrations/index.ts";
@@ -26,7 +30,14 @@ const historiesPerDatabase = 40;
 const startMs = Date.UTC(2026, 10, 21, 12);
 
 const amount = fc.bigInt({ min: 1n, max: 5_000_000_000n });
-const fate = fc.constantFrom<CommitFate>("works", "works", "works", "refused", "crash-before", "crash-after");
+const fate = fc.constantFrom<CommitFate>(
+  "works",
+  "works",
+  "works",
+  "refused",
+  "crash-before",
+  "crash-after",
+);
 const action = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("grant", "top-up"), amount, fate }) },
   { weight: 5, arbitrary: fc.record({ kind: fc.constant("reserve" as const), amount, fate }) },
@@ -37,9 +48,13 @@ const action = fc.oneof(
 );
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never;
 
-const openLedgerStorage = (url: string): Promise<Storage<LedgerTables>> => openStorage<LedgerTables>({
-  url, durability: "process", migrations, commitStatements: { inserts: [transferInsert, grantInsert], adds: [accountAdd, keySpendAdd] },
-});
+const openLedgerStorage = (url: string): Promise<Storage<LedgerTables>> =>
+  openStorage<LedgerTables>({
+    url,
+    durability: "process",
+    migrations,
+    commitStatements: { inserts: [transferInsert, grantInsert], adds: [accountAdd, keySpendAdd] },
+  });
 
 /** One history: the ledger on a database, and the model beside it. */
 class History {
@@ -63,9 +78,15 @@ class History {
   async start(): Promise<void> {
     const { clock, commits, storage } = this;
     const book = new AccountBook();
-    await new LedgerStore({ database: storage.database, commits }).loadInto(book, { nowMs: clock.nowMs(), parents: new Map() });
+    await new LedgerStore({ database: storage.database, commits }).loadInto(book, {
+      nowMs: clock.nowMs(),
+      parents: new Map(),
+    });
     this.ledger = new Ledger({ book, commits, clock });
-    this.grants = new Grants({ ledger: this.ledger, store: new GrantStore({ database: storage.database.withTables(), commits }) });
+    this.grants = new Grants({
+      ledger: this.ledger,
+      store: new GrantStore({ database: storage.database.withTables(), commits }),
+    });
     this.withdrawals = new Withdrawals({ purse: this.ledger, commits, clock });
   }
 
@@ -75,7 +96,13 @@ class History {
     const month = monthOf(this.clock.nowMs());
     const [hold] = model.openHolds;
     if (kind === "reserve") {
-      const outcome = ledger.reserve({ holdId: `gen_${id}`, workspaceId, keyId: workspaceId, keyLimit: null, ceilingNano: amount });
+      const outcome = ledger.reserve({
+        holdId: `gen_${id}`,
+        workspaceId,
+        keyId: workspaceId,
+        keyLimit: null,
+        ceilingNano: amount,
+      });
       expect(outcome.ok).toBe(model.reserve(`gen_${id}`, amount));
     } else if (kind === "void" && hold !== undefined) {
       ledger.void(hold);
@@ -84,27 +111,72 @@ class History {
     else if (kind === "days") this.wait(Number(amount % 20n) + 1);
     else if (kind === "grant") {
       const grant = {
-        transferId: `txn_${id}`, workspaceId, bucket: "monthly", kind: "admin", amountNano: amount, description: null, grantedBy: "t",
+        transferId: `txn_${id}`,
+        workspaceId,
+        bucket: "monthly",
+        kind: "admin",
+        amountNano: amount,
+        description: null,
+        grantedBy: "t",
       } as const;
-      await this.meet(fate, () => this.grants.give(grant), () => model.grant(month, amount));
+      await this.meet(
+        fate,
+        () => this.grants.give(grant),
+        () => model.grant(month, amount),
+      );
     } else if (kind === "top-up") {
-      const credit = { id: `txn_${id}`, workspaceId, bucket: "topup", amountNano: amount, kind: "topup", reference: null } as const;
-      await this.meet(fate, () => ledger.credit(credit), () => (model.topup += amount));
+      const credit = {
+        id: `txn_${id}`,
+        workspaceId,
+        bucket: "topup",
+        amountNano: amount,
+        kind: "topup",
+        reference: null,
+      } as const;
+      await this.meet(
+        fate,
+        () => ledger.credit(credit),
+        () => (model.topup += amount),
+      );
     } else if (kind === "post" && hold !== undefined) {
-      const request = { holdId: hold, amountNano: amount, alongside: () => ({ inserts: [], adds: [] }) };
-      await this.meet(fate, () => ledger.post(request), () => model.post(hold, amount));
+      const request = {
+        holdId: hold,
+        amountNano: amount,
+        alongside: () => ({ inserts: [], adds: [] }),
+      };
+      await this.meet(
+        fate,
+        () => ledger.post(request),
+        () => model.post(hold, amount),
+      );
       model.void(hold);
     } else if (kind === "refund") {
       const refund = { id: `txn_${id}`, workspaceId, amountNano: amount, reference: null };
-      await this.meet(fate, () => this.withdrawals.refund(refund), () => model.refund(amount));
-    } else if (kind === "lapse") await this.meet(fate, () => this.withdrawals.lapse(workspaceId), () => model.lapse(month));
+      await this.meet(
+        fate,
+        () => this.withdrawals.refund(refund),
+        () => model.refund(amount),
+      );
+    } else if (kind === "lapse")
+      await this.meet(
+        fate,
+        () => this.withdrawals.lapse(workspaceId),
+        () => model.lapse(month),
+      );
     this.expectBook();
   }
 
   /** Does what writes, with a commit of a certain fate; the model follows where the commit stands. */
-  private async meet(fate: CommitFate, work: () => Promise<unknown>, follow: () => unknown): Promise<void> {
+  private async meet(
+    fate: CommitFate,
+    work: () => Promise<unknown>,
+    follow: () => unknown,
+  ): Promise<void> {
     this.commits.next = fate;
-    const failure: unknown = await work().then(() => undefined, (error: unknown) => error);
+    const failure: unknown = await work().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     // Where nothing had to be written, nothing failed.
     const met = this.commits.next === "works" ? fate : "works";
     this.commits.next = "works";
@@ -126,18 +198,31 @@ class History {
   private expectBook(): void {
     const account = this.ledger.book.workspace(this.workspaceId);
     const { model } = this;
-    expect([account.monthlyNano, account.topupNano, account.heldNano, account.usedNano])
-      .toEqual([model.monthlySum, model.topup, model.held, model.used]);
-    expect(account.day === Math.floor(this.clock.nowMs() / dayMs) ? account.dayNano : 0n).toBe(model.today);
+    expect([account.monthlyNano, account.topupNano, account.heldNano, account.usedNano]).toEqual([
+      model.monthlySum,
+      model.topup,
+      model.held,
+      model.used,
+    ]);
+    expect(account.day === Math.floor(this.clock.nowMs() / dayMs) ? account.dayNano : 0n).toBe(
+      model.today,
+    );
     expect(account.heldNano <= balanceOf(account)).toBe(true);
   }
 
   /** The balances in the database and the sums of its transfers are the model's, too. */
   async expectDatabase(): Promise<void> {
     const { database } = this.storage;
-    for (const [bucket, wanted] of [["monthly", this.model.monthlySum], ["topup", this.model.topup]] as const) {
+    for (const [bucket, wanted] of [
+      ["monthly", this.model.monthlySum],
+      ["topup", this.model.topup],
+    ] as const) {
       const id = `${this.workspaceId}:${bucket}`;
-      const row = await database.selectFrom("ledger_accounts").select("balance_nano").where("id", "=", id).executeTakeFirst();
+      const row = await database
+        .selectFrom("ledger_accounts")
+        .select("balance_nano")
+        .where("id", "=", id)
+        .executeTakeFirst();
       expect(BigInt(row?.balance_nano ?? 0)).toBe(wanted);
       const { rows } = await sql<{ sum: string | number | null }>`select
         sum(case when credit_account = ${id} then amount_nano else -amount_nano end) as sum
@@ -150,16 +235,19 @@ class History {
 async function runHistories(count: number, freshUrl: () => Promise<string>): Promise<void> {
   let storage: Storage<LedgerTables> | undefined;
   let run = 0;
-  await fc.assert(fc.asyncProperty(fc.array(action, { minLength: 4, maxLength: 24 }), async (actions) => {
-    if (storage === undefined || run % historiesPerDatabase === 0) {
-      await storage?.close();
-      storage = await openLedgerStorage(await freshUrl());
-    }
-    const history = new History(storage, `ws_${run++}`);
-    await history.start();
-    for (const each of actions) await history.act(each);
-    await history.expectDatabase();
-  }), { numRuns: count });
+  await fc.assert(
+    fc.asyncProperty(fc.array(action, { minLength: 4, maxLength: 24 }), async (actions) => {
+      if (storage === undefined || run % historiesPerDatabase === 0) {
+        await storage?.close();
+        storage = await openLedgerStorage(await freshUrl());
+      }
+      const history = new History(storage, `ws_${run++}`);
+      await history.start();
+      for (const each of actions) await history.act(each);
+      await history.expectDatabase();
+    }),
+    { numRuns: count },
+  );
   const query = sql<{ sum: string | number }>`select sum(balance_nano) as sum from ledger_accounts`;
   const { rows } = await query.execute(storage?.database as never);
   expect(Number(rows[0]?.sum)).toBe(0);
@@ -169,8 +257,9 @@ async function runHistories(count: number, freshUrl: () => Promise<string>): Pro
 test("a thousand histories of grants, charges, refunds, expiries and crashes agree with the model, in memory and in SQLite", async () => {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-histories-"));
   let databases = 0;
-  await runHistories(1_000, async () => `sqlite:${join(directory, `${databases++}.db`)}`)
-    .finally(() => rmSync(directory, { recursive: true, force: true }));
+  await runHistories(1_000, async () => `sqlite:${join(directory, `${databases++}.db`)}`).finally(
+    () => rmSync(directory, { recursive: true, force: true }),
+  );
 }, 120_000);
 
 test("forty of them agree on Postgres", () => runHistories(40, freshDatabase), 60_000);

@@ -47,23 +47,43 @@ export class GrantStore {
 
   /** The grant whose transfer has this id. */
   async find(transferId: string): Promise<StandingGrant | undefined> {
-    const row = await this.database.selectFrom("credit_grants").selectAll().where("transfer_id", "=", transferId).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("credit_grants")
+      .selectAll()
+      .where("transfer_id", "=", transferId)
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 
   /** Grants, the newest first; of one workspace where one is named. */
-  async list({ workspaceId, limit }: { workspaceId: string | undefined; limit: number }): Promise<StandingGrant[]> {
+  async list({
+    workspaceId,
+    limit,
+  }: {
+    workspaceId: string | undefined;
+    limit: number;
+  }): Promise<StandingGrant[]> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
     let query = this.database.selectFrom("credit_grants").selectAll();
     if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
-    const rows = await query.orderBy("granted_at_ms", "desc").orderBy("transfer_id", "desc").limit(limit).execute();
+    const rows = await query
+      .orderBy("granted_at_ms", "desc")
+      .orderBy("transfer_id", "desc")
+      .limit(limit)
+      .execute();
     return rows.map(fromRow);
   }
 
   /** What each workspace was given into its monthly bucket since a wall time, and with which plan grants among it. */
-  async givenSince(sinceMs: number): Promise<{ workspaceId: string; amountNano: bigint; transferId: string; kind: GrantKind }[]> {
-    const rows = await this.database.selectFrom("credit_grants").selectAll()
-      .where("granted_at_ms", ">=", sinceMs).where("bucket", "=", "monthly").execute();
+  async givenSince(
+    sinceMs: number,
+  ): Promise<{ workspaceId: string; amountNano: bigint; transferId: string; kind: GrantKind }[]> {
+    const rows = await this.database
+      .selectFrom("credit_grants")
+      .selectAll()
+      .where("granted_at_ms", ">=", sinceMs)
+      .where("bucket", "=", "monthly")
+      .execute();
     return rows.map(fromRow);
   }
 }

@@ -11,7 +11,16 @@ export type GrantOutcome = "ok" | "exists" | "exists_with_different_fields";
 export const grantInsert: InsertStatement = {
   name: "credit-grant",
   table: "credit_grants",
-  columns: ["transfer_id", "workspace_id", "granted_at_ms", "bucket", "kind", "amount_nano", "description", "granted_by"],
+  columns: [
+    "transfer_id",
+    "workspace_id",
+    "granted_at_ms",
+    "bucket",
+    "kind",
+    "amount_nano",
+    "description",
+    "granted_by",
+  ],
 };
 
 /** Gives credits as transfers of the ledger, each once however often it is asked for. */
@@ -29,20 +38,41 @@ export class Grants {
     const { transferId, workspaceId, bucket, kind, amountNano, description, grantedBy } = grant;
     try {
       await this.ledger.credit({
-        id: transferId, workspaceId, bucket, amountNano, kind: "grant", reference: kind,
-        alongside: (atMs) => [{
-          statement: grantInsert,
-          values: [transferId, workspaceId, atMs, bucket, kind, Number(amountNano), description, grantedBy],
-        }],
+        id: transferId,
+        workspaceId,
+        bucket,
+        amountNano,
+        kind: "grant",
+        reference: kind,
+        alongside: (atMs) => [
+          {
+            statement: grantInsert,
+            values: [
+              transferId,
+              workspaceId,
+              atMs,
+              bucket,
+              kind,
+              Number(amountNano),
+              description,
+              grantedBy,
+            ],
+          },
+        ],
       });
       return "ok";
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
       const standing = await this.store.find(transferId);
-      return standing !== undefined && isSame(standing, grant) ? "exists" : "exists_with_different_fields";
+      return standing !== undefined && isSame(standing, grant)
+        ? "exists"
+        : "exists_with_different_fields";
     }
   }
 }
 
 const isSame = (one: Grant, other: Grant): boolean =>
-  one.workspaceId === other.workspaceId && one.bucket === other.bucket && one.kind === other.kind && one.amountNano === other.amountNano;
+  one.workspaceId === other.workspaceId &&
+  one.bucket === other.bucket &&
+  one.kind === other.kind &&
+  one.amountNano === other.amountNano;

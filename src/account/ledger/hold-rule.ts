@@ -66,9 +66,15 @@ const smallerOf = (one: bigint, other: bigint): bigint => (one < other ? one : o
  * What is held for a request; undefined where too little is free for it. `ledger-scripts.ts` has the same rule for several gateways.
  * @example borneOf({ freeNano: 800n, ceilingNano: 100n, tight }) // 100n: an eighth of what is free
  */
-export function borneOf(
-  { freeNano, ceilingNano, tight }: { freeNano: bigint; ceilingNano: bigint; tight: (() => TightHold) | undefined },
-): bigint | undefined {
+export function borneOf({
+  freeNano,
+  ceilingNano,
+  tight,
+}: {
+  freeNano: bigint;
+  ceilingNano: bigint;
+  tight: (() => TightHold) | undefined;
+}): bigint | undefined {
   if (ceilingNano * shareOfFree <= freeNano) return ceilingNano;
   if (freeNano <= 0n) return undefined;
   if (tight === undefined) return smallerOf(ceilingNano, freeNano);

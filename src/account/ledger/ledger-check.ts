@@ -14,14 +14,22 @@ export async function checkLedger(query: Query): Promise<string[]> {
   const problems: string[] = [];
   let total = 0n;
   for (const row of await query(balancesSql)) {
-    const [id, balance, moved] = [String(row["id"]), BigInt(String(row["balance"])), BigInt(String(row["moved"]))];
+    const [id, balance, moved] = [
+      String(row["id"]),
+      BigInt(String(row["balance"])),
+      BigInt(String(row["moved"])),
+    ];
     total += balance;
-    if (balance !== moved) problems.push(`ledger: the balance of ${id} is ${balance}, its transfers add up to ${moved}`);
-    if (balance < 0n && !id.startsWith("operator:")) problems.push(`ledger: the balance of ${id} is negative (${balance})`);
+    if (balance !== moved)
+      problems.push(`ledger: the balance of ${id} is ${balance}, its transfers add up to ${moved}`);
+    if (balance < 0n && !id.startsWith("operator:"))
+      problems.push(`ledger: the balance of ${id} is negative (${balance})`);
   }
   if (total !== 0n) problems.push(`ledger: all accounts together are ${total} and not 0`);
   for (const row of await query(generationsSql)) {
-    problems.push(`ledger: the record ${String(row["id"])} costs ${String(row["cost"])}, its charge is ${String(row["moved"])}`);
+    problems.push(
+      `ledger: the record ${String(row["id"])} costs ${String(row["cost"])}, its charge is ${String(row["moved"])}`,
+    );
   }
   return problems;
 }

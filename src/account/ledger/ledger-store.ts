@@ -18,7 +18,13 @@ export interface LedgerTables extends GrantTables {
     created_at_ms: number;
   };
   ledger_accounts: { id: string; balance_nano: number | bigint };
-  key_spend_hours: { key_id: string; workspace_id: string; hour: number; spend_nano: number | bigint; requests: number };
+  key_spend_hours: {
+    key_id: string;
+    workspace_id: string;
+    hour: number;
+    spend_nano: number | bigint;
+    requests: number;
+  };
   key_byok_hours: { key_id: string; hour: number; spend_nano: number | bigint };
 }
 
@@ -48,7 +54,10 @@ export class LedgerStore {
   async loadInto(book: AccountBook, { nowMs, parents, workspaceId }: LoadedPart): Promise<void> {
     let accounts = this.database.selectFrom("ledger_accounts").selectAll();
     if (workspaceId !== undefined) {
-      accounts = accounts.where("id", "in", [bucketAccount(workspaceId, "monthly"), bucketAccount(workspaceId, "topup")]);
+      accounts = accounts.where("id", "in", [
+        bucketAccount(workspaceId, "monthly"),
+        bucketAccount(workspaceId, "topup"),
+      ]);
     }
     for (const row of await accounts.execute()) {
       const separator = row.id.lastIndexOf(":");
@@ -62,12 +71,16 @@ export class LedgerStore {
     await this.loadSpend(book, { nowMs, parents, workspaceId });
     let byok = this.database.selectFrom("key_byok_hours").selectAll();
     if (workspaceId !== undefined) {
-      const keys = this.database.selectFrom("key_spend_hours").select("key_id").where("workspace_id", "=", workspaceId);
+      const keys = this.database
+        .selectFrom("key_spend_hours")
+        .select("key_id")
+        .where("workspace_id", "=", workspaceId);
       byok = byok.where("key_id", "in", keys);
     }
     for (const row of await byok.orderBy("hour").execute()) {
       for (const keyId of [row.key_id, parents.get(row.key_id)]) {
-        if (keyId !== undefined) book.byokSpend(keyId).add(row.hour * hourMs, BigInt(row.spend_nano));
+        if (keyId !== undefined)
+          book.byokSpend(keyId).add(row.hour * hourMs, BigInt(row.spend_nano));
       }
     }
   }
@@ -83,15 +96,30 @@ export class LedgerStore {
 
   /** Whether a transfer with this id stands. */
   async transferExists(id: string): Promise<boolean> {
-    const row = await this.database.selectFrom("transfers").select("id").where("id", "=", id).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("transfers")
+      .select("id")
+      .where("id", "=", id)
+      .executeTakeFirst();
     return row !== undefined;
   }
 
   /** The transfers that a charge consists of: one for each bucket that paid, and what stayed uncollected. */
-  async transfersOf(chargeId: string): Promise<{ id: string; from: string; amountNano: bigint; atMs: number }[]> {
-    const rows = await this.database.selectFrom("transfers").selectAll()
-      .where("id", "in", chargeTransferIds(chargeId)).orderBy("id").execute();
-    return rows.map((row) => ({ id: row.id, from: row.debit_account, amountNano: BigInt(row.amount_nano), atMs: row.created_at_ms }));
+  async transfersOf(
+    chargeId: string,
+  ): Promise<{ id: string; from: string; amountNano: bigint; atMs: number }[]> {
+    const rows = await this.database
+      .selectFrom("transfers")
+      .selectAll()
+      .where("id", "in", chargeTransferIds(chargeId))
+      .orderBy("id")
+      .execute();
+    return rows.map((row) => ({
+      id: row.id,
+      from: row.debit_account,
+      amountNano: BigInt(row.amount_nano),
+      atMs: row.created_at_ms,
+    }));
   }
 
   /** Requests that a key settled in the last 30 days. */
@@ -99,22 +127,36 @@ export class LedgerStore {
     // Free requests do not wait for their rows, and their caller may ask before they are written.
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const sinceHour = Math.floor((nowMs - 30 * dayMs) / hourMs);
-    const rows = await this.database.selectFrom("key_spend_hours")
+    const rows = await this.database
+      .selectFrom("key_spend_hours")
       .select(["key_id", (builder) => builder.fn.sum<number | bigint>("requests").as("requests")])
-      .where("workspace_id", "=", workspaceId).where("hour", ">=", sinceHour).groupBy("key_id").execute();
+      .where("workspace_id", "=", workspaceId)
+      .where("hour", ">=", sinceHour)
+      .groupBy("key_id")
+      .execute();
     return new Map(rows.map((row) => [row.key_id, Number(row.requests)]));
   }
 
-  private async loadFresh(book: AccountBook, { nowMs, workspaceId }: Pick<LoadedPart, "nowMs" | "workspaceId">): Promise<void> {
+  private async loadFresh(
+    book: AccountBook,
+    { nowMs, workspaceId }: Pick<LoadedPart, "nowMs" | "workspaceId">,
+  ): Promise<void> {
     const month = monthOf(nowMs);
-    let query = this.database.selectFrom("credit_grants").select(["workspace_id", "amount_nano"])
-      .where("granted_at_ms", ">=", startOfMonthMs(month)).where("bucket", "=", "monthly");
+    let query = this.database
+      .selectFrom("credit_grants")
+      .select(["workspace_id", "amount_nano"])
+      .where("granted_at_ms", ">=", startOfMonthMs(month))
+      .where("bucket", "=", "monthly");
     if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
     const rows = await query.execute();
-    for (const row of rows) addFresh(book.workspace(row.workspace_id), { month, amountNano: BigInt(row.amount_nano) });
+    for (const row of rows)
+      addFresh(book.workspace(row.workspace_id), { month, amountNano: BigInt(row.amount_nano) });
   }
 
-  private async loadSpend(book: AccountBook, { nowMs, parents, workspaceId }: LoadedPart): Promise<void> {
+  private async loadSpend(
+    book: AccountBook,
+    { nowMs, parents, workspaceId }: LoadedPart,
+  ): Promise<void> {
     const today = Math.floor(nowMs / dayMs);
     let query = this.database.selectFrom("key_spend_hours").selectAll();
     if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);

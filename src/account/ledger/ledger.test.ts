@@ -15,28 +15,44 @@ function newLedger(): { ledger: Ledger; commits: MemoryCommits; clock: FakeClock
 
 const nothing = () => ({ inserts: [], adds: [] });
 
-const outcomeText = (outcome: { ok: boolean; reason?: string }): string => (outcome.ok ? "ok" : outcome.reason ?? "?");
+const outcomeText = (outcome: { ok: boolean; reason?: string }): string =>
+  outcome.ok ? "ok" : (outcome.reason ?? "?");
 
 /** Runs one row of a table and answers with its outcome and the balance afterwards. */
-async function runRow({ ledger, clock }: ReturnType<typeof newLedger>, row: string): Promise<string> {
+async function runRow(
+  { ledger, clock }: ReturnType<typeof newLedger>,
+  row: string,
+): Promise<string> {
   const [verb = "", id = "", ...rest] = row.trim().split(/\s+/);
   switch (verb) {
     case "credit": {
       const [bucket = "topup", amount = "0"] = rest;
       await ledger.credit({
-        id, workspaceId: "ws", bucket: bucket as Bucket, amountNano: BigInt(amount), kind: bucket === "topup" ? "topup" : "grant", reference: null,
+        id,
+        workspaceId: "ws",
+        bucket: bucket as Bucket,
+        amountNano: BigInt(amount),
+        kind: bucket === "topup" ? "topup" : "grant",
+        reference: null,
       });
       return "ok";
     }
     case "reserve": {
       const [amount = "0", limit] = rest;
-      return outcomeText(ledger.reserve({
-        holdId: id, workspaceId: "ws", keyId: "key", ceilingNano: BigInt(amount),
-        keyLimit: limit === undefined ? null : { limitNano: BigInt(limit), windowHours: 24 },
-      }));
+      return outcomeText(
+        ledger.reserve({
+          holdId: id,
+          workspaceId: "ws",
+          keyId: "key",
+          ceilingNano: BigInt(amount),
+          keyLimit: limit === undefined ? null : { limitNano: BigInt(limit), windowHours: 24 },
+        }),
+      );
     }
     case "post":
-      return outcomeText(await ledger.post({ holdId: id, amountNano: BigInt(rest[0] ?? "0"), alongside: nothing }));
+      return outcomeText(
+        await ledger.post({ holdId: id, amountNano: BigInt(rest[0] ?? "0"), alongside: nothing }),
+      );
     case "void":
       return ledger.void(id);
     case "expire":
@@ -109,7 +125,9 @@ describe("ledger tables", () => {
         const [row = "", outcome = "", after = ""] = line.split("|").map((cell) => cell.trim());
         const seen = await runRow(setup, row);
         const account = setup.ledger.book.workspace("ws");
-        expect(`${row} | ${seen} | ${balanceOf(account)}/${account.heldNano}`).toBe(`${row} | ${outcome} | ${after}`);
+        expect(`${row} | ${seen} | ${balanceOf(account)}/${account.heldNano}`).toBe(
+          `${row} | ${outcome} | ${after}`,
+        );
       }
       expect([...setup.commits.balances().values()].reduce((sum, value) => sum + value, 0)).toBe(0);
     });
@@ -117,20 +135,53 @@ describe("ledger tables", () => {
 
   test("what the balance cannot bear is booked to the operator", async () => {
     const { ledger, commits } = newLedger();
-    await ledger.credit({ id: "t", workspaceId: "ws", bucket: "topup", amountNano: 100n, kind: "topup", reference: null });
-    ledger.reserve({ holdId: "gen_1", workspaceId: "ws", keyId: "key", keyLimit: null, ceilingNano: 50n });
+    await ledger.credit({
+      id: "t",
+      workspaceId: "ws",
+      bucket: "topup",
+      amountNano: 100n,
+      kind: "topup",
+      reference: null,
+    });
+    ledger.reserve({
+      holdId: "gen_1",
+      workspaceId: "ws",
+      keyId: "key",
+      keyLimit: null,
+      ceilingNano: 50n,
+    });
     const posted = await ledger.post({ holdId: "gen_1", amountNano: 130n, alongside: nothing });
-    expect(posted).toMatchObject({ ok: true, chargedNano: 100n, uncollectedNano: 30n, balanceAfterNano: 0n });
+    expect(posted).toMatchObject({
+      ok: true,
+      chargedNano: 100n,
+      uncollectedNano: 30n,
+      balanceAfterNano: 0n,
+    });
     expect(commits.transferSum("operator:uncollected")).toBe(-30);
     expect(commits.transferSum("operator:revenue")).toBe(130);
   });
 
   test("a refused commit leaves nothing: the money is back and the hold is gone", async () => {
     const { ledger, commits } = newLedger();
-    await ledger.credit({ id: "t", workspaceId: "ws", bucket: "topup", amountNano: 100n, kind: "topup", reference: null });
-    ledger.reserve({ holdId: "gen_1", workspaceId: "ws", keyId: "key", keyLimit: null, ceilingNano: 50n });
+    await ledger.credit({
+      id: "t",
+      workspaceId: "ws",
+      bucket: "topup",
+      amountNano: 100n,
+      kind: "topup",
+      reference: null,
+    });
+    ledger.reserve({
+      holdId: "gen_1",
+      workspaceId: "ws",
+      keyId: "key",
+      keyLimit: null,
+      ceilingNano: 50n,
+    });
     commits.failNext = true;
-    await expect(ledger.post({ holdId: "gen_1", amountNano: 40n, alongside: nothing })).rejects.toThrow("refused");
+    await expect(
+      ledger.post({ holdId: "gen_1", amountNano: 40n, alongside: nothing }),
+    ).rejects.toThrow("refused");
     expect(availableOf(ledger.book.workspace("ws"))).toBe(100n);
     expect(ledger.openHoldCount).toBe(0);
   });
@@ -138,61 +189,112 @@ describe("ledger tables", () => {
 
 test("random histories never go below zero and always equal the sum of their transfers", async () => {
   const step = fc.oneof(
-    fc.record({ kind: fc.constant("credit" as const), amount: fc.integer({ min: 1, max: 500 }), monthly: fc.boolean() }),
+    fc.record({
+      kind: fc.constant("credit" as const),
+      amount: fc.integer({ min: 1, max: 500 }),
+      monthly: fc.boolean(),
+    }),
     fc.record({ kind: fc.constant("reserve" as const), amount: fc.integer({ min: 0, max: 400 }) }),
-    fc.record({ kind: fc.constant("post" as const), amount: fc.integer({ min: 0, max: 600 }), pick: fc.nat() }),
+    fc.record({
+      kind: fc.constant("post" as const),
+      amount: fc.integer({ min: 0, max: 600 }),
+      pick: fc.nat(),
+    }),
     fc.record({ kind: fc.constant("void" as const), pick: fc.nat() }),
     fc.record({ kind: fc.constant("refuse" as const), pick: fc.nat() }),
   );
-  await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-    const { ledger, commits } = newLedger();
-    const open: string[] = [];
-    for (const [index, action] of steps.entries()) {
-      const account = ledger.book.workspace("ws");
-      if (action.kind === "credit") {
-        await ledger.credit({
-          id: `t${index}`, workspaceId: "ws", bucket: action.monthly ? "monthly" : "topup", amountNano: BigInt(action.amount),
-          kind: action.monthly ? "grant" : "topup", reference: null,
-        });
-      } else if (action.kind === "reserve") {
-        const outcome = ledger.reserve({ holdId: `gen_${index}`, workspaceId: "ws", keyId: "key", keyLimit: null, ceilingNano: BigInt(action.amount) });
-        if (outcome.ok) open.push(`gen_${index}`);
-      } else if (open.length > 0) {
-        const [id = ""] = open.splice(action.pick % open.length, 1);
-        if (action.kind === "void") ledger.void(id);
-        else {
-          commits.failNext = action.kind === "refuse";
-          await ledger.post({ holdId: id, amountNano: BigInt("amount" in action ? action.amount : 10), alongside: nothing }).catch(() => undefined);
-          commits.failNext = false;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      const { ledger, commits } = newLedger();
+      const open: string[] = [];
+      for (const [index, action] of steps.entries()) {
+        const account = ledger.book.workspace("ws");
+        if (action.kind === "credit") {
+          await ledger.credit({
+            id: `t${index}`,
+            workspaceId: "ws",
+            bucket: action.monthly ? "monthly" : "topup",
+            amountNano: BigInt(action.amount),
+            kind: action.monthly ? "grant" : "topup",
+            reference: null,
+          });
+        } else if (action.kind === "reserve") {
+          const outcome = ledger.reserve({
+            holdId: `gen_${index}`,
+            workspaceId: "ws",
+            keyId: "key",
+            keyLimit: null,
+            ceilingNano: BigInt(action.amount),
+          });
+          if (outcome.ok) open.push(`gen_${index}`);
+        } else if (open.length > 0) {
+          const [id = ""] = open.splice(action.pick % open.length, 1);
+          if (action.kind === "void") ledger.void(id);
+          else {
+            commits.failNext = action.kind === "refuse";
+            await ledger
+              .post({
+                holdId: id,
+                amountNano: BigInt("amount" in action ? action.amount : 10),
+                alongside: nothing,
+              })
+              .catch(() => undefined);
+            commits.failNext = false;
+          }
         }
+        expect(account.monthlyNano >= 0n && account.topupNano >= 0n && account.heldNano >= 0n).toBe(
+          true,
+        );
+        expect(account.heldNano <= balanceOf(account)).toBe(true);
       }
-      expect(account.monthlyNano >= 0n && account.topupNano >= 0n && account.heldNano >= 0n).toBe(true);
-      expect(account.heldNano <= balanceOf(account)).toBe(true);
-    }
-    const account = ledger.book.workspace("ws");
-    expect(Number(account.monthlyNano)).toBe(commits.transferSum("ws:monthly"));
-    expect(Number(account.topupNano)).toBe(commits.transferSum("ws:topup"));
-    expect([...commits.balances().values()].reduce((sum, value) => sum + value, 0)).toBe(0);
-    expect(ledger.openHoldCount).toBe(open.length);
-  }), { numRuns: 300 });
+      const account = ledger.book.workspace("ws");
+      expect(Number(account.monthlyNano)).toBe(commits.transferSum("ws:monthly"));
+      expect(Number(account.topupNano)).toBe(commits.transferSum("ws:topup"));
+      expect([...commits.balances().values()].reduce((sum, value) => sum + value, 0)).toBe(0);
+      expect(ledger.openHoldCount).toBe(open.length);
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test("a key's hold, its charge and a refused charge are its parent's as well, down to nothing", async () => {
   const { ledger, commits, clock } = newLedger();
-  await ledger.credit({ id: "t1", workspaceId: "ws", bucket: "topup", amountNano: 1_000n, kind: "topup", reference: null });
+  await ledger.credit({
+    id: "t1",
+    workspaceId: "ws",
+    bucket: "topup",
+    amountNano: 1_000n,
+    kind: "topup",
+    reference: null,
+  });
   const parent = { keyId: "parent", keyLimit: { limitNano: 100n, windowHours: 24 } };
   const reserve = (holdId: string, keyId: string) =>
     ledger.reserve({ holdId, workspaceId: "ws", keyId, keyLimit: null, ceilingNano: 70n, parent });
-  const spent = (keyId: string): bigint => ledger.book.key(keyId).spend.spentWithin(24, clock.nowMs());
+  const spent = (keyId: string): bigint =>
+    ledger.book.key(keyId).spend.spentWithin(24, clock.nowMs());
   expect([reserve("gen_1", "a"), reserve("gen_2", "b"), reserve("gen_3", "a")]).toMatchObject([
-    { ok: true, heldNano: 70n }, { ok: true, heldNano: 30n }, { ok: false, reason: "key_limit" },
+    { ok: true, heldNano: 70n },
+    { ok: true, heldNano: 30n },
+    { ok: false, reason: "key_limit" },
   ]);
   expect(ledger.book.key("parent").heldNano).toBe(100n);
   await ledger.post({ holdId: "gen_1", amountNano: 60n, alongside: nothing });
-  expect([spent("a"), spent("b"), spent("parent"), ledger.book.key("parent").heldNano]).toEqual([60n, 0n, 60n, 30n]);
+  expect([spent("a"), spent("b"), spent("parent"), ledger.book.key("parent").heldNano]).toEqual([
+    60n,
+    0n,
+    60n,
+    30n,
+  ]);
   commits.failNext = true;
-  await expect(ledger.post({ holdId: "gen_2", amountNano: 30n, alongside: nothing })).rejects.toThrow("refused");
-  expect([spent("b"), spent("parent"), ledger.book.key("b").heldNano, ledger.book.key("parent").heldNano]).toEqual([0n, 60n, 0n, 0n]);
+  await expect(
+    ledger.post({ holdId: "gen_2", amountNano: 30n, alongside: nothing }),
+  ).rejects.toThrow("refused");
+  expect([
+    spent("b"),
+    spent("parent"),
+    ledger.book.key("b").heldNano,
+    ledger.book.key("parent").heldNano,
+  ]).toEqual([0n, 60n, 0n, 0n]);
 });
 
 test("a charge may be followed by more while other holds are open, and by none when it is the last", async () => {
@@ -203,8 +305,14 @@ test("a charge may be followed by more while other holds are open, and by none w
       return super.commit(unit);
     }
   }
-  const ledger = new Ledger({ book: new AccountBook(), commits: new TellingCommits(), clock: new FakeClock() });
-  for (const holdId of ["r1", "r2"]) ledger.reserve({ holdId, workspaceId: "ws", keyId: "key", ceilingNano: 0n, keyLimit: null });
-  for (const holdId of ["r1", "r2"]) await ledger.post({ holdId, amountNano: 0n, alongside: nothing });
+  const ledger = new Ledger({
+    book: new AccountBook(),
+    commits: new TellingCommits(),
+    clock: new FakeClock(),
+  });
+  for (const holdId of ["r1", "r2"])
+    ledger.reserve({ holdId, workspaceId: "ws", keyId: "key", ceilingNano: 0n, keyLimit: null });
+  for (const holdId of ["r1", "r2"])
+    await ledger.post({ holdId, amountNano: 0n, alongside: nothing });
   expect(told).toEqual([true, false]);
 });

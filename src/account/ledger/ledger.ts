@@ -1,7 +1,14 @@
 import type { Budget } from "../budgets/budget.ts";
 import { dayMs, type Clock } from "../../platform/lib/clock.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
-import { addFresh, availableOf, balanceOf, countedWithin, type AccountBook, type WorkspaceAccount } from "./account-book.ts";
+import {
+  addFresh,
+  availableOf,
+  balanceOf,
+  countedWithin,
+  type AccountBook,
+  type WorkspaceAccount,
+} from "./account-book.ts";
 import type { BudgetCounters, BudgetUse } from "./budget-counters.ts";
 import { BookPurse } from "./book-purse.ts";
 import { chargeRows, splitOverBuckets } from "./charge-rows.ts";
@@ -85,7 +92,12 @@ export class Ledger implements LedgerPort {
   private readonly purse: BookPurse;
   private readonly budgets: BudgetCounters | undefined;
 
-  constructor(options: { book: AccountBook; commits: CommitQueue; clock: Clock; budgets?: BudgetCounters }) {
+  constructor(options: {
+    book: AccountBook;
+    commits: CommitQueue;
+    clock: Clock;
+    budgets?: BudgetCounters;
+  }) {
     this.book = options.book;
     this.purse = new BookPurse(options.book);
     this.commits = options.commits;
@@ -106,9 +118,14 @@ export class Ledger implements LedgerPort {
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
     const account = this.book.workspace(workspaceId);
     const balanceNano = balanceOf(account);
-    if (this.holds.has(holdId)) return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
+    if (this.holds.has(holdId))
+      return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
     const keys = parent === undefined ? [request] : [request, parent];
-    const use = { workspaceId, tags: request.tags ?? noTags, day: Math.floor(this.clock.nowMs() / dayMs) };
+    const use = {
+      workspaceId,
+      tags: request.tags ?? noTags,
+      day: Math.floor(this.clock.nowMs() / dayMs),
+    };
     let [heldNano, byokHeldNano, freeNano] = [0n, 0n, 0n];
     if (ceilingNano > 0n) {
       const bound = this.boundOf(account, keys, use);
@@ -119,15 +136,32 @@ export class Ledger implements LedgerPort {
     }
     const byokBound = byokNano > 0n ? this.byokBoundOf(keys) : undefined;
     if (byokBound !== undefined) {
-      const borne = borneOf({ freeNano: byokBound.freeNano, ceilingNano: byokNano, tight: request.byokTight });
+      const borne = borneOf({
+        freeNano: byokBound.freeNano,
+        ceilingNano: byokNano,
+        tight: request.byokTight,
+      });
       if (borne === undefined) return { ok: false, ...byokBound, balanceNano };
       byokHeldNano = borne;
     }
-    const hold: Hold = { ...use, keys, heldNano, byokNano: byokHeldNano, reservedAtMs: this.clock.monotonicMs() };
+    const hold: Hold = {
+      ...use,
+      keys,
+      heldNano,
+      byokNano: byokHeldNano,
+      reservedAtMs: this.clock.monotonicMs(),
+    };
     this.addHeld(hold, 1n);
     this.holds.set(holdId, hold);
     if (byokBound === undefined) return { ok: true, heldNano, freeNano, balanceNano };
-    return { ok: true, heldNano, freeNano, byokHeldNano, byokFreeNano: byokBound.freeNano, balanceNano };
+    return {
+      ok: true,
+      heldNano,
+      freeNano,
+      byokHeldNano,
+      byokFreeNano: byokBound.freeNano,
+      balanceNano,
+    };
   }
 
   grow(holdId: string, toNano: bigint): bigint {
@@ -153,7 +187,8 @@ export class Ledger implements LedgerPort {
     const use = { workspaceId: hold.workspaceId, tags: request.tags ?? noTags, day: hold.day };
     // Other requests' holds are theirs; beyond its own hold a charge may only draw on what is free of the balance and the limits.
     const bearable = this.boundOf(account, hold.keys, use).freeNano;
-    const chargedNano = request.amountNano < bearable ? request.amountNano : bearable < 0n ? 0n : bearable;
+    const chargedNano =
+      request.amountNano < bearable ? request.amountNano : bearable < 0n ? 0n : bearable;
     const posted: PostedCharge = {
       chargedNano,
       uncollectedNano: request.amountNano - chargedNano,
@@ -167,18 +202,37 @@ export class Ledger implements LedgerPort {
     this.budgets?.spend(use, chargedNano);
     const undo = (error: unknown): never => {
       this.apply(account, hold, {
-        parts: { monthlyNano: -parts.monthlyNano, topupNano: -parts.topupNano }, amountNano: -chargedNano, byokNano: -byokNano, nowMs,
+        parts: { monthlyNano: -parts.monthlyNano, topupNano: -parts.topupNano },
+        amountNano: -chargedNano,
+        byokNano: -byokNano,
+        nowMs,
       });
       this.budgets?.spend(use, -chargedNano);
       throw error;
     };
     try {
-      const { workspaceId, keys: [key] } = hold;
-      const rows = chargeRows({ chargeId: holdId, workspaceId, keyId: key?.keyId ?? "", parts, posted, byokNano, nowMs });
+      const {
+        workspaceId,
+        keys: [key],
+      } = hold;
+      const rows = chargeRows({
+        chargeId: holdId,
+        workspaceId,
+        keyId: key?.keyId ?? "",
+        parts,
+        posted,
+        byokNano,
+        nowMs,
+      });
       const alongside = request.alongside(posted);
-      const unit: CommitUnit = { inserts: rows.inserts.concat(alongside.inserts), adds: rows.adds.concat(alongside.adds) };
+      const unit: CommitUnit = {
+        inserts: rows.inserts.concat(alongside.inserts),
+        adds: rows.adds.concat(alongside.adds),
+      };
       const outcome: PostOutcome = { ok: true, ...posted };
-      return this.commits.commit(unit, { moreMayFollow: this.holds.size > 0 }).then(() => outcome, undo);
+      return this.commits
+        .commit(unit, { moreMayFollow: this.holds.size > 0 })
+        .then(() => outcome, undo);
     } catch (error) {
       return Promise.reject(error).catch(undo);
     }
@@ -190,13 +244,18 @@ export class Ledger implements LedgerPort {
   }
 
   async watch(budget: Budget): Promise<void> {
-    await this.budgets?.watch(budget, { day: Math.floor(this.clock.nowMs() / dayMs), open: this.holds.values() });
+    await this.budgets?.watch(budget, {
+      day: Math.floor(this.clock.nowMs() / dayMs),
+      open: this.holds.values(),
+    });
   }
 
   /** Frees holds that nobody settled; each one is a mistake of ours that the caller logs. */
   expire(): string[] {
     const oldestMs = this.clock.monotonicMs() - holdLifetimeMs;
-    const expired = [...this.holds].filter(([, hold]) => hold.reservedAtMs < oldestMs).map(([id]) => id);
+    const expired = [...this.holds]
+      .filter(([, hold]) => hold.reservedAtMs < oldestMs)
+      .map(([id]) => id);
     for (const id of expired) this.release(id);
     return expired;
   }
@@ -236,23 +295,39 @@ export class Ledger implements LedgerPort {
     if (keyLimit === null) return undefined;
     const key = this.book.key(keyId);
     const { limitNano, windowHours } = keyLimit;
-    return limitNano - countedWithin(key, { windowHours, countsByok, nowMs: this.clock.nowMs() }) - key.heldNano;
+    return (
+      limitNano -
+      countedWithin(key, { windowHours, countsByok, nowMs: this.clock.nowMs() }) -
+      key.heldNano
+    );
   }
 
   /** What the balance, the limits and the budgets leave for a request, the smallest of them. */
   private boundOf(account: WorkspaceAccount, keys: readonly SpendingKey[], use: BudgetUse): Bound {
-    const bound: Bound = { freeNano: availableOf(account), heldNano: account.heldNano, reason: "insufficient_balance" };
+    const bound: Bound = {
+      freeNano: availableOf(account),
+      heldNano: account.heldNano,
+      reason: "insufficient_balance",
+    };
     for (const key of keys) if (key.keyLimit !== null) this.narrow(bound, key);
     if (this.budgets === undefined) return bound;
     for (const { budget, leftNano, heldNano } of this.budgets.leftFor(use)) {
-      if (leftNano < bound.freeNano) Object.assign(bound, { freeNano: leftNano, heldNano, reason: "budget", budget } satisfies Bound);
+      if (leftNano < bound.freeNano)
+        Object.assign(bound, {
+          freeNano: leftNano,
+          heldNano,
+          reason: "budget",
+          budget,
+        } satisfies Bound);
     }
     return bound;
   }
 
   /** The same of the limits that count what callers' own provider keys pay; undefined where there is none. */
   private byokBoundOf(keys: readonly SpendingKey[]): Bound | undefined {
-    const counting = keys.filter(({ keyLimit, countsByok }) => keyLimit !== null && countsByok === true);
+    const counting = keys.filter(
+      ({ keyLimit, countsByok }) => keyLimit !== null && countsByok === true,
+    );
     const bound: Bound = { freeNano: maxNano, heldNano: 0n, reason: "key_limit" };
     for (const key of counting) this.narrow(bound, key);
     return counting.length === 0 ? undefined : bound;
@@ -273,14 +348,20 @@ export class Ledger implements LedgerPort {
     this.budgets?.hold(hold, sign * heldNano);
     // Either the platform's credential serves or the caller's own: of a limit that counts both, the dearer one is held.
     for (const { keyId, countsByok } of keys) {
-      this.book.key(keyId).heldNano += sign * (countsByok && byokNano > heldNano ? byokNano : heldNano);
+      this.book.key(keyId).heldNano +=
+        sign * (countsByok && byokNano > heldNano ? byokNano : heldNano);
     }
   }
 
   private apply(
     account: WorkspaceAccount,
     hold: Hold,
-    change: { parts: { monthlyNano: bigint; topupNano: bigint }; amountNano: bigint; byokNano: bigint; nowMs: number },
+    change: {
+      parts: { monthlyNano: bigint; topupNano: bigint };
+      amountNano: bigint;
+      byokNano: bigint;
+      nowMs: number;
+    },
   ): void {
     account.monthlyNano -= change.parts.monthlyNano;
     account.topupNano -= change.parts.topupNano;

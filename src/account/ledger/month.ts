@@ -2,7 +2,8 @@
 export type Month = `${number}-${string}`;
 
 /** The month that a wall time in milliseconds falls into. */
-export const monthOf = (atMs: number): Month => new Date(atMs).toISOString().slice(0, "2026-11".length) as Month;
+export const monthOf = (atMs: number): Month =>
+  new Date(atMs).toISOString().slice(0, "2026-11".length) as Month;
 
 /** When a month begins, in milliseconds since the Unix epoch. */
 export const startOfMonthMs = (month: Month): number => Date.parse(`${month}-01T00:00:00Z`);

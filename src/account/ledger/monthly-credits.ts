@@ -7,7 +7,8 @@ import type { GrantStore } from "./grant-store.ts";
 import type { Withdrawals } from "./withdrawals.ts";
 
 /** A workspace has the credits of its plan once a month, since the ledger has each transfer once. */
-const planTransferId = (month: Month, workspaceId: string): string => `txn_plan_${month}_${workspaceId}`;
+const planTransferId = (month: Month, workspaceId: string): string =>
+  `txn_plan_${month}_${workspaceId}`;
 
 /** What the turn of the month needs. */
 export interface MonthlyCreditsOptions {
@@ -61,7 +62,8 @@ export class MonthlyCredits {
     } catch (error) {
       return this.options.onError(error);
     }
-    for (const workspace of this.options.workspaces()) await this.serve(workspace).catch((error: unknown) => this.options.onError(error));
+    for (const workspace of this.options.workspaces())
+      await this.serve(workspace).catch((error: unknown) => this.options.onError(error));
   }
 
   private async turnMonth(): Promise<void> {
@@ -71,7 +73,8 @@ export class MonthlyCredits {
     const given = await grantStore.givenSince(startOfMonthMs(month));
     this.served.clear();
     // By their ids: a grant of the month before may have come to stand in this one.
-    for (const { transferId, workspaceId } of given) if (transferId === planTransferId(month, workspaceId)) this.served.add(workspaceId);
+    for (const { transferId, workspaceId } of given)
+      if (transferId === planTransferId(month, workspaceId)) this.served.add(workspaceId);
     this.month = month;
   }
 
@@ -83,8 +86,13 @@ export class MonthlyCredits {
     if (month === undefined || amountNano <= 0n || this.served.has(workspaceId)) return;
     // Whatever its answer, a plan's credits of this month stand after this: an older grant of them may differ by its plan.
     await grants.give({
-      transferId: planTransferId(month, workspaceId), workspaceId, bucket: "monthly", kind: "plan", amountNano,
-      description: `Monthly credits of the plan ${plan}`, grantedBy: "system",
+      transferId: planTransferId(month, workspaceId),
+      workspaceId,
+      bucket: "monthly",
+      kind: "plan",
+      amountNano,
+      description: `Monthly credits of the plan ${plan}`,
+      grantedBy: "system",
     });
     this.served.add(workspaceId);
   }

@@ -11,7 +11,9 @@ import { Statements } from "./statement.ts";
 import { Withdrawals } from "./withdrawals.ts";
 
 /** What an operator settled of a plan's credits. */
-export type PlanCredits = Readonly<Record<string, { monthlyCreditsNanoUsd?: bigint | undefined } | undefined>>;
+export type PlanCredits = Readonly<
+  Record<string, { monthlyCreditsNanoUsd?: bigint | undefined } | undefined>
+>;
 
 /** Credits that come and go without a request. */
 export interface Credits {
@@ -39,7 +41,17 @@ export function openCredits(options: {
   const grants = new Grants({ ledger, store: grantStore });
   const withdrawals = new Withdrawals({ purse: ledger, commits, clock });
   const monthlyCredits = new MonthlyCredits({
-    ...options, grants, grantStore, withdrawals, creditsOf: (plan) => plans[plan]?.monthlyCreditsNanoUsd ?? 0n,
+    ...options,
+    grants,
+    grantStore,
+    withdrawals,
+    creditsOf: (plan) => plans[plan]?.monthlyCreditsNanoUsd ?? 0n,
   });
-  return { grants, grantStore, withdrawals, monthlyCredits, statements: new Statements({ database, commits }) };
+  return {
+    grants,
+    grantStore,
+    withdrawals,
+    monthlyCredits,
+    statements: new Statements({ database, commits }),
+  };
 }

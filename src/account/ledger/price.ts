@@ -45,14 +45,29 @@ const fallbackParts = {
   outputImageTokens: "outputTokens",
 } as const satisfies Partial<Record<PricePart, PricePart>>;
 
-const inputParts = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWriteOneHourTokens", "inputAudioTokens", "inputImageTokens"] as const;
-const allParts = [...inputParts, "outputTokens", "reasoningTokens", "outputAudioTokens", "outputImageTokens"] as const;
+const inputParts = [
+  "inputTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "cacheWriteOneHourTokens",
+  "inputAudioTokens",
+  "inputImageTokens",
+] as const;
+const allParts = [
+  ...inputParts,
+  "outputTokens",
+  "reasoningTokens",
+  "outputAudioTokens",
+  "outputImageTokens",
+] as const;
 
 /** Pico-USD per token of one part, through its fallbacks. */
 export function unitPrice(price: PriceVector, part: PricePart): PicoUsd {
   const own = price[part];
   if (own !== undefined) return own;
-  return part === "inputTokens" || part === "outputTokens" ? 0n : unitPrice(price, fallbackParts[part]);
+  return part === "inputTokens" || part === "outputTokens"
+    ? 0n
+    : unitPrice(price, fallbackParts[part]);
 }
 
 /** The vector of the tier that the request's total input falls into. */
@@ -94,11 +109,19 @@ export function explainCharge(row: PriceRow, usage: ChargeableUsage): ChargeLine
   const price = effectivePrice(row, totalInput(usage));
   const parts = allParts
     .filter((part) => usage[part] !== undefined)
-    .map((part) => ({ part: part as ChargeLine["part"], quantity: usage[part] ?? 0, unit: unitPrice(price, part) }));
-  if (price.request !== undefined) parts.push({ part: "request", quantity: 1, unit: price.request });
+    .map((part) => ({
+      part: part as ChargeLine["part"],
+      quantity: usage[part] ?? 0,
+      unit: unitPrice(price, part),
+    }));
+  if (price.request !== undefined)
+    parts.push({ part: "request", quantity: 1, unit: price.request });
   const lines = parts.map(({ part, quantity, unit }) => {
     const pico = BigInt(quantity) * unit;
-    return { line: { part, quantity, unitPricePicoUsd: unit, amountNanoUsd: pico / 1_000n }, remainder: pico % 1_000n };
+    return {
+      line: { part, quantity, unitPricePicoUsd: unit, amountNanoUsd: pico / 1_000n },
+      remainder: pico % 1_000n,
+    };
   });
   let left = chargeFor(row, usage) - lines.reduce((sum, { line }) => sum + line.amountNanoUsd, 0n);
   for (const { line } of [...lines].sort((a, b) => Number(b.remainder - a.remainder))) {

@@ -29,9 +29,11 @@ export interface StatementCursor {
 type Line = Omit<StatementEntry, "balanceNano">;
 
 /** What the next page begins before; lines of one moment are ordered by their ids. */
-const isOlder = (line: Line, { atMs, id }: StatementCursor): boolean => line.atMs < atMs || (line.atMs === atMs && line.id < id);
+const isOlder = (line: Line, { atMs, id }: StatementCursor): boolean =>
+  line.atMs < atMs || (line.atMs === atMs && line.id < id);
 
-const newestFirst = (one: Line, other: Line): number => other.atMs - one.atMs || (one.id < other.id ? 1 : -1);
+const newestFirst = (one: Line, other: Line): number =>
+  other.atMs - one.atMs || (one.id < other.id ? 1 : -1);
 
 /** Reads what moved the balance of workspaces. */
 export class Statements {
@@ -45,22 +47,31 @@ export class Statements {
    * The newest lines, or those that are older than the cursor: every movement of the workspace's credits, the charges of a UTC day
    * as one line at its end. Adding up from the oldest line gives the balance.
    */
-  async page(workspaceId: string, { before, limit }: { before: StatementCursor | undefined; limit: number }): Promise<StatementEntry[]> {
+  async page(
+    workspaceId: string,
+    { before, limit }: { before: StatementCursor | undefined; limit: number },
+  ): Promise<StatementEntry[]> {
     if (this.options.commits.pendingCount > 0) await this.options.commits.flush();
     const untilMs = before?.atMs ?? Number.MAX_SAFE_INTEGER;
-    return this.options.database.transaction().setIsolationLevel("repeatable read").execute(async (reading) => {
-      const [moved, charged, balance] = [
-        await movements(reading, { workspaceId, untilMs, limit }), await chargesByDay(reading, { workspaceId, untilMs, limit }),
-        before?.balanceNano ?? await balanceOf(reading, workspaceId),
-      ];
-      const lines = [...moved, ...charged].filter((line) => before === undefined || isOlder(line, before)).sort(newestFirst);
-      let balanceNano = balance;
-      return lines.slice(0, limit).map((line) => {
-        const entry = { ...line, balanceNano };
-        balanceNano -= line.amountNano;
-        return entry;
+    return this.options.database
+      .transaction()
+      .setIsolationLevel("repeatable read")
+      .execute(async (reading) => {
+        const [moved, charged, balance] = [
+          await movements(reading, { workspaceId, untilMs, limit }),
+          await chargesByDay(reading, { workspaceId, untilMs, limit }),
+          before?.balanceNano ?? (await balanceOf(reading, workspaceId)),
+        ];
+        const lines = [...moved, ...charged]
+          .filter((line) => before === undefined || isOlder(line, before))
+          .sort(newestFirst);
+        let balanceNano = balance;
+        return lines.slice(0, limit).map((line) => {
+          const entry = { ...line, balanceNano };
+          balanceNano -= line.amountNano;
+          return entry;
+        });
       });
-    });
   }
 }
 
@@ -68,21 +79,38 @@ const buckets = ["monthly", "topup"] as const;
 
 /** Lines of one moment stay together, whatever the limit, since the cursor tells them apart by their ids. */
 async function movements(
-  reading: Kysely<LedgerTables>, { workspaceId, untilMs, limit }: { workspaceId: string; untilMs: number; limit: number },
+  reading: Kysely<LedgerTables>,
+  { workspaceId, untilMs, limit }: { workspaceId: string; untilMs: number; limit: number },
 ): Promise<Line[]> {
   const lines: Line[] = [];
   for (const bucket of buckets) {
     const account = bucketAccount(workspaceId, bucket);
     for (const side of ["debit_account", "credit_account"] as const) {
-      const rows = await reading.selectFrom("transfers").selectAll().where(side, "=", account).where("created_at_ms", "<=", untilMs)
+      const rows = await reading
+        .selectFrom("transfers")
+        .selectAll()
+        .where(side, "=", account)
+        .where("created_at_ms", "<=", untilMs)
         // As the index has it, so that charges are never read.
         .where(sql<boolean>`kind <> 'charge' and kind <> 'uncollected'`)
-        .orderBy("created_at_ms", "desc").orderBy("id", "desc").limit(limit + sameMomentMax).execute();
-      lines.push(...rows.map((row): Line => ({
-        id: row.id, atMs: row.created_at_ms, kind: row.kind as Exclude<StatementEntry["kind"], "charges">, bucket,
-        amountNano: side === "debit_account" ? -BigInt(row.amount_nano) : BigInt(row.amount_nano),
-        reference: row.reference, requests: null,
-      })));
+        .orderBy("created_at_ms", "desc")
+        .orderBy("id", "desc")
+        .limit(limit + sameMomentMax)
+        .execute();
+      lines.push(
+        ...rows.map(
+          (row): Line => ({
+            id: row.id,
+            atMs: row.created_at_ms,
+            kind: row.kind as Exclude<StatementEntry["kind"], "charges">,
+            bucket,
+            amountNano:
+              side === "debit_account" ? -BigInt(row.amount_nano) : BigInt(row.amount_nano),
+            reference: row.reference,
+            requests: null,
+          }),
+        ),
+      );
     }
   }
   return lines;
@@ -92,25 +120,47 @@ async function movements(
 const sameMomentMax = 20;
 
 async function chargesByDay(
-  reading: Kysely<LedgerTables>, { workspaceId, untilMs, limit }: { workspaceId: string; untilMs: number; limit: number },
+  reading: Kysely<LedgerTables>,
+  { workspaceId, untilMs, limit }: { workspaceId: string; untilMs: number; limit: number },
 ): Promise<Line[]> {
   const day = sql<number>`hour / 24`;
   const untilHour = Math.min(Math.floor(untilMs / hourMs), 2 ** 31);
-  const rows = await reading.selectFrom("key_spend_hours")
+  const rows = await reading
+    .selectFrom("key_spend_hours")
     .select(({ fn }) => [
-      day.as("day"), fn.sum<number | bigint | string>("spend_nano").as("spend"),
+      day.as("day"),
+      fn.sum<number | bigint | string>("spend_nano").as("spend"),
       fn.sum<number | bigint | string>("requests").as("requests"),
     ])
-    .where("workspace_id", "=", workspaceId).where("hour", "<=", untilHour).groupBy(day)
-    .having(({ fn }) => fn.sum("spend_nano"), ">", 0).orderBy(day, "desc").limit(limit + 1).execute();
-  return rows.map((row): Line => ({
-    id: `chg_${workspaceId}_${row.day}`, atMs: (Number(row.day) + 1) * dayMs - 1, kind: "charges", bucket: null,
-    amountNano: -BigInt(row.spend), reference: null, requests: Number(row.requests),
-  }));
+    .where("workspace_id", "=", workspaceId)
+    .where("hour", "<=", untilHour)
+    .groupBy(day)
+    .having(({ fn }) => fn.sum("spend_nano"), ">", 0)
+    .orderBy(day, "desc")
+    .limit(limit + 1)
+    .execute();
+  return rows.map(
+    (row): Line => ({
+      id: `chg_${workspaceId}_${row.day}`,
+      atMs: (Number(row.day) + 1) * dayMs - 1,
+      kind: "charges",
+      bucket: null,
+      amountNano: -BigInt(row.spend),
+      reference: null,
+      requests: Number(row.requests),
+    }),
+  );
 }
 
 async function balanceOf(reading: Kysely<LedgerTables>, workspaceId: string): Promise<bigint> {
-  const rows = await reading.selectFrom("ledger_accounts").select("balance_nano")
-    .where("id", "in", buckets.map((bucket) => bucketAccount(workspaceId, bucket))).execute();
+  const rows = await reading
+    .selectFrom("ledger_accounts")
+    .select("balance_nano")
+    .where(
+      "id",
+      "in",
+      buckets.map((bucket) => bucketAccount(workspaceId, bucket)),
+    )
+    .execute();
   return rows.reduce((sum, row) => sum + BigInt(row.balance_nano), 0n);
 }

@@ -4,7 +4,14 @@ import type { InsertStatement, AddStatement } from "../../platform/storage/commi
 export type Bucket = "monthly" | "topup";
 
 /** Why money moved. */
-export type TransferKind = "charge" | "uncollected" | "topup" | "grant" | "bootstrap" | "refund" | "expiry";
+export type TransferKind =
+  | "charge"
+  | "uncollected"
+  | "topup"
+  | "grant"
+  | "bootstrap"
+  | "refund"
+  | "expiry";
 
 /**
  * Every movement goes from one account to another, so all accounts together always sum to zero.
@@ -17,13 +24,22 @@ export const operatorAccounts = {
   grants: "operator:grants",
 } as const;
 
-export const bucketAccount = (workspaceId: string, bucket: Bucket): string => `${workspaceId}:${bucket}`;
+export const bucketAccount = (workspaceId: string, bucket: Bucket): string =>
+  `${workspaceId}:${bucket}`;
 
 /** Append-only rows; the id is the idempotency key. */
 export const transferInsert: InsertStatement = {
   name: "transfer",
   table: "transfers",
-  columns: ["id", "debit_account", "credit_account", "amount_nano", "kind", "reference", "created_at_ms"],
+  columns: [
+    "id",
+    "debit_account",
+    "credit_account",
+    "amount_nano",
+    "kind",
+    "reference",
+    "created_at_ms",
+  ],
 };
 
 /** Balances kept beside the transfers in the same commit; always equal to their sums. */
@@ -67,7 +83,15 @@ export function transferRows(transfer: {
   return {
     insert: {
       statement: transferInsert,
-      values: [transfer.id, transfer.from, transfer.to, amount, transfer.kind, transfer.reference, transfer.atMs],
+      values: [
+        transfer.id,
+        transfer.from,
+        transfer.to,
+        amount,
+        transfer.kind,
+        transfer.reference,
+        transfer.atMs,
+      ],
     },
     adds: [
       { statement: accountAdd, key: [transfer.from], sums: [-amount] },

@@ -4,14 +4,20 @@ import { MemoryCommits } from "../../../test/support/memory-commits.ts";
 import { UncollectedCharges, type RefusedCharge } from "./uncollected-charges.ts";
 
 const chargeOf = (ordinal: number): RefusedCharge => ({
-  chargeId: `gen_${ordinal}`, workspaceId: "ws", keyId: "key", amountNano: 5n, alongside: { inserts: [], adds: [] },
+  chargeId: `gen_${ordinal}`,
+  workspaceId: "ws",
+  keyId: "key",
+  amountNano: 5n,
+  alongside: { inserts: [], adds: [] },
 });
 
 function build() {
   const commits = new MemoryCommits();
   const told: string[] = [];
   const uncollected = new UncollectedCharges({
-    commits, clock: new FakeClock(), reports: {
+    commits,
+    clock: new FakeClock(),
+    reports: {
       onKept: () => undefined,
       onWritten: (count, nano) => void told.push(`written ${count} ${nano}`),
       onLost: (count, nano) => void told.push(`lost ${count} ${nano}`),
@@ -25,8 +31,14 @@ test("a refused charge is booked to the operator, and costs its workspace nothin
   uncollected.keep(chargeOf(1));
   await uncollected.stop();
   const [unit] = commits.units;
-  expect(unit?.inserts.map(({ values }) => values.slice(1, 5))).toEqual([["operator:uncollected", "operator:revenue", 5, "uncollected"]]);
-  expect(unit?.adds.map(({ key, sums }) => [key[0], sums[0]])).toEqual([["key", 0], ["operator:uncollected", -5], ["operator:revenue", 5]]);
+  expect(unit?.inserts.map(({ values }) => values.slice(1, 5))).toEqual([
+    ["operator:uncollected", "operator:revenue", 5, "uncollected"],
+  ]);
+  expect(unit?.adds.map(({ key, sums }) => [key[0], sums[0]])).toEqual([
+    ["key", 0],
+    ["operator:uncollected", -5],
+    ["operator:revenue", 5],
+  ]);
   expect(told).toEqual(["written 1 5"]);
 });
 

@@ -46,7 +46,11 @@ export class UncollectedCharges {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private writing: Promise<void> = Promise.resolve();
 
-  constructor(options: { commits: CommitQueue; clock: { nowMs(): number }; reports: UncollectedReports }) {
+  constructor(options: {
+    commits: CommitQueue;
+    clock: { nowMs(): number };
+    reports: UncollectedReports;
+  }) {
     this.commits = options.commits;
     this.reports = options.reports;
     this.nowMs = () => options.clock.nowMs();
@@ -63,9 +67,16 @@ export class UncollectedCharges {
     if (this.kept.length >= keptMax) return this.reports.onLost(1, amountNano);
     const posted = { chargedNano: 0n, uncollectedNano: amountNano };
     const { inserts, adds } = chargeRows({
-      ...charge, posted, parts: { monthlyNano: 0n, topupNano: 0n }, byokNano: 0n, nowMs: this.nowMs(),
+      ...charge,
+      posted,
+      parts: { monthlyNano: 0n, topupNano: 0n },
+      byokNano: 0n,
+      nowMs: this.nowMs(),
     });
-    this.kept.push({ amountNano, unit: { inserts: [...inserts, ...alongside.inserts], adds: [...adds, ...alongside.adds] } });
+    this.kept.push({
+      amountNano,
+      unit: { inserts: [...inserts, ...alongside.inserts], adds: [...adds, ...alongside.adds] },
+    });
     this.writeLater();
   }
 
@@ -111,4 +122,5 @@ export class UncollectedCharges {
   }
 }
 
-const sumOf = (kept: readonly Kept[]): bigint => kept.reduce((sum, { amountNano }) => sum + amountNano, 0n);
+const sumOf = (kept: readonly Kept[]): bigint =>
+  kept.reduce((sum, { amountNano }) => sum + amountNano, 0n);

@@ -44,7 +44,12 @@ export class Withdrawals {
   lapse(workspaceId: string): Promise<bigint> {
     const nowMs = this.clock.nowMs();
     return this.move({
-      id: newId("txn", nowMs), workspaceId, bucket: "monthly", month: monthOf(nowMs), kind: "expiry", reference: null,
+      id: newId("txn", nowMs),
+      workspaceId,
+      bucket: "monthly",
+      month: monthOf(nowMs),
+      kind: "expiry",
+      reference: null,
     });
   }
 
@@ -56,11 +61,19 @@ export class Withdrawals {
     if (takenNano <= 0n) return 0n;
     const atMs = this.clock.nowMs();
     const rows = transferRows({
-      id, kind, reference, amountNano: takenNano, atMs, from: bucketAccount(workspaceId, bucket),
+      id,
+      kind,
+      reference,
+      amountNano: takenNano,
+      atMs,
+      from: bucketAccount(workspaceId, bucket),
       to: kind === "refund" ? operatorAccounts.payments : operatorAccounts.grants,
     });
     try {
-      await this.commits.commit({ inserts: [rows.insert, ...alongside?.({ takenNano, atMs }) ?? []], adds: rows.adds });
+      await this.commits.commit({
+        inserts: [rows.insert, ...(alongside?.({ takenNano, atMs }) ?? [])],
+        adds: rows.adds,
+      });
     } catch (error) {
       undo();
       throw error;

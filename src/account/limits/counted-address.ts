@@ -11,5 +11,8 @@ export function countedAddress(address: string): string {
   if (!address.includes(":") || !ipaddr.IPv6.isValid(address)) return address;
   const parsed = ipaddr.IPv6.parse(address);
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
-  return `${parsed.parts.slice(0, networkParts).map((part) => part.toString(16)).join(":")}::/64`;
+  return `${parsed.parts
+    .slice(0, networkParts)
+    .map((part) => part.toString(16))
+    .join(":")}::/64`;
 }

@@ -9,10 +9,16 @@ export class NamedWindows {
   private readonly namesMax: number;
   private nextSweepMs = 0;
 
-  constructor(clock: Clock, size: WindowSize, { namesMax = Infinity }: {
-    /** Names at once; beyond them those that came first are forgotten. */
-    namesMax?: number;
-  } = {}) {
+  constructor(
+    clock: Clock,
+    size: WindowSize,
+    {
+      namesMax = Infinity,
+    }: {
+      /** Names at once; beyond them those that came first are forgotten. */
+      namesMax?: number;
+    } = {},
+  ) {
     this.clock = clock;
     this.size = size;
     this.namesMax = namesMax;

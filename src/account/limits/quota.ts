@@ -52,7 +52,10 @@ export class QuotaCounter {
 }
 
 /** What is left of a quota whose window counts this. */
-export const quotaStateOf = (quota: Quota, { count, oldestLeavesInMs }: { count: number; oldestLeavesInMs: number }): QuotaState => ({
+export const quotaStateOf = (
+  quota: Quota,
+  { count, oldestLeavesInMs }: { count: number; oldestLeavesInMs: number },
+): QuotaState => ({
   quota,
   remaining: Math.max(0, quota.requests - count),
   resetSeconds: Math.ceil(oldestLeavesInMs / 1000),

@@ -9,7 +9,9 @@ describe("sliding window", () => {
     const limiter = new RateLimiter(clock);
     const tier = new RateTiers().tierFor("payg", "paid");
     const burst = (count: number): number =>
-      Array.from({ length: count }, () => limiter.count({ minutes: [{ counter: "k", tier }], hours: undefined })).filter(({ admitted }) => admitted).length;
+      Array.from({ length: count }, () =>
+        limiter.count({ minutes: [{ counter: "k", tier }], hours: undefined }),
+      ).filter(({ admitted }) => admitted).length;
     expect(burst(300)).toBe(300);
     clock.advance(30_000);
     expect(burst(500)).toBe(300);
@@ -32,19 +34,35 @@ test("addresses are counted up to a bound; those that came first are forgotten b
   const pro = { id: "pro", perMinute: 1 } as const;
   const admits = (counter: string, tier: RateTier): boolean =>
     limiter.count({ minutes: [{ counter, tier }], hours: undefined }).admitted;
-  const fill = (counter: string): boolean[] => Array.from({ length: anonymousTier.perMinute }, () => admits(counter, anonymousTier));
+  const fill = (counter: string): boolean[] =>
+    Array.from({ length: anonymousTier.perMinute }, () => admits(counter, anonymousTier));
   fill("ip first");
   for (let index = 0; index < 9_998; index += 1) admits(`ip ${index}`, anonymousTier);
   fill("ip last");
-  expect([admits("key", pro), admits("ip first", anonymousTier), admits("ip last", anonymousTier)]).toEqual([true, false, false]);
+  expect([
+    admits("key", pro),
+    admits("ip first", anonymousTier),
+    admits("ip last", anonymousTier),
+  ]).toEqual([true, false, false]);
   admits("ip one more", anonymousTier);
-  expect([admits("key", pro), admits("ip first", anonymousTier), admits("ip last", anonymousTier)]).toEqual([false, true, false]);
+  expect([
+    admits("key", pro),
+    admits("ip first", anonymousTier),
+    admits("ip last", anonymousTier),
+  ]).toEqual([false, true, false]);
 });
 
 test.each([
-  ["free", "paid", "paid-model", 600], ["payg", "paid", "paid-model", 600], ["go", "paid", "go", 60], ["pro", "paid", "pro", 1200],
-  ["pro_plus", "paid", "power", 1800], ["max", "paid", "power", 1800], ["enterprise", "paid", "enterprise", 2400],
-  ["go", "free-model", "free-model", 2400], ["enterprise", "free-model", "enterprise", 2400], ["max", "decision", "decision", 60],
+  ["free", "paid", "paid-model", 600],
+  ["payg", "paid", "paid-model", 600],
+  ["go", "paid", "go", 60],
+  ["pro", "paid", "pro", 1200],
+  ["pro_plus", "paid", "power", 1800],
+  ["max", "paid", "power", 1800],
+  ["enterprise", "paid", "enterprise", 2400],
+  ["go", "free-model", "free-model", 2400],
+  ["enterprise", "free-model", "enterprise", 2400],
+  ["max", "decision", "decision", 60],
 ] as const)("plan %s, %s request: tier %s of %d", (plan, rateClass, id, perMinute) => {
   expect(new RateTiers().tierFor(plan, rateClass)).toEqual({ id, perMinute });
 });

@@ -2,7 +2,13 @@ import type { Clock } from "../../platform/lib/clock.ts";
 import { NamedWindows } from "./named-windows.ts";
 import { QuotaCounter } from "./quota.ts";
 import { countsAddresses, type RateTier } from "./rate-tier.ts";
-import type { CountOutcome, PastRequests, RequestLimits, RequestWindows, TokenWindow } from "./request-limits.ts";
+import type {
+  CountOutcome,
+  PastRequests,
+  RequestLimits,
+  RequestWindows,
+  TokenWindow,
+} from "./request-limits.ts";
 import { minuteWindow } from "./sliding-window.ts";
 import { TokenCounter } from "./token-counter.ts";
 
@@ -24,17 +30,27 @@ export class RateLimiter implements RequestLimits {
   }
 
   count({ minutes, hours }: RequestWindows): CountOutcome {
-    const full = minutes.find(({ counter, tier }) =>
-      !(countsAddresses(tier) ? this.addresses : this.requests).tryAdd(counter, { limit: tier.perMinute }));
+    const full = minutes.find(
+      ({ counter, tier }) =>
+        !(countsAddresses(tier) ? this.addresses : this.requests).tryAdd(counter, {
+          limit: tier.perMinute,
+        }),
+    );
     const admitted = full === undefined;
     const { tier } = full ?? minutes[0];
     if (hours === undefined) return { admitted, tier, hours };
     const hasRoom = !admitted || this.quotas.tryAdd(hours.counter, hours.quota);
-    return { admitted, tier, hours: { hasRoom, state: this.quotas.stateOf(hours.counter, hours.quota) } };
+    return {
+      admitted,
+      tier,
+      hours: { hasRoom, state: this.quotas.stateOf(hours.counter, hours.quota) },
+    };
   }
 
   reserveTokens(windows: readonly TokenWindow[], tokens: number): TokenWindow | undefined {
-    return windows.find(({ keyId, perMinute }) => !this.tokens.tryReserve(keyId, { tokens, perMinute }));
+    return windows.find(
+      ({ keyId, perMinute }) => !this.tokens.tryReserve(keyId, { tokens, perMinute }),
+    );
   }
 
   addTokens(keyId: string, tokens: number): void {
@@ -48,4 +64,6 @@ export class RateLimiter implements RequestLimits {
 
 /** A tier that a key's own limit narrows. */
 export const narrowedTier = (tier: RateTier, perMinuteOverride: number | null): RateTier =>
-  (perMinuteOverride !== null && perMinuteOverride < tier.perMinute ? { ...tier, perMinute: perMinuteOverride } : tier);
+  perMinuteOverride !== null && perMinuteOverride < tier.perMinute
+    ? { ...tier, perMinute: perMinuteOverride }
+    : tier;

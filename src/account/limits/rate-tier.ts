@@ -4,7 +4,17 @@ import { starterWindow, type Quota } from "./quota.ts";
 /** A cap on requests in a sliding window of 60 seconds. */
 export interface RateTier {
   /** What callers read as `X-RateLimit-Tier`. */
-  id: "ip" | "free-model" | "go" | "paid-model" | "pro" | "power" | "enterprise" | "decision" | "mcp" | "mcp-ip";
+  id:
+    | "ip"
+    | "free-model"
+    | "go"
+    | "paid-model"
+    | "pro"
+    | "power"
+    | "enterprise"
+    | "decision"
+    | "mcp"
+    | "mcp-ip";
   perMinute: number;
 }
 
@@ -33,7 +43,11 @@ export class RateTiers {
   private readonly plans: Record<PlanId, RateTier>;
   private readonly quotas: Partial<Record<PlanId, Quota>> = { go: starterWindow };
 
-  constructor(overrides: Readonly<Record<string, { perMinute?: number | undefined; fiveHour?: number | undefined } | undefined>> = {}) {
+  constructor(
+    overrides: Readonly<
+      Record<string, { perMinute?: number | undefined; fiveHour?: number | undefined } | undefined>
+    > = {},
+  ) {
     this.plans = { ...planTiers };
     for (const plan of Object.keys(planTiers) as PlanId[]) {
       const { perMinute, fiveHour } = overrides[plan] ?? {};

@@ -39,7 +39,10 @@ export interface RequestLimits {
   /** Counts a request. */
   count(windows: RequestWindows): CountOutcome | Promise<CountOutcome>;
   /** Counts what a request is going to send in the windows of keys, in their order; gives the first that is full. */
-  reserveTokens(windows: readonly TokenWindow[], tokens: number): TokenWindow | undefined | Promise<TokenWindow | undefined>;
+  reserveTokens(
+    windows: readonly TokenWindow[],
+    tokens: number,
+  ): TokenWindow | undefined | Promise<TokenWindow | undefined>;
   /** Counts tokens that were used whatever the ceiling. */
   addTokens(keyId: string, tokens: number): void;
   /** Counts again what a window of hours had counted before the process ended; `atMs` is a wall time. */

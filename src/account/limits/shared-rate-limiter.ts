@@ -3,7 +3,13 @@ import { SharedStateAwayError } from "../../platform/shared-state/shared-state-e
 import { countWindowsScript } from "./count-windows-script.ts";
 import { quotaStateOf, quotaWindowSize } from "./quota.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
-import type { CountOutcome, PastRequests, RequestLimits, RequestWindows, TokenWindow } from "./request-limits.ts";
+import type {
+  CountOutcome,
+  PastRequests,
+  RequestLimits,
+  RequestWindows,
+  TokenWindow,
+} from "./request-limits.ts";
 import { minuteWindow, type WindowSize } from "./sliding-window.ts";
 
 /** One window as the script wants it. */
@@ -32,7 +38,11 @@ export class SharedRateLimiter implements RequestLimits {
   private readonly ownWindows: RateLimiter;
   private readonly nowMs: () => number;
 
-  constructor({ shared, ownWindows, nowMs = () => 0 }: {
+  constructor({
+    shared,
+    ownWindows,
+    nowMs = () => 0,
+  }: {
     shared: Pick<SharedState, "run">;
     /** What counts while the server is away. */
     ownWindows: RateLimiter;
@@ -46,11 +56,20 @@ export class SharedRateLimiter implements RequestLimits {
 
   async count(windows: RequestWindows): Promise<CountOutcome> {
     const { minutes, hours } = windows;
-    const wanted: SharedWindow[] = minutes.map(({ counter, tier }) =>
-      ({ key: `requests:${counter}`, size: minuteWindow, limit: tier.perMinute, amount: 1 }));
+    const wanted: SharedWindow[] = minutes.map(({ counter, tier }) => ({
+      key: `requests:${counter}`,
+      size: minuteWindow,
+      limit: tier.perMinute,
+      amount: 1,
+    }));
     if (hours !== undefined) {
       const { counter, quota } = hours;
-      wanted.push({ key: hoursKey(counter), size: quotaWindowSize(quota), limit: quota.requests, amount: 1 });
+      wanted.push({
+        key: hoursKey(counter),
+        size: quotaWindowSize(quota),
+        limit: quota.requests,
+        amount: 1,
+      });
     }
     const answer = await this.unlessAway(() => this.ask(wanted));
     if (answer === undefined) return this.ownWindows.count(windows);
@@ -58,14 +77,28 @@ export class SharedRateLimiter implements RequestLimits {
     const outcome = { admitted: full === undefined, tier: (full ?? minutes[0]).tier };
     const left = answer.windows[minutes.length];
     if (hours === undefined || left === undefined) return { ...outcome, hours: undefined };
-    return { ...outcome, hours: { hasRoom: answer.full !== minutes.length, state: quotaStateOf(hours.quota, left) } };
+    return {
+      ...outcome,
+      hours: { hasRoom: answer.full !== minutes.length, state: quotaStateOf(hours.quota, left) },
+    };
   }
 
-  async reserveTokens(windows: readonly TokenWindow[], tokens: number): Promise<TokenWindow | undefined> {
-    const wanted = windows.map(({ keyId, perMinute }): SharedWindow =>
-      ({ key: tokensKey(keyId), size: minuteWindow, limit: perMinute, amount: tokens }));
+  async reserveTokens(
+    windows: readonly TokenWindow[],
+    tokens: number,
+  ): Promise<TokenWindow | undefined> {
+    const wanted = windows.map(
+      ({ keyId, perMinute }): SharedWindow => ({
+        key: tokensKey(keyId),
+        size: minuteWindow,
+        limit: perMinute,
+        amount: tokens,
+      }),
+    );
     const answer = await this.unlessAway(() => this.ask(wanted));
-    return answer === undefined ? this.ownWindows.reserveTokens(windows, tokens) : windows[answer.full];
+    return answer === undefined
+      ? this.ownWindows.reserveTokens(windows, tokens)
+      : windows[answer.full];
   }
 
   addTokens(keyId: string, tokens: number): void {
@@ -79,18 +112,38 @@ export class SharedRateLimiter implements RequestLimits {
   async restoreHours(past: readonly PastRequests[]): Promise<void> {
     const asked = past.map(({ counter, atMs, requests, windowSeconds }) => {
       const size = quotaWindowSize({ windowSeconds });
-      return this.ask([{ key: hoursKey(counter), size, limit: -1, amount: requests, slot: Math.floor(atMs / size.slotMs) }]);
+      return this.ask([
+        {
+          key: hoursKey(counter),
+          size,
+          limit: -1,
+          amount: requests,
+          slot: Math.floor(atMs / size.slotMs),
+        },
+      ]);
     });
     await Promise.all(asked);
   }
 
   private async ask(windows: readonly SharedWindow[]): Promise<SharedAnswer> {
-    const values = windows.flatMap(({ size, limit, amount, slot = -1 }) => [size.windowMs, size.slotMs, limit, amount, slot]);
+    const values = windows.flatMap(({ size, limit, amount, slot = -1 }) => [
+      size.windowMs,
+      size.slotMs,
+      limit,
+      amount,
+      slot,
+    ]);
     const keys = windows.map(({ key }) => key);
-    const [position = 0, ...states] = await this.shared.run(countWindowsScript, { keys, values: [this.nowMs(), ...values] }) as number[];
+    const [position = 0, ...states] = (await this.shared.run(countWindowsScript, {
+      keys,
+      values: [this.nowMs(), ...values],
+    })) as number[];
     return {
       full: position - 1,
-      windows: windows.map((_, index) => ({ count: states[index * 2] ?? 0, oldestLeavesInMs: states[index * 2 + 1] ?? 0 })),
+      windows: windows.map((_, index) => ({
+        count: states[index * 2] ?? 0,
+        oldestLeavesInMs: states[index * 2 + 1] ?? 0,
+      })),
     };
   }
 

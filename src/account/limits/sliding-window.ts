@@ -49,7 +49,8 @@ export class SlidingWindow {
   oldestLeavesInMs(nowMs: number): number {
     this.advance(nowMs);
     for (let slot = this.oldestSlot; slot <= this.newestSlot && this.total > 0; slot += 1) {
-      if (slot >= 0 && (this.slots[slot % this.slots.length] ?? 0) > 0) return Math.min(this.leavesAtMs(slot) - nowMs, this.windowMs);
+      if (slot >= 0 && (this.slots[slot % this.slots.length] ?? 0) > 0)
+        return Math.min(this.leavesAtMs(slot) - nowMs, this.windowMs);
     }
     return 0;
   }
@@ -69,7 +70,12 @@ export class SlidingWindow {
     this.newestSlot = Math.max(slot, this.newestSlot);
     // The oldest slot began before the window did; it leaves as soon as its last request is older than the window.
     const oldest = this.oldestSlot;
-    if (oldest >= 0 && (this.slots[oldest % this.slots.length] ?? 0) > 0 && this.leavesAtMs(oldest) <= nowMs) this.clear(oldest);
+    if (
+      oldest >= 0 &&
+      (this.slots[oldest % this.slots.length] ?? 0) > 0 &&
+      this.leavesAtMs(oldest) <= nowMs
+    )
+      this.clear(oldest);
   }
 
   private clearAll(): void {

@@ -14,13 +14,20 @@ export type GuardedRequest = Omit<RequestInit, "redirect" | "headers" | "signal"
  * Throws `UnsafeTargetError` for what leads into a private network.
  */
 export async function guardedFetch(
-  text: string, { headers = {}, ...request }: GuardedRequest, guard: AddressGuard,
+  text: string,
+  { headers = {}, ...request }: GuardedRequest,
+  guard: AddressGuard,
 ): Promise<Response> {
   const { url, address } = await resolveTarget(text, guard);
   const pinned = new URL(url);
   pinned.hostname = isIPv6(address) ? `[${address}]` : address;
   return fetch(pinned, {
-    ...request, redirect: "manual", headers: { ...headers, host: url.host }, 
-    tls: { serverName: url.hostname.replace(/^\[|\]$/g, ""), ...(guard.trusted === undefined ? {} : { ca: [...guard.trusted] }) },
+    ...request,
+    redirect: "manual",
+    headers: { ...headers, host: url.host },
+    tls: {
+      serverName: url.hostname.replace(/^\[|\]$/g, ""),
+      ...(guard.trusted === undefined ? {} : { ca: [...guard.trusted] }),
+    },
   });
 }

@@ -31,11 +31,22 @@ export function createMailer({ url, from }: MailSettings): Mailer {
   const load = async (): Promise<Transporter> => {
     const { createTransport } = await import("nodemailer");
     // Nothing in a mail may name a file or an address to be fetched.
-    return createTransport({ url, disableFileAccess: true, disableUrlAccess: true, connectionTimeout: 10_000, socketTimeout: 20_000 });
+    return createTransport({
+      url,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+      connectionTimeout: 10_000,
+      socketTimeout: 20_000,
+    });
   };
   return {
     async send({ to, subject, text }) {
-      await (await (transporter ??= load())).sendMail({ from, to, subject: oneLine(subject), text });
+      await (await (transporter ??= load())).sendMail({
+        from,
+        to,
+        subject: oneLine(subject),
+        text,
+      });
     },
     close() {
       void transporter?.then((opened) => opened.close());

@@ -20,13 +20,17 @@ export interface SafeTarget {
   address: string;
 }
 
-const resolveByDns: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
+const resolveByDns: Resolve = async (name) =>
+  (await lookup(name, { all: true })).map(({ address }) => address);
 
 /** All that IANA has given out for global unicast. What is outside of it, such as `::127.0.0.1`, leads nowhere or back into a network. */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /** Identifiers of ISATAP interfaces (RFC 5214, 6.1), whose last half is an IPv4 address: the third quarter of the address. */
-const isatapParts: readonly (readonly number[])[] = [[0, 0x5efe], [0x200, 0x5efe]];
+const isatapParts: readonly (readonly number[])[] = [
+  [0, 0x5efe],
+  [0x200, 0x5efe],
+];
 
 /** Whether an address is one of the public internet; whatever leads back into a network, tunnels and translations too, is not. */
 export function isPublicAddress(text: string): boolean {
@@ -36,7 +40,10 @@ export function isPublicAddress(text: string): boolean {
   const address = ipaddr.process(text);
   if (address.range() !== "unicast") return false;
   if (address instanceof ipaddr.IPv4) return true;
-  return address.match(globalUnicast) && !isatapParts.some(([high, low]) => address.parts[4] === high && address.parts[5] === low);
+  return (
+    address.match(globalUnicast) &&
+    !isatapParts.some(([high, low]) => address.parts[4] === high && address.parts[5] === low)
+  );
 }
 
 /** Why a URL must not be called. */
@@ -45,8 +52,10 @@ export class UnsafeTargetError extends Error {}
 /** The URL as it is written, without a look at where its name leads. Throws `UnsafeTargetError`. */
 export function parseTarget(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new UnsafeTargetError("must be an https URL");
-  if (url.username !== "" || url.password !== "") throw new UnsafeTargetError("must not hold credentials");
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new UnsafeTargetError("must be an https URL");
+  if (url.username !== "" || url.password !== "")
+    throw new UnsafeTargetError("must not hold credentials");
   return url;
 }
 
@@ -54,14 +63,19 @@ export function parseTarget(text: string): URL {
  * Looks a URL's name up, and refuses what leads into a private network (SSRF). The caller has to connect to the address that this
  * gives, so that the name cannot mean another one a moment later. Throws `UnsafeTargetError`.
  */
-export async function resolveTarget(text: string, { allowed, resolve = resolveByDns }: AddressGuard): Promise<SafeTarget> {
+export async function resolveTarget(
+  text: string,
+  { allowed, resolve = resolveByDns }: AddressGuard,
+): Promise<SafeTarget> {
   const url = parseTarget(text);
   const name = url.hostname.replace(/^\[|\]$/g, "");
   const addresses = ipaddr.isValid(name) ? [name] : await resolve(name).catch(() => []);
   const [address] = addresses;
-  if (address === undefined) throw new UnsafeTargetError("leads to no address: the name is not known");
+  if (address === undefined)
+    throw new UnsafeTargetError("leads to no address: the name is not known");
   const own = addresses.every((each) => isWithin(each, allowed));
-  if (!own && !addresses.every(isPublicAddress)) throw new UnsafeTargetError("must not lead into a private network");
+  if (!own && !addresses.every(isPublicAddress))
+    throw new UnsafeTargetError("must not lead into a private network");
   if (!own && url.protocol !== "https:") throw new UnsafeTargetError("must be an https URL");
   return { url, address };
 }

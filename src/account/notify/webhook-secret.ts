@@ -16,13 +16,27 @@ export class WebhookSecrets {
 
   /** The secret of a record's webhook. */
   secretOf({ id, version }: { id: string; version: number }): string {
-    const derived = hkdfSync("sha256", this.encryptionKey, "", `switchyard webhook signing v1 ${id} ${version}`, 32);
+    const derived = hkdfSync(
+      "sha256",
+      this.encryptionKey,
+      "",
+      `switchyard webhook signing v1 ${id} ${version}`,
+      32,
+    );
     return prefix + Buffer.from(derived).toString("base64url");
   }
 }
 
 /** The signature header of a body: `t` is the time in seconds, `v1` HMAC-SHA256 of `<t>.<body>` in hexadecimal. */
-export const signatureOf = ({ secret, body, nowMs }: { secret: string; body: string; nowMs: number }): string => {
+export const signatureOf = ({
+  secret,
+  body,
+  nowMs,
+}: {
+  secret: string;
+  body: string;
+  nowMs: number;
+}): string => {
   const seconds = Math.floor(nowMs / 1000);
   return `t=${seconds},v1=${createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex")}`;
 };

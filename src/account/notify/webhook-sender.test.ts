@@ -6,7 +6,8 @@ import { signatureOf } from "./webhook-secret.ts";
 
 let host: string | null = null;
 const receiver = Bun.serve({
-  hostname: "127.0.0.1", port: 0,
+  hostname: "127.0.0.1",
+  port: 0,
   fetch(request) {
     host = request.headers.get("host");
     return new Response("ok");
@@ -17,12 +18,22 @@ afterAll(() => receiver.stop(true));
 /** Names that lead to loopback first and elsewhere afterwards, as a rebinding name does. */
 function senderWith(...answers: string[][]): { sender: WebhookSender; asked: () => number } {
   let asked = 0;
-  const resolve = async (): Promise<string[]> => answers[Math.min(asked++, answers.length - 1)] ?? [];
+  const resolve = async (): Promise<string[]> =>
+    answers[Math.min(asked++, answers.length - 1)] ?? [];
   const allowed = [parseRange("127.0.0.0/8")].flatMap((range) => range ?? []);
-  return { sender: new WebhookSender({ guard: { allowed, resolve }, clock: systemClock }), asked: () => asked };
+  return {
+    sender: new WebhookSender({ guard: { allowed, resolve }, clock: systemClock }),
+    asked: () => asked,
+  };
 }
 
-const message = (url: string) => ({ id: "dlv_1", url, secret: "whsec_x", event: "budget.threshold_reached", body: "{}" });
+const message = (url: string) => ({
+  id: "dlv_1",
+  url,
+  secret: "whsec_x",
+  event: "budget.threshold_reached",
+  body: "{}",
+});
 
 test("a message goes to the address that was judged, under the name that was written, and the name is asked for once", async () => {
   const { sender, asked } = senderWith(["127.0.0.1"], ["10.0.0.1"]);
@@ -34,7 +45,11 @@ test("a message goes to the address that was judged, under the name that was wri
 test("a name that leads into a private network by then gets nothing", async () => {
   const { sender } = senderWith(["10.0.0.1"]);
   const outcome = await sender.send(message("https://hooks.example.test/x"));
-  expect(outcome).toEqual({ ok: false, status: null, error: "The webhook's URL must not lead into a private network." });
+  expect(outcome).toEqual({
+    ok: false,
+    status: null,
+    error: "The webhook's URL must not lead into a private network.",
+  });
 });
 
 test("nobody there, and nobody who speaks TLS, is told without a word of the network", async () => {

@@ -17,7 +17,9 @@ export interface WebhookMessage {
 }
 
 /** What became of one try. The words never quote what the other side said: who wrote the URL could read a network with them. */
-export type DeliveryOutcome = { ok: true; status: number | null } | { ok: false; status: number | null; error: string };
+export type DeliveryOutcome =
+  | { ok: true; status: number | null }
+  | { ok: false; status: number | null; error: string };
 
 /** Longer than this nobody's webhook is waited for. */
 const patienceMs = 10_000;
@@ -40,16 +42,26 @@ export class WebhookSender {
   /** Sends once. Never throws: what went wrong is told. */
   async send({ id, url, secret, event, body }: WebhookMessage): Promise<DeliveryOutcome> {
     try {
-      const response = await guardedFetch(url, {
-        method: "POST", body, signal: AbortSignal.timeout(patienceMs),
-        headers: {
-          "content-type": "application/json", [brandHeader("Event")]: event, [brandHeader("Delivery")]: id,
-          [brandHeader("Signature")]: signatureOf({ secret, body, nowMs: this.clock.nowMs() }),
+      const response = await guardedFetch(
+        url,
+        {
+          method: "POST",
+          body,
+          signal: AbortSignal.timeout(patienceMs),
+          headers: {
+            "content-type": "application/json",
+            [brandHeader("Event")]: event,
+            [brandHeader("Delivery")]: id,
+            [brandHeader("Signature")]: signatureOf({ secret, body, nowMs: this.clock.nowMs() }),
+          },
         },
-      }, this.guard);
+        this.guard,
+      );
       await response.body?.cancel();
       const { status } = response;
-      return response.ok ? { ok: true, status } : { ok: false, status, error: `The webhook answered ${status}.` };
+      return response.ok
+        ? { ok: true, status }
+        : { ok: false, status, error: `The webhook answered ${status}.` };
     } catch (error) {
       return { ok: false, status: null, error: reasonOf(error) };
     }
@@ -58,6 +70,7 @@ export class WebhookSender {
 
 function reasonOf(error: unknown): string {
   if (error instanceof UnsafeTargetError) return `The webhook's URL ${error.message}.`;
-  if (error instanceof Error && error.name === "TimeoutError") return `The webhook did not answer within ${patienceMs / 1000} seconds.`;
+  if (error instanceof Error && error.name === "TimeoutError")
+    return `The webhook did not answer within ${patienceMs / 1000} seconds.`;
   return "The webhook could not be reached.";
 }

@@ -51,7 +51,8 @@ export class AutomaticTopUps {
     for (const order of await books.orders.openAutomatic(live)) {
       await this.inTurn(order.workspaceId, () => this.finish(order)).catch(onError);
     }
-    for (const topUp of await store.active(live)) await this.inTurn(topUp.workspaceId, () => this.look(topUp)).catch(onError);
+    for (const topUp of await store.active(live))
+      await this.inTurn(topUp.workspaceId, () => this.look(topUp)).catch(onError);
   }
 
   /** What the card of a workspace was, or may yet be, charged in a month, in cents. */
@@ -67,7 +68,13 @@ export class AutomaticTopUps {
     const atMs = books.clock.nowMs();
     await store.stop(order.workspaceId, { atMs, reason });
     const { workspaceId, id: target } = order;
-    await commits.commit({ inserts: auditRows({ workspaceId, action: `automatic top-ups stopped: ${reason}`, target }, atMs), adds: [] });
+    await commits.commit({
+      inserts: auditRows(
+        { workspaceId, action: `automatic top-ups stopped: ${reason}`, target },
+        atMs,
+      ),
+      adds: [],
+    });
     return true;
   }
 
@@ -76,10 +83,10 @@ export class AutomaticTopUps {
   }
 
   private async look(topUp: AutomaticTopUp): Promise<void> {
-    if (!await this.isLow(topUp)) return;
+    if (!(await this.isLow(topUp))) return;
     const order = await this.newOrder(topUp);
     // Once more, now that the number of the order is settled: another process that topped up since has it.
-    if (order === undefined || !await this.isLow(topUp)) return;
+    if (order === undefined || !(await this.isLow(topUp))) return;
     try {
       await this.parts.books.orders.insert(order);
     } catch (error) {
@@ -96,7 +103,12 @@ export class AutomaticTopUps {
   }
 
   /** The next order; undefined where one is open, or the ceiling of the month or the workspace allow none. */
-  private async newOrder({ workspaceId, creditCents, monthlyMaxCents, card }: AutomaticTopUp): Promise<Order | undefined> {
+  private async newOrder({
+    workspaceId,
+    creditCents,
+    monthlyMaxCents,
+    card,
+  }: AutomaticTopUp): Promise<Order | undefined> {
     const { books, live, buyerOf } = this.parts;
     const { orders, settings, clock } = books;
     const nowMs = clock.nowMs();
@@ -105,12 +117,30 @@ export class AutomaticTopUps {
     const buyer = buyerOf(workspaceId);
     const customerId = await orders.customerOf({ workspaceId, live });
     const ordered = await orders.automaticIn({ workspaceId, month });
-    if (buyer === undefined || customerId === undefined || ordered.some(({ state }) => state === "open")) return undefined;
+    if (
+      buyer === undefined ||
+      customerId === undefined ||
+      ordered.some(({ state }) => state === "open")
+    )
+      return undefined;
     if (chargedCents(ordered) + quote.chargeCents > monthlyMaxCents) return undefined;
     return {
-      ...quote, id: newId("top", nowMs), workspaceId, live, kind: "automatic", state: "open", failure: null, createdAtMs: nowMs,
-      createdBy: "automatic", buyer, currency: settings.currency, customerId, paymentMethodId: card.id, sessionId: null,
-      paymentIntentId: null, month: { name: month, sequence: ordered.length + 1 },
+      ...quote,
+      id: newId("top", nowMs),
+      workspaceId,
+      live,
+      kind: "automatic",
+      state: "open",
+      failure: null,
+      createdAtMs: nowMs,
+      createdBy: "automatic",
+      buyer,
+      currency: settings.currency,
+      customerId,
+      paymentMethodId: card.id,
+      sessionId: null,
+      paymentIntentId: null,
+      month: { name: month, sequence: ordered.length + 1 },
     };
   }
 
@@ -130,7 +160,9 @@ export class AutomaticTopUps {
     const { books, stripe } = this.parts;
     const order = await books.orders.find(id);
     if (order === undefined || order.state !== "open") return;
-    const made = (await stripe.paymentsOf(order.customerId)).filter(({ metadata }) => metadata[orderKey] === order.id);
+    const made = (await stripe.paymentsOf(order.customerId)).filter(
+      ({ metadata }) => metadata[orderKey] === order.id,
+    );
     const payment = made.find(({ status }) => status === "succeeded") ?? made[0];
     if (payment !== undefined) return this.take(order, payment);
     if (books.clock.nowMs() - order.createdAtMs < repeatableMs) return this.charge(order);
@@ -140,10 +172,14 @@ export class AutomaticTopUps {
   private async take(order: Order, payment: StripePayment): Promise<void> {
     if (payment.status === "processing") return;
     // A bank that wants its card's owner to be there waits for somebody who is not.
-    if (payment.status !== "succeeded") return void await this.fail(order, lastFailureOf(payment));
+    if (payment.status !== "succeeded")
+      return void (await this.fail(order, lastFailureOf(payment)));
     const outcome = await this.parts.paidOrders.settle(order, {
-      paymentIntentId: payment.id, amountCents: payment.amount_received ?? payment.amount, currency: payment.currency,
-      customerId: payment.customer, event: undefined,
+      paymentIntentId: payment.id,
+      amountCents: payment.amount_received ?? payment.amount,
+      currency: payment.currency,
+      customerId: payment.customer,
+      event: undefined,
     });
     if (outcome.startsWith("refused")) await this.fail(order, outcome);
   }
@@ -151,4 +187,6 @@ export class AutomaticTopUps {
 
 /** What orders charge, or may yet. */
 const chargedCents = (orders: readonly Order[]): number =>
-  orders.filter(({ state }) => state === "open" || state === "paid").reduce((sum, { chargeCents }) => sum + chargeCents, 0);
+  orders
+    .filter(({ state }) => state === "open" || state === "paid")
+    .reduce((sum, { chargeCents }) => sum + chargeCents, 0);

@@ -40,9 +40,22 @@ export class Checkouts {
     const customerId = await this.turns.run(workspaceId, () => this.customerOf(request));
     const nowMs = clock.nowMs();
     const order: Order = {
-      ...quoteOf(creditCents, settings.fee), id: newId("top", nowMs), workspaceId, live: this.live, kind: "checkout", state: "open",
-      failure: null, createdAtMs: nowMs, createdBy, buyer, currency: settings.currency, customerId, paymentMethodId: null,
-      sessionId: null, paymentIntentId: null, month: null,
+      ...quoteOf(creditCents, settings.fee),
+      id: newId("top", nowMs),
+      workspaceId,
+      live: this.live,
+      kind: "checkout",
+      state: "open",
+      failure: null,
+      createdAtMs: nowMs,
+      createdBy,
+      buyer,
+      currency: settings.currency,
+      customerId,
+      paymentMethodId: null,
+      sessionId: null,
+      paymentIntentId: null,
+      month: null,
     };
     await orders.insert(order);
     try {
@@ -61,7 +74,11 @@ export class Checkouts {
     const { live } = this;
     const known = await orders.customerOf({ workspaceId, live });
     if (known !== undefined) return known;
-    const customerId = await this.stripe.createCustomer({ name: buyer.name, email: buyer.email, workspaceId });
+    const customerId = await this.stripe.createCustomer({
+      name: buyer.name,
+      email: buyer.email,
+      workspaceId,
+    });
     await orders.keepCustomer({ workspaceId, live, customerId, createdAtMs: clock.nowMs() });
     return customerId;
   }

@@ -58,8 +58,12 @@ export class ClaimFollower {
     const { workspaceId, id: reference } = order;
     const id = movementId(order, facts);
     const takenNano = await this.withdrawals.refund({
-      id, workspaceId, amountNano: dueNano, reference,
-      alongside: (taken) => movementRows(order, { ...taken, id, step: stepOf(facts), action: "credits taken back" }),
+      id,
+      workspaceId,
+      amountNano: dueNano,
+      reference,
+      alongside: (taken) =>
+        movementRows(order, { ...taken, id, step: stepOf(facts), action: "credits taken back" }),
     });
     return dueNano - takenNano;
   }
@@ -68,8 +72,20 @@ export class ClaimFollower {
     const { workspaceId, id: reference } = order;
     const id = movementId(order, facts);
     return this.books.ledger.credit({
-      id, workspaceId, bucket: "topup", kind: "topup", amountNano: -dueNano, reference,
-      alongside: (atMs) => movementRows(order, { takenNano: dueNano, atMs, id, step: stepOf(facts), action: "credits given back" }),
+      id,
+      workspaceId,
+      bucket: "topup",
+      kind: "topup",
+      amountNano: -dueNano,
+      reference,
+      alongside: (atMs) =>
+        movementRows(order, {
+          takenNano: dueNano,
+          atMs,
+          id,
+          step: stepOf(facts),
+          action: "credits given back",
+        }),
     });
   }
 
@@ -78,8 +94,15 @@ export class ClaimFollower {
     const series = seriesOf("credit_note", order);
     const { id: orderId, workspaceId, currency, buyer } = order;
     const values = documentValues({
-      ...part, series, number: await store.nextNumber(series), orderId, workspaceId, issuedAtMs: clock.nowMs(),
-      currency, seller: settings.seller, buyer,
+      ...part,
+      series,
+      number: await store.nextNumber(series),
+      orderId,
+      workspaceId,
+      issuedAtMs: clock.nowMs(),
+      currency,
+      seller: settings.seller,
+      buyer,
     });
     await this.commits.commit({ inserts: [{ statement: documentInsert, values }], adds: [] });
   }
@@ -97,15 +120,25 @@ const dueOf = (order: Order, { claims, takenNano }: OrderFacts): bigint =>
 
 const stepOf = ({ movementCount }: OrderFacts): number => movementCount + 1;
 
-const movementId = (order: Order, facts: OrderFacts): string => `${creditTransferId(order.id)}_${stepOf(facts)}`;
+const movementId = (order: Order, facts: OrderFacts): string =>
+  `${creditTransferId(order.id)}_${stepOf(facts)}`;
 
 /** What stands together with a movement. Two processes that move the same step have one of them refused. */
 function movementRows(
   { id: orderId, workspaceId }: Order,
-  { id, step, takenNano, atMs, action }: { id: string; step: number; takenNano: bigint; atMs: number; action: string },
+  {
+    id,
+    step,
+    takenNano,
+    atMs,
+    action,
+  }: { id: string; step: number; takenNano: bigint; atMs: number; action: string },
 ): Insert[] {
   return [
-    { statement: movementInsert, values: [orderId, step, workspaceId, id, Number(takenNano), atMs] },
+    {
+      statement: movementInsert,
+      values: [orderId, step, workspaceId, id, Number(takenNano), atMs],
+    },
     ...auditRows({ workspaceId, action, target: `${orderId} ${id}` }, atMs),
   ];
 }
@@ -117,19 +150,25 @@ const takenBack = (refundId: string): string => `${refundId} failed`;
 
 /** What is still to be issued: a note for each refund, and one below zero for each that failed after it had one. */
 function dueCreditNotes(order: Order, { claims, creditNotes }: OrderFacts): CreditNote[] {
-  let refunded = creditNotes.reduce((cents, { creditCents, feeCents }) => cents + creditCents + feeCents, 0);
-  return claims.filter(({ kind }) => kind === "refund").flatMap((claim) => {
-    const noted = creditNotes.find(({ reference }) => reference === claim.id);
-    if (takesMoney(claim)) {
-      if (noted !== undefined) return [];
-      const [from, to] = [refunded, Math.min(refunded + claim.amountCents, order.chargeCents)];
-      refunded = to;
-      const creditCents = creditPartOf(to, order) - creditPartOf(from, order);
-      return [{ reference: claim.id, creditCents, feeCents: to - from - creditCents }];
-    }
-    const reference = takenBack(claim.id);
-    if (noted === undefined || creditNotes.some((each) => each.reference === reference)) return [];
-    refunded -= noted.creditCents + noted.feeCents;
-    return [{ reference, creditCents: -noted.creditCents, feeCents: -noted.feeCents }];
-  });
+  let refunded = creditNotes.reduce(
+    (cents, { creditCents, feeCents }) => cents + creditCents + feeCents,
+    0,
+  );
+  return claims
+    .filter(({ kind }) => kind === "refund")
+    .flatMap((claim) => {
+      const noted = creditNotes.find(({ reference }) => reference === claim.id);
+      if (takesMoney(claim)) {
+        if (noted !== undefined) return [];
+        const [from, to] = [refunded, Math.min(refunded + claim.amountCents, order.chargeCents)];
+        refunded = to;
+        const creditCents = creditPartOf(to, order) - creditPartOf(from, order);
+        return [{ reference: claim.id, creditCents, feeCents: to - from - creditCents }];
+      }
+      const reference = takenBack(claim.id);
+      if (noted === undefined || creditNotes.some((each) => each.reference === reference))
+        return [];
+      refunded -= noted.creditCents + noted.feeCents;
+      return [{ reference, creditCents: -noted.creditCents, feeCents: -noted.feeCents }];
+    });
 }

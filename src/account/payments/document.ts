@@ -7,7 +7,10 @@ import type { DocumentRow } from "./payment-tables.ts";
 export type DocumentSeries = "invoice" | "credit_note" | "test_invoice" | "test_credit_note";
 
 const prefixes: Readonly<Record<DocumentSeries, string>> = {
-  invoice: "INV", credit_note: "CN", test_invoice: "TEST-INV", test_credit_note: "TEST-CN",
+  invoice: "INV",
+  credit_note: "CN",
+  test_invoice: "TEST-INV",
+  test_credit_note: "TEST-CN",
 };
 
 /** An invoice or a credit note as it was issued; nothing of it changes afterwards. */
@@ -29,7 +32,10 @@ export interface IssuedDocument {
 }
 
 /** The series of a document about a payment that is in earnest, or of the test mode. */
-export const seriesOf = (kind: "invoice" | "credit_note", { live }: Pick<Order, "live">): DocumentSeries => (live ? kind : `test_${kind}`);
+export const seriesOf = (
+  kind: "invoice" | "credit_note",
+  { live }: Pick<Order, "live">,
+): DocumentSeries => (live ? kind : `test_${kind}`);
 
 /** What people call a document, such as `INV-000012`. */
 export const documentId = ({ series, number }: Pick<IssuedDocument, "series" | "number">): string =>
@@ -40,7 +46,9 @@ const idPattern = /^((?:TEST-)?(?:INV|CN))-(\d{6,15})$/;
 /** The document that an id means; undefined where it is none. */
 export function documentOf(id: string): Pick<IssuedDocument, "series" | "number"> | undefined {
   const [, prefix, digits] = idPattern.exec(id) ?? [];
-  const series = (Object.keys(prefixes) as DocumentSeries[]).find((each) => prefixes[each] === prefix);
+  const series = (Object.keys(prefixes) as DocumentSeries[]).find(
+    (each) => prefixes[each] === prefix,
+  );
   if (series === undefined) return undefined;
   const found = { series, number: Number(digits) };
   return documentId(found) === id ? found : undefined;
@@ -48,8 +56,17 @@ export function documentOf(id: string): Pick<IssuedDocument, "series" | "number"
 
 /** Values of `documentInsert`. */
 export const documentValues = (document: IssuedDocument): SqlValue[] => [
-  document.series, document.number, document.orderId, document.reference, document.workspaceId, document.issuedAtMs,
-  document.creditCents, document.feeCents, document.currency, JSON.stringify(document.seller ?? null), JSON.stringify(document.buyer),
+  document.series,
+  document.number,
+  document.orderId,
+  document.reference,
+  document.workspaceId,
+  document.issuedAtMs,
+  document.creditCents,
+  document.feeCents,
+  document.currency,
+  JSON.stringify(document.seller ?? null),
+  JSON.stringify(document.buyer),
 ];
 
 /** A document as it is kept. */

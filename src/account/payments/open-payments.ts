@@ -50,7 +50,12 @@ export async function openPayments(options: PaymentOptions) {
   const stripe = new (await import("./stripe-client.ts")).StripeClient(secretKey, settings.stripe);
   const live = isLiveKey(secretKey);
   const books: PaymentBooks = {
-    ledger, settings, clock, turns: new Turns(), orders: new OrderStore(database), store: new PaymentStore(database),
+    ledger,
+    settings,
+    clock,
+    turns: new Turns(),
+    orders: new OrderStore(database),
+    store: new PaymentStore(database),
   };
   const shared = { ...options, books, stripe, live };
   const follower = new ClaimFollower(shared);
@@ -61,7 +66,14 @@ export async function openPayments(options: PaymentOptions) {
   const events = new PaymentEvents({ ...shared, paidOrders, follower, automatic });
   const reconciliation = new Reconciliation({ ...shared, paidOrders, events });
   return {
-    ...books, stripe, live, automaticStore, automatic, events, reconciliation, follower,
+    ...books,
+    stripe,
+    live,
+    automaticStore,
+    automatic,
+    events,
+    reconciliation,
+    follower,
     checkouts: new Checkouts({ ...shared, turns }),
     rounds: new PaymentRounds({ ...options, follower, automatic, reconciliation }),
   };

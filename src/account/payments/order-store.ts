@@ -22,7 +22,10 @@ const fromRow = (row: OrderRow): Order => ({
   paymentMethodId: row.payment_method_id,
   sessionId: row.session_id,
   paymentIntentId: row.payment_intent_id,
-  month: row.month === null || row.month_sequence === null ? null : { name: row.month as Month, sequence: row.month_sequence },
+  month:
+    row.month === null || row.month_sequence === null
+      ? null
+      : { name: row.month as Month, sequence: row.month_sequence },
 });
 
 const toRow = (order: Order): OrderRow => ({
@@ -62,14 +65,24 @@ export class OrderStore {
   /** The order with this id, whoever owns it. */
   async find(id: string): Promise<Order | undefined> {
     if (!mayBeId(id)) return undefined;
-    const row = await this.database.selectFrom("payment_orders").selectAll().where("id", "=", id).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("payment_orders")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 
   /** Orders of a workspace, the newest first. */
   async list({ workspaceId, limit }: { workspaceId: string; limit: number }): Promise<Order[]> {
-    const rows = await this.database.selectFrom("payment_orders").selectAll().where("workspace_id", "=", workspaceId)
-      .orderBy("created_at_ms", "desc").orderBy("id", "desc").limit(limit).execute();
+    const rows = await this.database
+      .selectFrom("payment_orders")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc")
+      .limit(limit)
+      .execute();
     return rows.map(fromRow);
   }
 
@@ -84,55 +97,107 @@ export class OrderStore {
   }
 
   private async open(kind: OrderKind, live: boolean): Promise<Order[]> {
-    const rows = await this.database.selectFrom("payment_orders").selectAll()
-      .where("kind", "=", kind).where("state", "=", "open").where("live", "=", live ? 1 : 0).execute();
+    const rows = await this.database
+      .selectFrom("payment_orders")
+      .selectAll()
+      .where("kind", "=", kind)
+      .where("state", "=", "open")
+      .where("live", "=", live ? 1 : 0)
+      .execute();
     return rows.map(fromRow);
   }
 
   /** Automatic orders of a workspace that count in a month. */
-  async automaticIn({ workspaceId, month }: { workspaceId: string; month: Month }): Promise<Order[]> {
-    const rows = await this.database.selectFrom("payment_orders").selectAll()
-      .where("workspace_id", "=", workspaceId).where("month", "=", month).execute();
+  async automaticIn({
+    workspaceId,
+    month,
+  }: {
+    workspaceId: string;
+    month: Month;
+  }): Promise<Order[]> {
+    const rows = await this.database
+      .selectFrom("payment_orders")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .where("month", "=", month)
+      .execute();
     return rows.map(fromRow);
   }
 
   /** When the oldest order was made; undefined where there is none. */
   async oldestMs(): Promise<number | undefined> {
-    const row = await this.database.selectFrom("payment_orders")
-      .select(({ fn }) => fn.min("created_at_ms").as("oldest")).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("payment_orders")
+      .select(({ fn }) => fn.min("created_at_ms").as("oldest"))
+      .executeTakeFirst();
     return row?.oldest ?? undefined;
   }
 
   /** Notes which checkout an order is paid at. */
   async setSession(id: string, sessionId: string): Promise<void> {
-    await this.database.updateTable("payment_orders").set({ session_id: sessionId }).where("id", "=", id).execute();
+    await this.database
+      .updateTable("payment_orders")
+      .set({ session_id: sessionId })
+      .where("id", "=", id)
+      .execute();
   }
 
   /** Ends an open order without a payment; one that was paid meanwhile stays so. Tells whether it was open. */
-  async end(id: string, { state, failure }: { state: "failed" | "expired"; failure: string | null }): Promise<boolean> {
-    const { numUpdatedRows } = await this.database.updateTable("payment_orders").set({ state, failure })
-      .where("id", "=", id).where("state", "=", "open").executeTakeFirst();
+  async end(
+    id: string,
+    { state, failure }: { state: "failed" | "expired"; failure: string | null },
+  ): Promise<boolean> {
+    const { numUpdatedRows } = await this.database
+      .updateTable("payment_orders")
+      .set({ state, failure })
+      .where("id", "=", id)
+      .where("state", "=", "open")
+      .executeTakeFirst();
     return numUpdatedRows > 0n;
   }
 
   /** Whatever it was before: the money is there. */
   async setPaid(id: string, paymentIntentId: string): Promise<void> {
-    await this.database.updateTable("payment_orders").set({ state: "paid", failure: null, payment_intent_id: paymentIntentId })
-      .where("id", "=", id).execute();
+    await this.database
+      .updateTable("payment_orders")
+      .set({ state: "paid", failure: null, payment_intent_id: paymentIntentId })
+      .where("id", "=", id)
+      .execute();
   }
 
   /** The provider's id of a workspace; undefined before its first order. */
-  async customerOf({ workspaceId, live }: { workspaceId: string; live: boolean }): Promise<string | undefined> {
-    const row = await this.database.selectFrom("payment_customers").select("customer_id")
-      .where("workspace_id", "=", workspaceId).where("live", "=", live ? 1 : 0).executeTakeFirst();
+  async customerOf({
+    workspaceId,
+    live,
+  }: {
+    workspaceId: string;
+    live: boolean;
+  }): Promise<string | undefined> {
+    const row = await this.database
+      .selectFrom("payment_customers")
+      .select("customer_id")
+      .where("workspace_id", "=", workspaceId)
+      .where("live", "=", live ? 1 : 0)
+      .executeTakeFirst();
     return row?.customer_id;
   }
 
   /** Keeps it; the first one stands. */
-  async keepCustomer(customer: { workspaceId: string; live: boolean; customerId: string; createdAtMs: number }): Promise<void> {
-    await this.database.insertInto("payment_customers").values({
-      workspace_id: customer.workspaceId, live: customer.live ? 1 : 0, customer_id: customer.customerId,
-      created_at_ms: customer.createdAtMs,
-    }).onConflict((conflict) => conflict.doNothing()).execute();
+  async keepCustomer(customer: {
+    workspaceId: string;
+    live: boolean;
+    customerId: string;
+    createdAtMs: number;
+  }): Promise<void> {
+    await this.database
+      .insertInto("payment_customers")
+      .values({
+        workspace_id: customer.workspaceId,
+        live: customer.live ? 1 : 0,
+        customer_id: customer.customerId,
+        created_at_ms: customer.createdAtMs,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
   }
 }

@@ -26,7 +26,11 @@ export class PaidOrders {
   private readonly follower: ClaimFollower;
   private readonly onCredited: (() => void) | undefined;
 
-  constructor(options: { books: PaymentBooks; follower: ClaimFollower; onCredited?: (() => void) | undefined }) {
+  constructor(options: {
+    books: PaymentBooks;
+    follower: ClaimFollower;
+    onCredited?: (() => void) | undefined;
+  }) {
     this.books = options.books;
     this.follower = options.follower;
     this.onCredited = options.onCredited;
@@ -39,8 +43,10 @@ export class PaidOrders {
   async settle(order: Order, payment: Payment): Promise<EventOutcome> {
     const mismatch = mismatchOf(order, payment);
     if (mismatch !== undefined) return mismatch;
-    const outcome = await this.books.turns.run("books", async () =>
-      await this.standing(order, payment) ?? await this.credit(order, payment));
+    const outcome = await this.books.turns.run(
+      "books",
+      async () => (await this.standing(order, payment)) ?? (await this.credit(order, payment)),
+    );
     if (outcome === "refused_second_payment") return outcome;
     await this.books.orders.setPaid(order.id, payment.paymentIntentId);
     await this.follower.follow(order.workspaceId);
@@ -49,20 +55,34 @@ export class PaidOrders {
   }
 
   /** What was made of the order or the payment before; undefined where nothing was. */
-  private async standing({ id: orderId }: Order, { paymentIntentId }: Payment): Promise<EventOutcome | undefined> {
+  private async standing(
+    { id: orderId }: Order,
+    { paymentIntentId }: Payment,
+  ): Promise<EventOutcome | undefined> {
     const receipts = await this.books.store.receiptsOf({ orderId, paymentIntentId });
     if (receipts.length === 0) return undefined;
-    return receipts.every((receipt) => receipt.orderId === orderId && receipt.paymentIntentId === paymentIntentId)
-      ? "already" : "refused_second_payment";
+    return receipts.every(
+      (receipt) => receipt.orderId === orderId && receipt.paymentIntentId === paymentIntentId,
+    )
+      ? "already"
+      : "refused_second_payment";
   }
 
-  private async credit(order: Order, payment: Payment, triesLeft = numberTries): Promise<EventOutcome> {
+  private async credit(
+    order: Order,
+    payment: Payment,
+    triesLeft = numberTries,
+  ): Promise<EventOutcome> {
     const { ledger, store } = this.books;
     const number = await store.nextNumber(seriesOf("invoice", order));
     try {
       await ledger.credit({
-        id: creditTransferId(order.id), workspaceId: order.workspaceId, bucket: "topup", kind: "topup",
-        amountNano: nanoFromCents(order.creditCents), reference: payment.paymentIntentId,
+        id: creditTransferId(order.id),
+        workspaceId: order.workspaceId,
+        bucket: "topup",
+        kind: "topup",
+        amountNano: nanoFromCents(order.creditCents),
+        reference: payment.paymentIntentId,
         alongside: (atMs) => this.rows(order, { payment, number, atMs }),
       });
       return "credited";
@@ -76,23 +96,40 @@ export class PaidOrders {
   }
 
   /** The receipt, the invoice, the event and the entry of the audit log stand together with the credits, or none of them does. */
-  private rows(order: Order, { payment, number, atMs }: { payment: Payment; number: number; atMs: number }): Insert[] {
+  private rows(
+    order: Order,
+    { payment, number, atMs }: { payment: Payment; number: number; atMs: number },
+  ): Insert[] {
     const { workspaceId, creditCents, feeCents, currency, buyer } = order;
     const invoice: IssuedDocument = {
-      series: seriesOf("invoice", order), number, orderId: order.id, reference: "", workspaceId, issuedAtMs: atMs,
-      creditCents, feeCents, currency, seller: this.books.settings.seller, buyer,
+      series: seriesOf("invoice", order),
+      number,
+      orderId: order.id,
+      reference: "",
+      workspaceId,
+      issuedAtMs: atMs,
+      creditCents,
+      feeCents,
+      currency,
+      seller: this.books.settings.seller,
+      buyer,
     };
     return [
       { statement: receiptInsert, values: [payment.paymentIntentId, order.id, workspaceId, atMs] },
       { statement: documentInsert, values: documentValues(invoice) },
-      ...(payment.event === undefined ? [] : [eventRow(payment.event, { orderId: order.id, outcome: "credited", atMs })]),
+      ...(payment.event === undefined
+        ? []
+        : [eventRow(payment.event, { orderId: order.id, outcome: "credited", atMs })]),
       ...auditRows({ workspaceId, action: "top-up credited", target: order.id }, atMs),
     ];
   }
 }
 
 /** Why a payment is not what was ordered; undefined where it is. */
-function mismatchOf(order: Order, { amountCents, currency, customerId }: Payment): EventOutcome | undefined {
+function mismatchOf(
+  order: Order,
+  { amountCents, currency, customerId }: Payment,
+): EventOutcome | undefined {
   if (amountCents !== order.chargeCents) return "refused_amount";
   if (currency?.toLowerCase() !== order.currency) return "refused_currency";
   return customerId === order.customerId ? undefined : "refused_customer";

@@ -20,6 +20,11 @@ export type EventOutcome =
   | "already"
   /** It is about nothing of ours. */
   | "ignored"
-  | "refused_mode" | "refused_shape" | "refused_session" | "refused_amount" | "refused_currency" | "refused_customer"
+  | "refused_mode"
+  | "refused_shape"
+  | "refused_session"
+  | "refused_amount"
+  | "refused_currency"
+  | "refused_customer"
   /** The order was paid by another payment before. */
   | "refused_second_payment";

@@ -9,7 +9,14 @@ import type { PaymentBooks } from "./payment-books.ts";
 import type { EventOutcome, PaymentEvent } from "./payment-event.ts";
 import { claimRow, eventRow } from "./payment-rows.ts";
 import type { StripeClient } from "./stripe-client.ts";
-import { chargeSchema, claimSchema, lastFailureOf, orderKey, paymentIntentSchema, sessionSchema } from "./stripe-objects.ts";
+import {
+  chargeSchema,
+  claimSchema,
+  lastFailureOf,
+  orderKey,
+  paymentIntentSchema,
+  sessionSchema,
+} from "./stripe-objects.ts";
 
 /** What an event turned out to be, and about which order. */
 interface Verdict {
@@ -46,13 +53,23 @@ export class PaymentEvents {
     const refund = (event: PaymentEvent): Promise<Verdict> => this.claim(event, "refund");
     const dispute = (event: PaymentEvent): Promise<Verdict> => this.claim(event, "dispute");
     this.handlers = {
-      "checkout.session.completed": session, "checkout.session.async_payment_succeeded": session,
-      "checkout.session.async_payment_failed": session, "checkout.session.expired": session,
-      "payment_intent.succeeded": payment, "payment_intent.payment_failed": payment, "payment_intent.canceled": payment,
-      "refund.created": refund, "refund.updated": refund, "refund.failed": refund, "charge.refund.updated": refund,
+      "checkout.session.completed": session,
+      "checkout.session.async_payment_succeeded": session,
+      "checkout.session.async_payment_failed": session,
+      "checkout.session.expired": session,
+      "payment_intent.succeeded": payment,
+      "payment_intent.payment_failed": payment,
+      "payment_intent.canceled": payment,
+      "refund.created": refund,
+      "refund.updated": refund,
+      "refund.failed": refund,
+      "charge.refund.updated": refund,
       "charge.refunded": (event) => this.chargeRefunded(event),
-      "charge.dispute.created": dispute, "charge.dispute.updated": dispute, "charge.dispute.closed": dispute,
-      "charge.dispute.funds_withdrawn": dispute, "charge.dispute.funds_reinstated": dispute,
+      "charge.dispute.created": dispute,
+      "charge.dispute.updated": dispute,
+      "charge.dispute.closed": dispute,
+      "charge.dispute.funds_withdrawn": dispute,
+      "charge.dispute.funds_reinstated": dispute,
     };
   }
 
@@ -70,7 +87,8 @@ export class PaymentEvents {
     const { outcome, orderId } = await handle(event);
     if (outcome.startsWith("refused")) this.parts.onRefused(event, outcome);
     // What credited has written the event with the credits; what is none of ours is not kept.
-    if (outcome !== "ignored" && outcome !== "credited") await this.note(event, { outcome, orderId });
+    if (outcome !== "ignored" && outcome !== "credited")
+      await this.note(event, { outcome, orderId });
     return outcome;
   }
 
@@ -78,21 +96,39 @@ export class PaymentEvents {
     const { orders } = this.parts.books;
     const { data: session } = sessionSchema.safeParse(event.object);
     if (session === undefined) return misshapen;
-    const order = await orders.find(session.client_reference_id ?? session.metadata[orderKey] ?? "");
+    const order = await orders.find(
+      session.client_reference_id ?? session.metadata[orderKey] ?? "",
+    );
     if (order === undefined) return ignored;
     const verdict = (outcome: EventOutcome): Verdict => ({ outcome, orderId: order.id });
-    if (order.kind !== "checkout" || (order.sessionId !== null && order.sessionId !== session.id)) return verdict("refused_session");
-    if (event.type === "checkout.session.expired" || event.type === "checkout.session.async_payment_failed") {
+    if (order.kind !== "checkout" || (order.sessionId !== null && order.sessionId !== session.id))
+      return verdict("refused_session");
+    if (
+      event.type === "checkout.session.expired" ||
+      event.type === "checkout.session.async_payment_failed"
+    ) {
       const state = event.type === "checkout.session.expired" ? "expired" : "failed";
-      return verdict(await orders.end(order.id, { state, failure: state === "failed" ? "payment_failed" : null }) ? "noted" : "already");
+      return verdict(
+        (await orders.end(order.id, {
+          state,
+          failure: state === "failed" ? "payment_failed" : null,
+        }))
+          ? "noted"
+          : "already",
+      );
     }
     // A payment by a slow method is only under way: another event tells how it ended.
     if (session.payment_status !== "paid") return verdict("noted");
     if (session.payment_intent === undefined) return verdict("refused_shape");
-    return verdict(await this.parts.paidOrders.settle(order, {
-      paymentIntentId: session.payment_intent, amountCents: session.amount_total ?? undefined, currency: session.currency ?? undefined,
-      customerId: session.customer, event,
-    }));
+    return verdict(
+      await this.parts.paidOrders.settle(order, {
+        paymentIntentId: session.payment_intent,
+        amountCents: session.amount_total ?? undefined,
+        currency: session.currency ?? undefined,
+        customerId: session.customer,
+        event,
+      }),
+    );
   }
 
   private async payment(event: PaymentEvent): Promise<Verdict> {
@@ -100,10 +136,14 @@ export class PaymentEvents {
     if (payment === undefined) return misshapen;
     const order = await this.parts.books.orders.find(payment.metadata[orderKey] ?? "");
     if (order === undefined) return ignored;
-    if (event.type !== "payment_intent.succeeded") return { outcome: await this.failed(order, lastFailureOf(payment)), orderId: order.id };
+    if (event.type !== "payment_intent.succeeded")
+      return { outcome: await this.failed(order, lastFailureOf(payment)), orderId: order.id };
     const outcome = await this.parts.paidOrders.settle(order, {
-      paymentIntentId: payment.id, amountCents: payment.amount_received ?? payment.amount, currency: payment.currency,
-      customerId: payment.customer, event,
+      paymentIntentId: payment.id,
+      amountCents: payment.amount_received ?? payment.amount,
+      currency: payment.currency,
+      customerId: payment.customer,
+      event,
     });
     return { outcome, orderId: order.id };
   }
@@ -111,7 +151,7 @@ export class PaymentEvents {
   /** At a checkout its payer may try again with another card; nobody is there to do so for an automatic top-up. */
   private async failed(order: Order, reason: string): Promise<EventOutcome> {
     if (order.kind !== "automatic") return "noted";
-    return await this.parts.automatic.fail(order, reason) ? "noted" : "already";
+    return (await this.parts.automatic.fail(order, reason)) ? "noted" : "already";
   }
 
   private async claim(event: PaymentEvent, kind: ClaimKind): Promise<Verdict> {
@@ -120,7 +160,8 @@ export class PaymentEvents {
     const { id, payment_intent: paymentIntentId, amount: amountCents, currency, status } = data;
     const state = claimStateOf(kind, status ?? "");
     if (paymentIntentId === undefined || state === undefined) return ignored;
-    if (currency.toLowerCase() !== this.parts.books.settings.currency) return { outcome: "refused_currency", orderId: null };
+    if (currency.toLowerCase() !== this.parts.books.settings.currency)
+      return { outcome: "refused_currency", orderId: null };
     return this.keep({ id, kind, state, paymentIntentId, amountCents });
   }
 
@@ -133,7 +174,13 @@ export class PaymentEvents {
     for (const refund of await this.parts.stripe.refundsOf(charge.payment_intent)) {
       const state = claimStateOf("refund", refund.status ?? "");
       if (state === undefined) continue;
-      await this.keep({ id: refund.id, kind: "refund", state, paymentIntentId: charge.payment_intent, amountCents: refund.amount });
+      await this.keep({
+        id: refund.id,
+        kind: "refund",
+        state,
+        paymentIntentId: charge.payment_intent,
+        amountCents: refund.amount,
+      });
     }
     return { outcome: "noted", orderId: receipt.orderId };
   }
@@ -142,7 +189,10 @@ export class PaymentEvents {
   private async keep(claim: Claim): Promise<Verdict> {
     const { commits, books, follower } = this.parts;
     const isNew = !(await books.store.hasClaim(claim));
-    if (isNew) await unlessThere(commits.commit({ inserts: [claimRow(claim, books.clock.nowMs())], adds: [] }));
+    if (isNew)
+      await unlessThere(
+        commits.commit({ inserts: [claimRow(claim, books.clock.nowMs())], adds: [] }),
+      );
     const receipt = await books.store.receiptOf(claim.paymentIntentId);
     if (receipt !== undefined) await follower.follow(receipt.workspaceId);
     return { outcome: isNew ? "noted" : "already", orderId: receipt?.orderId ?? null };
@@ -150,11 +200,17 @@ export class PaymentEvents {
 
   private note(event: PaymentEvent, { outcome, orderId }: Verdict): Promise<void> {
     const atMs = this.parts.books.clock.nowMs();
-    return unlessThere(this.parts.commits.commit({ inserts: [eventRow(event, { orderId, outcome, atMs })], adds: [] }));
+    return unlessThere(
+      this.parts.commits.commit({
+        inserts: [eventRow(event, { orderId, outcome, atMs })],
+        adds: [],
+      }),
+    );
   }
 }
 
 /** Somebody may have written the same row meanwhile, and then it stands. */
-const unlessThere = (commit: Promise<void>): Promise<void> => commit.catch((error: unknown) => {
-  if (!isUniqueViolation(error)) throw error;
-});
+const unlessThere = (commit: Promise<void>): Promise<void> =>
+  commit.catch((error: unknown) => {
+    if (!isUniqueViolation(error)) throw error;
+  });

@@ -18,7 +18,9 @@ interface Runner {
 /** What payments do by themselves: follow claims, charge saved cards, and ask Stripe what no webhook told. */
 export class PaymentRounds {
   private readonly options: {
-    follower: Runner; automatic: Runner; reconciliation: Runner;
+    follower: Runner;
+    automatic: Runner;
+    reconciliation: Runner;
     onError(error: unknown): void;
     /** Told when a run of the reconciliation has ended. */
     onReconciled(ok: boolean): void;
@@ -34,7 +36,9 @@ export class PaymentRounds {
   /** Runs now, for the sake of what a crash cut off, and every half minute; a round that takes longer delays the next. */
   start(): void {
     const next = (): void => {
-      this.running ??= this.run(this.count++ % reconcileRounds === 0).finally(() => (this.running = undefined));
+      this.running ??= this.run(this.count++ % reconcileRounds === 0).finally(
+        () => (this.running = undefined),
+      );
     };
     next();
     this.timer = setInterval(next, roundMs);
@@ -52,9 +56,12 @@ export class PaymentRounds {
     await follower.run().catch(onError);
     await automatic.run().catch(onError);
     if (!reconciling) return;
-    await reconciliation.run().then(() => onReconciled(true), (error: unknown) => {
-      onReconciled(false);
-      onError(error);
-    });
+    await reconciliation.run().then(
+      () => onReconciled(true),
+      (error: unknown) => {
+        onReconciled(false);
+        onError(error);
+      },
+    );
   }
 }

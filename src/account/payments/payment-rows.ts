@@ -38,32 +38,61 @@ export const documentInsert: InsertStatement = {
   name: "payment-document",
   table: "payment_documents",
   columns: [
-    "series", "number", "order_id", "reference", "workspace_id", "issued_at_ms", "credit_cents", "fee_cents", "currency", "seller", "buyer",
+    "series",
+    "number",
+    "order_id",
+    "reference",
+    "workspace_id",
+    "issued_at_ms",
+    "credit_cents",
+    "fee_cents",
+    "currency",
+    "seller",
+    "buyer",
   ],
 };
 
 /** Every statement of payments that commits may carry. */
-export const paymentInserts: readonly InsertStatement[] = [receiptInsert, eventInsert, claimInsert, movementInsert, documentInsert];
+export const paymentInserts: readonly InsertStatement[] = [
+  receiptInsert,
+  eventInsert,
+  claimInsert,
+  movementInsert,
+  documentInsert,
+];
 
 /** The row that an event was dealt with. */
 export const eventRow = (
-  event: PaymentEvent, { orderId, outcome, atMs }: { orderId: string | null; outcome: EventOutcome; atMs: number },
-): Insert => ({ statement: eventInsert, values: [event.id, event.type, orderId, outcome, event.createdAtMs, atMs] });
+  event: PaymentEvent,
+  { orderId, outcome, atMs }: { orderId: string | null; outcome: EventOutcome; atMs: number },
+): Insert => ({
+  statement: eventInsert,
+  values: [event.id, event.type, orderId, outcome, event.createdAtMs, atMs],
+});
 
 /** The row that a claim has this state. */
-export const claimRow = ({ id, state, kind, paymentIntentId, amountCents }: Claim, atMs: number): Insert =>
-  ({ statement: claimInsert, values: [id, state, kind, paymentIntentId, amountCents, atMs] });
+export const claimRow = (
+  { id, state, kind, paymentIntentId, amountCents }: Claim,
+  atMs: number,
+): Insert => ({
+  statement: claimInsert,
+  values: [id, state, kind, paymentIntentId, amountCents, atMs],
+});
 
 /** The provider as the audit log names it. */
 const actor = { kind: "payment-provider", id: "stripe", label: "Stripe" };
 
 /** What the workspace's audit log tells of a change that a payment made. */
 export function auditRows(
-  { workspaceId, action, target }: { workspaceId: string; action: string; target: string }, atMs: number,
+  { workspaceId, action, target }: { workspaceId: string; action: string; target: string },
+  atMs: number,
 ): Insert[] {
   const id = newId("aud", atMs);
   return [
-    { statement: auditInsert, values: [id, workspaceId, atMs, actor.kind, actor.id, actor.label, "", action, target, "[]"] },
+    {
+      statement: auditInsert,
+      values: [id, workspaceId, atMs, actor.kind, actor.id, actor.label, "", action, target, "[]"],
+    },
     { statement: auditOutcomeInsert, values: [id, workspaceId, atMs, 200, target] },
   ];
 }

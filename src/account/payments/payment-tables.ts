@@ -1,16 +1,41 @@
 /** Rows of payments; the migration `2026-11-30-payments` says what they mean. */
 export interface PaymentTables {
-  payment_customers: { workspace_id: string; live: number; customer_id: string; created_at_ms: number };
+  payment_customers: {
+    workspace_id: string;
+    live: number;
+    customer_id: string;
+    created_at_ms: number;
+  };
   payment_orders: OrderRow;
-  payment_receipts: { payment_intent_id: string; order_id: string; workspace_id: string; credited_at_ms: number };
+  payment_receipts: {
+    payment_intent_id: string;
+    order_id: string;
+    workspace_id: string;
+    credited_at_ms: number;
+  };
   payment_events: {
-    id: string; type: string; order_id: string | null; outcome: string; created_at_ms: number; received_at_ms: number;
+    id: string;
+    type: string;
+    order_id: string | null;
+    outcome: string;
+    created_at_ms: number;
+    received_at_ms: number;
   };
   payment_claims: {
-    claim_id: string; state: string; kind: string; payment_intent_id: string; amount_cents: number; at_ms: number;
+    claim_id: string;
+    state: string;
+    kind: string;
+    payment_intent_id: string;
+    amount_cents: number;
+    at_ms: number;
   };
   payment_movements: {
-    order_id: string; step: number; workspace_id: string; transfer_id: string; taken_nano: number | bigint; at_ms: number;
+    order_id: string;
+    step: number;
+    workspace_id: string;
+    transfer_id: string;
+    taken_nano: number | bigint;
+    at_ms: number;
   };
   payment_documents: DocumentRow;
   payment_automatic: AutomaticRow;

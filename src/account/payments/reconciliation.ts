@@ -24,7 +24,12 @@ const eventsMark = "events-read";
 /** Finds out from Stripe what no webhook told: how open orders ended, and every event that did not arrive. */
 export class Reconciliation {
   private readonly options: {
-    books: PaymentBooks; events: PaymentEvents; paidOrders: PaidOrders; stripe: StripeClient; live: boolean; onError(error: unknown): void;
+    books: PaymentBooks;
+    events: PaymentEvents;
+    paidOrders: PaidOrders;
+    stripe: StripeClient;
+    live: boolean;
+    onError(error: unknown): void;
   };
 
   constructor(options: Reconciliation["options"]) {
@@ -35,7 +40,8 @@ export class Reconciliation {
   async run(): Promise<void> {
     const { books, live, onError } = this.options;
     for (const order of await books.orders.openCheckouts(live)) {
-      if (books.clock.nowMs() - order.createdAtMs >= overdueMs) await this.ask(order).catch(onError);
+      if (books.clock.nowMs() - order.createdAtMs >= overdueMs)
+        await this.ask(order).catch(onError);
     }
     await this.readEvents();
   }
@@ -44,24 +50,35 @@ export class Reconciliation {
     const { books, stripe, paidOrders } = this.options;
     const session = await this.sessionOf(order);
     if (session === undefined) {
-      if (books.clock.nowMs() - order.createdAtMs >= forgottenMs) await books.orders.end(order.id, { state: "expired", failure: null });
+      if (books.clock.nowMs() - order.createdAtMs >= forgottenMs)
+        await books.orders.end(order.id, { state: "expired", failure: null });
       return;
     }
     if (session.payment_status === "paid" && session.payment_intent !== undefined) {
       const payment = await stripe.payment(session.payment_intent);
       await paidOrders.settle(order, {
-        paymentIntentId: payment.id, amountCents: payment.amount_received ?? payment.amount, currency: payment.currency,
-        customerId: payment.customer, event: undefined,
+        paymentIntentId: payment.id,
+        amountCents: payment.amount_received ?? payment.amount,
+        currency: payment.currency,
+        customerId: payment.customer,
+        event: undefined,
       });
-    } else if (session.status === "expired") await books.orders.end(order.id, { state: "expired", failure: null });
+    } else if (session.status === "expired")
+      await books.orders.end(order.id, { state: "expired", failure: null });
   }
 
   /** A crash may have come between the checkout and its id in the order. */
-  private async sessionOf({ id, sessionId, customerId }: Order): Promise<StripeSession | undefined> {
+  private async sessionOf({
+    id,
+    sessionId,
+    customerId,
+  }: Order): Promise<StripeSession | undefined> {
     const { stripe } = this.options;
     if (sessionId !== null) return stripe.session(sessionId);
     const sessions = await stripe.sessionsOf(customerId);
-    return sessions.find(({ client_reference_id: orderId, metadata }) => (orderId ?? metadata[orderKey]) === id);
+    return sessions.find(
+      ({ client_reference_id: orderId, metadata }) => (orderId ?? metadata[orderKey]) === id,
+    );
   }
 
   private async readEvents(): Promise<void> {
@@ -69,7 +86,10 @@ export class Reconciliation {
     const oldestMs = await books.orders.oldestMs();
     if (oldestMs === undefined) return;
     const nowMs = books.clock.nowMs();
-    const fromMs = Math.max((await books.store.mark(eventsMark) ?? oldestMs) - overlapMs, nowMs - eventsKeptMs);
+    const fromMs = Math.max(
+      ((await books.store.mark(eventsMark)) ?? oldestMs) - overlapMs,
+      nowMs - eventsKeptMs,
+    );
     const missed: PaymentEvent[] = [];
     for await (const event of stripe.eventsSince(fromMs, events.types)) missed.push(event);
     for (const event of missed.reverse()) await events.receive(event);

@@ -28,25 +28,35 @@ export class BreachedPasswords {
   async assertUnknown(password: string): Promise<void> {
     if (this.options.url === undefined) return;
     const digest = new Bun.CryptoHasher("sha1").update(password).digest("hex").toUpperCase();
-    const lines = await this.linesFor(digest.slice(0, 5)).catch((error: unknown) => this.options.onError(error));
+    const lines = await this.linesFor(digest.slice(0, 5)).catch((error: unknown) =>
+      this.options.onError(error),
+    );
     const isKnown = lines?.some((line) => {
       const [suffix, count] = line.trim().split(":");
       // Padding lines have the count 0.
       return suffix === digest.slice(5) && Number(count) > 0;
     });
     if (!isKnown) return;
-    throw new GatewayError("bad_request", "This password is known from a data breach, so others will try it. Choose another one.", {
-      param: "password", metadata: { reason: "breached_password" },
-    });
+    throw new GatewayError(
+      "bad_request",
+      "This password is known from a data breach, so others will try it. Choose another one.",
+      {
+        param: "password",
+        metadata: { reason: "breached_password" },
+      },
+    );
   }
 
   private async linesFor(prefix: string): Promise<string[]> {
     const response = await fetch(`${this.options.url?.replace(/\/$/, "")}/range/${prefix}`, {
-      headers: { "add-padding": "true" }, redirect: "error", signal: AbortSignal.timeout(timeoutMs),
+      headers: { "add-padding": "true" },
+      redirect: "error",
+      signal: AbortSignal.timeout(timeoutMs),
     });
     if (!response.ok) throw new Error(`the list of breached passwords answered ${response.status}`);
     const text = await response.text();
-    if (text.length > answerBytesMax) throw new Error("the list of breached passwords answered too much");
+    if (text.length > answerBytesMax)
+      throw new Error("the list of breached passwords answered too much");
     return text.split("\n");
   }
 }

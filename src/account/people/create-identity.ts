@@ -23,7 +23,11 @@ export interface IdentityOptions {
   hasher: PasswordHasher;
   nowMs(): number;
   /** Why somebody who came by a provider may not have an account; undefined where they may. */
-  refusal(person: { email: string; emailVerified: boolean; providerId: string | undefined }): Promise<string | undefined>;
+  refusal(person: {
+    email: string;
+    emailVerified: boolean;
+    providerId: string | undefined;
+  }): Promise<string | undefined>;
   /** Called before a user's session begins; a `GatewayError` refuses it. */
   beforeSession(userId: string): Promise<void>;
   log(level: "debug" | "info" | "warn" | "error", message: string): void;
@@ -33,24 +37,42 @@ export interface IdentityOptions {
 const sessionSeconds = 7 * 86_400;
 
 const idPrefixes: Readonly<Record<string, IdPrefix>> = {
-  user: "usr", session: "ses", account: "acct", verification: "vrf", passkey: "psk",
+  user: "usr",
+  session: "ses",
+  account: "acct",
+  verification: "vrf",
+  passkey: "psk",
 };
 
 const times = { createdAt: "created_at", updatedAt: "updated_at" };
 const ofUser = { userId: "user_id" };
 
 const accountFields = {
-  ...times, ...ofUser, accountId: "account_id", providerId: "provider_id", accessToken: "access_token", refreshToken: "refresh_token",
-  idToken: "id_token", accessTokenExpiresAt: "access_token_expires_at", refreshTokenExpiresAt: "refresh_token_expires_at",
+  ...times,
+  ...ofUser,
+  accountId: "account_id",
+  providerId: "provider_id",
+  accessToken: "access_token",
+  refreshToken: "refresh_token",
+  idToken: "id_token",
+  accessTokenExpiresAt: "access_token_expires_at",
+  refreshTokenExpiresAt: "refresh_token_expires_at",
 };
 
 const passkeyFields = {
-  ...ofUser, publicKey: "public_key", credentialID: "credential_id", deviceType: "device_type", backedUp: "backed_up",
+  ...ofUser,
+  publicKey: "public_key",
+  credentialID: "credential_id",
+  deviceType: "device_type",
+  backedUp: "backed_up",
   createdAt: "created_at",
 };
 
 const twoFactorFields = {
-  ...ofUser, backupCodes: "backup_codes", failedVerificationCount: "failed_verification_count", lockedUntil: "locked_until",
+  ...ofUser,
+  backupCodes: "backup_codes",
+  failedVerificationCount: "failed_verification_count",
+  lockedUntil: "locked_until",
 };
 
 /** The library on our tables: it looks people up, keeps their sessions and writes the cookie. Asks providers for their metadata. */
@@ -58,16 +80,19 @@ export async function createIdentity(options: IdentityOptions): Promise<Identity
   const auth = betterAuth(libraryOptions(options));
   const { socialProviders } = await auth.$context;
   for (const provider of socialProviders) refuseWithoutIdToken(provider);
-  return { handle: (request) => auth.handler(request), providerIds: socialProviders.map(({ id }) => id) };
+  return {
+    handle: (request) => auth.handler(request),
+    providerIds: socialProviders.map(({ id }) => id),
+  };
 }
 
 /**
  * An OpenID provider proves with an ID token who signed in (OpenID Connect Core 1.0, section 3.1.3.3). The library would ask
  * for the profile with the access token alone, which proves nothing to whom it was given.
  */
-function refuseWithoutIdToken<Tokens extends { idToken?: string | undefined }, Profile>(
-  provider: { getUserInfo: (tokens: Tokens) => Promise<Profile | null> },
-): void {
+function refuseWithoutIdToken<Tokens extends { idToken?: string | undefined }, Profile>(provider: {
+  getUserInfo: (tokens: Tokens) => Promise<Profile | null>;
+}): void {
   const ask = provider.getUserInfo.bind(provider);
   provider.getUserInfo = async (tokens) => (tokens.idToken === undefined ? null : ask(tokens));
 }
@@ -85,10 +110,16 @@ function libraryOptions(options: IdentityOptions) {
     trustedOrigins: [publicUrl],
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
-    logger: { log: (level: "debug" | "info" | "warn" | "error", message: string) => options.log(level, message) },
+    logger: {
+      log: (level: "debug" | "info" | "warn" | "error", message: string) =>
+        options.log(level, message),
+    },
     onAPIError: { errorURL: `${publicUrl}${identityPath}/error` },
     emailAndPassword: {
-      enabled: true, disableSignUp: true, minPasswordLength: passwordCharactersMin, maxPasswordLength: passwordCharactersMax,
+      enabled: true,
+      disableSignUp: true,
+      minPasswordLength: passwordCharactersMin,
+      maxPasswordLength: passwordCharactersMax,
       password: {
         hash: (password: string) => hasher.hash(password),
         verify: (pair: { password: string; hash: string }) => hasher.verify(pair),
@@ -97,27 +128,42 @@ function libraryOptions(options: IdentityOptions) {
     user: { modelName: "users", fields: { ...times, emailVerified: "email_verified" } },
     session: {
       modelName: "user_sessions",
-      fields: { ...times, ...ofUser, expiresAt: "expires_at", ipAddress: "ip_address", userAgent: "user_agent" },
-      expiresIn: sessionSeconds, updateAge: 86_400,
+      fields: {
+        ...times,
+        ...ofUser,
+        expiresAt: "expires_at",
+        ipAddress: "ip_address",
+        userAgent: "user_agent",
+      },
+      expiresIn: sessionSeconds,
+      updateAge: 86_400,
     },
     account: {
-      modelName: "user_accounts", fields: accountFields, encryptOAuthTokens: true,
+      modelName: "user_accounts",
+      fields: accountFields,
+      encryptOAuthTokens: true,
       // An address that nobody verified proves nothing about who made the account: links are made by whoever is signed in.
       accountLinking: { enabled: true, disableImplicitLinking: true },
     },
     verification: {
-      modelName: "user_verifications", fields: { ...times, expiresAt: "expires_at" }, storeIdentifier: "hashed" as const,
+      modelName: "user_verifications",
+      fields: { ...times, expiresAt: "expires_at" },
+      storeIdentifier: "hashed" as const,
     },
     plugins: [
       passkey({
-        rpID: new URL(publicUrl).hostname, rpName: brand.productName, origin: publicUrl,
+        rpID: new URL(publicUrl).hostname,
+        rpName: brand.productName,
+        origin: publicUrl,
         advanced: { webAuthnChallengeCookie: "passkey_challenge" },
         schema: { passkey: { modelName: "passkeys", fields: passkeyFields } },
       }),
       twoFactor({
-        issuer: brand.productName, allowPasswordless: true,
+        issuer: brand.productName,
+        allowPasswordless: true,
         schema: {
-          user: { fields: { twoFactorEnabled: "two_factor_enabled" } }, twoFactor: { modelName: "two_factors", fields: twoFactorFields },
+          user: { fields: { twoFactorEnabled: "two_factor_enabled" } },
+          twoFactor: { modelName: "two_factors", fields: twoFactorFields },
         },
       }),
       genericOAuth({ config: providers.map(libraryProvider) }),
@@ -134,7 +180,8 @@ function libraryOptions(options: IdentityOptions) {
       ipAddress: { ipAddressHeaders: [clientAddressHeader] },
       database: {
         validateSchema: false,
-        generateId: ({ model }: { model: string }) => newId(idPrefixes[model] ?? "vrf", options.nowMs()),
+        generateId: ({ model }: { model: string }) =>
+          newId(idPrefixes[model] ?? "vrf", options.nowMs()),
       },
     },
     databaseHooks: hooks(options),
@@ -161,8 +208,13 @@ const hooks = (options: IdentityOptions) => ({
     create: {
       async before(user: { email: string; emailVerified: boolean }, context: HookContext | null) {
         const { email, emailVerified } = user;
-        const refusal = await options.refusal({ email: email.toLowerCase(), emailVerified, providerId: context?.params?.["id"] });
-        if (refusal !== undefined) throw new APIError("FORBIDDEN", { message: refusal, code: "SIGN_UP_CLOSED" });
+        const refusal = await options.refusal({
+          email: email.toLowerCase(),
+          emailVerified,
+          providerId: context?.params?.["id"],
+        });
+        if (refusal !== undefined)
+          throw new APIError("FORBIDDEN", { message: refusal, code: "SIGN_UP_CLOSED" });
       },
     },
   },
@@ -170,7 +222,9 @@ const hooks = (options: IdentityOptions) => ({
     create: {
       async before({ userId }: { userId: string }) {
         await options.beforeSession(userId).catch((error: unknown) => {
-          throw error instanceof GatewayError ? new APIError("FORBIDDEN", { message: error.message, code: "BLOCKED" }) : error;
+          throw error instanceof GatewayError
+            ? new APIError("FORBIDDEN", { message: error.message, code: "BLOCKED" })
+            : error;
         });
       },
     },

@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
 import { LazyIdentity, type Identity } from "./identity.ts";
 
-const answering = (text: string, providerIds: readonly string[]): Identity =>
-  ({ handle: () => Promise.resolve(new Response(text)), providerIds });
+const answering = (text: string, providerIds: readonly string[]): Identity => ({
+  handle: () => Promise.resolve(new Response(text)),
+  providerIds,
+});
 
 /** An identity that is loaded as a list says, one after the other; an error is thrown. */
 function lazy(loads: (Identity | Error)[], providerCount: number) {
@@ -16,7 +18,8 @@ function lazy(loads: (Identity | Error)[], providerCount: number) {
       return next;
     },
   });
-  const ask = async (): Promise<string> => (await identity.handle(new Request("http://127.0.0.1/"))).text();
+  const ask = async (): Promise<string> =>
+    (await identity.handle(new Request("http://127.0.0.1/"))).text();
   return { state, ask };
 }
 

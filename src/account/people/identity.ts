@@ -41,7 +41,11 @@ export class LazyIdentity {
   private loading: Promise<Identity> | undefined;
   private loadedMs = 0;
 
-  constructor(options: { load: () => Promise<Identity>; providerCount: number; nowMs: () => number }) {
+  constructor(options: {
+    load: () => Promise<Identity>;
+    providerCount: number;
+    nowMs: () => number;
+  }) {
     this.load = options.load;
     this.providerCount = options.providerCount;
     this.nowMs = options.nowMs;
@@ -53,7 +57,11 @@ export class LazyIdentity {
 
   private async current(): Promise<Identity> {
     const identity = await (this.loading ??= this.reload());
-    if (identity.providerIds.length >= this.providerCount || this.nowMs() < this.loadedMs + retryAfterMs) return identity;
+    if (
+      identity.providerIds.length >= this.providerCount ||
+      this.nowMs() < this.loadedMs + retryAfterMs
+    )
+      return identity;
     this.loading = undefined;
     return (this.loading ??= this.reload());
   }

@@ -37,7 +37,10 @@ export interface InvitationMail {
 
 /** Names come from people whom the receiver does not know: nothing in them may become a link, and none of them fills the mail. */
 const harmless = (name: string): string =>
-  name.replace(/[\p{C}\p{Z}\s]+/gu, " ").replace(/(?<=\S)([.:/@\\])(?=\S)/gu, "$1 ").slice(0, 80);
+  name
+    .replace(/[\p{C}\p{Z}\s]+/gu, " ")
+    .replace(/(?<=\S)([.:/@\\])(?=\S)/gu, "$1 ")
+    .slice(0, 80);
 
 /** Sends the links of invitations, where mail is sent. */
 export class InvitationMails {
@@ -53,20 +56,34 @@ export class InvitationMails {
   }
 
   /** Sends one, and tells what became of it as soon as that is known or takes too long. */
-  async send({ invitation: { email, role, inviterUserId }, organizationName, inviter, url }: InvitationMail): Promise<MailOutcome> {
+  async send({
+    invitation: { email, role, inviterUserId },
+    organizationName,
+    inviter,
+    url,
+  }: InvitationMail): Promise<MailOutcome> {
     const { mailer, onMailError } = this.options;
     if (mailer === undefined) return "not_configured";
-    const may = this.sent.tryAdd(inviterUserId, { limit: sentMax }) && this.received.tryAdd(email, { limit: receivedMax });
+    const may =
+      this.sent.tryAdd(inviterUserId, { limit: sentMax }) &&
+      this.received.tryAdd(email, { limit: receivedMax });
     if (!may) return "limited";
-    const mail = mailer.send({
-      to: email, subject: `Join ${harmless(organizationName)} on ${brand.productName}`,
-      text: `${harmless(inviter.name)} (${inviter.email}) invites you to the organisation "${harmless(organizationName)}" as ${role}.\n`
-        + `The link works once, within a week, for ${email} alone:\n\n${url}\n\n`
-        + "If you do not know who this is, there is nothing to do.\n",
-    }).then(() => "sent" as const, (error: unknown) => {
-      onMailError(error);
-      return "failed" as const;
-    });
+    const mail = mailer
+      .send({
+        to: email,
+        subject: `Join ${harmless(organizationName)} on ${brand.productName}`,
+        text:
+          `${harmless(inviter.name)} (${inviter.email}) invites you to the organisation "${harmless(organizationName)}" as ${role}.\n` +
+          `The link works once, within a week, for ${email} alone:\n\n${url}\n\n` +
+          "If you do not know who this is, there is nothing to do.\n",
+      })
+      .then(
+        () => "sent" as const,
+        (error: unknown) => {
+          onMailError(error);
+          return "failed" as const;
+        },
+      );
     return withinTime(patienceMs, mail, "sending");
   }
 }

@@ -59,7 +59,9 @@ export type People = Awaited<ReturnType<typeof openPeople>>;
 
 /** What cookies are signed with (HKDF, RFC 5869); another encryption key ends every session. */
 const signingSecret = (encryptionKey: Uint8Array): string =>
-  Buffer.from(hkdfSync("sha256", encryptionKey, "", "switchyard session signing v1", 32)).toString("base64");
+  Buffer.from(hkdfSync("sha256", encryptionKey, "", "switchyard session signing v1", 32)).toString(
+    "base64",
+  );
 
 /** Builds what concerns people. The library for sign-in is loaded by its first use. */
 export async function openPeople(options: PeopleOptions) {
@@ -68,13 +70,28 @@ export async function openPeople(options: PeopleOptions) {
   const passwords = new PasswordHasher();
   const breached = new BreachedPasswords({
     url: settings.breachedPasswordsUrl,
-    onError: (error) => options.log("warn", `a password was not looked up: ${error instanceof Error ? error.message : String(error)}`),
+    onError: (error) =>
+      options.log(
+        "warn",
+        `a password was not looked up: ${error instanceof Error ? error.message : String(error)}`,
+      ),
   });
   const claim = await OwnerClaim.open({ database, hasher, clock });
   const invitations = new Invitations({ database, hasher, clock });
-  const shared = { database, clock, invitations, plan: settings.plan, putWorkspace: directory.putWorkspace.bind(directory) };
+  const shared = {
+    database,
+    clock,
+    invitations,
+    plan: settings.plan,
+    putWorkspace: directory.putWorkspace.bind(directory),
+  };
   const signUp = new SignUp({
-    ...shared, hasher: passwords, breached, claim, policy: settings.signUp, referrals: options.referrals,
+    ...shared,
+    hasher: passwords,
+    breached,
+    claim,
+    policy: settings.signUp,
+    referrals: options.referrals,
     firstWorkspace: () => directory.workspace(options.firstWorkspaceId),
   });
   const sessions = new SessionStore(database);
@@ -83,30 +100,56 @@ export async function openPeople(options: PeopleOptions) {
   const identity = new LazyIdentity({
     providerCount: settings.oidc.length,
     nowMs: () => clock.nowMs(),
-    load: async () => (await import("./create-identity.ts")).createIdentity({
-      database, secret, publicUrl: options.publicUrl(), providers: settings.oidc, hasher: passwords, nowMs: () => clock.nowMs(), refusal,
-      beforeSession: async (userId) => {
-        await users.noteSignIn(userId, clock.nowMs());
-        await signUp.ensureWorkspace(userId);
-        await sessions.removeEnded(clock.nowMs());
-      },
-      log: options.log,
-    }),
+    load: async () =>
+      (await import("./create-identity.ts")).createIdentity({
+        database,
+        secret,
+        publicUrl: options.publicUrl(),
+        providers: settings.oidc,
+        hasher: passwords,
+        nowMs: () => clock.nowMs(),
+        refusal,
+        beforeSession: async (userId) => {
+          await users.noteSignIn(userId, clock.nowMs());
+          await signUp.ensureWorkspace(userId);
+          await sessions.removeEnded(clock.nowMs());
+        },
+        log: options.log,
+      }),
   });
   const onMailError = (error: unknown): void =>
-    options.log("error", `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`);
+    options.log(
+      "error",
+      `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`,
+    );
   const recovery = new Recovery({
-    ...options, hasher: passwords, breached, links: new UserLinks({ database, hasher, clock }),
+    ...options,
+    hasher: passwords,
+    breached,
+    links: new UserLinks({ database, hasher, clock }),
     onVerified: () => options.referrals?.soon(),
     onMailError,
   });
   return {
     pendingSignUps: new PendingSignUps({
-      ...options, signUp, mayMail: (email) => recovery.mayMail(email), afterwards: (work) => recovery.afterwards(work),
+      ...options,
+      signUp,
+      mayMail: (email) => recovery.mayMail(email),
+      afterwards: (work) => recovery.afterwards(work),
     }),
     recovery,
     preferences: new Preferences({ database: database.withTables(), clock }),
-    settings, secret, log: options.log, claim, invitations, signUp, sessions, users, identity, passwords, breached,
+    settings,
+    secret,
+    log: options.log,
+    claim,
+    invitations,
+    signUp,
+    sessions,
+    users,
+    identity,
+    passwords,
+    breached,
     organizations: new Organizations(shared),
     reader: new SessionReader({ database, secret, workspace: (id) => directory.workspace(id) }),
     throttle: new SignInThrottle({ database, hasher, clock, secret }),
@@ -115,14 +158,22 @@ export async function openPeople(options: PeopleOptions) {
 }
 
 /** Who may get an account by signing in at a provider: whom the provider's entry, the policy or an invitation lets in. */
-const signUpByProviders = (
-  { claim, invitations, settings }: { claim: OwnerClaim; invitations: Invitations; settings: PeopleSettings },
-): IdentityOptions["refusal"] =>
+const signUpByProviders =
+  ({
+    claim,
+    invitations,
+    settings,
+  }: {
+    claim: OwnerClaim;
+    invitations: Invitations;
+    settings: PeopleSettings;
+  }): IdentityOptions["refusal"] =>
   async ({ email, emailVerified, providerId }) => {
     if (!claim.isClaimed) return "Nobody can sign up before the owner account is claimed.";
     const provider = settings.oidc.find(({ id }) => id === providerId);
     if (provider === undefined) return "Accounts are made by invitation or at a provider.";
     if (provider.signUp || settings.signUp === "open") return undefined;
-    if (settings.signUp === "invitation" && emailVerified && await invitations.expects(email)) return undefined;
+    if (settings.signUp === "invitation" && emailVerified && (await invitations.expects(email)))
+      return undefined;
     return "This installation lets nobody sign up by themselves. Ask for an invitation.";
   };

@@ -7,7 +7,9 @@ import type { Caller } from "../keys/caller.ts";
  */
 export function operatorIdOf(caller: Caller, operatorWorkspaceId: string): string | undefined {
   if (caller.kind === "session") return caller.user.operator ? caller.user.id : undefined;
-  return caller.kind === "management-key" && caller.workspace.id === operatorWorkspaceId ? caller.key.id : undefined;
+  return caller.kind === "management-key" && caller.workspace.id === operatorWorkspaceId
+    ? caller.key.id
+    : undefined;
 }
 
 /** Id of the operator that calls. Throws `forbidden` for everybody else: whoever may grant may print money. */

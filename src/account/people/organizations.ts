@@ -51,8 +51,12 @@ export interface OrganizationsOptions {
 }
 
 const noSuchOrganization = (): GatewayError =>
-  new GatewayError("not_found", "There is no such organisation among yours. GET /organizations lists them.");
-const noSuchMember = (): GatewayError => new GatewayError("not_found", "This organisation has no such member.");
+  new GatewayError(
+    "not_found",
+    "There is no such organisation among yours. GET /organizations lists them.",
+  );
+const noSuchMember = (): GatewayError =>
+  new GatewayError("not_found", "This organisation has no such member.");
 
 /** Organisations and who is what in them. Each has one workspace, which owns its keys, balance and records. */
 export class Organizations {
@@ -64,13 +68,22 @@ export class Organizations {
 
   /** Those that somebody is a member of, by age. */
   async of(userId: string): Promise<Organization[]> {
-    return this.rows(userId).orderBy("organization.created_at_ms").orderBy("organization.id").execute();
+    return this.rows(userId)
+      .orderBy("organization.created_at_ms")
+      .orderBy("organization.id")
+      .execute();
   }
 
   /** One of them. Throws `not_found`, also where the person is no member. */
-  async find({ organizationId, userId }: Standing, database = this.options.database): Promise<Organization> {
+  async find(
+    { organizationId, userId }: Standing,
+    database = this.options.database,
+  ): Promise<Organization> {
     const found = mayBeId(organizationId)
-      ? await this.rows(userId, database).where("organization.id", "=", organizationId).executeTakeFirst() : undefined;
+      ? await this.rows(userId, database)
+          .where("organization.id", "=", organizationId)
+          .executeTakeFirst()
+      : undefined;
     if (found === undefined) throw noSuchOrganization();
     return found;
   }
@@ -87,33 +100,73 @@ export class Organizations {
     const { database, clock, plan } = this.options;
     const nowMs = clock.nowMs();
     const owned = (await this.of(userId)).filter(({ role }) => role === "owner").length;
-    if (owned >= ownedMax) throw new GatewayError("conflict", `You own ${ownedMax} organisations already.`);
+    if (owned >= ownedMax)
+      throw new GatewayError("conflict", `You own ${ownedMax} organisations already.`);
     const organizationId = newId("org", nowMs);
-    const workspace: Workspace = { id: newId("ws", nowMs), name, plan, createdAtMs: nowMs, organizationId };
+    const workspace: Workspace = {
+      id: newId("ws", nowMs),
+      name,
+      plan,
+      createdAtMs: nowMs,
+      organizationId,
+    };
     await database.transaction().execute(async (transaction) => {
-      await transaction.insertInto("organizations").values({ id: organizationId, name, created_at_ms: nowMs }).execute();
-      await transaction.insertInto("organization_members")
-        .values({ organization_id: organizationId, user_id: userId, role: "owner", joined_at_ms: nowMs }).execute();
+      await transaction
+        .insertInto("organizations")
+        .values({ id: organizationId, name, created_at_ms: nowMs })
+        .execute();
+      await transaction
+        .insertInto("organization_members")
+        .values({
+          organization_id: organizationId,
+          user_id: userId,
+          role: "owner",
+          joined_at_ms: nowMs,
+        })
+        .execute();
       await transaction.insertInto("workspaces").values(workspaceRow(workspace)).execute();
     });
     this.options.putWorkspace(workspace);
-    return { id: organizationId, name, createdAtMs: nowMs, workspaceId: workspace.id, role: "owner" };
+    return {
+      id: organizationId,
+      name,
+      createdAtMs: nowMs,
+      workspaceId: workspace.id,
+      role: "owner",
+    };
   }
 
   async rename(organizationId: string, name: string): Promise<void> {
-    await this.options.database.updateTable("organizations").set({ name }).where("id", "=", organizationId).execute();
+    await this.options.database
+      .updateTable("organizations")
+      .set({ name })
+      .where("id", "=", organizationId)
+      .execute();
   }
 
   /** Everybody in it, by the time of joining. */
   async members(organizationId: string): Promise<Member[]> {
-    return memberRows(this.options.database, organizationId).orderBy("member.joined_at_ms").orderBy("member.user_id").execute();
+    return memberRows(this.options.database, organizationId)
+      .orderBy("member.joined_at_ms")
+      .orderBy("member.user_id")
+      .execute();
   }
 
   /** Lets somebody in by the token of an invitation for their address. Throws `forbidden`. */
-  async accept({ token, userId, email }: { token: string; userId: string; email: string }): Promise<Organization> {
-    const organizationId = await this.options.database.transaction().execute(
-      (transaction) => this.options.invitations.take(transaction, { token, userId, email }),
-    );
+  async accept({
+    token,
+    userId,
+    email,
+  }: {
+    token: string;
+    userId: string;
+    email: string;
+  }): Promise<Organization> {
+    const organizationId = await this.options.database
+      .transaction()
+      .execute((transaction) =>
+        this.options.invitations.take(transaction, { token, userId, email }),
+      );
     return this.find({ organizationId, userId });
   }
 
@@ -124,9 +177,14 @@ export class Organizations {
       const member = await this.memberOf({ ...standing, userId: change.member }, transaction);
       this.assertMayAssign(own, member.role);
       this.assertMayAssign(own, change.role);
-      if (change.role !== "owner") await assertOtherOwner(transaction, standing.organizationId, member);
-      await transaction.updateTable("organization_members").set({ role: change.role })
-        .where("organization_id", "=", standing.organizationId).where("user_id", "=", member.userId).execute();
+      if (change.role !== "owner")
+        await assertOtherOwner(transaction, standing.organizationId, member);
+      await transaction
+        .updateTable("organization_members")
+        .set({ role: change.role })
+        .where("organization_id", "=", standing.organizationId)
+        .where("user_id", "=", member.userId)
+        .execute();
       return { ...member, role: change.role };
     });
   }
@@ -135,12 +193,17 @@ export class Organizations {
   remove(standing: Standing, member: string): Promise<void> {
     return this.oneAtATime(standing.organizationId, async (transaction) => {
       const leaves = member === standing.userId;
-      const { role: own } = leaves ? await this.find(standing, transaction) : await this.findManaged(standing, transaction);
+      const { role: own } = leaves
+        ? await this.find(standing, transaction)
+        : await this.findManaged(standing, transaction);
       const leaving = await this.memberOf({ ...standing, userId: member }, transaction);
       if (!leaves) this.assertMayAssign(own, leaving.role);
       await assertOtherOwner(transaction, standing.organizationId, leaving);
-      await transaction.deleteFrom("organization_members")
-        .where("organization_id", "=", standing.organizationId).where("user_id", "=", member).execute();
+      await transaction
+        .deleteFrom("organization_members")
+        .where("organization_id", "=", standing.organizationId)
+        .where("user_id", "=", member)
+        .execute();
     });
   }
 
@@ -152,12 +215,25 @@ export class Organizations {
     const { organizationId } = standing;
     return this.oneAtATime(organizationId, async (transaction) => {
       const { role, workspaceId } = await this.find(standing, transaction);
-      if (role !== "owner") throw new GatewayError("forbidden", "Only owners may delete the organisation.");
+      if (role !== "owner")
+        throw new GatewayError("forbidden", "Only owners may delete the organisation.");
       const nowMs = this.options.clock.nowMs();
-      await transaction.updateTable("workspaces").set({ blocked_at_ms: nowMs }).where("id", "=", workspaceId).execute();
-      await transaction.updateTable("organization_invitations").set({ revoked_at_ms: nowMs })
-        .where("organization_id", "=", organizationId).where("accepted_at_ms", "is", null).where("revoked_at_ms", "is", null).execute();
-      await transaction.deleteFrom("organization_members").where("organization_id", "=", organizationId).execute();
+      await transaction
+        .updateTable("workspaces")
+        .set({ blocked_at_ms: nowMs })
+        .where("id", "=", workspaceId)
+        .execute();
+      await transaction
+        .updateTable("organization_invitations")
+        .set({ revoked_at_ms: nowMs })
+        .where("organization_id", "=", organizationId)
+        .where("accepted_at_ms", "is", null)
+        .where("revoked_at_ms", "is", null)
+        .execute();
+      await transaction
+        .deleteFrom("organization_members")
+        .where("organization_id", "=", organizationId)
+        .execute();
     });
   }
 
@@ -167,39 +243,70 @@ export class Organizations {
   }
 
   /** Changes of one organisation's members happen one after the other, at all gateways, so that two owners cannot leave at once. */
-  private oneAtATime<Result>(organizationId: string, work: (transaction: Transaction<PeopleTables>) => Promise<Result>): Promise<Result> {
+  private oneAtATime<Result>(
+    organizationId: string,
+    work: (transaction: Transaction<PeopleTables>) => Promise<Result>,
+  ): Promise<Result> {
     return this.options.database.transaction().execute(async (transaction) => {
       await ownersOneAtATime(transaction, organizationId);
       return work(transaction);
     });
   }
 
-  private async memberOf({ organizationId, userId }: Standing, database: Kysely<PeopleTables>): Promise<Member> {
+  private async memberOf(
+    { organizationId, userId }: Standing,
+    database: Kysely<PeopleTables>,
+  ): Promise<Member> {
     const found = mayBeId(userId)
-      ? await memberRows(database, organizationId).where("member.user_id", "=", userId).executeTakeFirst() : undefined;
+      ? await memberRows(database, organizationId)
+          .where("member.user_id", "=", userId)
+          .executeTakeFirst()
+      : undefined;
     if (found === undefined) throw noSuchMember();
     return found;
   }
 
   private rows(userId: string, database: Kysely<PeopleTables> = this.options.database) {
-    return database.selectFrom("organization_members as member")
+    return database
+      .selectFrom("organization_members as member")
       .innerJoin("organizations as organization", "organization.id", "member.organization_id")
       .innerJoin("workspaces as workspace", "workspace.organization_id", "organization.id")
       .select([
-        "organization.id", "organization.name", "organization.created_at_ms as createdAtMs", "workspace.id as workspaceId", "member.role",
+        "organization.id",
+        "organization.name",
+        "organization.created_at_ms as createdAtMs",
+        "workspace.id as workspaceId",
+        "member.role",
       ])
-      .where("member.user_id", "=", userId).$castTo<Organization>();
+      .where("member.user_id", "=", userId)
+      .$castTo<Organization>();
   }
 }
 
 const memberRows = (database: Kysely<PeopleTables>, organizationId: string) =>
-  database.selectFrom("organization_members as member")
+  database
+    .selectFrom("organization_members as member")
     .innerJoin("users as user", "user.id", "member.user_id")
-    .select(["user.id as userId", "user.name", "user.email", "member.role", "member.joined_at_ms as joinedAtMs"])
-    .where("member.organization_id", "=", organizationId).$castTo<Member>();
+    .select([
+      "user.id as userId",
+      "user.name",
+      "user.email",
+      "member.role",
+      "member.joined_at_ms as joinedAtMs",
+    ])
+    .where("member.organization_id", "=", organizationId)
+    .$castTo<Member>();
 
 /** Throws `conflict` where nobody would be left who owns the organisation and may sign in. */
-async function assertOtherOwner(transaction: Transaction<PeopleTables>, organizationId: string, member: Member): Promise<void> {
-  if (member.role !== "owner" || await hasOtherOwner(transaction, { organizationId, userId: member.userId })) return;
+async function assertOtherOwner(
+  transaction: Transaction<PeopleTables>,
+  organizationId: string,
+  member: Member,
+): Promise<void> {
+  if (
+    member.role !== "owner" ||
+    (await hasOtherOwner(transaction, { organizationId, userId: member.userId }))
+  )
+    return;
   throw new GatewayError("conflict", "An organisation has an owner. Make somebody else one first.");
 }

@@ -4,7 +4,10 @@ import { PasswordHasher } from "./password-hasher.ts";
 
 test("a hash is argon2id with its own salt, and fits its password alone", async () => {
   const hasher = new PasswordHasher();
-  const [first, second] = await Promise.all([hasher.hash("correct horse"), hasher.hash("correct horse")]);
+  const [first, second] = await Promise.all([
+    hasher.hash("correct horse"),
+    hasher.hash("correct horse"),
+  ]);
   expect(first).toStartWith("$argon2id$v=19$m=19456,t=2,p=1$");
   expect(first).not.toBe(second);
   expect(await hasher.verify({ password: "correct horse", hash: first })).toBe(true);
@@ -13,7 +16,9 @@ test("a hash is argon2id with its own salt, and fits its password alone", async 
 
 test("few are made at a time, and who comes when too many wait is asked to come again", async () => {
   const hasher = new PasswordHasher();
-  const running = Array.from({ length: 66 }, () => hasher.verify({ password: "a", hash: "no hash" }).catch(() => "done"));
+  const running = Array.from({ length: 66 }, () =>
+    hasher.verify({ password: "a", hash: "no hash" }).catch(() => "done"),
+  );
   expect(() => hasher.assertRoom()).toThrow(GatewayError);
   expect(new Set(await Promise.all(running))).toEqual(new Set(["done"]));
   expect(() => hasher.assertRoom()).not.toThrow();

@@ -16,9 +16,13 @@ export class PasswordHasher {
   /** Throws `service_unavailable` where too many wait already; called before work that cannot be refused halfway. */
   assertRoom(): void {
     if (this.waiting.length < waitingMax) return;
-    throw new GatewayError("service_unavailable", "Too many people sign in at this moment. Try again in a few seconds.", {
-      retryAfterSeconds: 5,
-    });
+    throw new GatewayError(
+      "service_unavailable",
+      "Too many people sign in at this moment. Try again in a few seconds.",
+      {
+        retryAfterSeconds: 5,
+      },
+    );
   }
 
   /** A hash with its salt and parameters, as PHC text. */
@@ -31,7 +35,8 @@ export class PasswordHasher {
   }
 
   private async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.running >= parallelMax) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    if (this.running >= parallelMax)
+      await new Promise<void>((resolve) => this.waiting.push(resolve));
     else this.running += 1;
     try {
       return await work();

@@ -5,7 +5,7 @@ const pattern = new RegExp(`(?:^|;\\s*)${brand.sessionCookie}=([^;]*)`);
 
 /** The session cookie of a `Cookie` header, as it was sent; undefined where there is none. */
 export const sessionCookieOf = (header: string | null): string | undefined =>
-  (header === null ? undefined : pattern.exec(header)?.[1] || undefined);
+  header === null ? undefined : pattern.exec(header)?.[1] || undefined;
 
 const decoded = (value: string): string | undefined => {
   try {

@@ -35,9 +35,14 @@ export class SignInRefusal extends GatewayError {
   /** Whether this is the first that is refused within its window; the log has one entry for all of them. */
   readonly isFirst: boolean;
 
-  constructor({ endsInMs, isFirst, what = "attempts to sign in" }: { endsInMs: number; isFirst: boolean; what?: string }) {
+  constructor({
+    endsInMs,
+    isFirst,
+    what = "attempts to sign in",
+  }: { endsInMs: number; isFirst: boolean; what?: string }) {
     super("rate_limit_exceeded", `Too many ${what}. Wait, and try again.`, {
-      retryAfterSeconds: Math.max(1, Math.ceil(endsInMs / 1000)), metadata: { window_seconds: windowMs / 1000 },
+      retryAfterSeconds: Math.max(1, Math.ceil(endsInMs / 1000)),
+      metadata: { window_seconds: windowMs / 1000 },
     });
     this.isFirst = isFirst;
   }
@@ -57,7 +62,12 @@ export class SignInThrottle {
   private readonly secret: string;
   private nextSweepMs = 0;
 
-  constructor(options: { database: Kysely<PeopleTables>; hasher: SecretHasher; clock: Clock; secret: string }) {
+  constructor(options: {
+    database: Kysely<PeopleTables>;
+    hasher: SecretHasher;
+    clock: Clock;
+    secret: string;
+  }) {
     this.database = options.database;
     this.hasher = options.hasher;
     this.clock = options.clock;
@@ -69,19 +79,27 @@ export class SignInThrottle {
     await this.sweep();
     const network = countedAddress(address);
     const name = email === undefined ? undefined : normal(email);
-    const known = name === undefined || device === undefined ? undefined : this.deviceOf(device, name);
+    const known =
+      name === undefined || device === undefined ? undefined : this.deviceOf(device, name);
     if (known !== undefined) return this.admit(`${purpose} device ${known} ${name}`, pairMax);
     await this.admit(`${purpose} address ${network}`, addressMax);
     if (name === undefined) return;
     await this.admit(`${purpose} pair ${network} ${name}`, pairMax);
-    if (!(await this.isKnown(network, name))) await this.admit(`${purpose} email ${name}`, emailMax);
+    if (!(await this.isKnown(network, name)))
+      await this.admit(`${purpose} email ${name}`, emailMax);
   }
 
   /** Throws `SignInRefusal` where an address has no attempt left; counts nothing. */
-  async assertRoom({ address, purpose = "sign-in" }: Pick<Attempt, "address" | "purpose">): Promise<void> {
+  async assertRoom({
+    address,
+    purpose = "sign-in",
+  }: Pick<Attempt, "address" | "purpose">): Promise<void> {
     const nowMs = this.clock.nowMs();
-    const row = await this.database.selectFrom("sign_in_windows").select(["count", "ends_at_ms"])
-      .where("name", "=", this.hasher.hash(`${purpose} address ${countedAddress(address)}`)).where("ends_at_ms", ">", nowMs)
+    const row = await this.database
+      .selectFrom("sign_in_windows")
+      .select(["count", "ends_at_ms"])
+      .where("name", "=", this.hasher.hash(`${purpose} address ${countedAddress(address)}`))
+      .where("ends_at_ms", ">", nowMs)
       .executeTakeFirst();
     if (row !== undefined && row.count >= addressMax) {
       const what = purpose === "device" ? { what: "wrong codes" } : {};
@@ -93,13 +111,30 @@ export class SignInThrottle {
   async succeeded({ address, email, device }: Attempt & { email: string }): Promise<void> {
     const [network, name] = [countedAddress(address), normal(email)];
     const known = device === undefined ? undefined : this.deviceOf(device, name);
-    const own = [`sign-in pair ${network} ${name}`, ...known === undefined ? [] : [`sign-in device ${known} ${name}`]];
-    await this.database.deleteFrom("sign_in_windows").where("name", "in", own.map((each) => this.hasher.hash(each))).execute();
+    const own = [
+      `sign-in pair ${network} ${name}`,
+      ...(known === undefined ? [] : [`sign-in device ${known} ${name}`]),
+    ];
+    await this.database
+      .deleteFrom("sign_in_windows")
+      .where(
+        "name",
+        "in",
+        own.map((each) => this.hasher.hash(each)),
+      )
+      .execute();
     const nowMs = this.clock.nowMs();
     const ends = { ends_at_ms: nowMs + knownMs };
-    await this.database.insertInto("sign_in_windows")
-      .values({ name: this.hasher.hash(`known ${network} ${name}`), started_at_ms: nowMs, count: 1, ...ends })
-      .onConflict((conflict) => conflict.column("name").doUpdateSet(ends)).execute();
+    await this.database
+      .insertInto("sign_in_windows")
+      .values({
+        name: this.hasher.hash(`known ${network} ${name}`),
+        started_at_ms: nowMs,
+        count: 1,
+        ...ends,
+      })
+      .onConflict((conflict) => conflict.column("name").doUpdateSet(ends))
+      .execute();
   }
 
   /** Whether a code of an authenticator app is used for the first time (RFC 6238, section 5.2). */
@@ -125,8 +160,12 @@ export class SignInThrottle {
   }
 
   private async isKnown(network: string, email: string): Promise<boolean> {
-    const row = await this.database.selectFrom("sign_in_windows").select("name")
-      .where("name", "=", this.hasher.hash(`known ${network} ${email}`)).where("ends_at_ms", ">", this.clock.nowMs()).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("sign_in_windows")
+      .select("name")
+      .where("name", "=", this.hasher.hash(`known ${network} ${email}`))
+      .where("ends_at_ms", ">", this.clock.nowMs())
+      .executeTakeFirst();
     return row !== undefined;
   }
 
@@ -139,13 +178,24 @@ export class SignInThrottle {
   private async take(name: string, lengthMs: number): Promise<{ count: number; endsInMs: number }> {
     const nowMs = this.clock.nowMs();
     const fresh = { started_at_ms: nowMs, ends_at_ms: nowMs + lengthMs, count: 1 };
-    const unlessEnded = (column: string, more: number, instead: number) => sql<number>`case when sign_in_windows.ends_at_ms <= ${nowMs}
+    const unlessEnded = (
+      column: string,
+      more: number,
+      instead: number,
+    ) => sql<number>`case when sign_in_windows.ends_at_ms <= ${nowMs}
       then ${sql.lit(instead)} else ${sql.ref(`sign_in_windows.${column}`)} + ${sql.lit(more)} end`;
-    const row = await this.database.insertInto("sign_in_windows").values({ name: this.hasher.hash(name), ...fresh })
-      .onConflict((conflict) => conflict.column("name").doUpdateSet({
-        started_at_ms: unlessEnded("started_at_ms", 0, fresh.started_at_ms), ends_at_ms: unlessEnded("ends_at_ms", 0, fresh.ends_at_ms),
-        count: unlessEnded("count", 1, 1),
-      })).returning(["count", "ends_at_ms"]).executeTakeFirstOrThrow();
+    const row = await this.database
+      .insertInto("sign_in_windows")
+      .values({ name: this.hasher.hash(name), ...fresh })
+      .onConflict((conflict) =>
+        conflict.column("name").doUpdateSet({
+          started_at_ms: unlessEnded("started_at_ms", 0, fresh.started_at_ms),
+          ends_at_ms: unlessEnded("ends_at_ms", 0, fresh.ends_at_ms),
+          count: unlessEnded("count", 1, 1),
+        }),
+      )
+      .returning(["count", "ends_at_ms"])
+      .executeTakeFirstOrThrow();
     return { count: row.count, endsInMs: row.ends_at_ms - nowMs };
   }
 

@@ -48,7 +48,9 @@ export interface SignUpOptions {
 }
 
 const emailTaken = (): GatewayError =>
-  new GatewayError("conflict", "There is an account with this e-mail address. Sign in instead.", { param: "email" });
+  new GatewayError("conflict", "There is an account with this e-mail address. Sign in instead.", {
+    param: "email",
+  });
 
 /** Makes accounts with a password, each with its personal workspace, all or nothing. */
 export class SignUp {
@@ -79,28 +81,60 @@ export class SignUp {
   }
 
   /** Makes the account, with the hash of its password. */
-  async insert(
-    { person, password, entitlement, emailVerified }: {
-      person: Omit<NewPerson, "password">; password: string; entitlement: Entitlement; emailVerified: boolean;
-    },
-  ): Promise<string> {
+  async insert({
+    person,
+    password,
+    entitlement,
+    emailVerified,
+  }: {
+    person: Omit<NewPerson, "password">;
+    password: string;
+    entitlement: Entitlement;
+    emailVerified: boolean;
+  }): Promise<string> {
     const { clock, database, claim } = this.options;
     const referrer = await this.referrerOf(person, entitlement);
     const nowMs = clock.nowMs();
     const userId = newId("usr", nowMs);
-    const workspace = await database.transaction().execute(async (transaction) => {
-      await this.insertUser(transaction, { person, password, userId, nowMs, emailVerified, operator: entitlement.by === "claim" });
-      if (entitlement.by === "claim") await claim.take(transaction, { token: entitlement.token, userId });
-      const own = await this.giveWorkspace(transaction, { userId, nowMs, takesFirst: entitlement.by === "claim" });
-      const joined = entitlement.by !== "invitation" ? undefined
-        : await this.options.invitations.take(transaction, { ...entitlement, userId, email: person.email });
-      if (referrer !== undefined && referrer.organizationId !== (joined ?? "")) {
-        await this.options.referrals?.note(transaction, { referrer, email: person.email, userId, workspaceId: own.id });
-      }
-      return own;
-    }).catch((error: unknown) => {
-      throw isUniqueViolation(error) ? emailTaken() : error;
-    });
+    const workspace = await database
+      .transaction()
+      .execute(async (transaction) => {
+        await this.insertUser(transaction, {
+          person,
+          password,
+          userId,
+          nowMs,
+          emailVerified,
+          operator: entitlement.by === "claim",
+        });
+        if (entitlement.by === "claim")
+          await claim.take(transaction, { token: entitlement.token, userId });
+        const own = await this.giveWorkspace(transaction, {
+          userId,
+          nowMs,
+          takesFirst: entitlement.by === "claim",
+        });
+        const joined =
+          entitlement.by !== "invitation"
+            ? undefined
+            : await this.options.invitations.take(transaction, {
+                ...entitlement,
+                userId,
+                email: person.email,
+              });
+        if (referrer !== undefined && referrer.organizationId !== (joined ?? "")) {
+          await this.options.referrals?.note(transaction, {
+            referrer,
+            email: person.email,
+            userId,
+            workspaceId: own.id,
+          });
+        }
+        return own;
+      })
+      .catch((error: unknown) => {
+        throw isUniqueViolation(error) ? emailTaken() : error;
+      });
     if (entitlement.by === "claim") claim.markClaimed();
     this.options.putWorkspace(workspace);
     if (referrer !== undefined) this.options.referrals?.soon();
@@ -108,7 +142,10 @@ export class SignUp {
   }
 
   /** Who is to have credits for bringing this person; codes mean nothing to the owner, and where no credits are given. */
-  private referrerOf({ referralCode, email }: Omit<NewPerson, "password">, { by }: Entitlement): Promise<Referrer | undefined> | undefined {
+  private referrerOf(
+    { referralCode, email }: Omit<NewPerson, "password">,
+    { by }: Entitlement,
+  ): Promise<Referrer | undefined> | undefined {
     if (referralCode === undefined || by === "claim") return undefined;
     return this.options.referrals?.referrerOf(referralCode, email);
   }
@@ -116,7 +153,11 @@ export class SignUp {
   /** Gives a user that came another way the personal workspace that everybody has. */
   async ensureWorkspace(userId: string): Promise<void> {
     const { database, clock } = this.options;
-    const has = await database.selectFrom("workspaces").select("id").where("owner_user_id", "=", userId).executeTakeFirst();
+    const has = await database
+      .selectFrom("workspaces")
+      .select("id")
+      .where("owner_user_id", "=", userId)
+      .executeTakeFirst();
     if (has !== undefined) return;
     const workspace = this.newWorkspace(userId, clock.nowMs());
     await database.insertInto("workspaces").values(workspaceRow(workspace)).execute();
@@ -129,40 +170,94 @@ export class SignUp {
     const { by } = entitlement;
     if (by === "claim") return claim.assertAccepts(entitlement.token);
     if (!claim.isClaimed) {
-      throw new GatewayError("forbidden", "Nobody can sign up before the owner account is claimed with the link of the terminal.");
+      throw new GatewayError(
+        "forbidden",
+        "Nobody can sign up before the owner account is claimed with the link of the terminal.",
+      );
     }
-    if (by === "invitation" && policy !== "closed") return invitations.assertOpen(entitlement.token);
+    if (by === "invitation" && policy !== "closed")
+      return invitations.assertOpen(entitlement.token);
     if (policy === "open") return;
     const way = policy === "invitation" ? "Ask for an invitation." : "Ask the operator.";
-    throw new GatewayError("forbidden", `This installation lets nobody sign up by themselves. ${way}`);
+    throw new GatewayError(
+      "forbidden",
+      `This installation lets nobody sign up by themselves. ${way}`,
+    );
   }
 
   private async insertUser(
     transaction: Transaction<PeopleTables>,
-    { person, password, userId, nowMs, operator, emailVerified }: {
-      person: Omit<NewPerson, "password">; password: string; userId: string; nowMs: number; operator: boolean; emailVerified: boolean;
+    {
+      person,
+      password,
+      userId,
+      nowMs,
+      operator,
+      emailVerified,
+    }: {
+      person: Omit<NewPerson, "password">;
+      password: string;
+      userId: string;
+      nowMs: number;
+      operator: boolean;
+      emailVerified: boolean;
     },
   ): Promise<void> {
     const now = new Date(nowMs).toISOString();
-    await transaction.insertInto("users").values({
-      id: userId, name: person.name, email: person.email, email_verified: emailVerified ? 1 : 0, image: null, operator: operator ? 1 : 0,
-      created_at: now, updated_at: now, blocked_at_ms: null, last_signed_in_at_ms: null,
-    }).execute();
-    await transaction.insertInto("user_accounts").values({
-      id: newId("acct", nowMs), account_id: userId, provider_id: "credential", user_id: userId, password, created_at: now, updated_at: now,
-    }).execute();
+    await transaction
+      .insertInto("users")
+      .values({
+        id: userId,
+        name: person.name,
+        email: person.email,
+        email_verified: emailVerified ? 1 : 0,
+        image: null,
+        operator: operator ? 1 : 0,
+        created_at: now,
+        updated_at: now,
+        blocked_at_ms: null,
+        last_signed_in_at_ms: null,
+      })
+      .execute();
+    await transaction
+      .insertInto("user_accounts")
+      .values({
+        id: newId("acct", nowMs),
+        account_id: userId,
+        provider_id: "credential",
+        user_id: userId,
+        password,
+        created_at: now,
+        updated_at: now,
+      })
+      .execute();
   }
 
   private newWorkspace(userId: string, nowMs: number): Workspace {
-    return { id: newId("ws", nowMs), name: "Personal", plan: this.options.plan, createdAtMs: nowMs, ownerUserId: userId };
+    return {
+      id: newId("ws", nowMs),
+      name: "Personal",
+      plan: this.options.plan,
+      createdAtMs: nowMs,
+      ownerUserId: userId,
+    };
   }
 
   private async giveWorkspace(
-    transaction: Transaction<PeopleTables>, { userId, nowMs, takesFirst }: { userId: string; nowMs: number; takesFirst: boolean },
+    transaction: Transaction<PeopleTables>,
+    { userId, nowMs, takesFirst }: { userId: string; nowMs: number; takesFirst: boolean },
   ): Promise<Workspace> {
     const first = takesFirst ? this.options.firstWorkspace() : undefined;
-    if (first !== undefined && first.ownerUserId === undefined && first.organizationId === undefined) {
-      await transaction.updateTable("workspaces").set({ owner_user_id: userId }).where("id", "=", first.id).execute();
+    if (
+      first !== undefined &&
+      first.ownerUserId === undefined &&
+      first.organizationId === undefined
+    ) {
+      await transaction
+        .updateTable("workspaces")
+        .set({ owner_user_id: userId })
+        .where("id", "=", first.id)
+        .execute();
       return { ...first, ownerUserId: userId };
     }
     const workspace = this.newWorkspace(userId, nowMs);

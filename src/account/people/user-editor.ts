@@ -38,7 +38,8 @@ export interface UserEditorOptions {
   revokeCredentials(workspaceId: string): Promise<Omit<ClosedWorkspace, "workspaceId">>;
 }
 
-const noUser = (): GatewayError => new GatewayError("not_found", "There is no user with this id. GET /admin/users lists them.");
+const noUser = (): GatewayError =>
+  new GatewayError("not_found", "There is no user with this id. GET /admin/users lists them.");
 const conflict = (message: string, param?: string): GatewayError =>
   new GatewayError("conflict", message, param === undefined ? {} : { param });
 
@@ -72,7 +73,11 @@ export class UserEditor {
       await this.options.database.transaction().execute(async (transaction) => {
         if (operator === false || blocked === true) await assertOtherOperator(transaction, id);
         if (operator !== undefined) {
-          await transaction.updateTable("users").set({ operator: operator ? 1 : 0 }).where("id", "=", id).execute();
+          await transaction
+            .updateTable("users")
+            .set({ operator: operator ? 1 : 0 })
+            .where("id", "=", id)
+            .execute();
         }
         if (blocked !== undefined) await this.writeBlocked(transaction, user, blocked);
       });
@@ -86,10 +91,18 @@ export class UserEditor {
     return this.turns.run("users", async () => {
       const user = await this.find(id);
       const removed = await this.options.database.transaction().execute(async (transaction) => {
-        await transaction.updateTable("users").set({ two_factor_enabled: 0 }).where("id", "=", user.id).execute();
-        return transaction.deleteFrom("two_factors").where("user_id", "=", user.id).executeTakeFirst();
+        await transaction
+          .updateTable("users")
+          .set({ two_factor_enabled: 0 })
+          .where("id", "=", user.id)
+          .execute();
+        return transaction
+          .deleteFrom("two_factors")
+          .where("user_id", "=", user.id)
+          .executeTakeFirst();
       });
-      if (removed.numDeletedRows === 0n) throw new GatewayError("not_found", "The user has no second factor.");
+      if (removed.numDeletedRows === 0n)
+        throw new GatewayError("not_found", "The user has no second factor.");
     });
   }
 
@@ -113,33 +126,47 @@ export class UserEditor {
       await this.putBlocked(user, true);
       const closed: ClosedWorkspace[] = [];
       for (const workspaceId of [user.workspaceId, ...abandoned]) {
-        if (workspaceId !== null && workspaceId !== this.options.operatorWorkspaceId) closed.push(await this.close(workspaceId));
+        if (workspaceId !== null && workspaceId !== this.options.operatorWorkspaceId)
+          closed.push(await this.close(workspaceId));
       }
       await this.options.database.transaction().execute(async (transaction) => {
-        await transaction.updateTable("workspaces").set({ owner_user_id: null }).where("owner_user_id", "=", id).execute();
+        await transaction
+          .updateTable("workspaces")
+          .set({ owner_user_id: null })
+          .where("owner_user_id", "=", id)
+          .execute();
         await transaction.deleteFrom("user_preferences").where("user_id", "=", id).execute();
         await transaction.deleteFrom("users").where("id", "=", id).execute();
       });
-      if (user.workspaceId !== null) this.putChanged(user.workspaceId, ({ ownerUserId: _, ...workspace }) => workspace);
+      if (user.workspaceId !== null)
+        this.putChanged(user.workspaceId, ({ ownerUserId: _, ...workspace }) => workspace);
       return closed;
     });
   }
 
   /** The keys of the personal workspace follow its owner; those of the first workspace are the service's own. */
   private followingOf({ workspaceId }: UserRecord): string | undefined {
-    return workspaceId === null || workspaceId === this.options.operatorWorkspaceId ? undefined : workspaceId;
+    return workspaceId === null || workspaceId === this.options.operatorWorkspaceId
+      ? undefined
+      : workspaceId;
   }
 
-  private async writeBlocked(transaction: Transaction<PeopleTables>, user: UserRecord, blocked: boolean): Promise<void> {
+  private async writeBlocked(
+    transaction: Transaction<PeopleTables>,
+    user: UserRecord,
+    blocked: boolean,
+  ): Promise<void> {
     const values = { blocked_at_ms: blocked ? this.options.clock.nowMs() : null };
     await transaction.updateTable("users").set(values).where("id", "=", user.id).execute();
     const following = this.followingOf(user);
-    if (following !== undefined) await transaction.updateTable("workspaces").set(values).where("id", "=", following).execute();
+    if (following !== undefined)
+      await transaction.updateTable("workspaces").set(values).where("id", "=", following).execute();
   }
 
   private async putBlocked(user: UserRecord, blocked: boolean): Promise<void> {
     const following = this.followingOf(user);
-    const change = ({ blocked: _, ...workspace }: Workspace): Workspace => (blocked ? { ...workspace, blocked: true } : workspace);
+    const change = ({ blocked: _, ...workspace }: Workspace): Workspace =>
+      blocked ? { ...workspace, blocked: true } : workspace;
     if (following !== undefined) this.putChanged(following, change);
     if (blocked) await this.options.sessions.revokeAll(user.id);
   }
@@ -147,9 +174,13 @@ export class UserEditor {
   /** Shuts a workspace for ever and takes its credentials away; balance and records stay. */
   async close(workspaceId: string): Promise<ClosedWorkspace> {
     const { database, clock, revokeCredentials } = this.options;
-    await database.updateTable("workspaces").set({ blocked_at_ms: clock.nowMs() }).where("id", "=", workspaceId).execute();
+    await database
+      .updateTable("workspaces")
+      .set({ blocked_at_ms: clock.nowMs() })
+      .where("id", "=", workspaceId)
+      .execute();
     this.putChanged(workspaceId, (workspace) => ({ ...workspace, blocked: true }));
-    return { workspaceId, ...await revokeCredentials(workspaceId) };
+    return { workspaceId, ...(await revokeCredentials(workspaceId)) };
   }
 
   private putChanged(id: string, change: (workspace: Workspace) => Workspace): void {
@@ -159,10 +190,17 @@ export class UserEditor {
 }
 
 /** Throws `conflict` where nobody would be left who is an operator and may sign in; until the transaction ends, nobody else is unmade. */
-async function assertOtherOperator(transaction: Transaction<PeopleTables>, id: string): Promise<void> {
+async function assertOtherOperator(
+  transaction: Transaction<PeopleTables>,
+  id: string,
+): Promise<void> {
   await operatorsOneAtATime(transaction);
-  const operators = await transaction.selectFrom("users").select("id").where("operator", "=", 1)
-    .where((where) => where.or([where("blocked_at_ms", "is", null), where("id", "=", id)])).execute();
+  const operators = await transaction
+    .selectFrom("users")
+    .select("id")
+    .where("operator", "=", 1)
+    .where((where) => where.or([where("blocked_at_ms", "is", null), where("id", "=", id)]))
+    .execute();
   if (operators.length > 1 || operators[0]?.id !== id) return;
   throw conflict("This is the last operator. Make somebody else one first.", "operator");
 }
@@ -171,20 +209,35 @@ async function assertOtherOperator(transaction: Transaction<PeopleTables>, id: s
  * Workspaces of organisations that have no member but this one. Throws `conflict` where others would be left without an owner
  * who may sign in.
  */
-async function abandonedBy(transaction: Transaction<PeopleTables>, userId: string): Promise<string[]> {
-  const own = await transaction.selectFrom("organization_members as member")
+async function abandonedBy(
+  transaction: Transaction<PeopleTables>,
+  userId: string,
+): Promise<string[]> {
+  const own = await transaction
+    .selectFrom("organization_members as member")
     .innerJoin("organizations as organization", "organization.id", "member.organization_id")
     .innerJoin("workspaces as workspace", "workspace.organization_id", "organization.id")
     .select(["organization.id", "organization.name", "workspace.id as workspaceId", "member.role"])
-    .where("member.user_id", "=", userId).orderBy("organization.id").execute();
+    .where("member.user_id", "=", userId)
+    .orderBy("organization.id")
+    .execute();
   const alone: string[] = [];
   for (const { id, name, workspaceId, role } of own) {
     await ownersOneAtATime(transaction, id);
-    const other = await transaction.selectFrom("organization_members").select("user_id")
-      .where("organization_id", "=", id).where("user_id", "!=", userId).executeTakeFirst();
+    const other = await transaction
+      .selectFrom("organization_members")
+      .select("user_id")
+      .where("organization_id", "=", id)
+      .where("user_id", "!=", userId)
+      .executeTakeFirst();
     if (other === undefined) alone.push(workspaceId);
-    else if (role === "owner" && !(await hasOtherOwner(transaction, { organizationId: id, userId }))) {
-      throw conflict(`This user is the only owner of the organisation ${name}. Its members would be left without one.`);
+    else if (
+      role === "owner" &&
+      !(await hasOtherOwner(transaction, { organizationId: id, userId }))
+    ) {
+      throw conflict(
+        `This user is the only owner of the organisation ${name}. Its members would be left without one.`,
+      );
     }
   }
   return alone;

@@ -63,8 +63,15 @@ export class UserStore {
   /** A page of users, the newest first, and how many there are. */
   async list(query: UserQuery): Promise<{ users: UserRecord[]; total: number }> {
     const [rows, { count }] = await Promise.all([
-      this.rows(query).orderBy("user.created_at", "desc").orderBy("user.id", "desc").limit(query.limit).offset(query.offset).execute(),
-      this.matching(query).select(({ fn }) => fn.countAll<number>().as("count")).executeTakeFirstOrThrow(),
+      this.rows(query)
+        .orderBy("user.created_at", "desc")
+        .orderBy("user.id", "desc")
+        .limit(query.limit)
+        .offset(query.offset)
+        .execute(),
+      this.matching(query)
+        .select(({ fn }) => fn.countAll<number>().as("count"))
+        .executeTakeFirstOrThrow(),
     ]);
     return { users: rows.map(fromRow), total: Number(count) };
   }
@@ -76,109 +83,247 @@ export class UserStore {
 
   async waysOf(id: string): Promise<SignInWays> {
     const [accounts, { count }] = await Promise.all([
-      this.database.selectFrom("user_accounts").select("provider_id").where("user_id", "=", id).orderBy("provider_id").execute(),
-      this.database.selectFrom("passkeys").select(({ fn }) => fn.countAll<number>().as("count")).where("user_id", "=", id)
+      this.database
+        .selectFrom("user_accounts")
+        .select("provider_id")
+        .where("user_id", "=", id)
+        .orderBy("provider_id")
+        .execute(),
+      this.database
+        .selectFrom("passkeys")
+        .select(({ fn }) => fn.countAll<number>().as("count"))
+        .where("user_id", "=", id)
         .executeTakeFirstOrThrow(),
     ]);
     const ids = accounts.map(({ provider_id: provider }) => provider);
-    return { password: ids.includes("credential"), passkeys: Number(count), providers: ids.filter((each) => each !== "credential") };
+    return {
+      password: ids.includes("credential"),
+      passkeys: Number(count),
+      providers: ids.filter((each) => each !== "credential"),
+    };
   }
 
   /** Every way to sign in, the oldest first, and whether the password is followed by a second factor. */
-  async methodsOf(userId: string, database = this.database): Promise<{ methods: SignInMethod[]; twoFactor: boolean }> {
-    const accounts = await database.selectFrom("user_accounts").selectAll().where("user_id", "=", userId).orderBy("id").execute();
-    const passkeys = await database.selectFrom("passkeys").selectAll().where("user_id", "=", userId).orderBy("id").execute();
-    const user = await database.selectFrom("users").select("two_factor_enabled").where("id", "=", userId).executeTakeFirst();
-    const ofAccounts = accounts.map(({ id, provider_id: provider, created_at: createdAt }): SignInMethod => (provider === "credential"
-      ? { id, type: "password", provider: null, name: null, createdAt } : { id, type: "oidc", provider, name: null, createdAt }));
-    const ofPasskeys = passkeys.map(({ id, name, created_at: createdAt }): SignInMethod =>
-      ({ id, type: "passkey", provider: null, name, createdAt }));
+  async methodsOf(
+    userId: string,
+    database = this.database,
+  ): Promise<{ methods: SignInMethod[]; twoFactor: boolean }> {
+    const accounts = await database
+      .selectFrom("user_accounts")
+      .selectAll()
+      .where("user_id", "=", userId)
+      .orderBy("id")
+      .execute();
+    const passkeys = await database
+      .selectFrom("passkeys")
+      .selectAll()
+      .where("user_id", "=", userId)
+      .orderBy("id")
+      .execute();
+    const user = await database
+      .selectFrom("users")
+      .select("two_factor_enabled")
+      .where("id", "=", userId)
+      .executeTakeFirst();
+    const ofAccounts = accounts.map(
+      ({ id, provider_id: provider, created_at: createdAt }): SignInMethod =>
+        provider === "credential"
+          ? { id, type: "password", provider: null, name: null, createdAt }
+          : { id, type: "oidc", provider, name: null, createdAt },
+    );
+    const ofPasskeys = passkeys.map(
+      ({ id, name, created_at: createdAt }): SignInMethod => ({
+        id,
+        type: "passkey",
+        provider: null,
+        name,
+        createdAt,
+      }),
+    );
     return { methods: [...ofAccounts, ...ofPasskeys], twoFactor: user?.two_factor_enabled === 1 };
   }
 
   /** Takes one way away. Throws `not_found`, and `conflict` where none would be left that works with these providers. */
-  async unlink({ userId, id, providers }: { userId: string; id: string; providers: readonly string[] }): Promise<void> {
+  async unlink({
+    userId,
+    id,
+    providers,
+  }: {
+    userId: string;
+    id: string;
+    providers: readonly string[];
+  }): Promise<void> {
     await this.database.transaction().execute(async (transaction) => {
       // Whoever writes the row first lets others that take ways away wait, at every gateway.
-      await transaction.updateTable("users").set(({ ref }) => ({ name: ref("name") })).where("id", "=", userId).execute();
+      await transaction
+        .updateTable("users")
+        .set(({ ref }) => ({ name: ref("name") }))
+        .where("id", "=", userId)
+        .execute();
       const { methods } = await this.methodsOf(userId, transaction);
       if (!methods.some((method) => method.id === id)) {
-        throw new GatewayError("not_found", "You have no way to sign in with this id. GET /session/sign-in-methods lists them.");
+        throw new GatewayError(
+          "not_found",
+          "You have no way to sign in with this id. GET /session/sign-in-methods lists them.",
+        );
       }
-      const works = ({ provider }: SignInMethod): boolean => provider === null || providers.includes(provider);
+      const works = ({ provider }: SignInMethod): boolean =>
+        provider === null || providers.includes(provider);
       if (!methods.some((method) => method.id !== id && works(method))) {
-        throw new GatewayError("conflict", "This is the last way to sign in. Add another one first.");
+        throw new GatewayError(
+          "conflict",
+          "This is the last way to sign in. Add another one first.",
+        );
       }
-      await transaction.deleteFrom("user_accounts").where("id", "=", id).where("user_id", "=", userId).execute();
-      await transaction.deleteFrom("passkeys").where("id", "=", id).where("user_id", "=", userId).execute();
+      await transaction
+        .deleteFrom("user_accounts")
+        .where("id", "=", id)
+        .where("user_id", "=", userId)
+        .execute();
+      await transaction
+        .deleteFrom("passkeys")
+        .where("id", "=", id)
+        .where("user_id", "=", userId)
+        .execute();
     });
   }
 
   /** The hash of the password; undefined for accounts without one. */
   async passwordHashOf(userId: string): Promise<string | undefined> {
-    const row = await this.database.selectFrom("user_accounts").select("password")
-      .where("user_id", "=", userId).where("provider_id", "=", "credential").executeTakeFirst();
+    const row = await this.database
+      .selectFrom("user_accounts")
+      .select("password")
+      .where("user_id", "=", userId)
+      .where("provider_id", "=", "credential")
+      .executeTakeFirst();
     return row?.password ?? undefined;
   }
 
   /** Whose an address is, and their personal workspace; undefined where nobody has it. */
-  async accountOf(email: string): Promise<{ id: string; email: string; workspaceId: string | null } | undefined> {
-    return this.database.selectFrom("users as user").leftJoin("workspaces as own", "own.owner_user_id", "user.id")
-      .select(["user.id", "user.email", "own.id as workspaceId"]).where("user.email", "=", email.toLowerCase()).executeTakeFirst();
+  async accountOf(
+    email: string,
+  ): Promise<{ id: string; email: string; workspaceId: string | null } | undefined> {
+    return this.database
+      .selectFrom("users as user")
+      .leftJoin("workspaces as own", "own.owner_user_id", "user.id")
+      .select(["user.id", "user.email", "own.id as workspaceId"])
+      .where("user.email", "=", email.toLowerCase())
+      .executeTakeFirst();
   }
 
   /** Notes that somebody signs in now. Throws `forbidden` for whoever is blocked. */
   async noteSignIn(id: string, nowMs: number): Promise<void> {
-    const row = await this.database.updateTable("users").set({ last_signed_in_at_ms: nowMs })
-      .where("id", "=", id).where("blocked_at_ms", "is", null).returning("id").executeTakeFirst();
-    if (row === undefined) throw new GatewayError("forbidden", "This account is blocked. Ask the operator of the service.");
+    const row = await this.database
+      .updateTable("users")
+      .set({ last_signed_in_at_ms: nowMs })
+      .where("id", "=", id)
+      .where("blocked_at_ms", "is", null)
+      .returning("id")
+      .executeTakeFirst();
+    if (row === undefined)
+      throw new GatewayError(
+        "forbidden",
+        "This account is blocked. Ask the operator of the service.",
+      );
   }
 
   /** How many users there are of each kind. */
   async counts(): Promise<{ total: number; operators: number; blocked: number }> {
     const count = async (query: Omit<UserQuery, "limit" | "offset">): Promise<number> =>
-      Number((await this.matching(query).select(({ fn }) => fn.countAll<number>().as("count")).executeTakeFirstOrThrow()).count);
-    const [total, operators, blocked] = await Promise.all([count({}), count({ operator: true }), count({ blocked: true })]);
+      Number(
+        (
+          await this.matching(query)
+            .select(({ fn }) => fn.countAll<number>().as("count"))
+            .executeTakeFirstOrThrow()
+        ).count,
+      );
+    const [total, operators, blocked] = await Promise.all([
+      count({}),
+      count({ operator: true }),
+      count({ blocked: true }),
+    ]);
     return { total, operators, blocked };
   }
 
   /** Everybody who may enter a workspace and is not blocked. */
   async peopleIn(workspaceId: string): Promise<{ id: string; email: string }[]> {
-    const workspace = this.database.selectFrom("workspaces").where("workspaces.id", "=", workspaceId);
-    const members = workspace.innerJoin("organization_members as member", "member.organization_id", "workspaces.organization_id");
-    return this.database.selectFrom("users").select(["id", "email"]).where("blocked_at_ms", "is", null)
-      .where((where) => where.or([
-        where("id", "in", workspace.select("owner_user_id").where("owner_user_id", "is not", null).$castTo<{ id: string }>()),
-        where("id", "in", members.select("member.user_id")),
-      ])).orderBy("id").execute();
+    const workspace = this.database
+      .selectFrom("workspaces")
+      .where("workspaces.id", "=", workspaceId);
+    const members = workspace.innerJoin(
+      "organization_members as member",
+      "member.organization_id",
+      "workspaces.organization_id",
+    );
+    return this.database
+      .selectFrom("users")
+      .select(["id", "email"])
+      .where("blocked_at_ms", "is", null)
+      .where((where) =>
+        where.or([
+          where(
+            "id",
+            "in",
+            workspace
+              .select("owner_user_id")
+              .where("owner_user_id", "is not", null)
+              .$castTo<{ id: string }>(),
+          ),
+          where("id", "in", members.select("member.user_id")),
+        ]),
+      )
+      .orderBy("id")
+      .execute();
   }
 
   /** Members of every organisation, by its id. */
   async membersByOrganization(): Promise<Map<string, number>> {
-    const rows = await this.database.selectFrom("organization_members")
-      .select(({ fn }) => ["organization_id as id", fn.countAll<number>().as("count")]).groupBy("organization_id").execute();
+    const rows = await this.database
+      .selectFrom("organization_members")
+      .select(({ fn }) => ["organization_id as id", fn.countAll<number>().as("count")])
+      .groupBy("organization_id")
+      .execute();
     return new Map(rows.map(({ id, count }) => [id, Number(count)]));
   }
 
   private rows(query: Omit<UserQuery, "limit" | "offset">) {
-    return this.matching(query).leftJoin("workspaces as own", "own.owner_user_id", "user.id").select([
-      "user.id", "user.name", "user.email", "user.operator", "user.created_at", "user.blocked_at_ms", "user.last_signed_in_at_ms",
-      "own.id as workspace_id",
-    ]);
+    return this.matching(query)
+      .leftJoin("workspaces as own", "own.owner_user_id", "user.id")
+      .select([
+        "user.id",
+        "user.name",
+        "user.email",
+        "user.operator",
+        "user.created_at",
+        "user.blocked_at_ms",
+        "user.last_signed_in_at_ms",
+        "own.id as workspace_id",
+      ]);
   }
 
-  private matching({ search, operator, blocked, activeSinceMs }: Omit<UserQuery, "limit" | "offset">) {
+  private matching({
+    search,
+    operator,
+    blocked,
+    activeSinceMs,
+  }: Omit<UserQuery, "limit" | "offset">) {
     let query = this.database.selectFrom("users as user");
     if (search !== undefined) {
       const pattern = containing(search);
-      query = query.where(sql<boolean>`(lower("user".name) like ${pattern} escape '\\' or "user".email like ${pattern} escape '\\')`);
+      query = query.where(
+        sql<boolean>`(lower("user".name) like ${pattern} escape '\\' or "user".email like ${pattern} escape '\\')`,
+      );
     }
     if (operator !== undefined) query = query.where("user.operator", "=", operator ? 1 : 0);
-    if (blocked !== undefined) query = query.where("user.blocked_at_ms", blocked ? "is not" : "is", null);
+    if (blocked !== undefined)
+      query = query.where("user.blocked_at_ms", blocked ? "is not" : "is", null);
     if (activeSinceMs !== undefined) {
-      query = query.where((where) => where.or([
-        where("user.last_signed_in_at_ms", ">=", activeSinceMs), where("user.created_at", ">=", new Date(activeSinceMs).toISOString()),
-      ]));
+      query = query.where((where) =>
+        where.or([
+          where("user.last_signed_in_at_ms", ">=", activeSinceMs),
+          where("user.created_at", ">=", new Date(activeSinceMs).toISOString()),
+        ]),
+      );
     }
     return query;
   }
@@ -196,6 +341,12 @@ interface Row {
 }
 
 const fromRow = (row: Row): UserRecord => ({
-  id: row.id, name: row.name, email: row.email, operator: row.operator === 1, createdAtMs: Date.parse(row.created_at),
-  blockedAtMs: row.blocked_at_ms, lastSignedInAtMs: row.last_signed_in_at_ms, workspaceId: row.workspace_id,
+  id: row.id,
+  name: row.name,
+  email: row.email,
+  operator: row.operator === 1,
+  createdAtMs: Date.parse(row.created_at),
+  blockedAtMs: row.blocked_at_ms,
+  lastSignedInAtMs: row.last_signed_in_at_ms,
+  workspaceId: row.workspace_id,
 });

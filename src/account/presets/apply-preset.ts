@@ -21,14 +21,20 @@ const lowerCase: ProviderIdOf = (name) => name.toLowerCase();
 
 /** The model that a request is for: the preset's own, else the first of the fallbacks. Throws `bad_request`. */
 function modelOf({ slug, config }: Preset, { model, models }: JsonFields): string {
-  const first = config.model ?? (Array.isArray(models) ? models[0] as unknown : undefined) ?? config.models?.[0];
+  const first =
+    config.model ??
+    (Array.isArray(models) ? (models[0] as unknown) : undefined) ??
+    config.models?.[0];
   if (typeof first === "string") return withSuffix(first, presetReference(model)?.suffix ?? "");
   const message = `The preset ${JSON.stringify(slug)} names no model. Set config.model with PATCH /presets/${slug}, or send models.`;
   throw new GatewayError("bad_request", message, { param: "model" });
 }
 
 /** Members of every dialect, with those that the preset changes. */
-function sharedMembers(preset: Preset, { body, providerIdOf = lowerCase }: PresetRequest): JsonFields {
+function sharedMembers(
+  preset: Preset,
+  { body, providerIdOf = lowerCase }: PresetRequest,
+): JsonFields {
   const { config } = preset;
   const provider = mergeRouting(config, body["provider"], providerIdOf);
   return {
@@ -77,6 +83,13 @@ export function usePreset(
   const preset = presets.resolvePreset(workspaceId, named.slug);
   if (preset === undefined) throw noPreset(named.slug, "model");
   const edits = applyPreset(preset, request);
-  const changed = [...edits].map(([member, value]): [string, unknown] => [member, value === undefined ? undefined : JSON.parse(value)]);
-  return { text: editScanned(text, scanMembers(text), edits), body: { ...body, ...Object.fromEntries(changed) }, preset };
+  const changed = [...edits].map(([member, value]): [string, unknown] => [
+    member,
+    value === undefined ? undefined : JSON.parse(value),
+  ]);
+  return {
+    text: editScanned(text, scanMembers(text), edits),
+    body: { ...body, ...Object.fromEntries(changed) },
+    preset,
+  };
 }

@@ -15,11 +15,16 @@ function bound({ max_tokens, max_completion_tokens }: PresetConfig, body: JsonFi
 /** Effort is flat in chat (contract: reasoning rule 1); what flat fields cannot say stays in the object. */
 function reasoning(config: PresetConfig, body: JsonFields): JsonFields {
   const own = asFields(body["reasoning"]) ?? {};
-  const wish = isAbsent(body["reasoning_effort"]) && !saysEffort(own) ? presetEffort(config) : undefined;
+  const wish =
+    isAbsent(body["reasoning_effort"]) && !saysEffort(own) ? presetEffort(config) : undefined;
   const flat = wish?.off ? "none" : wish?.effort;
   const rest = {
-    ...(wish === undefined || wish.off || wish.budgetTokens === undefined ? {} : { max_tokens: wish.budgetTokens }),
-    ...(config.reasoning?.exclude === undefined || !isAbsent(own["exclude"]) ? {} : { exclude: config.reasoning.exclude }),
+    ...(wish === undefined || wish.off || wish.budgetTokens === undefined
+      ? {}
+      : { max_tokens: wish.budgetTokens }),
+    ...(config.reasoning?.exclude === undefined || !isAbsent(own["exclude"])
+      ? {}
+      : { exclude: config.reasoning.exclude }),
   };
   return {
     ...(flat === undefined ? {} : { reasoning_effort: flat }),
@@ -27,24 +32,34 @@ function reasoning(config: PresetConfig, body: JsonFields): JsonFields {
   };
 }
 
-const isInstruction = (message: unknown): boolean => ["system", "developer"].includes(String(asFields(message)?.["role"]));
+const isInstruction = (message: unknown): boolean =>
+  ["system", "developer"].includes(String(asFields(message)?.["role"]));
 
 /** Presets in OpenAI's chat dialect, whose names the configuration has already. */
 export const chatSpelling: PresetSpelling = {
   settings: (config, body) => ({
-    ...unlessSet({
-      temperature: config.temperature, top_p: config.top_p, top_k: config.top_k,
-      frequency_penalty: config.frequency_penalty, presence_penalty: config.presence_penalty,
-      repetition_penalty: config.repetition_penalty, seed: config.seed, stop: config.stop,
-      response_format: config.response_format,
-      // OpenAI refuses options of a stream where there is none.
-      stream_options: body["stream"] === true ? config.stream_options : undefined,
-      ...presetTools(config, body),
-      ...bound(config, body),
-    }, body),
+    ...unlessSet(
+      {
+        temperature: config.temperature,
+        top_p: config.top_p,
+        top_k: config.top_k,
+        frequency_penalty: config.frequency_penalty,
+        presence_penalty: config.presence_penalty,
+        repetition_penalty: config.repetition_penalty,
+        seed: config.seed,
+        stop: config.stop,
+        response_format: config.response_format,
+        // OpenAI refuses options of a stream where there is none.
+        stream_options: body["stream"] === true ? config.stream_options : undefined,
+        ...presetTools(config, body),
+        ...bound(config, body),
+      },
+      body,
+    ),
     ...reasoning(config, body),
   }),
-  hasSystem: ({ messages }) => !Array.isArray(messages) || messages.length === 0 || messages.some(isInstruction),
+  hasSystem: ({ messages }) =>
+    !Array.isArray(messages) || messages.length === 0 || messages.some(isInstruction),
   systemMember(system, textOf) {
     const messages = textOf("messages");
     if (messages === undefined) return undefined;

@@ -1,7 +1,14 @@
 import { asFields, isAbsent } from "./merge-routing.ts";
 import type { JsonFields, PresetConfig } from "./preset.ts";
 import type { PresetSpelling } from "./preset-spelling.ts";
-import { chosenFunction, functionOf, outputBound, presetEffort, presetTools, unlessSet } from "./spelled-settings.ts";
+import {
+  chosenFunction,
+  functionOf,
+  outputBound,
+  presetEffort,
+  presetTools,
+  unlessSet,
+} from "./spelled-settings.ts";
 
 /** Messages ends its scale where chat has the middle of its own; a preset serves both. */
 const temperatureMax = 1;
@@ -30,12 +37,17 @@ function toolChoice(choice: PresetConfig["tool_choice"]): JsonFields | undefined
 /** Thinking is switched by `thinking`, and its effort and the answer's schema stand in `output_config`. */
 function thinking(config: PresetConfig, body: JsonFields): JsonFields {
   const own = asFields(body["output_config"]) ?? {};
-  const wish = isAbsent(body["thinking"]) && isAbsent(own["effort"]) ? presetEffort(config) : undefined;
-  const schema = config.response_format?.["type"] === "json_schema"
-    ? asFields(config.response_format["json_schema"])?.["schema"] : undefined;
+  const wish =
+    isAbsent(body["thinking"]) && isAbsent(own["effort"]) ? presetEffort(config) : undefined;
+  const schema =
+    config.response_format?.["type"] === "json_schema"
+      ? asFields(config.response_format["json_schema"])?.["schema"]
+      : undefined;
   const output = {
     ...(wish === undefined || wish.off || wish.effort === undefined ? {} : { effort: wish.effort }),
-    ...(schema === undefined || !isAbsent(own["format"]) ? {} : { format: { type: "json_schema", schema } }),
+    ...(schema === undefined || !isAbsent(own["format"])
+      ? {}
+      : { format: { type: "json_schema", schema } }),
   };
   const budget = wish === undefined || wish.off ? undefined : wish.budgetTokens;
   return {
@@ -47,23 +59,33 @@ function thinking(config: PresetConfig, body: JsonFields): JsonFields {
 
 const isSystemMessage = (message: unknown): boolean => asFields(message)?.["role"] === "system";
 
-const saysNothing = (system: unknown): boolean => isAbsent(system) || system === "" || (Array.isArray(system) && system.length === 0);
+const saysNothing = (system: unknown): boolean =>
+  isAbsent(system) || system === "" || (Array.isArray(system) && system.length === 0);
 
 /** Presets in Anthropic's dialect, which knows no penalties, seed or options of streams. */
 export const messagesSpelling: PresetSpelling = {
   settings(config, body) {
     const { tools, tool_choice } = presetTools(config, body);
     return {
-      ...unlessSet({
-        max_tokens: outputBound(config),
-        temperature: config.temperature === undefined ? undefined : Math.min(config.temperature, temperatureMax),
-        top_p: config.top_p, top_k: config.top_k,
-        stop_sequences: typeof config.stop === "string" ? [config.stop] : config.stop,
-        tools: tools?.map(tool), tool_choice: toolChoice(tool_choice),
-      }, body),
+      ...unlessSet(
+        {
+          max_tokens: outputBound(config),
+          temperature:
+            config.temperature === undefined
+              ? undefined
+              : Math.min(config.temperature, temperatureMax),
+          top_p: config.top_p,
+          top_k: config.top_k,
+          stop_sequences: typeof config.stop === "string" ? [config.stop] : config.stop,
+          tools: tools?.map(tool),
+          tool_choice: toolChoice(tool_choice),
+        },
+        body,
+      ),
       ...thinking(config, body),
     };
   },
-  hasSystem: ({ system, messages }) => !saysNothing(system) || (Array.isArray(messages) && messages.some(isSystemMessage)),
+  hasSystem: ({ system, messages }) =>
+    !saysNothing(system) || (Array.isArray(messages) && messages.some(isSystemMessage)),
   systemMember: (system) => ({ member: "system", text: JSON.stringify(system) }),
 };

@@ -4,7 +4,13 @@ import { newId } from "../../platform/lib/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { DistinctTime } from "../distinct-time.ts";
 import { Turns } from "../turns.ts";
-import { mergeConfig, noPreset, type Preset, type PresetChanges, type PresetVersion } from "./preset.ts";
+import {
+  mergeConfig,
+  noPreset,
+  type Preset,
+  type PresetChanges,
+  type PresetVersion,
+} from "./preset.ts";
 import type { PresetDirectory } from "./preset-directory.ts";
 import type { PresetStore } from "./preset-store.ts";
 
@@ -42,11 +48,21 @@ export class PresetEditor {
   }
 
   /** Stores a new preset. Throws `duplicate_slug`. */
-  create(wanted: Pick<Preset, "workspaceId" | "slug" | "name" | "description" | "config">, author: string): Promise<Preset> {
+  create(
+    wanted: Pick<Preset, "workspaceId" | "slug" | "name" | "description" | "config">,
+    author: string,
+  ): Promise<Preset> {
     return this.turns.run(wanted.workspaceId, async () => {
-      if (this.directory.resolvePreset(wanted.workspaceId, wanted.slug) !== undefined) throw duplicateSlug(wanted.slug);
+      if (this.directory.resolvePreset(wanted.workspaceId, wanted.slug) !== undefined)
+        throw duplicateSlug(wanted.slug);
       const nowMs = this.time.nextMs();
-      const preset: Preset = { ...wanted, id: newId("prs", nowMs), version: 1, createdAtMs: nowMs, updatedAtMs: nowMs };
+      const preset: Preset = {
+        ...wanted,
+        id: newId("prs", nowMs),
+        version: 1,
+        createdAtMs: nowMs,
+        updatedAtMs: nowMs,
+      };
       try {
         await this.store.insert(preset, author);
       } catch (error) {
@@ -58,8 +74,13 @@ export class PresetEditor {
   }
 
   /** Changes some fields. Throws `not_found`. */
-  async change(reference: PresetReference, { name, description, config }: PresetChanges, author: string): Promise<Preset> {
-    if (name === undefined && description === undefined && config === undefined) return this.find(reference);
+  async change(
+    reference: PresetReference,
+    { name, description, config }: PresetChanges,
+    author: string,
+  ): Promise<Preset> {
+    if (name === undefined && description === undefined && config === undefined)
+      return this.find(reference);
     return this.write(reference, author, (preset) => ({
       ...(name === undefined ? {} : { name }),
       ...(description === undefined ? {} : { description }),
@@ -78,18 +99,27 @@ export class PresetEditor {
       const wanted = (await this.store.versions(id)).find((kept) => kept.version === version);
       if (wanted === undefined) {
         const way = `GET /presets/${reference.slug}/versions lists them.`;
-        throw new GatewayError("not_found", `There is no version ${version} of this preset. ${way}`);
+        throw new GatewayError(
+          "not_found",
+          `There is no version ${version} of this preset. ${way}`,
+        );
       }
       return { name: wanted.name, description: wanted.description, config: wanted.config };
     });
   }
 
   private write(
-    reference: PresetReference, author: string, change: (preset: Preset) => Partial<Preset> | Promise<Partial<Preset>>,
+    reference: PresetReference,
+    author: string,
+    change: (preset: Preset) => Partial<Preset> | Promise<Partial<Preset>>,
   ): Promise<Preset> {
     return this.turns.run(reference.workspaceId, async () => {
       const preset = this.find(reference);
-      const changed: Preset = { ...preset, ...await change(preset), updatedAtMs: this.clock.nowMs() };
+      const changed: Preset = {
+        ...preset,
+        ...(await change(preset)),
+        updatedAtMs: this.clock.nowMs(),
+      };
       const version = await this.store.update(changed, author);
       if (version === undefined) throw noPreset(reference.slug);
       const stored = { ...changed, version };

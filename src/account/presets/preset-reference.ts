@@ -11,7 +11,9 @@ const reference = /^@preset\/([^:[\s]+)(.*)$/s;
 export function presetReference(model: unknown): PresetNamed | undefined {
   if (typeof model !== "string" || !model.startsWith("@preset/")) return undefined;
   const [, slug, suffix = ""] = reference.exec(model) ?? [];
-  return slug === undefined ? { slug: model.slice("@preset/".length), suffix: "" } : { slug, suffix };
+  return slug === undefined
+    ? { slug: model.slice("@preset/".length), suffix: "" }
+    : { slug, suffix };
 }
 
 /** Suffixes that sort; a model has one at most. */

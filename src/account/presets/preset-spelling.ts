@@ -10,5 +10,8 @@ export interface PresetSpelling {
   /** Whether the request brings a system message, wherever the dialect has a place for one. */
   hasSystem(body: JsonFields): boolean;
   /** The member that says `system`, as JSON text; `textOf` gives a member's own text. */
-  systemMember(system: string, textOf: (member: string) => string | undefined): { member: string; text: string } | undefined;
+  systemMember(
+    system: string,
+    textOf: (member: string) => string | undefined,
+  ): { member: string; text: string } | undefined;
 }

@@ -15,7 +15,12 @@ export interface PresetTables {
     updated_at_ms: number;
   };
   preset_versions: {
-    preset_id: string; version: number; name: string; description: string | null; config: string; author: string | null;
+    preset_id: string;
+    version: number;
+    name: string;
+    description: string | null;
+    config: string;
+    author: string | null;
     created_at_ms: number;
   };
 }
@@ -46,47 +51,88 @@ export class PresetStore {
     if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
     const rows = await query.orderBy("created_at_ms").orderBy("id").execute();
     return rows.map((row) => ({
-      id: row.id, workspaceId: row.workspace_id, slug: row.slug, name: row.name, description: row.description,
-      config: JSON.parse(row.config) as PresetConfig, version: row.version,
-      createdAtMs: row.created_at_ms, updatedAtMs: row.updated_at_ms,
+      id: row.id,
+      workspaceId: row.workspace_id,
+      slug: row.slug,
+      name: row.name,
+      description: row.description,
+      config: JSON.parse(row.config) as PresetConfig,
+      version: row.version,
+      createdAtMs: row.created_at_ms,
+      updatedAtMs: row.updated_at_ms,
     }));
   }
 
   /** Stores a new preset; the database refuses a slug that its workspace has already. */
   insert(preset: Preset, author: string): Promise<void> {
     return this.database.transaction().execute(async (transaction) => {
-      await transaction.insertInto("presets").values({
-        id: preset.id, workspace_id: preset.workspaceId, slug: preset.slug, name: preset.name, description: preset.description,
-        config: JSON.stringify(preset.config), version: preset.version, created_at_ms: preset.createdAtMs,
-        updated_at_ms: preset.updatedAtMs,
-      }).execute();
+      await transaction
+        .insertInto("presets")
+        .values({
+          id: preset.id,
+          workspace_id: preset.workspaceId,
+          slug: preset.slug,
+          name: preset.name,
+          description: preset.description,
+          config: JSON.stringify(preset.config),
+          version: preset.version,
+          created_at_ms: preset.createdAtMs,
+          updated_at_ms: preset.updatedAtMs,
+        })
+        .execute();
       await transaction.insertInto("preset_versions").values(versionRow(preset, author)).execute();
     });
   }
 
   /** Stores what may change of a preset as its next version, and gives its number; undefined where the preset is gone. */
-  update({ id, name, description, config, updatedAtMs }: Preset, author: string): Promise<number | undefined> {
+  update(
+    { id, name, description, config, updatedAtMs }: Preset,
+    author: string,
+  ): Promise<number | undefined> {
     return this.database.transaction().execute(async (transaction) => {
       // The database counts: another gateway may have made a version meanwhile.
-      const row = await transaction.updateTable("presets").set((columns) => ({
-        name, description, config: JSON.stringify(config), updated_at_ms: updatedAtMs, version: columns("version", "+", 1),
-      })).where("id", "=", id).returning("version").executeTakeFirst();
+      const row = await transaction
+        .updateTable("presets")
+        .set((columns) => ({
+          name,
+          description,
+          config: JSON.stringify(config),
+          updated_at_ms: updatedAtMs,
+          version: columns("version", "+", 1),
+        }))
+        .where("id", "=", id)
+        .returning("version")
+        .executeTakeFirst();
       if (row === undefined) return undefined;
       const { version } = row;
-      await transaction.insertInto("preset_versions")
-        .values(versionRow({ id, version, name, description, config, updatedAtMs }, author)).execute();
-      await transaction.deleteFrom("preset_versions").where("preset_id", "=", id).where("version", "<=", version - versionsMax).execute();
+      await transaction
+        .insertInto("preset_versions")
+        .values(versionRow({ id, version, name, description, config, updatedAtMs }, author))
+        .execute();
+      await transaction
+        .deleteFrom("preset_versions")
+        .where("preset_id", "=", id)
+        .where("version", "<=", version - versionsMax)
+        .execute();
       return version;
     });
   }
 
   /** The versions of a preset that are kept, the newest first. */
   async versions(id: string): Promise<PresetVersion[]> {
-    const rows = await this.database.selectFrom("preset_versions").selectAll().where("preset_id", "=", id)
-      .orderBy("version", "desc").execute();
+    const rows = await this.database
+      .selectFrom("preset_versions")
+      .selectAll()
+      .where("preset_id", "=", id)
+      .orderBy("version", "desc")
+      .execute();
     return rows.map((row) => ({
-      version: row.version, name: row.name, description: row.description, config: JSON.parse(row.config) as PresetConfig,
-      author: row.author, createdAtMs: row.created_at_ms,
+      version: row.version,
+      name: row.name,
+      description: row.description,
+      config: JSON.parse(row.config) as PresetConfig,
+      author: row.author,
+      createdAtMs: row.created_at_ms,
     }));
   }
 
@@ -99,6 +145,21 @@ export class PresetStore {
 }
 
 const versionRow = (
-  { id, version, name, description, config, updatedAtMs }: Omit<Preset, "workspaceId" | "slug" | "createdAtMs">, author: string,
-): PresetTables["preset_versions"] =>
-  ({ preset_id: id, version, name, description, config: JSON.stringify(config), author, created_at_ms: updatedAtMs });
+  {
+    id,
+    version,
+    name,
+    description,
+    config,
+    updatedAtMs,
+  }: Omit<Preset, "workspaceId" | "slug" | "createdAtMs">,
+  author: string,
+): PresetTables["preset_versions"] => ({
+  preset_id: id,
+  version,
+  name,
+  description,
+  config: JSON.stringify(config),
+  author,
+  created_at_ms: updatedAtMs,
+});

@@ -63,13 +63,22 @@ export interface PresetChanges {
 }
 
 /** A configuration with some of its fields replaced, and those that are null taken out. */
-export function mergeConfig(config: PresetConfig, changes: NonNullable<PresetChanges["config"]>): PresetConfig {
-  const merged = Object.entries({ ...config, ...changes }).filter(([, value]) => value !== null && value !== undefined);
+export function mergeConfig(
+  config: PresetConfig,
+  changes: NonNullable<PresetChanges["config"]>,
+): PresetConfig {
+  const merged = Object.entries({ ...config, ...changes }).filter(
+    ([, value]) => value !== null && value !== undefined,
+  );
   return Object.fromEntries(merged) as PresetConfig;
 }
 
 /** The refusal for a slug that the workspace does not have. */
 export const noPreset = (slug: string, param?: string): GatewayError =>
-  new GatewayError("not_found", `There is no preset ${JSON.stringify(slug)} in this workspace. GET /presets lists them.`, {
-    ...(param === undefined ? {} : { param }),
-  });
+  new GatewayError(
+    "not_found",
+    `There is no preset ${JSON.stringify(slug)} in this workspace. GET /presets lists them.`,
+    {
+      ...(param === undefined ? {} : { param }),
+    },
+  );

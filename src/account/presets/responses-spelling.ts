@@ -1,7 +1,15 @@
 import { asFields, isAbsent } from "./merge-routing.ts";
 import type { JsonFields, PresetConfig } from "./preset.ts";
 import type { PresetSpelling } from "./preset-spelling.ts";
-import { chosenFunction, functionOf, outputBound, presetEffort, presetTools, saysEffort, unlessSet } from "./spelled-settings.ts";
+import {
+  chosenFunction,
+  functionOf,
+  outputBound,
+  presetEffort,
+  presetTools,
+  saysEffort,
+  unlessSet,
+} from "./spelled-settings.ts";
 
 const tool = (given: JsonFields): JsonFields => {
   const called = functionOf(given);
@@ -18,7 +26,9 @@ function text({ response_format: format }: PresetConfig, body: JsonFields): Json
   const own = asFields(body["text"]) ?? {};
   if (format === undefined || !isAbsent(own["format"])) return {};
   const schema = format["type"] === "json_schema" ? asFields(format["json_schema"]) : undefined;
-  return { text: { ...own, format: schema === undefined ? format : { type: "json_schema", ...schema } } };
+  return {
+    text: { ...own, format: schema === undefined ? format : { type: "json_schema", ...schema } },
+  };
 }
 
 /** Thinking is turned off by `enabled: false` here (contract: reasoning rule 1). */
@@ -29,31 +39,43 @@ function reasoning(config: PresetConfig, body: JsonFields): JsonFields {
   const offered = {
     ...(wish?.off ? { enabled: false } : {}),
     ...(wish === undefined || wish.off || wish.effort === undefined ? {} : { effort: wish.effort }),
-    ...(wish === undefined || wish.off || wish.budgetTokens === undefined ? {} : { max_tokens: wish.budgetTokens }),
+    ...(wish === undefined || wish.off || wish.budgetTokens === undefined
+      ? {}
+      : { max_tokens: wish.budgetTokens }),
     ...(exclude === undefined ? {} : { exclude }),
   };
   return Object.keys(offered).length === 0 ? {} : { reasoning: { ...own, ...offered } };
 }
 
-const isInstruction = (item: unknown): boolean => ["system", "developer"].includes(String(asFields(item)?.["role"]));
+const isInstruction = (item: unknown): boolean =>
+  ["system", "developer"].includes(String(asFields(item)?.["role"]));
 
 /** Presets in the dialect of Responses, which has no stop sequences and no `include_usage`. */
 export const responsesSpelling: PresetSpelling = {
   settings(config, body) {
     const { tools, tool_choice } = presetTools(config, body);
     return {
-      ...unlessSet({
-        max_output_tokens: outputBound(config),
-        temperature: config.temperature, top_p: config.top_p, top_k: config.top_k,
-        frequency_penalty: config.frequency_penalty, presence_penalty: config.presence_penalty,
-        repetition_penalty: config.repetition_penalty, seed: config.seed,
-        tools: tools?.map(tool), tool_choice: toolChoice(tool_choice),
-      }, body),
+      ...unlessSet(
+        {
+          max_output_tokens: outputBound(config),
+          temperature: config.temperature,
+          top_p: config.top_p,
+          top_k: config.top_k,
+          frequency_penalty: config.frequency_penalty,
+          presence_penalty: config.presence_penalty,
+          repetition_penalty: config.repetition_penalty,
+          seed: config.seed,
+          tools: tools?.map(tool),
+          tool_choice: toolChoice(tool_choice),
+        },
+        body,
+      ),
       ...text(config, body),
       ...reasoning(config, body),
     };
   },
   hasSystem: ({ instructions, input }) =>
-    (!isAbsent(instructions) && instructions !== "") || (Array.isArray(input) && input.some(isInstruction)),
+    (!isAbsent(instructions) && instructions !== "") ||
+    (Array.isArray(input) && input.some(isInstruction)),
   systemMember: (system) => ({ member: "instructions", text: JSON.stringify(system) }),
 };

@@ -5,6 +5,7 @@
 export function mailboxOf(email: string): string {
   const at = email.lastIndexOf("@");
   const [host, [name = ""]] = [email.slice(at + 1), email.slice(0, at).split("+")];
-  if (host === "gmail.com" || host === "googlemail.com") return `${name.replaceAll(".", "")}@gmail.com`;
+  if (host === "gmail.com" || host === "googlemail.com")
+    return `${name.replaceAll(".", "")}@gmail.com`;
   return `${name}@${host}`;
 }

@@ -6,7 +6,12 @@ import type { Grants } from "../ledger/grants.ts";
 import type { PeopleTables } from "../people/people-tables.ts";
 import { mailboxOf } from "./mailbox.ts";
 import type { ReferralSettings } from "./referral-settings.ts";
-import { dueAtOnceMax, type NewReferral, type Referral, type ReferralStore } from "./referral-store.ts";
+import {
+  dueAtOnceMax,
+  type NewReferral,
+  type Referral,
+  type ReferralStore,
+} from "./referral-store.ts";
 
 /** What credits for bringing somebody are built from. */
 export interface ReferralOptions {
@@ -35,7 +40,8 @@ export interface Referrer {
 /** How long after signing up somebody may still name who brought them. */
 const newcomerDays = 7;
 
-const refused = (message: string): GatewayError => new GatewayError("bad_request", `referral_code: ${message}`, { param: "referral_code" });
+const refused = (message: string): GatewayError =>
+  new GatewayError("bad_request", `referral_code: ${message}`, { param: "referral_code" });
 
 /** Credits for bringing somebody: both sides are given theirs once, as grants of the ledger. */
 export class Referrals {
@@ -57,7 +63,8 @@ export class Referrals {
     if (workspace === undefined) throw refused("nobody has this code.");
     const mailbox = mailboxOf(email);
     const people = await this.options.peopleIn(workspace.id);
-    if (people.some((person) => mailboxOf(person.email) === mailbox)) throw refused("this code is your own.");
+    if (people.some((person) => mailboxOf(person.email) === mailbox))
+      throw refused("this code is your own.");
     return { workspaceId: workspace.id, organizationId: workspace.organizationId };
   }
 
@@ -77,11 +84,19 @@ export class Referrals {
     const { clock } = this.options;
     const referrer = await this.referrerOf(code, email);
     const came = await this.store.newcomer(userId);
-    const isNew = came !== undefined && came.createdAtMs > clock.nowMs() - newcomerDays * dayMs && !came.hasPaid;
+    const isNew =
+      came !== undefined &&
+      came.createdAtMs > clock.nowMs() - newcomerDays * dayMs &&
+      !came.hasPaid;
     if (!isNew || came.organizationIds.includes(referrer.organizationId ?? "")) {
-      throw new GatewayError("conflict", `Codes are for people who came within ${newcomerDays} days, before their first top-up.`);
+      throw new GatewayError(
+        "conflict",
+        `Codes are for people who came within ${newcomerDays} days, before their first top-up.`,
+      );
     }
-    const isNoted = await this.store.note(this.newReferral({ referrer, email, userId, workspaceId: came.workspaceId }));
+    const isNoted = await this.store.note(
+      this.newReferral({ referrer, email, userId, workspaceId: came.workspaceId }),
+    );
     if (!isNoted) throw new GatewayError("conflict", "Somebody has brought this person before.");
     this.soon();
   }
@@ -102,7 +117,9 @@ export class Referrals {
 
   /** Gives what is due, after what is under way; nobody waits for it. */
   soon(): void {
-    this.running = this.running.then(() => this.run()).catch((error: unknown) => this.options.onError(error));
+    this.running = this.running
+      .then(() => this.run())
+      .catch((error: unknown) => this.options.onError(error));
   }
 
   /** Resolves when nothing is under way. */
@@ -118,7 +135,10 @@ export class Referrals {
 
   /** Gives everything that is due; what the database refuses is tried again the next time. */
   async run(): Promise<void> {
-    const { settings: { after }, options: { sendsMail } } = this;
+    const {
+      settings: { after },
+      options: { sendsMail },
+    } = this;
     let due: Referral[];
     let failed = false;
     do {
@@ -132,29 +152,59 @@ export class Referrals {
     } while (due.length === dueAtOnceMax && !failed);
   }
 
-  private newReferral(
-    { referrer, email, ...came }: { referrer: Referrer; email: string; userId: string; workspaceId: string },
-  ): NewReferral {
+  private newReferral({
+    referrer,
+    email,
+    ...came
+  }: {
+    referrer: Referrer;
+    email: string;
+    userId: string;
+    workspaceId: string;
+  }): NewReferral {
     return {
-      ...came, referrerWorkspaceId: referrer.workspaceId, createdAtMs: this.options.clock.nowMs(),
+      ...came,
+      referrerWorkspaceId: referrer.workspaceId,
+      createdAtMs: this.options.clock.nowMs(),
       mailboxHash: this.options.hasher.hash(`mailbox ${mailboxOf(email)}`),
     };
   }
 
   /** Each grant has an id of its own, so that whoever is first gives it and nobody gives it again. */
   private async reward(referral: Referral): Promise<void> {
-    const { store, settings, options: { clock, grants } } = this;
-    const { reward, userId, workspaceId, referrerWorkspaceId } = referral.reward === undefined
-      ? await store.decide(referral, { settings, nowMs: clock.nowMs() })
-      : referral;
+    const {
+      store,
+      settings,
+      options: { clock, grants },
+    } = this;
+    const { reward, userId, workspaceId, referrerWorkspaceId } =
+      referral.reward === undefined
+        ? await store.decide(referral, { settings, nowMs: clock.nowMs() })
+        : referral;
     const sides = [
-      { side: "referrer", workspaceId: referrerWorkspaceId, amountNano: reward?.referrerNano ?? 0n, description: "For bringing somebody" },
-      { side: "referred", workspaceId, amountNano: reward?.referredNano ?? 0n, description: "For coming with a referral code" },
+      {
+        side: "referrer",
+        workspaceId: referrerWorkspaceId,
+        amountNano: reward?.referrerNano ?? 0n,
+        description: "For bringing somebody",
+      },
+      {
+        side: "referred",
+        workspaceId,
+        amountNano: reward?.referredNano ?? 0n,
+        description: "For coming with a referral code",
+      },
     ];
     for (const { side, ...grant } of sides) {
       if (grant.amountNano <= 0n) continue;
       const transferId = `txn_referral_${userId}_${side}`;
-      await grants.give({ ...grant, transferId, bucket: "monthly", kind: "referral", grantedBy: "system" });
+      await grants.give({
+        ...grant,
+        transferId,
+        bucket: "monthly",
+        kind: "referral",
+        grantedBy: "system",
+      });
     }
     await store.markRewarded(userId, clock.nowMs());
   }

@@ -46,10 +46,15 @@ test.each([
 
 test("an IPv4 range holds the addresses whose first bits are its own, and no others", () => {
   const address = fc.nat({ max: 0xff_ff_ff_ff });
-  const dotted = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");
-  fc.assert(fc.property(address, address, fc.nat({ max: 32 }), (one, other, bits) => {
-    const range = parseRange(`${dotted(one)}/${bits}`);
-    const mask = bits === 0 ? 0 : (~0 << (32 - bits)) >>> 0;
-    expect(range && isWithin(dotted(other), [range])).toBe(((one & mask) >>> 0) === ((other & mask) >>> 0));
-  }));
+  const dotted = (value: number): string =>
+    [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");
+  fc.assert(
+    fc.property(address, address, fc.nat({ max: 32 }), (one, other, bits) => {
+      const range = parseRange(`${dotted(one)}/${bits}`);
+      const mask = bits === 0 ? 0 : (~0 << (32 - bits)) >>> 0;
+      expect(range && isWithin(dotted(other), [range])).toBe(
+        (one & mask) >>> 0 === (other & mask) >>> 0,
+      );
+    }),
+  );
 });

@@ -23,19 +23,25 @@ function parseAddress(text: string): Address | undefined {
 export function parseRange(text: string): AddressRange | undefined {
   const [written = "", bits, ...rest] = text.trim().split("/");
   const address = parseAddress(written);
-  if (address === undefined || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) return undefined;
+  if (address === undefined || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits)))
+    return undefined;
   const widthBits = address.kind() === "ipv4" ? 32 : 128;
   const prefixBits = bits === undefined ? widthBits : Number(bits);
   if (prefixBits > widthBits) return undefined;
   if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()) {
-    return prefixBits < mappedBits ? undefined : rangeOf(address.toIPv4Address(), prefixBits - mappedBits);
+    return prefixBits < mappedBits
+      ? undefined
+      : rangeOf(address.toIPv4Address(), prefixBits - mappedBits);
   }
   return rangeOf(address, prefixBits);
 }
 
 function rangeOf(address: Address, prefixBits: number): AddressRange {
   const cidr = `${address.toString()}/${prefixBits}`;
-  const network = address.kind() === "ipv4" ? ipaddr.IPv4.networkAddressFromCIDR(cidr) : ipaddr.IPv6.networkAddressFromCIDR(cidr);
+  const network =
+    address.kind() === "ipv4"
+      ? ipaddr.IPv4.networkAddressFromCIDR(cidr)
+      : ipaddr.IPv6.networkAddressFromCIDR(cidr);
   return { cidr: `${network.toString()}/${prefixBits}`, network, prefixBits };
 }
 
@@ -43,6 +49,10 @@ function rangeOf(address: Address, prefixBits: number): AddressRange {
 export function isWithin(text: string, ranges: readonly AddressRange[]): boolean {
   const parsed = parseAddress(text);
   if (parsed === undefined) return false;
-  const address = parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() ? parsed.toIPv4Address() : parsed;
-  return ranges.some(({ network, prefixBits }) => network.kind() === address.kind() && address.match(network, prefixBits));
+  const address =
+    parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() ? parsed.toIPv4Address() : parsed;
+  return ranges.some(
+    ({ network, prefixBits }) =>
+      network.kind() === address.kind() && address.match(network, prefixBits),
+  );
 }

@@ -1,11 +1,20 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import type { Kysely } from "kysely";
-import type { CommitQueue, CommitUnit, InsertStatement, SqlValue } from "../../platform/storage/commit-queue.ts";
+import type {
+  CommitQueue,
+  CommitUnit,
+  InsertStatement,
+  SqlValue,
+} from "../../platform/storage/commit-queue.ts";
 
 /** Rows of the chains: which row of the log each stands for, and the hash over it and the one before. */
 export interface AuditChainTables {
   audit_chain: {
-    chain: string; seq: number; part: string; workspace_id: string; audit_id: string;
+    chain: string;
+    seq: number;
+    part: string;
+    workspace_id: string;
+    audit_id: string;
     /** Of the first row: the last rows of the chains before, so that a chain that is missing shows. */
     anchors: string | null;
     hash: string;
@@ -14,7 +23,8 @@ export interface AuditChainTables {
 
 /** Links, committed with the rows that they stand for. */
 export const auditChainInsert: InsertStatement = {
-  name: "audit-chain", table: "audit_chain",
+  name: "audit-chain",
+  table: "audit_chain",
   columns: ["chain", "seq", "part", "workspace_id", "audit_id", "anchors", "hash"],
 };
 
@@ -32,14 +42,18 @@ export interface ChainLink {
 
 /** Hashes links under a key that the database does not hold. */
 export function createLinkHasher(encryptionKey: Uint8Array): (link: ChainLink) => string {
-  const key = new Uint8Array(hkdfSync("sha256", encryptionKey, "", "switchyard audit chain v1", 32));
+  const key = new Uint8Array(
+    hkdfSync("sha256", encryptionKey, "", "switchyard audit chain v1", 32),
+  );
   return ({ chain, seq, previous, part, values }) =>
-    new Bun.CryptoHasher("sha256", key).update(JSON.stringify([chain, seq, previous, part, values])).digest("hex");
+    new Bun.CryptoHasher("sha256", key)
+      .update(JSON.stringify([chain, seq, previous, part, values]))
+      .digest("hex");
 }
 
 /** Text as both engines give it back: Postgres holds no U+0000, and neither holds half a surrogate pair. */
 const storable = (value: SqlValue): SqlValue =>
-  (typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\ufffd") : value);
+  typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\ufffd") : value;
 
 type Row = CommitUnit["inserts"][number];
 
@@ -62,7 +76,11 @@ export class AuditChain implements Pick<CommitQueue, "commit"> {
   private waiting: Waiting[] = [];
   private writing = false;
 
-  constructor(options: { commits: Pick<CommitQueue, "commit">; database: Kysely<AuditChainTables>; encryptionKey: Uint8Array }) {
+  constructor(options: {
+    commits: Pick<CommitQueue, "commit">;
+    database: Kysely<AuditChainTables>;
+    encryptionKey: Uint8Array;
+  }) {
     this.commits = options.commits;
     this.database = options.database;
     this.hashOf = createLinkHasher(options.encryptionKey);
@@ -93,12 +111,27 @@ export class AuditChain implements Pick<CommitQueue, "commit"> {
     const inserts: Row[] = [];
     let { head } = this;
     const link = (
-      part: string, of: { values: readonly SqlValue[]; workspaceId: SqlValue; auditId: SqlValue; anchors: string | null },
+      part: string,
+      of: {
+        values: readonly SqlValue[];
+        workspaceId: SqlValue;
+        auditId: SqlValue;
+        anchors: string | null;
+      },
     ): void => {
       const seq = head === undefined ? 0 : head.seq + 1;
-      const hash = this.hashOf({ chain: this.chain, seq, previous: head?.hash ?? "", part, values: of.values });
+      const hash = this.hashOf({
+        chain: this.chain,
+        seq,
+        previous: head?.hash ?? "",
+        part,
+        values: of.values,
+      });
       head = { seq, hash };
-      inserts.push({ statement: auditChainInsert, values: [this.chain, seq, part, of.workspaceId, of.auditId, of.anchors, hash] });
+      inserts.push({
+        statement: auditChainInsert,
+        values: [this.chain, seq, part, of.workspaceId, of.auditId, of.anchors, hash],
+      });
     };
     if (head === undefined) {
       const anchors = JSON.stringify(await openHeads(this.database));
@@ -110,7 +143,10 @@ export class AuditChain implements Pick<CommitQueue, "commit"> {
       const at = (column: string): SqlValue => values[statement.columns.indexOf(column)] ?? "";
       const isEntry = statement.columns.includes("id");
       link(isEntry ? "entry" : "outcome", {
-        values, workspaceId: at("workspace_id"), auditId: at(isEntry ? "id" : "audit_id"), anchors: null,
+        values,
+        workspaceId: at("workspace_id"),
+        auditId: at(isEntry ? "id" : "audit_id"),
+        anchors: null,
       });
     }
     await this.commits.commit({ inserts, adds: [] });
@@ -120,10 +156,26 @@ export class AuditChain implements Pick<CommitQueue, "commit"> {
 
 /** The last rows of chains that no later chain has anchored. */
 async function openHeads(database: Kysely<AuditChainTables>): Promise<ChainHead[]> {
-  const heads = await database.selectFrom("audit_chain as link").select(["link.chain", "link.seq", "link.hash"])
-    .where("link.seq", "=", ({ selectFrom }) => selectFrom("audit_chain as other").select(({ fn }) => fn.max("other.seq").as("seq"))
-      .whereRef("other.chain", "=", "link.chain")).execute();
-  const starts = await database.selectFrom("audit_chain").select("anchors").where("seq", "=", 0).execute();
-  const anchored = new Set(starts.flatMap(({ anchors }) => (JSON.parse(anchors ?? "[]") as ChainHead[]).map(([, , hash]) => hash)));
-  return heads.filter(({ hash }) => !anchored.has(hash)).map(({ chain, seq, hash }) => [chain, Number(seq), hash] as const);
+  const heads = await database
+    .selectFrom("audit_chain as link")
+    .select(["link.chain", "link.seq", "link.hash"])
+    .where("link.seq", "=", ({ selectFrom }) =>
+      selectFrom("audit_chain as other")
+        .select(({ fn }) => fn.max("other.seq").as("seq"))
+        .whereRef("other.chain", "=", "link.chain"),
+    )
+    .execute();
+  const starts = await database
+    .selectFrom("audit_chain")
+    .select("anchors")
+    .where("seq", "=", 0)
+    .execute();
+  const anchored = new Set(
+    starts.flatMap(({ anchors }) =>
+      (JSON.parse(anchors ?? "[]") as ChainHead[]).map(([, , hash]) => hash),
+    ),
+  );
+  return heads
+    .filter(({ hash }) => !anchored.has(hash))
+    .map(({ chain, seq, hash }) => [chain, Number(seq), hash] as const);
 }

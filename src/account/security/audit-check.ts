@@ -22,7 +22,11 @@ const outsideSql = `select e.id, e.at_ms, (select timestamp from kysely_migratio
 
 const integerColumns = new Set(["at_ms", "status"]);
 
-function valuesOf(row: Record<string, unknown>, alias: string, columns: readonly string[]): SqlValue[] {
+function valuesOf(
+  row: Record<string, unknown>,
+  alias: string,
+  columns: readonly string[],
+): SqlValue[] {
   return columns.map((column) => {
     const value = row[`${alias}_${column}`];
     if (value === null || value === undefined) return null;
@@ -40,25 +44,34 @@ export async function checkAuditLog(query: Query, encryptionKey: Uint8Array): Pr
   for (const row of await query(linksSql)) {
     if (row["chain"] !== chain) [chain, nextSeq, previous] = [String(row["chain"]), 0, ""];
     const [seq, part, hash] = [Number(row["seq"]), String(row["part"]), String(row["hash"])];
-    if (seq !== nextSeq) problems.push(`audit log: rows ${nextSeq} to ${seq - 1} of chain ${chain} are missing`);
+    if (seq !== nextSeq)
+      problems.push(`audit log: rows ${nextSeq} to ${seq - 1} of chain ${chain} are missing`);
     else {
-      const values = part === "start" ? [String(row["anchors"])]
-        : part === "entry" ? valuesOf(row, "e", auditInsert.columns) : valuesOf(row, "o", auditOutcomeInsert.columns);
+      const values =
+        part === "start"
+          ? [String(row["anchors"])]
+          : part === "entry"
+            ? valuesOf(row, "e", auditInsert.columns)
+            : valuesOf(row, "o", auditOutcomeInsert.columns);
       const gone = part !== "start" && values[0] === null;
       if (gone) problems.push(`audit log: the ${part} ${String(row["audit_id"])} was deleted`);
       else if (hashOf({ chain, seq, previous, part, values }) !== hash) {
-        problems.push(`audit log: row ${seq} of chain ${chain} (${part} ${String(row["audit_id"])}) was changed`);
+        problems.push(
+          `audit log: row ${seq} of chain ${chain} (${part} ${String(row["audit_id"])}) was changed`,
+        );
       }
     }
-    if (part === "start") anchors.push(...JSON.parse(String(row["anchors"])) as ChainHead[]);
+    if (part === "start") anchors.push(...(JSON.parse(String(row["anchors"])) as ChainHead[]));
     found.set(`${chain} ${seq}`, hash);
     [nextSeq, previous] = [seq + 1, hash];
   }
   for (const [of, seq, hash] of anchors) {
-    if (found.get(`${of} ${seq}`) !== hash) problems.push(`audit log: the end of chain ${of}, up to row ${seq}, is missing`);
+    if (found.get(`${of} ${seq}`) !== hash)
+      problems.push(`audit log: the end of chain ${of}, up to row ${seq}, is missing`);
   }
   for (const { id, at_ms: atMs, since } of await query(outsideSql)) {
-    if (Number(atMs) >= Date.parse(String(since))) problems.push(`audit log: the entry ${String(id)} was added beside the log`);
+    if (Number(atMs) >= Date.parse(String(since)))
+      problems.push(`audit log: the entry ${String(id)} was added beside the log`);
   }
   return problems;
 }

@@ -1,6 +1,10 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import { newId } from "../../platform/lib/ids.ts";
-import type { CommitQueue, CommitUnit, InsertStatement } from "../../platform/storage/commit-queue.ts";
+import type {
+  CommitQueue,
+  CommitUnit,
+  InsertStatement,
+} from "../../platform/storage/commit-queue.ts";
 import type { Caller } from "../keys/caller.ts";
 
 /** Who made a change. */
@@ -43,7 +47,18 @@ type Row = CommitUnit["inserts"][number];
 export const auditInsert: InsertStatement = {
   name: "audit",
   table: "audit_log",
-  columns: ["id", "workspace_id", "at_ms", "actor_kind", "actor_id", "actor_label", "address", "action", "target", "fields"],
+  columns: [
+    "id",
+    "workspace_id",
+    "at_ms",
+    "actor_kind",
+    "actor_id",
+    "actor_label",
+    "address",
+    "action",
+    "target",
+    "fields",
+  ],
 };
 
 /** What became of it. */
@@ -81,24 +96,45 @@ export class AuditLog {
   /** Writes down a change with its outcome for another workspace that it concerns. */
   async tell(change: AuditedChange, outcome: AuditOutcome): Promise<void> {
     const { id, row } = this.entryOf(change);
-    await this.commits.commit({ inserts: [row, this.outcomeOf({ id, workspaceId: change.workspaceId }, outcome)], adds: [] });
+    await this.commits.commit({
+      inserts: [row, this.outcomeOf({ id, workspaceId: change.workspaceId }, outcome)],
+      adds: [],
+    });
   }
 
-  private entryOf({ workspaceId, actor, address, action, target, fields }: AuditedChange): { id: string; row: Row } {
+  private entryOf({ workspaceId, actor, address, action, target, fields }: AuditedChange): {
+    id: string;
+    row: Row;
+  } {
     const atMs = this.clock.nowMs();
     const id = newId("aud", atMs);
-    const values = [id, workspaceId, atMs, actor.kind, actor.id, actor.label, address, action, target, JSON.stringify(fields)];
+    const values = [
+      id,
+      workspaceId,
+      atMs,
+      actor.kind,
+      actor.id,
+      actor.label,
+      address,
+      action,
+      target,
+      JSON.stringify(fields),
+    ];
     return { id, row: { statement: auditInsert, values } };
   }
 
   private outcomeOf({ id, workspaceId }: OpenEntry, { status, target }: AuditOutcome): Row {
-    return { statement: auditOutcomeInsert, values: [id, workspaceId, this.clock.nowMs(), status, target] };
+    return {
+      statement: auditOutcomeInsert,
+      values: [id, workspaceId, this.clock.nowMs(), status, target],
+    };
   }
 }
 
 /** The actor that a caller is; undefined for callers without a credential. */
 export function actorOf(caller: Caller): AuditActor | undefined {
   if (caller.kind === "anonymous") return undefined;
-  if (caller.kind === "session") return { kind: "user", id: caller.user.id, label: caller.user.email };
+  if (caller.kind === "session")
+    return { kind: "user", id: caller.user.id, label: caller.user.email };
   return { kind: caller.kind, id: caller.key.id, label: caller.key.label };
 }

@@ -15,7 +15,13 @@ export interface AuditTables {
     target: string | null;
     fields: string;
   };
-  audit_outcomes: { audit_id: string; workspace_id: string; at_ms: number; status: number; target: string | null };
+  audit_outcomes: {
+    audit_id: string;
+    workspace_id: string;
+    at_ms: number;
+    status: number;
+    target: string | null;
+  };
 }
 
 /** A change as the log tells it. */
@@ -52,17 +58,33 @@ export class AuditStore {
   }
 
   /** Entries of a workspace, the newest first. */
-  async list({ workspaceId, before, actorId, action, target, fromMs, toMs, limit }: AuditQuery): Promise<AuditEntry[]> {
-    let query = this.database.selectFrom("audit_log as entry")
+  async list({
+    workspaceId,
+    before,
+    actorId,
+    action,
+    target,
+    fromMs,
+    toMs,
+    limit,
+  }: AuditQuery): Promise<AuditEntry[]> {
+    let query = this.database
+      .selectFrom("audit_log as entry")
       .leftJoin("audit_outcomes as outcome", (join) =>
-        join.onRef("outcome.workspace_id", "=", "entry.workspace_id").onRef("outcome.audit_id", "=", "entry.id"))
-      .selectAll("entry").select(["outcome.status", "outcome.target as outcome_target"])
+        join
+          .onRef("outcome.workspace_id", "=", "entry.workspace_id")
+          .onRef("outcome.audit_id", "=", "entry.id"),
+      )
+      .selectAll("entry")
+      .select(["outcome.status", "outcome.target as outcome_target"])
       .where("entry.workspace_id", "=", workspaceId);
     if (before !== undefined) query = query.where("entry.id", "<", before);
     if (actorId !== undefined) query = query.where("entry.actor_id", "=", actorId);
     if (action !== undefined) query = query.where("entry.action", "=", action);
     if (target !== undefined) {
-      query = query.where((where) => where.or([where("entry.target", "=", target), where("outcome.target", "=", target)]));
+      query = query.where((where) =>
+        where.or([where("entry.target", "=", target), where("outcome.target", "=", target)]),
+      );
     }
     if (fromMs !== undefined) query = query.where("entry.at_ms", ">=", fromMs);
     if (toMs !== undefined) query = query.where("entry.at_ms", "<", toMs);

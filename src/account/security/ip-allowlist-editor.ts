@@ -33,24 +33,42 @@ export class IpAllowlistEditor {
   }
 
   /** Adds a range. Throws `bad_request` for what is no range or would shut the caller out, `conflict` for one that is listed. */
-  add(change: ListChange, { cidr, description }: { cidr: string; description: string | null }): Promise<AllowedRange> {
+  add(
+    change: ListChange,
+    { cidr, description }: { cidr: string; description: string | null },
+  ): Promise<AllowedRange> {
     const range = parseRange(cidr);
     if (range === undefined) {
-      throw new GatewayError("bad_request", `cidr: must be an address or a range such as 203.0.113.0/24 or 2001:db8::/32, not ${cidr}.`, {
-        param: "cidr",
-      });
+      throw new GatewayError(
+        "bad_request",
+        `cidr: must be an address or a range such as 203.0.113.0/24 or 2001:db8::/32, not ${cidr}.`,
+        {
+          param: "cidr",
+        },
+      );
     }
     return this.turns.run(change.workspaceId, async () => {
       const entries = this.allowlist.of(change.workspaceId);
       if (entries.some((entry) => entry.cidr === range.cidr)) {
-        throw new GatewayError("conflict", `${range.cidr} is on the allowlist already.`, { param: "cidr" });
+        throw new GatewayError("conflict", `${range.cidr} is on the allowlist already.`, {
+          param: "cidr",
+        });
       }
       if (entries.length >= entriesMax) {
-        throw new GatewayError("bad_request", `An allowlist has at most ${entriesMax} entries. Delete some, or add wider ranges.`);
+        throw new GatewayError(
+          "bad_request",
+          `An allowlist has at most ${entriesMax} entries. Delete some, or add wider ranges.`,
+        );
       }
       const createdAtMs = this.time.nextMs();
       const { workspaceId } = change;
-      const entry: AllowedRange = { id: newId("ipa", createdAtMs), workspaceId, cidr: range.cidr, description, createdAtMs };
+      const entry: AllowedRange = {
+        id: newId("ipa", createdAtMs),
+        workspaceId,
+        cidr: range.cidr,
+        description,
+        createdAtMs,
+      };
       const wanted = [entry, ...entries];
       assertStaysIn(change, wanted);
       await this.write(workspaceId, { wanted, work: () => this.store.insert(entry) });
@@ -64,7 +82,10 @@ export class IpAllowlistEditor {
       const entries = this.allowlist.of(change.workspaceId);
       const wanted = entries.filter((entry) => entry.id !== id);
       if (wanted.length === entries.length) {
-        throw new GatewayError("not_found", "There is no such entry on the allowlist. GET /security/ip-allowlist lists them.");
+        throw new GatewayError(
+          "not_found",
+          "There is no such entry on the allowlist. GET /security/ip-allowlist lists them.",
+        );
       }
       assertStaysIn(change, wanted);
       await this.write(change.workspaceId, { wanted, work: () => this.store.remove(id) });
@@ -87,7 +108,8 @@ export class IpAllowlistEditor {
 
   /** A write whose answer was lost may stand all the same: what the database says then is what is in force. */
   private async write(
-    workspaceId: string, { wanted, work }: { wanted: readonly AllowedRange[]; work: () => Promise<void> },
+    workspaceId: string,
+    { wanted, work }: { wanted: readonly AllowedRange[]; work: () => Promise<void> },
   ): Promise<void> {
     try {
       await work();
@@ -100,7 +122,10 @@ export class IpAllowlistEditor {
   }
 }
 
-function assertStaysIn({ callerAddress, confirm }: ListChange, wanted: readonly AllowedRange[]): void {
+function assertStaysIn(
+  { callerAddress, confirm }: ListChange,
+  wanted: readonly AllowedRange[],
+): void {
   if (confirm || letsIn(wanted, callerAddress)) return;
   throw new GatewayError(
     "bad_request",

@@ -15,7 +15,11 @@ export interface IpAllowlistTables {
 }
 
 const fromRow = (row: IpAllowlistRow): AllowedRange => ({
-  id: row.id, workspaceId: row.workspace_id, cidr: row.cidr, description: row.description, createdAtMs: row.created_at_ms,
+  id: row.id,
+  workspaceId: row.workspace_id,
+  cidr: row.cidr,
+  description: row.description,
+  createdAtMs: row.created_at_ms,
 });
 
 /** Allowlists at rest. */
@@ -28,22 +32,38 @@ export class IpAllowlistStore {
 
   /** Every entry of every workspace, the newest first. */
   async loadAll(): Promise<AllowedRange[]> {
-    const rows = await this.database.selectFrom("ip_allowlist").selectAll()
-      .orderBy("created_at_ms", "desc").orderBy("id", "desc").execute();
+    const rows = await this.database
+      .selectFrom("ip_allowlist")
+      .selectAll()
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc")
+      .execute();
     return rows.map(fromRow);
   }
 
   /** The entries of one workspace, the newest first. */
   async list(workspaceId: string): Promise<AllowedRange[]> {
-    const rows = await this.database.selectFrom("ip_allowlist").selectAll().where("workspace_id", "=", workspaceId)
-      .orderBy("created_at_ms", "desc").orderBy("id", "desc").execute();
+    const rows = await this.database
+      .selectFrom("ip_allowlist")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc")
+      .execute();
     return rows.map(fromRow);
   }
 
   async insert(entry: AllowedRange): Promise<void> {
-    await this.database.insertInto("ip_allowlist").values({
-      id: entry.id, workspace_id: entry.workspaceId, cidr: entry.cidr, description: entry.description, created_at_ms: entry.createdAtMs,
-    }).execute();
+    await this.database
+      .insertInto("ip_allowlist")
+      .values({
+        id: entry.id,
+        workspace_id: entry.workspaceId,
+        cidr: entry.cidr,
+        description: entry.description,
+        created_at_ms: entry.createdAtMs,
+      })
+      .execute();
   }
 
   async remove(id: string): Promise<void> {

@@ -11,7 +11,8 @@ export interface AllowedRange {
   createdAtMs: number;
 }
 
-const rangesOf = (entries: readonly AllowedRange[]): AddressRange[] => entries.flatMap(({ cidr }) => parseRange(cidr) ?? []);
+const rangesOf = (entries: readonly AllowedRange[]): AddressRange[] =>
+  entries.flatMap(({ cidr }) => parseRange(cidr) ?? []);
 
 /** Whether entries let an address in: an empty list lets everyone in. */
 export const letsIn = (entries: readonly AllowedRange[], address: string): boolean =>

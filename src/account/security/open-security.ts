@@ -25,26 +25,39 @@ export interface Security {
 }
 
 /** Builds it and fills its memory from the database. */
-export async function openSecurity(
-  { database, commits, clock, encryptionKey }: {
-    database: Kysely<SecurityTables>; commits: CommitQueue; clock: Clock; encryptionKey: Uint8Array;
-  },
-): Promise<Security> {
-  const stores = { list: new IpAllowlistStore(database.withTables()), privacy: new PrivacyStore(database.withTables()) };
+export async function openSecurity({
+  database,
+  commits,
+  clock,
+  encryptionKey,
+}: {
+  database: Kysely<SecurityTables>;
+  commits: CommitQueue;
+  clock: Clock;
+  encryptionKey: Uint8Array;
+}): Promise<Security> {
+  const stores = {
+    list: new IpAllowlistStore(database.withTables()),
+    privacy: new PrivacyStore(database.withTables()),
+  };
   const allowlist = new IpAllowlist();
   const byWorkspace = new Map<string, AllowedRange[]>();
   for (const entry of await stores.list.loadAll()) {
-    byWorkspace.set(entry.workspaceId, [...byWorkspace.get(entry.workspaceId) ?? [], entry]);
+    byWorkspace.set(entry.workspaceId, [...(byWorkspace.get(entry.workspaceId) ?? []), entry]);
   }
   for (const [workspaceId, entries] of byWorkspace) allowlist.put(workspaceId, entries);
   const privacy = new PrivacyDirectory();
-  for (const { ownerId, privacy: demands } of await stores.privacy.loadAll()) privacy.put(ownerId, demands);
+  for (const { ownerId, privacy: demands } of await stores.privacy.loadAll())
+    privacy.put(ownerId, demands);
   return {
     allowlist,
     allowlistEditor: new IpAllowlistEditor({ store: stores.list, allowlist, clock }),
     privacy,
     privacyEditor: new PrivacyEditor({ store: stores.privacy, directory: privacy, clock }),
-    auditLog: new AuditLog({ commits: new AuditChain({ commits, encryptionKey, database: database.withTables() }), clock }),
+    auditLog: new AuditLog({
+      commits: new AuditChain({ commits, encryptionKey, database: database.withTables() }),
+      clock,
+    }),
     auditStore: new AuditStore(database.withTables()),
   };
 }

@@ -3,7 +3,13 @@ import type { Privacy, PrivacyOwner } from "./privacy.ts";
 
 /** Rows of privacy settings. */
 export interface PrivacyTables {
-  privacy_settings: { owner_id: string; workspace_id: string; zdr: number; blocked_providers: string; updated_at_ms: number };
+  privacy_settings: {
+    owner_id: string;
+    workspace_id: string;
+    zdr: number;
+    blocked_providers: string;
+    updated_at_ms: number;
+  };
 }
 
 /** The demands of a workspace or a key. */
@@ -36,7 +42,10 @@ export class PrivacyStore {
     const rows = await query.execute();
     return rows.map((row) => ({
       ownerId: row.owner_id,
-      privacy: { zdr: row.zdr === 1, blockedProviders: JSON.parse(row.blocked_providers) as string[] },
+      privacy: {
+        zdr: row.zdr === 1,
+        blockedProviders: JSON.parse(row.blocked_providers) as string[],
+      },
     }));
   }
 
@@ -45,8 +54,15 @@ export class PrivacyStore {
     { ownerId, workspaceId }: PrivacyOwner,
     { privacy, nowMs }: { privacy: Privacy; nowMs: number },
   ): Promise<void> {
-    const values = { zdr: privacy.zdr ? 1 : 0, blocked_providers: JSON.stringify(privacy.blockedProviders), updated_at_ms: nowMs };
-    await this.database.insertInto("privacy_settings").values({ owner_id: ownerId, workspace_id: workspaceId, ...values })
-      .onConflict((conflict) => conflict.column("owner_id").doUpdateSet(values)).execute();
+    const values = {
+      zdr: privacy.zdr ? 1 : 0,
+      blocked_providers: JSON.stringify(privacy.blockedProviders),
+      updated_at_ms: nowMs,
+    };
+    await this.database
+      .insertInto("privacy_settings")
+      .values({ owner_id: ownerId, workspace_id: workspaceId, ...values })
+      .onConflict((conflict) => conflict.column("owner_id").doUpdateSet(values))
+      .execute();
   }
 }

@@ -15,7 +15,10 @@ export interface PrivacyOwner {
 }
 
 /** The demands of whoever demands nothing. */
-export const noPrivacy: Privacy = Object.freeze({ zdr: false, blockedProviders: Object.freeze([]) });
+export const noPrivacy: Privacy = Object.freeze({
+  zdr: false,
+  blockedProviders: Object.freeze([]),
+});
 
 /** The demands of all workspaces and keys in memory; planning a request costs two look-ups. */
 export class PrivacyDirectory {
@@ -36,9 +39,15 @@ export class PrivacyDirectory {
   }
 
   /** Everything that holds for a request: what its workspace demands, its key, and the key that made that one. */
-  workspacePrivacy(workspaceId: string, { key, parent }: Pick<LlmKeyCaller, "key" | "parent">): Privacy {
+  workspacePrivacy(
+    workspaceId: string,
+    { key, parent }: Pick<LlmKeyCaller, "key" | "parent">,
+  ): Privacy {
     if (this.byOwner.size === 0) return noPrivacy;
-    return [key.id, ...(parent === undefined ? [] : [parent.id])].reduce((sum, id) => both(sum, this.of(id)), this.of(workspaceId));
+    return [key.id, ...(parent === undefined ? [] : [parent.id])].reduce(
+      (sum, id) => both(sum, this.of(id)),
+      this.of(workspaceId),
+    );
   }
 }
 
@@ -46,5 +55,8 @@ export class PrivacyDirectory {
 function both(one: Privacy, other: Privacy): Privacy {
   if (other === noPrivacy) return one;
   if (one === noPrivacy) return other;
-  return { zdr: one.zdr || other.zdr, blockedProviders: [...new Set([...one.blockedProviders, ...other.blockedProviders])] };
+  return {
+    zdr: one.zdr || other.zdr,
+    blockedProviders: [...new Set([...one.blockedProviders, ...other.blockedProviders])],
+  };
 }

@@ -3,4 +3,5 @@ export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterpr
 
 export type PlanId = (typeof planIds)[number];
 
-export const isPlanId = (value: string): value is PlanId => (planIds as readonly string[]).includes(value);
+export const isPlanId = (value: string): value is PlanId =>
+  (planIds as readonly string[]).includes(value);

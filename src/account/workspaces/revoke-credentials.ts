@@ -23,18 +23,34 @@ export interface CredentialParts {
 
 /** Deletes the LLM keys of a workspace, revokes its management keys and deletes its provider keys; tells how many of each there were. */
 export async function revokeCredentials(
-  parts: CredentialParts, workspaceId: string,
+  parts: CredentialParts,
+  workspaceId: string,
 ): Promise<{ llmKeys: number; managementKeys: number; providerKeys: number }> {
-  const { llmKeys, llmKeyEditor, managementKeys, managementKeyEditor, providerKeyDirectory, providerKeyEditor, clock } = parts;
+  const {
+    llmKeys,
+    llmKeyEditor,
+    managementKeys,
+    managementKeyEditor,
+    providerKeyDirectory,
+    providerKeyEditor,
+    clock,
+  } = parts;
   const [own, managing] = await Promise.all([
-    llmKeys.list(workspaceId, { includeDisabled: true }), managementKeys.list(workspaceId, { includeInvalid: false, nowMs: clock.nowMs() }),
+    llmKeys.list(workspaceId, { includeDisabled: true }),
+    managementKeys.list(workspaceId, { includeInvalid: false, nowMs: clock.nowMs() }),
   ]);
-  const provided = [...providerKeyDirectory.keysOf(workspaceId)?.values() ?? []].flat();
-  for (const { hash } of own) await unlessGone(llmKeyEditor.remove.bind(llmKeyEditor), { workspaceId, hash });
+  const provided = [...(providerKeyDirectory.keysOf(workspaceId)?.values() ?? [])].flat();
+  for (const { hash } of own)
+    await unlessGone(llmKeyEditor.remove.bind(llmKeyEditor), { workspaceId, hash });
   for (const { id } of managing) {
-    await unlessGone(managementKeyEditor.revoke.bind(managementKeyEditor), { workspaceId, id, reason: "The workspace was closed." });
+    await unlessGone(managementKeyEditor.revoke.bind(managementKeyEditor), {
+      workspaceId,
+      id,
+      reason: "The workspace was closed.",
+    });
   }
-  for (const { id } of provided) await unlessGone(providerKeyEditor.remove.bind(providerKeyEditor), { workspaceId, id });
+  for (const { id } of provided)
+    await unlessGone(providerKeyEditor.remove.bind(providerKeyEditor), { workspaceId, id });
   return { llmKeys: own.length, managementKeys: managing.length, providerKeys: provided.length };
 }
 
@@ -50,45 +66,63 @@ export interface MadeKeys {
   managementKeys: ManagementKey[];
 }
 
-type MadeKeyParts = Pick<CredentialParts, "llmKeys" | "llmKeyEditor" | "managementKeys" | "managementKeyEditor" | "clock"> & {
+type MadeKeyParts = Pick<
+  CredentialParts,
+  "llmKeys" | "llmKeyEditor" | "managementKeys" | "managementKeyEditor" | "clock"
+> & {
   directory: CredentialDirectory;
 };
 
 /** The keys in force that a person made in a workspace, by hand or with a management key of their own. */
 export async function keysMadeBy(
-  { llmKeys, managementKeys, directory, clock }: MadeKeyParts, { workspaceId, userId }: { workspaceId: string; userId: string },
+  { llmKeys, managementKeys, directory, clock }: MadeKeyParts,
+  { workspaceId, userId }: { workspaceId: string; userId: string },
 ): Promise<MadeKeys> {
   const nowMs = clock.nowMs();
   const [all, managing] = await Promise.all([
-    llmKeys.list(workspaceId, { includeDisabled: false }), managementKeys.list(workspaceId, { includeInvalid: true, nowMs }),
+    llmKeys.list(workspaceId, { includeDisabled: false }),
+    managementKeys.list(workspaceId, { includeInvalid: true, nowMs }),
   ]);
   const own = managing.filter(({ creatorUserId }) => creatorUserId === userId);
   const makers = new Set([userId, ...own.map(({ id }) => id)]);
   return {
-    llmKeys: all.filter(({ id, creatorUserId }) => makers.has(creatorUserId) && directory.liveLlmKey(id, nowMs) !== undefined),
+    llmKeys: all.filter(
+      ({ id, creatorUserId }) =>
+        makers.has(creatorUserId) && directory.liveLlmKey(id, nowMs) !== undefined,
+    ),
     managementKeys: own.filter((key) => managementKeyStatus(key, nowMs) === "active"),
   };
 }
 
 /** Takes keys away from somebody who leaves a workspace; gives what was revoked and what is still in force. */
 export async function revokeKeysMadeBy(
-  parts: MadeKeyParts, { which, ...place }: { workspaceId: string; userId: string; which: RevokedKind },
+  parts: MadeKeyParts,
+  { which, ...place }: { workspaceId: string; userId: string; which: RevokedKind },
 ): Promise<{ revoked: MadeKeys; left: MadeKeys }> {
   const made = await keysMadeBy(parts, place);
   const revoked: MadeKeys = {
-    managementKeys: which === "none" ? [] : made.managementKeys, llmKeys: which === "all" ? made.llmKeys : [],
+    managementKeys: which === "none" ? [] : made.managementKeys,
+    llmKeys: which === "all" ? made.llmKeys : [],
   };
   const { workspaceId } = place;
   for (const { id } of revoked.managementKeys) {
     const reason = "The person who made it left the organisation.";
-    await unlessGone(parts.managementKeyEditor.revoke.bind(parts.managementKeyEditor), { workspaceId, id, reason });
+    await unlessGone(parts.managementKeyEditor.revoke.bind(parts.managementKeyEditor), {
+      workspaceId,
+      id,
+      reason,
+    });
   }
-  for (const { hash } of revoked.llmKeys) await unlessGone(parts.llmKeyEditor.remove.bind(parts.llmKeyEditor), { workspaceId, hash });
+  for (const { hash } of revoked.llmKeys)
+    await unlessGone(parts.llmKeyEditor.remove.bind(parts.llmKeyEditor), { workspaceId, hash });
   return { revoked, left: await keysMadeBy(parts, place) };
 }
 
 /** A key goes with the one that made it, and somebody may delete one at the same time. */
-async function unlessGone<Reference>(remove: (reference: Reference) => Promise<unknown>, reference: Reference): Promise<void> {
+async function unlessGone<Reference>(
+  remove: (reference: Reference) => Promise<unknown>,
+  reference: Reference,
+): Promise<void> {
   try {
     await remove(reference);
   } catch (error) {

@@ -13,7 +13,12 @@ export class WorkspaceEditor {
   private readonly nowMs: () => number;
   private readonly turns = new Turns();
 
-  constructor(options: { store: WorkspaceStore; directory: CredentialDirectory; operatorWorkspaceId: string; nowMs(): number }) {
+  constructor(options: {
+    store: WorkspaceStore;
+    directory: CredentialDirectory;
+    operatorWorkspaceId: string;
+    nowMs(): number;
+  }) {
     this.store = options.store;
     this.directory = options.directory;
     this.operatorWorkspaceId = options.operatorWorkspaceId;
@@ -23,7 +28,8 @@ export class WorkspaceEditor {
   /** Throws `not_found`. */
   find(id: string): Workspace {
     const workspace = this.directory.workspace(id);
-    if (workspace === undefined) throw new GatewayError("not_found", `There is no workspace ${id}.`);
+    if (workspace === undefined)
+      throw new GatewayError("not_found", `There is no workspace ${id}.`);
     return workspace;
   }
 
@@ -33,8 +39,17 @@ export class WorkspaceEditor {
       if (changes.blocked !== undefined) this.assertBlockable(this.find(id));
       await this.store.change(id, { changes, nowMs: this.nowMs() });
       const { blocked: wasBlocked, ...workspace } = this.find(id);
-      const { name = workspace.name, plan = workspace.plan, blocked = wasBlocked === true } = changes;
-      const changed: Workspace = { ...workspace, name, plan, ...(blocked ? { blocked: true } : {}) };
+      const {
+        name = workspace.name,
+        plan = workspace.plan,
+        blocked = wasBlocked === true,
+      } = changes;
+      const changed: Workspace = {
+        ...workspace,
+        name,
+        plan,
+        ...(blocked ? { blocked: true } : {}),
+      };
       this.directory.putWorkspace(changed);
       return changed;
     });
@@ -42,9 +57,10 @@ export class WorkspaceEditor {
 
   private assertBlockable({ id, organizationId }: Workspace): void {
     if (id !== this.operatorWorkspaceId && organizationId !== undefined) return;
-    const why = id === this.operatorWorkspaceId
-      ? "This is the workspace of whoever runs the service."
-      : "A personal workspace follows its owner. Block the user.";
+    const why =
+      id === this.operatorWorkspaceId
+        ? "This is the workspace of whoever runs the service."
+        : "A personal workspace follows its owner. Block the user.";
     throw new GatewayError("conflict", why, { param: "blocked" });
   }
 }

@@ -28,7 +28,10 @@ export interface WorkspaceTables {
 function fromRow(row: WorkspaceRow): Workspace {
   assert(isPlanId(row.plan), `workspace ${row.id} has the unknown plan ${row.plan}`);
   return {
-    id: row.id, name: row.name, plan: row.plan, createdAtMs: row.created_at_ms,
+    id: row.id,
+    name: row.name,
+    plan: row.plan,
+    createdAtMs: row.created_at_ms,
     ...(row.owner_user_id === null ? {} : { ownerUserId: row.owner_user_id }),
     ...(row.organization_id === null ? {} : { organizationId: row.organization_id }),
     ...(row.blocked_at_ms === null ? {} : { blocked: true }),
@@ -37,8 +40,12 @@ function fromRow(row: WorkspaceRow): Workspace {
 
 /** The row of a workspace, for whoever writes it together with other rows. */
 export const workspaceRow = (workspace: Workspace): WorkspaceRow => ({
-  id: workspace.id, name: workspace.name, plan: workspace.plan, created_at_ms: workspace.createdAtMs,
-  owner_user_id: workspace.ownerUserId ?? null, organization_id: workspace.organizationId ?? null,
+  id: workspace.id,
+  name: workspace.name,
+  plan: workspace.plan,
+  created_at_ms: workspace.createdAtMs,
+  owner_user_id: workspace.ownerUserId ?? null,
+  organization_id: workspace.organizationId ?? null,
   blocked_at_ms: null,
 });
 
@@ -52,13 +59,22 @@ export class WorkspaceStore {
 
   /** All workspaces, the first one first. */
   async loadAll(): Promise<Workspace[]> {
-    const rows = await this.database.selectFrom("workspaces").selectAll().orderBy("created_at_ms").orderBy("id").execute();
+    const rows = await this.database
+      .selectFrom("workspaces")
+      .selectAll()
+      .orderBy("created_at_ms")
+      .orderBy("id")
+      .execute();
     return rows.map(fromRow);
   }
 
   /** The workspace with this id; undefined when there is none. */
   async find(id: string): Promise<Workspace | undefined> {
-    const row = await this.database.selectFrom("workspaces").selectAll().where("id", "=", id).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("workspaces")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
     return row && fromRow(row);
   }
 
@@ -71,11 +87,16 @@ export class WorkspaceStore {
   }
 
   /** Writes what is named. */
-  async change(id: string, { changes: { name, plan, blocked }, nowMs }: { changes: WorkspaceChanges; nowMs: number }): Promise<void> {
+  async change(
+    id: string,
+    { changes: { name, plan, blocked }, nowMs }: { changes: WorkspaceChanges; nowMs: number },
+  ): Promise<void> {
     const values = {
-      ...(name === undefined ? {} : { name }), ...(plan === undefined ? {} : { plan }),
+      ...(name === undefined ? {} : { name }),
+      ...(plan === undefined ? {} : { plan }),
       ...(blocked === undefined ? {} : { blocked_at_ms: blocked ? nowMs : null }),
     };
-    if (Object.keys(values).length > 0) await this.database.updateTable("workspaces").set(values).where("id", "=", id).execute();
+    if (Object.keys(values).length > 0)
+      await this.database.updateTable("workspaces").set(values).where("id", "=", id).execute();
   }
 }

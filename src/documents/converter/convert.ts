@@ -13,7 +13,9 @@ export async function convert(
   { recognizer, onPage }: { recognizer: Pick<Recognizer, "read">; onPage(): void },
 ): Promise<ConversionReport> {
   const readPicture: ReadPicture = async (png) =>
-    (task.leavesPictures === true ? { jpeg: await pageJpeg(png) } : { fragments: await recognizer.read(png) });
+    task.leavesPictures === true
+      ? { jpeg: await pageJpeg(png) }
+      : { fragments: await recognizer.read(png) };
   try {
     return reportOf(await pagesOf(task, { readPicture, onPage }), task);
   } catch (error) {
@@ -22,12 +24,20 @@ export async function convert(
   }
 }
 
-function reportOf(pages: readonly ReadPage[], { limits: { charactersMax } }: ConversionTask): ConversionReport {
+function reportOf(
+  pages: readonly ReadPage[],
+  { limits: { charactersMax } }: ConversionTask,
+): ConversionReport {
   const texts = markdownPages(pages.map((page) => ("jpeg" in page ? [] : page.fragments)));
   const markdown = joinPages(texts);
-  if (markdown.length > charactersMax) throw new RefusedFile(`The file has more than ${charactersMax} characters of text.`);
-  if (!pages.some((page) => "jpeg" in page)) return { kind: "converted", markdown, pages: pages.length };
-  return { kind: "prepared", pages: pages.map((page, index) => ("jpeg" in page ? page : { markdown: texts[index] ?? "" })) };
+  if (markdown.length > charactersMax)
+    throw new RefusedFile(`The file has more than ${charactersMax} characters of text.`);
+  if (!pages.some((page) => "jpeg" in page))
+    return { kind: "converted", markdown, pages: pages.length };
+  return {
+    kind: "prepared",
+    pages: pages.map((page, index) => ("jpeg" in page ? page : { markdown: texts[index] ?? "" })),
+  };
 }
 
 async function pagesOf(

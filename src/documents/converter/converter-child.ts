@@ -18,7 +18,7 @@ async function work(task: ConversionTask): Promise<void> {
   try {
     report(await convert(task, { recognizer, onPage: () => report({ kind: "progress" }) }));
   } catch (error) {
-    const message = error instanceof Error ? error.stack ?? error.message : String(error);
+    const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
     report({ kind: error instanceof MissingPart ? "unfit" : "failed", message });
   }
 }

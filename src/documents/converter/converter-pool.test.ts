@@ -3,21 +3,33 @@ import { fileURLToPath } from "node:url";
 import type { ConversionTask } from "./converter-messages.ts";
 import { ConverterPool, type ConverterPoolOptions } from "./converter-pool.ts";
 
-const script = fileURLToPath(new URL("../../../test/support/documents/scripted-child.ts", import.meta.url));
+const script = fileURLToPath(
+  new URL("../../../test/support/documents/scripted-child.ts", import.meta.url),
+);
 const limits = { pixelsMax: 1, pagesMax: 1, scannedPagesMax: 1, charactersMax: 1 };
 
 /** A file that makes its child do something; any other text has it answer with its process id. */
-const file = (act: string): ConversionTask => ({ format: "pdf", bytes: new TextEncoder().encode(`%PDF-${act}`), limits });
+const file = (act: string): ConversionTask => ({
+  format: "pdf",
+  bytes: new TextEncoder().encode(`%PDF-${act}`),
+  limits,
+});
 
 let pool: ConverterPool;
 afterEach(() => pool.close());
 
 function open(changes: Partial<ConverterPoolOptions> = {}): ConverterPool {
-  return pool = new ConverterPool({
-    script, childrenMax: 1, waitingMax: 8, silenceMs: 20_000, totalMs: 20_000, idleMs: 20_000, filesPerChildMax: 100,
+  return (pool = new ConverterPool({
+    script,
+    childrenMax: 1,
+    waitingMax: 8,
+    silenceMs: 20_000,
+    totalMs: 20_000,
+    idleMs: 20_000,
+    filesPerChildMax: 100,
     memoryKibMax: 4_000_000,
     ...changes,
-  });
+  }));
 }
 
 /** The process that a file was converted by. */
@@ -36,23 +48,36 @@ test("no child runs before the first file, and one is kept for the next", async 
 });
 
 test.each([
-  ["crash", "crashed"], ["leave", "crashed"], ["failed", "crashed"],
+  ["crash", "crashed"],
+  ["leave", "crashed"],
+  ["failed", "crashed"],
 ] as const)("a child that ends by %s costs its file alone", async (act, reason) => {
   open();
-  const [lost, next] = await Promise.all([pool.convert(file(act)), pidOf(pool.convert(file("any")))]);
+  const [lost, next] = await Promise.all([
+    pool.convert(file(act)),
+    pidOf(pool.convert(file("any"))),
+  ]);
   expect(lost).toMatchObject({ kind: "failed", reason });
   expect(next).toBeGreaterThan(0);
   expect(pool.childCount).toBe(1);
 });
 
 test.each([
-  ["hang", { silenceMs: 400 }], ["silence", { silenceMs: 400 }], ["progress", { totalMs: 600, silenceMs: 500 }],
-] as const)("a child that does nothing but %s is ended, and its place is free", async (act, times) => {
-  open(times);
-  const [lost, next] = await Promise.all([pool.convert(file(act)), pidOf(pool.convert(file("any")))]);
-  expect(lost).toMatchObject({ kind: "failed", reason: "timed_out" });
-  expect(next).toBeGreaterThan(0);
-});
+  ["hang", { silenceMs: 400 }],
+  ["silence", { silenceMs: 400 }],
+  ["progress", { totalMs: 600, silenceMs: 500 }],
+] as const)(
+  "a child that does nothing but %s is ended, and its place is free",
+  async (act, times) => {
+    open(times);
+    const [lost, next] = await Promise.all([
+      pool.convert(file(act)),
+      pidOf(pool.convert(file("any"))),
+    ]);
+    expect(lost).toMatchObject({ kind: "failed", reason: "timed_out" });
+    expect(next).toBeGreaterThan(0);
+  },
+);
 
 test("more files than children wait for their turn, and never more children run than may", async () => {
   open({ childrenMax: 2 });
@@ -88,7 +113,10 @@ test("a child is replaced after its share of files, and ended when there is noth
 
 test("what a child says of its file is passed on", async () => {
   open();
-  expect(await pool.convert(file("refuse"))).toEqual({ kind: "refused", message: "The document is damaged." });
+  expect(await pool.convert(file("refuse"))).toEqual({
+    kind: "refused",
+    message: "The document is damaged.",
+  });
   expect(await pool.convert(file("unfit"))).toEqual({ kind: "unfit", message: "no language data" });
 });
 
@@ -96,5 +124,9 @@ test("a child sees nothing of the gateway's environment", async () => {
   open();
   const seen = await pool.convert(file("environment"));
   const names = seen.kind === "converted" ? seen.markdown.split(" ") : ["nothing"];
-  expect(names.filter((name) => !/^(?:BUN_|NODE_CHANNEL|NODE_UNIQUE_ID|PWD$|OLDPWD$|SHLVL$|_$)/.test(name))).toEqual([]);
+  expect(
+    names.filter(
+      (name) => !/^(?:BUN_|NODE_CHANNEL|NODE_UNIQUE_ID|PWD$|OLDPWD$|SHLVL$|_$)/.test(name),
+    ),
+  ).toEqual([]);
 });

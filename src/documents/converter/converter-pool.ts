@@ -69,7 +69,11 @@ export class ConverterPool {
   convert(task: ConversionTask, signal?: AbortSignal): Promise<Conversion> {
     return new Promise((settle) => {
       if (this.closed || this.waiting.length >= this.options.waitingMax) {
-        settle({ kind: "failed", reason: "busy", message: `${this.waiting.length} files are waiting already` });
+        settle({
+          kind: "failed",
+          reason: "busy",
+          message: `${this.waiting.length} files are waiting already`,
+        });
         return;
       }
       const job: Job = { task, signal, settle };
@@ -82,8 +86,10 @@ export class ConverterPool {
   /** Ends every child; what is under way or waiting is answered as failed. */
   close(): void {
     this.closed = true;
-    for (const job of this.waiting.splice(0)) job.settle({ kind: "failed", reason: "abandoned", message: "the gateway ends" });
-    for (const child of this.children) this.end(child, { kind: "failed", reason: "abandoned", message: "the gateway ends" });
+    for (const job of this.waiting.splice(0))
+      job.settle({ kind: "failed", reason: "abandoned", message: "the gateway ends" });
+    for (const child of this.children)
+      this.end(child, { kind: "failed", reason: "abandoned", message: "the gateway ends" });
   }
 
   private giveUp(job: Job): void {
@@ -110,11 +116,15 @@ export class ConverterPool {
     const { script, memoryKibMax } = this.options;
     const child: Child = {
       process: new ConverterProcess({
-        script, memoryKibMax,
+        script,
+        memoryKibMax,
         onReport: (report) => this.onReport(child, report),
         onExit: (reason) => this.end(child, { kind: "failed", reason: "crashed", message: reason }),
       }),
-      filesDone: 0, job: undefined, timer: undefined, totalTimer: undefined,
+      filesDone: 0,
+      job: undefined,
+      timer: undefined,
+      totalTimer: undefined,
     };
     this.children.add(child);
     return child;
@@ -137,7 +147,11 @@ export class ConverterPool {
   }
 
   private endAfter(child: Child, ms: number): ReturnType<typeof setTimeout> {
-    return setTimeout(() => this.end(child, { kind: "failed", reason: "timed_out", message: `nothing for ${ms} ms` }), ms);
+    return setTimeout(
+      () =>
+        this.end(child, { kind: "failed", reason: "timed_out", message: `nothing for ${ms} ms` }),
+      ms,
+    );
   }
 
   private onReport(child: Child, report: ConversionReport): void {

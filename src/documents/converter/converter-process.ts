@@ -23,17 +23,23 @@ export class ConverterProcess {
     const program = [process.execPath, script];
     // RLIMIT_DATA rather than RLIMIT_AS: the engine reserves far more address space than it uses.
     const limits = `ulimit -t ${processorSecondsMax}; ulimit -d ${memoryKibMax}; exec "$0" "$@"`;
-    this.child = Bun.spawn(process.platform === "win32" ? program : ["/bin/sh", "-c", limits, ...program], {
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: "ignore",
-      // Nothing of the gateway's environment: whoever takes a child over finds no secrets there.
-      env: { BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
-      cwd: dirname(script),
-      serialization: "advanced",
-      ipc: (message: ConversionReport) => onReport(message),
-      onExit: (_, exitCode, signal) => onExit(signal === null ? `it ended with code ${exitCode}` : `it was ended by signal ${signal}`),
-    });
+    this.child = Bun.spawn(
+      process.platform === "win32" ? program : ["/bin/sh", "-c", limits, ...program],
+      {
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "ignore",
+        // Nothing of the gateway's environment: whoever takes a child over finds no secrets there.
+        env: { BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
+        cwd: dirname(script),
+        serialization: "advanced",
+        ipc: (message: ConversionReport) => onReport(message),
+        onExit: (_, exitCode, signal) =>
+          onExit(
+            signal === null ? `it ended with code ${exitCode}` : `it was ended by signal ${signal}`,
+          ),
+      },
+    );
     // An idle child keeps no gateway from ending.
     this.child.unref();
   }

@@ -3,21 +3,37 @@ import sharp from "sharp";
 import { isCut } from "./cut-picture.ts";
 
 const noise = { type: "gaussian", mean: 128, sigma: 60 } as const;
-const picture = sharp({ create: { width: 97, height: 61, channels: 3, background: "#fff", noise } });
+const picture = sharp({
+  create: { width: 97, height: 61, channels: 3, background: "#fff", noise },
+});
 
 /** JPEGs of several kinds, and a GIF. */
 const files: Record<string, { format: "jpeg" | "gif"; bytes: Uint8Array }> = {
   "a plain JPEG": { format: "jpeg", bytes: await picture.clone().jpeg().toBuffer() },
-  "a progressive JPEG": { format: "jpeg", bytes: await picture.clone().jpeg({ progressive: true }).toBuffer() },
-  "a JPEG with a thumbnail in its head": { format: "jpeg", bytes: withSegment(await picture.clone().jpeg().toBuffer()) },
-  "a JPEG with something behind it": { format: "jpeg", bytes: Buffer.concat([await picture.clone().jpeg().toBuffer(), Buffer.alloc(99)]) },
+  "a progressive JPEG": {
+    format: "jpeg",
+    bytes: await picture.clone().jpeg({ progressive: true }).toBuffer(),
+  },
+  "a JPEG with a thumbnail in its head": {
+    format: "jpeg",
+    bytes: withSegment(await picture.clone().jpeg().toBuffer()),
+  },
+  "a JPEG with something behind it": {
+    format: "jpeg",
+    bytes: Buffer.concat([await picture.clone().jpeg().toBuffer(), Buffer.alloc(99)]),
+  },
   "a GIF": { format: "gif", bytes: await picture.clone().gif().toBuffer() },
 };
 
 /** A JPEG with another one in its first segment, as cameras write thumbnails. */
 function withSegment(jpeg: Buffer): Buffer {
   const inner = Buffer.from([0xff, 0xd8, 0xff, 0xd9]);
-  return Buffer.concat([jpeg.subarray(0, 2), Buffer.from([0xff, 0xe1, 0, inner.length + 2]), inner, jpeg.subarray(2)]);
+  return Buffer.concat([
+    jpeg.subarray(0, 2),
+    Buffer.from([0xff, 0xe1, 0, inner.length + 2]),
+    inner,
+    jpeg.subarray(2),
+  ]);
 }
 
 describe.each(Object.entries(files))("%s", (name, { format, bytes }) => {
@@ -37,5 +53,9 @@ test("a GIF without its last byte is whole: its picture has ended", () => {
 });
 
 test("formats whose decoders see for themselves are left to them", () => {
-  expect(["png", "webp", "bmp", "tiff", "pdf"].some((format) => isCut(format as "png", new Uint8Array(9)))).toBe(false);
+  expect(
+    ["png", "webp", "bmp", "tiff", "pdf"].some((format) =>
+      isCut(format as "png", new Uint8Array(9)),
+    ),
+  ).toBe(false);
 });

@@ -12,7 +12,12 @@ export const converterModel = "switchyard/ocr-eng-1";
  * A page in A3 at 400 dots an inch has 31 million pixels; a page takes about two seconds to recognize. Together
  * with the times below they bound what one file can cost.
  */
-const limits: ConversionLimits = { pixelsMax: 50_000_000, pagesMax: 200, scannedPagesMax: 30, charactersMax: 4_000_000 };
+const limits: ConversionLimits = {
+  pixelsMax: 50_000_000,
+  pagesMax: 200,
+  scannedPagesMax: 30,
+  charactersMax: 4_000_000,
+};
 
 const poolDefaults: Omit<ConverterPoolOptions, "script"> = {
   // Half of the processors: the other half is for requests for text.
@@ -64,15 +69,31 @@ export class DocumentConverter {
    * Converts a file by what its bytes are; `signal` gives it up while it waits. With `leavesPictures` the pages that
    * have no text of their own are only drawn, for somebody else to read.
    */
-  async convert(bytes: Uint8Array, signal: AbortSignal, { leavesPictures = false } = {}): Promise<Conversion> {
+  async convert(
+    bytes: Uint8Array,
+    signal: AbortSignal,
+    { leavesPictures = false } = {},
+  ): Promise<Conversion> {
     const format = fileFormatOf(bytes);
-    if (format === undefined) return { kind: "refused", message: "The file is no PNG, JPEG, GIF, WebP, BMP, TIFF or PDF." };
+    if (format === undefined)
+      return { kind: "refused", message: "The file is no PNG, JPEG, GIF, WebP, BMP, TIFF or PDF." };
     const { clock, onConverted } = this.options;
     const startedMs = clock.monotonicMs();
-    const task: ConversionTask = { format, bytes, limits, ...(leavesPictures && { leavesPictures }) };
+    const task: ConversionTask = {
+      format,
+      bytes,
+      limits,
+      ...(leavesPictures && { leavesPictures }),
+    };
     const conversion = await this.pool.convert(task, signal);
-    const trouble = conversion.kind === "failed" || conversion.kind === "unfit" ? conversion.message : undefined;
-    onConverted({ format, outcome: conversion.kind, durationMs: clock.monotonicMs() - startedMs, trouble });
+    const trouble =
+      conversion.kind === "failed" || conversion.kind === "unfit" ? conversion.message : undefined;
+    onConverted({
+      format,
+      outcome: conversion.kind,
+      durationMs: clock.monotonicMs() - startedMs,
+      trouble,
+    });
     return conversion;
   }
 

@@ -1,7 +1,8 @@
 /** The files that text is read out of. */
 export type FileFormat = "png" | "jpeg" | "gif" | "webp" | "bmp" | "tiff" | "pdf";
 
-const ascii = (bytes: Uint8Array, start: number, length: number): string => String.fromCharCode(...bytes.subarray(start, start + length));
+const ascii = (bytes: Uint8Array, start: number, length: number): string =>
+  String.fromCharCode(...bytes.subarray(start, start + length));
 
 /** PDF readers look for the header in the first 1,024 bytes (ISO 32000-1, annex H.3.4.1). */
 const pdfHeaderBytes = 1024;

@@ -9,6 +9,7 @@ export async function pageJpeg(png: Uint8Array): Promise<Uint8Array> {
   const picture = new Bun.Image(png);
   const { width, height } = await picture.metadata();
   const scale = Math.min(1, sideMax / Math.max(width, height));
-  if (scale < 1) picture.resize(Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale)));
+  if (scale < 1)
+    picture.resize(Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale)));
   return picture.jpeg({ quality }).bytes();
 }

@@ -27,11 +27,17 @@ export interface PdfReading {
 }
 
 /** What each page says: its own text, or what is read of those that have none. Throws `RefusedFile`. */
-export async function readPdf(bytes: Uint8Array, { limits, readPicture, onPage }: PdfReading): Promise<ReadPage[]> {
+export async function readPdf(
+  bytes: Uint8Array,
+  { limits, readPicture, onPage }: PdfReading,
+): Promise<ReadPage[]> {
   const pdf = await openPdf(bytes, { limits });
   const { numPages } = pdf;
   if (numPages < 1) throw new RefusedFile("The document has no pages.");
-  if (numPages > limits.pagesMax) throw new RefusedFile(`The document has ${numPages} pages; at most ${limits.pagesMax} can be read.`);
+  if (numPages > limits.pagesMax)
+    throw new RefusedFile(
+      `The document has ${numPages} pages; at most ${limits.pagesMax} can be read.`,
+    );
   const pages: ReadPage[] = [];
   const scanned: number[] = [];
   for (let number = 1; number <= numPages; number += 1) {
@@ -43,7 +49,9 @@ export async function readPdf(bytes: Uint8Array, { limits, readPicture, onPage }
   await pdf.loadingTask.destroy();
   if (scanned.length > limits.scannedPagesMax) {
     const { scannedPagesMax } = limits;
-    throw new RefusedFile(`The document has ${scanned.length} pages without text of their own; at most ${scannedPagesMax} can be read.`);
+    throw new RefusedFile(
+      `The document has ${scanned.length} pages without text of their own; at most ${scannedPagesMax} can be read.`,
+    );
   }
   if (scanned.length > 0) {
     const drawing = await openForDrawing(bytes, limits);
@@ -51,7 +59,8 @@ export async function readPdf(bytes: Uint8Array, { limits, readPicture, onPage }
       const { png, scale } = await drawPage(drawing, number);
       const found = await readPicture(png);
       if ("jpeg" in found) pages[number - 1] = found;
-      else if (found.fragments.length > 0) pages[number - 1] = { fragments: found.fragments.map((each) => scaled(each, 1 / scale)) };
+      else if (found.fragments.length > 0)
+        pages[number - 1] = { fragments: found.fragments.map((each) => scaled(each, 1 / scale)) };
       onPage();
     }
   }
@@ -59,25 +68,35 @@ export async function readPdf(bytes: Uint8Array, { limits, readPicture, onPage }
 }
 
 async function openPdf(
-  bytes: Uint8Array, { limits, CanvasFactory }: { limits: ConversionLimits; CanvasFactory?: CanvasFactory },
+  bytes: Uint8Array,
+  { limits, CanvasFactory }: { limits: ConversionLimits; CanvasFactory?: CanvasFactory },
 ): Promise<Pdf> {
   const { getDocumentProxy: open } = await loaded(import("unpdf"));
   const options = {
-    isEvalSupported: false, maxImageSize: limits.pixelsMax, verbosity: 0, ...(CanvasFactory !== undefined && { CanvasFactory }),
+    isEvalSupported: false,
+    maxImageSize: limits.pixelsMax,
+    verbosity: 0,
+    ...(CanvasFactory !== undefined && { CanvasFactory }),
   };
   try {
     // PDF.js takes the bytes away and wants no `Buffer`, so it gets a copy that is none.
     return await open(new Uint8Array(bytes), options);
   } catch (error) {
     const encrypted = error instanceof Error && error.name === "PasswordException";
-    throw new RefusedFile(encrypted ? "The document is protected by a password." : "The document is damaged.", { cause: error });
+    throw new RefusedFile(
+      encrypted ? "The document is protected by a password." : "The document is damaged.",
+      { cause: error },
+    );
   }
 }
 
 /** Opens a document with what draws its pages, which takes longer to load than what reads their text. */
 async function openForDrawing(bytes: Uint8Array, limits: ConversionLimits): Promise<Pdf> {
   const { createIsomorphicCanvasFactory: create } = await loaded(import("unpdf"));
-  return openPdf(bytes, { limits, CanvasFactory: await loaded(create(() => import("@napi-rs/canvas"))) });
+  return openPdf(bytes, {
+    limits,
+    CanvasFactory: await loaded(create(() => import("@napi-rs/canvas"))),
+  });
 }
 
 /** What is wrong with a page makes the document damaged. */
@@ -90,25 +109,41 @@ async function orDamaged<Result>(work: Promise<Result>, number: number): Promise
 async function pageText(pdf: Pdf, number: number): Promise<Fragment[]> {
   const page = await orDamaged(pdf.getPage(number), number);
   const { items } = await orDamaged(page.getTextContent(), number);
-  if (items.length > fragmentsMax) throw new RefusedFile(`Page ${number} of the document has more text than a page can hold.`);
+  if (items.length > fragmentsMax)
+    throw new RefusedFile(`Page ${number} of the document has more text than a page can hold.`);
   const { transform } = page.getViewport({ scale: 1 });
   page.cleanup();
-  return items.flatMap((item) => ("str" in item && item.str.trim() !== "" ? [fragmentOf(item, transform as number[])] : []));
+  return items.flatMap((item) =>
+    "str" in item && item.str.trim() !== "" ? [fragmentOf(item, transform as number[])] : [],
+  );
 }
 
 /** A piece of text from PDF.js, turned into the page's own upright view. */
-function fragmentOf({ str, transform, width }: { str: string; transform: unknown[]; width: number }, view: number[]): Fragment {
+function fragmentOf(
+  { str, transform, width }: { str: string; transform: unknown[]; width: number },
+  view: number[],
+): Fragment {
   const [a = 1, b = 0, c = 0, d = 1, e = 0, f = 0] = transform as number[];
   const [viewA = 1, viewB = 0, viewC = 0, viewD = 1, viewE = 0, viewF = 0] = view;
   const size = Math.hypot(c, d) || Math.hypot(a, b) || 1;
   const left = viewA * e + viewC * f + viewE;
   const baseline = viewB * e + viewD * f + viewF;
-  return { text: str, left, right: left + width, top: baseline - 0.8 * size, bottom: baseline + 0.2 * size, size };
+  return {
+    text: str,
+    left,
+    right: left + width,
+    top: baseline - 0.8 * size,
+    bottom: baseline + 0.2 * size,
+    size,
+  };
 }
 
 /** Whether a page has text that can be read; signs without a meaning come from fonts that do not tell their letters. */
 function hasText(fragments: readonly Fragment[]): boolean {
-  const text = fragments.map((fragment) => fragment.text).join("").replace(/\s/g, "");
+  const text = fragments
+    .map((fragment) => fragment.text)
+    .join("")
+    .replace(/\s/g, "");
   const unreadable = text.match(/[\ufffd\ue000-\uf8ff\0-\x1f]/g)?.length ?? 0;
   return text.length >= textCharactersMin && unreadable < text.length / 4;
 }
@@ -118,8 +153,12 @@ async function drawPage(pdf: Pdf, number: number): Promise<{ png: Uint8Array; sc
   const { renderPageAsImage } = await loaded(import("unpdf"));
   const page = await orDamaged(pdf.getPage(number), number);
   const { width, height } = page.getViewport({ scale: 1 });
-  if (!(width >= 1 && height >= 1)) throw new RefusedFile(`Page ${number} of the document has no size.`);
+  if (!(width >= 1 && height >= 1))
+    throw new RefusedFile(`Page ${number} of the document has no size.`);
   const scale = Math.min(renderScale, Math.sqrt(renderPixelsMax / (width * height)));
-  const drawn = renderPageAsImage(pdf, number, { canvasImport: () => import("@napi-rs/canvas"), scale });
+  const drawn = renderPageAsImage(pdf, number, {
+    canvasImport: () => import("@napi-rs/canvas"),
+    scale,
+  });
   return { png: new Uint8Array(await orDamaged(drawn, number)), scale };
 }

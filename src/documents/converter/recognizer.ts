@@ -32,23 +32,37 @@ export class Recognizer {
     const { width, height } = await picture.metadata();
     if (width * height * enlargement ** 2 > enlargedPixelsMax) return fragments;
     const enlarged = picture.resize(width * enlargement, height * enlargement, { filter: "cubic" });
-    return (await this.recognize(await enlarged.png({ compressionLevel: 1 }).bytes())).map((fragment) => scaled(fragment, 1 / enlargement));
+    return (await this.recognize(await enlarged.png({ compressionLevel: 1 }).bytes())).map(
+      (fragment) => scaled(fragment, 1 / enlargement),
+    );
   }
 
   private async recognize(png: Uint8Array): Promise<Fragment[]> {
-    const asBlock = await this.recognizeAs(png, { tessedit_pageseg_mode: pageModes.block, rotateAuto: true });
-    if (!regionsOf(linesOf(asBlock.fragments)).some(({ kind }) => kind === "columns")) return asBlock.fragments;
-    const asColumns = await this.recognizeAs(png, { tessedit_pageseg_mode: pageModes.columns, rotateRadians: asBlock.rotateRadians });
-    return asColumns.fragments.length >= columnWordsMin * asBlock.fragments.length ? asColumns.fragments : asBlock.fragments;
+    const asBlock = await this.recognizeAs(png, {
+      tessedit_pageseg_mode: pageModes.block,
+      rotateAuto: true,
+    });
+    if (!regionsOf(linesOf(asBlock.fragments)).some(({ kind }) => kind === "columns"))
+      return asBlock.fragments;
+    const asColumns = await this.recognizeAs(png, {
+      tessedit_pageseg_mode: pageModes.columns,
+      rotateRadians: asBlock.rotateRadians,
+    });
+    return asColumns.fragments.length >= columnWordsMin * asBlock.fragments.length
+      ? asColumns.fragments
+      : asBlock.fragments;
   }
 
   private async recognizeAs(
-    png: Uint8Array, options: Partial<RecognizeOptions> & { tessedit_pageseg_mode: string; rotateRadians?: number },
+    png: Uint8Array,
+    options: Partial<RecognizeOptions> & { tessedit_pageseg_mode: string; rotateRadians?: number },
   ): Promise<{ fragments: Fragment[]; rotateRadians: number }> {
     const worker = await (this.worker ??= loaded(startWorker()));
-    const { data } = await worker.recognize(Buffer.from(png), options, { text: false, blocks: true }).catch((error: unknown) => {
-      throw new RefusedFile("The picture cannot be read.", { cause: error });
-    });
+    const { data } = await worker
+      .recognize(Buffer.from(png), options, { text: false, blocks: true })
+      .catch((error: unknown) => {
+        throw new RefusedFile("The picture cannot be read.", { cause: error });
+      });
     return { fragments: fragmentsOf(data), rotateRadians: data.rotateRadians ?? 0 };
   }
 }
@@ -68,17 +82,25 @@ async function startWorker(): Promise<Worker> {
   const { createWorker, OEM } = await import("tesseract.js");
   const packagePath = Bun.resolveSync("@tesseract.js-data/eng/package.json", import.meta.dir);
   return createWorker("eng", OEM.LSTM_ONLY, {
-    langPath: join(dirname(packagePath), "4.0.0_best_int"), cacheMethod: "none", gzip: true,
+    langPath: join(dirname(packagePath), "4.0.0_best_int"),
+    cacheMethod: "none",
+    gzip: true,
   });
 }
 
 function fragmentsOf({ blocks }: Page): Fragment[] {
-  const lines = (blocks ?? []).flatMap(({ paragraphs }) => paragraphs).flatMap((paragraph) => paragraph.lines);
+  const lines = (blocks ?? [])
+    .flatMap(({ paragraphs }) => paragraphs)
+    .flatMap((paragraph) => paragraph.lines);
   return lines.flatMap(({ words, rowAttributes, bbox }) => {
     const size = rowAttributes.rowHeight || bbox.y1 - bbox.y0;
     // The row's middle stands for that of each word, since low and tall letters would move it up and down.
     const [top, bottom] = [bbox.y0, bbox.y1];
-    return words.filter(({ confidence, text }, index) => confidence >= confidenceMin || (index === 0 && bulletPattern.test(text)))
+    return words
+      .filter(
+        ({ confidence, text }, index) =>
+          confidence >= confidenceMin || (index === 0 && bulletPattern.test(text)),
+      )
       .map(({ text, bbox: { x0, x1 } }) => ({ text, left: x0, right: x1, top, bottom, size }));
   });
 }

@@ -1,6 +1,10 @@
 import { errorDetails } from "../../inference/attempt.ts";
 import { Lifeline } from "../../inference/upstream/lifeline.ts";
-import { upstreamTarget, type UpstreamClient, type UpstreamResponse } from "../../inference/upstream/upstream-client.ts";
+import {
+  upstreamTarget,
+  type UpstreamClient,
+  type UpstreamResponse,
+} from "../../inference/upstream/upstream-client.ts";
 import { UpstreamFailure } from "../../inference/upstream/upstream-failure.ts";
 import type { ErrorCode } from "../../platform/lib/errors.ts";
 import type { DocumentCredential } from "./document-credential.ts";
@@ -32,14 +36,23 @@ export interface ParserQuestion {
  * Asks a provider in the dialect `documents-parse`, which is this service's own: `POST /documents/parse` with the
  * client's body, 200 with the result, 202 while it is not there. Never rejects, but when `signal` has ended it.
  */
-export async function askParser(upstream: UpstreamClient, question: ParserQuestion): Promise<ParserAnswer> {
+export async function askParser(
+  upstream: UpstreamClient,
+  question: ParserQuestion,
+): Promise<ParserAnswer> {
   const { credential, jobId, bodyText, signal } = question;
   const { connectMs, idleMs, totalMs } = credential.timeouts;
   try {
     const response = await upstream.send({
-      target: upstreamTarget(`${credential.baseUrl}/documents/parse?wait_seconds=${waitSeconds}`, {
-        "content-type": "application/json", "user-agent": "switchyard", authorization: `Bearer ${credential.apiKey}`,
-      }, credential),
+      target: upstreamTarget(
+        `${credential.baseUrl}/documents/parse?wait_seconds=${waitSeconds}`,
+        {
+          "content-type": "application/json",
+          "user-agent": "switchyard",
+          authorization: `Bearer ${credential.apiKey}`,
+        },
+        credential,
+      ),
       body: bodyText,
       headers: { "idempotency-key": jobId },
       connectTimeoutMs: connectMs,
@@ -58,7 +71,9 @@ async function readAnswer(response: UpstreamResponse): Promise<ParserAnswer> {
   const { status } = response;
   if (status === 200) return completed(await response.readText(resultBytesMax));
   const text = await response.readText(refusalBytesMax);
-  return status === 202 ? { kind: "running" } : { kind: "failed", failure: failureOfStatus(response, text) };
+  return status === 202
+    ? { kind: "running" }
+    : { kind: "failed", failure: failureOfStatus(response, text) };
 }
 
 function completed(text: string): ParserAnswer {
@@ -69,24 +84,46 @@ function completed(text: string): ParserAnswer {
     result = undefined;
   }
   if (typeof result !== "object" || result === null) {
-    return { kind: "failed", failure: unanswered("bad_gateway", "The document provider's answer is not valid JSON.") };
+    return {
+      kind: "failed",
+      failure: unanswered("bad_gateway", "The document provider's answer is not valid JSON."),
+    };
   }
   const { document } = result as { document?: { page_count?: unknown } | null };
   const pages = document?.page_count;
-  return { kind: "completed", text, pages: typeof pages === "number" && Number.isSafeInteger(pages) && pages >= 0 ? pages : null };
+  return {
+    kind: "completed",
+    text,
+    pages: typeof pages === "number" && Number.isSafeInteger(pages) && pages >= 0 ? pages : null,
+  };
 }
 
-const unanswered = (code: ErrorCode, message: string, final = false): ParseFailure =>
-  ({ code, message, upstreamMessage: null, upstreamStatus: null, final });
+const unanswered = (code: ErrorCode, message: string, final = false): ParseFailure => ({
+  code,
+  message,
+  upstreamMessage: null,
+  upstreamStatus: null,
+  final,
+});
 
 function failureOfTransport({ fault }: UpstreamFailure): ParseFailure {
   if (fault === "response_too_large") {
-    return unanswered("upstream_response_too_large", `The result is larger than ${resultBytesMax} bytes. Ask for fewer pages.`, true);
+    return unanswered(
+      "upstream_response_too_large",
+      `The result is larger than ${resultBytesMax} bytes. Ask for fewer pages.`,
+      true,
+    );
   }
   if (fault.endsWith("_timeout")) {
-    return unanswered("upstream_timeout", "The document provider did not answer in time. Retry with the same Idempotency-Key.");
+    return unanswered(
+      "upstream_timeout",
+      "The document provider did not answer in time. Retry with the same Idempotency-Key.",
+    );
   }
-  return unanswered("bad_gateway", "The document provider could not be reached, or its answer could not be read.");
+  return unanswered(
+    "bad_gateway",
+    "The document provider could not be reached, or its answer could not be read.",
+  );
 }
 
 /** What a status of the provider is told as, and whether the same request would meet it again. */
@@ -107,11 +144,17 @@ const byStatus: Readonly<Record<number, readonly [code: ErrorCode, final: boolea
 function failureOfStatus({ status, headers }: UpstreamResponse, text: string): ParseFailure {
   const { message } = errorDetails(text);
   const isRefusal = status >= 400 && status < 500;
-  const [code, final] = byStatus[status] ?? ([isRefusal ? "invalid_request" : "upstream_error", isRefusal] as const);
+  const [code, final] =
+    byStatus[status] ?? ([isRefusal ? "invalid_request" : "upstream_error", isRefusal] as const);
   const retryAfterSeconds = Number(headers["retry-after"]);
   return {
-    code, final, upstreamStatus: status, upstreamMessage: message,
+    code,
+    final,
+    upstreamStatus: status,
+    upstreamMessage: message,
     message: message ?? `The document provider refused the request with status ${status}.`,
-    ...(retryAfterSeconds > 0 && Number.isFinite(retryAfterSeconds) ? { retryAfterSeconds: Math.ceil(retryAfterSeconds) } : {}),
+    ...(retryAfterSeconds > 0 && Number.isFinite(retryAfterSeconds)
+      ? { retryAfterSeconds: Math.ceil(retryAfterSeconds) }
+      : {}),
   };
 }

@@ -23,24 +23,36 @@ export type OwnKeyOf = (workspaceId: string, providerId: string) => string | und
  * Looks for the workspace's own key at any provider that parses documents, simulated ones last, then for a key that the
  * operator has given such a provider. Who has neither is told so, whether or not something could be simulated.
  */
-export function documentCredentialLookup(
-  { catalog, ownKeyOf }: { catalog: () => CatalogSnapshot; ownKeyOf: OwnKeyOf },
-): DocumentCredentialOf {
+export function documentCredentialLookup({
+  catalog,
+  ownKeyOf,
+}: {
+  catalog: () => CatalogSnapshot;
+  ownKeyOf: OwnKeyOf;
+}): DocumentCredentialOf {
   return (workspaceId) => {
-    const parsers = [...catalog().providers.values()].filter(({ dialects }) => dialects.documents === "documents-parse")
+    const parsers = [...catalog().providers.values()]
+      .filter(({ dialects }) => dialects.documents === "documents-parse")
       .sort((one, other) => Number(one.simulated ?? false) - Number(other.simulated ?? false));
     for (const provider of parsers) {
       const own = ownKeyOf(workspaceId, provider.id);
       if (own !== undefined) return credentialAt(provider, { apiKey: own, source: "own_byok" });
     }
-    const configured = parsers.find(({ apiKey, simulated }) => simulated !== true && apiKey !== undefined && apiKey !== "");
-    return configured === undefined ? undefined : credentialAt(configured, { apiKey: configured.apiKey ?? "", source: "platform" });
+    const configured = parsers.find(
+      ({ apiKey, simulated }) => simulated !== true && apiKey !== undefined && apiKey !== "",
+    );
+    return configured === undefined
+      ? undefined
+      : credentialAt(configured, { apiKey: configured.apiKey ?? "", source: "platform" });
   };
 }
 
 function credentialAt(
-  { id, baseUrl, surfaceBaseUrls, timeouts, proxy }: Provider, key: Pick<DocumentCredential, "apiKey" | "source">,
+  { id, baseUrl, surfaceBaseUrls, timeouts, proxy }: Provider,
+  key: Pick<DocumentCredential, "apiKey" | "source">,
 ): DocumentCredential | undefined {
   const address = surfaceBaseUrls?.documents ?? baseUrl;
-  return address === undefined ? undefined : { providerId: id, baseUrl: address, timeouts, proxy, ...key };
+  return address === undefined
+    ? undefined
+    : { providerId: id, baseUrl: address, timeouts, proxy, ...key };
 }

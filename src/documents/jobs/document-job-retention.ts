@@ -10,7 +10,10 @@ const deleteStepJobs = 20;
 /** Deletes document jobs a day after their end: nobody's documents are kept longer than needed. */
 export class DocumentJobRetention {
   private readonly options: {
-    jobs: DocumentJobStore; clock: Clock; onPurged(): void; onError(error: unknown): void;
+    jobs: DocumentJobStore;
+    clock: Clock;
+    onPurged(): void;
+    onError(error: unknown): void;
     /** Where several gateways share the database, whether this one does what is done once. */
     isLeader?: (() => boolean) | undefined;
   };
@@ -25,7 +28,10 @@ export class DocumentJobRetention {
   start(): void {
     this.timer = setInterval(() => {
       if (this.options.isLeader?.() === false) return;
-      this.running = this.purge().then(() => this.options.onPurged(), (error: unknown) => this.options.onError(error));
+      this.running = this.purge().then(
+        () => this.options.onPurged(),
+        (error: unknown) => this.options.onError(error),
+      );
     }, hourMs);
   }
 
@@ -33,7 +39,7 @@ export class DocumentJobRetention {
   async purge(): Promise<void> {
     const { jobs, clock } = this.options;
     const beforeMs = clock.nowMs() - keptMs;
-    while (await jobs.deleteEndedBefore({ beforeMs, limit: deleteStepJobs }) === deleteStepJobs);
+    while ((await jobs.deleteEndedBefore({ beforeMs, limit: deleteStepJobs })) === deleteStepJobs);
   }
 
   /** Resolves when a purge that is under way has ended. */

@@ -53,7 +53,8 @@ export class DocumentJobRunner {
 
   /** Takes up what other processes have left. */
   async start(): Promise<void> {
-    for (const { id, workspaceId } of await this.options.jobs.recover()) this.enqueue(id, workspaceId);
+    for (const { id, workspaceId } of await this.options.jobs.recover())
+      this.enqueue(id, workspaceId);
   }
 
   /** Jobs of a workspace that wait for their turn or run. */
@@ -96,7 +97,8 @@ export class DocumentJobRunner {
     const byWorkspace = new Map<string, number>();
     for (const job of this.active.values()) {
       const ofWorkspace = byWorkspace.get(job.workspaceId) ?? 0;
-      const hasRoom = running < (this.options.runningMax ?? runningMax) && ofWorkspace < runningOfWorkspaceMax;
+      const hasRoom =
+        running < (this.options.runningMax ?? runningMax) && ofWorkspace < runningOfWorkspaceMax;
       if (!job.running && !this.draining && hasRoom) this.begin(job);
       if (!job.running) continue;
       running += 1;
@@ -106,15 +108,17 @@ export class DocumentJobRunner {
 
   private begin(job: ActiveJob): void {
     job.running = true;
-    const work = this.work(job.id).catch((error: unknown) => {
-      if (!this.stopping.signal.aborted) this.options.onError(error);
-    }).finally(() => {
-      this.working.delete(work);
-      this.active.delete(job.id);
-      this.options.jobs.letGo(job.id);
-      job.wake();
-      this.fill();
-    });
+    const work = this.work(job.id)
+      .catch((error: unknown) => {
+        if (!this.stopping.signal.aborted) this.options.onError(error);
+      })
+      .finally(() => {
+        this.working.delete(work);
+        this.active.delete(job.id);
+        this.options.jobs.letGo(job.id);
+        job.wake();
+        this.fill();
+      });
     this.working.add(work);
   }
 
@@ -123,11 +127,15 @@ export class DocumentJobRunner {
     const taken = await jobs.take(id);
     if (taken === undefined) return;
     const { providerId, answer } = await this.answerTo(id, taken);
-    if (answer.kind !== "running") await jobs.settle(id, { ...answer, providerId, endedAtMs: clock.nowMs() });
+    if (answer.kind !== "running")
+      await jobs.settle(id, { ...answer, providerId, endedAtMs: clock.nowMs() });
   }
 
   /** Asks until there is an answer. Rejects when the process stops. */
-  private async answerTo(jobId: string, { workspaceId, bodyText }: TakenJob): Promise<{ providerId: string | null; answer: ParserAnswer }> {
+  private async answerTo(
+    jobId: string,
+    { workspaceId, bodyText }: TakenJob,
+  ): Promise<{ providerId: string | null; answer: ParserAnswer }> {
     const { upstream, credentialOf, clock } = this.options;
     const { signal } = this.stopping;
     const startedMs = clock.monotonicMs();
@@ -137,28 +145,47 @@ export class DocumentJobRunner {
       const askedMs = clock.monotonicMs();
       const answer = await askParser(upstream, { credential, jobId, bodyText, signal });
       if (answer.kind !== "running") return { providerId: credential.providerId, answer };
-      if (clock.monotonicMs() - startedMs > jobMsMax) return { providerId: credential.providerId, answer: failed(tookTooLong) };
-      await pause((this.options.askEveryMs ?? askEveryMs) - (clock.monotonicMs() - askedMs), signal);
+      if (clock.monotonicMs() - startedMs > jobMsMax)
+        return { providerId: credential.providerId, answer: failed(tookTooLong) };
+      await pause(
+        (this.options.askEveryMs ?? askEveryMs) - (clock.monotonicMs() - askedMs),
+        signal,
+      );
     }
   }
 }
 
 const failed = (failure: ParseFailure): ParserAnswer => ({ kind: "failed", failure });
 
-const ours = (code: ParseFailure["code"], message: string): ParseFailure =>
-  ({ code, message, upstreamMessage: null, upstreamStatus: null, final: false });
+const ours = (code: ParseFailure["code"], message: string): ParseFailure => ({
+  code,
+  message,
+  upstreamMessage: null,
+  upstreamStatus: null,
+  final: false,
+});
 
-const keyIsGone = ours("byok_required", "The provider key of this document job is gone. Save one and retry.");
-const tookTooLong = ours("upstream_timeout", "The document provider has not finished in time. Retry with the same Idempotency-Key.");
+const keyIsGone = ours(
+  "byok_required",
+  "The provider key of this document job is gone. Save one and retry.",
+);
+const tookTooLong = ours(
+  "upstream_timeout",
+  "The document provider has not finished in time. Retry with the same Idempotency-Key.",
+);
 
 /** Resolves after the time; rejects when the signal says so. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(signal.reason as Error);
-    }, { once: true });
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason as Error);
+      },
+      { once: true },
+    );
   });
 }

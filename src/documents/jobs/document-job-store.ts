@@ -1,6 +1,11 @@
 import { sql, type Kysely } from "kysely";
 import type { Claims } from "../../platform/shared-state/claims.ts";
-import type { DocumentJob, DocumentJobStatus, NewDocumentJob, ParseFailure } from "./document-job.ts";
+import type {
+  DocumentJob,
+  DocumentJobStatus,
+  NewDocumentJob,
+  ParseFailure,
+} from "./document-job.ts";
 
 /** The table of document jobs. */
 export interface DocumentJobTables {
@@ -29,11 +34,21 @@ export interface TakenJob {
 }
 
 /** How a job has ended; `text` is the provider's answer as it came. */
-export type JobEnd = { endedAtMs: number; providerId: string | null }
-  & ({ kind: "completed"; text: string; pages: number | null } | { kind: "failed"; failure: ParseFailure });
+export type JobEnd = { endedAtMs: number; providerId: string | null } & (
+  | { kind: "completed"; text: string; pages: number | null }
+  | { kind: "failed"; failure: ParseFailure }
+);
 
 const headColumns = [
-  "id", "workspace_id", "body_hash", "created_at_ms", "status", "provider", "pages", "failure", "failure_told",
+  "id",
+  "workspace_id",
+  "body_hash",
+  "created_at_ms",
+  "status",
+  "provider",
+  "pages",
+  "failure",
+  "failure_told",
 ] as const satisfies readonly (keyof DocumentJobTables["document_jobs"])[];
 
 type Head = Pick<DocumentJobTables["document_jobs"], (typeof headColumns)[number]>;
@@ -55,43 +70,86 @@ export class DocumentJobStore {
   }
 
   /** Keeps a queued job; false when the workspace has used its key before. */
-  async insert({ id, workspaceId, idempotencyKey, bodyHash, bodyText, createdAtMs }: NewDocumentJob): Promise<boolean> {
-    const inserted = await this.database.insertInto("document_jobs").values({
-      id, workspace_id: workspaceId, idempotency_key: idempotencyKey, body_hash: bodyHash, created_at_ms: createdAtMs, ended_at_ms: null,
-      status: "queued", provider: null, pages: null, failure: null, failure_told: 0, body: bodyText, result: null,
-    }).onConflict((conflict) => conflict.columns(["workspace_id", "idempotency_key"]).doNothing()).returning("id").executeTakeFirst();
+  async insert({
+    id,
+    workspaceId,
+    idempotencyKey,
+    bodyHash,
+    bodyText,
+    createdAtMs,
+  }: NewDocumentJob): Promise<boolean> {
+    const inserted = await this.database
+      .insertInto("document_jobs")
+      .values({
+        id,
+        workspace_id: workspaceId,
+        idempotency_key: idempotencyKey,
+        body_hash: bodyHash,
+        created_at_ms: createdAtMs,
+        ended_at_ms: null,
+        status: "queued",
+        provider: null,
+        pages: null,
+        failure: null,
+        failure_told: 0,
+        body: bodyText,
+        result: null,
+      })
+      .onConflict((conflict) => conflict.columns(["workspace_id", "idempotency_key"]).doNothing())
+      .returning("id")
+      .executeTakeFirst();
     return inserted !== undefined;
   }
 
   /** The workspace's job of a key; undefined when it has none. */
   async findByKey(workspaceId: string, idempotencyKey: string): Promise<DocumentJob | undefined> {
-    const row = await this.database.selectFrom("document_jobs").select(headColumns)
-      .where("workspace_id", "=", workspaceId).where("idempotency_key", "=", idempotencyKey).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("document_jobs")
+      .select(headColumns)
+      .where("workspace_id", "=", workspaceId)
+      .where("idempotency_key", "=", idempotencyKey)
+      .executeTakeFirst();
     return row === undefined ? undefined : jobOf(row);
   }
 
   /** A job by its id; undefined when it is gone. */
   async find(id: string): Promise<DocumentJob | undefined> {
-    const row = await this.database.selectFrom("document_jobs").select(headColumns).where("id", "=", id).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("document_jobs")
+      .select(headColumns)
+      .where("id", "=", id)
+      .executeTakeFirst();
     return row === undefined ? undefined : jobOf(row);
   }
 
   /** The provider's answer to a completed job, as it came; undefined when it is gone. */
   async resultText(id: string): Promise<string | undefined> {
-    const row = await this.database.selectFrom("document_jobs").select("result").where("id", "=", id).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("document_jobs")
+      .select("result")
+      .where("id", "=", id)
+      .executeTakeFirst();
     return row?.result ?? undefined;
   }
 
   /** Ids and workspaces of all jobs under way, oldest first; those that an earlier process was working on are queued again. */
   async recover(): Promise<{ id: string; workspaceId: string }[]> {
-    const rows = await this.database.selectFrom("document_jobs").select(["id", "workspace_id", "status"])
-      .where(underWay).orderBy("id").execute();
+    const rows = await this.database
+      .selectFrom("document_jobs")
+      .select(["id", "workspace_id", "status"])
+      .where(underWay)
+      .orderBy("id")
+      .execute();
     const open: { id: string; workspaceId: string }[] = [];
     for (const { id, workspace_id: workspaceId, status } of rows) {
       if (status === "running") {
-        if (!await this.isLeftBehind(id)) continue;
-        await this.database.updateTable("document_jobs").set({ status: "queued" })
-          .where("id", "=", id).where("status", "=", "running").execute();
+        if (!(await this.isLeftBehind(id))) continue;
+        await this.database
+          .updateTable("document_jobs")
+          .set({ status: "queued" })
+          .where("id", "=", id)
+          .where("status", "=", "running")
+          .execute();
       }
       open.push({ id, workspaceId });
     }
@@ -101,7 +159,7 @@ export class DocumentJobStore {
   /** Whether nobody works on a job that is running. */
   private async isLeftBehind(id: string): Promise<boolean> {
     if (this.claims === undefined) return true;
-    return !this.claims.holds(claimOf(id)) && await this.claims.take(claimOf(id));
+    return !this.claims.holds(claimOf(id)) && (await this.claims.take(claimOf(id)));
   }
 
   /** Lets other gateways have a job. */
@@ -111,38 +169,77 @@ export class DocumentJobStore {
 
   /** Marks a job under way as running; undefined when it has ended or is gone, or another gateway has it. */
   async take(id: string): Promise<TakenJob | undefined> {
-    if (this.claims !== undefined && !await this.claims.take(claimOf(id))) return undefined;
-    const row = await this.database.updateTable("document_jobs").set({ status: "running" }).where("id", "=", id).where(underWay)
-      .returning(["workspace_id", "created_at_ms", "body"]).executeTakeFirst();
-    return row === undefined ? undefined : { workspaceId: row.workspace_id, createdAtMs: row.created_at_ms, bodyText: row.body ?? "" };
+    if (this.claims !== undefined && !(await this.claims.take(claimOf(id)))) return undefined;
+    const row = await this.database
+      .updateTable("document_jobs")
+      .set({ status: "running" })
+      .where("id", "=", id)
+      .where(underWay)
+      .returning(["workspace_id", "created_at_ms", "body"])
+      .executeTakeFirst();
+    return row === undefined
+      ? undefined
+      : { workspaceId: row.workspace_id, createdAtMs: row.created_at_ms, bodyText: row.body ?? "" };
   }
 
   /** Ends a job that is under way. Its body is needed again only where it may be tried anew. */
   async settle(id: string, end: JobEnd): Promise<void> {
-    const outcome = end.kind === "completed"
-      ? { pages: end.pages, result: end.text, body: null }
-      : { failure: JSON.stringify(end.failure), ...(end.failure.final ? { body: null } : {}) };
-    await this.database.updateTable("document_jobs")
+    const outcome =
+      end.kind === "completed"
+        ? { pages: end.pages, result: end.text, body: null }
+        : { failure: JSON.stringify(end.failure), ...(end.failure.final ? { body: null } : {}) };
+    await this.database
+      .updateTable("document_jobs")
       .set({ status: end.kind, ended_at_ms: end.endedAtMs, provider: end.providerId, ...outcome })
-      .where("id", "=", id).where(underWay).execute();
+      .where("id", "=", id)
+      .where(underWay)
+      .execute();
   }
 
   /** Notes that a failure was answered. */
   async markTold(id: string): Promise<void> {
-    await this.database.updateTable("document_jobs").set({ failure_told: 1 }).where("id", "=", id).execute();
+    await this.database
+      .updateTable("document_jobs")
+      .set({ failure_told: 1 })
+      .where("id", "=", id)
+      .execute();
   }
 
   /** Queues a failed job for another try; nothing happens to others. */
   async requeue(id: string): Promise<void> {
-    await this.database.updateTable("document_jobs").set({ status: "queued", failure: null, failure_told: 0, ended_at_ms: null })
-      .where("id", "=", id).where("status", "=", "failed").where("body", "is not", null).execute();
+    await this.database
+      .updateTable("document_jobs")
+      .set({ status: "queued", failure: null, failure_told: 0, ended_at_ms: null })
+      .where("id", "=", id)
+      .where("status", "=", "failed")
+      .where("body", "is not", null)
+      .execute();
   }
 
   /** Deletes at most `limit` jobs that ended before a wall time, and tells how many went. */
-  async deleteEndedBefore({ beforeMs, limit }: { beforeMs: number; limit: number }): Promise<number> {
-    const rows = await this.database.selectFrom("document_jobs").select("id")
-      .where("ended_at_ms", "<", beforeMs).orderBy("ended_at_ms").limit(limit).execute();
-    if (rows.length > 0) await this.database.deleteFrom("document_jobs").where("id", "in", rows.map(({ id }) => id)).execute();
+  async deleteEndedBefore({
+    beforeMs,
+    limit,
+  }: {
+    beforeMs: number;
+    limit: number;
+  }): Promise<number> {
+    const rows = await this.database
+      .selectFrom("document_jobs")
+      .select("id")
+      .where("ended_at_ms", "<", beforeMs)
+      .orderBy("ended_at_ms")
+      .limit(limit)
+      .execute();
+    if (rows.length > 0)
+      await this.database
+        .deleteFrom("document_jobs")
+        .where(
+          "id",
+          "in",
+          rows.map(({ id }) => id),
+        )
+        .execute();
     return rows.length;
   }
 }

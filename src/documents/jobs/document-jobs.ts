@@ -26,7 +26,12 @@ export type ParseOutcome =
 
 /** Document jobs as callers know them: the same key is the same job. */
 export class DocumentJobs {
-  private readonly parts: { store: DocumentJobStore; runner: DocumentJobRunner; credentialOf: DocumentCredentialOf; clock: Clock };
+  private readonly parts: {
+    store: DocumentJobStore;
+    runner: DocumentJobRunner;
+    credentialOf: DocumentCredentialOf;
+    clock: Clock;
+  };
 
   constructor(parts: DocumentJobs["parts"]) {
     this.parts = parts;
@@ -56,7 +61,8 @@ export class DocumentJobs {
     const { store, runner } = this.parts;
     const { workspaceId, idempotencyKey, bodyText } = request;
     const bodyHash = new Bun.CryptoHasher("sha256").update(bodyText).digest("hex");
-    const known = idempotencyKey === undefined ? undefined : await store.findByKey(workspaceId, idempotencyKey);
+    const known =
+      idempotencyKey === undefined ? undefined : await store.findByKey(workspaceId, idempotencyKey);
     if (known !== undefined) return this.takeUp(known, bodyHash);
     if (runner.openCountOf(workspaceId) >= openJobsMax) {
       const message = `${openJobsMax} document jobs of this workspace are under way. Wait until some have ended.`;
@@ -64,7 +70,14 @@ export class DocumentJobs {
     }
     const createdAtMs = this.parts.clock.nowMs();
     const id = newId("job", createdAtMs);
-    const inserted = await store.insert({ id, workspaceId, idempotencyKey: idempotencyKey ?? id, bodyHash, bodyText, createdAtMs });
+    const inserted = await store.insert({
+      id,
+      workspaceId,
+      idempotencyKey: idempotencyKey ?? id,
+      bodyHash,
+      bodyText,
+      createdAtMs,
+    });
     if (inserted) {
       runner.enqueue(id, workspaceId);
       return { id };
@@ -78,12 +91,14 @@ export class DocumentJobs {
   private async takeUp(job: DocumentJob, bodyHash: string): Promise<DocumentJob> {
     const { store, runner } = this.parts;
     if (job.bodyHash !== bodyHash) {
-      const message = "This Idempotency-Key was used with another body. Send the same body, or choose another key.";
+      const message =
+        "This Idempotency-Key was used with another body. Send the same body, or choose another key.";
       throw new GatewayError("conflict", message, { param: "Idempotency-Key" });
     }
     const again = job.status === "failed" && job.failureTold && job.failure?.final === false;
     if (again) await store.requeue(job.id);
-    if (again || job.status === "queued" || job.status === "running") runner.enqueue(job.id, job.workspaceId);
+    if (again || job.status === "queued" || job.status === "running")
+      runner.enqueue(job.id, job.workspaceId);
     return job;
   }
 }

@@ -10,8 +10,16 @@ export interface Fragment {
 }
 
 /** A fragment where it stands on a page of another size. */
-export const scaled = ({ text, left, top, right, bottom, size }: Fragment, factor: number): Fragment => ({
-  text, left: left * factor, top: top * factor, right: right * factor, bottom: bottom * factor, size: size * factor,
+export const scaled = (
+  { text, left, top, right, bottom, size }: Fragment,
+  factor: number,
+): Fragment => ({
+  text,
+  left: left * factor,
+  top: top * factor,
+  right: right * factor,
+  bottom: bottom * factor,
+  size: size * factor,
 });
 
 /** Fragments of one row without a gap between them: a line, or a cell of a table. */

@@ -18,10 +18,14 @@ const centreOf = ({ top, bottom }: Fragment): number => (top + bottom) / 2;
 /** The rows of a page from top to bottom, each cut where its gaps are wider than a space. */
 export function linesOf(fragments: readonly Fragment[]): Line[] {
   const rows: Row[] = [];
-  const inOrder = fragments.filter(({ text }) => text.trim() !== "").sort((one, other) => centreOf(one) - centreOf(other));
+  const inOrder = fragments
+    .filter(({ text }) => text.trim() !== "")
+    .sort((one, other) => centreOf(one) - centreOf(other));
   for (const fragment of inOrder) {
     const centre = centreOf(fragment);
-    const row = rows.slice(-openRowsMax).find((each) => Math.abs(each.centre - centre) < 0.5 * Math.min(each.size, fragment.size));
+    const row = rows
+      .slice(-openRowsMax)
+      .find((each) => Math.abs(each.centre - centre) < 0.5 * Math.min(each.size, fragment.size));
     if (row === undefined) rows.push({ centre, size: fragment.size, fragments: [fragment] });
     else row.fragments.push(fragment);
   }
@@ -37,7 +41,8 @@ function segmentsOf(fragments: Fragment[]): Segment[] {
   for (const fragment of fragments.sort((one, other) => one.left - other.left)) {
     const last = segments.at(-1);
     const size = Math.max(last?.size ?? 0, fragment.size);
-    if (last === undefined || fragment.left - last.right > segmentGap * size) segments.push({ ...fragment, text: fragment.text.trim() });
+    if (last === undefined || fragment.left - last.right > segmentGap * size)
+      segments.push({ ...fragment, text: fragment.text.trim() });
     else segments[segments.length - 1] = joined(last, fragment);
   }
   return segments;
@@ -45,5 +50,8 @@ function segmentsOf(fragments: Fragment[]): Segment[] {
 
 function joined(left: Segment, right: Fragment): Segment {
   const apart = right.left - left.right > wordGap * right.size || /^\s/.test(right.text);
-  return { ...boundsOf([left, right]), text: `${left.text}${apart ? " " : ""}${right.text.trim()}` };
+  return {
+    ...boundsOf([left, right]),
+    text: `${left.text}${apart ? " " : ""}${right.text.trim()}`,
+  };
 }

@@ -10,28 +10,61 @@ function page(drawing: string): Fragment[] {
     return [...text.matchAll(/\S+/g)].map((word) => {
       const left = (word.index ?? 0) * 6;
       const top = line * 14;
-      return { text: word[0], left, right: left + word[0].length * 6, top, bottom: top + 12 * factor, size: 12 * factor };
+      return {
+        text: word[0],
+        left,
+        right: left + word[0].length * 6,
+        top,
+        bottom: top + 12 * factor,
+        size: 12 * factor,
+      };
     });
   });
 }
 
 test.each<[name: string, drawing: string, markdown: string]>([
-  ["rows are one paragraph until there is a gap", "one two\nthree four\n\nfive", "one two three four\n\nfive"],
-  ["a divided word becomes whole", "some divi-\nded word, well-\nKnown", "some divided word, well- Known"],
-  ["larger type is a heading, the largest the first",
-    "^3Big\n\n\n\n^2Less\n\n\ntext that goes\non here", "# Big\n\n## Less\n\ntext that goes on here"],
-  ["bullets and numbers are lists", "• one\n  and more\n- two\n\n1. first\n2. second\n(a) third",
-    "- one and more\n- two\n1. first\n2. second\n- a) third"],
-  ["cells in rows are a table",
-    "Name      Count\nnuts      12\nbolts     7", "| Name | Count |\n| --- | --- |\n| nuts | 12 |\n| bolts | 7 |"],
-  ["a cell may be empty", "Name      Count     Sum\nnuts                5\nbolts     7         6",
-    "| Name | Count | Sum |\n| --- | --- | --- |\n| nuts |  | 5 |\n| bolts | 7 | 6 |"],
-  ["running text in columns is read column by column",
-    "the left side has some        the right side has its\nwords of its own that         own words and they are\n"
-      + "read on down here             read after the left ones",
-    "the left side has some words of its own that read on down here\n\n"
-      + "the right side has its own words and they are read after the left ones"],
-  ["signs of Markdown and HTML lose their meaning", "# 1 <script> a|b\n\n> quote", "\\# 1 \\<script> a|b\n\n\\> quote"],
+  [
+    "rows are one paragraph until there is a gap",
+    "one two\nthree four\n\nfive",
+    "one two three four\n\nfive",
+  ],
+  [
+    "a divided word becomes whole",
+    "some divi-\nded word, well-\nKnown",
+    "some divided word, well- Known",
+  ],
+  [
+    "larger type is a heading, the largest the first",
+    "^3Big\n\n\n\n^2Less\n\n\ntext that goes\non here",
+    "# Big\n\n## Less\n\ntext that goes on here",
+  ],
+  [
+    "bullets and numbers are lists",
+    "• one\n  and more\n- two\n\n1. first\n2. second\n(a) third",
+    "- one and more\n- two\n1. first\n2. second\n- a) third",
+  ],
+  [
+    "cells in rows are a table",
+    "Name      Count\nnuts      12\nbolts     7",
+    "| Name | Count |\n| --- | --- |\n| nuts | 12 |\n| bolts | 7 |",
+  ],
+  [
+    "a cell may be empty",
+    "Name      Count     Sum\nnuts                5\nbolts     7         6",
+    "| Name | Count | Sum |\n| --- | --- | --- |\n| nuts |  | 5 |\n| bolts | 7 | 6 |",
+  ],
+  [
+    "running text in columns is read column by column",
+    "the left side has some        the right side has its\nwords of its own that         own words and they are\n" +
+      "read on down here             read after the left ones",
+    "the left side has some words of its own that read on down here\n\n" +
+      "the right side has its own words and they are read after the left ones",
+  ],
+  [
+    "signs of Markdown and HTML lose their meaning",
+    "# 1 <script> a|b\n\n> quote",
+    "\\# 1 \\<script> a|b\n\n\\> quote",
+  ],
   ["nothing is nothing", "", ""],
 ])("%s", (_, drawing, markdown) => {
   expect(markdownOf([page(drawing)])).toBe(markdown);

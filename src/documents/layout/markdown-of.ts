@@ -17,14 +17,19 @@ export function markdownPages(pages: readonly (readonly Fragment[])[]): string[]
 }
 
 /** Pages one after the other, an empty line between them; those without text are left out. */
-export const joinPages = (pages: readonly string[]): string => pages.filter((text) => text !== "").join("\n\n");
+export const joinPages = (pages: readonly string[]): string =>
+  pages.filter((text) => text !== "").join("\n\n");
 
 /** A document as Markdown. */
-export const markdownOf = (pages: readonly (readonly Fragment[])[]): string => joinPages(markdownPages(pages));
+export const markdownOf = (pages: readonly (readonly Fragment[])[]): string =>
+  joinPages(markdownPages(pages));
 
 /** The size that most characters have. */
 function bodySizeOf(pages: readonly (readonly Fragment[])[]): number {
-  const sized = pages.flat().map(({ text, size }) => ({ size, count: text.trim().length })).sort((one, other) => one.size - other.size);
+  const sized = pages
+    .flat()
+    .map(({ text, size }) => ({ size, count: text.trim().length }))
+    .sort((one, other) => one.size - other.size);
   let left = sized.reduce((sum, { count }) => sum + count, 0) / 2;
   return sized.find(({ count }) => (left -= count) <= 0)?.size ?? 0;
 }
@@ -41,7 +46,9 @@ function piecesOfRegion(region: Region, bodySize: number): Piece[] {
 
 /** The level of each size of heading: the largest is the first; sizes that are nearly the same are one. */
 function headingLevels(pieces: readonly Piece[]): (size: number) => number {
-  const sizes = pieces.flatMap((piece) => (piece.kind === "heading" ? [piece.size] : [])).sort((one, other) => other - one);
+  const sizes = pieces
+    .flatMap((piece) => (piece.kind === "heading" ? [piece.size] : []))
+    .sort((one, other) => other - one);
   const steps: number[] = [];
   for (const size of sizes) if (size < 0.88 * (steps.at(-1) ?? Infinity)) steps.push(size);
   return (size) => Math.min(levelsMax, Math.max(1, steps.filter((step) => step >= size).length));
@@ -55,13 +62,16 @@ function textOf(pieces: readonly Piece[], levelOf: (size: number) => number): st
 }
 
 function pieceText(piece: Piece, levelOf: (size: number) => number): string {
-  if (piece.kind === "heading") return `${"#".repeat(levelOf(piece.size))} ${plainText(piece.text)}`;
+  if (piece.kind === "heading")
+    return `${"#".repeat(levelOf(piece.size))} ${plainText(piece.text)}`;
   if (piece.kind === "item") return `${piece.marker} ${plainText(piece.text)}`;
   return piece.kind === "table" ? tableText(piece.rows) : plainText(piece.text);
 }
 
 function tableText(rows: readonly string[][]): string {
-  const [head = [], ...body] = rows.map((cells) => `| ${cells.map((cell) => plainText(cell).replaceAll("|", "\\|")).join(" | ")} |`);
+  const [head = [], ...body] = rows.map(
+    (cells) => `| ${cells.map((cell) => plainText(cell).replaceAll("|", "\\|")).join(" | ")} |`,
+  );
   const columns = rows[0]?.length ?? 0;
   return [head, `|${" --- |".repeat(columns)}`, ...body].join("\n");
 }

@@ -64,8 +64,14 @@ function bandFrom(lines: readonly Line[], start: number): Band | undefined {
     const previous = taken.at(-1) as Line;
     if (line.top - previous.bottom > bandGapMax * (previous.bottom - previous.top)) break;
     const left = gutters.flatMap((gutter) => withoutText(gutter, line.segments));
-    const killed = gutters.filter((gutter) => !left.some((part) => part.left >= gutter.left && part.right <= gutter.right)).length;
-    if (left.length === 0 || (killed > 0 && (line.segments.length === 1 || killed > gutters.length / 2))) break;
+    const killed = gutters.filter(
+      (gutter) => !left.some((part) => part.left >= gutter.left && part.right <= gutter.right),
+    ).length;
+    if (
+      left.length === 0 ||
+      (killed > 0 && (line.segments.length === 1 || killed > gutters.length / 2))
+    )
+      break;
     taken.push(line);
     gutters = left;
   }
@@ -74,16 +80,23 @@ function bandFrom(lines: readonly Line[], start: number): Band | undefined {
 }
 
 function gapsOf({ segments }: Line): Gutter[] {
-  return segments.slice(1).map((segment, index) => ({ left: (segments[index] as Segment).right, right: segment.left }));
+  return segments
+    .slice(1)
+    .map((segment, index) => ({ left: (segments[index] as Segment).right, right: segment.left }));
 }
 
 /** What is left of a gutter beside the text of a row. */
 function withoutText(gutter: Gutter, segments: readonly Segment[]): Gutter[] {
   let parts = [gutter];
   for (const { left, right } of segments) {
-    parts = parts.flatMap((part) => (right <= part.left || left >= part.right
-      ? [part]
-      : [{ left: part.left, right: left }, { left: right, right: part.right }]));
+    parts = parts.flatMap((part) =>
+      right <= part.left || left >= part.right
+        ? [part]
+        : [
+            { left: part.left, right: left },
+            { left: right, right: part.right },
+          ],
+    );
   }
   const size = Math.max(...segments.map((segment) => segment.size));
   return parts.filter(({ left, right }) => right - left >= gutterWidthMin * size);
@@ -100,16 +113,22 @@ function trimmed(band: Band): Band {
 const columnOf = (gutters: readonly Gutter[], { left, right }: Segment): number =>
   gutters.filter((gutter) => (left + right) / 2 > (gutter.left + gutter.right) / 2).length;
 
-const average = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0) / Math.max(1, numbers.length);
+const average = (numbers: readonly number[]): number =>
+  numbers.reduce((sum, each) => sum + each, 0) / Math.max(1, numbers.length);
 
 function isProse({ lines, gutters }: Band): boolean {
   const columns: Segment[][] = Array.from({ length: gutters.length + 1 }, () => []);
-  for (const { segments } of lines) for (const segment of segments) columns[columnOf(gutters, segment)]?.push(segment);
+  for (const { segments } of lines)
+    for (const segment of segments) columns[columnOf(gutters, segment)]?.push(segment);
   return columns.every((segments) => {
     if (segments.length === 0) return false;
     const { left, right } = boundsOf(segments);
     const words = average(segments.map(({ text }) => text.split(/\s+/).length));
-    return words >= proseWordsMin && average(segments.map((segment) => (segment.right - segment.left) / (right - left))) >= proseFillMin;
+    return (
+      words >= proseWordsMin &&
+      average(segments.map((segment) => (segment.right - segment.left) / (right - left))) >=
+        proseFillMin
+    );
   });
 }
 
@@ -126,9 +145,11 @@ function regionOf(band: Band): Region {
     });
     return { kind: "table", rows, top: (lines[0] as Line).top };
   }
-  const columns = gutters.concat({ left: Infinity, right: Infinity }).map((_, column) => lines.flatMap(({ segments }): Line[] => {
-    const own = segments.filter((segment) => columnOf(gutters, segment) === column);
-    return own.length === 0 ? [] : [{ ...boundsOf(own), segments: own }];
-  }));
+  const columns = gutters.concat({ left: Infinity, right: Infinity }).map((_, column) =>
+    lines.flatMap(({ segments }): Line[] => {
+      const own = segments.filter((segment) => columnOf(gutters, segment) === column);
+      return own.length === 0 ? [] : [{ ...boundsOf(own), segments: own }];
+    }),
+  );
   return { kind: "columns", columns };
 }

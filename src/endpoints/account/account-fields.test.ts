@@ -16,8 +16,12 @@ const told = (field: z.ZodType, value: unknown): string | undefined => {
 };
 
 test.each([
-  ["a name", nameField, 200], ["a text", plainText(30), 30], ["an address", emailField, 254], ["a token", linkTokenField, 200],
-  ["a password", passwordField, 256], ["a new password", newPasswordField, 256],
+  ["a name", nameField, 200],
+  ["a text", plainText(30), 30],
+  ["an address", emailField, 254],
+  ["a token", linkTokenField, 200],
+  ["a password", passwordField, 256],
+  ["a new password", newPasswordField, 256],
 ] as const)("%s that is too long is told that, and not that it is missing", (_, field, most) => {
   expect(told(field, "a".repeat(most + 1))).toBe(`field: must have at most ${most} characters`);
   expect(told(field, 5)).toContain("field: ");

@@ -5,25 +5,39 @@ import { GatewayError } from "../../platform/lib/errors.ts";
 export const accountBodyBytesMax = 256 * 1024;
 
 /** The most characters of a text, and what is said to longer ones: a schema's own words are about another mistake. */
-export const atMost = (characters: number): [number, string] => [characters, `must have at most ${characters} characters`];
+export const atMost = (characters: number): [number, string] => [
+  characters,
+  `must have at most ${characters} characters`,
+];
 
 /** A text that both databases keep as it is: Postgres takes no zero byte, and halves of characters come back as another one. */
-const kept = (text: z.ZodString) => text.regex(/^[^\0]*$/, "must not hold a zero byte")
-  .refine((value) => value.isWellFormed(), "must not hold half a character");
+const kept = (text: z.ZodString) =>
+  text
+    .regex(/^[^\0]*$/, "must not hold a zero byte")
+    .refine((value) => value.isWellFormed(), "must not hold half a character");
 
 /** A text of so many characters that both databases keep. */
-export const plainText = (charactersMax: number, problem?: string) => kept(z.string(problem).max(...atMost(charactersMax)));
+export const plainText = (charactersMax: number, problem?: string) =>
+  kept(z.string(problem).max(...atMost(charactersMax)));
 
 /** What people call a record; spaces around it do not count. */
 export const nameField = kept(
-  z.string("is required and must be a text").trim().min(1, "is required and must not be empty").max(...atMost(200)),
+  z
+    .string("is required and must be a text")
+    .trim()
+    .min(1, "is required and must not be empty")
+    .max(...atMost(200)),
 );
 
 /** A moment with its time zone (ISO 8601). */
-export const momentField = z.iso.datetime({ offset: true, error: "must be an ISO 8601 time such as 2027-01-31T00:00:00Z" });
+export const momentField = z.iso.datetime({
+  offset: true,
+  error: "must be an ISO 8601 time such as 2027-01-31T00:00:00Z",
+});
 
 /** The moment in milliseconds since the Unix epoch; null where there is none. */
-export const momentMs = (moment: string | null | undefined): number | null => (moment ? Date.parse(moment) : null);
+export const momentMs = (moment: string | null | undefined): number | null =>
+  moment ? Date.parse(moment) : null;
 
 /**
  * When a new key ends, in milliseconds; null where it does not. Throws `bad_request` where that has passed: nobody wants a secret
@@ -32,7 +46,9 @@ export const momentMs = (moment: string | null | undefined): number | null => (m
 export function expiryMs(moment: string | null | undefined, nowMs: number): number | null {
   const atMs = momentMs(moment);
   if (atMs === null || atMs > nowMs) return atMs;
-  throw new GatewayError("bad_request", "expires_at: must be in the future.", { param: "expires_at" });
+  throw new GatewayError("bad_request", "expires_at: must be in the future.", {
+    param: "expires_at",
+  });
 }
 
 /** A truth of a query string; false where it is not there. Throws `bad_request` where it is neither `true` nor `false`. */

@@ -14,39 +14,62 @@ import { workspaceOf } from "./account-caller.ts";
 const pageMax = 200;
 const pageDefault = 50;
 
-const entrySchema = z.object({
-  id: z.string(), object: z.literal("audit_entry"), at: z.string(),
-  actor: z.object({ kind: z.string(), id: z.string(), label: z.string() }),
-  address: z.string(), action: z.string(), words: z.string().describe("The action in words."),
-  target: z.string().nullable(), fields: z.array(z.string()),
-  outcome: z.enum(["done", "refused", "unknown"]), status: z.number().nullable(),
-}).meta({ id: "AuditEntry" });
+const entrySchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("audit_entry"),
+    at: z.string(),
+    actor: z.object({ kind: z.string(), id: z.string(), label: z.string() }),
+    address: z.string(),
+    action: z.string(),
+    words: z.string().describe("The action in words."),
+    target: z.string().nullable(),
+    fields: z.array(z.string()),
+    outcome: z.enum(["done", "refused", "unknown"]),
+    status: z.number().nullable(),
+  })
+  .meta({ id: "AuditEntry" });
 
 /** A change whose outcome nobody wrote down may have happened: its gateway ended meanwhile, or it is under way. */
 const outcomeOf = (status: number | null): z.infer<typeof entrySchema>["outcome"] =>
-  (status === null || status >= 500 ? "unknown" : status < 400 ? "done" : "refused");
+  status === null || status >= 500 ? "unknown" : status < 400 ? "done" : "refused";
 
 const entryObject = (entry: AuditEntry, paths: EndpointPaths): z.infer<typeof entrySchema> => ({
-  id: entry.id, object: "audit_entry", at: new Date(entry.atMs).toISOString(), actor: entry.actor, address: entry.address,
-  action: entry.action, words: paths.summaryOf(entry.action) ?? entry.action,
-  target: entry.target, fields: [...entry.fields], outcome: outcomeOf(entry.status), status: entry.status,
+  id: entry.id,
+  object: "audit_entry",
+  at: new Date(entry.atMs).toISOString(),
+  actor: entry.actor,
+  address: entry.address,
+  action: entry.action,
+  words: paths.summaryOf(entry.action) ?? entry.action,
+  target: entry.target,
+  fields: [...entry.fields],
+  outcome: outcomeOf(entry.status),
+  status: entry.status,
 });
 
 function limitOf(text: string | null): number {
   const limit = text === null ? pageDefault : Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= pageMax) return limit;
-  throw new GatewayError("bad_request", `limit: must be a whole number from 1 to ${pageMax}.`, { param: "limit" });
+  throw new GatewayError("bad_request", `limit: must be a whole number from 1 to ${pageMax}.`, {
+    param: "limit",
+  });
 }
 
 /** The id that a parameter names, by what such ids look like. */
-function idIn(query: URLSearchParams, param: string, pattern = /^[\w.-]{1,100}$/): string | undefined {
+function idIn(
+  query: URLSearchParams,
+  param: string,
+  pattern = /^[\w.-]{1,100}$/,
+): string | undefined {
   const id = query.get(param) ?? undefined;
   if (id === undefined || pattern.test(id)) return id;
   throw new GatewayError("bad_request", `${param}: is no id.`, { param });
 }
 
 /** What entries say they were, such as `PATCH /keys/:hash`. */
-const textIn = (query: URLSearchParams, param: string): string | undefined => idIn(query, param, /^[A-Z]{3,7} \/[\w./:-]{0,200}$/);
+const textIn = (query: URLSearchParams, param: string): string | undefined =>
+  idIn(query, param, /^[A-Z]{3,7} \/[\w./:-]{0,200}$/);
 
 function formatIn(query: URLSearchParams): "json" | "csv" {
   const format = query.get("format") ?? "json";
@@ -61,17 +84,55 @@ const rangeSchema = z.object(range).transform(({ from, to }) => ({ fromMs: from,
 const timesIn = (query: URLSearchParams): Record<string, string> =>
   Object.fromEntries([...query].filter(([name]) => name === "from" || name === "to"));
 
-const columns = ["at", "actor_kind", "actor_id", "actor", "address", "action", "words", "target", "fields", "outcome", "status"] as const;
+const columns = [
+  "at",
+  "actor_kind",
+  "actor_id",
+  "actor",
+  "address",
+  "action",
+  "words",
+  "target",
+  "fields",
+  "outcome",
+  "status",
+] as const;
 
-const cellsOf = ({ at, actor, address, action, words, target, fields, outcome, status }: z.infer<typeof entrySchema>): CsvValue[] =>
-  [at, actor.kind, actor.id, actor.label, address, action, words, target, fields.join(" "), outcome, status];
+const cellsOf = ({
+  at,
+  actor,
+  address,
+  action,
+  words,
+  target,
+  fields,
+  outcome,
+  status,
+}: z.infer<typeof entrySchema>): CsvValue[] => [
+  at,
+  actor.kind,
+  actor.id,
+  actor.label,
+  address,
+  action,
+  words,
+  target,
+  fields.join(" "),
+  outcome,
+  status,
+];
 
 const tableRowsMax = 10_000;
 
 /** Everything that meets the filters as one table, the newest first. */
-async function table(query: AuditQuery, { security, endpointPaths }: Dependencies): Promise<string> {
+async function table(
+  query: AuditQuery,
+  { security, endpointPaths }: Dependencies,
+): Promise<string> {
   const found = await security.auditStore.list({ ...query, limit: tableRowsMax + 1 });
-  const lines = found.slice(0, tableRowsMax).map((entry) => csvLine(cellsOf(entryObject(entry, endpointPaths))));
+  const lines = found
+    .slice(0, tableRowsMax)
+    .map((entry) => csvLine(cellsOf(entryObject(entry, endpointPaths))));
   const end = `The table ends here: it has ${tableRowsMax} entries at most. Ask for a range.`;
   const last = found.length > tableRowsMax ? csvLine([end]) : "";
   return csvLine(columns) + lines.join("") + last;
@@ -85,37 +146,61 @@ export const listAuditLog = defineEndpoint<Dependencies>({
   access: { managementScope: "read:security", session: true },
   counting: "at-door",
   summary: "List changes of the account plane.",
-  description: "Newest first, refused ones as well; nothing can be changed or deleted. fields names what was sent, never its values. "
-    + "next_cursor, sent as cursor, gives the entries before these.",
+  description:
+    "Newest first, refused ones as well; nothing can be changed or deleted. fields names what was sent, never its values. " +
+    "next_cursor, sent as cursor, gives the entries before these.",
   tag: "Security",
   query: z.object({
-    limit: z.string().optional().describe(`Entries on a page, ${pageDefault} unless it is given, at most ${pageMax}.`),
+    limit: z
+      .string()
+      .optional()
+      .describe(`Entries on a page, ${pageDefault} unless it is given, at most ${pageMax}.`),
     cursor: z.string().optional().describe("next_cursor of the page before."),
     actor: z.string().optional().describe("Id of who made the changes."),
-    action: z.string().optional().describe("Method and path pattern of the changes, as entries have it."),
+    action: z
+      .string()
+      .optional()
+      .describe("Method and path pattern of the changes, as entries have it."),
     target: z.string().optional().describe("Id of what was changed."),
     from: z.string().optional().describe("Beginning of the range, an ISO 8601 date or time."),
     to: z.string().optional().describe("End of the range, exclusive."),
-    format: z.enum(["json", "csv"]).optional().describe(`csv gives the newest ${tableRowsMax} entries that meet the filters as a table.`),
+    format: z
+      .enum(["json", "csv"])
+      .optional()
+      .describe(`csv gives the newest ${tableRowsMax} entries that meet the filters as a table.`),
   }),
   otherResponseTypes: ["text/csv"],
   response: z.object({
-    object: z.literal("list"), data: z.array(entrySchema), has_more: z.boolean(), next_cursor: z.string().nullable(),
+    object: z.literal("list"),
+    data: z.array(entrySchema),
+    has_more: z.boolean(),
+    next_cursor: z.string().nullable(),
   }),
   encodeError: encodeContractError,
   async handle(context, deps) {
     const { query } = context;
     const limit = limitOf(query.get("limit"));
     const wanted: AuditQuery = {
-      workspaceId: workspaceOf(context).id, before: idIn(query, "cursor", /^aud_[0-9a-f]{32}$/), actorId: idIn(query, "actor"),
-      action: textIn(query, "action"), target: idIn(query, "target"), ...checkBody(rangeSchema, timesIn(query)),
+      workspaceId: workspaceOf(context).id,
+      before: idIn(query, "cursor", /^aud_[0-9a-f]{32}$/),
+      actorId: idIn(query, "actor"),
+      action: textIn(query, "action"),
+      target: idIn(query, "target"),
+      ...checkBody(rangeSchema, timesIn(query)),
     };
     if (formatIn(query) === "csv") {
-      return new Reply(await table(wanted, deps), { headers: { ...context.headers, ...csvHeaders("audit.csv") } });
+      return new Reply(await table(wanted, deps), {
+        headers: { ...context.headers, ...csvHeaders("audit.csv") },
+      });
     }
     const found = await deps.security.auditStore.list({ ...wanted, limit: limit + 1 });
     const data = found.slice(0, limit).map((entry) => entryObject(entry, deps.endpointPaths));
     const more = found.length > limit;
-    return context.json({ object: "list", data, has_more: more, next_cursor: more ? data.at(-1)?.id ?? null : null });
+    return context.json({
+      object: "list",
+      data,
+      has_more: more,
+      next_cursor: more ? (data.at(-1)?.id ?? null) : null,
+    });
   },
 });

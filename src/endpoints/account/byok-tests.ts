@@ -15,22 +15,35 @@ const words: Record<ProbeOutcome, string> = {
 };
 
 const testSchema = z.object({
-  object: z.literal("provider_key_test"), provider_id: z.string(), outcome: z.enum(["accepted", "refused", "unknown"]),
-  message: z.string(), latency_ms: z.int(),
+  object: z.literal("provider_key_test"),
+  provider_id: z.string(),
+  outcome: z.enum(["accepted", "refused", "unknown"]),
+  message: z.string(),
+  latency_ms: z.int(),
 });
 
 const shared = {
-  base: "api", counting: "at-door", tag: "BYOK", encodeError: encodeContractError, access: { managementScope: "write:byok", session: true },
-  method: "POST", response: testSchema,
+  base: "api",
+  counting: "at-door",
+  tag: "BYOK",
+  encodeError: encodeContractError,
+  access: { managementScope: "write:byok", session: true },
+  method: "POST",
+  response: testSchema,
 } as const;
 
 async function tested(
-  { clock }: Dependencies, providerId: string, ask: () => Promise<ProbeOutcome>,
+  { clock }: Dependencies,
+  providerId: string,
+  ask: () => Promise<ProbeOutcome>,
 ): Promise<z.infer<typeof testSchema>> {
   const startedMs = clock.monotonicMs();
   const outcome = await ask();
   return {
-    object: "provider_key_test", provider_id: providerId, outcome, message: words[outcome],
+    object: "provider_key_test",
+    provider_id: providerId,
+    outcome,
+    message: words[outcome],
     latency_ms: Math.round(clock.monotonicMs() - startedMs),
   };
 }
@@ -44,12 +57,17 @@ export const testNewProviderKey = defineEndpoint<Dependencies, z.infer<typeof se
   idempotent: true,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Ask a provider whether it accepts a key, without storing it.",
-  description: "The provider's models are listed with the key, which costs nothing. unknown says that the provider could not be asked.",
+  description:
+    "The provider's models are listed with the key, which costs nothing. unknown says that the provider could not be asked.",
   body: secretSchema,
   async handle(context, deps) {
     const { provider_id: id, api_key: secret } = context.body;
     const provider = providerOf(deps, id);
-    return context.json(await tested(deps, provider.id, () => deps.keyProber.probeSecret({ providerId: provider.id, secret })));
+    return context.json(
+      await tested(deps, provider.id, () =>
+        deps.keyProber.probeSecret({ providerId: provider.id, secret }),
+      ),
+    );
   },
 });
 
@@ -59,10 +77,14 @@ export const testProviderKey = defineEndpoint<Dependencies>({
   path: "/auth/byok/keys/:key_id/test",
   idempotent: true,
   summary: "Ask the provider whether it accepts a stored key.",
-  description: "As POST /auth/byok/test does. What is found is in force: a key that was refused and is accepted now is used again.",
+  description:
+    "As POST /auth/byok/test does. What is found is in force: a key that was refused and is accepted now is used again.",
   async handle(context, deps) {
     const { workspace } = context.caller as AccountCaller;
-    const key = deps.providerKeyEditor.find({ workspaceId: workspace.id, id: context.param("key_id") });
+    const key = deps.providerKeyEditor.find({
+      workspaceId: workspace.id,
+      id: context.param("key_id"),
+    });
     return context.json(await tested(deps, key.providerId, () => deps.keyProber.probe(key)));
   },
 });

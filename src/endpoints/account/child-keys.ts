@@ -16,24 +16,41 @@ import { newKeyFieldsOf, newKeySchema, type NewKeyBody } from "./llm-key-fields.
 import { keyObject, llmKeyObjectSchema, shownEndpoints } from "./llm-key-object.ts";
 
 const shared = {
-  base: "api", access: { llmKey: true, keyHeldDirectly: true }, counting: "at-door", tag: "Account", encodeError: encodeContractError,
+  base: "api",
+  access: { llmKey: true, keyHeldDirectly: true },
+  counting: "at-door",
+  tag: "Account",
+  encodeError: encodeContractError,
 } as const;
 
 /** Keys that one key may have made at a time; more of them are a mistake, or somebody else's work. */
 const childrenMax = 1_000;
 
 const beyond = (param: string, bound: string): GatewayError =>
-  new GatewayError("bad_request", `${param} must stay within that of the key that makes this one: ${bound}.`, { param });
+  new GatewayError(
+    "bad_request",
+    `${param} must stay within that of the key that makes this one: ${bound}.`,
+    { param },
+  );
 
 /** The lower of two bounds; refused by name where the wanted one is above the parent's. Null is no bound. */
 function bounded<Bound extends number | bigint>(
-  param: string, { wanted, parents, show = String }: { wanted: Bound | null; parents: Bound | null; show?: (bound: Bound) => string },
+  param: string,
+  {
+    wanted,
+    parents,
+    show = String,
+  }: { wanted: Bound | null; parents: Bound | null; show?: (bound: Bound) => string },
 ): Bound | null {
   if (wanted !== null && parents !== null && wanted > parents) throw beyond(param, show(parents));
   return wanted ?? parents;
 }
 
-function listed(param: string, wanted: readonly string[] | null, parents: readonly string[] | null): readonly string[] | null {
+function listed(
+  param: string,
+  wanted: readonly string[] | null,
+  parents: readonly string[] | null,
+): readonly string[] | null {
   if (wanted === null || parents === null) return wanted ?? parents;
   const foreign = wanted.findIndex((entry) => !parents.includes(entry));
   if (foreign >= 0) throw beyond(`${param}[${foreign}]`, parents.join(", "));
@@ -41,7 +58,10 @@ function listed(param: string, wanted: readonly string[] | null, parents: readon
 }
 
 /** An empty list opens every endpoint, so of a parent that has a list it is no part. */
-function endpointsWithin(wanted: readonly string[] | null, parents: readonly string[] | null): readonly string[] | null {
+function endpointsWithin(
+  wanted: readonly string[] | null,
+  parents: readonly string[] | null,
+): readonly string[] | null {
   if (parents === null || parents.length === 0) return wanted;
   if (wanted?.length === 0) throw beyond("allowed_endpoints", parents.join(", "));
   return listed("allowed_endpoints", wanted, parents);
@@ -49,44 +69,77 @@ function endpointsWithin(wanted: readonly string[] | null, parents: readonly str
 
 /** What a key passes on to one that it makes: what was asked for, within its own bounds. Throws `bad_request`. */
 export function childFields(
-  parent: LlmKey, { body, nowMs, endpointPaths }: { body: NewKeyBody; nowMs: number; endpointPaths: EndpointPaths },
+  parent: LlmKey,
+  { body, nowMs, endpointPaths }: { body: NewKeyBody; nowMs: number; endpointPaths: EndpointPaths },
 ): NewLlmKey {
   const wanted = newKeyFieldsOf(body, { nowMs, endpointPaths });
   return {
     ...wanted,
-    workspaceId: parent.workspaceId, creatorUserId: parent.creatorUserId, parentKeyId: parent.id,
+    workspaceId: parent.workspaceId,
+    creatorUserId: parent.creatorUserId,
+    parentKeyId: parent.id,
     expiresAtMs: bounded("expires_at", {
-      wanted: wanted.expiresAtMs, parents: parent.expiresAtMs, show: (atMs) => new Date(atMs).toISOString(),
+      wanted: wanted.expiresAtMs,
+      parents: parent.expiresAtMs,
+      show: (atMs) => new Date(atMs).toISOString(),
     }),
     limitNanoUsd: bounded("limit", {
-      wanted: wanted.limitNanoUsd, parents: parent.limitNanoUsd, show: (nano) => `${usdFromNano(nano)} USD`,
+      wanted: wanted.limitNanoUsd,
+      parents: parent.limitNanoUsd,
+      show: (nano) => `${usdFromNano(nano)} USD`,
     }),
-    limitReset: typeof body.limit === "number" || body.limit_reset ? wanted.limitReset : parent.limitReset,
-    rateLimitPerMinute: bounded("rate_limit", { wanted: wanted.rateLimitPerMinute, parents: parent.rateLimitPerMinute }),
-    tokensPerMinute: bounded("tpm", { wanted: wanted.tokensPerMinute, parents: parent.tokensPerMinute }),
+    limitReset:
+      typeof body.limit === "number" || body.limit_reset ? wanted.limitReset : parent.limitReset,
+    rateLimitPerMinute: bounded("rate_limit", {
+      wanted: wanted.rateLimitPerMinute,
+      parents: parent.rateLimitPerMinute,
+    }),
+    tokensPerMinute: bounded("tpm", {
+      wanted: wanted.tokensPerMinute,
+      parents: parent.tokensPerMinute,
+    }),
     allowedModels: listed("allowed_models", wanted.allowedModels, parent.allowedModels),
-    allowedEndpoints: endpointsWithin(wanted.allowedEndpoints, shownEndpoints(parent.allowedEndpoints, endpointPaths)),
+    allowedEndpoints: endpointsWithin(
+      wanted.allowedEndpoints,
+      shownEndpoints(parent.allowedEndpoints, endpointPaths),
+    ),
   };
 }
 
 /** Checks changes of a key that another one made against that one's bounds, as they are now. Throws `bad_request`. */
-export function assertWithin(parent: LlmKey, changes: LlmKeyChanges, endpointPaths: EndpointPaths): void {
+export function assertWithin(
+  parent: LlmKey,
+  changes: LlmKeyChanges,
+  endpointPaths: EndpointPaths,
+): void {
   const { limitNanoUsd, expiresAtMs, allowedModels, allowedEndpoints } = changes;
-  const unbounded = (param: string): GatewayError => beyond(param, "it has one, so this cannot be without");
-  const refuse = <Value>(param: string, wanted: Value | null | undefined, parents: Value | null): void => {
+  const unbounded = (param: string): GatewayError =>
+    beyond(param, "it has one, so this cannot be without");
+  const refuse = <Value>(
+    param: string,
+    wanted: Value | null | undefined,
+    parents: Value | null,
+  ): void => {
     if (wanted === null && parents !== null) throw unbounded(param);
   };
   refuse("limit", limitNanoUsd, parent.limitNanoUsd);
   refuse("expires_at", expiresAtMs, parent.expiresAtMs);
   refuse("allowed_models", allowedModels, parent.allowedModels);
-  bounded("limit", { wanted: limitNanoUsd ?? null, parents: parent.limitNanoUsd, show: (nano) => `${usdFromNano(nano)} USD` });
+  bounded("limit", {
+    wanted: limitNanoUsd ?? null,
+    parents: parent.limitNanoUsd,
+    show: (nano) => `${usdFromNano(nano)} USD`,
+  });
   bounded("expires_at", { wanted: expiresAtMs ?? null, parents: parent.expiresAtMs });
   listed("allowed_models", allowedModels ?? null, parent.allowedModels);
   endpointsWithin(allowedEndpoints ?? null, shownEndpoints(parent.allowedEndpoints, endpointPaths));
 }
 
 /** Throws `conflict` where a key has made as many as it may. */
-export function assertRoomForChild({ directory }: Pick<Dependencies, "directory">, parent: LlmKey): void {
+export function assertRoomForChild(
+  { directory }: Pick<Dependencies, "directory">,
+  parent: LlmKey,
+): void {
   if (directory.childrenOf(parent.id).length < childrenMax) return;
   const message = `This key has ${childrenMax} keys that it made already. Delete some with DELETE /key/children/{hash}.`;
   throw new GatewayError("conflict", message);
@@ -100,22 +153,34 @@ export const createChildKey = defineEndpoint<Dependencies, NewKeyBody>({
   path: "/key/children",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Make a key within the limits of the calling LLM key.",
-  description: "What it spends and asks counts against the calling key as well, and it ends with it. Fields that are left out are "
-    + "the calling key's; none may go beyond them. Keys that were made this way make no others.",
+  description:
+    "What it spends and asks counts against the calling key as well, and it ends with it. Fields that are left out are " +
+    "the calling key's; none may go beyond them. Keys that were made this way make no others.",
   body: newKeySchema,
   response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
   handle: (context, deps) => answerChild(context, deps, (context.caller as LlmKeyCaller).key),
 });
 
 /** Makes a child and shows its secret. Throws `forbidden` for keys that are children themselves, and `conflict` for too many. */
-async function answerChild(context: RequestContext<NewKeyBody>, deps: Dependencies, parent: LlmKey): Promise<Answer> {
+async function answerChild(
+  context: RequestContext<NewKeyBody>,
+  deps: Dependencies,
+  parent: LlmKey,
+): Promise<Answer> {
   if (parent.parentKeyId !== undefined) {
-    throw new GatewayError("forbidden", "This key was made by another LLM key and makes none itself. Ask with that one.");
+    throw new GatewayError(
+      "forbidden",
+      "This key was made by another LLM key and makes none itself. Ask with that one.",
+    );
   }
   assertRoomForChild(deps, parent);
-  const { secret, key } = await deps.llmKeyMinter.mint(childFields(parent, {
-    body: context.body, nowMs: deps.clock.nowMs(), endpointPaths: deps.endpointPaths,
-  }));
+  const { secret, key } = await deps.llmKeyMinter.mint(
+    childFields(parent, {
+      body: context.body,
+      nowMs: deps.clock.nowMs(),
+      endpointPaths: deps.endpointPaths,
+    }),
+  );
   context.changed = key.id;
   const data = await keyObject(deps, { workspace: workspaceOf(context), key });
   return context.json({ key: secret, data }, { headers: neverCached });
@@ -124,11 +189,20 @@ async function answerChild(context: RequestContext<NewKeyBody>, deps: Dependenci
 /** The key whose hash is named. A connected app creates keys within its own cap alone. Throws `forbidden` and `not_found`. */
 function parentOf(context: RequestContext<unknown>, { llmKeyEditor }: Dependencies): LlmKey {
   if (context.caller.kind === "connection") {
-    throw new GatewayError("forbidden", "Connected apps create keys within their own limits: with POST /keys.");
+    throw new GatewayError(
+      "forbidden",
+      "Connected apps create keys within their own limits: with POST /keys.",
+    );
   }
-  const parent = llmKeyEditor.find({ workspaceId: workspaceOf(context).id, hash: context.param("hash") });
+  const parent = llmKeyEditor.find({
+    workspaceId: workspaceOf(context).id,
+    hash: context.param("hash"),
+  });
   if (parent.connection === undefined) return parent;
-  throw new GatewayError("not_found", "This is the access token of a connected app. DELETE /connections/{id} ends it.");
+  throw new GatewayError(
+    "not_found",
+    "This is the access token of a connected app. DELETE /connections/{id} ends it.",
+  );
 }
 
 /** Makes a key within the limits of another one of the workspace, without the secret of that one. */
@@ -140,7 +214,8 @@ export const createChildOfKey = defineEndpoint<Dependencies, NewKeyBody>({
   path: "/keys/:hash/children",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Make a key within the limits of another LLM key.",
-  description: "As POST /key/children does for the key itself. GET /keys?parent={id} lists them, DELETE /keys/{hash} ends one.",
+  description:
+    "As POST /key/children does for the key itself. GET /keys?parent={id} lists them, DELETE /keys/{hash} ends one.",
   body: newKeySchema,
   response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
   handle: (context, deps) => answerChild(context, deps, parentOf(context, deps)),

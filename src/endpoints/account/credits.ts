@@ -11,18 +11,30 @@ import type { Dependencies } from "../dependencies.ts";
 const usd = z.number();
 
 /** The credits record; `data` is that of OpenRouter's clients. */
-const creditsSchema = z.object({
-  balance: usd.describe("What can be spent: monthly_balance and topup_balance. At 0, paid inference is 402."),
-  monthly_balance: usd.describe("Credits of the plan, of referrals and of grants that lapse with their month; spent first."),
-  topup_balance: usd.describe("Credits that were bought or granted to stay; spent last, they never lapse."),
-  used: usd.describe("Everything that was ever charged."),
-  today_cost: usd.describe("Charged since the day began, in UTC."),
-  currency: z.literal("usd"),
-  data: z.object({
-    total_credits: usd.describe("Everything that was given and has not lapsed: balance and used."),
-    total_usage: usd.describe("The same as used."),
-  }).describe("The balance in OpenRouter's form."),
-}).meta({ id: "Credits" });
+const creditsSchema = z
+  .object({
+    balance: usd.describe(
+      "What can be spent: monthly_balance and topup_balance. At 0, paid inference is 402.",
+    ),
+    monthly_balance: usd.describe(
+      "Credits of the plan, of referrals and of grants that lapse with their month; spent first.",
+    ),
+    topup_balance: usd.describe(
+      "Credits that were bought or granted to stay; spent last, they never lapse.",
+    ),
+    used: usd.describe("Everything that was ever charged."),
+    today_cost: usd.describe("Charged since the day began, in UTC."),
+    currency: z.literal("usd"),
+    data: z
+      .object({
+        total_credits: usd.describe(
+          "Everything that was given and has not lapsed: balance and used.",
+        ),
+        total_usage: usd.describe("The same as used."),
+      })
+      .describe("The balance in OpenRouter's form."),
+  })
+  .meta({ id: "Credits" });
 
 const balanceHeader = brandHeader("Credits-Balance");
 
@@ -44,14 +56,20 @@ export const credits = defineEndpoint<Dependencies>({
     const today = Math.floor(clock.nowMs() / dayMs);
     const balance = usdSixDecimals(balanceOf(account));
     const used = usdSixDecimals(account.usedNano);
-    return context.json({
-      balance,
-      monthly_balance: usdSixDecimals(account.monthlyNano),
-      topup_balance: usdSixDecimals(account.topupNano),
-      used,
-      today_cost: usdSixDecimals(account.day === today ? account.dayNano : 0n),
-      currency: "usd",
-      data: { total_credits: usdSixDecimals(balanceOf(account) + account.usedNano), total_usage: used },
-    }, { headers: { [balanceHeader]: String(balance), "cache-control": "no-store" } });
+    return context.json(
+      {
+        balance,
+        monthly_balance: usdSixDecimals(account.monthlyNano),
+        topup_balance: usdSixDecimals(account.topupNano),
+        used,
+        today_cost: usdSixDecimals(account.day === today ? account.dayNano : 0n),
+        currency: "usd",
+        data: {
+          total_credits: usdSixDecimals(balanceOf(account) + account.usedNano),
+          total_usage: used,
+        },
+      },
+      { headers: { [balanceHeader]: String(balance), "cache-control": "no-store" } },
+    );
   },
 });

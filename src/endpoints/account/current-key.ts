@@ -14,8 +14,10 @@ import type { Dependencies } from "../dependencies.ts";
 import { limitRemaining } from "./llm-key-object.ts";
 
 /** Requests a minute that a key is let through with: a limit of its own above the plan's does not widen it. */
-const effectiveRateLimit = ({ counters: { tiers } }: Dependencies, { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">): number =>
-  narrowedTier(tiers.tierFor(workspace.plan, "paid"), key.rateLimitPerMinute).perMinute;
+const effectiveRateLimit = (
+  { counters: { tiers } }: Dependencies,
+  { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">,
+): number => narrowedTier(tiers.tierFor(workspace.plan, "paid"), key.rateLimitPerMinute).perMinute;
 
 /** What the calling LLM key is, in the compact form. */
 export const authKey = defineEndpoint<Dependencies>({
@@ -28,8 +30,13 @@ export const authKey = defineEndpoint<Dependencies>({
   tag: "Account",
   response: z.object({
     key: z.object({
-      prefix: z.string(), name: z.string(), created_at: z.string(), rate_limit: z.number(), usage: z.number(),
-      limit: z.number().nullable(), is_free_tier: z.boolean(),
+      prefix: z.string(),
+      name: z.string(),
+      created_at: z.string(),
+      rate_limit: z.number(),
+      usage: z.number(),
+      limit: z.number().nullable(),
+      is_free_tier: z.boolean(),
     }),
   }),
   encodeError: encodeContractError,
@@ -51,10 +58,17 @@ export const authKey = defineEndpoint<Dependencies>({
   },
 });
 
-async function newestActiveKey({ llmKeys, clock }: Dependencies, workspaceId: string): Promise<LlmKey> {
+async function newestActiveKey(
+  { llmKeys, clock }: Dependencies,
+  workspaceId: string,
+): Promise<LlmKey> {
   const keys = await llmKeys.list(workspaceId, { includeDisabled: false });
-  const active = keys.find((key) => key.connection === undefined && (key.expiresAtMs === null || key.expiresAtMs > clock.nowMs()));
-  if (active === undefined) throw new GatewayError("not_found", "The workspace has no active LLM key.");
+  const active = keys.find(
+    (key) =>
+      key.connection === undefined && (key.expiresAtMs === null || key.expiresAtMs > clock.nowMs()),
+  );
+  if (active === undefined)
+    throw new GatewayError("not_found", "The workspace has no active LLM key.");
   return active;
 }
 
@@ -66,37 +80,65 @@ const usage = {
   usage_daily: usd.describe("USD of credits within the last 24 hours."),
   usage_weekly: usd.describe("USD of credits within the last 7 days."),
   usage_monthly: usd.describe("USD of credits within the last 30 days."),
-  byok_usage: usd.describe("List price in USD of what the key asked through the workspace's own provider keys, in all."),
+  byok_usage: usd.describe(
+    "List price in USD of what the key asked through the workspace's own provider keys, in all.",
+  ),
   byok_usage_daily: usd.describe("The same within the last 24 hours."),
   byok_usage_weekly: usd.describe("The same within the last 7 days."),
   byok_usage_monthly: usd.describe("The same within the last 30 days."),
 };
 
-const currentKeySchema = z.object({
-  label: z.string().describe("Masked form of the secret."),
-  limit: usd.nullable().describe("Spending limit in USD; null where there is none."),
-  limit_remaining: usd.nullable().describe("What is left of it within its window."),
-  limit_reset: z.enum(["daily", "weekly", "monthly"]).nullable().describe("Window of the limit; null means 30 days."),
-  include_byok_in_limit: z.boolean().describe("Whether what own provider keys pay counts toward the limit."),
-  ...usage,
-  is_free_tier: z.boolean().describe("Whether the workspace is on the free plan."),
-  is_management_key: z.literal(false).describe("Always false: it is an LLM key."),
-  is_provisioning_key: z.literal(false).describe("Always false, as is_management_key."),
-  creator_user_id: z.string().describe("Who made the key."),
-  workspace_id: z.string().describe("The workspace that the key spends from."),
-  organization_id: z.string().nullable().describe("The organisation of that workspace; null for a person's own."),
-  expires_at: z.string().nullable().describe("When the key ends, ISO 8601; null where it does not."),
-  allowed_data_regions: z.array(z.literal("global")).describe("Regions that the key may use: there is one, global."),
-  free_model_daily_requests: z.object({
-    limit: z.int().describe("Requests to free models that the rate limit lets through in a day; there is no daily quota beside it."),
-    used: z.int().describe("Requests to free models by the workspace since the day began, UTC."),
-    remaining: z.int().describe("limit less used."),
-  }).describe("Requests to models that end with :free."),
-  rate_limit: z.object({
-    requests: z.int().describe("Requests that the window admits."), interval: z.string().describe("Length of the window."),
-    note: z.string().describe("What the numbers mean."),
-  }).describe("How often the key may be used."),
-}).meta({ id: "CurrentKey" });
+const currentKeySchema = z
+  .object({
+    label: z.string().describe("Masked form of the secret."),
+    limit: usd.nullable().describe("Spending limit in USD; null where there is none."),
+    limit_remaining: usd.nullable().describe("What is left of it within its window."),
+    limit_reset: z
+      .enum(["daily", "weekly", "monthly"])
+      .nullable()
+      .describe("Window of the limit; null means 30 days."),
+    include_byok_in_limit: z
+      .boolean()
+      .describe("Whether what own provider keys pay counts toward the limit."),
+    ...usage,
+    is_free_tier: z.boolean().describe("Whether the workspace is on the free plan."),
+    is_management_key: z.literal(false).describe("Always false: it is an LLM key."),
+    is_provisioning_key: z.literal(false).describe("Always false, as is_management_key."),
+    creator_user_id: z.string().describe("Who made the key."),
+    workspace_id: z.string().describe("The workspace that the key spends from."),
+    organization_id: z
+      .string()
+      .nullable()
+      .describe("The organisation of that workspace; null for a person's own."),
+    expires_at: z
+      .string()
+      .nullable()
+      .describe("When the key ends, ISO 8601; null where it does not."),
+    allowed_data_regions: z
+      .array(z.literal("global"))
+      .describe("Regions that the key may use: there is one, global."),
+    free_model_daily_requests: z
+      .object({
+        limit: z
+          .int()
+          .describe(
+            "Requests to free models that the rate limit lets through in a day; there is no daily quota beside it.",
+          ),
+        used: z
+          .int()
+          .describe("Requests to free models by the workspace since the day began, UTC."),
+        remaining: z.int().describe("limit less used."),
+      })
+      .describe("Requests to models that end with :free."),
+    rate_limit: z
+      .object({
+        requests: z.int().describe("Requests that the window admits."),
+        interval: z.string().describe("Length of the window."),
+        note: z.string().describe("What the numbers mean."),
+      })
+      .describe("How often the key may be used."),
+  })
+  .meta({ id: "CurrentKey" });
 
 const currentRateNote = "Requests of this key in any 60 seconds, to paid models.";
 
@@ -106,23 +148,41 @@ function spendOf(account: KeyAccount, nowMs: number): Record<keyof typeof usage,
     usdFromNano(spend?.spentWithin(limitWindowHours(window), nowMs) ?? 0n);
   const { spend, byok } = account;
   return {
-    usage: usdFromNano(spend.total), usage_daily: within(spend, "daily"), usage_weekly: within(spend, "weekly"),
-    usage_monthly: within(spend, "monthly"), byok_usage: usdFromNano(byok?.total ?? 0n), byok_usage_daily: within(byok, "daily"),
-    byok_usage_weekly: within(byok, "weekly"), byok_usage_monthly: within(byok, "monthly"),
+    usage: usdFromNano(spend.total),
+    usage_daily: within(spend, "daily"),
+    usage_weekly: within(spend, "weekly"),
+    usage_monthly: within(spend, "monthly"),
+    byok_usage: usdFromNano(byok?.total ?? 0n),
+    byok_usage_daily: within(byok, "daily"),
+    byok_usage_weekly: within(byok, "weekly"),
+    byok_usage_monthly: within(byok, "monthly"),
   };
 }
 
 /** Requests to free models since the UTC day began, beside what the rate limit lets through in a day. */
-async function freeRequestsToday({ insights, clock, counters }: Dependencies, { id, plan }: Workspace) {
+async function freeRequestsToday(
+  { insights, clock, counters }: Dependencies,
+  { id, plan }: Workspace,
+) {
   const fromMs = Math.floor(clock.nowMs() / dayMs) * dayMs;
-  const lines = await insights.usage.sums({ workspaceId: id, fromMs, toMs: fromMs + dayMs, interval: "day", groupBy: ["model"] });
-  const used = (lines ?? []).reduce((sum, { model, requests }) => sum + (model?.endsWith(":free") ? requests : 0), 0);
+  const lines = await insights.usage.sums({
+    workspaceId: id,
+    fromMs,
+    toMs: fromMs + dayMs,
+    interval: "day",
+    groupBy: ["model"],
+  });
+  const used = (lines ?? []).reduce(
+    (sum, { model, requests }) => sum + (model?.endsWith(":free") ? requests : 0),
+    0,
+  );
   const limit = counters.tiers.tierFor(plan, "free-model").perMinute * minutesADay;
   return { limit, used, remaining: Math.max(0, limit - used) };
 }
 
 async function currentKeyObject(
-  deps: Dependencies, { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">,
+  deps: Dependencies,
+  { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">,
 ): Promise<z.infer<typeof currentKeySchema>> {
   await deps.ledger.refresh(workspace.id);
   const account = deps.ledger.book.key(key.id);
@@ -143,7 +203,11 @@ async function currentKeyObject(
     expires_at: isoOrNull(key.expiresAtMs),
     allowed_data_regions: ["global"],
     free_model_daily_requests: await freeRequestsToday(deps, workspace),
-    rate_limit: { requests: effectiveRateLimit(deps, { key, workspace }), interval: "60s", note: currentRateNote },
+    rate_limit: {
+      requests: effectiveRateLimit(deps, { key, workspace }),
+      interval: "60s",
+      note: currentRateNote,
+    },
   };
 }
 
@@ -160,7 +224,10 @@ export const currentKey = defineEndpoint<Dependencies>({
   encodeError: encodeContractError,
   async handle(context, deps) {
     const caller = context.caller as LlmKeyCaller | AccountCaller;
-    const key = caller.kind === "llm-key" ? caller.key : await newestActiveKey(deps, caller.workspace.id);
-    return context.json({ data: await currentKeyObject(deps, { key, workspace: caller.workspace }) });
+    const key =
+      caller.kind === "llm-key" ? caller.key : await newestActiveKey(deps, caller.workspace.id);
+    return context.json({
+      data: await currentKeyObject(deps, { key, workspace: caller.workspace }),
+    });
   },
 });

@@ -8,15 +8,34 @@ import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, momentField, momentMs, nameField, neverCached } from "./account-fields.ts";
 import {
-  allowedEndpointsField, allowedEndpointsOf, allowedModelsField, allowedModelsOf, limitField, limitNano, limitResetField, rateLimitField,
+  accountBodyBytesMax,
+  momentField,
+  momentMs,
+  nameField,
+  neverCached,
+} from "./account-fields.ts";
+import {
+  allowedEndpointsField,
+  allowedEndpointsOf,
+  allowedModelsField,
+  allowedModelsOf,
+  limitField,
+  limitNano,
+  limitResetField,
+  rateLimitField,
   tokensPerMinuteField,
 } from "./llm-key-fields.ts";
 import { assertWithin } from "./child-keys.ts";
 import { keyObject, llmKeyObjectSchema } from "./llm-key-object.ts";
 
-const shared = { path: "/keys/:hash", base: "api", counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
+const shared = {
+  path: "/keys/:hash",
+  base: "api",
+  counting: "at-door",
+  tag: "Account",
+  encodeError: encodeContractError,
+} as const;
 const reads = { managementScope: "read:llm-keys", session: true } as const;
 const writes = { managementScope: "write:llm-keys", session: true } as const;
 
@@ -34,7 +53,10 @@ const changeable = {
 };
 
 const changeKeySchema = z.strictObject(changeable, {
-  error: ({ code }) => (code === "unrecognized_keys" ? `cannot be changed; PATCH takes ${Object.keys(changeable).join(", ")}` : undefined),
+  error: ({ code }) =>
+    code === "unrecognized_keys"
+      ? `cannot be changed; PATCH takes ${Object.keys(changeable).join(", ")}`
+      : undefined,
 });
 
 type KeyChangesBody = z.infer<z.ZodObject<typeof changeable>>;
@@ -43,37 +65,52 @@ type KeyChangesBody = z.infer<z.ZodObject<typeof changeable>>;
 const changesOf = (body: KeyChangesBody, paths: EndpointPaths): LlmKeyChanges => ({
   ...(body.name === undefined ? {} : { name: body.name }),
   ...(body.disabled === undefined ? {} : { disabled: body.disabled }),
-  ...(body.include_byok_in_limit === undefined ? {} : { includeByokInLimit: body.include_byok_in_limit }),
+  ...(body.include_byok_in_limit === undefined
+    ? {}
+    : { includeByokInLimit: body.include_byok_in_limit }),
   ...(body.limit === undefined ? {} : { limitNanoUsd: limitNano(body.limit) }),
   ...(body.limit_reset === undefined ? {} : { limitReset: body.limit_reset }),
   ...(body.rate_limit === undefined ? {} : { rateLimitPerMinute: body.rate_limit }),
   ...(body.expires_at === undefined ? {} : { expiresAtMs: momentMs(body.expires_at) }),
-  ...(body.allowed_models === undefined ? {} : { allowedModels: allowedModelsOf(body.allowed_models) }),
-  ...(body.allowed_endpoints === undefined ? {} : { allowedEndpoints: allowedEndpointsOf(body.allowed_endpoints, paths) }),
+  ...(body.allowed_models === undefined
+    ? {}
+    : { allowedModels: allowedModelsOf(body.allowed_models) }),
+  ...(body.allowed_endpoints === undefined
+    ? {}
+    : { allowedEndpoints: allowedEndpointsOf(body.allowed_endpoints, paths) }),
   ...(body.tpm === undefined ? {} : { tokensPerMinute: body.tpm }),
 });
 
-const callerOf = (context: RequestContext<unknown>): AccountCaller => context.caller as AccountCaller;
+const callerOf = (context: RequestContext<unknown>): AccountCaller =>
+  context.caller as AccountCaller;
 
-const referenceOf = (context: RequestContext<unknown>): LlmKeyReference =>
-  ({ workspaceId: callerOf(context).workspace.id, hash: context.param("hash") });
+const referenceOf = (context: RequestContext<unknown>): LlmKeyReference => ({
+  workspaceId: callerOf(context).workspace.id,
+  hash: context.param("hash"),
+});
 
 /** What an app may do to a key that it did not create: make it known by another name, or stop it. */
-const narrows = ({ name: _, disabled, ...others }: KeyChangesBody): boolean => disabled !== false && Object.keys(others).length === 0;
+const narrows = ({ name: _, disabled, ...others }: KeyChangesBody): boolean =>
+  disabled !== false && Object.keys(others).length === 0;
 
 /**
  * The key to change. The access token of a connected app is changed with its connection alone, and a connected app changes keys that it
  * created: with another's secret, or without its own cap, it would go beyond what a person granted. Throws `not_found` and `forbidden`.
  */
 function changeableKey(
-  context: RequestContext<unknown>, { directory, endpointPaths }: Dependencies, body?: KeyChangesBody,
+  context: RequestContext<unknown>,
+  { directory, endpointPaths }: Dependencies,
+  body?: KeyChangesBody,
 ): LlmKeyReference {
   const [reference, caller] = [referenceOf(context), callerOf(context)];
   const key = directory.llmKeyByHash(reference.hash);
   // What is not there, or no longer under this hash, is the editor's to refuse.
   if (key === undefined || key.workspaceId !== reference.workspaceId) return reference;
   if (key.connection !== undefined) {
-    throw new GatewayError("not_found", "This is the access token of a connected app. DELETE /connections/{id} ends it.");
+    throw new GatewayError(
+      "not_found",
+      "This is the access token of a connected app. DELETE /connections/{id} ends it.",
+    );
   }
   if (caller.kind !== "connection") return reference;
   if (key.parentKeyId === caller.key.id) {
@@ -81,7 +118,10 @@ function changeableKey(
     return reference;
   }
   if (body !== undefined && narrows(body)) return reference;
-  throw new GatewayError("forbidden", "Connected apps change and rotate the keys that they created; others they may disable or delete.");
+  throw new GatewayError(
+    "forbidden",
+    "Connected apps change and rotate the keys that they created; others they may disable or delete.",
+  );
 }
 
 /** Shows one LLM key. */
@@ -106,16 +146,22 @@ export const changeKey = defineEndpoint<Dependencies, KeyChangesBody>({
   access: writes,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change an LLM key.",
-  description: "Fields that are left out stay as they are; null takes a limit, an expiry, a list or a ceiling away.",
+  description:
+    "Fields that are left out stay as they are; null takes a limit, an expiry, a list or a ceiling away.",
   body: changeKeySchema,
   response: z.object({ data: llmKeyObjectSchema }),
   async handle(context, deps) {
     const { llmKeyEditor } = deps;
     const changes = changesOf(context.body, deps.endpointPaths);
     const reference = changeableKey(context, deps, context.body);
-    const key = Object.keys(changes).length === 0 ? llmKeyEditor.find(reference) : await llmKeyEditor.change(reference, changes);
+    const key =
+      Object.keys(changes).length === 0
+        ? llmKeyEditor.find(reference)
+        : await llmKeyEditor.change(reference, changes);
     context.changed = key.id;
-    return context.json({ data: await keyObject(deps, { workspace: callerOf(context).workspace, key }) });
+    return context.json({
+      data: await keyObject(deps, { workspace: callerOf(context).workspace, key }),
+    });
   },
 });
 
@@ -132,7 +178,10 @@ export const deleteKey = defineEndpoint<Dependencies>({
     const { workspaceId, hash } = referenceOf(context);
     const named = directory.llmKeyById(hash);
     // The key of a connected app ends with its connection.
-    const id = await llmKeyEditor.remove({ workspaceId, hash: named?.connection === undefined ? named?.hash ?? hash : hash });
+    const id = await llmKeyEditor.remove({
+      workspaceId,
+      hash: named?.connection === undefined ? (named?.hash ?? hash) : hash,
+    });
     context.changed = id;
     return context.json({ deleted: true, id });
   },
@@ -141,8 +190,12 @@ export const deleteKey = defineEndpoint<Dependencies>({
 const graceSecondsMax = 7 * 24 * 3_600;
 
 const rotationSchema = z.strictObject({
-  grace_seconds: z.int("must be whole seconds").min(0, "must not be below 0").max(graceSecondsMax, `must be at most ${graceSecondsMax}`)
-    .optional().describe("The old secret is accepted for so long; left out, it is refused at once."),
+  grace_seconds: z
+    .int("must be whole seconds")
+    .min(0, "must not be below 0")
+    .max(graceSecondsMax, `must be at most ${graceSecondsMax}`)
+    .optional()
+    .describe("The old secret is accepted for so long; left out, it is refused at once."),
 });
 
 /** Gives an LLM key another secret; everything else goes on. */
@@ -154,21 +207,30 @@ export const rotateKey = defineEndpoint<Dependencies, z.infer<typeof rotationSch
   access: writes,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Rotate the secret of an LLM key.",
-  description: "The old secret is refused at once, or after grace_seconds, a week at most; another rotation ends the one before. Spend, "
-    + "windows and every other field stay; the hash in the key's path changes. Of two rotations at the same time one answers 409.",
+  description:
+    "The old secret is refused at once, or after grace_seconds, a week at most; another rotation ends the one before. Spend, " +
+    "windows and every other field stay; the hash in the key's path changes. Of two rotations at the same time one answers 409.",
   body: rotationSchema,
   bodyOptional: true,
   response: z.object({
-    key: z.string(), data: llmKeyObjectSchema,
-    previous_valid_until: z.string().optional().describe("Where there is a grace: when the old secret ends."),
+    key: z.string(),
+    data: llmKeyObjectSchema,
+    previous_valid_until: z
+      .string()
+      .optional()
+      .describe("Where there is a grace: when the old secret ends."),
   }),
   async handle(context, deps) {
     const { grace_seconds: graceSeconds = 0 } = context.body;
-    const grace = graceSeconds === 0 ? {} : { previousUntilMs: deps.clock.nowMs() + graceSeconds * 1_000 };
+    const grace =
+      graceSeconds === 0 ? {} : { previousUntilMs: deps.clock.nowMs() + graceSeconds * 1_000 };
     const { secret, key } = await deps.llmKeyEditor.rotate(changeableKey(context, deps), grace);
     context.changed = key.id;
     const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
-    const until = key.previous === undefined ? {} : { previous_valid_until: new Date(key.previous.untilMs).toISOString() };
+    const until =
+      key.previous === undefined
+        ? {}
+        : { previous_valid_until: new Date(key.previous.untilMs).toISOString() };
     return context.json({ key: secret, data, ...until }, { headers: neverCached });
   },
 });

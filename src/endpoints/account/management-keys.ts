@@ -6,15 +6,30 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, expiryMs, momentField, nameField, neverCached, plainText, truthIn } from "./account-fields.ts";
+import {
+  accountBodyBytesMax,
+  expiryMs,
+  momentField,
+  nameField,
+  neverCached,
+  plainText,
+  truthIn,
+} from "./account-fields.ts";
 import { managementKeyObject, managementKeyObjectSchema } from "./management-key-object.ts";
 
-const shared = { base: "api", counting: "at-door", tag: "Account", encodeError: encodeContractError } as const;
+const shared = {
+  base: "api",
+  counting: "at-door",
+  tag: "Account",
+  encodeError: encodeContractError,
+} as const;
 
 const createSchema = z.object({
   name: nameField,
   description: plainText(2_000).nullish(),
-  scopes: z.array(z.enum(scopes, `must be one of ${scopes.join(", ")}`), "is required: a list of scopes").min(1, "must name a scope"),
+  scopes: z
+    .array(z.enum(scopes, `must be one of ${scopes.join(", ")}`), "is required: a list of scopes")
+    .min(1, "must name a scope"),
   expires_at: momentField.nullish(),
 });
 
@@ -25,13 +40,24 @@ function assertCovered(held: readonly Scope[], wanted: readonly Scope[]): void {
   const index = wanted.findIndex((scope) => !coversScope(held, scope));
   const scope = wanted[index];
   if (scope === undefined) return;
-  throw new GatewayError("insufficient_scope", `A key cannot grant what it does not hold itself: this one lacks ${scope}.`, {
-    param: `scopes[${index}]`, metadata: { required_scope: scope },
-  });
+  throw new GatewayError(
+    "insufficient_scope",
+    `A key cannot grant what it does not hold itself: this one lacks ${scope}.`,
+    {
+      param: `scopes[${index}]`,
+      metadata: { required_scope: scope },
+    },
+  );
 }
 
-const recordOf = ({ directory, clock }: Dependencies, key: ManagementKey): z.infer<typeof managementKeyObjectSchema> =>
-  managementKeyObject(key, { lastUsedAtMs: directory.uses.lastUsedAtMs(key.id), nowMs: clock.nowMs() });
+const recordOf = (
+  { directory, clock }: Dependencies,
+  key: ManagementKey,
+): z.infer<typeof managementKeyObjectSchema> =>
+  managementKeyObject(key, {
+    lastUsedAtMs: directory.uses.lastUsedAtMs(key.id),
+    nowMs: clock.nowMs(),
+  });
 
 /** Creates a management key; its secret is shown in this answer and never again. */
 export const createManagementKey = defineEndpoint<Dependencies, z.infer<typeof createSchema>>({
@@ -42,7 +68,8 @@ export const createManagementKey = defineEndpoint<Dependencies, z.infer<typeof c
   access: { managementScope: "write:management-keys", session: true },
   bodyBytesMax: accountBodyBytesMax,
   summary: "Create a management key.",
-  description: "Scopes are granted as they are named, write:X implying read:X, and none that the calling key lacks.",
+  description:
+    "Scopes are granted as they are named, write:X implying read:X, and none that the calling key lacks.",
   body: createSchema,
   response: z.object({ key: z.string(), data: managementKeyObjectSchema }),
   async handle(context, deps) {
@@ -51,7 +78,10 @@ export const createManagementKey = defineEndpoint<Dependencies, z.infer<typeof c
     const { name, description, scopes: wanted, expires_at: expiresAt } = context.body;
     assertCovered(scopesHeld(caller), wanted);
     const { secret, key } = await deps.managementKeyEditor.mint({
-      workspaceId: workspace.id, name, description: description ?? null, scopes: [...new Set(wanted)],
+      workspaceId: workspace.id,
+      name,
+      description: description ?? null,
+      scopes: [...new Set(wanted)],
       expiresAtMs: expiryMs(expiresAt, deps.clock.nowMs()),
       creatorUserId: caller.kind === "session" ? caller.user.id : caller.key.creatorUserId,
     });
@@ -72,7 +102,10 @@ export const listManagementKeys = defineEndpoint<Dependencies>({
   async handle(context, deps) {
     const { workspace } = context.caller as AccountCaller;
     const includeInvalid = truthIn(context.query, "include_invalid");
-    const keys = await deps.managementKeys.list(workspace.id, { includeInvalid, nowMs: deps.clock.nowMs() });
+    const keys = await deps.managementKeys.list(workspace.id, {
+      includeInvalid,
+      nowMs: deps.clock.nowMs(),
+    });
     return context.json({ object: "list", data: keys.map((key) => recordOf(deps, key)) });
   },
 });
@@ -91,7 +124,11 @@ export const revokeManagementKey = defineEndpoint<Dependencies, z.infer<typeof r
   async handle(context, { managementKeyEditor }) {
     const { workspace } = context.caller as AccountCaller;
     const id = context.param("id");
-    await managementKeyEditor.revoke({ workspaceId: workspace.id, id, reason: context.body.revocation_reason ?? null });
+    await managementKeyEditor.revoke({
+      workspaceId: workspace.id,
+      id,
+      reason: context.body.revocation_reason ?? null,
+    });
     return context.json({ deleted: true, id });
   },
 });

@@ -10,8 +10,12 @@ import { organizationObject, organizationObjectSchema } from "./people-object.ts
 const nameSchema = z.object({ name: nameField });
 
 /** The organisation of the path, as the caller stands in it. */
-export const standingOf = (context: RequestContext<unknown>): { organizationId: string; userId: string } =>
-  ({ organizationId: context.param("id"), userId: sessionOf(context).user.id });
+export const standingOf = (
+  context: RequestContext<unknown>,
+): { organizationId: string; userId: string } => ({
+  organizationId: context.param("id"),
+  userId: sessionOf(context).user.id,
+});
 
 /** Makes an organisation; whoever makes it owns it. */
 export const createOrganization = defineEndpoint<Dependencies, z.infer<typeof nameSchema>>({
@@ -24,7 +28,10 @@ export const createOrganization = defineEndpoint<Dependencies, z.infer<typeof na
   body: nameSchema,
   response: organizationObjectSchema,
   async handle(context, { people }) {
-    const organization = await people.organizations.create({ userId: sessionOf(context).user.id, name: context.body.name });
+    const organization = await people.organizations.create({
+      userId: sessionOf(context).user.id,
+      name: context.body.name,
+    });
     context.changed = organization.id;
     context.changedIn = organization.workspaceId;
     return context.json(organizationObject(organization));
@@ -75,7 +82,10 @@ export const changeOrganization = defineEndpoint<Dependencies, z.infer<typeof na
 });
 
 const deletionSchema = z.strictObject({
-  confirm: z.boolean("must be true or false").default(false).describe("Gives up what is left of the credits."),
+  confirm: z
+    .boolean("must be true or false")
+    .default(false)
+    .describe("Gives up what is left of the credits."),
 });
 
 /** Deletes an organisation and closes its workspace. */
@@ -85,8 +95,9 @@ export const deleteOrganization = defineEndpoint<Dependencies, z.infer<typeof de
   path: "/organizations/:id",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Delete an organisation.",
-  description: "For owners. Members and invitations go with it, and its workspace is closed: keys are deleted, records stay, credits are "
-    + "given up, which needs confirm where there are any.",
+  description:
+    "For owners. Members and invitations go with it, and its workspace is closed: keys are deleted, records stay, credits are " +
+    "given up, which needs confirm where there are any.",
   body: deletionSchema,
   bodyOptional: true,
   response: z.object({ deleted: z.literal(true), id: z.string() }),

@@ -7,10 +7,19 @@ import { accountBodyBytesMax, atMost } from "./account-fields.ts";
 import { attemptOf } from "./sign-in-flow.ts";
 import { emailField, forSessions, newPasswordField, sessionOf } from "./people-fields.ts";
 
-const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+const shared = {
+  base: "root",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Signing in",
+  encodeError: encodeContractError,
+} as const;
 
 /** A token as links carry it. */
-export const linkTokenField = z.string("is required and must be a text").min(1, "is required and must be a text").max(...atMost(200));
+export const linkTokenField = z
+  .string("is required and must be a text")
+  .min(1, "is required and must be a text")
+  .max(...atMost(200));
 
 const requestSchema = z.object({ email: emailField });
 
@@ -21,7 +30,8 @@ export const requestPasswordReset = defineEndpoint<Dependencies, z.infer<typeof 
   path: "/api/auth/request-password-reset",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Have a link sent to choose another password.",
-  description: "The answer is the same whether anybody has this address or not. Where no mail is sent, operators make the link.",
+  description:
+    "The answer is the same whether anybody has this address or not. Where no mail is sent, operators make the link.",
   body: requestSchema,
   response: z.object({ requested: z.literal(true) }),
   async handle(context, { people: { recovery, throttle }, publicUrl }) {
@@ -81,7 +91,8 @@ export const verifyEmail = defineEndpoint<Dependencies, z.infer<typeof verifySch
   async handle(context, { people: { recovery, throttle, pendingSignUps }, publicUrl }) {
     assertSameOrigin(context.request, publicUrl());
     await throttle.count({ address: context.clientAddress(), purpose: "mail" });
-    if (!(await pendingSignUps.confirm(context.body.token))) await recovery.verify(context.body.token);
+    if (!(await pendingSignUps.confirm(context.body.token)))
+      await recovery.verify(context.body.token);
     return context.json({ verified: true });
   },
 });

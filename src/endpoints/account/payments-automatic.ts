@@ -8,7 +8,15 @@ import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { workspaceOf } from "./account-caller.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
-import { askingStripe, centsOf, changesPayments, creditCentsOf, paymentRoute, readsPayments, usdField } from "./payments-fields.ts";
+import {
+  askingStripe,
+  centsOf,
+  changesPayments,
+  creditCentsOf,
+  paymentRoute,
+  readsPayments,
+  usdField,
+} from "./payments-fields.ts";
 import { automaticObject, automaticSchema, paymentsOf } from "./payments-object.ts";
 
 const shared = { ...paymentRoute, path: "/credits/automatic", response: automaticSchema } as const;
@@ -23,7 +31,10 @@ const agreementSchema = z.strictObject({
 async function standing(payments: Payments, workspaceId: string) {
   const month = monthOf(payments.clock.nowMs());
   const chargedCents = await payments.automatic.chargedIn({ workspaceId, month });
-  return automaticObject(await payments.automaticStore.find(workspaceId), { ...payments, chargedCents });
+  return automaticObject(await payments.automaticStore.find(workspaceId), {
+    ...payments,
+    chargedCents,
+  });
 }
 
 /** Shows automatic top-ups. */
@@ -32,8 +43,10 @@ export const getAutomaticTopUps = defineEndpoint<Dependencies>({
   method: "GET",
   access: readsPayments,
   summary: "Show automatic top-ups.",
-  description: "stopped means that the card was refused, with the reason; nothing is tried until somebody agrees anew.",
-  handle: async (context, deps) => context.json(await standing(paymentsOf(deps), workspaceOf(context).id)),
+  description:
+    "stopped means that the card was refused, with the reason; nothing is tried until somebody agrees anew.",
+  handle: async (context, deps) =>
+    context.json(await standing(paymentsOf(deps), workspaceOf(context).id)),
 });
 
 /** The card that is charged from now on. Throws `conflict` where none is saved. */
@@ -42,41 +55,53 @@ async function savedCard(payments: Payments, workspaceId: string) {
   const customerId = await orders.customerOf({ workspaceId, live });
   const card = customerId === undefined ? undefined : await askingStripe(stripe.cardOf(customerId));
   if (card !== undefined) return card;
-  throw new GatewayError("conflict", "No card is saved. Pay a top-up with save_card: true first, then agree.");
+  throw new GatewayError(
+    "conflict",
+    "No card is saved. Pay a top-up with save_card: true first, then agree.",
+  );
 }
 
 /** Turns automatic top-ups on. */
-export const agreeToAutomaticTopUps = defineEndpoint<Dependencies, z.infer<typeof agreementSchema>>({
-  ...shared,
-  method: "POST",
-  access: changesPayments,
-  bodyBytesMax: accountBodyBytesMax,
-  idempotent: true,
-  summary: "Agree to automatic top-ups.",
-  description: "When the balance falls below threshold, the card that was saved last is charged for amount and its fee; never more than "
-    + "monthly_limit in a month (UTC), fees included, and never twice at once. consent is kept with its time and its author. "
-    + "Agreeing again replaces the terms, and starts anew after a card was refused.",
-  body: agreementSchema,
-  async handle(context, deps) {
-    const payments = paymentsOf(deps);
-    const caller = context.caller as AccountCaller;
-    const { id: workspaceId } = caller.workspace;
-    const creditCents = creditCentsOf(context.body.amount, payments);
-    const thresholdCents = centsOf(context.body.threshold, "threshold");
-    const monthlyMaxCents = centsOf(context.body.monthly_limit, "monthly_limit");
-    const { chargeCents } = quoteOf(creditCents, payments.settings.fee);
-    if (monthlyMaxCents < chargeCents) {
-      const message = `monthly_limit: must be at least ${usdFromCents(chargeCents)} USD, what one top-up costs with its fee.`;
-      throw new GatewayError("bad_request", message, { param: "monthly_limit" });
-    }
-    await payments.automaticStore.agree({
-      workspaceId, live: payments.live, creditCents, thresholdCents, monthlyMaxCents, card: await savedCard(payments, workspaceId),
-      consentedAtMs: payments.clock.nowMs(), consentedBy: creatorIdOf(caller),
-    });
-    context.changed = workspaceId;
-    return context.json(await standing(payments, workspaceId));
+export const agreeToAutomaticTopUps = defineEndpoint<Dependencies, z.infer<typeof agreementSchema>>(
+  {
+    ...shared,
+    method: "POST",
+    access: changesPayments,
+    bodyBytesMax: accountBodyBytesMax,
+    idempotent: true,
+    summary: "Agree to automatic top-ups.",
+    description:
+      "When the balance falls below threshold, the card that was saved last is charged for amount and its fee; never more than " +
+      "monthly_limit in a month (UTC), fees included, and never twice at once. consent is kept with its time and its author. " +
+      "Agreeing again replaces the terms, and starts anew after a card was refused.",
+    body: agreementSchema,
+    async handle(context, deps) {
+      const payments = paymentsOf(deps);
+      const caller = context.caller as AccountCaller;
+      const { id: workspaceId } = caller.workspace;
+      const creditCents = creditCentsOf(context.body.amount, payments);
+      const thresholdCents = centsOf(context.body.threshold, "threshold");
+      const monthlyMaxCents = centsOf(context.body.monthly_limit, "monthly_limit");
+      const { chargeCents } = quoteOf(creditCents, payments.settings.fee);
+      if (monthlyMaxCents < chargeCents) {
+        const message = `monthly_limit: must be at least ${usdFromCents(chargeCents)} USD, what one top-up costs with its fee.`;
+        throw new GatewayError("bad_request", message, { param: "monthly_limit" });
+      }
+      await payments.automaticStore.agree({
+        workspaceId,
+        live: payments.live,
+        creditCents,
+        thresholdCents,
+        monthlyMaxCents,
+        card: await savedCard(payments, workspaceId),
+        consentedAtMs: payments.clock.nowMs(),
+        consentedBy: creatorIdOf(caller),
+      });
+      context.changed = workspaceId;
+      return context.json(await standing(payments, workspaceId));
+    },
   },
-});
+);
 
 /** Turns automatic top-ups off. */
 export const endAutomaticTopUps = defineEndpoint<Dependencies>({

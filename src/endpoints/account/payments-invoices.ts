@@ -21,7 +21,10 @@ export const listInvoices = defineEndpoint<Dependencies>({
   description: `The newest ${listMax}. A paid top-up has an invoice, and each refund of it a credit note.`,
   response: z.object({ object: z.literal("list"), data: z.array(documentSchema) }),
   async handle(context, deps) {
-    const documents = await paymentsOf(deps).store.documents({ workspaceId: workspaceOf(context).id, limit: listMax });
+    const documents = await paymentsOf(deps).store.documents({
+      workspaceId: workspaceOf(context).id,
+      limit: listMax,
+    });
     return context.json({ object: "list", data: documents.map(documentObject) });
   },
 });
@@ -39,9 +42,10 @@ export const getInvoice = defineEndpoint<Dependencies>({
     const { store } = paymentsOf(deps);
     const { id: workspaceId } = workspaceOf(context);
     const named = documentOf(context.param("id"));
-    const document = named && await store.document({ workspaceId, ...named });
+    const document = named && (await store.document({ workspaceId, ...named }));
     if (document === undefined) throw new GatewayError("not_found", "There is no such invoice.");
-    const corrected = document.reference === "" ? undefined : await store.invoiceOf(document.orderId);
+    const corrected =
+      document.reference === "" ? undefined : await store.invoiceOf(document.orderId);
     return pageResponse(context, issuedPage(document, corrected));
   },
 });

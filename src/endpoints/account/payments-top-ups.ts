@@ -8,8 +8,22 @@ import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
 import { workspaceOf } from "./account-caller.ts";
 import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
-import { askingStripe, buyerOf, changesPayments, creditCentsOf, paymentRoute, readsPayments, usdField } from "./payments-fields.ts";
-import { paymentsOf, quoteAnswer, quoteSchema, topUpObject, topUpSchema } from "./payments-object.ts";
+import {
+  askingStripe,
+  buyerOf,
+  changesPayments,
+  creditCentsOf,
+  paymentRoute,
+  readsPayments,
+  usdField,
+} from "./payments-fields.ts";
+import {
+  paymentsOf,
+  quoteAnswer,
+  quoteSchema,
+  topUpObject,
+  topUpSchema,
+} from "./payments-object.ts";
 
 const listMax = 100;
 const returnPath = "/top-up";
@@ -27,15 +41,21 @@ export const quoteTopUp = defineEndpoint<Dependencies>({
   path: "/credits/quote",
   access: readsPayments,
   summary: "Tell what a top-up costs.",
-  description: "amount is in USD. The fee comes on top of the credits: total is what the card is charged.",
+  description:
+    "amount is in USD. The fee comes on top of the credits: total is what the card is charged.",
   query: z.object({ amount: z.string() }),
   response: quoteSchema,
   handle(context, deps) {
     const payments = paymentsOf(deps);
     const text = context.query.get("amount") ?? "";
     const amount = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
-    if (Number.isNaN(amount)) throw new GatewayError("bad_request", "amount: is required: USD as a number.", { param: "amount" });
-    return context.json(quoteAnswer(quoteOf(creditCentsOf(amount, payments), payments.settings.fee)));
+    if (Number.isNaN(amount))
+      throw new GatewayError("bad_request", "amount: is required: USD as a number.", {
+        param: "amount",
+      });
+    return context.json(
+      quoteAnswer(quoteOf(creditCentsOf(amount, payments), payments.settings.fee)),
+    );
   },
 });
 
@@ -48,9 +68,10 @@ export const createTopUp = defineEndpoint<Dependencies, z.infer<typeof newTopUpS
   access: changesPayments,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Buy credits by card.",
-  description: "Answers the address of a page of Stripe's on which the total is paid, fee included; the credits count as soon as Stripe "
-    + "says that it was. save_card keeps the card for automatic top-ups, which are agreed to apart. return_url, on this service, is where "
-    + "the browser goes afterwards.",
+  description:
+    "Answers the address of a page of Stripe's on which the total is paid, fee included; the credits count as soon as Stripe " +
+    "says that it was. save_card keeps the card for automatic top-ups, which are agreed to apart. return_url, on this service, is where " +
+    "the browser goes afterwards.",
   body: newTopUpSchema,
   response: topUpSchema.extend({ url: z.string() }),
   async handle(context, deps) {
@@ -60,12 +81,21 @@ export const createTopUp = defineEndpoint<Dependencies, z.infer<typeof newTopUpS
     const creditCents = creditCentsOf(amount, payments);
     const publicUrl = deps.publicUrl();
     if (wanted !== undefined && new URL(wanted).origin !== new URL(publicUrl).origin) {
-      throw new GatewayError("bad_request", "return_url: must be an address of this service.", { param: "return_url" });
+      throw new GatewayError("bad_request", "return_url: must be an address of this service.", {
+        param: "return_url",
+      });
     }
-    const { order, url } = await askingStripe(payments.checkouts.open({
-      workspaceId: caller.workspace.id, creditCents, buyer: buyerOf(caller), createdBy: creatorIdOf(caller), saveCard,
-      returnUrl: wanted ?? `${publicUrl}${returnPath}?paid=1`, cancelUrl: wanted ?? `${publicUrl}${returnPath}`,
-    }));
+    const { order, url } = await askingStripe(
+      payments.checkouts.open({
+        workspaceId: caller.workspace.id,
+        creditCents,
+        buyer: buyerOf(caller),
+        createdBy: creatorIdOf(caller),
+        saveCard,
+        returnUrl: wanted ?? `${publicUrl}${returnPath}?paid=1`,
+        cancelUrl: wanted ?? `${publicUrl}${returnPath}`,
+      }),
+    );
     context.changed = order.id;
     return context.json({ ...topUpObject(order), url }, { headers: neverCached });
   },
@@ -81,7 +111,10 @@ export const listTopUps = defineEndpoint<Dependencies>({
   description: `The newest ${listMax}, automatic ones as well.`,
   response: z.object({ object: z.literal("list"), data: z.array(topUpSchema) }),
   async handle(context, deps) {
-    const orders = await paymentsOf(deps).orders.list({ workspaceId: workspaceOf(context).id, limit: listMax });
+    const orders = await paymentsOf(deps).orders.list({
+      workspaceId: workspaceOf(context).id,
+      limit: listMax,
+    });
     return context.json({ object: "list", data: orders.map(topUpObject) });
   },
 });
@@ -114,8 +147,17 @@ export const topUpPage = defineEndpoint<Dependencies>({
   handle(context, deps) {
     paymentsOf(deps);
     const page = context.query.has("paid")
-      ? { title: "Thank you", sentences: ["Your payment is being confirmed. The credits are there as soon as it is."] }
-      : { title: "Nothing was paid", sentences: ["You left the checkout before it was complete. Nothing was charged."] };
-    return pageResponse(context, messagePage({ ...page, links: [{ href: "/", label: "Go to the start page" }] }));
+      ? {
+          title: "Thank you",
+          sentences: ["Your payment is being confirmed. The credits are there as soon as it is."],
+        }
+      : {
+          title: "Nothing was paid",
+          sentences: ["You left the checkout before it was complete. Nothing was charged."],
+        };
+    return pageResponse(
+      context,
+      messagePage({ ...page, links: [{ href: "/", label: "Go to the start page" }] }),
+    );
   },
 });

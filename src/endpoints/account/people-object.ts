@@ -10,82 +10,185 @@ import type { Workspace } from "../../account/workspaces/workspace.ts";
 const roleField = z.enum(roles);
 
 /** The public record of a user. */
-export const userObjectSchema = z.object({
-  id: z.string(), object: z.literal("user"), name: z.string(), email: z.string(), email_verified: z.boolean(),
-  operator: z.boolean(),
-}).meta({ id: "User" });
+export const userObjectSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("user"),
+    name: z.string(),
+    email: z.string(),
+    email_verified: z.boolean(),
+    operator: z.boolean(),
+  })
+  .meta({ id: "User" });
 
 /** The record of a user. */
-export const userObject = ({ id, name, email, emailVerified, operator }: Person): z.infer<typeof userObjectSchema> =>
-  ({ id, object: "user", name, email, email_verified: emailVerified, operator });
+export const userObject = ({
+  id,
+  name,
+  email,
+  emailVerified,
+  operator,
+}: Person): z.infer<typeof userObjectSchema> => ({
+  id,
+  object: "user",
+  name,
+  email,
+  email_verified: emailVerified,
+  operator,
+});
 
 /** The public record of a workspace, as somebody in it sees it. */
-export const workspaceObjectSchema = z.object({
-  id: z.string(), object: z.literal("workspace"), name: z.string(), plan: z.enum(planIds), role: roleField,
-  organization_id: z.string().nullable(), created_at: z.string(),
-}).meta({ id: "Workspace" });
+export const workspaceObjectSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("workspace"),
+    name: z.string(),
+    plan: z.enum(planIds),
+    role: roleField,
+    organization_id: z.string().nullable(),
+    created_at: z.string(),
+  })
+  .meta({ id: "Workspace" });
 
 /** The record of a workspace for somebody with this role. */
-export const workspaceObject = (workspace: Workspace, role: Organization["role"]): z.infer<typeof workspaceObjectSchema> => ({
-  id: workspace.id, object: "workspace", name: workspace.name, plan: workspace.plan, role,
-  organization_id: workspace.organizationId ?? null, created_at: new Date(workspace.createdAtMs).toISOString(),
+export const workspaceObject = (
+  workspace: Workspace,
+  role: Organization["role"],
+): z.infer<typeof workspaceObjectSchema> => ({
+  id: workspace.id,
+  object: "workspace",
+  name: workspace.name,
+  plan: workspace.plan,
+  role,
+  organization_id: workspace.organizationId ?? null,
+  created_at: new Date(workspace.createdAtMs).toISOString(),
 });
 
 /** The session of a request: who, where, and what that person may do there. */
-export const currentSessionSchema = z.object({
-  object: z.literal("session"), id: z.string(), expires_at: z.string(), user: userObjectSchema, workspace: workspaceObjectSchema,
-  scopes: z.array(z.string()),
-}).meta({ id: "CurrentSession" });
+export const currentSessionSchema = z
+  .object({
+    object: z.literal("session"),
+    id: z.string(),
+    expires_at: z.string(),
+    user: userObjectSchema,
+    workspace: workspaceObjectSchema,
+    scopes: z.array(z.string()),
+  })
+  .meta({ id: "CurrentSession" });
 
 /** The record of the session of a request. */
-export const currentSession = ({ session, user, workspace, role, scopes }: SessionCaller): z.infer<typeof currentSessionSchema> => ({
-  object: "session", id: session.id, expires_at: new Date(session.expiresAtMs).toISOString(), user: userObject(user),
-  workspace: workspaceObject(workspace, role), scopes: [...scopes],
+export const currentSession = ({
+  session,
+  user,
+  workspace,
+  role,
+  scopes,
+}: SessionCaller): z.infer<typeof currentSessionSchema> => ({
+  object: "session",
+  id: session.id,
+  expires_at: new Date(session.expiresAtMs).toISOString(),
+  user: userObject(user),
+  workspace: workspaceObject(workspace, role),
+  scopes: [...scopes],
 });
 
 /** One of the sessions of a user. */
-export const sessionObjectSchema = z.object({
-  id: z.string(), object: z.literal("session"), created_at: z.string(), updated_at: z.string(), expires_at: z.string(),
-  address: z.string().nullable(), user_agent: z.string().nullable(), current: z.boolean(),
-}).meta({ id: "Session" });
+export const sessionObjectSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("session"),
+    created_at: z.string(),
+    updated_at: z.string(),
+    expires_at: z.string(),
+    address: z.string().nullable(),
+    user_agent: z.string().nullable(),
+    current: z.boolean(),
+  })
+  .meta({ id: "Session" });
 
 /** The record of a session, told from the one that asks. */
-export const sessionObject = (record: SessionRecord, currentId: string): z.infer<typeof sessionObjectSchema> => ({
-  id: record.id, object: "session", created_at: record.createdAt, updated_at: record.updatedAt, expires_at: record.expiresAt,
-  address: record.address || null, user_agent: record.userAgent || null, current: record.id === currentId,
+export const sessionObject = (
+  record: SessionRecord,
+  currentId: string,
+): z.infer<typeof sessionObjectSchema> => ({
+  id: record.id,
+  object: "session",
+  created_at: record.createdAt,
+  updated_at: record.updatedAt,
+  expires_at: record.expiresAt,
+  address: record.address || null,
+  user_agent: record.userAgent || null,
+  current: record.id === currentId,
 });
 
 /** The public record of an organisation, as somebody in it sees it. */
-export const organizationObjectSchema = z.object({
-  id: z.string(), object: z.literal("organization"), name: z.string(), workspace_id: z.string(), role: roleField, created_at: z.string(),
-}).meta({ id: "Organization" });
+export const organizationObjectSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("organization"),
+    name: z.string(),
+    workspace_id: z.string(),
+    role: roleField,
+    created_at: z.string(),
+  })
+  .meta({ id: "Organization" });
 
 /** The record of an organisation. */
-export const organizationObject = (organization: Organization): z.infer<typeof organizationObjectSchema> => ({
-  id: organization.id, object: "organization", name: organization.name, workspace_id: organization.workspaceId, role: organization.role,
+export const organizationObject = (
+  organization: Organization,
+): z.infer<typeof organizationObjectSchema> => ({
+  id: organization.id,
+  object: "organization",
+  name: organization.name,
+  workspace_id: organization.workspaceId,
+  role: organization.role,
   created_at: new Date(organization.createdAtMs).toISOString(),
 });
 
 /** Somebody in an organisation. */
-export const memberObjectSchema = z.object({
-  object: z.literal("organization_member"), user_id: z.string(), name: z.string(), email: z.string(), role: roleField,
-  joined_at: z.string(),
-}).meta({ id: "Member" });
+export const memberObjectSchema = z
+  .object({
+    object: z.literal("organization_member"),
+    user_id: z.string(),
+    name: z.string(),
+    email: z.string(),
+    role: roleField,
+    joined_at: z.string(),
+  })
+  .meta({ id: "Member" });
 
 /** The record of a member. */
 export const memberObject = (member: Member): z.infer<typeof memberObjectSchema> => ({
-  object: "organization_member", user_id: member.userId, name: member.name, email: member.email, role: member.role,
+  object: "organization_member",
+  user_id: member.userId,
+  name: member.name,
+  email: member.email,
+  role: member.role,
   joined_at: new Date(member.joinedAtMs).toISOString(),
 });
 
 /** An open invitation, without its link. */
-export const invitationObjectSchema = z.object({
-  id: z.string(), object: z.literal("invitation"), email: z.string(), role: roleField, inviter_user_id: z.string(),
-  created_at: z.string(), expires_at: z.string(),
-}).meta({ id: "Invitation" });
+export const invitationObjectSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("invitation"),
+    email: z.string(),
+    role: roleField,
+    inviter_user_id: z.string(),
+    created_at: z.string(),
+    expires_at: z.string(),
+  })
+  .meta({ id: "Invitation" });
 
 /** The record of an invitation. */
-export const invitationObject = (invitation: Invitation): z.infer<typeof invitationObjectSchema> => ({
-  id: invitation.id, object: "invitation", email: invitation.email, role: invitation.role, inviter_user_id: invitation.inviterUserId,
-  created_at: new Date(invitation.createdAtMs).toISOString(), expires_at: new Date(invitation.expiresAtMs).toISOString(),
+export const invitationObject = (
+  invitation: Invitation,
+): z.infer<typeof invitationObjectSchema> => ({
+  id: invitation.id,
+  object: "invitation",
+  email: invitation.email,
+  role: invitation.role,
+  inviter_user_id: invitation.inviterUserId,
+  created_at: new Date(invitation.createdAtMs).toISOString(),
+  expires_at: new Date(invitation.expiresAtMs).toISOString(),
 });

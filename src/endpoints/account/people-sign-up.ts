@@ -12,23 +12,41 @@ import { answerWith, type DelegatedAnswer } from "./session-delegate.ts";
 import { attemptOf, signInWithPassword } from "./sign-in-flow.ts";
 import { signedIn, signedInSchema } from "./session-sign-in.ts";
 
-const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+const shared = {
+  base: "root",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Signing in",
+  encodeError: encodeContractError,
+} as const;
 
 /** Whose code brought somebody who signs up. */
 export const referralCodeFields = {
-  referral_code: plainText(50).trim().min(1).optional()
-    .describe("Code of the workspace that brought this person; it means nothing where no credits are given for that."),
+  referral_code: plainText(50)
+    .trim()
+    .min(1)
+    .optional()
+    .describe(
+      "Code of the workspace that brought this person; it means nothing where no credits are given for that.",
+    ),
 };
 
 const tokenField = z.string().min(1).max(200).optional();
-const signUpSchema = z.object({ ...newPersonFields, claim_token: tokenField, invitation_token: tokenField, ...referralCodeFields });
+const signUpSchema = z.object({
+  ...newPersonFields,
+  claim_token: tokenField,
+  invitation_token: tokenField,
+  ...referralCodeFields,
+});
 
 /**
  * Makes an account and begins its first session; undefined where a link was sent instead, which proves whose address it is.
  * Throws `forbidden`, `conflict`, or `rate_limit_exceeded`.
  */
 export async function signUpAndIn(
-  context: RequestContext<unknown>, deps: Dependencies, { person, entitlement }: { person: NewPerson; entitlement: Entitlement },
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { person, entitlement }: { person: NewPerson; entitlement: Entitlement },
 ): Promise<DelegatedAnswer | undefined> {
   assertSameOrigin(context.request, deps.publicUrl());
   await deps.people.throttle.count({ ...attemptOf(context, person.email), purpose: "mail" });
@@ -43,9 +61,14 @@ export async function signUpAndIn(
   return (await signInWithPassword(context, deps, { email, password })).answer;
 }
 
-function entitlementOf({ claim_token: claim, invitation_token: invitation }: z.infer<typeof signUpSchema>): Entitlement {
+function entitlementOf({
+  claim_token: claim,
+  invitation_token: invitation,
+}: z.infer<typeof signUpSchema>): Entitlement {
   if (claim !== undefined && invitation !== undefined) {
-    throw new GatewayError("bad_request", "claim_token and invitation_token exclude each other.", { param: "invitation_token" });
+    throw new GatewayError("bad_request", "claim_token and invitation_token exclude each other.", {
+      param: "invitation_token",
+    });
   }
   if (claim !== undefined) return { by: "claim", token: claim };
   return invitation === undefined ? { by: "policy" } : { by: "invitation", token: invitation };
@@ -58,16 +81,22 @@ export const signUp = defineEndpoint<Dependencies, z.infer<typeof signUpSchema>>
   path: "/api/auth/sign-up",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Make an account with e-mail and password.",
-  description: "The first one needs the token of the link that the terminal shows, others that of an invitation, unless auth.sign_up "
-    + "is open. Then, where mail is sent, the answer is the same whether somebody has the address or not: the account is made once the "
-    + "link that was sent there is used.",
+  description:
+    "The first one needs the token of the link that the terminal shows, others that of an invitation, unless auth.sign_up " +
+    "is open. Then, where mail is sent, the answer is the same whether somebody has the address or not: the account is made once the " +
+    "link that was sent there is used.",
   body: signUpSchema,
   response: z.union([signedInSchema, z.object({ confirmation: z.literal("sent") })]),
   async handle(context, deps) {
     const { name, email, password, referral_code: referralCode } = context.body;
     const person = { name, email, password, referralCode };
-    const answer = await signUpAndIn(context, deps, { person, entitlement: entitlementOf(context.body) });
-    return answer === undefined ? context.json({ confirmation: "sent" }) : answerWith(context, answer, signedIn(answer.body));
+    const answer = await signUpAndIn(context, deps, {
+      person,
+      entitlement: entitlementOf(context.body),
+    });
+    return answer === undefined
+      ? context.json({ confirmation: "sent" })
+      : answerWith(context, answer, signedIn(answer.body));
   },
 });
 
@@ -78,12 +107,20 @@ export const signInMethods = defineEndpoint<Dependencies>({
   path: "/api/auth/methods",
   summary: "Show how one can sign in and up.",
   response: z.object({
-    claimed: z.boolean(), sign_up: z.enum(["closed", "invitation", "open"]), password: z.literal(true), passkey: z.literal(true),
+    claimed: z.boolean(),
+    sign_up: z.enum(["closed", "invitation", "open"]),
+    password: z.literal(true),
+    passkey: z.literal(true),
     password_reset: z.boolean(),
     oidc: z.array(z.object({ id: z.string(), name: z.string() })),
   }),
-  handle: (context, { people: { claim, settings, recovery } }) => context.json({
-    claimed: claim.isClaimed, sign_up: settings.signUp, password: true, passkey: true,
-    password_reset: recovery.sendsMail, oidc: settings.oidc.map(({ id, name }) => ({ id, name })),
-  }),
+  handle: (context, { people: { claim, settings, recovery } }) =>
+    context.json({
+      claimed: claim.isClaimed,
+      sign_up: settings.signUp,
+      password: true,
+      passkey: true,
+      password_reset: recovery.sendsMail,
+      oidc: settings.oidc.map(({ id, name }) => ({ id, name })),
+    }),
 });

@@ -7,8 +7,14 @@ const fields = z.looseObject({});
 const tokens = z.int().positive();
 const penalty = z.number().min(-2).max(2);
 const names = z.array(z.string().min(1));
-const modelId = z.string().min(1).max(256)
-  .refine((id) => presetReference(id) === undefined, "must be a model: a preset does not name another preset");
+const modelId = z
+  .string()
+  .min(1)
+  .max(256)
+  .refine(
+    (id) => presetReference(id) === undefined,
+    "must be a model: a preset does not name another preset",
+  );
 
 /**
  * PresetConfig of the contract, by type and range. Fields that it does not know are left out in silence, as
@@ -17,7 +23,10 @@ const modelId = z.string().min(1).max(256)
 export const presetConfigSchema = z.object({
   model: modelId.nullish().describe("Model of requests that name the preset."),
   models: z.array(modelId).nullish().describe("Fallback models, in order."),
-  system: z.string().nullish().describe("Put before the conversation of requests that have no system message."),
+  system: z
+    .string()
+    .nullish()
+    .describe("Put before the conversation of requests that have no system message."),
   temperature: z.number().min(0).max(2).nullish(),
   max_tokens: tokens.nullish(),
   max_completion_tokens: tokens.nullish(),
@@ -26,15 +35,28 @@ export const presetConfigSchema = z.object({
   frequency_penalty: penalty.nullish(),
   presence_penalty: penalty.nullish(),
   repetition_penalty: z.number().min(0).max(2).nullish(),
-  stop: z.union([z.string(), z.array(z.string()).max(4)], "must be a string or an array of at most 4 strings").nullish(),
+  stop: z
+    .union(
+      [z.string(), z.array(z.string()).max(4)],
+      "must be a string or an array of at most 4 strings",
+    )
+    .nullish(),
   seed: z.int().nullish(),
   response_format: fields.extend({ type: z.string() }).nullish(),
-  tools: z.array(fields).nullish().describe("As chat spells them; other dialects get them translated."),
+  tools: z
+    .array(fields)
+    .nullish()
+    .describe("As chat spells them; other dialects get them translated."),
   tool_choice: z.union([z.string(), fields], "must be a string or an object").nullish(),
   provider: providerPreferencesSchema.nullish().describe("Routing preferences."),
-  reasoning: z.object({
-    effort: z.string().min(1).optional(), max_tokens: tokens.optional(), exclude: z.boolean().optional(), enabled: z.boolean().optional(),
-  }).nullish(),
+  reasoning: z
+    .object({
+      effort: z.string().min(1).optional(),
+      max_tokens: tokens.optional(),
+      exclude: z.boolean().optional(),
+      enabled: z.boolean().optional(),
+    })
+    .nullish(),
   stream_options: fields.extend({ include_usage: z.boolean().optional() }).nullish(),
   require_params: names.nullish().describe("Older place of provider.require_params."),
   min_context: z.number().nonnegative().nullish(),
@@ -45,4 +67,6 @@ export type PresetConfigInput = z.infer<typeof presetConfigSchema>;
 
 /** The configuration with those fields alone that are set. */
 export const presetConfigOf = (input: PresetConfigInput): PresetConfig =>
-  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null && value !== undefined)) as PresetConfig;
+  Object.fromEntries(
+    Object.entries(input).filter(([, value]) => value !== null && value !== undefined),
+  ) as PresetConfig;

@@ -7,22 +7,44 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
-import { newPresetSchema, presetChangesSchema, readNewPreset, readPresetChanges } from "./preset-body.ts";
-import { presetObject, presetObjectSchema, presetVersionObject, presetVersionSchema } from "./preset-object.ts";
+import {
+  newPresetSchema,
+  presetChangesSchema,
+  readNewPreset,
+  readPresetChanges,
+} from "./preset-body.ts";
+import {
+  presetObject,
+  presetObjectSchema,
+  presetVersionObject,
+  presetVersionSchema,
+} from "./preset-object.ts";
 
-const shared = { base: "api", counting: "at-door", tag: "Presets", encodeError: encodeContractError } as const;
+const shared = {
+  base: "api",
+  counting: "at-door",
+  tag: "Presets",
+  encodeError: encodeContractError,
+} as const;
 const reads = { managementScope: "read:presets", session: true } as const;
 const writes = { managementScope: "write:presets", session: true } as const;
 
-const workspaceIdOf = (context: RequestContext<unknown>): string => (context.caller as AccountCaller).workspace.id;
+const workspaceIdOf = (context: RequestContext<unknown>): string =>
+  (context.caller as AccountCaller).workspace.id;
 
-const authorOf = (context: RequestContext<unknown>): string => creatorIdOf(context.caller as AccountCaller);
+const authorOf = (context: RequestContext<unknown>): string =>
+  creatorIdOf(context.caller as AccountCaller);
 
-const referenceOf = (context: RequestContext<unknown>): PresetReference =>
-  ({ workspaceId: workspaceIdOf(context), slug: context.param("slug") });
+const referenceOf = (context: RequestContext<unknown>): PresetReference => ({
+  workspaceId: workspaceIdOf(context),
+  slug: context.param("slug"),
+});
 
 /** The body as it came: presets have error codes of their own for what is missing. */
-const asItCame = { bodyBytesMax: accountBodyBytesMax, body: z.record(z.string(), z.unknown()) } as const;
+const asItCame = {
+  bodyBytesMax: accountBodyBytesMax,
+  body: z.record(z.string(), z.unknown()),
+} as const;
 
 type PresetBody = Readonly<Record<string, unknown>>;
 
@@ -34,13 +56,17 @@ export const createPreset = defineEndpoint<Dependencies, PresetBody>({
   path: "/presets",
   access: writes,
   summary: "Create a preset.",
-  description: "Requests use it as model: \"@preset/<slug>\", and what they set themselves wins. Unknown fields of config are left out.",
+  description:
+    'Requests use it as model: "@preset/<slug>", and what they set themselves wins. Unknown fields of config are left out.',
   ...asItCame,
   rawBody: newPresetSchema,
   response: presetObjectSchema,
   async handle(context, deps) {
     const wanted = readNewPreset(context.body);
-    const preset = await deps.presetEditor.create({ workspaceId: workspaceIdOf(context), ...wanted }, authorOf(context));
+    const preset = await deps.presetEditor.create(
+      { workspaceId: workspaceIdOf(context), ...wanted },
+      authorOf(context),
+    );
     context.changed = preset.slug;
     return context.json(presetObject(preset, deps));
   },
@@ -54,9 +80,13 @@ export const listPresets = defineEndpoint<Dependencies>({
   access: reads,
   summary: "List presets.",
   response: z.object({ object: z.literal("list"), data: z.array(presetObjectSchema) }),
-  handle: (context, deps) => context.json({
-    object: "list", data: deps.presets.presetsOf(workspaceIdOf(context)).map((preset) => presetObject(preset, deps)),
-  }),
+  handle: (context, deps) =>
+    context.json({
+      object: "list",
+      data: deps.presets
+        .presetsOf(workspaceIdOf(context))
+        .map((preset) => presetObject(preset, deps)),
+    }),
 });
 
 /** Shows one preset. */
@@ -67,7 +97,8 @@ export const getPreset = defineEndpoint<Dependencies>({
   access: reads,
   summary: "Show one preset.",
   response: presetObjectSchema,
-  handle: (context, deps) => context.json(presetObject(deps.presetEditor.find(referenceOf(context)), deps)),
+  handle: (context, deps) =>
+    context.json(presetObject(deps.presetEditor.find(referenceOf(context)), deps)),
 });
 
 /** Changes some fields of a preset; the very next request that names it meets them. */
@@ -84,7 +115,9 @@ export const changePreset = defineEndpoint<Dependencies, PresetBody>({
     const reference = referenceOf(context);
     deps.presetEditor.find(reference);
     const changes = readPresetChanges(context.body, reference.slug);
-    return context.json(presetObject(await deps.presetEditor.change(reference, changes, authorOf(context)), deps));
+    return context.json(
+      presetObject(await deps.presetEditor.change(reference, changes, authorOf(context)), deps),
+    );
   },
 });
 
@@ -113,7 +146,10 @@ export const listPresetVersions = defineEndpoint<Dependencies>({
   description: `The newest ${versionsMax}, the newest first. Each change of a preset makes one.`,
   response: z.object({ object: z.literal("list"), data: z.array(presetVersionSchema) }),
   async handle(context, { presetEditor }) {
-    return context.json({ object: "list", data: (await presetEditor.versions(referenceOf(context))).map(presetVersionObject) });
+    return context.json({
+      object: "list",
+      data: (await presetEditor.versions(referenceOf(context))).map(presetVersionObject),
+    });
   },
 });
 
@@ -125,12 +161,15 @@ export const restorePresetVersion = defineEndpoint<Dependencies>({
   path: "/presets/:slug/versions/:version/restore",
   access: writes,
   summary: "Restore a version of a preset.",
-  description: "Name, description and configuration become those of the version again, as the next version.",
+  description:
+    "Name, description and configuration become those of the version again, as the next version.",
   response: presetObjectSchema,
   async handle(context, deps) {
     const reference = referenceOf(context);
     const version = Number(context.param("version"));
     context.changed = reference.slug;
-    return context.json(presetObject(await deps.presetEditor.restore(reference, version, authorOf(context)), deps));
+    return context.json(
+      presetObject(await deps.presetEditor.restore(reference, version, authorOf(context)), deps),
+    );
   },
 });

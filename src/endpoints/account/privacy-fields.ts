@@ -5,34 +5,51 @@ import type { Dependencies } from "../dependencies.ts";
 import { plainText } from "./account-fields.ts";
 
 /** The public form of what a workspace or a key demands of providers. */
-export const privacySchema = z.object({ zdr: z.boolean(), blocked_providers: z.array(z.string()) }).meta({ id: "PrivacySettings" });
+export const privacySchema = z
+  .object({ zdr: z.boolean(), blocked_providers: z.array(z.string()) })
+  .meta({ id: "PrivacySettings" });
 
 /** Changes to it; what is left out stays as it is. */
 export const privacyChangesSchema = z.strictObject({
   zdr: z.boolean("must be true or false").optional(),
-  blocked_providers: z.array(plainText(200), "must be a list of provider ids").max(1_000).optional(),
+  blocked_providers: z
+    .array(plainText(200), "must be a list of provider ids")
+    .max(1_000)
+    .optional(),
 });
 
 /** What a workspace or a key demands, as it is shown. */
-export const privacyObject = ({ zdr, blockedProviders }: Privacy): z.infer<typeof privacySchema> =>
-  ({ zdr, blocked_providers: [...blockedProviders] });
+export const privacyObject = ({
+  zdr,
+  blockedProviders,
+}: Privacy): z.infer<typeof privacySchema> => ({ zdr, blocked_providers: [...blockedProviders] });
 
 /**
  * Changes as they are kept: providers by their ids, whichever name they were written by. A misspelt name
  * would block nobody, so it is refused. Throws `bad_request`.
  */
-export function privacyChanges({ inference }: Dependencies, body: z.infer<typeof privacyChangesSchema>): Partial<Privacy> {
+export function privacyChanges(
+  { inference }: Dependencies,
+  body: z.infer<typeof privacyChangesSchema>,
+): Partial<Privacy> {
   const names = body.blocked_providers;
   const zdr = body.zdr === undefined ? {} : { zdr: body.zdr };
   if (names === undefined) return zdr;
-  const idByName = new Map([...inference.catalog().providers.values()].flatMap(({ id, name }) => [
-    [name.toLowerCase(), id], [id.toLowerCase(), id],
-  ]));
+  const idByName = new Map(
+    [...inference.catalog().providers.values()].flatMap(({ id, name }) => [
+      [name.toLowerCase(), id],
+      [id.toLowerCase(), id],
+    ]),
+  );
   const ids = names.map((name, index) => {
     const id = idByName.get(name.trim().toLowerCase());
     if (id !== undefined) return id;
     const param = `blocked_providers[${index}]`;
-    throw new GatewayError("bad_request", `${param}: there is no provider ${name}. GET /providers lists them.`, { param });
+    throw new GatewayError(
+      "bad_request",
+      `${param}: there is no provider ${name}. GET /providers lists them.`,
+      { param },
+    );
   });
   return { ...zdr, blockedProviders: [...new Set(ids)].sort() };
 }

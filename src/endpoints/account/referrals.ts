@@ -13,30 +13,49 @@ import { forSessions, sessionOf } from "./people-fields.ts";
 /** Throws `not_configured` where no credits are given for bringing somebody. */
 function referralsOf({ referrals }: Dependencies): Referrals {
   if (referrals !== undefined) return referrals;
-  const message = "No credits are given for bringing somebody. The operator may set referrals in switchyard.yaml.";
+  const message =
+    "No credits are given for bringing somebody. The operator may set referrals in switchyard.yaml.";
   throw new GatewayError("not_configured", message);
 }
 
-const sum = (of: readonly bigint[]): number => usdSixDecimals(of.reduce((total, each) => total + each, 0n));
+const sum = (of: readonly bigint[]): number =>
+  usdSixDecimals(of.reduce((total, each) => total + each, 0n));
 
 const programSchema = z.object({
-  object: z.literal("referral_program"), code: z.string(), url: z.string(),
-  after: z.enum(["first_top_up", "sign_up"]), referrer_usd: z.number(), referred_usd: z.number(), maximum: z.int(),
-  signed_up: z.int(), pending: z.int(), rewarded: z.int(), earned: z.number(),
+  object: z.literal("referral_program"),
+  code: z.string(),
+  url: z.string(),
+  after: z.enum(["first_top_up", "sign_up"]),
+  referrer_usd: z.number(),
+  referred_usd: z.number(),
+  maximum: z.int(),
+  signed_up: z.int(),
+  pending: z.int(),
+  rewarded: z.int(),
+  earned: z.number(),
   referred: z.object({ status: z.enum(["pending", "rewarded"]), earned: z.number() }).nullable(),
 });
 
 /** What a workspace brought, and what it got for it; nothing says who came. */
 const broughtObject = (brought: readonly Referral[]) => {
-  const rewarded = brought.filter(({ rewarded: isRewarded, reward }) => isRewarded && (reward?.referrerNano ?? 0n) > 0n);
+  const rewarded = brought.filter(
+    ({ rewarded: isRewarded, reward }) => isRewarded && (reward?.referrerNano ?? 0n) > 0n,
+  );
   return {
-    signed_up: brought.length, pending: brought.filter((each) => !each.rewarded).length, rewarded: rewarded.length,
+    signed_up: brought.length,
+    pending: brought.filter((each) => !each.rewarded).length,
+    rewarded: rewarded.length,
     earned: sum(rewarded.map(({ reward }) => reward?.referrerNano ?? 0n)),
   };
 };
 
-const referredObject = ({ rewarded, reward }: Referral): z.infer<typeof programSchema>["referred"] =>
-  (rewarded ? { status: "rewarded", earned: sum([reward?.referredNano ?? 0n]) } : { status: "pending", earned: 0 });
+const referredObject = ({
+  rewarded,
+  reward,
+}: Referral): z.infer<typeof programSchema>["referred"] =>
+  rewarded
+    ? { status: "rewarded", earned: sum([reward?.referredNano ?? 0n]) }
+    : { status: "pending", earned: 0 };
 
 /** The workspace's code, and what came of it. */
 export const getReferrals = defineEndpoint<Dependencies>({
@@ -47,17 +66,28 @@ export const getReferrals = defineEndpoint<Dependencies>({
   counting: "at-door",
   tag: "Account",
   summary: "Show the workspace's referral code, who came by it in numbers, and the credits earned.",
-  description: "Whoever signs up with the code brings both workspaces monthly credits, once per person. 501 where the operator gives none.",
+  description:
+    "Whoever signs up with the code brings both workspaces monthly credits, once per person. 501 where the operator gives none.",
   response: programSchema,
   encodeError: encodeContractError,
   async handle(context, deps) {
     const { store, settings } = referralsOf(deps);
     const { id } = workspaceOf(context);
-    const [code, brought, bringing] = await Promise.all([store.codeOf(id, deps.clock.nowMs()), store.broughtBy(id), store.bringing(id)]);
+    const [code, brought, bringing] = await Promise.all([
+      store.codeOf(id, deps.clock.nowMs()),
+      store.broughtBy(id),
+      store.bringing(id),
+    ]);
     return context.json({
-      object: "referral_program", code, url: `${deps.publicUrl()}/sign-up?ref=${code}`, after: settings.after,
-      referrer_usd: sum([settings.referrerNano]), referred_usd: sum([settings.referredNano]), maximum: settings.maximumPerWorkspace,
-      ...broughtObject(brought), referred: bringing === undefined ? null : referredObject(bringing),
+      object: "referral_program",
+      code,
+      url: `${deps.publicUrl()}/sign-up?ref=${code}`,
+      after: settings.after,
+      referrer_usd: sum([settings.referrerNano]),
+      referred_usd: sum([settings.referredNano]),
+      maximum: settings.maximumPerWorkspace,
+      ...broughtObject(brought),
+      referred: bringing === undefined ? null : referredObject(bringing),
     });
   },
 });
@@ -74,7 +104,8 @@ export const acceptReferral = defineEndpoint<Dependencies, z.infer<typeof accept
   path: "/referrals/accept",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Name the referral code that brought this person, after signing up.",
-  description: "For people who came by an OpenID provider; sign-up itself takes referral_code. Within a week, before the first top-up.",
+  description:
+    "For people who came by an OpenID provider; sign-up itself takes referral_code. Within a week, before the first top-up.",
   body: acceptSchema,
   response: z.object({ accepted: z.literal(true) }),
   async handle(context, deps) {

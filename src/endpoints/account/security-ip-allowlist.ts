@@ -6,12 +6,31 @@ import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText, truthIn } from "./account-fields.ts";
 import { workspaceOf } from "./account-caller.ts";
 
-const shared = { base: "api", counting: "at-door", tag: "Security", encodeError: encodeContractError } as const;
+const shared = {
+  base: "api",
+  counting: "at-door",
+  tag: "Security",
+  encodeError: encodeContractError,
+} as const;
 
-const entrySchema = z.object({ id: z.string(), cidr: z.string(), description: z.string().nullable(), created_at: z.string() });
+const entrySchema = z.object({
+  id: z.string(),
+  cidr: z.string(),
+  description: z.string().nullable(),
+  created_at: z.string(),
+});
 
-const entryObject = ({ id, cidr, description, createdAtMs }: AllowedRange): z.infer<typeof entrySchema> =>
-  ({ id, cidr, description, created_at: new Date(createdAtMs).toISOString() });
+const entryObject = ({
+  id,
+  cidr,
+  description,
+  createdAtMs,
+}: AllowedRange): z.infer<typeof entrySchema> => ({
+  id,
+  cidr,
+  description,
+  created_at: new Date(createdAtMs).toISOString(),
+});
 
 const confirmField = z.boolean().optional();
 
@@ -32,11 +51,16 @@ export const listAllowedRanges = defineEndpoint<Dependencies>({
   summary: "List the IP allowlist.",
   description: "Newest first. An empty list lets every address in.",
   response: z.object({
-    object: z.literal("list"), data: z.array(entrySchema), your_address: z.string().describe("Where this request comes from."),
+    object: z.literal("list"),
+    data: z.array(entrySchema),
+    your_address: z.string().describe("Where this request comes from."),
   }),
-  handle: (context, { security }) => context.json({
-    object: "list", data: security.allowlist.of(workspaceOf(context).id).map(entryObject), your_address: context.clientAddress(),
-  }),
+  handle: (context, { security }) =>
+    context.json({
+      object: "list",
+      data: security.allowlist.of(workspaceOf(context).id).map(entryObject),
+      your_address: context.clientAddress(),
+    }),
 });
 
 /** Adds a range to the allowlist; from this answer on every other address is refused with `ip_not_allowed`. */
@@ -48,13 +72,18 @@ export const addAllowedRange = defineEndpoint<Dependencies, z.infer<typeof newEn
   access: { managementScope: "write:security", session: true },
   bodyBytesMax: accountBodyBytesMax,
   summary: "Add to the IP allowlist.",
-  description: "An address or a range, of IPv4 or IPv6. Once there is an entry, every credential of the workspace is refused from "
-    + "elsewhere. The address that this request comes from has to stay allowed, unless confirm is true.",
+  description:
+    "An address or a range, of IPv4 or IPv6. Once there is an entry, every credential of the workspace is refused from " +
+    "elsewhere. The address that this request comes from has to stay allowed, unless confirm is true.",
   body: newEntrySchema,
   response: entrySchema,
   async handle(context, { security }) {
     const { cidr, description = null, confirm = false } = context.body;
-    const change = { workspaceId: workspaceOf(context).id, callerAddress: context.clientAddress(), confirm };
+    const change = {
+      workspaceId: workspaceOf(context).id,
+      callerAddress: context.clientAddress(),
+      confirm,
+    };
     const entry = await security.allowlistEditor.add(change, { cidr, description });
     context.changed = entry.id;
     return context.json(entryObject(entry));
@@ -69,7 +98,8 @@ export const removeAllowedRange = defineEndpoint<Dependencies, z.infer<typeof re
   access: { managementScope: "write:security", session: true },
   bodyBytesMax: accountBodyBytesMax,
   summary: "Take an entry off the IP allowlist.",
-  description: "The address that this request comes from has to stay allowed, unless confirm is true in the body or the query.",
+  description:
+    "The address that this request comes from has to stay allowed, unless confirm is true in the body or the query.",
   query: z.object({ confirm: z.enum(["true", "false"]).optional() }),
   body: removalSchema,
   bodyOptional: true,
@@ -77,7 +107,10 @@ export const removeAllowedRange = defineEndpoint<Dependencies, z.infer<typeof re
   async handle(context, { security }) {
     const id = context.param("id");
     const confirm = context.body.confirm ?? truthIn(context.query, "confirm");
-    await security.allowlistEditor.remove({ workspaceId: workspaceOf(context).id, callerAddress: context.clientAddress(), confirm }, id);
+    await security.allowlistEditor.remove(
+      { workspaceId: workspaceOf(context).id, callerAddress: context.clientAddress(), confirm },
+      id,
+    );
     return context.json({ deleted: true, id });
   },
 });

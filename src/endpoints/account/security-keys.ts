@@ -9,22 +9,44 @@ import type { Dependencies } from "../dependencies.ts";
 import { workspaceOf } from "./account-caller.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
 import { shownEndpoints } from "./llm-key-object.ts";
-import { privacyChanges, privacyChangesSchema, privacyObject, privacySchema } from "./privacy-fields.ts";
+import {
+  privacyChanges,
+  privacyChangesSchema,
+  privacyObject,
+  privacySchema,
+} from "./privacy-fields.ts";
 
-const shared = { base: "api", counting: "at-door", tag: "Security", encodeError: encodeContractError } as const;
+const shared = {
+  base: "api",
+  counting: "at-door",
+  tag: "Security",
+  encodeError: encodeContractError,
+} as const;
 
 /** A key that nobody has used for so long is worth a question. */
 const idleDays = 90;
 
 const findings = ["no_expiry", "unused", "no_spending_limit"] as const;
 
-const credentialSchema = z.object({
-  id: z.string(), object: z.literal("credential"), kind: z.enum(["llm", "management"]), name: z.string(), label: z.string(),
-  hash: z.string().nullable(), status: z.enum(["active", "disabled", "expired"]), created_at: z.string(),
-  expires_at: z.string().nullable(), last_used_at: z.string().nullable(), scopes: z.array(z.string()).nullable(),
-  allowed_models: z.array(z.string()).nullable(), allowed_endpoints: z.array(z.string()).nullable(),
-  privacy: privacySchema.nullable(), findings: z.array(z.enum(findings)),
-}).meta({ id: "Credential" });
+const credentialSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("credential"),
+    kind: z.enum(["llm", "management"]),
+    name: z.string(),
+    label: z.string(),
+    hash: z.string().nullable(),
+    status: z.enum(["active", "disabled", "expired"]),
+    created_at: z.string(),
+    expires_at: z.string().nullable(),
+    last_used_at: z.string().nullable(),
+    scopes: z.array(z.string()).nullable(),
+    allowed_models: z.array(z.string()).nullable(),
+    allowed_endpoints: z.array(z.string()).nullable(),
+    privacy: privacySchema.nullable(),
+    findings: z.array(z.enum(findings)),
+  })
+  .meta({ id: "Credential" });
 
 type CredentialObject = z.infer<typeof credentialSchema>;
 
@@ -47,27 +69,49 @@ interface LlmFacts extends Facts {
 function llmCredential(key: LlmKey, facts: LlmFacts): CredentialObject {
   const expired = key.expiresAtMs !== null && key.expiresAtMs <= facts.nowMs;
   return {
-    id: key.id, object: "credential", kind: "llm", name: key.name, label: key.label, hash: key.hash,
+    id: key.id,
+    object: "credential",
+    kind: "llm",
+    name: key.name,
+    label: key.label,
+    hash: key.hash,
     status: expired ? "expired" : key.disabled ? "disabled" : "active",
-    created_at: new Date(key.createdAtMs).toISOString(), expires_at: isoOrNull(key.expiresAtMs),
-    last_used_at: isoOrNull(facts.lastUsedAtMs), scopes: null,
+    created_at: new Date(key.createdAtMs).toISOString(),
+    expires_at: isoOrNull(key.expiresAtMs),
+    last_used_at: isoOrNull(facts.lastUsedAtMs),
+    scopes: null,
     allowed_models: key.allowedModels && [...key.allowedModels],
     allowed_endpoints: shownEndpoints(key.allowedEndpoints, facts.endpointPaths),
     privacy: facts.privacy,
     findings: foundOf({
-      no_expiry: key.expiresAtMs === null, unused: isIdle(key.createdAtMs, facts), no_spending_limit: key.limitNanoUsd === null,
+      no_expiry: key.expiresAtMs === null,
+      unused: isIdle(key.createdAtMs, facts),
+      no_spending_limit: key.limitNanoUsd === null,
     }),
   };
 }
 
 function managementCredential(key: ManagementKey, facts: Facts): CredentialObject {
   return {
-    id: key.id, object: "credential", kind: "management", name: key.name, label: key.label, hash: null,
+    id: key.id,
+    object: "credential",
+    kind: "management",
+    name: key.name,
+    label: key.label,
+    hash: null,
     status: managementKeyStatus(key, facts.nowMs) === "expired" ? "expired" : "active",
-    created_at: new Date(key.createdAtMs).toISOString(), expires_at: isoOrNull(key.expiresAtMs),
-    last_used_at: isoOrNull(facts.lastUsedAtMs), scopes: [...key.scopes],
-    allowed_models: null, allowed_endpoints: null, privacy: null,
-    findings: foundOf({ no_expiry: key.expiresAtMs === null, unused: isIdle(key.createdAtMs, facts), no_spending_limit: false }),
+    created_at: new Date(key.createdAtMs).toISOString(),
+    expires_at: isoOrNull(key.expiresAtMs),
+    last_used_at: isoOrNull(facts.lastUsedAtMs),
+    scopes: [...key.scopes],
+    allowed_models: null,
+    allowed_endpoints: null,
+    privacy: null,
+    findings: foundOf({
+      no_expiry: key.expiresAtMs === null,
+      unused: isIdle(key.createdAtMs, facts),
+      no_spending_limit: false,
+    }),
   };
 }
 
@@ -78,21 +122,37 @@ export const listCredentials = defineEndpoint<Dependencies>({
   path: "/security/keys",
   access: { managementScope: "read:security", session: true },
   summary: "List every credential of the workspace with its reach.",
-  description: `LLM keys and management keys that were neither deleted nor revoked, newest first. findings names what is worth a look: `
-    + `no_expiry, unused (for ${idleDays} days), no_spending_limit.`,
+  description:
+    `LLM keys and management keys that were neither deleted nor revoked, newest first. findings names what is worth a look: ` +
+    `no_expiry, unused (for ${idleDays} days), no_spending_limit.`,
   response: z.object({ object: z.literal("list"), data: z.array(credentialSchema) }),
   async handle(context, { llmKeys, managementKeys, directory, security, clock, endpointPaths }) {
     const { id } = workspaceOf(context);
     const nowMs = clock.nowMs();
     const [llm, management] = await Promise.all([
-      llmKeys.list(id, { includeDisabled: true }), managementKeys.list(id, { includeInvalid: true, nowMs }),
+      llmKeys.list(id, { includeDisabled: true }),
+      managementKeys.list(id, { includeInvalid: true, nowMs }),
     ]);
-    const factsOf = (keyId: string): Facts => ({ nowMs, lastUsedAtMs: directory.uses.lastUsedAtMs(keyId) });
+    const factsOf = (keyId: string): Facts => ({
+      nowMs,
+      lastUsedAtMs: directory.uses.lastUsedAtMs(keyId),
+    });
     const data = [
-      ...llm.map((key) => llmCredential(key, { ...factsOf(key.id), privacy: privacyObject(security.privacy.of(key.id)), endpointPaths })),
-      ...management.filter(({ revokedAtMs }) => revokedAtMs === null).map((key) => managementCredential(key, factsOf(key.id))),
+      ...llm.map((key) =>
+        llmCredential(key, {
+          ...factsOf(key.id),
+          privacy: privacyObject(security.privacy.of(key.id)),
+          endpointPaths,
+        }),
+      ),
+      ...management
+        .filter(({ revokedAtMs }) => revokedAtMs === null)
+        .map((key) => managementCredential(key, factsOf(key.id))),
     ];
-    return context.json({ object: "list", data: data.sort((one, other) => (one.created_at < other.created_at ? 1 : -1)) });
+    return context.json({
+      object: "list",
+      data: data.sort((one, other) => (one.created_at < other.created_at ? 1 : -1)),
+    });
   },
 });
 
@@ -110,7 +170,10 @@ export const changeKeyPrivacy = defineEndpoint<Dependencies, z.infer<typeof priv
   async handle(context, deps) {
     const workspaceId = workspaceOf(context).id;
     const { id } = deps.llmKeyEditor.find({ workspaceId, hash: context.param("hash") });
-    const privacy = await deps.security.privacyEditor.change({ workspaceId, ownerId: id }, privacyChanges(deps, context.body));
+    const privacy = await deps.security.privacyEditor.change(
+      { workspaceId, ownerId: id },
+      privacyChanges(deps, context.body),
+    );
     context.changed = id;
     return context.json({ id, privacy: privacyObject(privacy) });
   },

@@ -4,9 +4,20 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { workspaceOf } from "./account-caller.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
-import { privacyChanges, privacyChangesSchema, privacyObject, privacySchema } from "./privacy-fields.ts";
+import {
+  privacyChanges,
+  privacyChangesSchema,
+  privacyObject,
+  privacySchema,
+} from "./privacy-fields.ts";
 
-const shared = { path: "/security/privacy", base: "api", counting: "at-door", tag: "Security", encodeError: encodeContractError } as const;
+const shared = {
+  path: "/security/privacy",
+  base: "api",
+  counting: "at-door",
+  tag: "Security",
+  encodeError: encodeContractError,
+} as const;
 
 /** Shows what the workspace demands of every provider. */
 export const getPrivacy = defineEndpoint<Dependencies>({
@@ -15,7 +26,8 @@ export const getPrivacy = defineEndpoint<Dependencies>({
   access: { managementScope: "read:security", session: true },
   summary: "Show the privacy settings of the workspace.",
   response: privacySchema,
-  handle: (context, { security }) => context.json(privacyObject(security.privacy.of(workspaceOf(context).id))),
+  handle: (context, { security }) =>
+    context.json(privacyObject(security.privacy.of(workspaceOf(context).id))),
 });
 
 /** Changes what the workspace demands of every provider; the very next request is routed by it. */
@@ -25,13 +37,17 @@ export const changePrivacy = defineEndpoint<Dependencies, z.infer<typeof privacy
   access: { managementScope: "write:security", session: true },
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change the privacy settings of the workspace.",
-  description: "zdr leaves only providers that keep nothing (zero data retention); blocked_providers never serve. "
-    + "Keys, presets and requests can demand more, and never less.",
+  description:
+    "zdr leaves only providers that keep nothing (zero data retention); blocked_providers never serve. " +
+    "Keys, presets and requests can demand more, and never less.",
   body: privacyChangesSchema,
   response: privacySchema,
   async handle(context, deps) {
     const workspaceId = workspaceOf(context).id;
-    const privacy = await deps.security.privacyEditor.change({ workspaceId, ownerId: workspaceId }, privacyChanges(deps, context.body));
+    const privacy = await deps.security.privacyEditor.change(
+      { workspaceId, ownerId: workspaceId },
+      privacyChanges(deps, context.body),
+    );
     context.changed = workspaceId;
     return context.json(privacyObject(privacy));
   },

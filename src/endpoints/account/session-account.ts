@@ -16,8 +16,12 @@ import { attemptOf } from "./sign-in-flow.ts";
 const freshMs = 15 * 60_000;
 
 const methodSchema = z.object({
-  id: z.string(), object: z.literal("sign_in_method"), type: z.enum(["password", "passkey", "oidc"]),
-  provider: z.string().nullable().describe("Id of the OpenID provider."), name: z.string().nullable(), created_at: z.string().nullable(),
+  id: z.string(),
+  object: z.literal("sign_in_method"),
+  type: z.enum(["password", "passkey", "oidc"]),
+  provider: z.string().nullable().describe("Id of the OpenID provider."),
+  name: z.string().nullable(),
+  created_at: z.string().nullable(),
 });
 
 /** Lists how the user can sign in. */
@@ -27,12 +31,25 @@ export const listSignInMethods = defineEndpoint<Dependencies>({
   path: "/session/sign-in-methods",
   anywhere: true,
   summary: "List how the user can sign in.",
-  description: "two_factor tells whether the password is followed by a code of an authenticator app.",
-  response: z.object({ object: z.literal("list"), data: z.array(methodSchema), two_factor: z.boolean() }),
+  description:
+    "two_factor tells whether the password is followed by a code of an authenticator app.",
+  response: z.object({
+    object: z.literal("list"),
+    data: z.array(methodSchema),
+    two_factor: z.boolean(),
+  }),
   async handle(context, { people: { users } }) {
     const { methods, twoFactor } = await users.methodsOf(sessionOf(context).user.id);
-    const data = methods.map(({ id, type, provider, name, createdAt }): z.infer<typeof methodSchema> =>
-      ({ id, object: "sign_in_method", type, provider, name, created_at: createdAt }));
+    const data = methods.map(
+      ({ id, type, provider, name, createdAt }): z.infer<typeof methodSchema> => ({
+        id,
+        object: "sign_in_method",
+        type,
+        provider,
+        name,
+        created_at: createdAt,
+      }),
+    );
     return context.json({ object: "list", data, two_factor: twoFactor });
   },
 });
@@ -48,60 +65,97 @@ export const unlinkSignInMethod = defineEndpoint<Dependencies>({
   response: z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { people: { users, settings } }) {
     const id = context.param("id");
-    await users.unlink({ userId: sessionOf(context).user.id, id, providers: settings.oidc.map((provider) => provider.id) });
+    await users.unlink({
+      userId: sessionOf(context).user.id,
+      id,
+      providers: settings.oidc.map((provider) => provider.id),
+    });
     return context.json({ deleted: true, id });
   },
 });
 
 /** Somebody at an unlocked screen may not take an account: its password, or a session that has just begun, proves whose it is. */
-async function assertOwner(context: RequestContext<unknown>, deps: Dependencies, password: string | undefined): Promise<void> {
+async function assertOwner(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  password: string | undefined,
+): Promise<void> {
   const { people, clock } = deps;
   const { user, session } = sessionOf(context);
   const hash = await people.users.passwordHashOf(user.id);
   if (hash === undefined) {
-    const record = (await people.sessions.list(user.id, clock.nowMs())).find(({ id }) => id === session.id);
+    const record = (await people.sessions.list(user.id, clock.nowMs())).find(
+      ({ id }) => id === session.id,
+    );
     if (record !== undefined && clock.nowMs() - Date.parse(record.createdAt) < freshMs) return;
-    throw new GatewayError("forbidden", "Sign in again first: this needs a session that has just begun.");
+    throw new GatewayError(
+      "forbidden",
+      "Sign in again first: this needs a session that has just begun.",
+    );
   }
-  if (password === undefined) throw new GatewayError("bad_request", "password: is required.", { param: "password" });
+  if (password === undefined)
+    throw new GatewayError("bad_request", "password: is required.", { param: "password" });
   const attempt = { ...attemptOf(context), email: user.email };
   await people.throttle.count(attempt);
   people.passwords.assertRoom();
   if (!(await people.passwords.verify({ password, hash }))) {
-    throw new GatewayError("bad_request", "password: is not that of this account.", { param: "password" });
+    throw new GatewayError("bad_request", "password: is not that of this account.", {
+      param: "password",
+    });
   }
   await people.throttle.succeeded(attempt);
 }
 
 /** Throws `conflict` where credits would be lost that nobody has said to give up. */
-export async function assertNothingLeft({ ledger }: Dependencies, workspaceId: string, confirm: boolean): Promise<void> {
+export async function assertNothingLeft(
+  { ledger }: Dependencies,
+  workspaceId: string,
+  confirm: boolean,
+): Promise<void> {
   await ledger.refresh(workspaceId);
   const balanceUsd = usdSixDecimals(balanceOf(ledger.book.workspace(workspaceId)));
   if (confirm || balanceUsd <= 0) return;
-  throw new GatewayError("conflict", `${balanceUsd} USD of credits would be given up. Send confirm: true to do that.`, {
-    param: "confirm", metadata: { balance_usd: balanceUsd },
-  });
+  throw new GatewayError(
+    "conflict",
+    `${balanceUsd} USD of credits would be given up. Send confirm: true to do that.`,
+    {
+      param: "confirm",
+      metadata: { balance_usd: balanceUsd },
+    },
+  );
 }
 
 /** Deletes a user, ends the apps that they connected, and revokes the management keys that they made in organisations that go on. */
 export async function deleteWithKeys(
-  context: RequestContext<unknown>, deps: Dependencies, { userId, by }: { userId: string; by: string | null },
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { userId, by }: { userId: string; by: string | null },
 ): Promise<ClosedWorkspace[]> {
   await deps.userEditor.find(userId);
   const organizations = await deps.people.organizations.of(userId);
   const closed = await deps.userEditor.remove(userId, by);
-  await endConnectionsOf(context, deps, { userId, reason: "the account of its person was deleted" });
+  await endConnectionsOf(context, deps, {
+    userId,
+    reason: "the account of its person was deleted",
+  });
   const gone = new Set(closed.map(({ workspaceId }) => workspaceId));
   for (const { workspaceId } of organizations) {
-    if (!gone.has(workspaceId)) await revokeKeysMadeBy(deps, { workspaceId, userId, which: "management" });
+    if (!gone.has(workspaceId))
+      await revokeKeysMadeBy(deps, { workspaceId, userId, which: "management" });
   }
   return closed;
 }
 
 const deletionSchema = z.strictObject({
-  password: passwordField.optional()
-    .describe("Of the account, where it has one; else the session has to be a quarter of an hour old at most."),
-  confirm: z.boolean("must be true or false").default(false).describe("Gives up what is left of the credits."),
+  password: passwordField
+    .optional()
+    .describe(
+      "Of the account, where it has one; else the session has to be a quarter of an hour old at most.",
+    ),
+  confirm: z
+    .boolean("must be true or false")
+    .default(false)
+    .describe("Gives up what is left of the credits."),
 });
 
 /** Deletes the account of whoever asks. */
@@ -112,25 +166,38 @@ export const deleteAccount = defineEndpoint<Dependencies, z.infer<typeof deletio
   anywhere: true,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Delete one's own account.",
-  description: "Sessions, ways to sign in and memberships go with it. The personal workspace, and organisations without any other member, "
-    + "are closed: their keys are deleted, records stay, credits are given up. In other organisations the account's management keys are "
-    + "revoked; LLM keys belong to the organisation and stay.",
+  description:
+    "Sessions, ways to sign in and memberships go with it. The personal workspace, and organisations without any other member, " +
+    "are closed: their keys are deleted, records stay, credits are given up. In other organisations the account's management keys are " +
+    "revoked; LLM keys belong to the organisation and stay.",
   body: deletionSchema,
   bodyOptional: true,
-  response: z.object({ deleted: z.literal(true), id: z.string(), closed_workspaces: z.array(z.string()) }),
+  response: z.object({
+    deleted: z.literal(true),
+    id: z.string(),
+    closed_workspaces: z.array(z.string()),
+  }),
   async handle(context, deps) {
-    const { user: { id } } = sessionOf(context);
+    const {
+      user: { id },
+    } = sessionOf(context);
     const { password, confirm = false } = context.body;
     await assertOwner(context, deps, password);
     const personal = await deps.people.sessions.personalWorkspaceId(id);
-    if (personal !== undefined && personal !== deps.operatorWorkspaceId) await assertNothingLeft(deps, personal, confirm);
+    if (personal !== undefined && personal !== deps.operatorWorkspaceId)
+      await assertNothingLeft(deps, personal, confirm);
     const closed = await deleteWithKeys(context, deps, { userId: id, by: null });
-    return context.json({ deleted: true, id, closed_workspaces: closed.map(({ workspaceId }) => workspaceId) });
+    return context.json({
+      deleted: true,
+      id,
+      closed_workspaces: closed.map(({ workspaceId }) => workspaceId),
+    });
   },
 });
 
 const emailSchema = z.strictObject({
-  new_email: emailField, password: passwordField.optional().describe("Of the account, where it has one."),
+  new_email: emailField,
+  password: passwordField.optional().describe("Of the account, where it has one."),
 });
 
 /** Sends a link to another address; the account has it once the link was used. */
@@ -142,7 +209,8 @@ export const changeEmail = defineEndpoint<Dependencies, z.infer<typeof emailSche
   anywhere: true,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change the e-mail address, by a link that is sent there.",
-  description: "The answer is the same whether somebody has that address or not. POST /api/auth/verify-email takes the link's token.",
+  description:
+    "The answer is the same whether somebody has that address or not. POST /api/auth/verify-email takes the link's token.",
   body: emailSchema,
   response: z.object({ requested: z.literal(true) }),
   async handle(context, deps) {

@@ -8,7 +8,12 @@ import { answerWith, delegate } from "./session-delegate.ts";
 import { signInWithPasskeyAnswer } from "./sign-in-flow.ts";
 import { successSchema } from "./session-sign-in.ts";
 
-const shared = { base: "root", counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+const shared = {
+  base: "root",
+  counting: "at-door",
+  tag: "Signing in",
+  encodeError: encodeContractError,
+} as const;
 const anybody = { access: { open: true } } as const;
 const signedIn = { access: { session: true }, tag: "Account" } as const;
 
@@ -16,16 +21,30 @@ const signedIn = { access: { session: true }, tag: "Account" } as const;
 const credentialField = z.looseObject({ id: z.string() });
 
 const passkeySchema = z.object({
-  id: z.string(), name: z.string().nullish(), deviceType: z.string(), backedUp: z.boolean(), createdAt: z.coerce.date().nullish(),
+  id: z.string(),
+  name: z.string().nullish(),
+  deviceType: z.string(),
+  backedUp: z.boolean(),
+  createdAt: z.coerce.date().nullish(),
 });
 
 const passkeyObjectSchema = z.object({
-  id: z.string(), object: z.literal("passkey"), name: z.string().nullable(), device_type: z.string(), backed_up: z.boolean(),
+  id: z.string(),
+  object: z.literal("passkey"),
+  name: z.string().nullable(),
+  device_type: z.string(),
+  backed_up: z.boolean(),
   created_at: z.string().nullable(),
 });
 
-const passkeyObject = (passkey: z.infer<typeof passkeySchema>): z.infer<typeof passkeyObjectSchema> => ({
-  id: passkey.id, object: "passkey", name: passkey.name ?? null, device_type: passkey.deviceType, backed_up: passkey.backedUp,
+const passkeyObject = (
+  passkey: z.infer<typeof passkeySchema>,
+): z.infer<typeof passkeyObjectSchema> => ({
+  id: passkey.id,
+  object: "passkey",
+  name: passkey.name ?? null,
+  device_type: passkey.deviceType,
+  backed_up: passkey.backedUp,
   created_at: passkey.createdAt?.toISOString() ?? null,
 });
 
@@ -41,7 +60,10 @@ export const passkeyRegistrationOptions = defineEndpoint<Dependencies>({
   summary: "Begin to add a passkey.",
   response: optionsSchema,
   async handle(context, deps) {
-    const answer = await delegate(context, deps, { method: "GET", path: "/passkey/generate-register-options" });
+    const answer = await delegate(context, deps, {
+      method: "GET",
+      path: "/passkey/generate-register-options",
+    });
     return answerWith(context, answer, answer.body);
   },
 });
@@ -59,7 +81,11 @@ export const addPasskey = defineEndpoint<Dependencies, z.infer<typeof registrati
   body: registrationSchema,
   response: passkeyObjectSchema,
   async handle(context, deps) {
-    const answer = await delegate(context, deps, { method: "POST", path: "/passkey/verify-registration", body: context.body });
+    const answer = await delegate(context, deps, {
+      method: "POST",
+      path: "/passkey/verify-registration",
+      body: context.body,
+    });
     return answerWith(context, answer, passkeyObject(passkeySchema.parse(answer.body)));
   },
 });
@@ -74,7 +100,10 @@ export const passkeySignInOptions = defineEndpoint<Dependencies>({
   response: optionsSchema,
   async handle(context, deps) {
     await deps.people.throttle.count({ address: context.clientAddress() });
-    const answer = await delegate(context, deps, { method: "GET", path: "/passkey/generate-authenticate-options" });
+    const answer = await delegate(context, deps, {
+      method: "GET",
+      path: "/passkey/generate-authenticate-options",
+    });
     return answerWith(context, answer, answer.body);
   },
 });
@@ -106,8 +135,14 @@ export const listPasskeys = defineEndpoint<Dependencies>({
   summary: "List the passkeys of the account.",
   response: z.object({ object: z.literal("list"), data: z.array(passkeyObjectSchema) }),
   async handle(context, deps) {
-    const answer = await delegate(context, deps, { method: "GET", path: "/passkey/list-user-passkeys" });
-    return answerWith(context, answer, { object: "list", data: z.array(passkeySchema).parse(answer.body).map(passkeyObject) });
+    const answer = await delegate(context, deps, {
+      method: "GET",
+      path: "/passkey/list-user-passkeys",
+    });
+    return answerWith(context, answer, {
+      object: "list",
+      data: z.array(passkeySchema).parse(answer.body).map(passkeyObject),
+    });
   },
 });
 
@@ -126,7 +161,11 @@ export const deletePasskey = defineEndpoint<Dependencies, z.infer<typeof deletio
   async handle(context, deps) {
     const { users, settings } = deps.people;
     const { id } = context.body;
-    await users.unlink({ userId: sessionOf(context).user.id, id, providers: settings.oidc.map((provider) => provider.id) });
+    await users.unlink({
+      userId: sessionOf(context).user.id,
+      id,
+      providers: settings.oidc.map((provider) => provider.id),
+    });
     return context.json({ deleted: true, id });
   },
 });

@@ -5,26 +5,45 @@ import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
 import { emailField, passwordField } from "./people-fields.ts";
 import { answerWith, delegate } from "./session-delegate.ts";
-import { beginProviderSignIn, finishProviderSignIn, signInWithPassword, signOutOf } from "./sign-in-flow.ts";
+import {
+  beginProviderSignIn,
+  finishProviderSignIn,
+  signInWithPassword,
+  signOutOf,
+} from "./sign-in-flow.ts";
 
-const shared = { base: "root", access: { open: true }, counting: "at-door", tag: "Signing in", encodeError: encodeContractError } as const;
+const shared = {
+  base: "root",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Signing in",
+  encodeError: encodeContractError,
+} as const;
 
 /** A page of ours to come back to: a path, or a URL at the public one. */
 const returnField = z.string().max(2_000).optional();
 
-const signInSchema = z.object({ email: emailField, password: passwordField, remember_me: z.boolean().optional() });
+const signInSchema = z.object({
+  email: emailField,
+  password: passwordField,
+  remember_me: z.boolean().optional(),
+});
 
 /** Who has signed in, as it is answered; the library tells more. */
-export const signedInSchema = z.object({ user: z.object({ id: z.string(), name: z.string(), email: z.string() }) });
+export const signedInSchema = z.object({
+  user: z.object({ id: z.string(), name: z.string(), email: z.string() }),
+});
 
 /** What the library tells of a user, in our spelling. */
-export const signedIn = (body: unknown): z.infer<typeof signedInSchema> => signedInSchema.parse(body);
+export const signedIn = (body: unknown): z.infer<typeof signedInSchema> =>
+  signedInSchema.parse(body);
 
 /** The answer where there is nothing to tell. */
 export const successSchema = z.object({ success: z.literal(true) });
 
 const secondFactorSchema = z.object({
-  two_factor_required: z.literal(true), methods: z.array(z.enum(["totp", "backup_code"])),
+  two_factor_required: z.literal(true),
+  methods: z.array(z.enum(["totp", "backup_code"])),
 });
 
 /** Begins a session with e-mail and password. */
@@ -34,23 +53,43 @@ export const signInByPassword = defineEndpoint<Dependencies, z.infer<typeof sign
   path: "/api/auth/sign-in/email",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Sign in with e-mail and password.",
-  description: "Sets the session's cookie. Where the account has an authenticator app there is no session yet: two_factor_required says "
-    + "so, and POST /api/auth/sign-in/two-factor goes on. Attempts are limited by network and by account; browsers and networks that "
-    + "the account was signed in from are not kept out by what others try.",
+  description:
+    "Sets the session's cookie. Where the account has an authenticator app there is no session yet: two_factor_required says " +
+    "so, and POST /api/auth/sign-in/two-factor goes on. Attempts are limited by network and by account; browsers and networks that " +
+    "the account was signed in from are not kept out by what others try.",
   body: signInSchema,
   response: z.union([signedInSchema, secondFactorSchema]),
   async handle(context, deps) {
     const { email, password, remember_me: rememberMe = true } = context.body;
-    const { kind, answer } = await signInWithPassword(context, deps, { email, password, rememberMe });
+    const { kind, answer } = await signInWithPassword(context, deps, {
+      email,
+      password,
+      rememberMe,
+    });
     if (kind === "signed-in") return answerWith(context, answer, signedIn(answer.body));
-    return answerWith(context, answer, { two_factor_required: true, methods: ["totp", "backup_code"] });
+    return answerWith(context, answer, {
+      two_factor_required: true,
+      methods: ["totp", "backup_code"],
+    });
   },
 });
 
-const providerSchema = z.object({ provider: z.string().min(1).max(100), callback_url: returnField, error_callback_url: returnField });
+const providerSchema = z.object({
+  provider: z.string().min(1).max(100),
+  callback_url: returnField,
+  error_callback_url: returnField,
+});
 
-const providerBody = ({ provider, callback_url: callbackURL, error_callback_url: errorCallbackURL }: z.infer<typeof providerSchema>) =>
-  ({ provider, callbackURL: callbackURL ?? "/", ...(errorCallbackURL === undefined ? {} : { errorCallbackURL }), disableRedirect: true });
+const providerBody = ({
+  provider,
+  callback_url: callbackURL,
+  error_callback_url: errorCallbackURL,
+}: z.infer<typeof providerSchema>) => ({
+  provider,
+  callbackURL: callbackURL ?? "/",
+  ...(errorCallbackURL === undefined ? {} : { errorCallbackURL }),
+  disableRedirect: true,
+});
 
 const redirectTo = (body: unknown): { url: string } => z.object({ url: z.string() }).parse(body);
 
@@ -64,8 +103,16 @@ export const signInWithProvider = defineEndpoint<Dependencies, z.infer<typeof pr
   body: providerSchema,
   response: z.object({ url: z.string() }),
   async handle(context, deps) {
-    const { provider, callback_url: callbackUrl = "/", error_callback_url: errorUrl } = context.body;
-    const { answer, url } = await beginProviderSignIn(context, deps, { provider, callbackUrl, errorUrl });
+    const {
+      provider,
+      callback_url: callbackUrl = "/",
+      error_callback_url: errorUrl,
+    } = context.body;
+    const { answer, url } = await beginProviderSignIn(context, deps, {
+      provider,
+      callbackUrl,
+      errorUrl,
+    });
     return answerWith(context, answer, { url });
   },
 });
@@ -78,7 +125,11 @@ export const providerCallback = defineEndpoint<Dependencies>({
   summary: "Come back from an OpenID provider.",
   redirects: true,
   async handle(context, deps) {
-    return answerWith(context, await finishProviderSignIn(context, deps, context.param("provider")), {});
+    return answerWith(
+      context,
+      await finishProviderSignIn(context, deps, context.param("provider")),
+      {},
+    );
   },
 });
 
@@ -94,7 +145,11 @@ export const linkProvider = defineEndpoint<Dependencies, z.infer<typeof provider
   body: providerSchema,
   response: z.object({ url: z.string() }),
   async handle(context, deps) {
-    const answer = await delegate(context, deps, { method: "POST", path: "/link-social", body: providerBody(context.body) });
+    const answer = await delegate(context, deps, {
+      method: "POST",
+      path: "/link-social",
+      body: providerBody(context.body),
+    });
     return answerWith(context, answer, redirectTo(answer.body));
   },
 });

@@ -11,12 +11,21 @@ import { signedIn, signedInSchema } from "./session-sign-in.ts";
 
 const shared = { ...forSessions, base: "root", anywhere: true } as const;
 
-const codeField = z.string("is required and must be a text").trim().min(1, "is required").max(...atMost(50));
+const codeField = z
+  .string("is required and must be a text")
+  .trim()
+  .min(1, "is required")
+  .max(...atMost(50));
 
-const factorSchema = z.strictObject({ code: codeField.optional(), backup_code: codeField.optional() })
-  .refine(({ code, backup_code: backupCode }) => (code === undefined) !== (backupCode === undefined), {
-    message: "either code or backup_code is required", path: ["code"],
-  });
+const factorSchema = z
+  .strictObject({ code: codeField.optional(), backup_code: codeField.optional() })
+  .refine(
+    ({ code, backup_code: backupCode }) => (code === undefined) !== (backupCode === undefined),
+    {
+      message: "either code or backup_code is required",
+      path: ["code"],
+    },
+  );
 
 /** Gives the second factor after the password, and begins the session. */
 export const signInWithCode = defineEndpoint<Dependencies, z.infer<typeof factorSchema>>({
@@ -29,20 +38,27 @@ export const signInWithCode = defineEndpoint<Dependencies, z.infer<typeof factor
   path: "/api/auth/sign-in/two-factor",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Give the second factor after the password.",
-  description: "code is of the authenticator app, backup_code one of those that were given with it; each works once. The answer to the "
-    + "password set the cookie that this belongs to, for ten minutes.",
+  description:
+    "code is of the authenticator app, backup_code one of those that were given with it; each works once. The answer to the " +
+    "password set the cookie that this belongs to, for ten minutes.",
   body: factorSchema,
   response: signedInSchema,
   async handle(context, deps) {
     const { code = "", backup_code: backupCode } = context.body;
-    const { answer } = await signInWithSecondFactor(context, deps, backupCode === undefined ? { code } : { backupCode });
+    const { answer } = await signInWithSecondFactor(
+      context,
+      deps,
+      backupCode === undefined ? { code } : { backupCode },
+    );
     return answerWith(context, answer, signedIn(answer.body));
   },
 });
 
 /** Asks the library for something of the account, counted as an attempt to prove whose it is. */
 async function counted(
-  context: RequestContext<unknown>, deps: Dependencies, delegated: Omit<Delegated, "method">,
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  delegated: Omit<Delegated, "method">,
 ): Promise<DelegatedAnswer> {
   const attempt = { ...attemptOf(context), email: sessionOf(context).user.email };
   await deps.people.throttle.count(attempt);
@@ -65,8 +81,9 @@ export const beginTwoFactor = defineEndpoint<Dependencies, z.infer<typeof passwo
   path: "/api/auth/two-factor/enable",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Begin to set up an authenticator app.",
-  description: "The URI is for the app, as a QR code or typed; nothing changes until POST /api/auth/two-factor/confirm has a code of it. "
-    + "The backup codes are shown once, each works once in place of the app.",
+  description:
+    "The URI is for the app, as a QR code or typed; nothing changes until POST /api/auth/two-factor/confirm has a code of it. " +
+    "The backup codes are shown once, each works once in place of the app.",
   body: passwordSchema,
   response: z.object({ totp_uri: z.string(), backup_codes: z.array(z.string()) }),
   async handle(context, deps) {
@@ -85,11 +102,15 @@ export const confirmTwoFactor = defineEndpoint<Dependencies, z.infer<typeof conf
   path: "/api/auth/two-factor/confirm",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Put the authenticator app in force with a code of it.",
-  description: "From now on signing in with the password asks for a code; passkeys and OpenID providers are second factors of their own.",
+  description:
+    "From now on signing in with the password asks for a code; passkeys and OpenID providers are second factors of their own.",
   body: confirmSchema,
   response: z.object({ two_factor: z.literal(true) }),
   async handle(context, deps) {
-    const answer = await counted(context, deps, { path: "/two-factor/verify-totp", body: context.body });
+    const answer = await counted(context, deps, {
+      path: "/two-factor/verify-totp",
+      body: context.body,
+    });
     return answerWith(context, answer, { two_factor: true });
   },
 });
@@ -104,8 +125,13 @@ export const renewBackupCodes = defineEndpoint<Dependencies, z.infer<typeof pass
   body: passwordSchema,
   response: z.object({ backup_codes: z.array(z.string()) }),
   async handle(context, deps) {
-    const answer = await counted(context, deps, { path: "/two-factor/generate-backup-codes", body: context.body });
-    return answerWith(context, answer, { backup_codes: setUpSchema.pick({ backupCodes: true }).parse(answer.body).backupCodes });
+    const answer = await counted(context, deps, {
+      path: "/two-factor/generate-backup-codes",
+      body: context.body,
+    });
+    return answerWith(context, answer, {
+      backup_codes: setUpSchema.pick({ backupCodes: true }).parse(answer.body).backupCodes,
+    });
   },
 });
 
@@ -119,7 +145,10 @@ export const endTwoFactor = defineEndpoint<Dependencies, z.infer<typeof password
   body: passwordSchema,
   response: z.object({ two_factor: z.literal(false) }),
   async handle(context, deps) {
-    const answer = await counted(context, deps, { path: "/two-factor/disable", body: context.body });
+    const answer = await counted(context, deps, {
+      path: "/two-factor/disable",
+      body: context.body,
+    });
     return answerWith(context, answer, { two_factor: false });
   },
 });

@@ -35,42 +35,64 @@ const challengeSchema = z.object({ twoFactorRedirect: z.literal(true) });
 const redirectSchema = z.object({ url: z.string() });
 
 const cookieOf = (context: RequestContext<unknown>, name: string): string | undefined =>
-  (context.request.headers.get("cookie") ?? "").split(/;\s*/).find((pair) => pair.startsWith(`${name}=`))
+  (context.request.headers.get("cookie") ?? "")
+    .split(/;\s*/)
+    .find((pair) => pair.startsWith(`${name}=`))
     ?.slice(name.length + 1) || undefined;
 
-function setCookie({ publicUrl }: Dependencies, name: string, { value, seconds }: { value: string; seconds: number }): string {
+function setCookie(
+  { publicUrl }: Dependencies,
+  name: string,
+  { value, seconds }: { value: string; seconds: number },
+): string {
   return `${name}=${value}; Max-Age=${seconds}; Path=/; HttpOnly;${publicUrl().startsWith("https:") ? " Secure;" : ""} SameSite=Lax`;
 }
 
 /** The attempt that a request is, as it is counted. */
-export const attemptOf = (context: RequestContext<unknown>, email?: string): Attempt =>
-  ({ address: context.clientAddress(), device: cookieOf(context, deviceCookie), email });
+export const attemptOf = (context: RequestContext<unknown>, email?: string): Attempt => ({
+  address: context.clientAddress(),
+  device: cookieOf(context, deviceCookie),
+  email,
+});
 
 /** Signs in with e-mail and password. Throws what the library refuses with, and `rate_limit_exceeded`. */
 export async function signInWithPassword(
-  context: RequestContext<unknown>, deps: Dependencies,
+  context: RequestContext<unknown>,
+  deps: Dependencies,
   { email, password, rememberMe = true }: { email: string; password: string; rememberMe?: boolean },
 ): Promise<SignInOutcome> {
   const by: Way = { action: "sign-in: password", email };
   const answer = await attempt(context, deps, {
-    by, path: "/sign-in/email", body: { email, password, rememberMe }, before: () => deps.people.passwords.assertRoom(),
+    by,
+    path: "/sign-in/email",
+    body: { email, password, rememberMe },
+    before: () => deps.people.passwords.assertRoom(),
   });
-  if (!challengeSchema.safeParse(answer.body).success) return succeeded(context, deps, { by, answer });
+  if (!challengeSchema.safeParse(answer.body).success)
+    return succeeded(context, deps, { by, answer });
   const step = setCookie(deps, stepCookie, { value: sealed(deps, email), seconds: stepSeconds });
   return { kind: "second-factor", answer: { ...answer, cookies: [...answer.cookies, step] } };
 }
 
 /** Signs in with the second factor, after the password in the same browser. */
 export async function signInWithSecondFactor(
-  context: RequestContext<unknown>, deps: Dependencies, factor: SecondFactor,
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  factor: SecondFactor,
 ): Promise<SignInOutcome & { kind: "signed-in" }> {
   const email = unsealed(deps, cookieOf(context, stepCookie));
-  if (email === undefined) throw new GatewayError("authentication_required", "Begin with e-mail and password; that step has ended.");
+  if (email === undefined)
+    throw new GatewayError(
+      "authentication_required",
+      "Begin with e-mail and password; that step has ended.",
+    );
   const app = "code" in factor;
   const by: Way = { action: app ? "sign-in: code of an app" : "sign-in: backup code", email };
   const answer = await attempt(context, deps, {
-    by, path: app ? "/two-factor/verify-totp" : "/two-factor/verify-backup-code",
-    body: { code: app ? factor.code : factor.backupCode }, withoutSession: true,
+    by,
+    path: app ? "/two-factor/verify-totp" : "/two-factor/verify-backup-code",
+    body: { code: app ? factor.code : factor.backupCode },
+    withoutSession: true,
   });
   const outcome = await succeeded(context, deps, { by, answer });
   if (app) await assertFirstUse(deps, { caller: outcome.caller, code: factor.code });
@@ -80,7 +102,9 @@ export async function signInWithSecondFactor(
 
 /** Signs in with what a browser answered to the options of a passkey. */
 export async function signInWithPasskeyAnswer(
-  context: RequestContext<unknown>, deps: Dependencies, body: Readonly<Record<string, unknown>>,
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  body: Readonly<Record<string, unknown>>,
 ): Promise<SignInOutcome & { kind: "signed-in" }> {
   const by: Way = { action: "sign-in: passkey" };
   const answer = await attempt(context, deps, { by, path: "/passkey/verify-authentication", body });
@@ -89,11 +113,17 @@ export async function signInWithPasskeyAnswer(
 
 /** Comes back from an OpenID provider: the answer sends the browser on, with a session where that provider proved who it is. */
 export async function finishProviderSignIn(
-  context: RequestContext<unknown>, deps: Dependencies, provider: string,
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  provider: string,
 ): Promise<DelegatedAnswer> {
   const by: Way = { action: `sign-in: provider ${provider}` };
-  const answer = await delegate(context, deps, { method: "GET", path: `/callback/${encodeURIComponent(provider)}` });
-  if (sessionCookieIn(answer) !== undefined) return (await succeeded(context, deps, { by, answer })).answer;
+  const answer = await delegate(context, deps, {
+    method: "GET",
+    path: `/callback/${encodeURIComponent(provider)}`,
+  });
+  if (sessionCookieIn(answer) !== undefined)
+    return (await succeeded(context, deps, { by, answer })).answer;
   // Linking a provider comes back here too, without a new session.
   if (answer.location?.includes("error=") !== true) return answer;
   // Whoever asks for this address over and over does not fill the log with it.
@@ -103,23 +133,40 @@ export async function finishProviderSignIn(
 }
 
 /** Ends the session of the cookie, whatever its state. */
-export const signOutOf = (context: RequestContext<unknown>, deps: Dependencies): Promise<DelegatedAnswer> =>
+export const signOutOf = (
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+): Promise<DelegatedAnswer> =>
   delegate(context, deps, { method: "POST", path: "/sign-out", body: {} });
 
 /** The address of the account whose password was given in this browser and whose second factor is missing; undefined without one. */
-export const pendingSecondFactor = (context: RequestContext<unknown>, deps: Dependencies): string | undefined =>
-  unsealed(deps, cookieOf(context, stepCookie));
+export const pendingSecondFactor = (
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+): string | undefined => unsealed(deps, cookieOf(context, stepCookie));
 
 /** Begins to sign in at an OpenID provider: the address that the browser goes to, with the cookies of this attempt. */
 export async function beginProviderSignIn(
-  context: RequestContext<unknown>, deps: Dependencies,
-  { provider, callbackUrl, errorUrl }: { provider: string; callbackUrl: string; errorUrl?: string | undefined },
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  {
+    provider,
+    callbackUrl,
+    errorUrl,
+  }: { provider: string; callbackUrl: string; errorUrl?: string | undefined },
 ): Promise<{ url: string; answer: DelegatedAnswer }> {
   assertSameOrigin(context.request, deps.publicUrl());
   await deps.people.throttle.count({ address: context.clientAddress() });
-  const answer = await delegate(context, deps, { method: "POST", path: "/sign-in/social", body: {
-    provider, callbackURL: callbackUrl, disableRedirect: true, ...(errorUrl === undefined ? {} : { errorCallbackURL: errorUrl }),
-  } });
+  const answer = await delegate(context, deps, {
+    method: "POST",
+    path: "/sign-in/social",
+    body: {
+      provider,
+      callbackURL: callbackUrl,
+      disableRedirect: true,
+      ...(errorUrl === undefined ? {} : { errorCallbackURL: errorUrl }),
+    },
+  });
   return { answer, url: redirectSchema.parse(answer.body).url };
 }
 
@@ -130,7 +177,8 @@ interface Way {
 }
 
 async function attempt(
-  context: RequestContext<unknown>, deps: Dependencies,
+  context: RequestContext<unknown>,
+  deps: Dependencies,
   { by, before, ...delegated }: { by: Way; before?(): void } & Omit<Delegated, "method">,
 ): Promise<DelegatedAnswer> {
   assertSameOrigin(context.request, deps.publicUrl());
@@ -139,54 +187,84 @@ async function attempt(
     before?.();
     return await delegate(context, deps, { method: "POST", ...delegated });
   } catch (error) {
-    const isTold = error instanceof GatewayError && (error instanceof SignInRefusal ? error.isFirst : error.status < 500);
+    const isTold =
+      error instanceof GatewayError &&
+      (error instanceof SignInRefusal ? error.isFirst : error.status < 500);
     if (isTold) await writeDown(context, deps, { ...by, status: error.status });
     throw error;
   }
 }
 
 async function succeeded(
-  context: RequestContext<unknown>, deps: Dependencies, { by, answer }: { by: Way; answer: DelegatedAnswer },
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { by, answer }: { by: Way; answer: DelegatedAnswer },
 ): Promise<SignInOutcome & { kind: "signed-in" }> {
   const { people, clock } = deps;
   const cookie = sessionCookieIn(answer);
   const caller = cookie === undefined ? undefined : await people.reader.find(cookie, clock.nowMs());
-  if (caller === undefined) throw new GatewayError("internal_server_error", "Signing in failed on our side. Try again.");
+  if (caller === undefined)
+    throw new GatewayError("internal_server_error", "Signing in failed on our side. Try again.");
   const { email } = caller.user;
   await people.throttle.succeeded({ ...attemptOf(context), email });
   await writeDown(context, deps, { ...by, email, status: 200 });
-  const device = setCookie(deps, deviceCookie, { value: people.throttle.newDevice(email), seconds: deviceSeconds });
+  const device = setCookie(deps, deviceCookie, {
+    value: people.throttle.newDevice(email),
+    seconds: deviceSeconds,
+  });
   return { kind: "signed-in", caller, answer: { ...answer, cookies: [...answer.cookies, device] } };
 }
 
 /** The session cookie that an answer sets, unless it takes it away. */
 function sessionCookieIn({ cookies }: DelegatedAnswer): string | undefined {
-  const line = cookies.find((each) => each.startsWith(`${brand.sessionCookie}=`) && !/max-age=0/i.test(each));
+  const line = cookies.find(
+    (each) => each.startsWith(`${brand.sessionCookie}=`) && !/max-age=0/i.test(each),
+  );
   return line?.slice(brand.sessionCookie.length + 1).split(";")[0] || undefined;
 }
 
 /** A code that was read over a shoulder opens nothing a second time. */
 async function assertFirstUse(
-  { people }: Dependencies, { caller: { user, session }, code }: { caller: SessionCaller; code: string },
+  { people }: Dependencies,
+  { caller: { user, session }, code }: { caller: SessionCaller; code: string },
 ): Promise<void> {
   if (await people.throttle.isFirstUse({ userId: user.id, code })) return;
   await people.sessions.revoke({ userId: user.id, id: session.id });
-  throw new GatewayError("authentication_required", "This code was used already. Wait for the next one.");
+  throw new GatewayError(
+    "authentication_required",
+    "This code was used already. Wait for the next one.",
+  );
 }
 
 /** Writes an attempt into the log of the account's workspace; into the operators' where nobody has that address. */
 async function writeDown(
-  context: RequestContext<unknown>, { people, security, operatorWorkspaceId }: Dependencies,
+  context: RequestContext<unknown>,
+  { people, security, operatorWorkspaceId }: Dependencies,
   { action, email, status }: Way & { status: number },
 ): Promise<void> {
   const account = email === undefined ? undefined : await people.users.accountOf(email);
-  const actor = account === undefined
-    ? { kind: "anonymous", id: "", label: email ?? "" } : { kind: "user", id: account.id, label: account.email };
-  await security.auditLog.tell({
-    workspaceId: account?.workspaceId ?? operatorWorkspaceId, actor, address: context.clientAddress(), action, target: account?.id ?? null,
-    fields: [],
-  }, { status, target: null }).catch((error: unknown) =>
-    people.log("error", `a sign-in could not be written to the audit log: ${error instanceof Error ? error.message : String(error)}`));
+  const actor =
+    account === undefined
+      ? { kind: "anonymous", id: "", label: email ?? "" }
+      : { kind: "user", id: account.id, label: account.email };
+  await security.auditLog
+    .tell(
+      {
+        workspaceId: account?.workspaceId ?? operatorWorkspaceId,
+        actor,
+        address: context.clientAddress(),
+        action,
+        target: account?.id ?? null,
+        fields: [],
+      },
+      { status, target: null },
+    )
+    .catch((error: unknown) =>
+      people.log(
+        "error",
+        `a sign-in could not be written to the audit log: ${error instanceof Error ? error.message : String(error)}`,
+      ),
+    );
 }
 
 const sealOf = ({ people }: Dependencies, text: string): string =>
@@ -201,6 +279,9 @@ function sealed(deps: Dependencies, email: string): string {
 function unsealed(deps: Dependencies, cookie: string | undefined): string | undefined {
   const [email = "", ends = "", seal = ""] = cookie?.split(".") ?? [];
   const [expected, given] = [Buffer.from(sealOf(deps, `${email}.${ends}`)), Buffer.from(seal)];
-  const holds = expected.length === given.length && timingSafeEqual(expected, given) && Number(ends) * 1000 > deps.clock.nowMs();
+  const holds =
+    expected.length === given.length &&
+    timingSafeEqual(expected, given) &&
+    Number(ends) * 1000 > deps.clock.nowMs();
   return holds ? Buffer.from(email, "base64url").toString() : undefined;
 }

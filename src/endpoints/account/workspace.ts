@@ -11,9 +11,13 @@ import { workspaceObject, workspaceObjectSchema } from "./people-object.ts";
 
 /** The workspaces that a user may enter, the personal one first, with what they are in each. */
 export async function workspacesOf(
-  { people, directory }: Pick<Dependencies, "people" | "directory">, userId: string,
+  { people, directory }: Pick<Dependencies, "people" | "directory">,
+  userId: string,
 ): Promise<{ workspace: Workspace; role: Role }[]> {
-  const [ownId, organizations] = await Promise.all([people.sessions.personalWorkspaceId(userId), people.organizations.of(userId)]);
+  const [ownId, organizations] = await Promise.all([
+    people.sessions.personalWorkspaceId(userId),
+    people.organizations.of(userId),
+  ]);
   const places = [
     ...(ownId === undefined ? [] : [{ id: ownId, role: "owner" as const }]),
     ...organizations.map(({ workspaceId: id, role }) => ({ id, role })),
@@ -34,7 +38,10 @@ export const listWorkspaces = defineEndpoint<Dependencies>({
   response: z.object({ object: z.literal("list"), data: z.array(workspaceObjectSchema) }),
   async handle(context, deps) {
     const places = await workspacesOf(deps, sessionOf(context).user.id);
-    return context.json({ object: "list", data: places.map(({ workspace, role }) => workspaceObject(workspace, role)) });
+    return context.json({
+      object: "list",
+      data: places.map(({ workspace, role }) => workspaceObject(workspace, role)),
+    });
   },
 });
 
@@ -50,10 +57,19 @@ export const changeWorkspace = defineEndpoint<Dependencies, z.infer<typeof nameS
   body: nameSchema,
   response: workspaceObjectSchema,
   async handle(context, deps) {
-    const place = (await workspacesOf(deps, sessionOf(context).user.id)).find(({ workspace }) => workspace.id === context.param("id"));
-    if (place === undefined) throw new GatewayError("not_found", "There is no such workspace among yours. GET /workspaces lists them.");
-    if (!managesPeople(place.role)) throw new GatewayError("forbidden", "Only owners and admins may rename a workspace.");
-    const renamed = await deps.workspaceEditor.change(place.workspace.id, { name: context.body.name });
+    const place = (await workspacesOf(deps, sessionOf(context).user.id)).find(
+      ({ workspace }) => workspace.id === context.param("id"),
+    );
+    if (place === undefined)
+      throw new GatewayError(
+        "not_found",
+        "There is no such workspace among yours. GET /workspaces lists them.",
+      );
+    if (!managesPeople(place.role))
+      throw new GatewayError("forbidden", "Only owners and admins may rename a workspace.");
+    const renamed = await deps.workspaceEditor.change(place.workspace.id, {
+      name: context.body.name,
+    });
     return context.json(workspaceObject(renamed, place.role));
   },
 });

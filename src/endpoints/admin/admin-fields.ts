@@ -12,13 +12,18 @@ import type { Dependencies } from "../dependencies.ts";
  * the scope. LLM keys, keys of other workspaces and other people are refused before a handler runs.
  */
 export const forOperators = {
-  base: "api", access: { managementScope: "write:management-keys", session: true, operator: true }, counting: "at-door", tag: "Admin",
+  base: "api",
+  access: { managementScope: "write:management-keys", session: true, operator: true },
+  counting: "at-door",
+  tag: "Admin",
   encodeError: encodeContractError,
 } as const;
 
 /** Id of the operator that calls; the door has let nobody else in. */
-export const operatorOf = ({ caller }: RequestContext<unknown>, { operatorWorkspaceId }: Dependencies): string =>
-  requireOperator(caller, operatorWorkspaceId);
+export const operatorOf = (
+  { caller }: RequestContext<unknown>,
+  { operatorWorkspaceId }: Dependencies,
+): string => requireOperator(caller, operatorWorkspaceId);
 
 const pageMax = 200;
 const pageDefault = 50;
@@ -29,15 +34,31 @@ const offsetProblem = `must be a whole number from 0 to ${offsetMax}`;
 
 /** Which part of a list is wanted. */
 export const pageFields = {
-  limit: z.coerce.number(limitProblem).int(limitProblem).min(1, limitProblem).max(pageMax, limitProblem).default(pageDefault),
-  offset: z.coerce.number(offsetProblem).int(offsetProblem).min(0, offsetProblem).max(offsetMax, offsetProblem).default(0),
+  limit: z.coerce
+    .number(limitProblem)
+    .int(limitProblem)
+    .min(1, limitProblem)
+    .max(pageMax, limitProblem)
+    .default(pageDefault),
+  offset: z.coerce
+    .number(offsetProblem)
+    .int(offsetProblem)
+    .min(0, offsetProblem)
+    .max(offsetMax, offsetProblem)
+    .default(0),
 };
 
 /** The same, as documents show it. */
-export const pageParameters = { limit: z.int().min(1).max(pageMax).optional(), offset: z.int().min(0).optional() };
+export const pageParameters = {
+  limit: z.int().min(1).max(pageMax).optional(),
+  offset: z.int().min(0).optional(),
+};
 
 /** A truth of a query string. */
-export const truthField = z.enum(["true", "false"], "must be true or false").transform((text) => text === "true").optional();
+export const truthField = z
+  .enum(["true", "false"], "must be true or false")
+  .transform((text) => text === "true")
+  .optional();
 
 /** The same, as documents show it. */
 export const truthParameter = z.enum(["true", "false"]).optional();
@@ -47,21 +68,34 @@ export const searchField = plainText(200).trim().min(1).optional();
 
 /** The answer of a list that is read page by page. */
 export const pageSchema = <Item extends z.ZodType>(item: Item) =>
-  z.object({ object: z.literal("list"), data: z.array(item), total: z.int(), has_more: z.boolean() });
+  z.object({
+    object: z.literal("list"),
+    data: z.array(item),
+    total: z.int(),
+    has_more: z.boolean(),
+  });
 
 /** A page of a list. */
-export const pageObject = <Item>(data: readonly Item[], { total, offset }: { total: number; offset: number }) =>
-  ({ object: "list", data, total, has_more: offset + data.length < total });
+export const pageObject = <Item>(
+  data: readonly Item[],
+  { total, offset }: { total: number; offset: number },
+) => ({ object: "list", data, total, has_more: offset + data.length < total });
 
 const daysMax = 366;
 const daysProblem = `must be a whole number from 1 to ${daysMax}`;
 
 /** How many days (UTC) figures cover, today included. */
 export const daysField = (standard: number) =>
-  z.coerce.number(daysProblem).int(daysProblem).min(1, daysProblem).max(daysMax, daysProblem).default(standard);
+  z.coerce
+    .number(daysProblem)
+    .int(daysProblem)
+    .min(1, daysProblem)
+    .max(daysMax, daysProblem)
+    .default(standard);
 
 /** The same, as documents show it. */
-export const daysParameter = (standard: number) => z.int().min(1).max(daysMax).default(standard).optional();
+export const daysParameter = (standard: number) =>
+  z.int().min(1).max(daysMax).default(standard).optional();
 
 /** The last days (UTC), today included. */
 export function lastDays(days: number, nowMs: number): DayRange {

@@ -18,8 +18,10 @@ const triedSchema = lineSchema.extend({ attempts: z.int(), failures: z.int() });
 
 /** Lines with trouble, the most of it first. */
 const worst = <Each extends Line & { failures?: number }>(lines: readonly Each[]): Each[] =>
-  lines.filter(({ errors, failures = 0 }) => errors + failures > 0)
-    .sort((one, other) => other.errors - one.errors || (other.failures ?? 0) - (one.failures ?? 0)).slice(0, shown);
+  lines
+    .filter(({ errors, failures = 0 }) => errors + failures > 0)
+    .sort((one, other) => other.errors - one.errors || (other.failures ?? 0) - (one.failures ?? 0))
+    .slice(0, shown);
 
 /** What went wrong, and where. */
 export const errorsOverview = defineEndpoint<Dependencies>({
@@ -27,35 +29,74 @@ export const errorsOverview = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/admin/errors",
   summary: "Show what went wrong, by provider, model and workspace (operators).",
-  description: "The last days (UTC), today included, the worst first. errors are requests without a whole answer; failures are attempts "
-    + "that failed by the provider's own fault, also where another one served. upstreams are providers in trouble at this moment.",
+  description:
+    "The last days (UTC), today included, the worst first. errors are requests without a whole answer; failures are attempts " +
+    "that failed by the provider's own fault, also where another one served. upstreams are providers in trouble at this moment.",
   query: z.object({ days: daysParameter(1) }),
   response: z.object({
-    object: z.literal("errors_overview"), from: z.string(), to: z.string(), requests: z.int(), errors: z.int(), error_rate: z.number(),
-    providers: z.array(triedSchema), models: z.array(triedSchema), workspaces: z.array(lineSchema),
-    upstreams: z.array(z.object({
-      id: z.string(), states: z.array(z.string()), failures_in_row: z.int(), last_failure_at: z.string().nullable(),
-    })),
+    object: z.literal("errors_overview"),
+    from: z.string(),
+    to: z.string(),
+    requests: z.int(),
+    errors: z.int(),
+    error_rate: z.number(),
+    providers: z.array(triedSchema),
+    models: z.array(triedSchema),
+    workspaces: z.array(lineSchema),
+    upstreams: z.array(
+      z.object({
+        id: z.string(),
+        states: z.array(z.string()),
+        failures_in_row: z.int(),
+        last_failure_at: z.string().nullable(),
+      }),
+    ),
   }),
   async handle(context, { insights: { service, health }, clock }) {
     const { days } = checkBody(z.object({ days: daysField(1) }), Object.fromEntries(context.query));
     const range = lastDays(days, clock.nowMs());
     const [providers, models, workspaces] = await Promise.all([
-      service.sumsBy("provider", range), service.sumsBy("model", range), service.workspaces(range),
+      service.sumsBy("provider", range),
+      service.sumsBy("model", range),
+      service.workspaces(range),
     ]);
     const requests = workspaces.reduce((sum, each) => sum + each.requests, 0);
     const errors = workspaces.reduce((sum, each) => sum + each.errors, 0);
-    const tried = <Each extends Omit<z.infer<typeof triedSchema>, "id">>(id: string, each: Each): z.infer<typeof triedSchema> =>
-      ({ id, requests: each.requests, errors: each.errors, attempts: each.attempts, failures: each.failures });
+    const tried = <Each extends Omit<z.infer<typeof triedSchema>, "id">>(
+      id: string,
+      each: Each,
+    ): z.infer<typeof triedSchema> => ({
+      id,
+      requests: each.requests,
+      errors: each.errors,
+      attempts: each.attempts,
+      failures: each.failures,
+    });
     return context.json({
-      object: "errors_overview", from: dayText(range.fromDay), to: dayText(range.toDay - 1), requests, errors,
+      object: "errors_overview",
+      from: dayText(range.fromDay),
+      to: dayText(range.toDay - 1),
+      requests,
+      errors,
       error_rate: requests === 0 ? 0 : errors / requests,
       providers: worst(providers.map((each) => tried(each.provider, each))),
       models: worst(models.map((each) => tried(each.model, each))),
-      workspaces: worst(workspaces.map((each) => ({ id: each.workspaceId, requests: each.requests, errors: each.errors }))),
-      upstreams: health.upstreams().filter(({ states }) => states.length > 0).map((each) => ({
-        id: each.id, states: [...each.states], failures_in_row: each.failuresInRow, last_failure_at: isoOrNull(each.lastFailureMs ?? null),
-      })),
+      workspaces: worst(
+        workspaces.map((each) => ({
+          id: each.workspaceId,
+          requests: each.requests,
+          errors: each.errors,
+        })),
+      ),
+      upstreams: health
+        .upstreams()
+        .filter(({ states }) => states.length > 0)
+        .map((each) => ({
+          id: each.id,
+          states: [...each.states],
+          failures_in_row: each.failuresInRow,
+          last_failure_at: isoOrNull(each.lastFailureMs ?? null),
+        })),
     });
   },
 });

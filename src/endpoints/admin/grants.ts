@@ -15,15 +15,30 @@ const listMax = 200;
 /** Above this a grant is a slip of the finger. */
 const amountMaxUsd = 1_000_000;
 
-const grantSchema = z.object({
-  id: z.string(), object: z.literal("credit_grant"), workspace_id: z.string(), amount: z.number(), bucket: z.enum(["monthly", "topup"]),
-  kind: z.enum(["plan", "admin", "referral"]), description: z.string().nullable(), granted_at: z.string(), granted_by: z.string(),
-}).meta({ id: "CreditGrant" });
+const grantSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("credit_grant"),
+    workspace_id: z.string(),
+    amount: z.number(),
+    bucket: z.enum(["monthly", "topup"]),
+    kind: z.enum(["plan", "admin", "referral"]),
+    description: z.string().nullable(),
+    granted_at: z.string(),
+    granted_by: z.string(),
+  })
+  .meta({ id: "CreditGrant" });
 
 const newGrantSchema = z.strictObject({
   workspace_id: plainText(100).min(1).optional().describe("The workspace that is given credits."),
-  user_id: plainText(100).min(1).optional().describe("Whose personal workspace is given them, in place of workspace_id."),
-  amount: z.number("is required: USD as a number").positive("must be above 0").max(amountMaxUsd, `must be at most ${amountMaxUsd}`),
+  user_id: plainText(100)
+    .min(1)
+    .optional()
+    .describe("Whose personal workspace is given them, in place of workspace_id."),
+  amount: z
+    .number("is required: USD as a number")
+    .positive("must be above 0")
+    .max(amountMaxUsd, `must be at most ${amountMaxUsd}`),
   bucket: z.enum(["monthly", "topup"], "must be monthly or topup").optional(),
   kind: z.enum(["admin", "referral"], "must be admin or referral").optional(),
   description: plainText(500).nullish(),
@@ -33,25 +48,38 @@ const newGrantSchema = z.strictObject({
 const listSchema = z.object({ workspace_id: plainText(100).optional() });
 
 const grantObject = (grant: StandingGrant): z.infer<typeof grantSchema> => ({
-  id: grant.transferId, object: "credit_grant", workspace_id: grant.workspaceId, amount: usdFromNano(grant.amountNano),
-  bucket: grant.bucket, kind: grant.kind, description: grant.description,
-  granted_at: new Date(grant.grantedAtMs).toISOString(), granted_by: grant.grantedBy,
+  id: grant.transferId,
+  object: "credit_grant",
+  workspace_id: grant.workspaceId,
+  amount: usdFromNano(grant.amountNano),
+  bucket: grant.bucket,
+  kind: grant.kind,
+  description: grant.description,
+  granted_at: new Date(grant.grantedAtMs).toISOString(),
+  granted_by: grant.grantedBy,
 });
 
 /** The same key means the same transfer, and the ledger has each transfer once. */
 const transferIdOf = (key: string | undefined, nowMs: number): string =>
-  (key === undefined ? newId("txn", nowMs) : `txn_grant_${createHash("sha256").update(key).digest("hex").slice(0, 32)}`);
+  key === undefined
+    ? newId("txn", nowMs)
+    : `txn_grant_${createHash("sha256").update(key).digest("hex").slice(0, 32)}`;
 
 /** The workspace that is meant. Throws `bad_request` where none or two are named, and `not_found`. */
 async function receiverOf(
-  { workspace_id: workspaceId, user_id: userId }: z.infer<typeof newGrantSchema>, { userEditor, directory }: Dependencies,
+  { workspace_id: workspaceId, user_id: userId }: z.infer<typeof newGrantSchema>,
+  { userEditor, directory }: Dependencies,
 ): Promise<string> {
   if ((workspaceId === undefined) === (userId === undefined)) {
-    throw new GatewayError("bad_request", "workspace_id: is required, or user_id in its place.", { param: "workspace_id" });
+    throw new GatewayError("bad_request", "workspace_id: is required, or user_id in its place.", {
+      param: "workspace_id",
+    });
   }
   const id = workspaceId ?? (await userEditor.find(userId ?? "")).workspaceId;
   if (id !== null && directory.workspace(id) !== undefined) return id;
-  throw new GatewayError("not_found", `There is no workspace ${id ?? "of this user"}.`, { param: "workspace_id" });
+  throw new GatewayError("not_found", `There is no workspace ${id ?? "of this user"}.`, {
+    param: "workspace_id",
+  });
 }
 
 /** Gives a workspace credits. */
@@ -62,9 +90,10 @@ export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrant
   idempotent: true,
   bodyBytesMax: accountBodyBytesMax,
   summary: "Give a workspace credits (operators).",
-  description: "monthly credits, the default, are spent first and lapse at the end of the month (UTC); those of topup never do. "
-    + "Those for a referral are monthly. "
-    + "With an idempotency_key a repeated request gives nothing more, and one that differs answers 409.",
+  description:
+    "monthly credits, the default, are spent first and lapse at the end of the month (UTC); those of topup never do. " +
+    "Those for a referral are monthly. " +
+    "With an idempotency_key a repeated request gives nothing more, and one that differs answers 409.",
   body: newGrantSchema,
   response: grantSchema,
   async handle(context, deps) {
@@ -73,19 +102,35 @@ export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrant
     const { amount, bucket = "monthly", kind = "admin" } = context.body;
     const { description = null, idempotency_key: key } = context.body;
     if (kind === "referral" && bucket === "topup") {
-      throw new GatewayError("bad_request", "bucket: credits for a referral are monthly ones.", { param: "bucket" });
+      throw new GatewayError("bad_request", "bucket: credits for a referral are monthly ones.", {
+        param: "bucket",
+      });
     }
     const workspaceId = await receiverOf(context.body, deps);
     const amountNano = nanoFromUsd(amount) ?? 0n;
-    if (amountNano <= 0n) throw new GatewayError("bad_request", "amount: must be at least a nano-dollar.", { param: "amount" });
+    if (amountNano <= 0n)
+      throw new GatewayError("bad_request", "amount: must be at least a nano-dollar.", {
+        param: "amount",
+      });
     const transferId = transferIdOf(key, clock.nowMs());
-    const outcome = await grants.give({ transferId, workspaceId, bucket, kind, amountNano, description, grantedBy });
+    const outcome = await grants.give({
+      transferId,
+      workspaceId,
+      bucket,
+      kind,
+      amountNano,
+      description,
+      grantedBy,
+    });
     if (outcome === "exists_with_different_fields") {
-      throw new GatewayError("conflict", "Another grant was made with this idempotency_key.", { param: "idempotency_key" });
+      throw new GatewayError("conflict", "Another grant was made with this idempotency_key.", {
+        param: "idempotency_key",
+      });
     }
     context.changed = `${workspaceId} ${transferId}`;
     const standing = await grantStore.find(transferId);
-    if (standing === undefined) throw new GatewayError("internal_server_error", "The grant was made and could not be read.");
+    if (standing === undefined)
+      throw new GatewayError("internal_server_error", "The grant was made and could not be read.");
     return context.json(grantObject(standing));
   },
 });

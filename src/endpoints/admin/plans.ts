@@ -11,13 +11,21 @@ export const listPlans = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/admin/plans",
   summary: "List the plans with their limits, credits and workspaces (operators).",
-  description: "What a plan gives is settled in the configuration; PATCH /admin/workspaces/{id} assigns one.",
+  description:
+    "What a plan gives is settled in the configuration; PATCH /admin/workspaces/{id} assigns one.",
   response: z.object({
     object: z.literal("list"),
-    data: z.array(z.object({
-      id: z.enum(planIds), object: z.literal("plan"), tier: z.string(), requests_per_minute: z.int(),
-      five_hour_requests: z.int().nullable(), monthly_credits: z.number(), workspaces: z.int(),
-    })),
+    data: z.array(
+      z.object({
+        id: z.enum(planIds),
+        object: z.literal("plan"),
+        tier: z.string(),
+        requests_per_minute: z.int(),
+        five_hour_requests: z.int().nullable(),
+        monthly_credits: z.number(),
+        workspaces: z.int(),
+      }),
+    ),
   }),
   handle(context, { counters: { tiers }, planCredits, directory }) {
     const workspaces = Map.groupBy(directory.allWorkspaces(), ({ plan }) => plan);
@@ -26,8 +34,13 @@ export const listPlans = defineEndpoint<Dependencies>({
       data: planIds.map((id) => {
         const { id: tier, perMinute } = tiers.tierFor(id, "paid");
         return {
-          id, object: "plan", tier, requests_per_minute: perMinute, five_hour_requests: tiers.quotaFor(id, "paid")?.requests ?? null,
-          monthly_credits: usdFromNano(planCredits[id]?.monthlyCreditsNanoUsd ?? 0n), workspaces: workspaces.get(id)?.length ?? 0,
+          id,
+          object: "plan",
+          tier,
+          requests_per_minute: perMinute,
+          five_hour_requests: tiers.quotaFor(id, "paid")?.requests ?? null,
+          monthly_credits: usdFromNano(planCredits[id]?.monthlyCreditsNanoUsd ?? 0n),
+          workspaces: workspaces.get(id)?.length ?? 0,
         };
       }),
     });

@@ -7,16 +7,26 @@ import type { Dependencies } from "../dependencies.ts";
 import { forOperators } from "./admin-fields.ts";
 
 const resultSchema = z.object({
-  object: z.literal("smoke_test"), provider: z.string(), at: z.string(), outcome: z.enum(["passed", "failed", "skipped"]),
-  latency_ms: z.number().nullable(), message: z.string().nullable(),
+  object: z.literal("smoke_test"),
+  provider: z.string(),
+  at: z.string(),
+  outcome: z.enum(["passed", "failed", "skipped"]),
+  latency_ms: z.number().nullable(),
+  message: z.string().nullable(),
 });
 const listSchema = z.object({ object: z.literal("list"), data: z.array(resultSchema) });
 
 const listObject = (results: readonly SmokeResult[]): z.infer<typeof listSchema> => ({
   object: "list",
-  data: [...results].sort((one, other) => (one.providerId < other.providerId ? -1 : 1))
+  data: [...results]
+    .sort((one, other) => (one.providerId < other.providerId ? -1 : 1))
     .map(({ providerId, atMs, outcome, latencyMs, message }) => ({
-      object: "smoke_test", provider: providerId, at: new Date(atMs).toISOString(), outcome, latency_ms: latencyMs, message,
+      object: "smoke_test",
+      provider: providerId,
+      at: new Date(atMs).toISOString(),
+      outcome,
+      latency_ms: latencyMs,
+      message,
     })),
 });
 
@@ -26,13 +36,18 @@ export const listSmokeTests = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/admin/smoke-tests",
   summary: "Show the last smoke test of each provider (operators).",
-  description: "One real request a day to each provider with a platform credential; POST /admin/smoke-tests makes them at once.",
+  description:
+    "One real request a day to each provider with a platform credential; POST /admin/smoke-tests makes them at once.",
   response: listSchema,
-  handle: async (context, { insights }) => context.json(listObject(await insights.health.smokeResults())),
+  handle: async (context, { insights }) =>
+    context.json(listObject(await insights.health.smokeResults())),
 });
 
 const runSchema = z.strictObject({
-  provider: plainText(100).min(1).optional().describe("The provider that is tested; absent means all with a platform credential."),
+  provider: plainText(100)
+    .min(1)
+    .optional()
+    .describe("The provider that is tested; absent means all with a platform credential."),
 });
 
 /** Runs smoke tests now. */
@@ -44,18 +59,26 @@ export const runSmokeTests = defineEndpoint<Dependencies, z.infer<typeof runSche
   bodyBytesMax: accountBodyBytesMax,
   bodyOptional: true,
   summary: "Send each provider a smallest real request now (operators).",
-  description: "At the platform's own cost, one provider after the other; answers when all are done. A provider that fails is excluded "
-    + "from routing as after a daily test. 409 while tests are under way.",
+  description:
+    "At the platform's own cost, one provider after the other; answers when all are done. A provider that fails is excluded " +
+    "from routing as after a daily test. 409 while tests are under way.",
   body: runSchema,
   response: listSchema,
   async handle(context, { insights }) {
     const run = await insights.health.testNow(context.body.provider);
     if (run.ok) return context.json(listObject(run.results));
     if (run.reason === "busy") {
-      throw new GatewayError("conflict", "Smoke tests are under way. GET /admin/smoke-tests shows their results.");
+      throw new GatewayError(
+        "conflict",
+        "Smoke tests are under way. GET /admin/smoke-tests shows their results.",
+      );
     }
-    throw new GatewayError("not_found", "There is no such provider with a platform credential. GET /admin/upstreams lists them.", {
-      param: "provider",
-    });
+    throw new GatewayError(
+      "not_found",
+      "There is no such provider with a platform credential. GET /admin/upstreams lists them.",
+      {
+        param: "provider",
+      },
+    );
   },
 });

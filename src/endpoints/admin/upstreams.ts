@@ -8,34 +8,74 @@ import type { Dependencies } from "../dependencies.ts";
 import { forOperators } from "./admin-fields.ts";
 
 const upstreamSchema = z.object({
-  id: z.string(), object: z.literal("upstream"), name: z.string(), routed: z.boolean(), states: z.array(z.string()),
-  quarantined_until: z.string().nullable(), failures_in_row: z.int(), last_success_at: z.string().nullable(),
+  id: z.string(),
+  object: z.literal("upstream"),
+  name: z.string(),
+  routed: z.boolean(),
+  states: z.array(z.string()),
+  quarantined_until: z.string().nullable(),
+  failures_in_row: z.int(),
+  last_success_at: z.string().nullable(),
   last_failure_at: z.string().nullable(),
   last_hour: z.object({
-    requests: z.int(), errors: z.int(), latency_ms: z.number().nullable(), prompt_tokens: z.int(), cached_tokens: z.int(),
+    requests: z.int(),
+    errors: z.int(),
+    latency_ms: z.number().nullable(),
+    prompt_tokens: z.int(),
+    cached_tokens: z.int(),
   }),
   budget: z.object({ limit: z.number(), spent: z.number() }).nullable(),
-  smoke_test: z.object({
-    at: z.string(), outcome: z.string(), latency_ms: z.number().nullable(), message: z.string().nullable(),
-  }).nullable(),
+  smoke_test: z
+    .object({
+      at: z.string(),
+      outcome: z.string(),
+      latency_ms: z.number().nullable(),
+      message: z.string().nullable(),
+    })
+    .nullable(),
 });
 
-const nothing = { requests: 0, errors: 0, latencyMs: 0, timed: 0, promptTokens: 0, cachedTokens: 0 };
+const nothing = {
+  requests: 0,
+  errors: 0,
+  latencyMs: 0,
+  timed: 0,
+  promptTokens: 0,
+  cachedTokens: 0,
+};
 
 function upstreamObject(report: UpstreamReport): z.infer<typeof upstreamSchema> {
   const { budget, smoke, lastHour = nothing } = report;
   return {
-    id: report.id, object: "upstream", name: report.name, routed: report.routed, states: [...report.states],
-    quarantined_until: isoOrNull(report.quarantine?.untilMs ?? null), failures_in_row: report.failuresInRow,
-    last_success_at: isoOrNull(report.lastSuccessMs ?? null), last_failure_at: isoOrNull(report.lastFailureMs ?? null),
+    id: report.id,
+    object: "upstream",
+    name: report.name,
+    routed: report.routed,
+    states: [...report.states],
+    quarantined_until: isoOrNull(report.quarantine?.untilMs ?? null),
+    failures_in_row: report.failuresInRow,
+    last_success_at: isoOrNull(report.lastSuccessMs ?? null),
+    last_failure_at: isoOrNull(report.lastFailureMs ?? null),
     last_hour: {
-      requests: lastHour.requests, errors: lastHour.errors, prompt_tokens: lastHour.promptTokens, cached_tokens: lastHour.cachedTokens,
+      requests: lastHour.requests,
+      errors: lastHour.errors,
+      prompt_tokens: lastHour.promptTokens,
+      cached_tokens: lastHour.cachedTokens,
       latency_ms: lastHour.timed === 0 ? null : Math.round(lastHour.latencyMs / lastHour.timed),
     },
-    budget: budget === undefined ? null : { limit: usdFromNano(budget.limitNano), spent: usdFromNano(budget.spentNano) },
-    smoke_test: smoke === undefined ? null : {
-      at: new Date(smoke.atMs).toISOString(), outcome: smoke.outcome, latency_ms: smoke.latencyMs, message: smoke.message,
-    },
+    budget:
+      budget === undefined
+        ? null
+        : { limit: usdFromNano(budget.limitNano), spent: usdFromNano(budget.spentNano) },
+    smoke_test:
+      smoke === undefined
+        ? null
+        : {
+            at: new Date(smoke.atMs).toISOString(),
+            outcome: smoke.outcome,
+            latency_ms: smoke.latencyMs,
+            message: smoke.message,
+          },
   };
 }
 
@@ -45,9 +85,11 @@ export const listUpstreams = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/admin/upstreams",
   summary: "Show the health of every provider (operators).",
-  description: "States, quarantine, the last hour, the day's budget and the last smoke test with what the provider said.",
+  description:
+    "States, quarantine, the last hour, the day's budget and the last smoke test with what the provider said.",
   response: z.object({ object: z.literal("list"), data: z.array(upstreamSchema) }),
-  handle: (context, { insights }) => context.json({ object: "list", data: insights.health.upstreams().map(upstreamObject) }),
+  handle: (context, { insights }) =>
+    context.json({ object: "list", data: insights.health.upstreams().map(upstreamObject) }),
 });
 
 /** Forgets what failed at a provider. */
@@ -61,11 +103,17 @@ export const clearUpstream = defineEndpoint<Dependencies>({
   response: upstreamSchema,
   handle(context, { insights: { health } }) {
     const id = context.param("id");
-    const known = (): UpstreamReport | undefined => health.upstreams().find((each) => each.id === id);
-    if (known() === undefined) throw new GatewayError("not_found", "There is no such provider. GET /admin/upstreams lists them.");
+    const known = (): UpstreamReport | undefined =>
+      health.upstreams().find((each) => each.id === id);
+    if (known() === undefined)
+      throw new GatewayError(
+        "not_found",
+        "There is no such provider. GET /admin/upstreams lists them.",
+      );
     health.clear(id);
     const cleared = known();
-    if (cleared === undefined) throw new GatewayError("not_found", "There is nothing left to be told of this provider.");
+    if (cleared === undefined)
+      throw new GatewayError("not_found", "There is nothing left to be told of this provider.");
     return context.json(upstreamObject(cleared));
   },
 });

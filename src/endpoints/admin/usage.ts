@@ -7,37 +7,81 @@ import type { Dependencies } from "../dependencies.ts";
 import { daysField, daysParameter, dayText, forOperators, lastDays } from "./admin-fields.ts";
 
 const groups = ["day", "model", "provider", "workspace"] as const;
-const querySchema = z.object({ days: daysField(30), group_by: z.enum(groups, `must be one of ${groups.join(", ")}`).default("day") });
+const querySchema = z.object({
+  days: daysField(30),
+  group_by: z.enum(groups, `must be one of ${groups.join(", ")}`).default("day"),
+});
 
 const sumsSchema = z.object({
-  requests: z.int(), errors: z.int(), prompt_tokens: z.int(), completion_tokens: z.int(), cost: z.number(), attempts: z.int(),
+  requests: z.int(),
+  errors: z.int(),
+  prompt_tokens: z.int(),
+  completion_tokens: z.int(),
+  cost: z.number(),
+  attempts: z.int(),
   failures: z.int(),
 });
 
 const sumsObject = (sums: ServiceSums): z.infer<typeof sumsSchema> => ({
-  requests: sums.requests, errors: sums.errors, prompt_tokens: sums.promptTokens, completion_tokens: sums.completionTokens,
-  cost: usdFromNano(sums.costNanoUsd), attempts: sums.attempts, failures: sums.failures,
+  requests: sums.requests,
+  errors: sums.errors,
+  prompt_tokens: sums.promptTokens,
+  completion_tokens: sums.completionTokens,
+  cost: usdFromNano(sums.costNanoUsd),
+  attempts: sums.attempts,
+  failures: sums.failures,
 });
 
 const none: ServiceSums = {
-  requests: 0, errors: 0, promptTokens: 0, completionTokens: 0, costNanoUsd: 0n, attempts: 0, failures: 0,
+  requests: 0,
+  errors: 0,
+  promptTokens: 0,
+  completionTokens: 0,
+  costNanoUsd: 0n,
+  attempts: 0,
+  failures: 0,
 };
 
 const added = (one: ServiceSums, other: ServiceSums): ServiceSums => ({
-  requests: one.requests + other.requests, errors: one.errors + other.errors, promptTokens: one.promptTokens + other.promptTokens,
-  completionTokens: one.completionTokens + other.completionTokens, costNanoUsd: one.costNanoUsd + other.costNanoUsd,
-  attempts: one.attempts + other.attempts, failures: one.failures + other.failures,
+  requests: one.requests + other.requests,
+  errors: one.errors + other.errors,
+  promptTokens: one.promptTokens + other.promptTokens,
+  completionTokens: one.completionTokens + other.completionTokens,
+  costNanoUsd: one.costNanoUsd + other.costNanoUsd,
+  attempts: one.attempts + other.attempts,
+  failures: one.failures + other.failures,
 });
 
-async function linesOf({ insights: { service } }: Dependencies, group: (typeof groups)[number], range: DayRange) {
+async function linesOf(
+  { insights: { service } }: Dependencies,
+  group: (typeof groups)[number],
+  range: DayRange,
+) {
   switch (group) {
-    case "day": return (await service.sumsBy("day", range)).map(({ day, ...sums }) => ({ id: dayText(day), ...sumsObject(sums) }));
-    case "model": return (await service.sumsBy("model", range)).map(({ model, ...sums }) => ({ id: model, ...sumsObject(sums) }));
+    case "day":
+      return (await service.sumsBy("day", range)).map(({ day, ...sums }) => ({
+        id: dayText(day),
+        ...sumsObject(sums),
+      }));
+    case "model":
+      return (await service.sumsBy("model", range)).map(({ model, ...sums }) => ({
+        id: model,
+        ...sumsObject(sums),
+      }));
     case "provider":
-      return (await service.sumsBy("provider", range)).map(({ provider, ...sums }) => ({ id: provider, ...sumsObject(sums) }));
+      return (await service.sumsBy("provider", range)).map(({ provider, ...sums }) => ({
+        id: provider,
+        ...sumsObject(sums),
+      }));
     case "workspace":
-      return (await service.workspaces(range)).map(({ workspaceId, requests, errors, costNanoUsd }) =>
-        ({ id: workspaceId, requests, errors, cost: usdFromNano(costNanoUsd) }));
+      return (await service.workspaces(range)).map(
+        ({ workspaceId, requests, errors, costNanoUsd }) => ({
+          id: workspaceId,
+          requests,
+          errors,
+          cost: usdFromNano(costNanoUsd),
+        }),
+      );
   }
 }
 
@@ -47,19 +91,33 @@ export const serviceUsage = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/admin/usage",
   summary: "Show the usage of the whole service (operators).",
-  description: "The last days (UTC), today included, by day, model, provider or workspace; attempts and failures are those of providers.",
+  description:
+    "The last days (UTC), today included, by day, model, provider or workspace; attempts and failures are those of providers.",
   query: z.object({ days: daysParameter(30), group_by: z.enum(groups).optional() }),
   response: z.object({
-    object: z.literal("service_usage"), from: z.string(), to: z.string(), group_by: z.string(),
-    data: z.array(sumsSchema.partial({ prompt_tokens: true, completion_tokens: true, attempts: true, failures: true }).extend({
-      id: z.string(),
-    })),
+    object: z.literal("service_usage"),
+    from: z.string(),
+    to: z.string(),
+    group_by: z.string(),
+    data: z.array(
+      sumsSchema
+        .partial({ prompt_tokens: true, completion_tokens: true, attempts: true, failures: true })
+        .extend({
+          id: z.string(),
+        }),
+    ),
   }),
   async handle(context, deps) {
     const { days, group_by: group } = checkBody(querySchema, Object.fromEntries(context.query));
     const range = lastDays(days, deps.clock.nowMs());
     const data = await linesOf(deps, group, range);
-    return context.json({ object: "service_usage", from: dayText(range.fromDay), to: dayText(range.toDay - 1), group_by: group, data });
+    return context.json({
+      object: "service_usage",
+      from: dayText(range.fromDay),
+      to: dayText(range.toDay - 1),
+      group_by: group,
+      data,
+    });
   },
 });
 
@@ -69,8 +127,14 @@ const uncollectedShown = 100;
 const uncollectedObject = (lines: readonly UncollectedSums[]) => ({
   requests: lines.reduce((sum, { requests }) => sum + requests, 0),
   cost: usdFromNano(lines.reduce((sum, { uncollectedNano }) => sum + uncollectedNano, 0n)),
-  data: lines.slice(0, uncollectedShown).map(({ workspaceId, model, requests, uncollectedNano }) =>
-    ({ workspace_id: workspaceId, model, requests, cost: usdFromNano(uncollectedNano) })),
+  data: lines
+    .slice(0, uncollectedShown)
+    .map(({ workspaceId, model, requests, uncollectedNano }) => ({
+      workspace_id: workspaceId,
+      model,
+      requests,
+      cost: usdFromNano(uncollectedNano),
+    })),
 });
 
 /** The service at a glance. */
@@ -79,38 +143,67 @@ export const overview = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/admin/overview",
   summary: "Show the service at a glance (operators).",
-  description: "usage and uncollected cover the last days (UTC), today those of the day so far. uncollected is what was delivered and "
-    + "could not be charged: beyond what a balance bears, or refused by the database; the largest sums by workspace and model.",
+  description:
+    "usage and uncollected cover the last days (UTC), today those of the day so far. uncollected is what was delivered and " +
+    "could not be charged: beyond what a balance bears, or refused by the database; the largest sums by workspace and model.",
   query: z.object({ days: daysParameter(30) }),
   response: z.object({
-    object: z.literal("overview"), version: z.string(), status: z.string(),
+    object: z.literal("overview"),
+    version: z.string(),
+    status: z.string(),
     users: z.object({ total: z.int(), operators: z.int(), blocked: z.int() }),
     workspaces: z.object({ total: z.int(), organizations: z.int(), blocked: z.int() }),
-    upstreams: z.object({ routed: z.int(), in_trouble: z.int() }), days: z.int(), usage: sumsSchema,
+    upstreams: z.object({ routed: z.int(), in_trouble: z.int() }),
+    days: z.int(),
+    usage: sumsSchema,
     today: sumsSchema,
     uncollected: z.object({
-      requests: z.int(), cost: z.number(),
-      data: z.array(z.object({ workspace_id: z.string(), model: z.string(), requests: z.int(), cost: z.number() })),
+      requests: z.int(),
+      cost: z.number(),
+      data: z.array(
+        z.object({
+          workspace_id: z.string(),
+          model: z.string(),
+          requests: z.int(),
+          cost: z.number(),
+        }),
+      ),
     }),
   }),
   async handle(context, deps) {
-    const { days } = checkBody(z.object({ days: daysField(30) }), Object.fromEntries(context.query));
+    const { days } = checkBody(
+      z.object({ days: daysField(30) }),
+      Object.fromEntries(context.query),
+    );
     const { people, directory, insights, clock, operations } = deps;
     const range = lastDays(days, clock.nowMs());
     const [users, lines, lost] = await Promise.all([
-      people.users.counts(), insights.service.sumsBy("day", range), insights.service.uncollected(range),
+      people.users.counts(),
+      insights.service.sumsBy("day", range),
+      insights.service.uncollected(range),
     ]);
     const workspaces = directory.allWorkspaces();
     const upstreams = insights.health.upstreams().filter(({ routed }) => routed);
     return context.json({
-      object: "overview", version: operations.version, status: insights.health.snapshot().status, users,
+      object: "overview",
+      version: operations.version,
+      status: insights.health.snapshot().status,
+      users,
       workspaces: {
-        total: workspaces.length, organizations: workspaces.filter(({ organizationId }) => organizationId !== undefined).length,
+        total: workspaces.length,
+        organizations: workspaces.filter(({ organizationId }) => organizationId !== undefined)
+          .length,
         blocked: workspaces.filter(({ blocked }) => blocked).length,
       },
-      upstreams: { routed: upstreams.length, in_trouble: upstreams.filter(({ states }) => states.length > 0).length },
-      days, usage: sumsObject(lines.reduce<ServiceSums>(added, none)),
-      today: sumsObject(lines.filter(({ day }) => day === range.toDay - 1).reduce<ServiceSums>(added, none)),
+      upstreams: {
+        routed: upstreams.length,
+        in_trouble: upstreams.filter(({ states }) => states.length > 0).length,
+      },
+      days,
+      usage: sumsObject(lines.reduce<ServiceSums>(added, none)),
+      today: sumsObject(
+        lines.filter(({ day }) => day === range.toDay - 1).reduce<ServiceSums>(added, none),
+      ),
       uncollected: uncollectedObject(lost),
     });
   },

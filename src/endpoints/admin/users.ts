@@ -7,15 +7,32 @@ import { endConnectionsOf } from "../consent/tell-connection.ts";
 import { deleteWithKeys } from "../account/session-account.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
-  forOperators, operatorOf, pageFields, pageObject, pageParameters, pageSchema, searchField, truthField, truthParameter,
+  forOperators,
+  operatorOf,
+  pageFields,
+  pageObject,
+  pageParameters,
+  pageSchema,
+  searchField,
+  truthField,
+  truthParameter,
 } from "./admin-fields.ts";
-import { adminUser, adminUserDetails, adminUserDetailsSchema, adminUserSchema } from "./user-object.ts";
+import {
+  adminUser,
+  adminUserDetails,
+  adminUserDetailsSchema,
+  adminUserSchema,
+} from "./user-object.ts";
 
 /** Who has neither come nor signed in for so long counts as stale. */
 const staleDays = 90;
 
 const querySchema = z.object({
-  ...pageFields, search: searchField, operator: truthField, blocked: truthField, include_stale: truthField.default(true),
+  ...pageFields,
+  search: searchField,
+  operator: truthField,
+  blocked: truthField,
+  include_stale: truthField.default(true),
 });
 
 /** Lists users, and finds them by name or address. */
@@ -24,14 +41,22 @@ export const listUsers = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/admin/users",
   summary: "List users, or look for some (operators).",
-  description: "The newest first. search is part of a name or an e-mail address, in any case. include_stale=false leaves out who has "
-    + `neither come nor signed in for ${staleDays} days.`,
+  description:
+    "The newest first. search is part of a name or an e-mail address, in any case. include_stale=false leaves out who has " +
+    `neither come nor signed in for ${staleDays} days.`,
   query: z.object({
-    ...pageParameters, search: z.string().optional(), operator: truthParameter, blocked: truthParameter, include_stale: truthParameter,
+    ...pageParameters,
+    search: z.string().optional(),
+    operator: truthParameter,
+    blocked: truthParameter,
+    include_stale: truthParameter,
   }),
   response: pageSchema(adminUserSchema),
   async handle(context, { people, clock }) {
-    const { include_stale: includeStale, ...query } = checkBody(querySchema, Object.fromEntries(context.query));
+    const { include_stale: includeStale, ...query } = checkBody(
+      querySchema,
+      Object.fromEntries(context.query),
+    );
     const activeSinceMs = includeStale ? undefined : clock.nowMs() - staleDays * dayMs;
     const { users, total } = await people.users.list({ ...query, activeSinceMs });
     return context.json(pageObject(users.map(adminUser), { total, offset: query.offset }));
@@ -48,15 +73,22 @@ export const getUser = defineEndpoint<Dependencies>({
   async handle(context, { people, userEditor, clock }) {
     const user = await userEditor.find(context.param("id"));
     const [ways, sessions, organizations] = await Promise.all([
-      people.users.waysOf(user.id), people.sessions.list(user.id, clock.nowMs()), people.organizations.of(user.id),
+      people.users.waysOf(user.id),
+      people.sessions.list(user.id, clock.nowMs()),
+      people.organizations.of(user.id),
     ]);
     return context.json(adminUserDetails(user, { ways, sessions, organizations }));
   },
 });
 
 const changeSchema = z.strictObject({
-  operator: z.boolean("must be true or false").optional().describe("Whether this person runs the service."),
-  blocked: z.boolean("must be true or false").optional()
+  operator: z
+    .boolean("must be true or false")
+    .optional()
+    .describe("Whether this person runs the service."),
+  blocked: z
+    .boolean("must be true or false")
+    .optional()
     .describe("Whether this person and the keys of the personal workspace are shut out."),
 });
 
@@ -67,14 +99,20 @@ export const changeUser = defineEndpoint<Dependencies, z.infer<typeof changeSche
   path: "/admin/users/:id",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Block a user or let them in, make or unmake an operator (operators).",
-  description: "In force with the next request. Blocking ends every session and every app that the user connected, and refuses the keys "
-    + "of the personal workspace until the user is let in again; keys of organisations belong to these. There is always an operator who "
-    + "is not blocked.",
+  description:
+    "In force with the next request. Blocking ends every session and every app that the user connected, and refuses the keys " +
+    "of the personal workspace until the user is let in again; keys of organisations belong to these. There is always an operator who " +
+    "is not blocked.",
   body: changeSchema,
   response: adminUserSchema,
   async handle(context, deps) {
-    const user = await deps.userEditor.change(context.param("id"), context.body, operatorOf(context, deps));
-    if (context.body.blocked === true) await endConnectionsOf(context, deps, { userId: user.id, reason: "its person was blocked" });
+    const user = await deps.userEditor.change(
+      context.param("id"),
+      context.body,
+      operatorOf(context, deps),
+    );
+    if (context.body.blocked === true)
+      await endConnectionsOf(context, deps, { userId: user.id, reason: "its person was blocked" });
     return context.json(adminUser(user));
   },
 });
@@ -98,8 +136,9 @@ export const removeSecondFactor = defineEndpoint<Dependencies>({
   method: "DELETE",
   path: "/admin/users/:id/two-factor",
   summary: "Remove a user's lost second factor (operators).",
-  description: "The authenticator app and its backup codes; signing in asks for the password alone until the user sets up another. "
-    + "Sessions go on. Make sure who asks. 404 where the user has none.",
+  description:
+    "The authenticator app and its backup codes; signing in asks for the password alone until the user sets up another. " +
+    "Sessions go on. Make sure who asks. 404 where the user has none.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { userEditor }) {
     const id = context.param("id");
@@ -115,12 +154,16 @@ export const issuePasswordReset = defineEndpoint<Dependencies>({
   idempotent: true,
   path: "/admin/users/:id/password-reset",
   summary: "Make a link by which a user chooses another password (operators).",
-  description: "Shown once, works once, for a day, in place of the one before. Hand it over yourself; using it ends every session.",
+  description:
+    "Shown once, works once, for a day, in place of the one before. Hand it over yourself; using it ends every session.",
   response: z.object({ url: z.string(), expires_at: z.string() }),
   async handle(context, { people, userEditor }) {
     const { id: userId, email } = await userEditor.find(context.param("id"));
     const { url, expiresAtMs } = await people.recovery.issueReset({ userId, email });
-    return context.json({ url, expires_at: new Date(expiresAtMs).toISOString() }, { headers: neverCached });
+    return context.json(
+      { url, expires_at: new Date(expiresAtMs).toISOString() },
+      { headers: neverCached },
+    );
   },
 });
 
@@ -130,19 +173,36 @@ export const deleteUser = defineEndpoint<Dependencies>({
   method: "DELETE",
   path: "/admin/users/:id",
   summary: "Delete a user (operators).",
-  description: "Sessions, ways to sign in and memberships go with the user. The personal workspace, and organisations without any other "
-    + "member, are closed: their keys are deleted, records and balances stay.",
+  description:
+    "Sessions, ways to sign in and memberships go with the user. The personal workspace, and organisations without any other " +
+    "member, are closed: their keys are deleted, records and balances stay.",
   response: z.object({
-    deleted: z.literal(true), id: z.string(),
-    closed_workspaces: z.array(z.object({ id: z.string(), llm_keys: z.int(), management_keys: z.int(), provider_keys: z.int() })),
+    deleted: z.literal(true),
+    id: z.string(),
+    closed_workspaces: z.array(
+      z.object({
+        id: z.string(),
+        llm_keys: z.int(),
+        management_keys: z.int(),
+        provider_keys: z.int(),
+      }),
+    ),
   }),
   async handle(context, deps) {
     const { id } = await deps.userEditor.find(context.param("id"));
-    const closed = await deleteWithKeys(context, deps, { userId: id, by: operatorOf(context, deps) });
+    const closed = await deleteWithKeys(context, deps, {
+      userId: id,
+      by: operatorOf(context, deps),
+    });
     return context.json({
-      deleted: true, id,
-      closed_workspaces: closed.map(({ workspaceId, llmKeys, managementKeys, providerKeys }) =>
-        ({ id: workspaceId, llm_keys: llmKeys, management_keys: managementKeys, provider_keys: providerKeys })),
+      deleted: true,
+      id,
+      closed_workspaces: closed.map(({ workspaceId, llmKeys, managementKeys, providerKeys }) => ({
+        id: workspaceId,
+        llm_keys: llmKeys,
+        management_keys: managementKeys,
+        provider_keys: providerKeys,
+      })),
     });
   },
 });

@@ -7,17 +7,34 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import { accountBodyBytesMax } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
-  forOperators, pageFields, pageObject, pageParameters, pageSchema, searchField, truthField, truthParameter,
+  forOperators,
+  pageFields,
+  pageObject,
+  pageParameters,
+  pageSchema,
+  searchField,
+  truthField,
+  truthParameter,
 } from "./admin-fields.ts";
 import { adminWorkspace, adminWorkspaceSchema } from "./workspace-object.ts";
 
 const planField = z.enum(planIds, `must be one of ${planIds.join(", ")}`);
 
-const querySchema = z.object({ ...pageFields, search: searchField, plan: planField.optional(), blocked: truthField });
+const querySchema = z.object({
+  ...pageFields,
+  search: searchField,
+  plan: planField.optional(),
+  blocked: truthField,
+});
 
-const fits = ({ search, plan, blocked }: z.infer<typeof querySchema>) => (workspace: Workspace): boolean =>
-  (plan === undefined || workspace.plan === plan) && (blocked === undefined || (workspace.blocked === true) === blocked)
-  && (search === undefined || workspace.id === search || workspace.name.toLowerCase().includes(search.toLowerCase()));
+const fits =
+  ({ search, plan, blocked }: z.infer<typeof querySchema>) =>
+  (workspace: Workspace): boolean =>
+    (plan === undefined || workspace.plan === plan) &&
+    (blocked === undefined || (workspace.blocked === true) === blocked) &&
+    (search === undefined ||
+      workspace.id === search ||
+      workspace.name.toLowerCase().includes(search.toLowerCase()));
 
 const newestFirst = (one: Workspace, other: Workspace): number =>
   other.createdAtMs - one.createdAtMs || (one.id < other.id ? 1 : -1);
@@ -29,13 +46,20 @@ export const listAllWorkspaces = defineEndpoint<Dependencies>({
   path: "/admin/workspaces",
   summary: "List workspaces with their balances (operators).",
   description: "The newest first. search is part of a name, or an id.",
-  query: z.object({ ...pageParameters, search: z.string().optional(), plan: z.enum(planIds).optional(), blocked: truthParameter }),
+  query: z.object({
+    ...pageParameters,
+    search: z.string().optional(),
+    plan: z.enum(planIds).optional(),
+    blocked: truthParameter,
+  }),
   response: pageSchema(adminWorkspaceSchema),
   async handle(context, deps) {
     const query = checkBody(querySchema, Object.fromEntries(context.query));
     const found = deps.directory.allWorkspaces().filter(fits(query)).sort(newestFirst);
     const page = await Promise.all(
-      found.slice(query.offset, query.offset + query.limit).map((workspace) => adminWorkspace(workspace, deps)),
+      found
+        .slice(query.offset, query.offset + query.limit)
+        .map((workspace) => adminWorkspace(workspace, deps)),
     );
     return context.json(pageObject(page, { total: found.length, offset: query.offset }));
   },
@@ -47,24 +71,39 @@ export const getWorkspace = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/admin/workspaces/:id",
   summary: "Show a workspace (operators).",
-  response: adminWorkspaceSchema.extend({ members: z.int(), llm_keys: z.int(), management_keys: z.int() }),
+  response: adminWorkspaceSchema.extend({
+    members: z.int(),
+    llm_keys: z.int(),
+    management_keys: z.int(),
+  }),
   async handle(context, deps) {
     const workspace = deps.workspaceEditor.find(context.param("id"));
     const { id, organizationId } = workspace;
     const [members, llmKeys, managementKeys] = await Promise.all([
-      deps.people.users.membersByOrganization(), deps.llmKeys.list(id, { includeDisabled: true }),
+      deps.people.users.membersByOrganization(),
+      deps.llmKeys.list(id, { includeDisabled: true }),
       deps.managementKeys.list(id, { includeInvalid: false, nowMs: deps.clock.nowMs() }),
     ]);
     return context.json({
-      ...await adminWorkspace(workspace, deps), llm_keys: llmKeys.length, management_keys: managementKeys.length,
-      members: organizationId === undefined ? Number(workspace.ownerUserId !== undefined) : members.get(organizationId) ?? 0,
+      ...(await adminWorkspace(workspace, deps)),
+      llm_keys: llmKeys.length,
+      management_keys: managementKeys.length,
+      members:
+        organizationId === undefined
+          ? Number(workspace.ownerUserId !== undefined)
+          : (members.get(organizationId) ?? 0),
     });
   },
 });
 
 const changeSchema = z.strictObject({
-  plan: planField.optional().describe("In force with the next request; the plan's credits come with the next month."),
-  blocked: z.boolean("must be true or false").optional().describe("Shuts out every credential of an organisation's workspace."),
+  plan: planField
+    .optional()
+    .describe("In force with the next request; the plan's credits come with the next month."),
+  blocked: z
+    .boolean("must be true or false")
+    .optional()
+    .describe("Shuts out every credential of an organisation's workspace."),
 });
 
 /** Assigns a plan, or blocks the workspace of an organisation. */
@@ -78,7 +117,12 @@ export const changeAnyWorkspace = defineEndpoint<Dependencies, z.infer<typeof ch
   body: changeSchema,
   response: adminWorkspaceSchema,
   async handle(context, deps) {
-    return context.json(await adminWorkspace(await deps.workspaceEditor.change(context.param("id"), context.body), deps));
+    return context.json(
+      await adminWorkspace(
+        await deps.workspaceEditor.change(context.param("id"), context.body),
+        deps,
+      ),
+    );
   },
 });
 
@@ -89,7 +133,8 @@ export const clearAllowlist = defineEndpoint<Dependencies>({
   path: "/admin/workspaces/:id/ip-allowlist",
   anywhere: true,
   summary: "Take everything off a workspace's IP allowlist (operators).",
-  description: "For people who shut themselves out. Operators who have signed in may do it from anywhere, so that they can open their own.",
+  description:
+    "For people who shut themselves out. Operators who have signed in may do it from anywhere, so that they can open their own.",
   response: z.object({ deleted: z.literal(true), id: z.string(), removed: z.array(z.string()) }),
   async handle(context, { security, workspaceEditor }) {
     // A key that leaked may not open the list that keeps its finder out.

@@ -3,24 +3,43 @@ import type { CatalogModel } from "../../inference/catalog/model.ts";
 import { anthropicModelList } from "./anthropic-model-list.ts";
 
 const model = (id: string, addedAtMs: number, more: Partial<CatalogModel> = {}): CatalogModel => ({
-  id, displayName: id.toUpperCase(), owner: "acme", surface: "chat", category: "text", contextLength: 1, capabilities: [],
-  addedAtMs, routes: [], ...more,
+  id,
+  displayName: id.toUpperCase(),
+  owner: "acme",
+  surface: "chat",
+  category: "text",
+  contextLength: 1,
+  capabilities: [],
+  addedAtMs,
+  routes: [],
+  ...more,
 });
 const models = [
-  model("a/old", 0), model("a/new", 86_400_000), model("a/middle", 3_600_000),
-  model("a/announced", 1, { comingSoon: true }), model("a/vectors", 1, { surface: "embeddings", category: "embedding" }),
+  model("a/old", 0),
+  model("a/new", 86_400_000),
+  model("a/middle", 3_600_000),
+  model("a/announced", 1, { comingSoon: true }),
+  model("a/vectors", 1, { surface: "embeddings", category: "embedding" }),
 ];
 const list = (query: string) => anthropicModelList(models, new URLSearchParams(query));
-const ids = (query: string) => (list(query)["data"] as { id: string }[]).map(({ id }) => id).join(" ");
+const ids = (query: string) =>
+  (list(query)["data"] as { id: string }[]).map(({ id }) => id).join(" ");
 
 test("entries are Anthropic's, newest first", () => {
   expect(list("")).toEqual({
     data: [
       { type: "model", id: "a/new", display_name: "A/NEW", created_at: "1970-01-02T00:00:00.000Z" },
-      { type: "model", id: "a/middle", display_name: "A/MIDDLE", created_at: "1970-01-01T01:00:00.000Z" },
+      {
+        type: "model",
+        id: "a/middle",
+        display_name: "A/MIDDLE",
+        created_at: "1970-01-01T01:00:00.000Z",
+      },
       { type: "model", id: "a/old", display_name: "A/OLD", created_at: "1970-01-01T00:00:00.000Z" },
     ],
-    has_more: false, first_id: "a/new", last_id: "a/old",
+    has_more: false,
+    first_id: "a/new",
+    last_id: "a/old",
   });
 });
 

@@ -10,12 +10,17 @@ function pageSizeOf(query: URLSearchParams): number {
   if (text === null) return pageSizeDefault;
   const size = Number(text);
   if (Number.isInteger(size) && size >= 1 && size <= pageSizeMax) return size;
-  throw new GatewayError("bad_request", `limit: must be an integer from 1 to ${pageSizeMax}.`, { param: "limit" });
+  throw new GatewayError("bad_request", `limit: must be an integer from 1 to ${pageSizeMax}.`, {
+    param: "limit",
+  });
 }
 
 /** A model as Anthropic's clients read it. */
 export const anthropicModelEntry = ({ id, displayName, addedAtMs }: CatalogModel) => ({
-  type: "model", id, display_name: displayName, created_at: new Date(addedAtMs).toISOString(),
+  type: "model",
+  id,
+  display_name: displayName,
+  created_at: new Date(addedAtMs).toISOString(),
 });
 
 /**
@@ -23,13 +28,21 @@ export const anthropicModelEntry = ({ id, displayName, addedAtMs }: CatalogModel
  * first, in pages between `after_id` and `before_id`. Its entries say nothing but that a model can be
  * chatted with, so others and those that are only announced are left out.
  */
-export function anthropicModelList(models: readonly CatalogModel[], query: URLSearchParams): Record<string, unknown> {
+export function anthropicModelList(
+  models: readonly CatalogModel[],
+  query: URLSearchParams,
+): Record<string, unknown> {
   const callable = models.filter(({ surface, comingSoon }) => surface === "chat" && !comingSoon);
-  const newestFirst = callable.toSorted((a, b) => b.addedAtMs - a.addedAtMs || a.id.localeCompare(b.id));
+  const newestFirst = callable.toSorted(
+    (a, b) => b.addedAtMs - a.addedAtMs || a.id.localeCompare(b.id),
+  );
   const size = pageSizeOf(query);
   const [afterId, beforeId] = [query.get("after_id"), query.get("before_id")];
   const before = newestFirst.findIndex(({ id }) => id === beforeId);
-  const start = beforeId === null ? newestFirst.findIndex(({ id }) => id === afterId) + 1 : Math.max(0, before - size);
+  const start =
+    beforeId === null
+      ? newestFirst.findIndex(({ id }) => id === afterId) + 1
+      : Math.max(0, before - size);
   const page = newestFirst.slice(start, beforeId === null ? start + size : Math.max(0, before));
   return {
     data: page.map(anthropicModelEntry),

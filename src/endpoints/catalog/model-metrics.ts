@@ -10,25 +10,39 @@ const windowSeconds = 300;
 
 const shares = { p50: 0.5, p75: 0.75, p90: 0.9, p95: 0.95, p99: 0.99 } as const;
 
-const percentilesSchema = z.object({
-  p50: z.number(), p75: z.number(), p90: z.number(), p95: z.number(), p99: z.number(),
-}).nullable();
+const percentilesSchema = z
+  .object({
+    p50: z.number(),
+    p75: z.number(),
+    p90: z.number(),
+    p95: z.number(),
+    p99: z.number(),
+  })
+  .nullable();
 
 const response = z.object({
   object: z.literal("model.metrics"),
   model: z.string(),
   window_seconds: z.int(),
-  data: z.array(z.object({
-    provider: z.string(), model: z.string(), requests: z.int(), error_rate: z.number().nullable(),
-    latency_ms: percentilesSchema, throughput_tps: percentilesSchema,
-  })),
+  data: z.array(
+    z.object({
+      provider: z.string(),
+      model: z.string(),
+      requests: z.int(),
+      error_rate: z.number().nullable(),
+      latency_ms: percentilesSchema,
+      throughput_tps: percentilesSchema,
+    }),
+  ),
 });
 
 /** Percentiles with one decimal; null where nothing was measured. */
 function percentiles(at: (share: number) => number | undefined): Record<string, number> | null {
   const values = Object.entries(shares).map(([name, share]) => [name, at(share)] as const);
   if (values.some(([, value]) => value === undefined)) return null;
-  return Object.fromEntries(values.map(([name, value]) => [name, Math.round((value ?? 0) * 10) / 10]));
+  return Object.fromEntries(
+    values.map(([name, value]) => [name, Math.round((value ?? 0) * 10) / 10]),
+  );
 }
 
 const metrics: Telling = (model, { inference: { health } }) => ({
@@ -51,8 +65,9 @@ const metrics: Telling = (model, { inference: { health } }) => ({
 
 const shared = {
   ...catalogEndpoint,
-  description: "Percentiles over the last five minutes at each provider: milliseconds to the first token that a share of the "
-    + "answers kept, and tokens a second that a share of them reached. Null without traffic.",
+  description:
+    "Percentiles over the last five minutes at each provider: milliseconds to the first token that a share of the " +
+    "answers kept, and tokens a second that a share of them reached. Null without traffic.",
   response,
 };
 

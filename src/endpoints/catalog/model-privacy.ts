@@ -8,10 +8,16 @@ import { catalogEndpoint, routesOf, subRoute, type Telling } from "./sub-route.t
 const response = z.object({
   object: z.literal("model.privacy"),
   model: z.string(),
-  data: z.array(z.object({
-    provider: z.string(), model: z.string(), name: z.string(),
-    zdr: z.boolean().nullable(), data_collection: z.enum(["allow", "deny"]).nullable(), distillable_text: z.boolean().nullable(),
-  })),
+  data: z.array(
+    z.object({
+      provider: z.string(),
+      model: z.string(),
+      name: z.string(),
+      zdr: z.boolean().nullable(),
+      data_collection: z.enum(["allow", "deny"]).nullable(),
+      distillable_text: z.boolean().nullable(),
+    }),
+  ),
 });
 
 const privacy: Telling = (model) => ({
@@ -32,8 +38,9 @@ const privacy: Telling = (model) => ({
 
 const shared = {
   ...catalogEndpoint,
-  description: "What each provider of the model does with what it is sent. Null is not known, and counts as the less private answer "
-    + "wherever a request asks for privacy.",
+  description:
+    "What each provider of the model does with what it is sent. Null is not known, and counts as the less private answer " +
+    "wherever a request asks for privacy.",
   response,
 };
 

@@ -10,16 +10,28 @@ const response = z.object({
   object: z.literal("model.uptime"),
   model: z.string(),
   days: z.int(),
-  data: z.array(z.object({
-    provider: z.string(),
-    uptime: z.number().nullable(),
-    buckets: z.array(z.object({ date: z.iso.date(), attempts: z.int(), failures: z.int(), uptime: z.number().nullable() })),
-  })),
+  data: z.array(
+    z.object({
+      provider: z.string(),
+      uptime: z.number().nullable(),
+      buckets: z.array(
+        z.object({
+          date: z.iso.date(),
+          attempts: z.int(),
+          failures: z.int(),
+          uptime: z.number().nullable(),
+        }),
+      ),
+    }),
+  ),
 });
 
 /** The share of attempts that found the provider there, at four decimals; null where nobody tried. */
-const uptimeOf = ({ attempts, failures }: Pick<UptimeDay, "attempts" | "failures">): number | null =>
-  (attempts === 0 ? null : Math.round((1 - failures / attempts) * 10_000) / 10_000);
+const uptimeOf = ({
+  attempts,
+  failures,
+}: Pick<UptimeDay, "attempts" | "failures">): number | null =>
+  attempts === 0 ? null : Math.round((1 - failures / attempts) * 10_000) / 10_000;
 
 function providerUptime(provider: string, days: readonly UptimeDay[]): object {
   const total = { attempts: 0, failures: 0 };
@@ -31,7 +43,10 @@ function providerUptime(provider: string, days: readonly UptimeDay[]): object {
     provider,
     uptime: uptimeOf(total),
     buckets: days.map(({ day, attempts, failures }) => ({
-      date: new Date(day * dayMs).toISOString().slice(0, 10), attempts, failures, uptime: uptimeOf({ attempts, failures }),
+      date: new Date(day * dayMs).toISOString().slice(0, 10),
+      attempts,
+      failures,
+      uptime: uptimeOf({ attempts, failures }),
     })),
   };
 }
@@ -52,8 +67,9 @@ const uptime: Telling = async (model, { routeHistory }) => {
 
 const shared = {
   ...catalogEndpoint,
-  description: "Attempts at each provider by day (UTC) over 90 days, the oldest first, and how many failed by the provider's own "
-    + "fault; a routing preset shows its members' together. Null where nobody tried.",
+  description:
+    "Attempts at each provider by day (UTC) over 90 days, the oldest first, and how many failed by the provider's own " +
+    "fault; a routing preset shows its members' together. Null where nobody tried.",
   response,
 };
 

@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../http/endpoint.ts";
-import { countModels as countListed, listModels as selectModels } from "../../inference/catalog/list-models.ts";
+import {
+  countModels as countListed,
+  listModels as selectModels,
+} from "../../inference/catalog/list-models.ts";
 import { parseModelListQuery } from "../../inference/catalog/model-list-query.ts";
 import { modelObject } from "../../inference/catalog/model-object.ts";
 import { presetObject, presetObjectSchema } from "../account/preset-object.ts";
@@ -17,14 +20,22 @@ export const listModels = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models",
   summary: "List models.",
-  description: "What the caller can reach, and what is announced; filters narrow it. Clients that send `anthropic-version` get "
-    + "Anthropic's list, with `limit`, `after_id` and `before_id`.",
+  description:
+    "What the caller can reach, and what is announced; filters narrow it. Clients that send `anthropic-version` get " +
+    "Anthropic's list, with `limit`, `after_id` and `before_id`.",
   query: modelListQuerySchema,
   response: z.object({
-    object: z.literal("list"), data: z.array(modelObjectSchema).describe("The models."),
-    presets: z.array(presetObjectSchema).optional().describe("Presets of the workspace; absent without a key, and with presets=0."),
+    object: z.literal("list"),
+    data: z.array(modelObjectSchema).describe("The models."),
+    presets: z
+      .array(presetObjectSchema)
+      .optional()
+      .describe("Presets of the workspace; absent without a key, and with presets=0."),
     total_count: z.int().describe("Models that pass the filters, on all pages."),
-    links: z.object({ next: z.string().nullable().describe("Path of the next page; null on the last one.") })
+    links: z
+      .object({
+        next: z.string().nullable().describe("Path of the next page; null on the last one."),
+      })
       .describe("Where the list goes on, where `limit` was sent."),
   }),
   async handle(context, deps) {
@@ -39,17 +50,31 @@ export const listModels = defineEndpoint<Dependencies>({
       weeklyRequests: (id) => volumes?.get(id) ?? 0,
     });
     // Both SDKs ask at this path; each is answered in its own form.
-    if (context.request.headers.has("anthropic-version")) return context.json(anthropicModelList(models, query));
+    if (context.request.headers.has("anthropic-version"))
+      return context.json(anthropicModelList(models, query));
     const { offset, limit = models.length } = wanted;
-    const data = models.slice(offset, offset + limit)
-      .map((model) => modelObject(model, { reachable: (route) => inference.isServable(route, model) }));
+    const data = models
+      .slice(offset, offset + limit)
+      .map((model) =>
+        modelObject(model, { reachable: (route) => inference.isServable(route, model) }),
+      );
     const isLast = offset + limit >= models.length;
-    const next = isLast ? null : `/api/v1/models?${new URLSearchParams({ ...Object.fromEntries(query), offset: String(offset + limit) })}`;
+    const next = isLast
+      ? null
+      : `/api/v1/models?${new URLSearchParams({ ...Object.fromEntries(query), offset: String(offset + limit) })}`;
     const hasPresets = caller.kind !== "anonymous" && !wanted.withoutPresets;
     return context.json({
-      object: "list", data,
-      ...(hasPresets ? { presets: presets.presetsOf(caller.workspace.id).map((preset) => presetObject(preset, deps)) } : {}),
-      total_count: models.length, links: { next },
+      object: "list",
+      data,
+      ...(hasPresets
+        ? {
+            presets: presets
+              .presetsOf(caller.workspace.id)
+              .map((preset) => presetObject(preset, deps)),
+          }
+        : {}),
+      total_count: models.length,
+      links: { next },
     });
   },
 });
@@ -61,10 +86,17 @@ export const countModels = defineEndpoint<Dependencies>({
   summary: "Count the models that can be reached.",
   response: z.object({
     count: z.int().describe("Models that anybody can reach."),
-    data: z.object({ count: z.int().describe("The same number, where OpenRouter's clients look for it.") }).describe("The count again."),
+    data: z
+      .object({
+        count: z.int().describe("The same number, where OpenRouter's clients look for it."),
+      })
+      .describe("The count again."),
   }),
   handle(context, deps) {
-    const count = countListed(deps.inference.catalog(), isListedFor(deps, { kind: "anonymous", address: "" }));
+    const count = countListed(
+      deps.inference.catalog(),
+      isListedFor(deps, { kind: "anonymous", address: "" }),
+    );
     return context.json({ count, data: { count } });
   },
 });

@@ -20,8 +20,11 @@ export const providerLogo = defineEndpoint<Dependencies>({
     if (provider === undefined) throw new GatewayError("not_found", "There is no such logo.");
     return new Response(providerLogoSvg(provider), {
       headers: {
-        "content-type": "image/svg+xml", "cache-control": "public, max-age=86400", "x-content-type-options": "nosniff",
-        "content-security-policy": "default-src 'none'", ...context.headers,
+        "content-type": "image/svg+xml",
+        "cache-control": "public, max-age=86400",
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "default-src 'none'",
+        ...context.headers,
       },
     });
   },

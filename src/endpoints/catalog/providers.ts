@@ -13,7 +13,9 @@ function listText(catalog: CatalogSnapshot): string {
   let text = texts.get(catalog);
   if (text === undefined) {
     const counts = modelCounts(catalog);
-    const data = [...catalog.providers.values()].map((provider) => providerEntry(provider, counts.get(provider.id) ?? 0));
+    const data = [...catalog.providers.values()].map((provider) =>
+      providerEntry(provider, counts.get(provider.id) ?? 0),
+    );
     texts.set(catalog, (text = JSON.stringify({ object: "list", data })));
   }
   return text;
@@ -25,7 +27,9 @@ const entrySchema = z.looseObject({
   description: z.string().max(200),
   logo: z.string().describe("Root-relative path of an SVG"),
   website: z.string().optional(),
-  status: z.enum(["active", "byok"]).describe("byok: serves only callers with a key of their own at that provider"),
+  status: z
+    .enum(["active", "byok"])
+    .describe("byok: serves only callers with a key of their own at that provider"),
   model_count: z.int(),
   endpoints: z.array(z.string()).describe("Surfaces that the provider offers"),
 });
@@ -36,9 +40,15 @@ export const listProviders = defineEndpoint<Dependencies>({
   path: "/providers",
   access: { open: true },
   summary: "List providers.",
-  description: "Always the whole list. Whether a provider answers at present is told by the health snapshot.",
+  description:
+    "Always the whole list. Whether a provider answers at present is told by the health snapshot.",
   response: z.object({ object: z.literal("list"), data: z.array(entrySchema) }),
-  handle: (context, { inference }) => new Response(listText(inference.catalog()), {
-    headers: { "content-type": "application/json", "cache-control": "public, max-age=60", ...context.headers },
-  }),
+  handle: (context, { inference }) =>
+    new Response(listText(inference.catalog()), {
+      headers: {
+        "content-type": "application/json",
+        "cache-control": "public, max-age=60",
+        ...context.headers,
+      },
+    }),
 });

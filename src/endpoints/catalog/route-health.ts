@@ -13,7 +13,10 @@ export interface RouteHealth {
 }
 
 /** Reads it off the windows that routing looks at; `down` is what routing avoids as an outage. */
-export function routeHealth(health: HealthWindows, { model, route: { provider } }: ModelRoute): RouteHealth {
+export function routeHealth(
+  health: HealthWindows,
+  { model, route: { provider } }: ModelRoute,
+): RouteHealth {
   const rate = health.errorRate(provider.id, model.id);
   const share = rate === undefined ? null : rate.failures / rate.attempts;
   const known = share === null ? "no_signal" : share >= degradedShareMin ? "degraded" : "healthy";

@@ -16,25 +16,38 @@ import { routeHealth } from "./route-health.ts";
 import { catalogEndpoint, subRoute, type Telling } from "./sub-route.ts";
 
 const healthSchema = z.object({
-  status: z.enum(["healthy", "degraded", "down", "no_signal"]), requests: z.int(), error_rate: z.number().nullable(),
+  status: z.enum(["healthy", "degraded", "down", "no_signal"]),
+  requests: z.int(),
+  error_rate: z.number().nullable(),
 });
 
 const response = z.object({
   object: z.literal("model.routing_preview"),
   model: z.string(),
-  data: z.array(z.object({
-    position: z.int(), model: z.string(), provider: z.string(), upstream_model: z.string(), reason: z.string(),
-    price: z.looseObject({}).nullable(), health: healthSchema,
-  })),
+  data: z.array(
+    z.object({
+      position: z.int(),
+      model: z.string(),
+      provider: z.string(),
+      upstream_model: z.string(),
+      reason: z.string(),
+      price: z.looseObject({}).nullable(),
+      health: healthSchema,
+    }),
+  ),
 });
 
 /** Presets are public; of other models only those learn the chain who may call them. */
 function assertMaySee({ router, id }: CatalogModel, caller: Caller): void {
   if (router !== undefined || caller.kind === "llm-key") return;
   const message = `The routing of ${id} is shown to LLM keys alone (prefix ${brand.llmKeyFamilyPrefix}).`;
-  throw new GatewayError(caller.kind === "anonymous" ? "missing_api_key" : "unauthorized", message, {
-    metadata: { hint: "Send an LLM key as Authorization: Bearer." },
-  });
+  throw new GatewayError(
+    caller.kind === "anonymous" ? "missing_api_key" : "unauthorized",
+    message,
+    {
+      metadata: { hint: "Send an LLM key as Authorization: Bearer." },
+    },
+  );
 }
 
 /** Of each member of a preset the route that would be tried first. */
@@ -52,17 +65,31 @@ function eachRouteOnce(candidates: readonly Candidate[]): Candidate[] {
 }
 
 /** Who would be tried for a caller, whose own provider keys and donated ones count as they do for a request. Draws nothing. */
-function candidatesFor(model: CatalogModel, { inference, caller }: { inference: InferenceDependencies; caller: Caller }): Candidate[] {
+function candidatesFor(
+  model: CatalogModel,
+  { inference, caller }: { inference: InferenceDependencies; caller: Caller },
+): Candidate[] {
   const key = caller.kind === "llm-key" ? caller : undefined;
-  const preferences = key === undefined ? unsteered : withPrivacy(unsteered, inference.privacyOf(key));
-  const choice = key && CredentialChoice.of(inference, { workspaceId: key.workspace.id, preferences });
-  const { candidates } = planRoute({
-    models: [model], preferences, needsTools: false, parameters: [], maxOutputTokens: undefined,
-    allowedModels: key?.key.allowedModels ?? null,
-  }, {
-    health: inference.health, isServable: inference.isServable, random: () => 0,
-    ...(choice === undefined ? {} : { hasKey: choice.hasKey, hasOwnKey: choice.hasOwnKey }),
-  });
+  const preferences =
+    key === undefined ? unsteered : withPrivacy(unsteered, inference.privacyOf(key));
+  const choice =
+    key && CredentialChoice.of(inference, { workspaceId: key.workspace.id, preferences });
+  const { candidates } = planRoute(
+    {
+      models: [model],
+      preferences,
+      needsTools: false,
+      parameters: [],
+      maxOutputTokens: undefined,
+      allowedModels: key?.key.allowedModels ?? null,
+    },
+    {
+      health: inference.health,
+      isServable: inference.isServable,
+      random: () => 0,
+      ...(choice === undefined ? {} : { hasKey: choice.hasKey, hasOwnKey: choice.hasOwnKey }),
+    },
+  );
   return choice === undefined ? [...candidates] : eachRouteOnce(choice.candidates(candidates));
 }
 
@@ -88,8 +115,9 @@ const preview: Telling = (model, { inference }: Dependencies, { caller }) => {
 
 const shared = {
   ...catalogEndpoint,
-  description: "Who would be tried for a request that asks for nothing in particular, in order. Public for routing presets, which "
-    + "show each member once; for other models an LLM key is needed.",
+  description:
+    "Who would be tried for a request that asks for nothing in particular, in order. Public for routing presets, which " +
+    "show each member once; for other models an LLM key is needed.",
   response,
 };
 

@@ -16,17 +16,25 @@ export const catalogEndpoint = {
 };
 
 /** Says what a sub-route tells of a model. */
-export type Telling = (model: CatalogModel, deps: Dependencies, context: RequestContext<undefined>) => object | Promise<object>;
+export type Telling = (
+  model: CatalogModel,
+  deps: Dependencies,
+  context: RequestContext<undefined>,
+) => object | Promise<object>;
 
 /**
  * The handler of a model's sub-route. Where one segment stands before `name` and has no slash in it, the path is that
  * of a model which is itself called `name`; `elsewhere` answers it.
  */
-export const subRoute = (tell: Telling, elsewhere?: { name: string; tell: Telling }) =>
+export const subRoute =
+  (tell: Telling, elsewhere?: { name: string; tell: Telling }) =>
   async (context: RequestContext<undefined>, deps: Dependencies): Promise<Answer> => {
     const slug = slugOf(context);
     const isModel = elsewhere !== undefined && !slug.includes("/");
-    const model = shownModel(deps.inference.catalog(), isModel ? `${slug}/${elsewhere.name}` : slug);
+    const model = shownModel(
+      deps.inference.catalog(),
+      isModel ? `${slug}/${elsewhere.name}` : slug,
+    );
     return context.json(await (isModel ? elsewhere.tell : tell)(model, deps, context));
   };
 
@@ -38,4 +46,6 @@ export interface ModelRoute {
 
 /** Every route of a model; of a routing preset those of its members. */
 export const routesOf = (model: CatalogModel): ModelRoute[] =>
-  (model.router?.members ?? [model]).flatMap((each) => each.routes.map((route) => ({ model: each, route })));
+  (model.router?.members ?? [model]).flatMap((each) =>
+    each.routes.map((route) => ({ model: each, route })),
+  );

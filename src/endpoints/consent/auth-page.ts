@@ -22,11 +22,19 @@ const shared = {
 } as const;
 
 const parametersSchema = z.object({
-  callback_url: z.string().max(2_000).describe("Where the code is sent to: https, or http on a loopback address."),
+  callback_url: z
+    .string()
+    .max(2_000)
+    .describe("Where the code is sent to: https, or http on a loopback address."),
   code_challenge: z.string().regex(pkcePattern).describe("PKCE challenge (RFC 7636)."),
   code_challenge_method: z.enum(["S256", "plain"]).default("S256"),
   key_label: z.string().trim().max(200).optional(),
-  limit: z.coerce.number().nonnegative().max(9_000_000).optional().describe("The cap that the app asks for, in USD."),
+  limit: z.coerce
+    .number()
+    .nonnegative()
+    .max(9_000_000)
+    .optional()
+    .describe("The cap that the app asks for, in USD."),
   usage_limit_type: z.enum(["daily", "weekly", "monthly"]).optional(),
   expires_at: z.iso.datetime({ offset: true }).optional(),
   state: z.string().max(1_000).optional().describe("Comes back with the code."),
@@ -35,10 +43,14 @@ const parametersSchema = z.object({
 type Parameters = z.infer<typeof parametersSchema>;
 
 /** A request of an app, read; the problem is for the person, since no callback is trusted with it. */
-type Request = { url: URL; parameters: Parameters; kept: Record<string, string> } | { problem: string };
+type Request =
+  | { url: URL; parameters: Parameters; kept: Record<string, string> }
+  | { problem: string };
 
 function readRequest(query: URLSearchParams, nowMs: number): Request {
-  const kept = Object.fromEntries([...query].filter(([name, value]) => name in parametersSchema.shape && value !== ""));
+  const kept = Object.fromEntries(
+    [...query].filter(([name, value]) => name in parametersSchema.shape && value !== ""),
+  );
   const parsed = parametersSchema.safeParse(kept);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -63,7 +75,10 @@ const refused = (context: RequestContext<unknown>, problem: string): Response =>
     { status: 400 },
   );
 
-function askedFor(url: URL, { key_label: label, limit, usage_limit_type: window, expires_at: expiry }: Parameters): Asked {
+function askedFor(
+  url: URL,
+  { key_label: label, limit, usage_limit_type: window, expires_at: expiry }: Parameters,
+): Asked {
   return {
     withBundles: false,
     terms: {
@@ -90,7 +105,9 @@ const consentText = (
     ["Code goes to", `${url.origin}${url.pathname}`],
   ],
   warnings: [
-    ...(isLoopback(url) ? ["This app runs on this computer. Approve only if you started it yourself, just now."] : []),
+    ...(isLoopback(url)
+      ? ["This app runs on this computer. Approve only if you started it yourself, just now."]
+      : []),
     ...(isNew && !isLoopback(url)
       ? [`You have not given ${url.host} a key before. Check that this is the address you expect.`]
       : []),
@@ -119,7 +136,10 @@ export const authPage = defineEndpoint<Dependencies>({
     const isNew = !(await deps.consent.connections.wereGivenKey(person.user.id, url.host));
     return pageResponse(
       context,
-      await askConsent(deps, person, { asked: askedFor(url, parameters), text: consentText(url, { kept, isNew }) }),
+      await askConsent(deps, person, {
+        asked: askedFor(url, parameters),
+        text: consentText(url, { kept, isNew }),
+      }),
     );
   },
 });
@@ -138,15 +158,19 @@ export const submitAuth = defineEndpoint<Dependencies>({
     if ("problem" in request) return refused(context, request.problem);
     const { url, parameters, kept } = request;
     const person = await personOf(context, deps);
-    if (person === undefined) return redirect(context, signInPath(`/auth?${new URLSearchParams(kept).toString()}`));
+    if (person === undefined)
+      return redirect(context, signInPath(`/auth?${new URLSearchParams(kept).toString()}`));
     const asked = askedFor(url, parameters);
     const decision = await readDecision(deps, person, { form, asked });
     const { state } = parameters;
     if (decision.kind === "again") {
       const text = { ...consentText(url, { kept, isNew: false }), problem: decision.problem };
-      return pageResponse(context, await askConsent(deps, person, { asked, text }), { status: 400 });
+      return pageResponse(context, await askConsent(deps, person, { asked, text }), {
+        status: 400,
+      });
     }
-    if (decision.kind === "decline") return redirect(context, callbackWith(url.href, { error: "access_denied", state }));
+    if (decision.kind === "decline")
+      return redirect(context, callbackWith(url.href, { error: "access_denied", state }));
     const issued = await deps.consent.codes.issue({
       purpose: "exchange",
       clientId: null,
@@ -160,7 +184,11 @@ export const submitAuth = defineEndpoint<Dependencies>({
       terms: decision.terms,
       resource: null,
     });
-    if (issued === undefined) return refused(context, "Too many requests of apps wait for their code. Try again in ten minutes.");
+    if (issued === undefined)
+      return refused(
+        context,
+        "Too many requests of apps wait for their code. Try again in ten minutes.",
+      );
     return redirect(context, callbackWith(url.href, { code: issued.code, state }));
   },
 });

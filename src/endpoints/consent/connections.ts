@@ -12,7 +12,12 @@ import { limitRemaining } from "../account/llm-key-object.ts";
 import { forOperators, pageFields, pageParameters, pageSchema } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-const shared = { base: "api", counting: "at-door", tag: "Connected apps", encodeError: encodeContractError } as const;
+const shared = {
+  base: "api",
+  counting: "at-door",
+  tag: "Connected apps",
+  encodeError: encodeContractError,
+} as const;
 
 const connectionSchema = z.object({
   id: z.string(),
@@ -21,8 +26,8 @@ const connectionSchema = z.object({
   origin: z
     .enum(["device", "oauth", "key", "playground"])
     .describe(
-      "How it was connected: by a device code, by OAuth in a browser, or with a key of its own by the page at /auth; playground is the "
-      + "dashboard's own.",
+      "How it was connected: by a device code, by OAuth in a browser, or with a key of its own by the page at /auth; playground is the " +
+        "dashboard's own.",
     ),
   scopes: z.array(z.string()),
   bundle: z
@@ -45,7 +50,10 @@ const connectionSchema = z.object({
   expires_at: z.string().nullable(),
 });
 
-function connectionObject({ directory, ledger, clock }: Dependencies, connection: Connection): z.infer<typeof connectionSchema> {
+function connectionObject(
+  { directory, ledger, clock }: Dependencies,
+  connection: Connection,
+): z.infer<typeof connectionSchema> {
   const key = directory.llmKeyById(connection.keyId);
   const account = ledger.book.key(connection.keyId);
   return {
@@ -61,7 +69,8 @@ function connectionObject({ directory, ledger, clock }: Dependencies, connection
     key_id: connection.keyId,
     limit: key === undefined || key.limitNanoUsd === null ? null : usdFromNano(key.limitNanoUsd),
     limit_reset: key?.limitReset ?? null,
-    limit_remaining: key === undefined ? null : limitRemaining(key, { account, nowMs: clock.nowMs() }),
+    limit_remaining:
+      key === undefined ? null : limitRemaining(key, { account, nowMs: clock.nowMs() }),
     usage: usdFromNano(account.spend.total),
     allowed_models: key?.allowedModels ? [...key.allowedModels] : null,
     created_at: new Date(connection.createdAtMs).toISOString(),
@@ -77,12 +86,18 @@ function visibleTo(caller: AccountCaller): { workspaceId: string; userId?: strin
   const {
     workspace: { id: workspaceId },
   } = caller;
-  if (caller.kind === "session" && caller.role === "member") return { workspaceId, userId: caller.user.id };
-  return caller.kind === "connection" ? { workspaceId, userId: caller.key.creatorUserId } : { workspaceId };
+  if (caller.kind === "session" && caller.role === "member")
+    return { workspaceId, userId: caller.user.id };
+  return caller.kind === "connection"
+    ? { workspaceId, userId: caller.key.creatorUserId }
+    : { workspaceId };
 }
 
 const noConnection = (): GatewayError =>
-  new GatewayError("not_found", "There is no connected app with this id. GET /connections lists them.");
+  new GatewayError(
+    "not_found",
+    "There is no connected app with this id. GET /connections lists them.",
+  );
 
 async function visibleConnection(
   { caller }: RequestContext<unknown>,
@@ -91,7 +106,12 @@ async function visibleConnection(
 ): Promise<Connection> {
   const { workspaceId, userId } = visibleTo(caller as AccountCaller);
   const connection = await consent.connections.find(id);
-  if (connection === undefined || connection.endedAtMs !== null || connection.workspaceId !== workspaceId) throw noConnection();
+  if (
+    connection === undefined ||
+    connection.endedAtMs !== null ||
+    connection.workspaceId !== workspaceId
+  )
+    throw noConnection();
   if (userId !== undefined && userId !== connection.userId) throw noConnection();
   return connection;
 }
@@ -106,12 +126,18 @@ export const listConnections = defineEndpoint<Dependencies>({
   path: "/connections",
   access: { managementScope: "read:connections", session: true },
   summary: "List connected apps.",
-  description: "Members see the apps that they connected, owners, admins and management keys all of the workspace.",
+  description:
+    "Members see the apps that they connected, owners, admins and management keys all of the workspace.",
   response: listSchema,
   async handle(context, deps) {
-    const connections = await deps.consent.connections.list(visibleTo(context.caller as AccountCaller));
+    const connections = await deps.consent.connections.list(
+      visibleTo(context.caller as AccountCaller),
+    );
     await deps.ledger.refresh((context.caller as AccountCaller).workspace.id);
-    return context.json({ object: "list", data: connections.map((connection) => connectionObject(deps, connection)) });
+    return context.json({
+      object: "list",
+      data: connections.map((connection) => connectionObject(deps, connection)),
+    });
   },
 });
 
@@ -145,7 +171,11 @@ export const endConnection = defineEndpoint<Dependencies>({
   },
 });
 
-const allQuerySchema = z.object({ ...pageFields, workspace_id: z.string().optional(), user_id: z.string().optional() });
+const allQuerySchema = z.object({
+  ...pageFields,
+  workspace_id: z.string().optional(),
+  user_id: z.string().optional(),
+});
 
 /** Lists the connected apps of every workspace, for operators. */
 export const listAllConnections = defineEndpoint<Dependencies>({
@@ -154,13 +184,26 @@ export const listAllConnections = defineEndpoint<Dependencies>({
   path: "/admin/connections",
   summary: "List the connected apps of every workspace.",
   description: "The newest first.",
-  query: z.object({ ...pageParameters, workspace_id: z.string().optional(), user_id: z.string().optional() }),
+  query: z.object({
+    ...pageParameters,
+    workspace_id: z.string().optional(),
+    user_id: z.string().optional(),
+  }),
   response: pageSchema(connectionSchema),
   async handle(context, deps) {
-    const { limit, offset, workspace_id: workspaceId, user_id: userId } = checkBody(allQuerySchema, Object.fromEntries(context.query));
-    const of = { ...(workspaceId === undefined ? {} : { workspaceId }), ...(userId === undefined ? {} : { userId }) };
+    const {
+      limit,
+      offset,
+      workspace_id: workspaceId,
+      user_id: userId,
+    } = checkBody(allQuerySchema, Object.fromEntries(context.query));
+    const of = {
+      ...(workspaceId === undefined ? {} : { workspaceId }),
+      ...(userId === undefined ? {} : { userId }),
+    };
     const [connections, total] = await Promise.all([
-      deps.consent.connections.list({ ...of, limit, offset }), deps.consent.connections.count(of),
+      deps.consent.connections.list({ ...of, limit, offset }),
+      deps.consent.connections.count(of),
     ]);
     const data = connections.map((connection) => connectionObject(deps, connection));
     return context.json({ object: "list", data, total, has_more: offset + limit < total });

@@ -56,7 +56,9 @@ function expiryChoices(askedMs: number | null, nowMs: number): Choice[] {
 }
 
 const bundleChoices = (wanted: readonly Scope[]): Choice[] => {
-  const asksToWrite = wanted.some((scope) => !(bundles.read_only as readonly Scope[]).includes(scope));
+  const asksToWrite = wanted.some(
+    (scope) => !(bundles.read_only as readonly Scope[]).includes(scope),
+  );
   const readOnly = {
     value: "read_only",
     label: "Read-only",
@@ -100,29 +102,47 @@ export async function askConsent(
       chosen: workspace.id === person.workspace.id,
     })),
     ...(withBundles ? { bundles: bundleChoices(terms.scopes) } : {}),
-    scopes: terms.scopes.map((scope) => ({ value: scope, label: scopeWords[scope] ?? scope, chosen: true })),
+    scopes: terms.scopes.map((scope) => ({
+      value: scope,
+      label: scopeWords[scope] ?? scope,
+      chosen: true,
+    })),
     limit: { value: String(limit), max: terms.limitNanoUsd === null ? undefined : String(limit) },
-    resets: resets.map(([value, label]) => ({ value, label, chosen: value === (terms.limitReset ?? "monthly") })),
+    resets: resets.map(([value, label]) => ({
+      value,
+      label,
+      chosen: value === (terms.limitReset ?? "monthly"),
+    })),
     expiries: expiryChoices(terms.expiresAtMs, deps.clock.nowMs()),
     models: (terms.allowedModels ?? []).join(", "),
   });
 }
 
-const isBundle = (text: string | null): text is Bundle => text === "read_only" || text === "standard";
+const isBundle = (text: string | null): text is Bundle =>
+  text === "read_only" || text === "standard";
 
 /** The scopes that were approved: asked for, in the chosen bundle, ticked, and held by the person in that workspace. */
-function approvedScopes(form: URLSearchParams, { terms, withBundles }: Asked, role: Role): readonly Scope[] {
+function approvedScopes(
+  form: URLSearchParams,
+  { terms, withBundles }: Asked,
+  role: Role,
+): readonly Scope[] {
   const bundle = form.get("bundle");
-  const within: readonly Scope[] = withBundles ? bundles[isBundle(bundle) ? bundle : "read_only"] : terms.scopes;
+  const within: readonly Scope[] = withBundles
+    ? bundles[isBundle(bundle) ? bundle : "read_only"]
+    : terms.scopes;
   const held = scopesOf(role);
-  return narrowedScopes(form.getAll("scope"), terms.scopes).filter((scope) => within.includes(scope) && coversScope(held, scope));
+  return narrowedScopes(form.getAll("scope"), terms.scopes).filter(
+    (scope) => within.includes(scope) && coversScope(held, scope),
+  );
 }
 
 function limitOf(form: URLSearchParams, asked: bigint | null): bigint | null | "bad" {
   const text = (form.get("limit") ?? "").trim();
   if (text === "") return asked;
   const usd = Number(text);
-  const nano = Number.isFinite(usd) && usd >= 0 && usd <= 9_000_000 ? (nanoFromUsd(usd) ?? 0n) : undefined;
+  const nano =
+    Number.isFinite(usd) && usd >= 0 && usd <= 9_000_000 ? (nanoFromUsd(usd) ?? 0n) : undefined;
   if (nano === undefined) return "bad";
   return asked !== null && nano > asked ? asked : nano;
 }
@@ -156,19 +176,29 @@ export async function readDecision(
   { form, asked }: { form: URLSearchParams; asked: Asked },
 ): Promise<Decision> {
   if (form.get("user_id") !== person.user.id) {
-    return { kind: "again", problem: `You are signed in as ${person.user.email} now. Check the request and decide again.` };
+    return {
+      kind: "again",
+      problem: `You are signed in as ${person.user.email} now. Check the request and decide again.`,
+    };
   }
   if (form.get("decision") !== "approve") return { kind: "decline" };
-  const place = (await workspacesOf(deps, person.user.id)).find(({ workspace }) => workspace.id === form.get("workspace_id"));
-  if (place === undefined || place.workspace.blocked) return { kind: "again", problem: "Choose one of your workspaces." };
+  const place = (await workspacesOf(deps, person.user.id)).find(
+    ({ workspace }) => workspace.id === form.get("workspace_id"),
+  );
+  if (place === undefined || place.workspace.blocked)
+    return { kind: "again", problem: "Choose one of your workspaces." };
   const { terms } = asked;
   const scopes = approvedScopes(form, asked, place.role);
   if (terms.scopes.length > 0 && scopes.length === 0)
     return { kind: "again", problem: "Tick at least one thing that it may do, or decline." };
   const limitNanoUsd = limitOf(form, terms.limitNanoUsd);
-  if (limitNanoUsd === "bad") return { kind: "again", problem: "The cap must be an amount in USD, such as 5 or 0.50." };
+  if (limitNanoUsd === "bad")
+    return { kind: "again", problem: "The cap must be an amount in USD, such as 5 or 0.50." };
   const models = modelsOf(form);
-  const allowedModels = terms.allowedModels === null ? models : models.filter((id) => terms.allowedModels?.includes(id));
+  const allowedModels =
+    terms.allowedModels === null
+      ? models
+      : models.filter((id) => terms.allowedModels?.includes(id));
   return {
     kind: "approve",
     workspaceId: place.workspace.id,

@@ -8,12 +8,17 @@ import { countedAddress } from "../../account/limits/counted-address.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { oauthRoute, readOauthBody } from "./oauth-body.ts";
 
-const text = (charactersMax: number) => z.string().max(charactersMax, `must have at most ${charactersMax} characters`).nullish();
+const text = (charactersMax: number) =>
+  z.string().max(charactersMax, `must have at most ${charactersMax} characters`).nullish();
 
 const deviceSchema = z.looseObject({
   client_id: text(300).describe("Of a registered client. May be left out."),
-  client_name: text(100).describe("Shown to the person who approves; ignored where client_id is sent."),
-  scope: text(1_000).describe("Scopes, separated by spaces; all that apps can be granted where it is left out."),
+  client_name: text(100).describe(
+    "Shown to the person who approves; ignored where client_id is sent.",
+  ),
+  scope: text(1_000).describe(
+    "Scopes, separated by spaces; all that apps can be granted where it is left out.",
+  ),
   key_label: text(200).describe("Name of the connection's key."),
   surface: text(100).describe("What the client is, as coding agents say it."),
 });
@@ -34,13 +39,24 @@ const surfaces: Readonly<Record<string, { name: string; scope: string }>> = {
 };
 
 /** Whether a client has the person confirm which account approved it. */
-export const namesAccount = (clientName: string): boolean => Object.values(surfaces).some(({ name }) => name === clientName);
+export const namesAccount = (clientName: string): boolean =>
+  Object.values(surfaces).some(({ name }) => name === clientName);
 
-async function clientOf({ consent }: Dependencies, { client_id: id, client_name: name, surface }: z.infer<typeof deviceSchema>) {
-  if (!id) return { clientId: null, clientName: surfaces[surface ?? ""]?.name ?? (cleanName(name) || "An unnamed app") };
+async function clientOf(
+  { consent }: Dependencies,
+  { client_id: id, client_name: name, surface }: z.infer<typeof deviceSchema>,
+) {
+  if (!id)
+    return {
+      clientId: null,
+      clientName: surfaces[surface ?? ""]?.name ?? (cleanName(name) || "An unnamed app"),
+    };
   const client = await consent.clients.find(id);
   if (client === undefined)
-    throw new GatewayError("invalid_client", "client_id: is not a registered client. Register it, or leave it out.");
+    throw new GatewayError(
+      "invalid_client",
+      "client_id: is not a registered client. Register it, or leave it out.",
+    );
   return { clientId: client.id, clientName: client.name };
 }
 
@@ -48,7 +64,8 @@ async function startDevice(context: RequestContext<unknown>, deps: Dependencies)
   const body = await readOauthBody(context, deviceSchema);
   const client = await clientOf(deps, body);
   const wanted = readScopes(body.scope ?? surfaces[body.surface ?? ""]?.scope);
-  if (wanted === undefined) throw new GatewayError("invalid_scope", "scope: holds no scope that apps can be granted.");
+  if (wanted === undefined)
+    throw new GatewayError("invalid_scope", "scope: holds no scope that apps can be granted.");
   const started = await deps.consent.devices.start({
     ...client,
     ...wanted,
@@ -57,9 +74,13 @@ async function startDevice(context: RequestContext<unknown>, deps: Dependencies)
     userAgent: cleanName(context.request.headers.get("user-agent")).slice(0, 300),
   });
   if (started === undefined) {
-    throw new GatewayError("rate_limit_exceeded", "Too many device codes of this address wait for a person. Try again later.", {
-      retryAfterSeconds: 60,
-    });
+    throw new GatewayError(
+      "rate_limit_exceeded",
+      "Too many device codes of this address wait for a person. Try again later.",
+      {
+        retryAfterSeconds: 60,
+      },
+    );
   }
   const page = `${deps.publicUrl()}/device`;
   return context.json({
@@ -69,7 +90,8 @@ async function startDevice(context: RequestContext<unknown>, deps: Dependencies)
     verification_uri_complete: `${page}?user_code=${started.userCode}`,
     expires_in: started.expiresInS,
     interval: started.intervalS,
-    ...(surfaces[body.surface ?? ""] === undefined || deps.claudeCode.loginNotice === undefined ? {}
+    ...(surfaces[body.surface ?? ""] === undefined || deps.claudeCode.loginNotice === undefined
+      ? {}
       : { login_notice: deps.claudeCode.loginNotice }),
   });
 }
@@ -88,7 +110,14 @@ const declared = {
 } as const;
 
 /** Begins to connect a device (RFC 8628, section 3.1). */
-export const startDeviceFlow = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/device/code" });
+export const startDeviceFlow = defineEndpoint<Dependencies>({
+  ...declared,
+  path: "/oauth/device/code",
+});
 
 /** The same where coding agents look for it that know nothing but the address of a gateway. */
-export const startAgentFlow = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/device_authorization", alsoAtRoot: true });
+export const startAgentFlow = defineEndpoint<Dependencies>({
+  ...declared,
+  path: "/oauth/device_authorization",
+  alsoAtRoot: true,
+});

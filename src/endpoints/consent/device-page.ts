@@ -22,18 +22,36 @@ const shared = {
 const askForCode = (typed: string, problem?: string) =>
   messagePage({
     title: "Connect a device",
-    sentences: ["Type the code that the app or device shows you. If nobody showed you one, close this page."],
+    sentences: [
+      "Type the code that the app or device shows you. If nobody showed you one, close this page.",
+    ],
     ...(problem === undefined ? {} : { problem }),
     form: {
       action: "/device",
       button: "Continue",
-      fields: [{ name: "user_code", label: "Code", type: "text", autocomplete: "off", value: typed, code: true }],
+      fields: [
+        {
+          name: "user_code",
+          label: "Code",
+          type: "text",
+          autocomplete: "off",
+          value: typed,
+          code: true,
+        },
+      ],
     },
   });
 
 const askedBy = ({ keyLabel, clientName, scopes }: PendingDevice): Asked => ({
   withBundles: false,
-  terms: { label: keyLabel ?? clientName, limitNanoUsd: null, limitReset: null, expiresAtMs: null, allowedModels: null, scopes },
+  terms: {
+    label: keyLabel ?? clientName,
+    limitNanoUsd: null,
+    limitReset: null,
+    expiresAtMs: null,
+    allowedModels: null,
+    scopes,
+  },
 });
 
 const textOf = (device: PendingDevice, userCode: string): Omit<ConsentText, "problem"> => ({
@@ -45,7 +63,9 @@ const textOf = (device: PendingDevice, userCode: string): Omit<ConsentText, "pro
     ["Asked at", new Date(device.createdAtMs).toUTCString()],
     ["Program", device.userAgent || "unknown"],
   ],
-  warnings: ["Check that the code is the one on your own screen. Never approve a code that someone sent you."],
+  warnings: [
+    "Check that the code is the one on your own screen. Never approve a code that someone sent you.",
+  ],
   action: "/device",
   again: `/device?user_code=${shownUserCode(userCode)}`,
   hidden: { user_code: shownUserCode(userCode) },
@@ -53,21 +73,28 @@ const textOf = (device: PendingDevice, userCode: string): Omit<ConsentText, "pro
 });
 
 /** Guesses of codes are bounded as attempts to sign in are. Throws `rate_limit_exceeded`. */
-const guessOf = (context: RequestContext<unknown>): Attempt => ({ address: context.clientAddress(), purpose: "device" });
+const guessOf = (context: RequestContext<unknown>): Attempt => ({
+  address: context.clientAddress(),
+  purpose: "device",
+});
 
 const decidedPage = ({ clientName, approved }: { clientName: string; approved: boolean }) =>
   messagePage(
     approved
       ? {
           title: `${clientName} is connected`,
-          sentences: ["Go back to the device. You can disconnect it at any time, under connected apps."],
+          sentences: [
+            "Go back to the device. You can disconnect it at any time, under connected apps.",
+          ],
         }
       : { title: "Declined", sentences: [`${clientName} was not connected.`] },
   );
 
 /** The answer for a code that waits no more: what this person decided before, such as with a double click, or that there is none. */
 async function noLongerPending(
-  context: RequestContext<unknown>, { consent, people }: Dependencies, { userCode, userId }: { userCode: string; userId: string },
+  context: RequestContext<unknown>,
+  { consent, people }: Dependencies,
+  { userCode, userId }: { userCode: string; userId: string },
 ): Promise<Response> {
   const decided = await consent.devices.decisionOf(userCode, userId);
   if (decided !== undefined) return pageResponse(context, decidedPage(decided));
@@ -75,7 +102,8 @@ async function noLongerPending(
   return pageResponse(context, askForCode("", noSuchCode), { status: 404 });
 }
 
-const noSuchCode = "There is no request with this code. It may have expired or been decided: start again on the device.";
+const noSuchCode =
+  "There is no request with this code. It may have expired or been decided: start again on the device.";
 
 /** The page on which a device is connected (RFC 8628, section 3.3). */
 export const devicePage = defineEndpoint<Dependencies>({
@@ -103,20 +131,28 @@ export const submitDevice = defineEndpoint<Dependencies>({
     const form = await readForm(context, deps);
     const person = await personOf(context, deps);
     const userCode = plainUserCode(form.get("user_code") ?? "");
-    if (userCode === "") return pageResponse(context, askForCode("", "Type the code."), { status: 400 });
-    if (person === undefined) return redirect(context, signInPath(`/device?user_code=${shownUserCode(userCode)}`));
+    if (userCode === "")
+      return pageResponse(context, askForCode("", "Type the code."), { status: 400 });
+    if (person === undefined)
+      return redirect(context, signInPath(`/device?user_code=${shownUserCode(userCode)}`));
     // Before the look-up, so that of too many guesses a good one is refused as well.
     await deps.people.throttle.assertRoom(guessOf(context));
     const device = await deps.consent.devices.findPending(userCode);
-    if (device === undefined) return noLongerPending(context, deps, { userCode, userId: person.user.id });
+    if (device === undefined)
+      return noLongerPending(context, deps, { userCode, userId: person.user.id });
     const asked = askedBy(device);
     const text = textOf(device, userCode);
-    if (!form.has("decision")) return pageResponse(context, await askConsent(deps, person, { asked, text }));
+    if (!form.has("decision"))
+      return pageResponse(context, await askConsent(deps, person, { asked, text }));
     const decision = await readDecision(deps, person, { form, asked });
     if (decision.kind === "again") {
-      return pageResponse(context, await askConsent(deps, person, { asked, text: { ...text, problem: decision.problem } }), {
-        status: 400,
-      });
+      return pageResponse(
+        context,
+        await askConsent(deps, person, { asked, text: { ...text, problem: decision.problem } }),
+        {
+          status: 400,
+        },
+      );
     }
     const approved = decision.kind === "approve";
     const workspaceId = approved ? decision.workspaceId : person.workspace.id;

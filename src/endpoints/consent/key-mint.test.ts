@@ -12,34 +12,65 @@ const nowMs = Date.UTC(2026, 0, 1);
 const endpointPaths = new EndpointPaths([]);
 const models = ["acme/large", "acme/small", "other/model"];
 
-const orNull = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> => fc.oneof(value, fc.constant(null));
+const orNull = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> =>
+  fc.oneof(value, fc.constant(null));
 const limitNano = orNull(fc.bigInt(0n, 9_000n).map((milli) => milli * 1_000_000n));
-const momentMs = orNull(fc.integer({ min: 1, max: 1_000 }).map((hours) => nowMs + hours * 3_600_000));
+const momentMs = orNull(
+  fc.integer({ min: 1, max: 1_000 }).map((hours) => nowMs + hours * 3_600_000),
+);
 const someModels = orNull(fc.uniqueArray(fc.constantFrom(...models), { minLength: 1 }));
 const perMinute = orNull(fc.integer({ min: 1, max: 1_000 }));
 const reset = fc.constantFrom("daily", "weekly", "monthly", null);
 
 const bounds = fc.record({
-  limitNanoUsd: limitNano, limitReset: reset, expiresAtMs: momentMs, allowedModels: someModels, rateLimitPerMinute: perMinute,
+  limitNanoUsd: limitNano,
+  limitReset: reset,
+  expiresAtMs: momentMs,
+  allowedModels: someModels,
+  rateLimitPerMinute: perMinute,
   tokensPerMinute: perMinute,
 });
 
 const keyWith = (changes: Partial<LlmKey>): LlmKey => ({
-  id: "key_parent", hash: "", workspaceId: "ws_1", name: "parent", label: "", createdAtMs: 0, updatedAtMs: null, expiresAtMs: null,
-  disabled: false, limitNanoUsd: null, limitReset: null, includeByokInLimit: false, rateLimitPerMinute: null, tokensPerMinute: null,
-  allowedModels: null, allowedEndpoints: null, creatorUserId: "usr_1", ...changes,
+  id: "key_parent",
+  hash: "",
+  workspaceId: "ws_1",
+  name: "parent",
+  label: "",
+  createdAtMs: 0,
+  updatedAtMs: null,
+  expiresAtMs: null,
+  disabled: false,
+  limitNanoUsd: null,
+  limitReset: null,
+  includeByokInLimit: false,
+  rateLimitPerMinute: null,
+  tokensPerMinute: null,
+  allowedModels: null,
+  allowedEndpoints: null,
+  creatorUserId: "usr_1",
+  ...changes,
 });
 
-const asked = fc.record({
-  limit: orNull(fc.integer({ min: 0, max: 9_000 }).map((milli) => milli / 1_000)), limit_reset: reset, allowed_models: someModels,
-  expires_at: momentMs.map((atMs) => (atMs === null ? null : new Date(atMs).toISOString())), rate_limit: perMinute, tpm: perMinute,
-}, { requiredKeys: [] });
+const asked = fc.record(
+  {
+    limit: orNull(fc.integer({ min: 0, max: 9_000 }).map((milli) => milli / 1_000)),
+    limit_reset: reset,
+    allowed_models: someModels,
+    expires_at: momentMs.map((atMs) => (atMs === null ? null : new Date(atMs).toISOString())),
+    rate_limit: perMinute,
+    tpm: perMinute,
+  },
+  { requiredKeys: [] },
+);
 
 const atMost = (own: bigint | number | null | undefined, bound: bigint | number | null): boolean =>
   bound === null || (own !== null && own !== undefined && own <= bound);
 
-const isWithin = (own: readonly string[] | null | undefined, bound: readonly string[] | null): boolean =>
-  bound === null || own?.every((model) => bound.includes(model)) === true;
+const isWithin = (
+  own: readonly string[] | null | undefined,
+  bound: readonly string[] | null,
+): boolean => bound === null || own?.every((model) => bound.includes(model)) === true;
 
 /** Names of the bounds that a key passes over. */
 const widerThan = (parent: LlmKey, key: NewLlmKey): string[] => [
@@ -48,34 +79,67 @@ const widerThan = (parent: LlmKey, key: NewLlmKey): string[] => [
   ...(atMost(key.rateLimitPerMinute, parent.rateLimitPerMinute) ? [] : ["rate_limit"]),
   ...(atMost(key.tokensPerMinute, parent.tokensPerMinute) ? [] : ["tpm"]),
   ...(isWithin(key.allowedModels, parent.allowedModels) ? [] : ["allowed_models"]),
-  ...(JSON.stringify(key.allowedEndpoints ?? null) === JSON.stringify(parent.allowedEndpoints) ? [] : ["allowed_endpoints"]),
+  ...(JSON.stringify(key.allowedEndpoints ?? null) === JSON.stringify(parent.allowedEndpoints)
+    ? []
+    : ["allowed_endpoints"]),
   ...(key.parentKeyId === parent.id && key.workspaceId === parent.workspaceId ? [] : ["parent"]),
 ];
 
 test("whatever a key asks for, a key that it makes is never wider than it is", () => {
-  fc.assert(fc.property(bounds, asked, (own, body) => {
-    const parent = keyWith(own);
-    try {
-      expect(widerThan(parent, childFields(parent, { body: { name: "child", ...body }, nowMs, endpointPaths }))).toEqual([]);
-    } catch (error) {
-      if (!(error instanceof GatewayError) || error.code !== "bad_request") throw error;
-    }
-  }), { numRuns: 2_000 });
+  fc.assert(
+    fc.property(bounds, asked, (own, body) => {
+      const parent = keyWith(own);
+      try {
+        expect(
+          widerThan(
+            parent,
+            childFields(parent, { body: { name: "child", ...body }, nowMs, endpointPaths }),
+          ),
+        ).toEqual([]);
+      } catch (error) {
+        if (!(error instanceof GatewayError) || error.code !== "bad_request") throw error;
+      }
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 test("whatever changes between a code and its exchange, the key is wider than neither what was asked nor what the parent is then", () => {
-  fc.assert(fc.property(bounds, bounds, fc.option(fc.integer({ min: 0, max: 9_000 })), (before, after, milli) => {
-    const [then, now] = [keyWith(before), keyWith(after)];
-    const limitNanoUsd = milli === null ? then.limitNanoUsd : BigInt(milli) * 1_000_000n;
-    fc.pre(atMost(limitNanoUsd, then.limitNanoUsd));
-    const body = { name: "child", limit: limitNanoUsd === null ? null : usdFromNano(limitNanoUsd) };
-    const terms = termsFor(childFields(then, { body, nowMs, endpointPaths }));
-    const key = childOf(now, {
-      purpose: "mint", clientId: null, clientName: "app", callbackUrl: "https://app.example/", challenge: "", method: "S256",
-      userId: "usr_1", workspaceId: now.workspaceId, parentKeyId: now.id, terms, resource: null,
-    });
-    expect(widerThan(now, key)).toEqual([]);
-    expect([atMost(key.limitNanoUsd, limitNanoUsd), atMost(key.expiresAtMs, then.expiresAtMs)]).toEqual([true, true]);
-    expect(isWithin(key.allowedModels, then.allowedModels)).toBe(true);
-  }), { numRuns: 2_000 });
+  fc.assert(
+    fc.property(
+      bounds,
+      bounds,
+      fc.option(fc.integer({ min: 0, max: 9_000 })),
+      (before, after, milli) => {
+        const [then, now] = [keyWith(before), keyWith(after)];
+        const limitNanoUsd = milli === null ? then.limitNanoUsd : BigInt(milli) * 1_000_000n;
+        fc.pre(atMost(limitNanoUsd, then.limitNanoUsd));
+        const body = {
+          name: "child",
+          limit: limitNanoUsd === null ? null : usdFromNano(limitNanoUsd),
+        };
+        const terms = termsFor(childFields(then, { body, nowMs, endpointPaths }));
+        const key = childOf(now, {
+          purpose: "mint",
+          clientId: null,
+          clientName: "app",
+          callbackUrl: "https://app.example/",
+          challenge: "",
+          method: "S256",
+          userId: "usr_1",
+          workspaceId: now.workspaceId,
+          parentKeyId: now.id,
+          terms,
+          resource: null,
+        });
+        expect(widerThan(now, key)).toEqual([]);
+        expect([
+          atMost(key.limitNanoUsd, limitNanoUsd),
+          atMost(key.expiresAtMs, then.expiresAtMs),
+        ]).toEqual([true, true]);
+        expect(isWithin(key.allowedModels, then.allowedModels)).toBe(true);
+      },
+    ),
+    { numRuns: 2_000 },
+  );
 });

@@ -11,13 +11,23 @@ import { defineEndpoint } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
-import { accountBodyBytesMax, atMost, momentField, neverCached } from "../account/account-fields.ts";
+import {
+  accountBodyBytesMax,
+  atMost,
+  momentField,
+  neverCached,
+} from "../account/account-fields.ts";
 import { childFields } from "../account/child-keys.ts";
 import { limitField, limitResetField } from "../account/llm-key-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { endUngranted, mayStillGrant, tellGrant } from "./tell-connection.ts";
 
-const shared = { base: "api", counting: "at-door", tag: "Key minting", encodeError: encodeContractError } as const;
+const shared = {
+  base: "api",
+  counting: "at-door",
+  tag: "Key minting",
+  encodeError: encodeContractError,
+} as const;
 
 const methodField = z.enum(["S256", "plain"], "must be S256 or plain");
 const { min, max } = verifierCharacters;
@@ -26,7 +36,9 @@ const verifierProblem = `must have ${min} to ${max} characters: letters, digits 
 // Clients of this flow are shared with other services, whose further fields mean nothing here.
 const codeSchema = z.looseObject({
   callback_url: z.string("is required: the URL that the code is for").max(...atMost(2_000)),
-  code_challenge: z.string("is required: the PKCE challenge (RFC 7636)").regex(pkcePattern, verifierProblem),
+  code_challenge: z
+    .string("is required: the PKCE challenge (RFC 7636)")
+    .regex(pkcePattern, verifierProblem),
   code_challenge_method: methodField.default("S256"),
   expires_at: momentField.nullish().describe("When the new key ends."),
   key_label: z
@@ -36,7 +48,9 @@ const codeSchema = z.looseObject({
     .nullish()
     .describe("Name of the new key."),
   limit: limitField.nullish().describe("What the new key may spend, in USD."),
-  usage_limit_type: limitResetField.nullish().describe("The window that the limit is measured over."),
+  usage_limit_type: limitResetField
+    .nullish()
+    .describe("The window that the limit is measured over."),
 });
 
 type CodeBody = z.infer<typeof codeSchema>;
@@ -45,13 +59,16 @@ type CodeBody = z.infer<typeof codeSchema>;
 const appNameOf = (url: URL): string => url.host;
 
 /** A stable number for the app behind a callback, as OpenRouter's clients expect one: 31 bits of a hash of its origin. */
-const appIdOf = (url: URL): number => createHash("sha256").update(url.origin).digest().readUInt32BE(0) >>> 1;
+const appIdOf = (url: URL): number =>
+  createHash("sha256").update(url.origin).digest().readUInt32BE(0) >>> 1;
 
 /** A callback URL of a body. Throws `bad_request`. */
 export function callbackOf(text: string): URL {
   const read = readCallbackUrl(text);
   if ("url" in read) return read.url;
-  throw new GatewayError("bad_request", `callback_url: ${read.problem}.`, { param: "callback_url" });
+  throw new GatewayError("bad_request", `callback_url: ${read.problem}.`, {
+    param: "callback_url",
+  });
 }
 
 const tooManyCodes = (): GatewayError =>
@@ -70,14 +87,29 @@ function mintedFields(
   { clock, endpointPaths }: Pick<Dependencies, "clock" | "endpointPaths">,
 ): NewLlmKey {
   const { key_label: label, limit, usage_limit_type: window, expires_at: expiry } = body;
-  const wanted = { name: label || `Made for ${parent.name}`, limit, limit_reset: window, expires_at: expiry };
+  const wanted = {
+    name: label || `Made for ${parent.name}`,
+    limit,
+    limit_reset: window,
+    expires_at: expiry,
+  };
   return childFields(parent, { body: wanted, nowMs: clock.nowMs(), endpointPaths });
 }
 
 /** The terms that a code of a key keeps, from what its key will be. */
-export const termsFor = ({ name, limitNanoUsd, limitReset, expiresAtMs, allowedModels }: NewLlmKey): Terms => ({
-  label: name, limitNanoUsd: limitNanoUsd ?? null, limitReset: limitReset ?? null, expiresAtMs: expiresAtMs ?? null,
-  allowedModels: allowedModels ?? null, scopes: [],
+export const termsFor = ({
+  name,
+  limitNanoUsd,
+  limitReset,
+  expiresAtMs,
+  allowedModels,
+}: NewLlmKey): Terms => ({
+  label: name,
+  limitNanoUsd: limitNanoUsd ?? null,
+  limitReset: limitReset ?? null,
+  expiresAtMs: expiresAtMs ?? null,
+  allowedModels: allowedModels ?? null,
+  scopes: [],
 });
 
 /** Creates an authorization code for a key within the limits of the calling one (PKCE, RFC 7636). */
@@ -92,12 +124,17 @@ export const createAuthorizationCode = defineEndpoint<Dependencies, CodeBody>({
     "The code works once, for ten minutes, and for whoever has the verifier of the challenge. The new key belongs to the " +
     "personal workspace of the calling key's owner, stays within the calling key's limits, and ends with it.",
   body: codeSchema,
-  response: z.object({ data: z.object({ id: z.string(), app_id: z.int(), created_at: z.string() }) }),
+  response: z.object({
+    data: z.object({ id: z.string(), app_id: z.int(), created_at: z.string() }),
+  }),
   async handle(context, deps) {
     const { key: parent, workspace } = context.caller as LlmKeyCaller;
     const url = callbackOf(context.body.callback_url);
     if (parent.parentKeyId !== undefined) {
-      throw new GatewayError("forbidden", "This key was made by another LLM key and makes none itself. Ask with that one.");
+      throw new GatewayError(
+        "forbidden",
+        "This key was made by another LLM key and makes none itself. Ask with that one.",
+      );
     }
     const fields = mintedFields(parent, context.body, deps);
     const issued = await deps.consent.codes.issue({
@@ -108,7 +145,8 @@ export const createAuthorizationCode = defineEndpoint<Dependencies, CodeBody>({
       challenge: context.body.code_challenge,
       method: context.body.code_challenge_method,
       userId: parent.creatorUserId,
-      workspaceId: (await deps.people.sessions.personalWorkspaceId(parent.creatorUserId)) ?? workspace.id,
+      workspaceId:
+        (await deps.people.sessions.personalWorkspaceId(parent.creatorUserId)) ?? workspace.id,
       parentKeyId: parent.id,
       resource: null,
       terms: termsFor(fields),
@@ -116,7 +154,11 @@ export const createAuthorizationCode = defineEndpoint<Dependencies, CodeBody>({
     if (issued === undefined) throw tooManyCodes();
     return context.json(
       {
-        data: { id: issued.code, app_id: appIdOf(url), created_at: new Date(issued.createdAtMs).toISOString() },
+        data: {
+          id: issued.code,
+          app_id: appIdOf(url),
+          created_at: new Date(issued.createdAtMs).toISOString(),
+        },
       },
       { headers: neverCached },
     );
@@ -128,7 +170,9 @@ const exchangeSchema = z.looseObject({
     .string("is required: the authorization code")
     .min(1, "must not be empty")
     .max(...atMost(200)),
-  code_verifier: z.string("is required: the verifier of the code's challenge").regex(pkcePattern, verifierProblem),
+  code_verifier: z
+    .string("is required: the verifier of the code's challenge")
+    .regex(pkcePattern, verifierProblem),
   code_challenge_method: methodField.nullish(),
 });
 
@@ -139,8 +183,10 @@ const badCode = (): GatewayError =>
     { param: "code", metadata: { reason: "invalid_code" } },
   );
 
-const least = <Bound extends number | bigint>(one: Bound | null, other: Bound | null): Bound | null =>
-  one === null || (other !== null && other < one) ? other : one;
+const least = <Bound extends number | bigint>(
+  one: Bound | null,
+  other: Bound | null,
+): Bound | null => (one === null || (other !== null && other < one) ? other : one);
 
 /** The key that a code of another key makes: as that key was when it asked, and not beyond what it is now. */
 export function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCode): NewLlmKey {
@@ -148,7 +194,8 @@ export function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCod
   const models =
     parent.allowedModels === null
       ? allowedModels
-      : (allowedModels?.filter((model) => parent.allowedModels?.includes(model)) ?? parent.allowedModels);
+      : (allowedModels?.filter((model) => parent.allowedModels?.includes(model)) ??
+        parent.allowedModels);
   return {
     workspaceId,
     creatorUserId: parent.creatorUserId,
@@ -209,7 +256,10 @@ async function tellMinted(
 }
 
 /** Exchanges an authorization code for a key; the verifier proves who asked for it. */
-export const exchangeAuthorizationCode = defineEndpoint<Dependencies, z.infer<typeof exchangeSchema>>({
+export const exchangeAuthorizationCode = defineEndpoint<
+  Dependencies,
+  z.infer<typeof exchangeSchema>
+>({
   ...shared,
   method: "POST",
   path: "/auth/keys",
@@ -224,7 +274,12 @@ export const exchangeAuthorizationCode = defineEndpoint<Dependencies, z.infer<ty
   response: z.object({ key: z.string(), user_id: z.string() }),
   async handle(context, deps) {
     const { code, code_verifier: verifier, code_challenge_method: method } = context.body;
-    const taken = await deps.consent.codes.take({ code, verifier, method: method ?? undefined, purposes: ["mint", "exchange"] });
+    const taken = await deps.consent.codes.take({
+      code,
+      verifier,
+      method: method ?? undefined,
+      purposes: ["mint", "exchange"],
+    });
     if (!taken.ok) throw badCode();
     // A key that a key makes follows that one; what a person approved follows the person.
     const approved = taken.code.parentKeyId === null;

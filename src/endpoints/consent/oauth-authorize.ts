@@ -40,7 +40,9 @@ const names = [
 type Name = (typeof names)[number];
 type Kept = Partial<Record<Name, string>>;
 
-const parametersSchema = z.looseObject(Object.fromEntries(names.map((name) => [name, z.string().optional()])));
+const parametersSchema = z.looseObject(
+  Object.fromEntries(names.map((name) => [name, z.string().optional()])),
+);
 
 /** A request that may be answered at its redirect URI. */
 interface Trusted {
@@ -56,21 +58,41 @@ interface Authorization extends Trusted {
 }
 
 /** Paths of this service that tokens can be for. */
-const resourcePaths: ReadonlySet<string> = new Set(["", "/", "/mcp", "/v1/mcp", "/api/v1/mcp", "/api/v1", "/api", "/v1"]);
+const resourcePaths: ReadonlySet<string> = new Set([
+  "",
+  "/",
+  "/mcp",
+  "/v1/mcp",
+  "/api/v1/mcp",
+  "/api/v1",
+  "/api",
+  "/v1",
+]);
 
 /** Whether a resource is this service (RFC 8707, section 2). */
 function isOwnResource(resource: string, publicUrl: string): boolean {
   if (!URL.canParse(resource)) return false;
   const { origin, pathname, search, hash } = new URL(resource);
-  return origin === new URL(publicUrl).origin && search === "" && hash === "" && resourcePaths.has(pathname.replace(/\/$/, ""));
+  return (
+    origin === new URL(publicUrl).origin &&
+    search === "" &&
+    hash === "" &&
+    resourcePaths.has(pathname.replace(/\/$/, ""))
+  );
 }
 
 type Found = OauthClient | { problem: string } | "signed out";
 
 /** A client by its id, or by its description where the id is an address; that is read for people who have signed in alone. */
-async function findClient(id: string, { consent }: Dependencies, person: SessionCaller | undefined): Promise<Found> {
+async function findClient(
+  id: string,
+  { consent }: Dependencies,
+  person: SessionCaller | undefined,
+): Promise<Found> {
   if (!consent.documents.isDocumentId(id)) {
-    return (await consent.clients.find(id)) ?? { problem: "The app is not registered here (client_id)." };
+    return (
+      (await consent.clients.find(id)) ?? { problem: "The app is not registered here (client_id)." }
+    );
   }
   if (person === undefined) return "signed out";
   try {
@@ -78,15 +100,20 @@ async function findClient(id: string, { consent }: Dependencies, person: Session
     return { ...client, wasUsed: await consent.connections.wereMade(id) };
   } catch (error) {
     if (!(error instanceof ClientDocumentError)) throw error;
-    return { problem: `The description of the app at ${id.slice(0, 300)} cannot be used (client_id): it ${error.message}.` };
+    return {
+      problem: `The description of the app at ${id.slice(0, 300)} cannot be used (client_id): it ${error.message}.`,
+    };
   }
 }
 
 /** Problems before the redirect URI is known to be the client's are shown to the person; the browser goes nowhere. */
 async function readTrusted(
-  query: URLSearchParams, deps: Dependencies, person: SessionCaller | undefined,
+  query: URLSearchParams,
+  deps: Dependencies,
+  person: SessionCaller | undefined,
 ): Promise<Trusted | { problem: string } | "signed out"> {
-  for (const name of names) if (query.getAll(name).length > 1) return { problem: `The parameter ${name} is sent twice.` };
+  for (const name of names)
+    if (query.getAll(name).length > 1) return { problem: `The parameter ${name} is sent twice.` };
   const kept: Kept = Object.fromEntries(
     names.flatMap((name) => {
       const value = query.get(name);
@@ -95,9 +122,13 @@ async function readTrusted(
   );
   const client = await findClient(kept.client_id ?? "", deps, person);
   if (client === "signed out" || "problem" in client) return client;
-  const redirectUri = kept.redirect_uri ?? (client.redirectUris.length === 1 ? client.redirectUris[0] : undefined);
+  const redirectUri =
+    kept.redirect_uri ?? (client.redirectUris.length === 1 ? client.redirectUris[0] : undefined);
   if (redirectUri === undefined || !allowsRedirect(client, redirectUri)) {
-    return { problem: "The address that the app wants to go back to is not one that it registered (redirect_uri)." };
+    return {
+      problem:
+        "The address that the app wants to go back to is not one that it registered (redirect_uri).",
+    };
   }
   return { client, redirectUri, kept };
 }
@@ -108,7 +139,8 @@ function readAuthorization(
   { publicUrl }: Dependencies,
 ): Authorization | { error: string; description: string } {
   const { kept, client } = trusted;
-  if (kept.response_type !== "code") return { error: "unsupported_response_type", description: "response_type must be code." };
+  if (kept.response_type !== "code")
+    return { error: "unsupported_response_type", description: "response_type must be code." };
   if (kept.response_mode !== undefined && kept.response_mode !== "query")
     return { error: "invalid_request", description: "response_mode must be query." };
   if (kept.code_challenge === undefined || !pkcePattern.test(kept.code_challenge)) {
@@ -120,7 +152,8 @@ function readAuthorization(
     return { error: "invalid_target", description: "resource is not one of this service." };
   }
   const wanted = readScopes(kept.scope);
-  if (wanted === undefined) return { error: "invalid_scope", description: "scope holds nothing that apps can be granted." };
+  if (wanted === undefined)
+    return { error: "invalid_scope", description: "scope holds nothing that apps can be granted." };
   const terms = {
     label: client.name,
     limitNanoUsd: null,
@@ -137,7 +170,8 @@ const backTo = (
   context: RequestContext<unknown>,
   { redirectUri, kept }: Trusted,
   { publicUrl, ...answer }: { publicUrl: string } & Record<string, string>,
-): Response => redirect(context, callbackWith(redirectUri, { ...answer, state: kept.state, iss: publicUrl }));
+): Response =>
+  redirect(context, callbackWith(redirectUri, { ...answer, state: kept.state, iss: publicUrl }));
 
 const refused = (context: RequestContext<unknown>, problem: string): Response =>
   pageResponse(
@@ -145,7 +179,9 @@ const refused = (context: RequestContext<unknown>, problem: string): Response =>
     messagePage({
       title: "This app sent a request that cannot be trusted",
       problem,
-      sentences: ["Nothing was granted, and the app was not told. If you did not start this, close the page."],
+      sentences: [
+        "Nothing was granted, and the app was not told. If you did not start this, close the page.",
+      ],
     }),
     { status: 400 },
   );
@@ -160,7 +196,10 @@ function formTarget(redirectUri: string): string {
 const pageAgain = (query: URLSearchParams | Kept): string =>
   `${pagePath}?${new URLSearchParams(query instanceof URLSearchParams ? query : Object.entries(query)).toString()}`;
 
-const consentText = ({ client, redirectUri, kept }: Authorization, isNew: boolean): Omit<ConsentText, "problem"> => {
+const consentText = (
+  { client, redirectUri, kept }: Authorization,
+  isNew: boolean,
+): Omit<ConsentText, "problem"> => {
   const target = new URL(redirectUri);
   const isLocal = client.applicationType === "native";
   const { publishedBy } = client;
@@ -177,13 +216,17 @@ const consentText = ({ client, redirectUri, kept }: Authorization, isNew: boolea
       ...(publishedBy !== null && !isNativeRedirect(redirectUri) && target.host !== publishedBy
         ? [`It goes back to ${target.host}, which is not where it is published.`]
         : []),
-      ...(isLocal ? ["This app runs on this computer. Approve only if you started it yourself, just now."] : []),
+      ...(isLocal
+        ? ["This app runs on this computer. Approve only if you started it yourself, just now."]
+        : []),
       ...(isNew ? ["Nobody here has connected this app yet."] : []),
     ],
     action: pagePath,
     again: pageAgain(kept),
     formTargets: [formTarget(redirectUri)],
-    hidden: Object.fromEntries(Object.entries(kept).map(([name, value]) => [`asked_${name}`, value])),
+    hidden: Object.fromEntries(
+      Object.entries(kept).map(([name, value]) => [`asked_${name}`, value]),
+    ),
   };
 };
 
@@ -202,17 +245,25 @@ export const authorizePage = defineEndpoint<Dependencies>({
     const authorization = readAuthorization(trusted, deps);
     if ("error" in authorization) {
       const { error, description } = authorization;
-      return backTo(context, trusted, { publicUrl: deps.publicUrl(), error, error_description: description });
+      return backTo(context, trusted, {
+        publicUrl: deps.publicUrl(),
+        error,
+        error_description: description,
+      });
     }
     if (person === undefined) return redirect(context, signInPath(pageAgain(context.query)));
     const text = consentText(authorization, !trusted.client.wasUsed);
-    return pageResponse(context, await askConsent(deps, person, { asked: authorization.asked, text }));
+    return pageResponse(
+      context,
+      await askConsent(deps, person, { asked: authorization.asked, text }),
+    );
   },
 });
 
 function keptOf(form: URLSearchParams): URLSearchParams {
   const kept = new URLSearchParams();
-  for (const name of names) for (const value of form.getAll(`asked_${name}`)) kept.append(name, value);
+  for (const name of names)
+    for (const value of form.getAll(`asked_${name}`)) kept.append(name, value);
   return kept;
 }
 
@@ -238,10 +289,13 @@ export const submitAuthorize = defineEndpoint<Dependencies>({
     const decision = await readDecision(deps, person, { form, asked });
     if (decision.kind === "again") {
       const text = { ...consentText(authorization, false), problem: decision.problem };
-      return pageResponse(context, await askConsent(deps, person, { asked, text }), { status: 400 });
+      return pageResponse(context, await askConsent(deps, person, { asked, text }), {
+        status: 400,
+      });
     }
     const publicUrl = deps.publicUrl();
-    if (decision.kind === "decline") return backTo(context, trusted, { publicUrl, error: "access_denied" });
+    if (decision.kind === "decline")
+      return backTo(context, trusted, { publicUrl, error: "access_denied" });
     const issued = await deps.consent.codes.issue({
       purpose: "oauth",
       clientId: client.id,
@@ -255,7 +309,8 @@ export const submitAuthorize = defineEndpoint<Dependencies>({
       terms: decision.terms,
       resource: kept.resource ?? null,
     });
-    if (issued === undefined) return backTo(context, trusted, { publicUrl, error: "temporarily_unavailable" });
+    if (issued === undefined)
+      return backTo(context, trusted, { publicUrl, error: "temporarily_unavailable" });
     return backTo(context, trusted, { publicUrl, code: issued.code });
   },
 });

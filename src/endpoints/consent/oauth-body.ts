@@ -17,12 +17,18 @@ export const oauthRoute = {
 } as const;
 
 /** Reads a body that is a form or JSON; what the schema does not name means nothing (RFC 6749, section 3.2). */
-export async function readOauthBody<Body>(context: RequestContext<unknown>, schema: z.ZodType<Body>): Promise<Body> {
+export async function readOauthBody<Body>(
+  context: RequestContext<unknown>,
+  schema: z.ZodType<Body>,
+): Promise<Body> {
   Object.assign(context.headers, neverCached, { pragma: "no-cache" });
   const text = await readBodyText(context.request, accountBodyBytesMax);
   const isForm = (context.request.headers.get("content-type") ?? "")
     .toLowerCase()
     .startsWith("application/x-www-form-urlencoded");
   const isJson = !isForm && text.trimStart().startsWith("{");
-  return checkBody(schema, isJson ? parseJsonObject(text) : Object.fromEntries(new URLSearchParams(text)));
+  return checkBody(
+    schema,
+    isJson ? parseJsonObject(text) : Object.fromEntries(new URLSearchParams(text)),
+  );
 }

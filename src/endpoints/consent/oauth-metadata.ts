@@ -18,7 +18,11 @@ const shared = {
 
 const publicly = { "cache-control": "public, max-age=3600" } as const;
 
-const serverSchema = z.looseObject({ issuer: z.string(), authorization_endpoint: z.string(), token_endpoint: z.string() });
+const serverSchema = z.looseObject({
+  issuer: z.string(),
+  authorization_endpoint: z.string(),
+  token_endpoint: z.string(),
+});
 
 /** The authorization server about itself (RFC 8414, section 2). The issuer is where people reach the service. */
 export function authorizationServer(publicUrl: string): z.infer<typeof serverSchema> {
@@ -32,7 +36,11 @@ export function authorizationServer(publicUrl: string): z.infer<typeof serverSch
     revocation_endpoint: `${api}/oauth/revoke`,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
-    grant_types_supported: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
+    grant_types_supported: [
+      "authorization_code",
+      "refresh_token",
+      "urn:ietf:params:oauth:grant-type:device_code",
+    ],
     code_challenge_methods_supported: ["S256"],
     token_endpoint_auth_methods_supported: ["none"],
     revocation_endpoint_auth_methods_supported: ["none"],
@@ -88,7 +96,10 @@ const resourceSchema = z.object({
 });
 
 /** A protected resource about itself (RFC 9728, section 2). */
-const protectedResource = (resource: string, publicUrl: string): z.infer<typeof resourceSchema> => ({
+const protectedResource = (
+  resource: string,
+  publicUrl: string,
+): z.infer<typeof resourceSchema> => ({
   resource,
   authorization_servers: [publicUrl],
   scopes_supported: [...grantableScopes],
@@ -103,7 +114,8 @@ export const protectedResourceMetadata = defineEndpoint<Dependencies>({
   path: "/.well-known/oauth-protected-resource",
   summary: "Describe the service as a protected resource.",
   response: resourceSchema,
-  handle: (context, { publicUrl }) => context.json(protectedResource(publicUrl(), publicUrl()), { headers: publicly }),
+  handle: (context, { publicUrl }) =>
+    context.json(protectedResource(publicUrl(), publicUrl()), { headers: publicly }),
 });
 
 /** Describes a resource below the service, such as `/mcp` (RFC 9728, section 3.1). */
@@ -113,6 +125,7 @@ export const protectedResourceMetadataBelow = resourcePaths.map((path) =>
     path: `/.well-known/oauth-protected-resource${path}`,
     summary: `Describe ${path} as a protected resource.`,
     response: resourceSchema,
-    handle: (context, { publicUrl }) => context.json(protectedResource(publicUrl() + path, publicUrl()), { headers: publicly }),
+    handle: (context, { publicUrl }) =>
+      context.json(protectedResource(publicUrl() + path, publicUrl()), { headers: publicly }),
   }),
 );

@@ -61,7 +61,10 @@ export const registerOauthClient = defineEndpoint<Dependencies>({
     for (const uri of body.redirect_uris) {
       const problem = redirectProblem(uri);
       if (problem !== undefined)
-        throw new GatewayError("invalid_redirect_uri", `redirect_uris: ${uri.slice(0, 200)} ${problem}.`);
+        throw new GatewayError(
+          "invalid_redirect_uri",
+          `redirect_uris: ${uri.slice(0, 200)} ${problem}.`,
+        );
     }
     const client = await consent.clients.register(
       {
@@ -69,7 +72,9 @@ export const registerOauthClient = defineEndpoint<Dependencies>({
         redirectUris: body.redirect_uris,
         clientUri: body.client_uri ?? null,
         logoUri: body.logo_uri ?? null,
-        applicationType: body.redirect_uris.some(isNativeRedirect) ? "native" : (body.application_type ?? "web"),
+        applicationType: body.redirect_uris.some(isNativeRedirect)
+          ? "native"
+          : (body.application_type ?? "web"),
       },
       countedAddress(context.clientAddress()),
     );

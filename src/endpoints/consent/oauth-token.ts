@@ -11,7 +11,13 @@ import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { namesAccount } from "./device-code.ts";
 import { oauthRoute, readOauthBody } from "./oauth-body.ts";
-import { endReplayed, endUngranted, mayStillGrant, tellConnection, tellGrant } from "./tell-connection.ts";
+import {
+  endReplayed,
+  endUngranted,
+  mayStillGrant,
+  tellConnection,
+  tellGrant,
+} from "./tell-connection.ts";
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -20,7 +26,8 @@ type Answer = ReturnType<RequestContext["json"]>;
 /** Lifetime of an access token that can be refreshed. */
 const accessTokenMs = hourMs;
 
-const text = (charactersMax: number) => z.string().max(charactersMax, `must have at most ${charactersMax} characters`).nullish();
+const text = (charactersMax: number) =>
+  z.string().max(charactersMax, `must have at most ${charactersMax} characters`).nullish();
 
 const tokenSchema = z.looseObject({
   grant_type: z.string("is required"),
@@ -43,7 +50,10 @@ const responseSchema = z.object({
   user_id: z.string(),
   expires_in: z.int().optional(),
   refresh_token: z.string().optional(),
-  email: z.string().optional().describe("Who approved, for clients that have the person confirm it."),
+  email: z
+    .string()
+    .optional()
+    .describe("Who approved, for clients that have the person confirm it."),
 });
 
 const missing = (field: string): GatewayError =>
@@ -70,10 +80,15 @@ const tokenBody = ({
   token_type: "Bearer",
   scope: connection.scopes.join(" "),
   user_id: connection.userId,
-  ...(refreshToken === undefined ? {} : { expires_in: accessTokenMs / 1_000, refresh_token: refreshToken }),
+  ...(refreshToken === undefined
+    ? {}
+    : { expires_in: accessTokenMs / 1_000, refresh_token: refreshToken }),
 });
 
-type Wanted = Pick<NewConnection, "clientId" | "clientName" | "userId" | "workspaceId" | "origin" | "resource" | "offline"> & {
+type Wanted = Pick<
+  NewConnection,
+  "clientId" | "clientName" | "userId" | "workspaceId" | "origin" | "resource" | "offline"
+> & {
   terms: Terms;
   /** Sent with the tokens to agents that show it. */
   email?: string | undefined;
@@ -82,7 +97,9 @@ type Wanted = Pick<NewConnection, "clientId" | "clientName" | "userId" | "worksp
 const badGrant = (message: string): GatewayError => new GatewayError("invalid_grant", message);
 
 const noLongerGranted = (): GatewayError =>
-  badGrant("The person who approved is blocked, or no longer a member of the workspace. Connect the app again.");
+  badGrant(
+    "The person who approved is blocked, or no longer a member of the workspace. Connect the app again.",
+  );
 
 /** Connects an app, and answers with its first tokens. */
 async function connect(
@@ -98,14 +115,19 @@ async function connect(
     userAgent: (context.request.headers.get("user-agent") ?? "").slice(0, 300),
     tokenExpiresAtMs: wanted.offline ? deps.clock.nowMs() + accessTokenMs : null,
   });
-  const refreshToken = wanted.offline ? await deps.consent.refreshTokens.issue(connection.id) : undefined;
+  const refreshToken = wanted.offline
+    ? await deps.consent.refreshTokens.issue(connection.id)
+    : undefined;
   await tellGrant(context, deps, connection);
   // Asked again: who was blocked or removed between the first look and the grant had no connection to end yet.
   if (!(await mayStillGrant(deps, connection))) {
     await endUngranted(context, deps, connection);
     throw noLongerGranted();
   }
-  const body = { ...tokenBody({ accessToken, refreshToken, connection }), ...(email === undefined ? {} : { email }) };
+  const body = {
+    ...tokenBody({ accessToken, refreshToken, connection }),
+    ...(email === undefined ? {} : { email }),
+  };
   return { answer: context.json(body), connection };
 }
 
@@ -118,17 +140,40 @@ async function byDevice(
   const outcome = await deps.consent.devices.poll(code, presented || undefined);
   if (outcome.state !== "approved") throw new GatewayError(outcome.state, pollWords[outcome.state]);
   const { clientId, clientName, offline, userId, workspaceId, terms } = outcome.device;
-  const wanted = { clientId, clientName, offline, userId, workspaceId, terms, origin: "device", resource: null } as const;
-  const email = clientId === null && namesAccount(clientName) ? (await deps.people.users.find(userId))?.email : undefined;
+  const wanted = {
+    clientId,
+    clientName,
+    offline,
+    userId,
+    workspaceId,
+    terms,
+    origin: "device",
+    resource: null,
+  } as const;
+  const email =
+    clientId === null && namesAccount(clientName)
+      ? (await deps.people.users.find(userId))?.email
+      : undefined;
   return (await connect(context, deps, { ...wanted, email })).answer;
 }
 
-async function byCode(context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest): Promise<Answer> {
-  const { code, code_verifier: verifier, redirect_uri: callbackUrl, client_id: clientId, resource } = request;
+async function byCode(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  request: TokenRequest,
+): Promise<Answer> {
+  const {
+    code,
+    code_verifier: verifier,
+    redirect_uri: callbackUrl,
+    client_id: clientId,
+    resource,
+  } = request;
   if (!code) throw missing("code");
   if (!verifier) throw missing("code_verifier");
   if (!clientId) throw missing("client_id");
-  if (!pkcePattern.test(verifier)) throw badGrant("code_verifier: is not the verifier of this code.");
+  if (!pkcePattern.test(verifier))
+    throw badGrant("code_verifier: is not the verifier of this code.");
   const taken = await deps.consent.codes.take({
     code,
     verifier,
@@ -138,24 +183,42 @@ async function byCode(context: RequestContext<unknown>, deps: Dependencies, requ
   });
   if (!taken.ok) {
     if (taken.reason === "replayed") await endReplayed(context, deps, taken.madeKeyId);
-    throw badGrant("The code is unknown, was used or has expired, or is for another client, redirect_uri or verifier.");
+    throw badGrant(
+      "The code is unknown, was used or has expired, or is for another client, redirect_uri or verifier.",
+    );
   }
   const { terms, userId, workspaceId, clientName, resource: granted } = taken.code;
   if (resource && granted !== null && resource !== granted)
     throw new GatewayError("invalid_target", "resource: is not the one that was granted.");
-  const wanted = { clientId, clientName, terms, userId, workspaceId, resource: granted, origin: "oauth", offline: true } as const;
+  const wanted = {
+    clientId,
+    clientName,
+    terms,
+    userId,
+    workspaceId,
+    resource: granted,
+    origin: "oauth",
+    offline: true,
+  } as const;
   const { answer, connection } = await connect(context, deps, wanted);
   await deps.consent.codes.noteMade(code, connection.keyId);
   await deps.consent.clients.noteUse(clientId);
   return answer;
 }
 
-async function byRefreshToken(context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest): Promise<Answer> {
+async function byRefreshToken(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  request: TokenRequest,
+): Promise<Answer> {
   const { refresh_token: token, client_id: clientId, resource } = request;
   if (!token) throw missing("refresh_token");
   const connectionId = await deps.consent.refreshTokens.connectionOf(token);
-  const connection = connectionId === undefined ? undefined : await deps.consent.connections.find(connectionId);
-  const gone = badGrant("The refresh token is unknown, was used or has expired. Connect the app again.");
+  const connection =
+    connectionId === undefined ? undefined : await deps.consent.connections.find(connectionId);
+  const gone = badGrant(
+    "The refresh token is unknown, was used or has expired. Connect the app again.",
+  );
   if (connection === undefined || connection.endedAtMs !== null) throw gone;
   if (clientId && connection.clientId !== null && clientId !== connection.clientId) throw gone;
   if (resource && connection.resource !== null && resource !== connection.resource) {
@@ -183,7 +246,10 @@ async function byRefreshToken(context: RequestContext<unknown>, deps: Dependenci
 }
 
 const grants: Readonly<
-  Record<string, (context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest) => Promise<Answer>>
+  Record<
+    string,
+    (context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest) => Promise<Answer>
+  >
 > = {
   [deviceGrant]: byDevice,
   authorization_code: byCode,
@@ -193,21 +259,34 @@ const grants: Readonly<
 const token = async (context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> =>
   granted(context, deps, await readOauthBody(context, tokenSchema));
 
-async function granted(context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest): Promise<Answer> {
+async function granted(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  request: TokenRequest,
+): Promise<Answer> {
   const grant = grants[request.grant_type];
   if (grant === undefined) {
-    throw new GatewayError("unsupported_grant_type", `grant_type: must be one of ${Object.keys(grants).join(", ")}.`);
+    throw new GatewayError(
+      "unsupported_grant_type",
+      `grant_type: must be one of ${Object.keys(grants).join(", ")}.`,
+    );
   }
   return await grant(context, deps, request);
 }
 
 /** Coding agents end a session on 401 alone, where RFC 6749 (section 5.2) has 400 for a refresh that failed. */
-async function tokenForDevices(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
+async function tokenForDevices(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+): Promise<Answer> {
   const request = await readOauthBody(context, tokenSchema);
   try {
     return await granted(context, deps, request);
   } catch (error) {
-    const isDead = error instanceof GatewayError && error.code === "invalid_grant" && request.grant_type === "refresh_token";
+    const isDead =
+      error instanceof GatewayError &&
+      error.code === "invalid_grant" &&
+      request.grant_type === "refresh_token";
     if (!isDead) throw error;
     return context.json(encodeOauthError(error, { traceId: context.traceId }), { status: 401 });
   }
@@ -226,10 +305,19 @@ const declared = {
 } as const;
 
 /** Obtains an access token (contract: "Device authorization"). */
-export const oauthToken = defineEndpoint<Dependencies>({ ...declared, path: "/oauth/token", alsoAtRoot: true, handle: tokenForDevices });
+export const oauthToken = defineEndpoint<Dependencies>({
+  ...declared,
+  path: "/oauth/token",
+  alsoAtRoot: true,
+  handle: tokenForDevices,
+});
 
 /** Obtains an access token for MCP and other clients of OAuth 2.1. */
-export const mcpOauthToken = defineEndpoint<Dependencies>({ ...declared, path: "/mcp/oauth/token", handle: token });
+export const mcpOauthToken = defineEndpoint<Dependencies>({
+  ...declared,
+  path: "/mcp/oauth/token",
+  handle: token,
+});
 
 const revokeSchema = z.looseObject({
   token: z.string("is required").max(300),
@@ -241,9 +329,16 @@ const revokeSchema = z.looseObject({
 async function revoke(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
   const { token: presented } = await readOauthBody(context, revokeSchema);
   const key = await deps.llmKeyEditor.currentOf(presented);
-  const connectionId = key === undefined ? await deps.consent.refreshTokens.connectionOf(presented) : key.connection?.id;
-  const connection = connectionId === undefined ? undefined : await deps.consent.connections.find(connectionId);
-  if (connection !== undefined && (await deps.consent.connections.end(connection, "The app gave it back."))) {
+  const connectionId =
+    key === undefined
+      ? await deps.consent.refreshTokens.connectionOf(presented)
+      : key.connection?.id;
+  const connection =
+    connectionId === undefined ? undefined : await deps.consent.connections.find(connectionId);
+  if (
+    connection !== undefined &&
+    (await deps.consent.connections.end(connection, "The app gave it back."))
+  ) {
     await tellConnection(context, deps, { connection, action: "end app (revoked by the app)" });
   }
   return context.json({});
@@ -260,7 +355,13 @@ const revocation = {
 } as const;
 
 /** Ends a connection by one of its tokens. */
-export const revokeOauthToken = defineEndpoint<Dependencies>({ ...revocation, path: "/oauth/revoke" });
+export const revokeOauthToken = defineEndpoint<Dependencies>({
+  ...revocation,
+  path: "/oauth/revoke",
+});
 
 /** The same for MCP clients. */
-export const revokeMcpToken = defineEndpoint<Dependencies>({ ...revocation, path: "/mcp/oauth/revoke" });
+export const revokeMcpToken = defineEndpoint<Dependencies>({
+  ...revocation,
+  path: "/mcp/oauth/revoke",
+});

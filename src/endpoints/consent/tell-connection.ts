@@ -30,7 +30,11 @@ export async function tellGrant(
 ): Promise<void> {
   const person = await deps.people.users.find(connection.userId);
   const actor = { kind: "user", id: connection.userId, label: person?.email ?? connection.userId };
-  await tellConnection(context, deps, { connection, action: `connect app (${connection.origin}): ${connection.clientName}`, actor });
+  await tellConnection(context, deps, {
+    connection,
+    action: `connect app (${connection.origin}): ${connection.clientName}`,
+    actor,
+  });
 }
 
 /**
@@ -38,37 +42,60 @@ export async function tellGrant(
  * approved minutes ago, or refreshed for months, ends with that.
  */
 export async function mayStillGrant(
-  deps: Pick<Dependencies, "people" | "directory">, { userId, workspaceId }: Pick<Connection, "userId" | "workspaceId">,
+  deps: Pick<Dependencies, "people" | "directory">,
+  { userId, workspaceId }: Pick<Connection, "userId" | "workspaceId">,
 ): Promise<boolean> {
   const person = await deps.people.users.find(userId);
   if (person === undefined || person.blockedAtMs !== null) return false;
-  const place = (await workspacesOf(deps, userId)).find(({ workspace }) => workspace.id === workspaceId);
+  const place = (await workspacesOf(deps, userId)).find(
+    ({ workspace }) => workspace.id === workspaceId,
+  );
   return place !== undefined && !place.workspace.blocked;
 }
 
 /** Ends every app that a person connected, in one workspace or in all, and writes each end down. */
 export async function endConnectionsOf(
-  context: RequestContext<unknown>, deps: Pick<Dependencies, "consent" | "security">,
+  context: RequestContext<unknown>,
+  deps: Pick<Dependencies, "consent" | "security">,
   { reason, ...of }: { userId: string; workspaceId?: string; reason: string },
 ): Promise<void> {
   const actor = actorOf(context.caller);
   for (const connection of await deps.consent.connections.endAll(of, reason)) {
-    await tellConnection(context, deps, { connection, action: `end app (${reason})`, ...(actor && { actor }) });
+    await tellConnection(context, deps, {
+      connection,
+      action: `end app (${reason})`,
+      ...(actor && { actor }),
+    });
   }
 }
 
 /** Ends a connection whose person may no longer grant, and writes it down. */
 export async function endUngranted(
-  context: RequestContext<unknown>, deps: Pick<Dependencies, "consent" | "security">, connection: Connection,
+  context: RequestContext<unknown>,
+  deps: Pick<Dependencies, "consent" | "security">,
+  connection: Connection,
 ): Promise<void> {
   if (!(await deps.consent.connections.end(connection, "Its person may no longer grant."))) return;
-  await tellConnection(context, deps, { connection, action: "end app (its person may no longer grant)" });
+  await tellConnection(context, deps, {
+    connection,
+    action: "end app (its person may no longer grant)",
+  });
 }
 
 /** Ends what a code made before: a code that comes twice was stolen by one of the two (OAuth 2.1, section 4.1.3). */
-export async function endReplayed(context: RequestContext<unknown>, deps: Dependencies, keyId: string | null): Promise<void> {
+export async function endReplayed(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  keyId: string | null,
+): Promise<void> {
   const connection = keyId === null ? undefined : await deps.consent.connections.ofKey(keyId);
   if (connection === undefined) return;
-  if (!(await deps.consent.connections.end(connection, "Its authorization code was presented twice."))) return;
-  await tellConnection(context, deps, { connection, action: "end app (authorization code replayed)" });
+  if (
+    !(await deps.consent.connections.end(connection, "Its authorization code was presented twice."))
+  )
+    return;
+  await tellConnection(context, deps, {
+    connection,
+    action: "end app (authorization code replayed)",
+  });
 }

@@ -16,19 +16,31 @@ const sourceHeader = brandHeader("Credential-Source");
 const pageRange = z.object({ start: z.int().min(1), end: z.int().min(1) });
 
 /** Documents the body; what of it the gateway itself checks, `readParseRequest` does. */
-const bodySchema = z.lazy(() => z.looseObject({
-  source: z.union([
-    z.looseObject({ type: z.literal("url"), url: z.string().regex(/^https:\/\//), file_name: z.string() }),
-    z.looseObject({ type: z.enum(["workspace_file", "parse_result"]) }),
-  ]),
-  page_ranges: z.array(pageRange).optional().describe("One-based and inclusive; default all pages."),
-  parse_mode: z.enum(["low", "medium", "high"]).optional(),
-  output: z.object({ formats: z.array(z.enum(["markdown", "text", "blocks"])) }).optional(),
-  chunking: z.object({ strategy: z.enum(["none", "page", "section"]) }).optional(),
-}));
+const bodySchema = z.lazy(() =>
+  z.looseObject({
+    source: z.union([
+      z.looseObject({
+        type: z.literal("url"),
+        url: z.string().regex(/^https:\/\//),
+        file_name: z.string(),
+      }),
+      z.looseObject({ type: z.enum(["workspace_file", "parse_result"]) }),
+    ]),
+    page_ranges: z
+      .array(pageRange)
+      .optional()
+      .describe("One-based and inclusive; default all pages."),
+    parse_mode: z.enum(["low", "medium", "high"]).optional(),
+    output: z.object({ formats: z.array(z.enum(["markdown", "text", "blocks"])) }).optional(),
+    chunking: z.object({ strategy: z.enum(["none", "page", "section"]) }).optional(),
+  }),
+);
 
 const jobSchema = z.object({
-  object: z.literal("document_job"), job_id: z.string(), status: z.enum(["queued", "running"]), created_at: z.string(),
+  object: z.literal("document_job"),
+  job_id: z.string(),
+  status: z.enum(["queued", "running"]),
+  created_at: z.string(),
 });
 
 /** Has a document parsed by the caller's own provider. */
@@ -40,25 +52,39 @@ export const documentsParse = defineEndpoint<Dependencies>({
   counting: "at-door",
   bodyBytesMax: parseBodyBytesMax,
   summary: "Parse a document with your own provider key.",
-  description: "Answers 200 with the provider's result, or 202 with a job while it works: repeat the request with the same Idempotency-Key "
-    + "(or the job's id as the key, where none was sent) to pick the result up within a day. Costs nothing here.",
+  description:
+    "Answers 200 with the provider's result, or 202 with a job while it works: repeat the request with the same Idempotency-Key " +
+    "(or the job's id as the key, where none was sent) to pick the result up within a day. Costs nothing here.",
   tag: "Inference",
   query: z.object({
-    wait_seconds: z.string().regex(/^\d{1,2}$/).optional().describe("0 to 60; how long to hold the request until the job is done."),
+    wait_seconds: z
+      .string()
+      .regex(/^\d{1,2}$/)
+      .optional()
+      .describe("0 to 60; how long to hold the request until the job is done."),
   }),
   headers: z.object({
-    "Idempotency-Key": z.string().min(1).max(255).optional().describe("The same key is the same job; with another body it is a conflict."),
+    "Idempotency-Key": z
+      .string()
+      .min(1)
+      .max(255)
+      .optional()
+      .describe("The same key is the same job; with another body it is a conflict."),
   }),
   answerHeaders: { [pagesHeader]: "Pages of the document, where they are known." },
   rawBody: bodySchema,
-  response: z.looseObject({ result_type: z.string(), document: z.looseObject({ page_count: z.int() }) }),
+  response: z.looseObject({
+    result_type: z.string(),
+    document: z.looseObject({ page_count: z.int() }),
+  }),
   accepted: jobSchema,
   encodeError: encodeContractError,
   async handle(context, { documents: { jobs } }) {
     const request = await readParseRequest(context);
     const credential = jobs.credentialOf(request.workspaceId);
     if (credential === undefined) {
-      const message = "Documents are parsed on your own provider key. Save one for a provider that parses documents.";
+      const message =
+        "Documents are parsed on your own provider key. Save one for a provider that parses documents.";
       throw new GatewayError("byok_required", message);
     }
     const outcome = await jobs.parse(request);
@@ -66,11 +92,16 @@ export const documentsParse = defineEndpoint<Dependencies>({
     if (outcome.kind === "failed") throw errorOf(outcome.job);
     if (outcome.kind === "under-way") return context.json(jobObject(outcome.job), { status: 202 });
     // The provider's own text: it is not read and written again.
-    return new Response(outcome.text, { headers: { "content-type": "application/json", ...context.headers } });
+    return new Response(outcome.text, {
+      headers: { "content-type": "application/json", ...context.headers },
+    });
   },
 });
 
-function servedBy({ providerId, pages }: DocumentJob, credential: DocumentCredential): Record<string, string> {
+function servedBy(
+  { providerId, pages }: DocumentJob,
+  credential: DocumentCredential,
+): Record<string, string> {
   return {
     [chainHeader]: providerId ?? credential.providerId,
     [sourceHeader]: credential.source,
@@ -78,8 +109,12 @@ function servedBy({ providerId, pages }: DocumentJob, credential: DocumentCreden
   };
 }
 
-const jobObject = ({ id, status, createdAtMs }: DocumentJob): z.input<typeof jobSchema> =>
-  ({ object: "document_job", job_id: id, status: status === "queued" ? "queued" : "running", created_at: isoOrNull(createdAtMs) ?? "" });
+const jobObject = ({ id, status, createdAtMs }: DocumentJob): z.input<typeof jobSchema> => ({
+  object: "document_job",
+  job_id: id,
+  status: status === "queued" ? "queued" : "running",
+  created_at: isoOrNull(createdAtMs) ?? "",
+});
 
 function errorOf({ failure, providerId }: DocumentJob): GatewayError {
   if (failure === null) return new GatewayError("upstream_error", "The document provider failed.");

@@ -9,16 +9,25 @@ import { callOrigin } from "../inference/call-origin.ts";
 
 /** Has a file's pages read by the model that the operator names, charged as that model is priced. Throws `GatewayError`. */
 export async function readByModel(
-  context: RequestContext, { model, pages }: { model: string; pages: readonly OcrPage[] }, dependencies: Dependencies,
+  context: RequestContext,
+  { model, pages }: { model: string; pages: readonly OcrPage[] },
+  dependencies: Dependencies,
 ): Promise<Answer> {
   const { counters } = dependencies;
-  const origin = await callOrigin(context, { idPrefix: "ocr-", body: {}, counters, estimateTokens: () => ocrTokens(pages) });
+  const origin = await callOrigin(context, {
+    idPrefix: "ocr-",
+    body: {},
+    counters,
+    estimateTokens: () => ocrTokens(pages),
+  });
   // The request is counted by its settlement, as inference is.
   context.settled = true;
   try {
     return await answerCall(context, ocrCall(origin, { model, pages }), dependencies);
   } catch (error) {
-    throw error instanceof GatewayError ? inWordsOfOcr(error, origin.forcedProviders !== undefined) : error;
+    throw error instanceof GatewayError
+      ? inWordsOfOcr(error, origin.forcedProviders !== undefined)
+      : error;
   }
 }
 
@@ -30,11 +39,21 @@ function inWordsOfOcr(error: GatewayError, choosesProvider: boolean): GatewayErr
   const { message, metadata, headers, retry, retryAfterSeconds, fault, code } = error;
   if (fault === "upstream") {
     return new GatewayError("ocr_upstream_failed", `The file could not be read. ${message}`, {
-      fault, retry, metadata, headers, cause: error, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      fault,
+      retry,
+      metadata,
+      headers,
+      cause: error,
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
     });
   }
   if (choosesProvider || !unconfigured.has(code)) return error;
-  return new GatewayError("missing_workers_ai_binding", "This server is not set up to read such files. Tell its operator.", {
-    detail: message, cause: error,
-  });
+  return new GatewayError(
+    "missing_workers_ai_binding",
+    "This server is not set up to read such files. Tell its operator.",
+    {
+      detail: message,
+      cause: error,
+    },
+  );
 }

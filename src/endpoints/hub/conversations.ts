@@ -10,7 +10,15 @@ import { plainText } from "../account/account-fields.ts";
 import { workspaceOf } from "../account/account-caller.ts";
 import { truthField, truthParameter } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { bodyField, forHub, lineField, listObject, listSchema, pageFields, pageParameters } from "./hub-fields.ts";
+import {
+  bodyField,
+  forHub,
+  lineField,
+  listObject,
+  listSchema,
+  pageFields,
+  pageParameters,
+} from "./hub-fields.ts";
 
 const shared = { ...forHub, tag: "Conversations" } as const;
 const reads = { managementScope: "read:llm-keys", session: true } as const;
@@ -19,37 +27,79 @@ const writes = { managementScope: "write:llm-keys", session: true } as const;
 /** A request may bring a whole conversation of the playground. */
 const conversationBytesMax = 8 * 1024 * 1024;
 
-const conversationSchema = z.object({
-  id: z.string(), object: z.literal("conversation"), title: z.string(), starred: z.boolean(),
-  source: z.enum(["playground", "responses"]).describe("What keeps it: the playground, or responses that are stored."),
-  model: z.string().nullable(), message_count: z.int(), created_at: z.string(), updated_at: z.string(),
-}).meta({ id: "Conversation" });
+const conversationSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("conversation"),
+    title: z.string(),
+    starred: z.boolean(),
+    source: z
+      .enum(["playground", "responses"])
+      .describe("What keeps it: the playground, or responses that are stored."),
+    model: z.string().nullable(),
+    message_count: z.int(),
+    created_at: z.string(),
+    updated_at: z.string(),
+  })
+  .meta({ id: "Conversation" });
 
 const messageSchema = z.object({
-  object: z.literal("message"), role: z.string(), content: z.string(), model: z.string().nullable(),
-  response_id: z.string().nullable().describe("The stored response that it belongs to."), created_at: z.string(),
+  object: z.literal("message"),
+  role: z.string(),
+  content: z.string(),
+  model: z.string().nullable(),
+  response_id: z.string().nullable().describe("The stored response that it belongs to."),
+  created_at: z.string(),
 });
 
-const wholeSchema = conversationSchema.extend({ messages: z.array(messageSchema) }).meta({ id: "ConversationWithMessages" });
+const wholeSchema = conversationSchema
+  .extend({ messages: z.array(messageSchema) })
+  .meta({ id: "ConversationWithMessages" });
 
 const conversationObject = (conversation: Conversation): z.infer<typeof conversationSchema> => ({
-  id: conversation.id, object: "conversation", title: conversation.title, starred: conversation.starred, source: conversation.source,
-  model: conversation.model, message_count: conversation.messageCount, created_at: new Date(conversation.createdAtMs).toISOString(),
+  id: conversation.id,
+  object: "conversation",
+  title: conversation.title,
+  starred: conversation.starred,
+  source: conversation.source,
+  model: conversation.model,
+  message_count: conversation.messageCount,
+  created_at: new Date(conversation.createdAtMs).toISOString(),
   updated_at: new Date(conversation.updatedAtMs).toISOString(),
 });
 
-const messageObject = ({ role, content, model, responseId, createdAtMs }: Message): z.infer<typeof messageSchema> =>
-  ({ object: "message", role, content, model, response_id: responseId, created_at: new Date(createdAtMs).toISOString() });
+const messageObject = ({
+  role,
+  content,
+  model,
+  responseId,
+  createdAtMs,
+}: Message): z.infer<typeof messageSchema> => ({
+  object: "message",
+  role,
+  content,
+  model,
+  response_id: responseId,
+  created_at: new Date(createdAtMs).toISOString(),
+});
 
 /** Whose conversations a request is about. A key that no person made is the operator's of the first start, as its LLM key is. */
 function personOf({ caller }: RequestContext<unknown>): HubCaller {
   const account = caller as AccountCaller;
   const hubCaller = hubCallerOf(account);
-  return account.kind === "management-key" && account.key.creatorUserId === null ? { ...hubCaller, personId: bootstrapUserId } : hubCaller;
+  return account.kind === "management-key" && account.key.creatorUserId === null
+    ? { ...hubCaller, personId: bootstrapUserId }
+    : hubCaller;
 }
 
-async function whole({ conversations }: Dependencies, conversation: Conversation): Promise<z.infer<typeof wholeSchema>> {
-  return { ...conversationObject(conversation), messages: (await conversations.messages(conversation.id)).map(messageObject) };
+async function whole(
+  { conversations }: Dependencies,
+  conversation: Conversation,
+): Promise<z.infer<typeof wholeSchema>> {
+  return {
+    ...conversationObject(conversation),
+    messages: (await conversations.messages(conversation.id)).map(messageObject),
+  };
 }
 
 const listQuerySchema = z.object({ ...pageFields, starred: truthField });
@@ -61,28 +111,44 @@ export const listConversations = defineEndpoint<Dependencies>({
   path: "/conversations",
   access: reads,
   summary: "List your conversations.",
-  description: "Those of the caller's person alone, the newest message first, without their messages. search looks at titles and messages.",
+  description:
+    "Those of the caller's person alone, the newest message first, without their messages. search looks at titles and messages.",
   query: z.object({ ...pageParameters, starred: truthParameter }),
   response: listSchema(conversationSchema),
   async handle(context, { conversations }) {
     const query = checkBody(listQuerySchema, Object.fromEntries(context.query));
-    return context.json(listObject(await conversations.list(personOf(context), query), conversationObject));
+    return context.json(
+      listObject(await conversations.list(personOf(context), query), conversationObject),
+    );
   },
 });
 
 const newMessageSchema = z.strictObject({
-  role: z.enum(["system", "developer", "user", "assistant", "tool"], "must be system, developer, user, assistant or tool"),
-  content: bodyField, model: plainText(200).min(1).optional(),
+  role: z.enum(
+    ["system", "developer", "user", "assistant", "tool"],
+    "must be system, developer, user, assistant or tool",
+  ),
+  content: bodyField,
+  model: plainText(200).min(1).optional(),
 });
-const messagesField = z.array(newMessageSchema, "must be a list of messages").min(1, "must have a message").max(1_000);
+const messagesField = z
+  .array(newMessageSchema, "must be a list of messages")
+  .min(1, "must have a message")
+  .max(1_000);
 
 const newConversationSchema = z.strictObject({
-  title: lineField(200).optional().describe("The beginning of the first message unless it is named."),
-  model: plainText(200).min(1).optional(), messages: messagesField,
+  title: lineField(200)
+    .optional()
+    .describe("The beginning of the first message unless it is named."),
+  model: plainText(200).min(1).optional(),
+  messages: messagesField,
 });
 
 /** Keeps a conversation. */
-export const createConversation = defineEndpoint<Dependencies, z.infer<typeof newConversationSchema>>({
+export const createConversation = defineEndpoint<
+  Dependencies,
+  z.infer<typeof newConversationSchema>
+>({
   ...shared,
   method: "POST",
   path: "/conversations",
@@ -95,7 +161,11 @@ export const createConversation = defineEndpoint<Dependencies, z.infer<typeof ne
   response: wholeSchema,
   async handle(context, dependencies) {
     const { title, model = null, messages } = context.body;
-    const created = await dependencies.conversations.create(personOf(context), { title, model, messages });
+    const created = await dependencies.conversations.create(personOf(context), {
+      title,
+      model,
+      messages,
+    });
     context.changed = created.id;
     return context.json(await whole(dependencies, created));
   },
@@ -110,11 +180,19 @@ export const getConversation = defineEndpoint<Dependencies>({
   summary: "Show a conversation with its messages.",
   response: wholeSchema,
   async handle(context, dependencies) {
-    return context.json(await whole(dependencies, await dependencies.conversations.find(personOf(context), context.param("id"))));
+    return context.json(
+      await whole(
+        dependencies,
+        await dependencies.conversations.find(personOf(context), context.param("id")),
+      ),
+    );
   },
 });
 
-const changesSchema = z.strictObject({ title: lineField(200).optional(), starred: z.boolean("must be true or false").optional() });
+const changesSchema = z.strictObject({
+  title: lineField(200).optional(),
+  starred: z.boolean("must be true or false").optional(),
+});
 
 /** Renames or stars a conversation. */
 export const changeConversation = defineEndpoint<Dependencies, z.infer<typeof changesSchema>>({
@@ -127,7 +205,11 @@ export const changeConversation = defineEndpoint<Dependencies, z.infer<typeof ch
   body: changesSchema,
   response: conversationSchema,
   async handle(context, { conversations }) {
-    return context.json(conversationObject(await conversations.change(personOf(context), context.param("id"), context.body)));
+    return context.json(
+      conversationObject(
+        await conversations.change(personOf(context), context.param("id"), context.body),
+      ),
+    );
   },
 });
 
@@ -147,7 +229,11 @@ export const addMessages = defineEndpoint<Dependencies, z.infer<typeof appendSch
   body: appendSchema,
   response: conversationSchema,
   async handle(context, { conversations }) {
-    return context.json(conversationObject(await conversations.append(personOf(context), context.param("id"), context.body.messages)));
+    return context.json(
+      conversationObject(
+        await conversations.append(personOf(context), context.param("id"), context.body.messages),
+      ),
+    );
   },
 });
 
@@ -167,7 +253,10 @@ export const deleteConversation = defineEndpoint<Dependencies>({
 });
 
 const settingsSchema = z.object({ object: z.literal("conversation_settings"), keep: z.boolean() });
-const settings = (keep: boolean): z.infer<typeof settingsSchema> => ({ object: "conversation_settings", keep });
+const settings = (keep: boolean): z.infer<typeof settingsSchema> => ({
+  object: "conversation_settings",
+  keep,
+});
 
 /** Shows whether the workspace keeps conversations. */
 export const getConversationSettings = defineEndpoint<Dependencies>({
@@ -185,7 +274,10 @@ export const getConversationSettings = defineEndpoint<Dependencies>({
 const settingsChangesSchema = z.strictObject({ keep: z.boolean("must be true or false") });
 
 /** Turns the keeping of conversations on or off. */
-export const changeConversationSettings = defineEndpoint<Dependencies, z.infer<typeof settingsChangesSchema>>({
+export const changeConversationSettings = defineEndpoint<
+  Dependencies,
+  z.infer<typeof settingsChangesSchema>
+>({
   ...shared,
   method: "PATCH",
   path: "/conversations/settings",

@@ -7,7 +7,12 @@ import { bodyCharactersMax, unprintable } from "../../mcp/hub/open-hub.ts";
 import { plainText } from "../account/account-fields.ts";
 
 /** What every route of the hub declares. */
-export const forHub = { base: "api", counting: "at-door", tag: "Hub", encodeError: encodeContractError } as const;
+export const forHub = {
+  base: "api",
+  counting: "at-door",
+  tag: "Hub",
+  encodeError: encodeContractError,
+} as const;
 export const readsHub = { managementScope: "read:hub", session: true } as const;
 export const writesHub = { managementScope: "write:hub", session: true } as const;
 
@@ -15,24 +20,32 @@ export const writesHub = { managementScope: "write:hub", session: true } as cons
 export const hubBodyBytesMax = 1024 * 1024;
 
 /** For whom a request reads and writes; the door has let nobody in without a workspace. */
-export const hubCaller = ({ caller }: RequestContext<unknown>): HubCaller => hubCallerOf(caller as AccountCaller);
+export const hubCaller = ({ caller }: RequestContext<unknown>): HubCaller =>
+  hubCallerOf(caller as AccountCaller);
 
 const isLine = (text: string): boolean => text.search(unprintable) < 0;
 
 /** One line that is shown to people, of so many characters. */
-export const lineField = (charactersMax: number) => plainText(charactersMax, "must be a text").trim().min(1, "must not be empty")
-  .refine(isLine, "must not hold control characters");
+export const lineField = (charactersMax: number) =>
+  plainText(charactersMax, "must be a text")
+    .trim()
+    .min(1, "must not be empty")
+    .refine(isLine, "must not hold control characters");
 
 /** The text of a prompt or a document; kept as it is. */
-export const bodyField = plainText(bodyCharactersMax, "is required and must be a text")
-  .refine((text) => text.trim() !== "", "is required and must not be empty");
+export const bodyField = plainText(bodyCharactersMax, "is required and must be a text").refine(
+  (text) => text.trim() !== "",
+  "is required and must not be empty",
+);
 
 /** One line of description. */
 export const descriptionField = lineField(2_000);
 
 /** What a record is called in addresses. */
-export const slugField = z.string("must be a text")
-  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, "must have lower-case letters, digits and single dashes").max(64, "must have at most 64 characters");
+export const slugField = z
+  .string("must be a text")
+  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, "must have lower-case letters, digits and single dashes")
+  .max(64, "must have at most 64 characters");
 
 /** The category of a prompt. */
 export const categoryField = lineField(50);
@@ -40,29 +53,48 @@ export const categoryField = lineField(50);
 /** Who sees a record. */
 export const visibilityField = z.enum(visibilities, `must be one of ${visibilities.join(", ")}`);
 
-const tagField = plainText(50, "must be a text").trim().toLowerCase()
-  .regex(/^[\p{L}\p{N}][\p{L}\p{N}._+-]*$/u, "must begin with a letter or a digit, and have letters, digits, dots, dashes, + and _ only");
+const tagField = plainText(50, "must be a text")
+  .trim()
+  .toLowerCase()
+  .regex(
+    /^[\p{L}\p{N}][\p{L}\p{N}._+-]*$/u,
+    "must begin with a letter or a digit, and have letters, digits, dots, dashes, + and _ only",
+  );
 
 const withoutRepeats = (texts: string[]): string[] => [...new Set(texts)];
 
 /** Tags, in lower case and each once. */
-export const tagsField = z.array(tagField, "must be a list of texts").max(20, "must have at most 20 tags").transform(withoutRepeats);
+export const tagsField = z
+  .array(tagField, "must be a list of texts")
+  .max(20, "must have at most 20 tags")
+  .transform(withoutRepeats);
 
 /** A list of names, such as platforms. */
-export const namesField = z.array(lineField(100), "must be a list of texts").max(20, "must have at most 20 entries")
+export const namesField = z
+  .array(lineField(100), "must be a list of texts")
+  .max(20, "must have at most 20 entries")
   .transform(withoutRepeats);
 
 const limitProblem = "must be a whole number from 1 to 100";
 
 /** How many records a page has. */
 export const limitField = (standard: number) =>
-  z.coerce.number(limitProblem).int(limitProblem).min(1, limitProblem).max(100, limitProblem).default(standard);
+  z.coerce
+    .number(limitProblem)
+    .int(limitProblem)
+    .min(1, limitProblem)
+    .max(100, limitProblem)
+    .default(standard);
 
 /** What is looked for: every word has to begin one of the text. */
 export const searchField = plainText(200).trim().min(1, "must not be empty").optional();
 
 /** Which part of a list is wanted. */
-export const pageFields = { search: searchField, limit: limitField(50), cursor: z.string().max(100).optional() };
+export const pageFields = {
+  search: searchField,
+  limit: limitField(50),
+  cursor: z.string().max(100).optional(),
+};
 
 /** The same, as documents show it. */
 export const pageParameters = {
@@ -73,8 +105,20 @@ export const pageParameters = {
 
 /** The answer of a list. */
 export const listSchema = <Item extends z.ZodType>(item: Item) =>
-  z.object({ object: z.literal("list"), data: z.array(item), has_more: z.boolean(), next_cursor: z.string().nullable() });
+  z.object({
+    object: z.literal("list"),
+    data: z.array(item),
+    has_more: z.boolean(),
+    next_cursor: z.string().nullable(),
+  });
 
 /** A list as it is answered. */
-export const listObject = <Item, Shown>({ data, nextCursor }: Page<Item>, show: (item: Item) => Shown) =>
-  ({ object: "list" as const, data: data.map(show), has_more: nextCursor !== null, next_cursor: nextCursor });
+export const listObject = <Item, Shown>(
+  { data, nextCursor }: Page<Item>,
+  show: (item: Item) => Shown,
+) => ({
+  object: "list" as const,
+  data: data.map(show),
+  has_more: nextCursor !== null,
+  next_cursor: nextCursor,
+});

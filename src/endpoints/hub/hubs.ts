@@ -6,8 +6,21 @@ import { assertMayChange, entryKinds, type Entry } from "../../mcp/hub/entry.ts"
 import type { Dependencies } from "../dependencies.ts";
 import { entryObject, hubObject, hubSchema, itemSchema, skillSchema } from "./entry-object.ts";
 import {
-  bodyField, descriptionField, forHub, hubBodyBytesMax, hubCaller, lineField, listObject, listSchema, pageFields, pageParameters, readsHub,
-  slugField, tagsField, visibilityField, writesHub,
+  bodyField,
+  descriptionField,
+  forHub,
+  hubBodyBytesMax,
+  hubCaller,
+  lineField,
+  listObject,
+  listSchema,
+  pageFields,
+  pageParameters,
+  readsHub,
+  slugField,
+  tagsField,
+  visibilityField,
+  writesHub,
 } from "./hub-fields.ts";
 import { zipAnswer } from "./skills.ts";
 
@@ -16,7 +29,10 @@ const slugOf = (context: RequestContext<unknown>): string => context.param("slug
 const scopes = ["workspace", "public"] as const;
 const kindField = z.enum(entryKinds, `must be one of ${entryKinds.join(", ")}`);
 
-const listQuerySchema = z.object({ ...pageFields, scope: z.enum(scopes, "must be workspace or public").default("workspace") });
+const listQuerySchema = z.object({
+  ...pageFields,
+  scope: z.enum(scopes, "must be workspace or public").default("workspace"),
+});
 
 /** Lists hubs. */
 export const listHubs = defineEndpoint<Dependencies>({
@@ -25,20 +41,26 @@ export const listHubs = defineEndpoint<Dependencies>({
   path: "/hubs",
   access: readsHub,
   summary: "List hubs.",
-  description: "Newest first: those of the workspace, or with scope=public those that every workspace sees.",
+  description:
+    "Newest first: those of the workspace, or with scope=public those that every workspace sees.",
   query: z.object({ ...pageParameters, scope: z.enum(scopes).default("workspace").optional() }),
   response: listSchema(hubSchema),
   async handle(context, { hub }) {
     const caller = hubCaller(context);
     const { scope, ...query } = checkBody(listQuerySchema, Object.fromEntries(context.query));
-    const page = await hub.hubs.list(caller, { ...query, scope: scope === "workspace" ? "own" : scope });
+    const page = await hub.hubs.list(caller, {
+      ...query,
+      scope: scope === "workspace" ? "own" : scope,
+    });
     return context.json(listObject(page, (each) => hubObject(each, caller)));
   },
 });
 
 const newHubSchema = z.strictObject({
-  name: lineField(200), slug: slugField.optional().describe("Made from the name unless it is named."),
-  description: descriptionField.nullish(), visibility: visibilityField.default("workspace").optional(),
+  name: lineField(200),
+  slug: slugField.optional().describe("Made from the name unless it is named."),
+  description: descriptionField.nullish(),
+  visibility: visibilityField.default("workspace").optional(),
 });
 
 /** Creates a hub. */
@@ -50,13 +72,19 @@ export const createHub = defineEndpoint<Dependencies, z.infer<typeof newHubSchem
   idempotent: true,
   bodyBytesMax: hubBodyBytesMax,
   summary: "Create a hub.",
-  description: "A collection of skills, prompts, knowledge documents and plugins. Slugs are unique in a workspace, and among public hubs.",
+  description:
+    "A collection of skills, prompts, knowledge documents and plugins. Slugs are unique in a workspace, and among public hubs.",
   body: newHubSchema,
   response: hubSchema,
   async handle(context, { hub }) {
     const caller = hubCaller(context);
     const { name, slug, description, visibility = "workspace" } = context.body;
-    const created = await hub.hubs.create(caller, { name, slug, description: description ?? null, visibility });
+    const created = await hub.hubs.create(caller, {
+      name,
+      slug,
+      description: description ?? null,
+      visibility,
+    });
     context.changed = created.id;
     return context.json(hubObject(created, caller));
   },
@@ -82,20 +110,30 @@ export const getHub = defineEndpoint<Dependencies>({
   path: "/hubs/:slug",
   access: readsHub,
   summary: "Show a hub with its items.",
-  description: `By its slug or id; a hub of the workspace comes before a public one. It has its ${shownItemsMax} newest items, with bodies `
-    + `as long as these have ${shownCharactersMax} characters together; GET /hubs/{slug}/items lists all.`,
+  description:
+    `By its slug or id; a hub of the workspace comes before a public one. It has its ${shownItemsMax} newest items, with bodies ` +
+    `as long as these have ${shownCharactersMax} characters together; GET /hubs/{slug}/items lists all.`,
   response: hubSchema.extend({ items: z.array(itemSchema) }).meta({ id: "HubWithItems" }),
   async handle(context, { hub }) {
     const caller = hubCaller(context);
     const found = await hub.hubs.find(caller, slugOf(context));
     const scope = found.workspaceId === caller.workspaceId ? "own" : "public";
-    const { data } = await hub.entries.list(caller, { scope, hubId: found.id, limit: shownItemsMax });
-    return context.json({ ...hubObject(found, caller), items: withBodies(data, (entry) => entryObject(entry, caller, { body: false })) });
+    const { data } = await hub.entries.list(caller, {
+      scope,
+      hubId: found.id,
+      limit: shownItemsMax,
+    });
+    return context.json({
+      ...hubObject(found, caller),
+      items: withBodies(data, (entry) => entryObject(entry, caller, { body: false })),
+    });
   },
 });
 
 const hubChangesSchema = z.strictObject({
-  name: lineField(200).optional(), slug: slugField.optional(), description: descriptionField.nullish(),
+  name: lineField(200).optional(),
+  slug: slugField.optional(),
+  description: descriptionField.nullish(),
   visibility: visibilityField.optional(),
 });
 
@@ -107,15 +145,18 @@ export const changeHub = defineEndpoint<Dependencies, z.infer<typeof hubChangesS
   access: writesHub,
   bodyBytesMax: hubBodyBytesMax,
   summary: "Change a hub.",
-  description: "Its items have its visibility; prompts of a hub that becomes public wait for approval.",
+  description:
+    "Its items have its visibility; prompts of a hub that becomes public wait for approval.",
   body: hubChangesSchema,
   response: hubSchema,
   async handle(context, { hub }) {
     const caller = hubCaller(context);
     const { name, slug, description, visibility } = context.body;
     const changed = await hub.hubs.change(caller, slugOf(context), {
-      ...(name === undefined ? {} : { name }), ...(slug === undefined ? {} : { slug }),
-      ...(description === undefined ? {} : { description }), ...(visibility === undefined ? {} : { visibility }),
+      ...(name === undefined ? {} : { name }),
+      ...(slug === undefined ? {} : { slug }),
+      ...(description === undefined ? {} : { description }),
+      ...(visibility === undefined ? {} : { visibility }),
     });
     return context.json(hubObject(changed, caller));
   },
@@ -158,7 +199,10 @@ export const listHubItems = defineEndpoint<Dependencies>({
 });
 
 const newItemSchema = z.strictObject({
-  body: bodyField, kind: kindField.default("kb").optional(), name: lineField(200).optional(), slug: slugField.optional(),
+  body: bodyField,
+  kind: kindField.default("kb").optional(),
+  name: lineField(200).optional(),
+  slug: slugField.optional(),
   tags: tagsField.optional(),
 });
 
@@ -171,8 +215,9 @@ export const addHubItem = defineEndpoint<Dependencies, z.infer<typeof newItemSch
   idempotent: true,
   bodyBytesMax: hubBodyBytesMax,
   summary: "Add an item to a hub.",
-  description: "kind is kb, a knowledge document, unless it is skill, prompt or plugin. Without a name it has that of its front matter or "
-    + "its first heading. A skill must be a SKILL.md; a prompt in a public hub waits for approval.",
+  description:
+    "kind is kb, a knowledge document, unless it is skill, prompt or plugin. Without a name it has that of its front matter or " +
+    "its first heading. A skill must be a SKILL.md; a prompt in a public hub waits for approval.",
   body: newItemSchema,
   response: itemSchema,
   async handle(context, { hub }) {
@@ -194,7 +239,10 @@ export const getHubItem = defineEndpoint<Dependencies>({
   response: itemSchema,
   async handle(context, { hub }) {
     const caller = hubCaller(context);
-    const { entry } = await hub.hubs.findItem(caller, { slug: slugOf(context), item: context.param("item") });
+    const { entry } = await hub.hubs.findItem(caller, {
+      slug: slugOf(context),
+      item: context.param("item"),
+    });
     return context.json(entryObject(entry, caller));
   },
 });
@@ -210,7 +258,10 @@ export const deleteHubItem = defineEndpoint<Dependencies>({
   response: z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { hub }) {
     const caller = hubCaller(context);
-    const found = await hub.hubs.findItem(caller, { slug: slugOf(context), item: context.param("item") });
+    const found = await hub.hubs.findItem(caller, {
+      slug: slugOf(context),
+      item: context.param("item"),
+    });
     if (!hub.hubs.mayChangeItem(caller, found)) assertMayChange(caller, found.entry);
     await hub.entries.store.remove([found.entry.id]);
     return context.json({ deleted: true, id: found.entry.id });
@@ -232,12 +283,16 @@ export const importHubSkill = defineEndpoint<Dependencies, z.infer<typeof import
   idempotent: true,
   bodyBytesMax: hubBodyBytesMax,
   summary: "Import a skill into a hub.",
-  description: "The document is fetched over TLS from public addresses alone, within 10 seconds and 400,000 bytes.",
+  description:
+    "The document is fetched over TLS from public addresses alone, within 10 seconds and 400,000 bytes.",
   body: importSchema,
   response: skillSchema,
   async handle(context, { hub }) {
     const caller = hubCaller(context);
-    const entry = await hub.importSkill(caller, { hub: slugOf(context), sourceRef: context.body.source_ref });
+    const entry = await hub.importSkill(caller, {
+      hub: slugOf(context),
+      sourceRef: context.body.source_ref,
+    });
     context.changed = entry.id;
     return context.json(entryObject(entry, caller));
   },

@@ -7,31 +7,67 @@ import type { Dependencies } from "../dependencies.ts";
 import { entryObject, promptSchema } from "./entry-object.ts";
 import { entryRoutes } from "./entry-routes.ts";
 import {
-  bodyField, categoryField, descriptionField, forHub, hubBodyBytesMax, hubCaller, limitField, lineField, listObject, listSchema, namesField,
-  tagsField, visibilityField, writesHub,
+  bodyField,
+  categoryField,
+  descriptionField,
+  forHub,
+  hubBodyBytesMax,
+  hubCaller,
+  limitField,
+  lineField,
+  listObject,
+  listSchema,
+  namesField,
+  tagsField,
+  visibilityField,
+  writesHub,
 } from "./hub-fields.ts";
 
 const modelField = lineField(200);
 
 const newPromptSchema = z.strictObject({
-  title: lineField(200), description: descriptionField, body: bodyField, category: categoryField,
-  tags: tagsField.optional(), platforms: namesField.optional(), recommended_agents: namesField.optional(),
+  title: lineField(200),
+  description: descriptionField,
+  body: bodyField,
+  category: categoryField,
+  tags: tagsField.optional(),
+  platforms: namesField.optional(),
+  recommended_agents: namesField.optional(),
   recommended_model: modelField.nullish(),
-  visibility: visibilityField.default("public").optional().describe("public, the default, waits for an operator's approval."),
+  visibility: visibilityField
+    .default("public")
+    .optional()
+    .describe("public, the default, waits for an operator's approval."),
 });
 
 const promptChangesSchema = z.strictObject({
-  title: lineField(200).optional(), description: descriptionField.optional(), body: bodyField.optional(),
-  category: categoryField.optional(), tags: tagsField.optional(), platforms: namesField.optional(),
-  recommended_agents: namesField.optional(), recommended_model: modelField.nullish(), visibility: visibilityField.optional(),
+  title: lineField(200).optional(),
+  description: descriptionField.optional(),
+  body: bodyField.optional(),
+  category: categoryField.optional(),
+  tags: tagsField.optional(),
+  platforms: namesField.optional(),
+  recommended_agents: namesField.optional(),
+  recommended_model: modelField.nullish(),
+  visibility: visibilityField.optional(),
 });
 
 type Changes = z.infer<typeof promptChangesSchema>;
 
 /** The fields of a prompt as they are kept; those that were not sent are not there. */
-const contentIn = ({ visibility: _, recommended_agents, recommended_model, ...fields }: Changes): Partial<EntryContent> =>
-  Object.fromEntries(Object.entries({ ...fields, recommendedAgents: recommended_agents, recommendedModel: recommended_model })
-    .filter(([, value]) => value !== undefined));
+const contentIn = ({
+  visibility: _,
+  recommended_agents,
+  recommended_model,
+  ...fields
+}: Changes): Partial<EntryContent> =>
+  Object.fromEntries(
+    Object.entries({
+      ...fields,
+      recommendedAgents: recommended_agents,
+      recommendedModel: recommended_model,
+    }).filter(([, value]) => value !== undefined),
+  );
 
 /** Lists, versions, stars and forks of prompts. */
 export const promptRoutes = entryRoutes("prompt");
@@ -45,17 +81,25 @@ export const publishPrompt = defineEndpoint<Dependencies, z.infer<typeof newProm
   idempotent: true,
   bodyBytesMax: hubBodyBytesMax,
   summary: "Publish a prompt.",
-  description: "The workspace has it at once; others once an operator has approved it. Its text is kept as it is and never run here.",
+  description:
+    "The workspace has it at once; others once an operator has approved it. Its text is kept as it is and never run here.",
   body: newPromptSchema,
   response: promptSchema,
   async handle(context, { hub }) {
     const caller = hubCaller(context);
     const { visibility = "public", title, description, body, category, ...rest } = context.body;
     const entry = await hub.entries.create(caller, {
-      kind: "prompt", visibility,
+      kind: "prompt",
+      visibility,
       content: {
-        title, description, body, category, tags: rest.tags ?? [], platforms: rest.platforms ?? [],
-        recommendedAgents: rest.recommended_agents ?? [], recommendedModel: rest.recommended_model ?? null,
+        title,
+        description,
+        body,
+        category,
+        tags: rest.tags ?? [],
+        platforms: rest.platforms ?? [],
+        recommendedAgents: rest.recommended_agents ?? [],
+        recommendedModel: rest.recommended_model ?? null,
       },
     });
     context.changed = entry.id;
@@ -71,18 +115,25 @@ export const changePrompt = defineEndpoint<Dependencies, Changes>({
   access: writesHub,
   bodyBytesMax: hubBodyBytesMax,
   summary: "Change a prompt.",
-  description: "Other content makes a new version; of a public prompt it waits for approval, and others see the approved one until then.",
+  description:
+    "Other content makes a new version; of a public prompt it waits for approval, and others see the approved one until then.",
   body: promptChangesSchema,
   response: promptSchema,
   async handle(context, { hub }) {
     const caller = hubCaller(context);
     const { visibility } = context.body;
-    const entry = await hub.entries.change(caller, context.param("id"), { kind: "prompt", visibility, content: contentIn(context.body) });
+    const entry = await hub.entries.change(caller, context.param("id"), {
+      kind: "prompt",
+      visibility,
+      content: contentIn(context.body),
+    });
     return context.json(entryObject(entry, caller));
   },
 });
 
-const statusField = z.enum(reviewStatuses, `must be one of ${reviewStatuses.join(", ")}`).default("pending_review");
+const statusField = z
+  .enum(reviewStatuses, `must be one of ${reviewStatuses.join(", ")}`)
+  .default("pending_review");
 
 /** Lists prompts that wait for a review. */
 export const listReviews = defineEndpoint<Dependencies>({
@@ -92,45 +143,64 @@ export const listReviews = defineEndpoint<Dependencies>({
   summary: "List public prompts by the state of their review (operators).",
   description: "The longest waiting first, in their newest version and with their bodies.",
   query: z.object({
-    status: z.enum(reviewStatuses).default("pending_review").optional(), limit: z.int().min(1).max(100).default(20).optional(),
+    status: z.enum(reviewStatuses).default("pending_review").optional(),
+    limit: z.int().min(1).max(100).default(20).optional(),
     cursor: z.string().optional(),
   }),
   response: listSchema(promptSchema.extend({ workspace_id: z.string() })),
   async handle(context, { hub }) {
     const query = checkBody(
-      z.object({ status: statusField, limit: limitField(20), cursor: z.string().max(100).optional() }), Object.fromEntries(context.query),
+      z.object({
+        status: statusField,
+        limit: limitField(20),
+        cursor: z.string().max(100).optional(),
+      }),
+      Object.fromEntries(context.query),
     );
-    return context.json(listObject(await hub.entries.reviewList(query), (entry) => ({
-      // Operators see what its own workspace sees of it.
-      ...entryObject(entry, { ...entry, administers: false }), workspace_id: entry.workspaceId,
-    })));
+    return context.json(
+      listObject(await hub.entries.reviewList(query), (entry) => ({
+        // Operators see what its own workspace sees of it.
+        ...entryObject(entry, { ...entry, administers: false }),
+        workspace_id: entry.workspaceId,
+      })),
+    );
   },
 });
 
 const reviewSchema = z.strictObject({
   note: lineField(1_000).nullish().describe("Shown to the workspace of the prompt."),
-  version: z.int("must be a whole number").min(1).optional().describe("The version that was read; 409 where there is a newer one."),
+  version: z
+    .int("must be a whole number")
+    .min(1)
+    .optional()
+    .describe("The version that was read; 409 where there is a newer one."),
 });
 
-const reviewing = ({ approve }: { approve: boolean }) => defineEndpoint<Dependencies, z.infer<typeof reviewSchema>>({
-  ...forOperators,
-  method: "POST",
-  path: `/admin/prompts/:id/${approve ? "approve" : "reject"}`,
-  idempotent: true,
-  bodyBytesMax: hubBodyBytesMax,
-  summary: approve ? "Approve a public prompt (operators)." : "Reject a public prompt, or withdraw it (operators).",
-  body: reviewSchema,
-  bodyOptional: true,
-  response: promptSchema,
-  async handle(context, dependencies) {
-    const { note, version } = context.body;
-    const entry = await dependencies.hub.entries.review(context.param("id"), {
-      approve, note: note ?? null, version, by: operatorOf(context, dependencies),
-    });
-    context.changedIn = entry.workspaceId;
-    return context.json(entryObject(entry, { ...entry, administers: false }));
-  },
-});
+const reviewing = ({ approve }: { approve: boolean }) =>
+  defineEndpoint<Dependencies, z.infer<typeof reviewSchema>>({
+    ...forOperators,
+    method: "POST",
+    path: `/admin/prompts/:id/${approve ? "approve" : "reject"}`,
+    idempotent: true,
+    bodyBytesMax: hubBodyBytesMax,
+    summary: approve
+      ? "Approve a public prompt (operators)."
+      : "Reject a public prompt, or withdraw it (operators).",
+    body: reviewSchema,
+    bodyOptional: true,
+    response: promptSchema,
+    async handle(context, dependencies) {
+      const { note, version } = context.body;
+      const entry = await dependencies.hub.entries.review(context.param("id"), {
+        approve,
+        note: note ?? null,
+        version,
+        by: operatorOf(context, dependencies),
+      });
+      context.changedIn = entry.workspaceId;
+      return context.json(entryObject(entry, { ...entry, administers: false }));
+    },
+  });
 
 /** Approve and reject public prompts. */
 export const approvePrompt = reviewing({ approve: true });

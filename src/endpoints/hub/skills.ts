@@ -5,28 +5,52 @@ import type { Dependencies } from "../dependencies.ts";
 import { entryObject, skillSchema } from "./entry-object.ts";
 import { entryRoutes } from "./entry-routes.ts";
 import {
-  bodyField, forHub, hubBodyBytesMax, hubCaller, lineField, readsHub, slugField, tagsField, visibilityField, writesHub,
+  bodyField,
+  forHub,
+  hubBodyBytesMax,
+  hubCaller,
+  lineField,
+  readsHub,
+  slugField,
+  tagsField,
+  visibilityField,
+  writesHub,
 } from "./hub-fields.ts";
 
-const documentField = bodyField.describe("SKILL.md as Agent Skills have it: front matter with name and description, then Markdown.");
+const documentField = bodyField.describe(
+  "SKILL.md as Agent Skills have it: front matter with name and description, then Markdown.",
+);
 
 const newSkillSchema = z.strictObject({
-  body: documentField, name: lineField(200).optional().describe("That of the front matter unless it is named."),
-  slug: slugField.optional(), tags: tagsField.optional(), hub: slugField.optional().describe("Slug of the hub that gets it."),
-  visibility: visibilityField.optional().describe("workspace unless it is said otherwise; a skill of a hub has the hub's."),
+  body: documentField,
+  name: lineField(200).optional().describe("That of the front matter unless it is named."),
+  slug: slugField.optional(),
+  tags: tagsField.optional(),
+  hub: slugField.optional().describe("Slug of the hub that gets it."),
+  visibility: visibilityField
+    .optional()
+    .describe("workspace unless it is said otherwise; a skill of a hub has the hub's."),
 });
 
 const skillChangesSchema = z.strictObject({
-  body: documentField.optional(), name: lineField(200).optional(), slug: slugField.optional(), tags: tagsField.optional(),
+  body: documentField.optional(),
+  name: lineField(200).optional(),
+  slug: slugField.optional(),
+  tags: tagsField.optional(),
   visibility: visibilityField.optional(),
 });
 
 /** A zip archive as an answer. */
 export const zipAnswer = (
-  { headers }: RequestContext<unknown>, { bytes, name }: { bytes: Uint8Array<ArrayBuffer>; name: string },
+  { headers }: RequestContext<unknown>,
+  { bytes, name }: { bytes: Uint8Array<ArrayBuffer>; name: string },
 ): Response =>
   new Response(bytes, {
-    headers: { ...headers, "content-type": "application/zip", "content-disposition": `attachment; filename="${name}.zip"` },
+    headers: {
+      ...headers,
+      "content-type": "application/zip",
+      "content-disposition": `attachment; filename="${name}.zip"`,
+    },
   });
 
 /** Lists, versions, stars and forks of skills. */
@@ -68,7 +92,12 @@ export const changeSkill = defineEndpoint<Dependencies, z.infer<typeof skillChan
     const { slug, visibility, ...changes } = context.body;
     const entry = await hub.entries.find(caller, context.param("id"), "skill");
     const content = await hub.changedContent(entry, changes);
-    return context.json(entryObject(await hub.entries.change(caller, entry.id, { kind: "skill", slug, visibility, content }), caller));
+    return context.json(
+      entryObject(
+        await hub.entries.change(caller, entry.id, { kind: "skill", slug, visibility, content }),
+        caller,
+      ),
+    );
   },
 });
 

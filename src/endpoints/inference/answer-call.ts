@@ -11,13 +11,27 @@ import type { Dependencies } from "../dependencies.ts";
 import { addSettledHeaders, servedHeaders } from "./served-headers.ts";
 
 /** The body of a whole answer in its client's dialect. */
-export const wholeText = ({ answer, candidate, metered, settled, fallback, attempts, timing }: ServedWhole, call: InferenceCall): string =>
+export const wholeText = (
+  { answer, candidate, metered, settled, fallback, attempts, timing }: ServedWhole,
+  call: InferenceCall,
+): string =>
   answer.render({
-    id: call.shownId, model: candidate.model.id, metered, chargedNano: settled.chargedNano, isByok: settled.isByok,
-    free: showsNoCost({ settled, candidate }), fallback,
-    metadataText: () => metadataText({
-      call, candidate, settled, attempts, timing: { ...timing, settledMs: settled.settledMs }, answerLosses: answer.losses,
-    }),
+    id: call.shownId,
+    model: candidate.model.id,
+    metered,
+    chargedNano: settled.chargedNano,
+    isByok: settled.isByok,
+    free: showsNoCost({ settled, candidate }),
+    fallback,
+    metadataText: () =>
+      metadataText({
+        call,
+        candidate,
+        settled,
+        attempts,
+        timing: { ...timing, settledMs: settled.settledMs },
+        answerLosses: answer.losses,
+      }),
   });
 
 /** A whole answer with its headers; `text` is its body. */
@@ -25,7 +39,10 @@ export function wholeResponse(
   context: RequestContext,
   { served, call, text }: { served: ServedWhole; call: InferenceCall; text: string },
 ): Reply {
-  const headers = servedHeaders(served, { gathered: context.headers, endMs: served.settled.settledMs });
+  const headers = servedHeaders(served, {
+    gathered: context.headers,
+    endMs: served.settled.settledMs,
+  });
   headers["content-type"] = "application/json";
   if (call.wantsBalance) addSettledHeaders(headers, served.settled);
   return new Reply(text, { headers });
@@ -41,8 +58,13 @@ export function streamResponse(
 }
 
 /** Serves a call, whole or streamed. Throws `GatewayError`. */
-export async function answerCall(context: RequestContext, call: InferenceCall, { inference, clock }: Dependencies): Promise<Reply> {
+export async function answerCall(
+  context: RequestContext,
+  call: InferenceCall,
+  { inference, clock }: Dependencies,
+): Promise<Reply> {
   const served = await execute(inference, call);
-  if (served.kind === "whole") return wholeResponse(context, { served, call, text: wholeText(served, call) });
+  if (served.kind === "whole")
+    return wholeResponse(context, { served, call, text: wholeText(served, call) });
   return streamResponse(context, { served, nowMs: clock.monotonicMs(), frames: served.stream });
 }

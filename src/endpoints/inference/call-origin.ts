@@ -16,7 +16,10 @@ type Body = Readonly<Record<string, unknown>>;
 
 function forcedProviders(headers: RequestHeaders): string[] | undefined {
   const value = headers.get(providerHeader);
-  const names = value?.split(",").map((name) => name.trim()).filter((name) => name !== "");
+  const names = value
+    ?.split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
   return names === undefined || names.length === 0 ? undefined : names;
 }
 
@@ -37,19 +40,34 @@ function sessionIdOf(body: Body, headers: RequestHeaders): string | undefined {
  */
 export function callOrigin(
   context: RequestContext,
-  { idPrefix, body, counters, estimateTokens }:
-  { idPrefix: string; body: Body; counters: Dependencies["counters"]; estimateTokens: () => number },
+  {
+    idPrefix,
+    body,
+    counters,
+    estimateTokens,
+  }: {
+    idPrefix: string;
+    body: Body;
+    counters: Dependencies["counters"];
+    estimateTokens: () => number;
+  },
 ): CallOrigin | Promise<CallOrigin> {
   const caller = context.caller as LlmKeyCaller;
   const tokensUsed = reserveTokens(counters, { caller, estimateTokens });
-  const originWith = (told: TokensUsed | undefined): CallOrigin => originOf(context, { idPrefix, body, caller, tokensUsed: told });
+  const originWith = (told: TokensUsed | undefined): CallOrigin =>
+    originOf(context, { idPrefix, body, caller, tokensUsed: told });
   return tokensUsed instanceof Promise ? tokensUsed.then(originWith) : originWith(tokensUsed);
 }
 
 /** Where a request comes from whose tokens are not counted, since no provider is asked. */
 export function originOf(
   { request, traceId, startedMs }: RequestContext,
-  { idPrefix, body, caller, tokensUsed }: { idPrefix: string; body: Body; caller: LlmKeyCaller; tokensUsed?: TokensUsed | undefined },
+  {
+    idPrefix,
+    body,
+    caller,
+    tokensUsed,
+  }: { idPrefix: string; body: Body; caller: LlmKeyCaller; tokensUsed?: TokensUsed | undefined },
 ): CallOrigin {
   const { headers } = request;
   return {

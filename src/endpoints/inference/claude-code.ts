@@ -37,88 +37,135 @@ export const managedSettings = defineEndpoint<Dependencies>({
   description: "404 where the operator prescribes none (claude_code.managed_settings).",
   response: z.object({
     uuid: z.string().describe("Changes with the settings."),
-    checksum: z.string().describe("SHA-256 of the settings as JSON with sorted keys; also the ETag."),
-    settings: z.looseObject({}).describe("Settings of Claude Code, as claude_code.managed_settings has them."),
+    checksum: z
+      .string()
+      .describe("SHA-256 of the settings as JSON with sorted keys; also the ETag."),
+    settings: z
+      .looseObject({})
+      .describe("Settings of Claude Code, as claude_code.managed_settings has them."),
   }),
   handle(context, { claudeCode }) {
     const settings = claudeCode.managedSettings;
-    if (settings === undefined) throw new GatewayError("not_found", "There are no managed settings on this gateway.");
+    if (settings === undefined)
+      throw new GatewayError("not_found", "There are no managed settings on this gateway.");
     const checksum = `sha256:${createHash("sha256").update(sortedJson(settings)).digest("hex")}`;
     const headers = { ...neverCached, etag: `"${checksum}"` };
-    if (context.request.headers.get("if-none-match") === `"${checksum}"`) return new Reply("", { status: 304, headers });
+    if (context.request.headers.get("if-none-match") === `"${checksum}"`)
+      return new Reply("", { status: 304, headers });
     return context.json({ uuid: checksum.slice(7, 39), checksum, settings }, { headers });
   },
 });
 
 const usageSchema = z.object({
-  extra_usage: z.looseObject({
-    is_enabled: z.boolean().describe("Always true: every request is paid for by use."),
-    monthly_limit: z.number().nullable().describe("The key's limit in cents; null where it has none."),
-    used_credits: z.number().describe("Cents spent of the limit, or in this UTC month."),
-    utilization: z.number().nullable().describe("Percent of the limit that is spent; null without a limit."),
-    currency: z.literal("USD"),
-  }).describe("Spend of the key."),
-  limits: z.array(z.looseObject({
-    kind: z.literal("spend"),
-    group: z.string().describe("Period of the limit, such as day or month."),
-    percent: z.number().describe("Percent of the limit that is spent."),
-    resets_at: z.string().describe("When everything spent so far has left the period (ISO 8601)."),
-  })).describe("The key's limit; empty where it has none."),
+  extra_usage: z
+    .looseObject({
+      is_enabled: z.boolean().describe("Always true: every request is paid for by use."),
+      monthly_limit: z
+        .number()
+        .nullable()
+        .describe("The key's limit in cents; null where it has none."),
+      used_credits: z.number().describe("Cents spent of the limit, or in this UTC month."),
+      utilization: z
+        .number()
+        .nullable()
+        .describe("Percent of the limit that is spent; null without a limit."),
+      currency: z.literal("USD"),
+    })
+    .describe("Spend of the key."),
+  limits: z
+    .array(
+      z.looseObject({
+        kind: z.literal("spend"),
+        group: z.string().describe("Period of the limit, such as day or month."),
+        percent: z.number().describe("Percent of the limit that is spent."),
+        resets_at: z
+          .string()
+          .describe("When everything spent so far has left the period (ISO 8601)."),
+      }),
+    )
+    .describe("The key's limit; empty where it has none."),
 });
 
 const centsOf = (nano: bigint): number => Math.round(usdFromNano(nano) * 100);
-const severityOf = (percent: number): string => (percent >= 95 ? "critical" : percent >= 75 ? "warning" : "normal");
+const severityOf = (percent: number): string =>
+  percent >= 95 ? "critical" : percent >= 75 ? "warning" : "normal";
 
 /** Shows what the key's owner has spent of its limit, in the words that Claude Code knows. */
 export const agentUsage = defineEndpoint<Dependencies>({
   ...forAgent,
   path: "/api/oauth/usage",
   summary: "Show the spend of the key in Claude Code's form.",
-  description: "Amounts in cents. `limits` is empty for a key without a limit; then spend of the UTC month, week and day is shown.",
+  description:
+    "Amounts in cents. `limits` is empty for a key without a limit; then spend of the UTC month, week and day is shown.",
   query: z.looseObject({}),
   response: usageSchema,
   async handle(context, deps) {
     const { caller } = context;
-    assert(caller.kind === "llm-key" || caller.kind === "connection", "the door lets in LLM keys alone");
+    assert(
+      caller.kind === "llm-key" || caller.kind === "connection",
+      "the door lets in LLM keys alone",
+    );
     await deps.ledger.refresh(caller.workspace.id);
     const cap = spendCapOf(caller, deps);
     if (cap !== undefined) {
       const percent = usedPercent(cap);
-      const used = { is_enabled: true, monthly_limit: centsOf(cap.limitNano), used_credits: centsOf(cap.spentNano), utilization: percent };
+      const used = {
+        is_enabled: true,
+        monthly_limit: centsOf(cap.limitNano),
+        used_credits: centsOf(cap.spentNano),
+        utilization: percent,
+      };
       const row = {
-        kind: "spend", group: cap.period, percent, resets_at: new Date(cap.resetsAtMs).toISOString(), severity: severityOf(percent),
+        kind: "spend",
+        group: cap.period,
+        percent,
+        resets_at: new Date(cap.resetsAtMs).toISOString(),
+        severity: severityOf(percent),
         is_active: true,
       };
-      return context.json({ extra_usage: { ...used, currency: "USD" }, limits: [row] }, { headers: neverCached });
+      return context.json(
+        { extra_usage: { ...used, currency: "USD" }, limits: [row] },
+        { headers: neverCached },
+      );
     }
     const nowMs = deps.clock.nowMs();
     const { spend } = deps.ledger.book.key(caller.key.id);
-    const since = (startMs: number): number => centsOf(spend.spentWithin(Math.floor((nowMs - startMs) / hourMs), nowMs));
+    const since = (startMs: number): number =>
+      centsOf(spend.spentWithin(Math.floor((nowMs - startMs) / hourMs), nowMs));
     const dayStartMs = Math.floor(nowMs / dayMs) * dayMs;
     const today = new Date(nowMs);
     const uncapped = (used: number) => ({ limit: null, used_credits: used, utilization: null });
-    return context.json({
-      extra_usage: {
-        is_enabled: true, monthly_limit: null, used_credits: since(Date.UTC(today.getUTCFullYear(), today.getUTCMonth())),
-        utilization: null, currency: "USD", daily: uncapped(since(dayStartMs)),
-        weekly: uncapped(since(dayStartMs - ((today.getUTCDay() + 6) % 7) * dayMs)),
+    return context.json(
+      {
+        extra_usage: {
+          is_enabled: true,
+          monthly_limit: null,
+          used_credits: since(Date.UTC(today.getUTCFullYear(), today.getUTCMonth())),
+          utilization: null,
+          currency: "USD",
+          daily: uncapped(since(dayStartMs)),
+          weekly: uncapped(since(dayStartMs - ((today.getUTCDay() + 6) % 7) * dayMs)),
+        },
+        limits: [],
       },
-      limits: [],
-    }, { headers: neverCached });
+      { headers: neverCached },
+    );
   },
 });
 
 const exported = z.looseObject({});
 
 /** Takes the telemetry that Claude Code exports to the address that it signed in to, and keeps nothing of it. */
-export const agentTelemetry = (["metrics", "logs", "traces"] as const).map((signal) => defineEndpoint<Dependencies>({
-  ...forAgent,
-  method: "POST",
-  unaudited: true,
-  path: `/v1/${signal}`,
-  summary: `Take OpenTelemetry ${signal} of Claude Code; they are discarded.`,
-  bodyBytesMax: 4 * 1024 * 1024,
-  rawBody: exported,
-  response: exported,
-  handle: (context) => context.json({}),
-}));
+export const agentTelemetry = (["metrics", "logs", "traces"] as const).map((signal) =>
+  defineEndpoint<Dependencies>({
+    ...forAgent,
+    method: "POST",
+    unaudited: true,
+    path: `/v1/${signal}`,
+    summary: `Take OpenTelemetry ${signal} of Claude Code; they are discarded.`,
+    bodyBytesMax: 4 * 1024 * 1024,
+    rawBody: exported,
+    response: exported,
+    handle: (context) => context.json({}),
+  }),
+);

@@ -17,18 +17,28 @@ import { responsesReader } from "./responses-reader.ts";
 const compactReader: CallReader = {
   ...responsesReader,
   validate(body) {
-    const isStored = (body["input"] ?? null) === null && typeof body["previous_response_id"] === "string";
+    const isStored =
+      (body["input"] ?? null) === null && typeof body["previous_response_id"] === "string";
     responsesReader.validate(isStored ? { ...body, input: "" } : body);
   },
 };
 
 const itemSchema = z.looseObject({ type: z.string() });
 
-const usageSchema = z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int(), cost: z.number().optional() });
+const usageSchema = z.looseObject({
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  total_tokens: z.int(),
+  cost: z.number().optional(),
+});
 
 /** What is read of the answer that holds the summary. */
 const answerSchema = z.looseObject({
-  id: z.string(), created_at: z.int(), output_text: z.string(), usage: z.unknown(), service_metadata: z.unknown(),
+  id: z.string(),
+  created_at: z.int(),
+  output_text: z.string(),
+  usage: z.unknown(),
+  service_metadata: z.unknown(),
 });
 
 /** Replaces a conversation by a summary that the model itself writes, as an item that the next request begins with. */
@@ -39,16 +49,23 @@ export const compactResponse = defineEndpoint<Dependencies>({
   access: { llmKey: true },
   counting: "by-handler",
   summary: "Compact a conversation.",
-  description: "The model summarises the conversation of input and previous_response_id, charged like any other request. Send output "
-    + "as the beginning of the next request's input, to any model.",
+  description:
+    "The model summarises the conversation of input and previous_response_id, charged like any other request. Send output " +
+    "as the beginning of the next request's input, to any model.",
   tag: "Inference",
   bodyBytesMax: inferenceBodyBytesMax,
   rawBody: z.looseObject({
-    model: z.string(), input: z.union([z.string(), z.array(z.looseObject({}))]).nullish(), instructions: z.string().nullish(),
+    model: z.string(),
+    input: z.union([z.string(), z.array(z.looseObject({}))]).nullish(),
+    instructions: z.string().nullish(),
     previous_response_id: z.string().nullish(),
   }),
   response: z.looseObject({
-    id: z.string(), object: z.literal("response.compaction"), created_at: z.int(), output: z.array(itemSchema), usage: usageSchema,
+    id: z.string(),
+    object: z.literal("response.compaction"),
+    created_at: z.int(),
+    output: z.array(itemSchema),
+    usage: usageSchema,
   }),
   encodeError: openaiResponses.encodeError,
   async handle(context, dependencies) {
@@ -56,23 +73,37 @@ export const compactResponse = defineEndpoint<Dependencies>({
     const sent = await readCall(context, compactReader, dependencies);
     const { workspace } = context.caller as LlmKeyCaller;
     const { conversation } = await readStoredRequest(responses, {
-      body: { ...sent.body, input: sent.body["input"] ?? [], store: false, background: false }, workspaceId: workspace.id,
+      body: { ...sent.body, input: sent.body["input"] ?? [], store: false, background: false },
+      workspaceId: workspace.id,
     });
     const body = compactionRequest(sent.body, conversation);
     const { dialect, dialectHeaders, signatures, nowSeconds } = sent;
     const call = chatCall(sent, {
-      dialect, dialectHeaders, signatures, nowSeconds, decode: responsesReader.decode, body, text: JSON.stringify(body),
+      dialect,
+      dialectHeaders,
+      signatures,
+      nowSeconds,
+      decode: responsesReader.decode,
+      body,
+      text: JSON.stringify(body),
     });
     const served = await execute(inference, call);
     assert(served.kind === "whole", "a compaction is not streamed");
     const answer = answerSchema.parse(JSON.parse(wholeText(served, call)));
     if (answer.output_text.trim() === "") {
-      throw new GatewayError("upstream_invalid_response", "The model wrote no summary; what it used was charged. Try another model.");
+      throw new GatewayError(
+        "upstream_invalid_response",
+        "The model wrote no summary; what it used was charged. Try another model.",
+      );
     }
     const { id, created_at: createdAt, usage, service_metadata: metadata } = answer;
     const output = [compactionItem(`cmp_${id.replace(/^resp_/, "")}`, answer.output_text)];
     const text = JSON.stringify({
-      id, object: "response.compaction", created_at: createdAt, output, usage,
+      id,
+      object: "response.compaction",
+      created_at: createdAt,
+      output,
+      usage,
       ...(metadata === undefined ? {} : { service_metadata: metadata }),
     });
     return wholeResponse(context, { served, call, text });

@@ -21,8 +21,9 @@ export const countMessageTokens = defineEndpoint<Dependencies>({
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Count the input tokens of a message.",
-  description: "The provider's own count where it counts, else an estimate; X-Service-Token-Count says `native` or `estimated`. "
-    + "Costs nothing.",
+  description:
+    "The provider's own count where it counts, else an estimate; X-Service-Token-Count says `native` or `estimated`. " +
+    "Costs nothing.",
   tag: "Inference",
   rawBody: countTokensRequestSchema,
   response: z.object({ input_tokens: z.int() }),
@@ -30,7 +31,9 @@ export const countMessageTokens = defineEndpoint<Dependencies>({
   async handle(context, dependencies) {
     const reader = { ...messagesReader, validate: validateCountEnvelope };
     const call = await readCall(context, reader, dependencies);
-    const { inputTokens, source } = await inMessagesWords(call, dependencies, () => countTokens(dependencies.inference, call));
+    const { inputTokens, source } = await inMessagesWords(call, dependencies, () =>
+      countTokens(dependencies.inference, call),
+    );
     return context.json({ input_tokens: inputTokens }, { headers: { [sourceHeader]: source } });
   },
 });

@@ -12,42 +12,70 @@ import { surfaceErrors, unreachable } from "./surface-errors.ts";
 
 const guidance = z.union([z.string(), z.looseObject({}), z.array(z.unknown())]);
 
-const question = z.lazy(() => z.discriminatedUnion("type", [
-  z.looseObject({
-    type: z.literal("noul"), instructions: guidance, criteria: z.object({ true: guidance, false: guidance }).partial().optional(),
-  }),
-  z.looseObject({ type: z.literal("choice"), instructions: guidance, criteria: z.record(z.string(), guidance.nullable()) }),
-  z.looseObject({ type: z.literal("score"), instructions: guidance, criteria: z.array(guidance).min(2).max(10) }),
-]));
+const question = z.lazy(() =>
+  z.discriminatedUnion("type", [
+    z.looseObject({
+      type: z.literal("noul"),
+      instructions: guidance,
+      criteria: z.object({ true: guidance, false: guidance }).partial().optional(),
+    }),
+    z.looseObject({
+      type: z.literal("choice"),
+      instructions: guidance,
+      criteria: z.record(z.string(), guidance.nullable()),
+    }),
+    z.looseObject({
+      type: z.literal("score"),
+      instructions: guidance,
+      criteria: z.array(guidance).min(2).max(10),
+    }),
+  ]),
+);
 
-const endpointAt = (path: string) => defineEndpoint<Dependencies>({
-  method: "POST",
-  path,
-  base: "api",
-  access: { llmKey: true },
-  counting: "by-handler",
-  bodyBytesMax: inferenceBodyBytesMax,
-  summary: "Answer typed questions about a state with probabilities.",
-  description: "Questions are `noul` (yes or no), `choice` (one of some options) or `score` (a level of 2 to 10, counted from 0). "
-    + "Costs nothing on any plan; 60 requests a minute and key, counted by themselves.",
-  tag: "Inference",
-  rawBody: z.lazy(() => z.looseObject({
-    state: guidance, model: z.string(), questions: z.record(z.string(), question),
-  })),
-  response: z.lazy(() => z.looseObject({
-    model: z.string(),
-    answers: z.record(z.string(), z.looseObject({ type: z.enum(["noul", "choice", "score"]) })),
-    usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), cost: z.literal(0) }),
-  })),
-  encodeError: surfaceErrors({ names: unreachable }),
-  async handle(context, dependencies) {
-    const { counters } = dependencies;
-    const { text, body } = await readSurfaceBody(context, { counters, rateClassOf: () => "decision" });
-    const request = readDecisionRequest(body);
-    const origin = await callOrigin(context, { idPrefix: "dec-", body, counters, estimateTokens: () => estimateInputTokens(text, body) });
-    return answerCall(context, decisionsCall(origin, { text, body, request }), dependencies);
-  },
-});
+const endpointAt = (path: string) =>
+  defineEndpoint<Dependencies>({
+    method: "POST",
+    path,
+    base: "api",
+    access: { llmKey: true },
+    counting: "by-handler",
+    bodyBytesMax: inferenceBodyBytesMax,
+    summary: "Answer typed questions about a state with probabilities.",
+    description:
+      "Questions are `noul` (yes or no), `choice` (one of some options) or `score` (a level of 2 to 10, counted from 0). " +
+      "Costs nothing on any plan; 60 requests a minute and key, counted by themselves.",
+    tag: "Inference",
+    rawBody: z.lazy(() =>
+      z.looseObject({
+        state: guidance,
+        model: z.string(),
+        questions: z.record(z.string(), question),
+      }),
+    ),
+    response: z.lazy(() =>
+      z.looseObject({
+        model: z.string(),
+        answers: z.record(z.string(), z.looseObject({ type: z.enum(["noul", "choice", "score"]) })),
+        usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), cost: z.literal(0) }),
+      }),
+    ),
+    encodeError: surfaceErrors({ names: unreachable }),
+    async handle(context, dependencies) {
+      const { counters } = dependencies;
+      const { text, body } = await readSurfaceBody(context, {
+        counters,
+        rateClassOf: () => "decision",
+      });
+      const request = readDecisionRequest(body);
+      const origin = await callOrigin(context, {
+        idPrefix: "dec-",
+        body,
+        counters,
+        estimateTokens: () => estimateInputTokens(text, body),
+      });
+      return answerCall(context, decisionsCall(origin, { text, body, request }), dependencies);
+    },
+  });
 
 /** Typed questions answered with probabilities (contract: `POST /decisions`). */
 export const decisions = endpointAt("/decisions");

@@ -13,13 +13,30 @@ const names = {
   types: { insufficient_balance: "insufficient_credits" },
 } as const;
 
-const headers = z.lazy(() => z.object({
-  "gw-cache-ttl": z.string().regex(/^\d+$/).optional().describe("Seconds for which the answer is kept; 3600 unless sent, 0 keeps nothing."),
-  "gw-skip-cache": z.enum(["true", "false"]).optional().describe("`true` passes the cache by, to read and to write."),
-  "gw-cache-key": z.string().max(1_024).optional().describe("Stands for the input and the other fields in the cache's key."),
-  "X-Routing-Strategy": z.enum(["cheapest", "fastest", "most-available"]).optional(),
-  "x-session-id": z.string().max(256).optional().describe("A session's requests stay with one provider; `session_id` in the body wins."),
-}));
+const headers = z.lazy(() =>
+  z.object({
+    "gw-cache-ttl": z
+      .string()
+      .regex(/^\d+$/)
+      .optional()
+      .describe("Seconds for which the answer is kept; 3600 unless sent, 0 keeps nothing."),
+    "gw-skip-cache": z
+      .enum(["true", "false"])
+      .optional()
+      .describe("`true` passes the cache by, to read and to write."),
+    "gw-cache-key": z
+      .string()
+      .max(1_024)
+      .optional()
+      .describe("Stands for the input and the other fields in the cache's key."),
+    "X-Routing-Strategy": z.enum(["cheapest", "fastest", "most-available"]).optional(),
+    "x-session-id": z
+      .string()
+      .max(256)
+      .optional()
+      .describe("A session's requests stay with one provider; `session_id` in the body wins."),
+  }),
+);
 
 const shared = {
   method: "POST",
@@ -31,10 +48,14 @@ const shared = {
   answerHeaders: { [brandHeader("Cache-Status")]: "HIT, MISS or BYPASS." },
 } as const;
 
-const usage = z.lazy(() => z.looseObject({
-  prompt_tokens: z.int(), total_tokens: z.int(), cost: z.number().optional(),
-  prompt_tokens_details: z.record(z.string(), z.int()).optional(),
-}));
+const usage = z.lazy(() =>
+  z.looseObject({
+    prompt_tokens: z.int(),
+    total_tokens: z.int(),
+    cost: z.number().optional(),
+    prompt_tokens_details: z.record(z.string(), z.int()).optional(),
+  }),
+);
 
 /** Vectors of texts (contract: `POST /embeddings`). */
 export const embeddings = defineEndpoint<Dependencies>({
@@ -42,44 +63,90 @@ export const embeddings = defineEndpoint<Dependencies>({
   path: "/embeddings",
   base: "api",
   summary: "Turn texts into vectors.",
-  description: "OpenAI's dialect on every embedding model. Answers are kept for an hour (`gw-cache-ttl` in seconds; `gw-skip-cache: true` "
-    + "passes the cache by; `gw-cache-key` stands for the input) within the workspace, and a kept answer is not billed; "
-    + "`X-Service-Cache-Status` says HIT, MISS or BYPASS. `X-Routing-Strategy` is cheapest, fastest or most-available.",
-  rawBody: z.lazy(() => z.looseObject({
-    model: z.string(),
-    input: z.union([z.string(), z.array(z.union([z.string(), z.int(), z.array(z.int()), z.looseObject({})])).min(1)]),
-    encoding_format: z.enum(["float", "base64"]).optional(), dimensions: z.int().min(1).optional(), user: z.string().optional(),
-    session_id: z.string().max(256).optional(),
-  })),
-  response: z.lazy(() => z.looseObject({
-    id: z.string(), object: z.literal("list"), model: z.string(),
-    data: z.array(z.looseObject({ object: z.literal("embedding"), index: z.int(), embedding: z.union([z.array(z.number()), z.string()]) })),
-    usage,
-  })),
+  description:
+    "OpenAI's dialect on every embedding model. Answers are kept for an hour (`gw-cache-ttl` in seconds; `gw-skip-cache: true` " +
+    "passes the cache by; `gw-cache-key` stands for the input) within the workspace, and a kept answer is not billed; " +
+    "`X-Service-Cache-Status` says HIT, MISS or BYPASS. `X-Routing-Strategy` is cheapest, fastest or most-available.",
+  rawBody: z.lazy(() =>
+    z.looseObject({
+      model: z.string(),
+      input: z.union([
+        z.string(),
+        z.array(z.union([z.string(), z.int(), z.array(z.int()), z.looseObject({})])).min(1),
+      ]),
+      encoding_format: z.enum(["float", "base64"]).optional(),
+      dimensions: z.int().min(1).optional(),
+      user: z.string().optional(),
+      session_id: z.string().max(256).optional(),
+    }),
+  ),
+  response: z.lazy(() =>
+    z.looseObject({
+      id: z.string(),
+      object: z.literal("list"),
+      model: z.string(),
+      data: z.array(
+        z.looseObject({
+          object: z.literal("embedding"),
+          index: z.int(),
+          embedding: z.union([z.array(z.number()), z.string()]),
+        }),
+      ),
+      usage,
+    }),
+  ),
   encodeError: surfaceErrors(names),
-  handle: (context, dependencies) => answerEmbeddings(context, { read: readEmbeddingRequest, dependencies }),
+  handle: (context, dependencies) =>
+    answerEmbeddings(context, { read: readEmbeddingRequest, dependencies }),
 });
 
-const vectors = z.lazy(() => z.object({ float: z.array(z.array(z.number())).optional(), base64: z.array(z.string()).optional() }));
+const vectors = z.lazy(() =>
+  z.object({
+    float: z.array(z.array(z.number())).optional(),
+    base64: z.array(z.string()).optional(),
+  }),
+);
 
 /** The same where Cohere's own clients look for it. Source: https://docs.cohere.com/reference/embed */
 export const cohereEmbedPath = defineEndpoint<Dependencies>({
   ...shared,
   path: "/v2/embed",
   base: "root",
-  summary: "Turn texts and pictures into vectors, in the dialect and under the path of Cohere's clients.",
-  description: "As `POST /embeddings`, on every embedding model, whichever dialect its provider speaks. One of `texts`, `images` and "
-    + "`inputs` is sent; `embedding_types` are float and base64. `X-Service-Translation-Loss` names what the provider has no field for.",
-  rawBody: z.lazy(() => z.looseObject({
-    model: z.string(), texts: z.array(z.string()).min(1).optional(), images: z.array(z.string()).min(1).optional(),
-    inputs: z.array(z.looseObject({ content: z.array(z.looseObject({ type: z.string() })) })).min(1).optional(),
-    input_type: z.string().optional(), embedding_types: z.array(z.enum(["float", "base64"])).min(1).optional(),
-    output_dimension: z.int().min(1).optional(), truncate: z.string().optional(), max_tokens: z.int().optional(),
-  })),
-  response: z.lazy(() => z.looseObject({
-    id: z.string(), response_type: z.literal("embeddings_by_type"), embeddings: vectors, texts: z.array(z.string()),
-    meta: z.looseObject({ billed_units: z.looseObject({ input_tokens: z.int() }) }), usage,
-  })),
+  summary:
+    "Turn texts and pictures into vectors, in the dialect and under the path of Cohere's clients.",
+  description:
+    "As `POST /embeddings`, on every embedding model, whichever dialect its provider speaks. One of `texts`, `images` and " +
+    "`inputs` is sent; `embedding_types` are float and base64. `X-Service-Translation-Loss` names what the provider has no field for.",
+  rawBody: z.lazy(() =>
+    z.looseObject({
+      model: z.string(),
+      texts: z.array(z.string()).min(1).optional(),
+      images: z.array(z.string()).min(1).optional(),
+      inputs: z
+        .array(z.looseObject({ content: z.array(z.looseObject({ type: z.string() })) }))
+        .min(1)
+        .optional(),
+      input_type: z.string().optional(),
+      embedding_types: z
+        .array(z.enum(["float", "base64"]))
+        .min(1)
+        .optional(),
+      output_dimension: z.int().min(1).optional(),
+      truncate: z.string().optional(),
+      max_tokens: z.int().optional(),
+    }),
+  ),
+  response: z.lazy(() =>
+    z.looseObject({
+      id: z.string(),
+      response_type: z.literal("embeddings_by_type"),
+      embeddings: vectors,
+      texts: z.array(z.string()),
+      meta: z.looseObject({ billed_units: z.looseObject({ input_tokens: z.int() }) }),
+      usage,
+    }),
+  ),
   encodeError: cohereErrors(names),
-  handle: (context, dependencies) => answerEmbeddings(context, { read: readCohereEmbedRequest, dependencies }),
+  handle: (context, dependencies) =>
+    answerEmbeddings(context, { read: readCohereEmbedRequest, dependencies }),
 });

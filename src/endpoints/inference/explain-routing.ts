@@ -19,8 +19,14 @@ import { inferenceBodyBytesMax, readCall } from "./read-call.ts";
 const outputTokensDefault = 4_096;
 
 const candidateSchema = z.looseObject({
-  position: z.int(), provider: z.string(), model: z.string(), upstream_model: z.string(), reason: z.string(),
-  credential_source: z.enum(["platform", "own_byok", "pool"]), estimated_cost_usd: z.number().nullable(), output_cap: z.int().nullable(),
+  position: z.int(),
+  provider: z.string(),
+  model: z.string(),
+  upstream_model: z.string(),
+  reason: z.string(),
+  credential_source: z.enum(["platform", "own_byok", "pool"]),
+  estimated_cost_usd: z.number().nullable(),
+  output_cap: z.int().nullable(),
 });
 
 /** What a request would be held for at the moment, or why it would be refused. */
@@ -37,9 +43,20 @@ function outputCapOf(bearing: Bearing, candidate: Candidate): number | null {
   }
 }
 
-function candidateObject(candidate: Candidate, { position, inputTokens, outputTokens, bearing }: {
-  position: number; inputTokens: number; outputTokens: number; bearing: Bearing;
-}): Record<string, unknown> {
+function candidateObject(
+  candidate: Candidate,
+  {
+    position,
+    inputTokens,
+    outputTokens,
+    bearing,
+  }: {
+    position: number;
+    inputTokens: number;
+    outputTokens: number;
+    bearing: Bearing;
+  },
+): Record<string, unknown> {
   const { model, route, router, reason, credential } = candidate;
   const costNano = estimatedCostNano(candidate, { inputTokens, outputTokens });
   return {
@@ -65,22 +82,39 @@ async function bearingOf({ inference }: Dependencies, call: InferenceCall): Prom
   }
 }
 
-function explanation(trail: PlanTrail, { asks }: InferenceCall, bearing: Bearing): Record<string, unknown> {
+function explanation(
+  trail: PlanTrail,
+  { asks }: InferenceCall,
+  bearing: Bearing,
+): Record<string, unknown> {
   const { candidates, leftOut, inputTokens } = trail;
   const outputTokens = (asks.maxOutputTokens ?? outputTokensDefault) * asks.choices;
-  const refusal = candidates.length === 0 ? noRoute(trail) : bearing instanceof GatewayError ? bearing : undefined;
+  const refusal =
+    candidates.length === 0
+      ? noRoute(trail)
+      : bearing instanceof GatewayError
+        ? bearing
+        : undefined;
   const worstNano = holdCeiling(candidates, { inputTokens, ...asks });
-  const heldNano = bearing === undefined || bearing instanceof GatewayError ? 0n : bearing.allowance?.heldNano ?? worstNano;
+  const heldNano =
+    bearing === undefined || bearing instanceof GatewayError
+      ? 0n
+      : (bearing.allowance?.heldNano ?? worstNano);
   return {
     object: "routing.explanation",
     requested_model: trail.requestedModel,
-    candidates: candidates.map((candidate, position) => candidateObject(candidate, { position, inputTokens, outputTokens, bearing })),
+    candidates: candidates.map((candidate, position) =>
+      candidateObject(candidate, { position, inputTokens, outputTokens, bearing }),
+    ),
     left_out: leftOut.map(({ provider, model, rule }) => ({ provider, model, rule })),
     session_moved: trail.moved,
     estimate: { input_tokens: inputTokens, output_tokens_max: outputTokens },
     worst_case_usd: usdFromNano(worstNano),
     hold_usd: usdFromNano(heldNano),
-    error: refusal === undefined ? null : { code: refusal.code, message: refusal.message, metadata: refusal.metadata },
+    error:
+      refusal === undefined
+        ? null
+        : { code: refusal.code, message: refusal.message, metadata: refusal.metadata },
   };
 }
 
@@ -93,20 +127,30 @@ export const explainRouting = defineEndpoint<Dependencies>({
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Explain how a chat request would be routed.",
-  description: "Takes the body of POST /chat/completions and sends nothing: the candidates in the order in which they would be "
-    + "tried, each with its reason, what it may cost and the output cap that it would be given where that can be paid alone, who was left "
-    + "out by which rule, what the request may cost at most, and what would be held at the moment.",
+  description:
+    "Takes the body of POST /chat/completions and sends nothing: the candidates in the order in which they would be " +
+    "tried, each with its reason, what it may cost and the output cap that it would be given where that can be paid alone, who was left " +
+    "out by which rule, what the request may cost at most, and what would be held at the moment.",
   tag: "Inference",
   rawBody: chatRequestSchema,
   response: z.looseObject({
-    object: z.literal("routing.explanation"), requested_model: z.string(), candidates: z.array(candidateSchema),
-    left_out: z.array(z.object({ provider: z.string(), model: z.string(), rule: z.string() })), worst_case_usd: z.number(),
+    object: z.literal("routing.explanation"),
+    requested_model: z.string(),
+    candidates: z.array(candidateSchema),
+    left_out: z.array(z.object({ provider: z.string(), model: z.string(), rule: z.string() })),
+    worst_case_usd: z.number(),
     hold_usd: z.number(),
   }),
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
     const call = await readCall(context, chatReader, dependencies);
     const trail = trailOf(dependencies.inference, call);
-    return context.json(explanation(trail, call, trail.candidates.length === 0 ? undefined : await bearingOf(dependencies, call)));
+    return context.json(
+      explanation(
+        trail,
+        call,
+        trail.candidates.length === 0 ? undefined : await bearingOf(dependencies, call),
+      ),
+    );
   },
 });

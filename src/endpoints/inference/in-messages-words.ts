@@ -18,18 +18,31 @@ function isOfStranger(catalog: CatalogSnapshot, id: string): boolean {
  * An error as the contract words it on Messages. An unknown model is `unknown_provider` there where nobody knows whom its
  * id names, else `no_upstream`; what is said of models that are there is left as it is.
  */
-function worded(thrown: unknown, { catalog, body }: { catalog: CatalogSnapshot; body: Readonly<Record<string, unknown>> }): unknown {
-  if (!(thrown instanceof GatewayError) || thrown.code !== "model_unavailable" || thrown.fault === "upstream") return thrown;
+function worded(
+  thrown: unknown,
+  { catalog, body }: { catalog: CatalogSnapshot; body: Readonly<Record<string, unknown>> },
+): unknown {
+  if (
+    !(thrown instanceof GatewayError) ||
+    thrown.code !== "model_unavailable" ||
+    thrown.fault === "upstream"
+  )
+    return thrown;
   const { model, models } = body;
   const ids = [model, ...(Array.isArray(models) ? (models as unknown[]) : [])].map(String);
   if (ids.every((id) => findModel(catalog, id) !== undefined)) return thrown;
   const code = ids.some((id) => isOfStranger(catalog, id)) ? "unknown_provider" : "no_upstream";
-  return new GatewayError(code, thrown.message, { param: thrown.param ?? "model", metadata: thrown.metadata });
+  return new GatewayError(code, thrown.message, {
+    param: thrown.param ?? "model",
+    metadata: thrown.metadata,
+  });
 }
 
 /** Does the work of an endpoint of Messages; what is thrown meanwhile is worded as the contract has it there. */
 export async function inMessagesWords<Result>(
-  { body }: Pick<InferenceCall, "body">, { inference }: Pick<Dependencies, "inference">, work: () => Promise<Result>,
+  { body }: Pick<InferenceCall, "body">,
+  { inference }: Pick<Dependencies, "inference">,
+  work: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await work();

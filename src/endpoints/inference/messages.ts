@@ -30,8 +30,9 @@ export const messages = defineEndpoint<Dependencies>({
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Create a message, whole or streamed.",
-  description: "Anthropic's Messages dialect on any model: native upstreams receive the body unchanged, others a translation. "
-    + "The key travels as `x-api-key` or as `Authorization: Bearer`; the charge stands in `usage.cost`.",
+  description:
+    "Anthropic's Messages dialect on any model: native upstreams receive the body unchanged, others a translation. " +
+    "The key travels as `x-api-key` or as `Authorization: Bearer`; the charge stands in `usage.cost`.",
   tag: "Inference",
   rawBody: messagesRequestSchema,
   otherResponseTypes: ["text/event-stream"],
@@ -39,16 +40,28 @@ export const messages = defineEndpoint<Dependencies>({
   answerHeaders: outputCapHeader,
   streamEvents: messageEventSchema,
   response: z.looseObject({
-    id: z.string(), type: z.literal("message"), role: z.literal("assistant"), model: z.string(),
-    content: z.array(z.looseObject({ type: z.string() })), stop_reason: z.string().nullable(),
+    id: z.string(),
+    type: z.literal("message"),
+    role: z.literal("assistant"),
+    model: z.string(),
+    content: z.array(z.looseObject({ type: z.string() })),
+    stop_reason: z.string().nullable(),
     usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), cost: z.number() }),
   }),
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
     const call = await readCall(context, messagesReader, dependencies);
     const answer = () => answerCall(context, call, dependencies);
-    return inMessagesWords(call, dependencies, () => tellingCaps({
-      caller: call.caller, isAgent: context.request.headers.has(agentSessionHeader), answerHeaders: context.headers, deps: dependencies,
-    }, answer));
+    return inMessagesWords(call, dependencies, () =>
+      tellingCaps(
+        {
+          caller: call.caller,
+          isAgent: context.request.headers.has(agentSessionHeader),
+          answerHeaders: context.headers,
+          deps: dependencies,
+        },
+        answer,
+      ),
+    );
   },
 });

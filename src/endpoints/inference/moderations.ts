@@ -2,7 +2,10 @@ import { z } from "zod";
 import { defineEndpoint } from "../../http/endpoint.ts";
 import { categories } from "../../inference/surfaces/moderations/categories.ts";
 import { moderationModel } from "../../inference/surfaces/moderations/default-guard.ts";
-import { moderationsCall, moderationTokens } from "../../inference/surfaces/moderations/moderations-call.ts";
+import {
+  moderationsCall,
+  moderationTokens,
+} from "../../inference/surfaces/moderations/moderations-call.ts";
 import { readModerationRequest } from "../../inference/surfaces/moderations/moderation-request.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall } from "./answer-call.ts";
@@ -13,7 +16,9 @@ import { readSurfaceBody } from "./read-surface-body.ts";
 import { surfaceErrors, unreachable } from "./surface-errors.ts";
 
 const byCategory = <Value extends z.ZodType>(value: Value) =>
-  z.object(Object.fromEntries(categories.map((category) => [category, value])) as Record<string, Value>);
+  z.object(
+    Object.fromEntries(categories.map((category) => [category, value])) as Record<string, Value>,
+  );
 
 /** Whether texts are harmful, and in which way (contract: `POST /moderations`). */
 export const moderations = defineEndpoint<Dependencies>({
@@ -24,30 +29,64 @@ export const moderations = defineEndpoint<Dependencies>({
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Say of texts whether they are harmful, and in which of 13 ways.",
-  description: "Up to 32 texts of up to 32,000 characters each. Without a model, or with one of OpenAI's ids, a guard model is chosen. "
-    + "`guard_categories` has the guard model's own labels.",
+  description:
+    "Up to 32 texts of up to 32,000 characters each. Without a model, or with one of OpenAI's ids, a guard model is chosen. " +
+    "`guard_categories` has the guard model's own labels.",
   tag: "Inference",
-  rawBody: z.lazy(() => z.looseObject({
-    input: z.union([
-      z.string(), z.array(z.union([z.string(), z.looseObject({ type: z.literal("text"), text: z.string() })])).min(1).max(32),
-    ]),
-    model: z.string().optional(), session_id: z.string().max(256).optional(),
-  })),
-  response: z.lazy(() => z.looseObject({
-    id: z.string(), model: z.string(),
-    results: z.array(z.looseObject({
-      flagged: z.boolean(), categories: byCategory(z.boolean()), category_scores: byCategory(z.number()),
-      guard_categories: z.array(z.string()),
-    })),
-    usage: z.looseObject({ prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int(), cost: z.number() }),
-  })),
+  rawBody: z.lazy(() =>
+    z.looseObject({
+      input: z.union([
+        z.string(),
+        z
+          .array(
+            z.union([z.string(), z.looseObject({ type: z.literal("text"), text: z.string() })]),
+          )
+          .min(1)
+          .max(32),
+      ]),
+      model: z.string().optional(),
+      session_id: z.string().max(256).optional(),
+    }),
+  ),
+  response: z.lazy(() =>
+    z.looseObject({
+      id: z.string(),
+      model: z.string(),
+      results: z.array(
+        z.looseObject({
+          flagged: z.boolean(),
+          categories: byCategory(z.boolean()),
+          category_scores: byCategory(z.number()),
+          guard_categories: z.array(z.string()),
+        }),
+      ),
+      usage: z.looseObject({
+        prompt_tokens: z.int(),
+        completion_tokens: z.int(),
+        total_tokens: z.int(),
+        cost: z.number(),
+      }),
+    }),
+  ),
   encodeError: surfaceErrors({ names: { ...unreachable, bad_request: "invalid_request" } }),
   async handle(context, dependencies) {
     const { counters, inference } = dependencies;
-    const { text, body, caller } = await readSurfaceBody(context, { counters, rateClassOf: (read) => rateClassOf(read["model"]) });
+    const { text, body, caller } = await readSurfaceBody(context, {
+      counters,
+      rateClassOf: (read) => rateClassOf(read["model"]),
+    });
     const request = readModerationRequest(body);
     const model = moderationModel(inference, { written: request.model, caller });
-    const origin = await callOrigin(context, { idPrefix: "modr-", body, counters, estimateTokens: () => moderationTokens(request, model) });
-    return answerCall(context, moderationsCall(origin, { text, body, request, model }), dependencies);
+    const origin = await callOrigin(context, {
+      idPrefix: "modr-",
+      body,
+      counters,
+      estimateTokens: () => moderationTokens(request, model),
+    });
+    return answerCall(
+      context,
+      moderationsCall(origin, { text, body, request, model }),
+      dependencies,
+    );
   },
 });

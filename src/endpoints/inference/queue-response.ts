@@ -5,7 +5,11 @@ import { responseRecord } from "../../inference/dialects/openai-responses/respon
 import type { ChatCall } from "../../inference/inference-call.ts";
 import { wantsMetadataInLastEvent } from "../../inference/interpret/metadata-place.ts";
 import { tryOut } from "../../inference/prepare-execution.ts";
-import { queuedResponse, type ResponseOrigin, type StoredRequest } from "../../inference/stored-responses/stored-request.ts";
+import {
+  queuedResponse,
+  type ResponseOrigin,
+  type StoredRequest,
+} from "../../inference/stored-responses/stored-request.ts";
 import { editMembers } from "../../platform/lib/json-members.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { withoutMetadataEvent } from "./without-metadata-event.ts";
@@ -14,7 +18,11 @@ import { withPings } from "./with-pings.ts";
 /** The text that a job is run from: backends that were named by header are named in the body. */
 function requestTextOf({ text, body, forcedProviders }: ChatCall): string {
   if (forcedProviders === undefined) return text;
-  const provider = { ...Object(body["provider"]) as Record<string, unknown>, order: forcedProviders, only: forcedProviders };
+  const provider = {
+    ...(Object(body["provider"]) as Record<string, unknown>),
+    order: forcedProviders,
+    only: forcedProviders,
+  };
   return editMembers(text, new Map([["provider", JSON.stringify(provider)]]));
 }
 
@@ -23,13 +31,31 @@ function requestTextOf({ text, body, forcedProviders }: ChatCall): string {
  * What no provider could serve, or the caller could not bear, is refused at once. `sent` is the request as it came, which is run again
  * from its own text; `call` has the conversation that it continues.
  */
-export async function queueResponse(context: RequestContext, { sent, call, request, origin, dependencies }: {
-  sent: ChatCall; call: ChatCall; request: StoredRequest; origin: ResponseOrigin; dependencies: Dependencies;
-}): Promise<Answer> {
+export async function queueResponse(
+  context: RequestContext,
+  {
+    sent,
+    call,
+    request,
+    origin,
+    dependencies,
+  }: {
+    sent: ChatCall;
+    call: ChatCall;
+    request: StoredRequest;
+    origin: ResponseOrigin;
+    dependencies: Dependencies;
+  },
+): Promise<Answer> {
   const { inference, background, clock } = dependencies;
   const { requestedModel } = await tryOut(inference, call);
   const record = responseRecord(
-    { id: origin.id, model: requestedModel, createdAtSeconds: Math.floor(clock.nowMs() / 1000), output: [] },
+    {
+      id: origin.id,
+      model: requestedModel,
+      createdAtSeconds: Math.floor(clock.nowMs() / 1000),
+      output: [],
+    },
     { requestBody: sent.body },
   );
   const queued = queuedResponse({ request, origin, record, requestText: requestTextOf(sent) });

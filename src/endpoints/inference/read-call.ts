@@ -31,12 +31,18 @@ export interface CallReader {
   dialectHeaders: readonly string[];
 }
 
-type CallServices = Pick<Dependencies, "counters" | "clock" | "inference" | "presets" | "directory">;
+type CallServices = Pick<
+  Dependencies,
+  "counters" | "clock" | "inference" | "presets" | "directory"
+>;
 
 const noHeaders: Readonly<Record<string, string>> = {};
 
 /** The headers of these names that a request has. */
-export function pickHeaders(headers: RequestHeaders, names: readonly string[]): Readonly<Record<string, string>> {
+export function pickHeaders(
+  headers: RequestHeaders,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
   if (names.length === 0) return noHeaders;
   const picked: Record<string, string> = {};
   for (const name of names) {
@@ -47,14 +53,25 @@ export function pickHeaders(headers: RequestHeaders, names: readonly string[]): 
 }
 
 /** Reads, counts and checks a request of a chat-shaped route. Throws `GatewayError`. */
-export async function readCall(context: RequestContext, reader: CallReader, services: CallServices): Promise<ChatCall> {
+export async function readCall(
+  context: RequestContext,
+  reader: CallReader,
+  services: CallServices,
+): Promise<ChatCall> {
   const caller = context.caller as LlmKeyCaller;
   const sent = await readJsonText(context.request, inferenceBodyBytesMax);
   const { text, body, preset } = usePreset(services.presets, {
-    workspaceId: caller.workspace.id, dialect: reader.dialect, text: sent, body: parseJsonObject(sent),
+    workspaceId: caller.workspace.id,
+    dialect: reader.dialect,
+    text: sent,
+    body: parseJsonObject(sent),
     providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),
   });
-  const counting = countRequest(services.counters, { caller, rateClass: rateClassOf(body["model"]), headers: context.headers });
+  const counting = countRequest(services.counters, {
+    caller,
+    rateClass: rateClassOf(body["model"]),
+    headers: context.headers,
+  });
   if (counting !== undefined) await counting;
   reader.validate(body);
   if (preset !== undefined) services.directory.uses.note(preset.id, services.clock.nowMs());
@@ -64,16 +81,30 @@ export async function readCall(context: RequestContext, reader: CallReader, serv
 /** The call of a request whose body was read, counted and checked. */
 function callOf(
   context: RequestContext,
-  { reader, services, text, body }: { reader: CallReader; services: CallServices; text: string; body: Body },
+  {
+    reader,
+    services,
+    text,
+    body,
+  }: { reader: CallReader; services: CallServices; text: string; body: Body },
 ): ChatCall | Promise<ChatCall> {
   const { idPrefix, dialect, decode } = reader;
   const { counters, clock, inference } = services;
-  const arriving = callOrigin(context, { idPrefix, body, counters, estimateTokens: () => estimateInputTokens(text, body) });
-  const callFrom = (origin: CallOrigin): ChatCall => chatCall(origin, {
-    dialect, decode, text, body,
-    dialectHeaders: pickHeaders(context.request.headers, reader.dialectHeaders),
-    signatures: inference.callSignatures.of(origin.caller.workspace.id),
-    nowSeconds: () => Math.floor(clock.nowMs() / 1000),
+  const arriving = callOrigin(context, {
+    idPrefix,
+    body,
+    counters,
+    estimateTokens: () => estimateInputTokens(text, body),
   });
+  const callFrom = (origin: CallOrigin): ChatCall =>
+    chatCall(origin, {
+      dialect,
+      decode,
+      text,
+      body,
+      dialectHeaders: pickHeaders(context.request.headers, reader.dialectHeaders),
+      signatures: inference.callSignatures.of(origin.caller.workspace.id),
+      nowSeconds: () => Math.floor(clock.nowMs() / 1000),
+    });
   return arriving instanceof Promise ? arriving.then(callFrom) : callFrom(arriving);
 }

@@ -16,12 +16,19 @@ export interface SurfaceBody {
 /** Reads a body and counts its request in the class that it falls into. Throws `GatewayError`. */
 export async function readSurfaceBody(
   context: RequestContext,
-  { counters, rateClassOf }: Pick<Dependencies, "counters"> & { rateClassOf(body: Record<string, unknown>): RateClass },
+  {
+    counters,
+    rateClassOf,
+  }: Pick<Dependencies, "counters"> & { rateClassOf(body: Record<string, unknown>): RateClass },
 ): Promise<SurfaceBody> {
   const text = await readJsonText(context.request, inferenceBodyBytesMax);
   const body = parseJsonObject(text);
   const caller = context.caller as LlmKeyCaller;
-  const counting = countRequest(counters, { caller, rateClass: rateClassOf(body), headers: context.headers });
+  const counting = countRequest(counters, {
+    caller,
+    rateClass: rateClassOf(body),
+    headers: context.headers,
+  });
   if (counting !== undefined) await counting;
   return { text, body, caller };
 }

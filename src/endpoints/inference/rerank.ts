@@ -14,42 +14,79 @@ type Place = Pick<Endpoint<Dependencies>, "path" | "base" | "summary" | "encodeE
 
 const names = { names: { ...unreachable, bad_request: "invalid_request" } } as const;
 
-const endpointAt = (place: Place) => defineEndpoint<Dependencies>({
-  method: "POST",
-  ...place,
-  access: { llmKey: true },
-  counting: "by-handler",
-  bodyBytesMax: inferenceBodyBytesMax,
-  description: "At most 1,000 documents. Billed by the tokens of the query and all documents, at four characters a token; a search unit "
-    + "that the provider reports bills at least 1,000 tokens.",
-  tag: "Inference",
-  rawBody: z.lazy(() => z.looseObject({
-    model: z.string(), query: z.string(), documents: z.array(z.union([z.string(), z.looseObject({ text: z.string() })])).min(1).max(1_000),
-    top_n: z.int().min(1).optional(), return_documents: z.boolean().optional(), max_tokens_per_doc: z.int().min(1).optional(),
-    session_id: z.string().max(256).optional(),
-  })),
-  response: z.lazy(() => z.looseObject({
-    id: z.string(), model: z.string(),
-    results: z.array(z.looseObject({
-      index: z.int(), relevance_score: z.number().min(0).max(1), document: z.looseObject({ text: z.string() }).optional(),
-    })),
-    usage: z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int(), search_units: z.number().optional(), cost: z.number() }),
-  })),
-  async handle(context, dependencies) {
-    const { counters } = dependencies;
-    const { text, body } = await readSurfaceBody(context, { counters, rateClassOf: ({ model }) => rateClassOf(model) });
-    const request = readRerankRequest(body);
-    const origin = await callOrigin(context, { idPrefix: "rerank-", body, counters, estimateTokens: () => expectedTokens(request) });
-    return answerCall(context, rerankCall(origin, { text, body, request }), dependencies);
-  },
-});
+const endpointAt = (place: Place) =>
+  defineEndpoint<Dependencies>({
+    method: "POST",
+    ...place,
+    access: { llmKey: true },
+    counting: "by-handler",
+    bodyBytesMax: inferenceBodyBytesMax,
+    description:
+      "At most 1,000 documents. Billed by the tokens of the query and all documents, at four characters a token; a search unit " +
+      "that the provider reports bills at least 1,000 tokens.",
+    tag: "Inference",
+    rawBody: z.lazy(() =>
+      z.looseObject({
+        model: z.string(),
+        query: z.string(),
+        documents: z
+          .array(z.union([z.string(), z.looseObject({ text: z.string() })]))
+          .min(1)
+          .max(1_000),
+        top_n: z.int().min(1).optional(),
+        return_documents: z.boolean().optional(),
+        max_tokens_per_doc: z.int().min(1).optional(),
+        session_id: z.string().max(256).optional(),
+      }),
+    ),
+    response: z.lazy(() =>
+      z.looseObject({
+        id: z.string(),
+        model: z.string(),
+        results: z.array(
+          z.looseObject({
+            index: z.int(),
+            relevance_score: z.number().min(0).max(1),
+            document: z.looseObject({ text: z.string() }).optional(),
+          }),
+        ),
+        usage: z.looseObject({
+          prompt_tokens: z.int(),
+          total_tokens: z.int(),
+          search_units: z.number().optional(),
+          cost: z.number(),
+        }),
+      }),
+    ),
+    async handle(context, dependencies) {
+      const { counters } = dependencies;
+      const { text, body } = await readSurfaceBody(context, {
+        counters,
+        rateClassOf: ({ model }) => rateClassOf(model),
+      });
+      const request = readRerankRequest(body);
+      const origin = await callOrigin(context, {
+        idPrefix: "rerank-",
+        body,
+        counters,
+        estimateTokens: () => expectedTokens(request),
+      });
+      return answerCall(context, rerankCall(origin, { text, body, request }), dependencies);
+    },
+  });
 
 /** Documents in the order in which they fit a query (contract: `POST /rerank`). */
 export const rerank = endpointAt({
-  path: "/rerank", base: "api", summary: "Rerank documents by how well they fit a query.", encodeError: surfaceErrors(names),
+  path: "/rerank",
+  base: "api",
+  summary: "Rerank documents by how well they fit a query.",
+  encodeError: surfaceErrors(names),
 });
 
 /** The same where Cohere's own clients look for it. Source: https://docs.cohere.com/reference/rerank */
 export const cohereRerankPath = endpointAt({
-  path: "/v2/rerank", base: "root", summary: "Rerank documents, under the path of Cohere's clients.", encodeError: cohereErrors(names),
+  path: "/v2/rerank",
+  base: "root",
+  summary: "Rerank documents, under the path of Cohere's clients.",
+  encodeError: cohereErrors(names),
 });

@@ -20,7 +20,10 @@ export const responsesReader: CallReader = {
 export function withConversation(call: ChatCall, conversation: readonly ResponseItem[]): ChatCall {
   const { dialect, dialectHeaders, signatures, nowSeconds } = call;
   return chatCall(call, {
-    dialect, dialectHeaders, signatures, nowSeconds,
+    dialect,
+    dialectHeaders,
+    signatures,
+    nowSeconds,
     decode: responsesReader.decode,
     body: { ...call.body, input: conversation },
     text: editMembers(call.text, new Map([["input", JSON.stringify(conversation)]])),

@@ -5,7 +5,11 @@ import { encodeUsage } from "../../inference/dialects/openai-responses/encode-us
 import { execute } from "../../inference/execute.ts";
 import type { ChatCall } from "../../inference/inference-call.ts";
 import type { RelayedStream } from "../../inference/relayed-stream.ts";
-import type { BackgroundJob, BackgroundSink, RunBackground } from "../../inference/stored-responses/background-job.ts";
+import type {
+  BackgroundJob,
+  BackgroundSink,
+  RunBackground,
+} from "../../inference/stored-responses/background-job.ts";
 import { createdAt, endIn, eventsIn } from "../../inference/stored-responses/response-event.ts";
 import type { ResponseStore } from "../../inference/stored-responses/response-store.ts";
 import { readStoredRequest } from "../../inference/stored-responses/stored-request.ts";
@@ -25,64 +29,95 @@ interface Services {
 }
 
 /** The call of a job: streamed, whatever its client wanted, so that it can be followed. */
-async function callOfJob(job: BackgroundJob, { inference, responses }: Services, signal: AbortSignal): Promise<ChatCall> {
+async function callOfJob(
+  job: BackgroundJob,
+  { inference, responses }: Services,
+  signal: AbortSignal,
+): Promise<ChatCall> {
   const { clock, callSignatures } = inference;
   const text = editMembers(job.requestText, new Map([["stream", "true"]]));
   const body = parseJsonObject(text);
   const { workspace } = job.caller;
   // The first run is charged under the response's own id. A later one has a charge of its own, beside what an earlier
   // process may have charged.
-  const traceId = job.run === 1 ? job.responseId.slice(responseIdPrefix.length) : timeOrderedHex(clock.nowMs());
-  const call = chatCall({
-    traceId,
-    generationId: `gen_${traceId}`,
-    shownId: job.responseId,
-    caller: job.caller,
-    startedMs: clock.monotonicMs(),
-    signalOf: () => signal,
-    wantsBalance: false,
-    forcedProviders: undefined,
-    tokensUsed: undefined,
-    sessionId: typeof body["session_id"] === "string" ? body["session_id"] : undefined,
-    origin: undefined, appTitle: undefined, traceParent: undefined,
-  }, {
-    dialect: responsesReader.dialect, decode: responsesReader.decode, text, body,
-    dialectHeaders: {},
-    signatures: callSignatures.of(workspace.id),
-    nowSeconds: () => Math.floor(clock.nowMs() / 1000),
-  });
+  const traceId =
+    job.run === 1 ? job.responseId.slice(responseIdPrefix.length) : timeOrderedHex(clock.nowMs());
+  const call = chatCall(
+    {
+      traceId,
+      generationId: `gen_${traceId}`,
+      shownId: job.responseId,
+      caller: job.caller,
+      startedMs: clock.monotonicMs(),
+      signalOf: () => signal,
+      wantsBalance: false,
+      forcedProviders: undefined,
+      tokensUsed: undefined,
+      sessionId: typeof body["session_id"] === "string" ? body["session_id"] : undefined,
+      origin: undefined,
+      appTitle: undefined,
+      traceParent: undefined,
+    },
+    {
+      dialect: responsesReader.dialect,
+      decode: responsesReader.decode,
+      text,
+      body,
+      dialectHeaders: {},
+      signatures: callSignatures.of(workspace.id),
+      nowSeconds: () => Math.floor(clock.nowMs() / 1000),
+    },
+  );
   const request = await readStoredRequest(responses, { body, workspaceId: workspace.id });
   return request.expanded ? withConversation(call, request.conversation) : call;
 }
 
 /** Does the work of background responses: the same inference as for any other, its events handed to the job. */
-export const runBackground = (services: Services): RunBackground => async (job, sink, signal) => {
-  const served = await execute(services.inference, await callOfJob(job, services, signal));
-  assert(served.kind === "stream", "a background response is streamed");
-  const { stream } = served;
-  signal.addEventListener("abort", () => stream.cancel(), { once: true });
-  if (signal.aborted) stream.cancel();
-  for (let frames = await stream.next(); frames !== undefined; frames = await stream.next()) {
-    const events = createdAt(eventsIn(frames), Math.floor(job.createdAtMs / 1000));
-    for (const { name, data } of events) sink.event(name, data);
-    const end = endIn(events);
-    if (end !== undefined) sink.record(end.status, end.record);
-  }
-  if (!signal.aborted) return;
-  await recordCancelled(stream, { sink, createdAtMs: job.createdAtMs });
-  signal.throwIfAborted();
-};
+export const runBackground =
+  (services: Services): RunBackground =>
+  async (job, sink, signal) => {
+    const served = await execute(services.inference, await callOfJob(job, services, signal));
+    assert(served.kind === "stream", "a background response is streamed");
+    const { stream } = served;
+    signal.addEventListener("abort", () => stream.cancel(), { once: true });
+    if (signal.aborted) stream.cancel();
+    for (let frames = await stream.next(); frames !== undefined; frames = await stream.next()) {
+      const events = createdAt(eventsIn(frames), Math.floor(job.createdAtMs / 1000));
+      for (const { name, data } of events) sink.event(name, data);
+      const end = endIn(events);
+      if (end !== undefined) sink.record(end.status, end.record);
+    }
+    if (!signal.aborted) return;
+    await recordCancelled(stream, { sink, createdAtMs: job.createdAtMs });
+    signal.throwIfAborted();
+  };
 
 /** Keeps what a cancelled response delivered, and what that used and cost. */
 async function recordCancelled(
-  stream: RelayedStream, { sink, createdAtMs }: { sink: BackgroundSink; createdAtMs: number },
+  stream: RelayedStream,
+  { sink, createdAtMs }: { sink: BackgroundSink; createdAtMs: number },
 ): Promise<void> {
-  const left = await stream.abandon(new GatewayError("client_closed_request", "The response was cancelled."));
+  const left = await stream.abandon(
+    new GatewayError("client_closed_request", "The response was cancelled."),
+  );
   const end = left && endIn(createdAt(eventsIn(left.frames), Math.floor(createdAtMs / 1000)));
   if (left === undefined || end === undefined) return;
-  const { settled: { chargedNano, isByok }, metered, metadataText } = left;
-  const gateway = asGatewayFacts({ chargedNano, isByok, metered, fallback: undefined, metadataText });
+  const {
+    settled: { chargedNano, isByok },
+    metered,
+    metadataText,
+  } = left;
+  const gateway = asGatewayFacts({
+    chargedNano,
+    isByok,
+    metered,
+    fallback: undefined,
+    metadataText,
+  });
   sink.record("cancelled", {
-    ...end.record, error: null, usage: encodeUsage(metered, gateway), [brand.metadataKey]: gateway.metadata,
+    ...end.record,
+    error: null,
+    usage: encodeUsage(metered, gateway),
+    [brand.metadataKey]: gateway.metadata,
   });
 }

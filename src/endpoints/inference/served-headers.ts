@@ -25,9 +25,10 @@ const names = {
 
 /** The header of an answer whose length was bounded by what its caller can bear, described for programs. */
 export const outputCapHeader: Readonly<Record<string, string>> = {
-  [brandHeader("Output-Cap")]: "The output cap that the provider was given in place of a larger one, since the key and the balance bear no "
-    + "more. Where fewer than 16 tokens can be paid the answer is 402 insufficient_balance with metadata {reason, worst_case_usd, "
-    + "available_usd, held_usd, affordable_output_tokens}, and Retry-After while other requests hold what is missing.",
+  [brandHeader("Output-Cap")]:
+    "The output cap that the provider was given in place of a larger one, since the key and the balance bear no " +
+    "more. Where fewer than 16 tokens can be paid the answer is 402 insufficient_balance with metadata {reason, worst_case_usd, " +
+    "available_usd, held_usd, affordable_output_tokens}, and Retry-After while other requests hold what is missing.",
 };
 
 /** Headers that are the same for every answer of a model on a route. */
@@ -70,9 +71,13 @@ export function servedHeaders(
 ): Record<string, string> {
   const { candidate, attempts, fallback, balanceAtAdmissionNano } = served;
   const headers = { ...headersOfRoute(candidate), ...gathered };
-  headers[names.providerChain] = attempts.length === 1 ? candidate.route.provider.id : attempts.map(({ provider }) => provider).join("->");
+  headers[names.providerChain] =
+    attempts.length === 1
+      ? candidate.route.provider.id
+      : attempts.map(({ provider }) => provider).join("->");
   headers["server-timing"] = serverTimingText(timingsOf({ ...served.timing, endMs, attempts }));
-  if (balanceAtAdmissionNano !== undefined) headers[names.balanceAtAdmission] = String(usdSixDecimals(balanceAtAdmissionNano));
+  if (balanceAtAdmissionNano !== undefined)
+    headers[names.balanceAtAdmission] = String(usdSixDecimals(balanceAtAdmissionNano));
   if (served.losses.length > 0) headers[names.translationLoss] = lossText(served.losses);
   if (served.outputCap !== undefined) headers[names.outputCap] = String(served.outputCap);
   if (served.sessionMoved) headers[names.sessionMoved] = "true";

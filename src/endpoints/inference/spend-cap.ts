@@ -18,13 +18,22 @@ export interface SpendCap {
 type Caller = Pick<LlmKeyCaller, "key">;
 
 /** Returns where a caller's key stands; undefined where it has no limit. */
-export function spendCapOf({ key }: Caller, { ledger, clock }: Pick<Dependencies, "ledger" | "clock">): SpendCap | undefined {
+export function spendCapOf(
+  { key }: Caller,
+  { ledger, clock }: Pick<Dependencies, "ledger" | "clock">,
+): SpendCap | undefined {
   if (key.limitNanoUsd === null) return undefined;
   const nowMs = clock.nowMs();
   const windowHours = limitWindowHours(key.limitReset);
-  const spentNano = countedWithin(ledger.book.key(key.id), { windowHours, countsByok: key.includeByokInLimit, nowMs });
+  const spentNano = countedWithin(ledger.book.key(key.id), {
+    windowHours,
+    countsByok: key.includeByokInLimit,
+    nowMs,
+  });
   return {
-    period: key.limitReset ?? "monthly", limitNano: key.limitNanoUsd, spentNano,
+    period: key.limitReset ?? "monthly",
+    limitNano: key.limitNanoUsd,
+    spentNano,
     resetsAtMs: (Math.floor(nowMs / hourMs) + windowHours + 1) * hourMs,
   };
 }
@@ -43,10 +52,15 @@ export function capHeaders(cap: SpendCap): Record<string, string> {
   const status = surpassed === undefined ? "allowed" : "allowed_warning";
   const reset = String(cap.resetsAtMs / 1000);
   return {
-    [name("status")]: status, [name("representative-claim")]: "overage", [name("overage-status")]: status,
+    [name("status")]: status,
+    [name("representative-claim")]: "overage",
+    [name("overage-status")]: status,
     [name("overage-utilization")]: (percent / 100).toFixed(2),
-    [name("reset")]: reset, [name("overage-reset")]: reset,
-    ...(surpassed === undefined ? {} : { [name("overage-surpassed-threshold")]: (surpassed / 100).toFixed(2) }),
+    [name("reset")]: reset,
+    [name("overage-reset")]: reset,
+    ...(surpassed === undefined
+      ? {}
+      : { [name("overage-surpassed-threshold")]: (surpassed / 100).toFixed(2) }),
   };
 }
 
@@ -57,26 +71,45 @@ const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** The refusal as Claude Code shows it as it stands: a 429 that names the reset, and headers without a claim. */
 function capReached(
-  refusal: GatewayError, { period, resetsAtMs, nowMs }: { period: string; resetsAtMs: number; nowMs: number },
+  refusal: GatewayError,
+  { period, resetsAtMs, nowMs }: { period: string; resetsAtMs: number; nowMs: number },
 ): GatewayError {
   const reset = String(resetsAtMs / 1000);
-  return new GatewayError("spend_limit_reached", `Spend limit reached, free again by ${day(resetsAtMs)} (UTC). ${refusal.message}`, {
-    cause: refusal, metadata: refusal.metadata, retryAfterSeconds: Math.max(1, Math.ceil((resetsAtMs - nowMs) / 1000)),
-    headers: {
-      [name("status")]: "rejected", [name("reset")]: reset, [name("overage-reset")]: reset, [name("overage-utilization")]: "1",
-      [name("overage-surpassed-threshold")]: "1", [name("overage-period")]: period,
-      [name("overage-disabled-reason")]: "org_spend_cap_reached",
+  return new GatewayError(
+    "spend_limit_reached",
+    `Spend limit reached, free again by ${day(resetsAtMs)} (UTC). ${refusal.message}`,
+    {
+      cause: refusal,
+      metadata: refusal.metadata,
+      retryAfterSeconds: Math.max(1, Math.ceil((resetsAtMs - nowMs) / 1000)),
+      headers: {
+        [name("status")]: "rejected",
+        [name("reset")]: reset,
+        [name("overage-reset")]: reset,
+        [name("overage-utilization")]: "1",
+        [name("overage-surpassed-threshold")]: "1",
+        [name("overage-period")]: period,
+        [name("overage-disabled-reason")]: "org_spend_cap_reached",
+      },
     },
-  });
+  );
 }
 
 /** The refusal of a request for want of money, where a limit or a budget is the reason; everything else as it is. */
-function worded(thrown: unknown, caller: Caller, deps: Pick<Dependencies, "ledger" | "clock">): unknown {
+function worded(
+  thrown: unknown,
+  caller: Caller,
+  deps: Pick<Dependencies, "ledger" | "clock">,
+): unknown {
   if (!(thrown instanceof GatewayError) || thrown.code !== "insufficient_balance") return thrown;
   const nowMs = deps.clock.nowMs();
   const { reason, budget_period: period } = thrown.metadata;
   if (reason === "budget_reached") {
-    return capReached(thrown, { period: String(period), resetsAtMs: periodAt(period as BudgetPeriod, nowMs).endMs, nowMs });
+    return capReached(thrown, {
+      period: String(period),
+      resetsAtMs: periodAt(period as BudgetPeriod, nowMs).endMs,
+      nowMs,
+    });
   }
   const cap = reason === "key_limit_reached" ? spendCapOf(caller, deps) : undefined;
   return cap === undefined ? thrown : capReached(thrown, { ...cap, nowMs });
@@ -84,8 +117,16 @@ function worded(thrown: unknown, caller: Caller, deps: Pick<Dependencies, "ledge
 
 /** Does the work of a request; Claude Code is told of its caps in the way that it knows, every other client is not. */
 export async function tellingCaps<Result>(
-  { caller, isAgent, answerHeaders, deps }: {
-    caller: Caller; isAgent: boolean; answerHeaders: Record<string, string>; deps: Pick<Dependencies, "ledger" | "clock">;
+  {
+    caller,
+    isAgent,
+    answerHeaders,
+    deps,
+  }: {
+    caller: Caller;
+    isAgent: boolean;
+    answerHeaders: Record<string, string>;
+    deps: Pick<Dependencies, "ledger" | "clock">;
   },
   work: () => Promise<Result>,
 ): Promise<Result> {
@@ -95,7 +136,8 @@ export async function tellingCaps<Result>(
     if (cap !== undefined) Object.assign(answerHeaders, capHeaders(cap));
     return await work();
   } catch (thrown) {
-    for (const header of Object.keys(cap === undefined ? {} : capHeaders(cap))) delete answerHeaders[header];
+    for (const header of Object.keys(cap === undefined ? {} : capHeaders(cap)))
+      delete answerHeaders[header];
     throw worded(thrown, caller, deps);
   }
 }

@@ -10,10 +10,19 @@ const limitProblem = "must be a number from 1 to 100";
 
 const itemsQuerySchema = z.object({
   order: z.enum(["asc", "desc"], "must be asc or desc").default("desc"),
-  limit: z.coerce.number(limitProblem).int(limitProblem).min(1, limitProblem).max(100, limitProblem).default(20),
+  limit: z.coerce
+    .number(limitProblem)
+    .int(limitProblem)
+    .min(1, limitProblem)
+    .max(100, limitProblem)
+    .default(20),
   after: z.string().optional(),
-  include: z.string().optional()
-    .describe("Accepted for OpenAI's clients (also as include[]); items are listed with everything that was sent."),
+  include: z
+    .string()
+    .optional()
+    .describe(
+      "Accepted for OpenAI's clients (also as include[]); items are listed with everything that was sent.",
+    ),
 });
 
 /** The input items of a stored response, page by page; those of responses before it are theirs. */

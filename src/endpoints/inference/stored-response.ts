@@ -5,12 +5,23 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../http/request-context.ts";
 import { Reply } from "../../http/reply.ts";
 import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
-import { metadataPlaceHeaders, wantsMetadataInLastEvent } from "../../inference/interpret/metadata-place.ts";
-import { hasEnded, shownRecordText, type StoredResponse } from "../../inference/stored-responses/stored-response.ts";
+import {
+  metadataPlaceHeaders,
+  wantsMetadataInLastEvent,
+} from "../../inference/interpret/metadata-place.ts";
+import {
+  hasEnded,
+  shownRecordText,
+  type StoredResponse,
+} from "../../inference/stored-responses/stored-response.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
-  jsonTextResponse, requestedResponse, responseNotFound, storedResponseSchema, workspaceOf,
+  jsonTextResponse,
+  requestedResponse,
+  responseNotFound,
+  storedResponseSchema,
+  workspaceOf,
 } from "./stored-response-object.ts";
 import { pickHeaders } from "./read-call.ts";
 import { withoutMetadataEvent } from "./without-metadata-event.ts";
@@ -27,9 +38,16 @@ const shared = {
 
 const retrieveQuerySchema = z.object({
   stream: z.enum(["true", "false"], "must be true or false").optional(),
-  starting_after: z.string().regex(/^\d{1,15}$/, "must be a sequence number").optional(),
-  include: z.string().optional()
-    .describe("Accepted for OpenAI's clients (also as include[]); a response is kept with everything that its request included."),
+  starting_after: z
+    .string()
+    .regex(/^\d{1,15}$/, "must be a sequence number")
+    .optional(),
+  include: z
+    .string()
+    .optional()
+    .describe(
+      "Accepted for OpenAI's clients (also as include[]); a response is kept with everything that its request included.",
+    ),
 });
 
 /** A stored response, or the events of a background one from a sequence number on. */
@@ -38,8 +56,9 @@ export const getStoredResponse = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/responses/:id",
   summary: "Retrieve a stored response.",
-  description: "With `stream=true` the events of a background response, as they were sent: "
-    + "those after `starting_after`, then those that come.",
+  description:
+    "With `stream=true` the events of a background response, as they were sent: " +
+    "those after `starting_after`, then those that come.",
   query: retrieveQuerySchema,
   otherResponseTypes: ["text/event-stream"],
   streamEvents: responseEventSchema,
@@ -54,17 +73,30 @@ export const getStoredResponse = defineEndpoint<Dependencies>({
 
 function streamOf(
   { id, background, status }: StoredResponse,
-  { context, deps, startingAfter }: { context: RequestContext<undefined>; deps: Dependencies; startingAfter: number },
+  {
+    context,
+    deps,
+    startingAfter,
+  }: { context: RequestContext<undefined>; deps: Dependencies; startingAfter: number },
 ): Reply {
   if (!background) {
-    throw new GatewayError("bad_request", "stream: only responses created with background: true can be streamed again.", {
-      param: "stream",
-    });
+    throw new GatewayError(
+      "bad_request",
+      "stream: only responses created with background: true can be streamed again.",
+      {
+        param: "stream",
+      },
+    );
   }
   const followed = deps.background.follow(id, startingAfter);
   const dialectHeaders = pickHeaders(context.request.headers, metadataPlaceHeaders);
-  const told = wantsMetadataInLastEvent({ dialectHeaders }) ? withoutMetadataEvent(followed) : followed;
-  const source = withPings(told, { keepAlive: deps.inference.keepAlive, atOnce: !hasEnded(status) });
+  const told = wantsMetadataInLastEvent({ dialectHeaders })
+    ? withoutMetadataEvent(followed)
+    : followed;
+  const source = withPings(told, {
+    keepAlive: deps.inference.keepAlive,
+    atOnce: !hasEnded(status),
+  });
   return new Reply(source, { headers: { ...eventStreamHeaders, ...context.headers } });
 }
 
@@ -79,7 +111,8 @@ export const cancelStoredResponse = defineEndpoint<Dependencies>({
     const response = await requestedResponse(context, deps);
     if (!response.background) {
       throw new GatewayError(
-        "bad_request", "Only responses created with background: true can be cancelled. Close the connection of others.",
+        "bad_request",
+        "Only responses created with background: true can be cancelled. Close the connection of others.",
       );
     }
     if (hasEnded(response.status)) return jsonTextResponse(context, response.recordText);
@@ -98,7 +131,7 @@ export const deleteStoredResponse = defineEndpoint<Dependencies>({
   async handle(context, deps) {
     const { id, status } = await requestedResponse(context, deps);
     if (!hasEnded(status)) await deps.background.cancel(id);
-    if (!await deps.responses.delete(workspaceOf(context), id)) throw responseNotFound(id);
+    if (!(await deps.responses.delete(workspaceOf(context), id))) throw responseNotFound(id);
     await deps.conversations.forgetResponse(workspaceOf(context), id);
     return context.json({ id, object: "response", deleted: true });
   },

@@ -6,90 +6,201 @@ const sequence = { sequence_number: z.int() };
 const finishReasonField = z.enum(["stop", "length", "tool_calls", "content_filter", "error"]);
 
 const chatUsageSchema = z.looseObject({
-  prompt_tokens: z.int(), completion_tokens: z.int(), total_tokens: z.int(), cost: z.number(),
-  cost_details: z.looseObject({
-    upstream_inference_cost: z.number().nullish().describe("USD that the provider reported as its own cost."),
-  }).optional().describe("What the provider says of its cost."),
+  prompt_tokens: z.int(),
+  completion_tokens: z.int(),
+  total_tokens: z.int(),
+  cost: z.number(),
+  cost_details: z
+    .looseObject({
+      upstream_inference_cost: z
+        .number()
+        .nullish()
+        .describe("USD that the provider reported as its own cost."),
+    })
+    .optional()
+    .describe("What the provider says of its cost."),
 });
 
 const toolCallSchema = z.looseObject({
-  id: z.string(), type: z.string(), function: z.looseObject({ name: z.string(), arguments: z.string() }).optional(),
+  id: z.string(),
+  type: z.string(),
+  function: z.looseObject({ name: z.string(), arguments: z.string() }).optional(),
 });
 
 /** What a fallback to another model is told by. */
 const fallbackFields = {
-  requested_model: z.string().optional().describe("The model that was asked for, where another one served."),
-  fallback: z.looseObject({
-    used: z.boolean().describe("Whether another model served."), reason: z.string().describe("Why."),
-    attempts: z.array(z.looseObject({})).describe("What was tried."),
-  }).optional().describe("How another model came to serve."),
+  requested_model: z
+    .string()
+    .optional()
+    .describe("The model that was asked for, where another one served."),
+  fallback: z
+    .looseObject({
+      used: z.boolean().describe("Whether another model served."),
+      reason: z.string().describe("Why."),
+      attempts: z.array(z.looseObject({})).describe("What was tried."),
+    })
+    .optional()
+    .describe("How another model came to serve."),
 };
 
 /** A whole answer in the chat dialect. */
-export const chatCompletionSchema = z.looseObject({
-  id: z.string(), object: z.literal("chat.completion"), created: z.int(), model: z.string(),
-  choices: z.array(z.looseObject({
-    index: z.int(), finish_reason: finishReasonField.nullable(),
-    message: z.looseObject({
-      role: z.literal("assistant"), content: z.string().nullable().describe("Text of the answer; null where only tools are called."),
-      tool_calls: z.array(toolCallSchema).optional(), reasoning: z.string().nullish().describe("Thoughts, where the model shows them."),
-      refusal: z.string().nullish(),
-    }).describe("The answer."),
-  })),
-  usage: chatUsageSchema, ...fallbackFields,
-  system_fingerprint: z.string().nullish().describe("The provider's fingerprint of its configuration."),
-}).meta({ id: "ChatCompletion" });
+export const chatCompletionSchema = z
+  .looseObject({
+    id: z.string(),
+    object: z.literal("chat.completion"),
+    created: z.int(),
+    model: z.string(),
+    choices: z.array(
+      z.looseObject({
+        index: z.int(),
+        finish_reason: finishReasonField.nullable(),
+        message: z
+          .looseObject({
+            role: z.literal("assistant"),
+            content: z
+              .string()
+              .nullable()
+              .describe("Text of the answer; null where only tools are called."),
+            tool_calls: z.array(toolCallSchema).optional(),
+            reasoning: z.string().nullish().describe("Thoughts, where the model shows them."),
+            refusal: z.string().nullish(),
+          })
+          .describe("The answer."),
+      }),
+    ),
+    usage: chatUsageSchema,
+    ...fallbackFields,
+    system_fingerprint: z
+      .string()
+      .nullish()
+      .describe("The provider's fingerprint of its configuration."),
+  })
+  .meta({ id: "ChatCompletion" });
 
 /** One chunk of a chat stream; the last one before `[DONE]` has the usage, the charge and the routing facts. */
-export const chatChunkSchema = z.looseObject({
-  id: z.string(), object: z.literal("chat.completion.chunk"), created: z.int(), model: z.string(),
-  choices: z.array(z.looseObject({
-    index: z.int(), finish_reason: finishReasonField.nullish(),
-    delta: z.looseObject({
-      role: z.string().optional(), content: z.string().nullish(), reasoning: z.string().nullish(),
-      tool_calls: z.array(z.looseObject({
-        index: z.int(), id: z.string().optional(),
-        function: z.looseObject({ name: z.string().optional(), arguments: z.string().optional() }).optional(),
-      })).optional(),
-    }),
-  })),
-  usage: chatUsageSchema.partial({ cost: true }).nullish().describe("On the last chunk before `[DONE]`."), ...fallbackFields,
-}).meta({ id: "ChatCompletionChunk" });
+export const chatChunkSchema = z
+  .looseObject({
+    id: z.string(),
+    object: z.literal("chat.completion.chunk"),
+    created: z.int(),
+    model: z.string(),
+    choices: z.array(
+      z.looseObject({
+        index: z.int(),
+        finish_reason: finishReasonField.nullish(),
+        delta: z.looseObject({
+          role: z.string().optional(),
+          content: z.string().nullish(),
+          reasoning: z.string().nullish(),
+          tool_calls: z
+            .array(
+              z.looseObject({
+                index: z.int(),
+                id: z.string().optional(),
+                function: z
+                  .looseObject({ name: z.string().optional(), arguments: z.string().optional() })
+                  .optional(),
+              }),
+            )
+            .optional(),
+        }),
+      }),
+    ),
+    usage: chatUsageSchema
+      .partial({ cost: true })
+      .nullish()
+      .describe("On the last chunk before `[DONE]`."),
+    ...fallbackFields,
+  })
+  .meta({ id: "ChatCompletionChunk" });
 
 /** One event of a Messages stream; `event:` and `type` say the same. */
-export const messageEventSchema = z.union([
-  z.looseObject({ type: z.literal("message_start"), message: z.looseObject({ id: z.string(), model: z.string() }) }),
-  z.looseObject({ type: z.literal("content_block_start"), index: z.int(), content_block: item }),
-  z.looseObject({ type: z.literal("content_block_delta"), index: z.int(), delta: item }),
-  z.looseObject({ type: z.literal("content_block_stop"), index: z.int() }),
-  z.looseObject({
-    type: z.literal("message_delta"), delta: z.looseObject({ stop_reason: z.string().nullish() }),
-    usage: z.looseObject({ output_tokens: z.int() }),
-  }),
-  z.looseObject({ type: z.literal("message_stop") }),
-  z.looseObject({ type: z.literal("ping") }),
-  z.looseObject({ type: z.literal("error"), error: z.looseObject({ type: z.string(), message: z.string() }) }),
-]).meta({ id: "MessageStreamEvent" });
+export const messageEventSchema = z
+  .union([
+    z.looseObject({
+      type: z.literal("message_start"),
+      message: z.looseObject({ id: z.string(), model: z.string() }),
+    }),
+    z.looseObject({ type: z.literal("content_block_start"), index: z.int(), content_block: item }),
+    z.looseObject({ type: z.literal("content_block_delta"), index: z.int(), delta: item }),
+    z.looseObject({ type: z.literal("content_block_stop"), index: z.int() }),
+    z.looseObject({
+      type: z.literal("message_delta"),
+      delta: z.looseObject({ stop_reason: z.string().nullish() }),
+      usage: z.looseObject({ output_tokens: z.int() }),
+    }),
+    z.looseObject({ type: z.literal("message_stop") }),
+    z.looseObject({ type: z.literal("ping") }),
+    z.looseObject({
+      type: z.literal("error"),
+      error: z.looseObject({ type: z.string(), message: z.string() }),
+    }),
+  ])
+  .meta({ id: "MessageStreamEvent" });
 
-const lifecycle = ["created", "queued", "in_progress", "completed", "incomplete", "failed", "cancelled"] as const;
+const lifecycle = [
+  "created",
+  "queued",
+  "in_progress",
+  "completed",
+  "incomplete",
+  "failed",
+  "cancelled",
+] as const;
 
 /** One event of a Responses stream; `event:` and `type` say the same. */
-export const responseEventSchema = z.union([
-  z.looseObject({
-    ...sequence, type: z.enum(lifecycle.map((state) => `response.${state}` as const)),
-    response: z.looseObject({ id: z.string(), status: z.string() }),
-  }),
-  z.looseObject({
-    ...sequence, type: z.enum(["response.output_item.added", "response.output_item.done"]), output_index: z.int(), item,
-  }),
-  z.looseObject({
-    ...sequence, type: z.enum(["response.content_part.added", "response.content_part.done"]), item_id: z.string(), output_index: z.int(),
-    content_index: z.int(), part: item,
-  }),
-  z.looseObject({ ...sequence, type: z.literal("response.output_text.delta"), item_id: z.string(), delta: z.string() }),
-  z.looseObject({ ...sequence, type: z.literal("response.output_text.done"), item_id: z.string(), text: z.string() }),
-  z.looseObject({ ...sequence, type: z.literal("response.function_call_arguments.delta"), item_id: z.string(), delta: z.string() }),
-  z.looseObject({ ...sequence, type: z.literal("response.function_call_arguments.done"), item_id: z.string(), arguments: z.string() }),
-  z.looseObject({ type: z.literal("error"), message: z.string() }),
-  z.looseObject({ type: z.string().describe("Events of reasoning, refusals, annotations and other tools, and the routing facts.") }),
-]).meta({ id: "ResponseStreamEvent" });
+export const responseEventSchema = z
+  .union([
+    z.looseObject({
+      ...sequence,
+      type: z.enum(lifecycle.map((state) => `response.${state}` as const)),
+      response: z.looseObject({ id: z.string(), status: z.string() }),
+    }),
+    z.looseObject({
+      ...sequence,
+      type: z.enum(["response.output_item.added", "response.output_item.done"]),
+      output_index: z.int(),
+      item,
+    }),
+    z.looseObject({
+      ...sequence,
+      type: z.enum(["response.content_part.added", "response.content_part.done"]),
+      item_id: z.string(),
+      output_index: z.int(),
+      content_index: z.int(),
+      part: item,
+    }),
+    z.looseObject({
+      ...sequence,
+      type: z.literal("response.output_text.delta"),
+      item_id: z.string(),
+      delta: z.string(),
+    }),
+    z.looseObject({
+      ...sequence,
+      type: z.literal("response.output_text.done"),
+      item_id: z.string(),
+      text: z.string(),
+    }),
+    z.looseObject({
+      ...sequence,
+      type: z.literal("response.function_call_arguments.delta"),
+      item_id: z.string(),
+      delta: z.string(),
+    }),
+    z.looseObject({
+      ...sequence,
+      type: z.literal("response.function_call_arguments.done"),
+      item_id: z.string(),
+      arguments: z.string(),
+    }),
+    z.looseObject({ type: z.literal("error"), message: z.string() }),
+    z.looseObject({
+      type: z
+        .string()
+        .describe(
+          "Events of reasoning, refusals, annotations and other tools, and the routing facts.",
+        ),
+    }),
+  ])
+  .meta({ id: "ResponseStreamEvent" });

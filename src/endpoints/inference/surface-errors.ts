@@ -3,9 +3,15 @@ import type { ErrorCode } from "../../platform/lib/errors.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 
 /** An error under another name; everything else about it stays. */
-const renamed = (error: GatewayError, code: ErrorCode, metadata: Readonly<Record<string, unknown>> = {}): GatewayError =>
+const renamed = (
+  error: GatewayError,
+  code: ErrorCode,
+  metadata: Readonly<Record<string, unknown>> = {},
+): GatewayError =>
   new GatewayError(code, error.message, {
-    fault: error.fault, retry: error.retry, metadata: { ...error.metadata, ...metadata },
+    fault: error.fault,
+    retry: error.retry,
+    metadata: { ...error.metadata, ...metadata },
     ...(error.param !== undefined && { param: error.param }),
     ...(error.retryAfterSeconds !== undefined && { retryAfterSeconds: error.retryAfterSeconds }),
   });
@@ -18,12 +24,17 @@ export interface SurfaceErrorNames {
 }
 
 /** The contract's envelope with the names of one surface. */
-export const surfaceErrors = ({ names, types = {} }: SurfaceErrorNames): ErrorEncoder => (error, context) => {
-  const code = names[error.code] ?? error.code;
-  const type = types[code];
-  const same = code === error.code && type === undefined;
-  return encodeContractError(same ? error : renamed(error, code, type === undefined ? {} : { type }), context);
-};
+export const surfaceErrors =
+  ({ names, types = {} }: SurfaceErrorNames): ErrorEncoder =>
+  (error, context) => {
+    const code = names[error.code] ?? error.code;
+    const type = types[code];
+    const same = code === error.code && type === undefined;
+    return encodeContractError(
+      same ? error : renamed(error, code, type === undefined ? {} : { type }),
+      context,
+    );
+  };
 
 /** The same for Cohere's clients, which read a message beside the envelope. Source: https://docs.cohere.com/reference/errors */
 export function cohereErrors(names: SurfaceErrorNames): ErrorEncoder {
@@ -32,4 +43,7 @@ export function cohereErrors(names: SurfaceErrorNames): ErrorEncoder {
 }
 
 /** Providers that cannot be reached or whose answer is cut: other surfaces than chat know one name for both. */
-export const unreachable = { bad_gateway: "upstream_error", empty_stream: "upstream_error" } as const;
+export const unreachable = {
+  bad_gateway: "upstream_error",
+  empty_stream: "upstream_error",
+} as const;

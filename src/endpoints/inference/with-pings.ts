@@ -8,7 +8,10 @@ const pingFrame = ": ping\n";
  * The frames of a source, with pings while it is silent. With `atOnce` one goes ahead of them: the head of
  * an answer leaves with its first byte, and the next event of a response may be long in coming.
  */
-export function withPings(source: FrameSource, { keepAlive, atOnce }: { keepAlive: KeepAliveTicker; atOnce: boolean }): FrameSource {
+export function withPings(
+  source: FrameSource,
+  { keepAlive, atOnce }: { keepAlive: KeepAliveTicker; atOnce: boolean },
+): FrameSource {
   const wait = new FrameWait(keepAlive, pingFrame);
   let pulled: Promise<string | undefined> | undefined;
   let headDue = atOnce;

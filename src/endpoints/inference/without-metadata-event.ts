@@ -8,7 +8,10 @@ export const withoutMetadataEvent = (source: FrameSource): FrameSource => ({
   async next() {
     const frames = await source.next();
     if (frames === undefined || !frames.includes(metadataFrame)) return frames;
-    return frames.split("\n\n").filter((frame) => !frame.startsWith(metadataFrame)).join("\n\n");
+    return frames
+      .split("\n\n")
+      .filter((frame) => !frame.startsWith(metadataFrame))
+      .join("\n\n");
   },
   cancel: () => source.cancel(),
 });

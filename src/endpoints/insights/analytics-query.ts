@@ -11,14 +11,23 @@ const activityDaysMax = 90;
 const activityDaysDefault = 30;
 
 const timeProblem = "must be an ISO 8601 date or time, such as 2026-11-21 or 2026-11-21T12:00:00Z";
-const isoTime = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+const isoTime =
+  /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
 /** A wall time in milliseconds; dates begin at midnight UTC. */
-const timeSchema = z.string().regex(isoTime, timeProblem).transform((text) => Date.parse(text))
+const timeSchema = z
+  .string()
+  .regex(isoTime, timeProblem)
+  .transform((text) => Date.parse(text))
   .refine((atMs) => Number.isFinite(atMs) && atMs >= 0, timeProblem);
 
 const groupProblem = "must be among model, key and provider, several with commas between them";
-const groupNames: Readonly<Record<string, UsageGroup>> = { model: "model", key: "key_id", key_id: "key_id", provider: "provider" };
+const groupNames: Readonly<Record<string, UsageGroup>> = {
+  model: "model",
+  key: "key_id",
+  key_id: "key_id",
+  provider: "provider",
+};
 
 const groupSchema = z.string().transform((text, context): readonly UsageGroup[] => {
   const named = text.split(",").map((name) => groupNames[name.trim()]);
@@ -40,8 +49,13 @@ const activitySchema = z.object(range);
 /** The query strings as documents show them. */
 export const analyticsQueries = {
   usage: z.object({
-    from: z.string().optional(), to: z.string().optional(), interval: z.enum(["hour", "day"]).optional(),
-    group_by: z.string().optional().describe("model, key and provider; several with commas between them."),
+    from: z.string().optional(),
+    to: z.string().optional(),
+    interval: z.enum(["hour", "day"]).optional(),
+    group_by: z
+      .string()
+      .optional()
+      .describe("model, key and provider; several with commas between them."),
   }),
   activity: z.object({ from: z.string().optional(), to: z.string().optional() }),
 };
@@ -59,22 +73,39 @@ export function rangeOf(
 ): TimeRange {
   const toMs = given.to ?? Math.max(nowMs, (given.from ?? 0) + 1);
   const fromMs = given.from ?? Math.max(0, toMs - daysDefault * dayMs);
-  if (fromMs >= toMs) throw new GatewayError("bad_request", "from: must be before to.", { param: "from" });
+  if (fromMs >= toMs)
+    throw new GatewayError("bad_request", "from: must be before to.", { param: "from" });
   if (toMs - fromMs > daysMax * dayMs) {
-    throw new GatewayError("bad_request", `from: must be at most ${daysMax} days before to.`, { param: "from" });
+    throw new GatewayError("bad_request", `from: must be at most ${daysMax} days before to.`, {
+      param: "from",
+    });
   }
   return { fromMs, toMs };
 }
 
 /** The query of `GET /analytics/usage`; throws `bad_request` with the parameter that cannot be read. */
 export function readUsageQuery(parameters: URLSearchParams, nowMs: number) {
-  const { from, to, interval, group_by: groupBy } = checkBody(usageSchema, Object.fromEntries(parameters));
-  return { interval, groupBy, ...rangeOf({ from, to }, { nowMs, daysDefault: rangeDaysDefault, daysMax: rangeDaysMax[interval] }) };
+  const {
+    from,
+    to,
+    interval,
+    group_by: groupBy,
+  } = checkBody(usageSchema, Object.fromEntries(parameters));
+  return {
+    interval,
+    groupBy,
+    ...rangeOf(
+      { from, to },
+      { nowMs, daysDefault: rangeDaysDefault, daysMax: rangeDaysMax[interval] },
+    ),
+  };
 }
 
 /** The query of `GET /analytics/activity`; throws as above. */
 export function readActivityQuery(parameters: URLSearchParams, nowMs: number): TimeRange {
   return rangeOf(checkBody(activitySchema, Object.fromEntries(parameters)), {
-    nowMs, daysDefault: activityDaysDefault, daysMax: activityDaysMax,
+    nowMs,
+    daysDefault: activityDaysDefault,
+    daysMax: activityDaysMax,
   });
 }

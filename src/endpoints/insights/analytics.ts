@@ -18,9 +18,15 @@ const shared = {
   encodeError: encodeContractError,
 };
 
-const sumsSchema = z.looseObject({ requests: z.int(), errors: z.int(), tokens: z.int(), cost: z.number() });
+const sumsSchema = z.looseObject({
+  requests: z.int(),
+  errors: z.int(),
+  tokens: z.int(),
+  cost: z.number(),
+});
 
-const workspaceOf = (context: RequestContext<undefined>): string => (context.caller as ManagementKeyCaller).workspace.id;
+const workspaceOf = (context: RequestContext<undefined>): string =>
+  (context.caller as ManagementKeyCaller).workspace.id;
 
 /** Members that are undefined are not written. */
 const sumsObject = (line: UsageLine): Record<string, unknown> => ({
@@ -41,14 +47,18 @@ const sumsObject = (line: UsageLine): Record<string, unknown> => ({
 async function sumsOf({ insights }: Dependencies, query: UsageQuery): Promise<UsageLine[]> {
   const lines = await insights.usage.sums(query);
   if (lines !== undefined) return lines;
-  const message = "from: this range holds too much for one answer. Ask for fewer days at a time, or group by less.";
+  const message =
+    "from: this range holds too much for one answer. Ask for fewer days at a time, or group by less.";
   throw new GatewayError("bad_request", message, { param: "from" });
 }
 
 /** The whole buckets that a range touches, as ISO texts. */
 function bucketsOf({ fromMs, toMs, interval }: Pick<UsageQuery, "fromMs" | "toMs" | "interval">) {
   const lengthMs = intervals[interval];
-  return { from: isoText(Math.floor(fromMs / lengthMs) * lengthMs), to: isoText(Math.ceil(toMs / lengthMs) * lengthMs) };
+  return {
+    from: isoText(Math.floor(fromMs / lengthMs) * lengthMs),
+    to: isoText(Math.ceil(toMs / lengthMs) * lengthMs),
+  };
 }
 
 const isoText = (atMs: number): string => new Date(atMs).toISOString();
@@ -60,14 +70,19 @@ export const usageAnalytics = defineEndpoint<Dependencies>({
   summary: "Show the usage of the workspace over time.",
   query: analyticsQueries.usage,
   response: z.object({
-    object: z.literal("list"), from: z.string(), to: z.string(), interval: z.enum(["hour", "day"]),
+    object: z.literal("list"),
+    from: z.string(),
+    to: z.string(),
+    interval: z.enum(["hour", "day"]),
     data: z.array(sumsSchema.extend({ bucket: z.string() })),
   }),
   async handle(context, deps) {
     const query = readUsageQuery(context.query, deps.clock.nowMs());
     const lines = await sumsOf(deps, { ...query, workspaceId: workspaceOf(context) });
     return context.json({
-      object: "list", ...bucketsOf(query), interval: query.interval,
+      object: "list",
+      ...bucketsOf(query),
+      interval: query.interval,
       data: lines.map((line) => ({ bucket: isoText(line.startMs), ...sumsObject(line) })),
     });
   },
@@ -80,15 +95,28 @@ export const activityAnalytics = defineEndpoint<Dependencies>({
   summary: "Show the daily usage of the workspace by model and key.",
   query: analyticsQueries.activity,
   response: z.object({
-    object: z.literal("list"), from: z.string(), to: z.string(),
+    object: z.literal("list"),
+    from: z.string(),
+    to: z.string(),
     data: z.array(sumsSchema.extend({ date: z.string(), model: z.string(), key_id: z.string() })),
   }),
   async handle(context, deps) {
-    const query = { ...readActivityQuery(context.query, deps.clock.nowMs()), interval: "day" as const };
-    const lines = await sumsOf(deps, { ...query, workspaceId: workspaceOf(context), groupBy: ["model", "key_id"] });
+    const query = {
+      ...readActivityQuery(context.query, deps.clock.nowMs()),
+      interval: "day" as const,
+    };
+    const lines = await sumsOf(deps, {
+      ...query,
+      workspaceId: workspaceOf(context),
+      groupBy: ["model", "key_id"],
+    });
     return context.json({
-      object: "list", ...bucketsOf(query),
-      data: lines.map((line) => ({ date: isoText(line.startMs).slice(0, 10), ...sumsObject(line) })),
+      object: "list",
+      ...bucketsOf(query),
+      data: lines.map((line) => ({
+        date: isoText(line.startMs).slice(0, 10),
+        ...sumsObject(line),
+      })),
     });
   },
 });

@@ -9,9 +9,11 @@ function csvCell(value: CsvValue): string {
 }
 
 /** One line of a table. */
-export const csvLine = (cells: readonly CsvValue[]): string => `${cells.map(csvCell).join(",")}\r\n`;
+export const csvLine = (cells: readonly CsvValue[]): string =>
+  `${cells.map(csvCell).join(",")}\r\n`;
 
 /** Headers of a table that browsers save as a file. */
 export const csvHeaders = (fileName: string): Record<string, string> => ({
-  "content-type": "text/csv; charset=utf-8", "content-disposition": `attachment; filename="${fileName}"`,
+  "content-type": "text/csv; charset=utf-8",
+  "content-disposition": `attachment; filename="${fileName}"`,
 });

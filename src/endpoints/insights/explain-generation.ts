@@ -14,9 +14,12 @@ const endings = { monthlyNano: "m", topupNano: "t", uncollectedNano: "u" } as co
 
 /** What came from where, told by the transfers that stand. */
 function sourcesOf(transfers: Transfers): ChargeSources {
-  const amountOf = (ending: string): bigint => transfers.find(({ id }) => id.endsWith(ending))?.amountNano ?? 0n;
+  const amountOf = (ending: string): bigint =>
+    transfers.find(({ id }) => id.endsWith(ending))?.amountNano ?? 0n;
   return {
-    monthlyNano: amountOf(endings.monthlyNano), topupNano: amountOf(endings.topupNano), uncollectedNano: amountOf(endings.uncollectedNano),
+    monthlyNano: amountOf(endings.monthlyNano),
+    topupNano: amountOf(endings.topupNano),
+    uncollectedNano: amountOf(endings.uncollectedNano),
   };
 }
 
@@ -29,19 +32,37 @@ export const explainGeneration = defineEndpoint<Dependencies>({
   counting: "at-door",
   tag: "Insights",
   summary: "Explain what one request cost, in words.",
-  description: "The lines add up to the charge, and so do the transfers of the ledger, to the nano-dollar.",
+  description:
+    "The lines add up to the charge, and so do the transfers of the ledger, to the nano-dollar.",
   response: z.object({
-    id: z.string(), object: z.literal("charge_explanation"), explanation: z.array(z.string()), charged_usd: z.number(),
-    lines: z.array(z.object({ part: z.string(), quantity: z.number(), usd_per_million: z.number(), amount_usd: z.number() })),
-    sources: z.object({ monthly_usd: z.number(), topup_usd: z.number(), uncollected_usd: z.number() }),
-    transfers: z.array(z.object({ id: z.string(), from: z.string(), amount_usd: z.number(), at: z.string() })),
+    id: z.string(),
+    object: z.literal("charge_explanation"),
+    explanation: z.array(z.string()),
+    charged_usd: z.number(),
+    lines: z.array(
+      z.object({
+        part: z.string(),
+        quantity: z.number(),
+        usd_per_million: z.number(),
+        amount_usd: z.number(),
+      }),
+    ),
+    sources: z.object({
+      monthly_usd: z.number(),
+      topup_usd: z.number(),
+      uncollected_usd: z.number(),
+    }),
+    transfers: z.array(
+      z.object({ id: z.string(), from: z.string(), amount_usd: z.number(), at: z.string() }),
+    ),
     generation: generationObjectSchema,
   }),
   encodeError: encodeContractError,
   async handle(context, { generations, ledgerStore }) {
     const id = context.param("id");
     const record = await generations.find(workspaceOf(context).id, id);
-    if (record === undefined) throw new GatewayError("not_found", `There is no generation ${id} in this workspace.`);
+    if (record === undefined)
+      throw new GatewayError("not_found", `There is no generation ${id} in this workspace.`);
     const transfers = await ledgerStore.transfersOf(record.id);
     const sources = sourcesOf(transfers);
     // Some requests are free whatever their route's price is.
@@ -53,8 +74,12 @@ export const explainGeneration = defineEndpoint<Dependencies>({
       charged_usd: usdFromNano(record.costNanoUsd),
       lines,
       sources: sourcesObject(sources),
-      transfers: transfers.map(({ id: transferId, from, amountNano, atMs }) =>
-        ({ id: transferId, from, amount_usd: usdFromNano(amountNano), at: new Date(atMs).toISOString() })),
+      transfers: transfers.map(({ id: transferId, from, amountNano, atMs }) => ({
+        id: transferId,
+        from,
+        amount_usd: usdFromNano(amountNano),
+        at: new Date(atMs).toISOString(),
+      })),
       generation: generationObject(record),
     });
   },

@@ -8,8 +8,19 @@ import { usdFromNano } from "../../platform/lib/money.ts";
 import { workspaceOf } from "../account/account-caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { csvHeaders, csvLine } from "./csv.ts";
-import { generationQueries, readFiguresQuery, readGenerationsQuery, type GenerationFilterQuery } from "./generation-query.ts";
-import { generationRow, generationRowSchema, rowCells, rowColumns, type KeyNames } from "./generation-row.ts";
+import {
+  generationQueries,
+  readFiguresQuery,
+  readGenerationsQuery,
+  type GenerationFilterQuery,
+} from "./generation-query.ts";
+import {
+  generationRow,
+  generationRowSchema,
+  rowCells,
+  rowColumns,
+  type KeyNames,
+} from "./generation-row.ts";
 
 const shared = {
   method: "GET" as const,
@@ -27,23 +38,43 @@ type Keys = ReadonlyMap<string, KeyNames>;
 /** The filter that a query asks for; a person's requests are those of the keys that the person made. */
 export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFilter {
   const { user_id: userIds, key_id: keyIds } = query;
-  const made = userIds && [...keys].filter(([, { creatorUserId }]) => userIds.includes(creatorUserId)).map(([id]) => id);
+  const made =
+    userIds &&
+    [...keys].filter(([, { creatorUserId }]) => userIds.includes(creatorUserId)).map(([id]) => id);
   return {
-    models: query.model, requestedModels: query.requested_model, providers: query.provider,
+    models: query.model,
+    requestedModels: query.requested_model,
+    providers: query.provider,
     keyIds: made === undefined ? keyIds : made.filter((id) => keyIds?.includes(id) ?? true),
-    surfaces: query.surface, statuses: query.status, errors: query.error, appTitle: query.app, sessionId: query.session_id,
-    streamed: query.streamed, byok: query.byok, costNanoMin: query.min_cost, latencyMsMin: query.min_latency,
+    surfaces: query.surface,
+    statuses: query.status,
+    errors: query.error,
+    appTitle: query.app,
+    sessionId: query.session_id,
+    streamed: query.streamed,
+    byok: query.byok,
+    costNanoMin: query.min_cost,
+    latencyMsMin: query.min_latency,
   };
 }
 
 /** The range of a workspace that a query asks for, with the names of its keys. */
 async function rangeFor(
-  context: RequestContext<undefined>, { llmKeys }: Dependencies,
+  context: RequestContext<undefined>,
+  { llmKeys }: Dependencies,
   query: { fromMs: number; toMs: number; filter: GenerationFilterQuery },
 ): Promise<{ range: GenerationRange; keys: Keys }> {
   const workspaceId = workspaceOf(context).id;
   const keys = await llmKeys.creators(workspaceId);
-  return { keys, range: { workspaceId, fromMs: query.fromMs, toMs: query.toMs, filter: filterOf(query.filter, keys) } };
+  return {
+    keys,
+    range: {
+      workspaceId,
+      fromMs: query.fromMs,
+      toMs: query.toMs,
+      filter: filterOf(query.filter, keys),
+    },
+  };
 }
 
 /** The requests of the workspace, newest first, page by page or as a table. */
@@ -51,30 +82,48 @@ export const generationAnalytics = defineEndpoint<Dependencies>({
   ...shared,
   path: "/analytics/generations",
   summary: "List the requests of the workspace, newest first.",
-  description: "Every filter that is given has to be met. next_cursor, sent as after, gives the requests before these. Where few of many "
-    + "requests meet the filters, a page may have fewer than limit, or none, and still have a next_cursor: it continues the search.",
+  description:
+    "Every filter that is given has to be met. next_cursor, sent as after, gives the requests before these. Where few of many " +
+    "requests meet the filters, a page may have fewer than limit, or none, and still have a next_cursor: it continues the search.",
   query: generationQueries.list,
   otherResponseTypes: ["text/csv"],
   response: z.object({
-    object: z.literal("list"), data: z.array(generationRowSchema), has_more: z.boolean(), next_cursor: z.string().nullable(),
+    object: z.literal("list"),
+    data: z.array(generationRowSchema),
+    has_more: z.boolean(),
+    next_cursor: z.string().nullable(),
   }),
   async handle(context, deps) {
-    const { limit, after, id, format, ...query } = readGenerationsQuery(context.query, deps.clock.nowMs());
+    const { limit, after, id, format, ...query } = readGenerationsQuery(
+      context.query,
+      deps.clock.nowMs(),
+    );
     const { range, keys } = await rangeFor(context, deps, query);
-    if (id !== undefined) return single(context, { record: await deps.generations.find(range.workspaceId, id), keys });
+    if (id !== undefined)
+      return single(context, { record: await deps.generations.find(range.workspaceId, id), keys });
     if (format === "csv") return table(context, { deps, range, keys, after });
     const { records, next } = await deps.insights.search.page({ ...range, after, limit });
     return context.json({
-      object: "list", data: records.map((record) => generationRow(record, keys)), has_more: next !== undefined, next_cursor: next ?? null,
+      object: "list",
+      data: records.map((record) => generationRow(record, keys)),
+      has_more: next !== undefined,
+      next_cursor: next ?? null,
     });
   },
 });
 
 function single(
-  context: RequestContext<undefined>, { record, keys }: { record: Awaited<ReturnType<Dependencies["generations"]["find"]>>; keys: Keys },
+  context: RequestContext<undefined>,
+  {
+    record,
+    keys,
+  }: { record: Awaited<ReturnType<Dependencies["generations"]["find"]>>; keys: Keys },
 ): Answer {
   return context.json({
-    object: "list", data: record === undefined ? [] : [generationRow(record, keys)], has_more: false, next_cursor: null,
+    object: "list",
+    data: record === undefined ? [] : [generationRow(record, keys)],
+    has_more: false,
+    next_cursor: null,
   });
 }
 
@@ -84,7 +133,12 @@ const tablePageRows = 1_000;
 /** Every request that meets the filters as one table, read page by page as the client takes it. */
 function table(
   context: RequestContext<undefined>,
-  { deps, range, keys, after }: { deps: Dependencies; range: GenerationRange; keys: Keys; after: string | undefined },
+  {
+    deps,
+    range,
+    keys,
+    after,
+  }: { deps: Dependencies; range: GenerationRange; keys: Keys; after: string | undefined },
 ): Answer {
   let cursor = after;
   let rows = 0;
@@ -110,7 +164,9 @@ function table(
   };
   async function page(): Promise<string> {
     const { records, next } = await deps.insights.search.page({
-      ...range, after: cursor, limit: Math.min(tablePageRows, tableRowsMax - rows),
+      ...range,
+      after: cursor,
+      limit: Math.min(tablePageRows, tableRowsMax - rows),
     });
     rows += records.length;
     cursor = next;
@@ -118,13 +174,22 @@ function table(
     if (next === undefined) state = "over";
     if (next === undefined || rows < tableRowsMax) return text;
     state = "over";
-    return text + csvLine([`The table ends here: it has ${tableRowsMax} requests at most. Ask again with after=${next}.`]);
+    return (
+      text +
+      csvLine([
+        `The table ends here: it has ${tableRowsMax} requests at most. Ask again with after=${next}.`,
+      ])
+    );
   }
   return new Reply(source, { headers: { ...context.headers, ...csvHeaders("requests.csv") } });
 }
 
 const bucketSchema = z.object({
-  bucket: z.string().describe("Beginning of the bucket, UTC."), requests: z.int(), errors: z.int(), tokens: z.int(), cost: z.number(),
+  bucket: z.string().describe("Beginning of the bucket, UTC."),
+  requests: z.int(),
+  errors: z.int(),
+  tokens: z.int(),
+  cost: z.number(),
 });
 
 /** What the requests of a list add up to, over time. */
@@ -132,21 +197,31 @@ export const generationHistogram = defineEndpoint<Dependencies>({
   ...shared,
   path: "/analytics/generations/histogram",
   summary: "Add the requests of a list up, over time.",
-  description: "Takes the filters of GET /analytics/generations. The last 7 days unless from and to say otherwise, at most 366, in at most "
-    + "120 buckets; buckets without requests are left out. By keys, models and providers every request is counted. With other filters the "
-    + "newest 60,000 requests are looked at: counted_from says from when on, where that is later than from.",
+  description:
+    "Takes the filters of GET /analytics/generations. The last 7 days unless from and to say otherwise, at most 366, in at most " +
+    "120 buckets; buckets without requests are left out. By keys, models and providers every request is counted. With other filters the " +
+    "newest 60,000 requests are looked at: counted_from says from when on, where that is later than from.",
   query: generationQueries.figures,
   response: z.object({
-    object: z.literal("histogram"), from: z.string(), to: z.string(), bucket_seconds: z.int(),
+    object: z.literal("histogram"),
+    from: z.string(),
+    to: z.string(),
+    bucket_seconds: z.int(),
     data: z.array(bucketSchema),
     totals: bucketSchema.omit({ bucket: true }),
     complete: z.boolean().describe("Whether every request of the range was looked at."),
-    counted_from: z.string().nullable().describe("From when on they were, where complete is false."),
+    counted_from: z
+      .string()
+      .nullable()
+      .describe("From when on they were, where complete is false."),
   }),
   async handle(context, deps) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
     const { range } = await rangeFor(context, deps, query);
-    const { bucketMs, buckets, countedFromMs } = await deps.insights.figures.histogram(range, deps.clock.nowMs());
+    const { bucketMs, buckets, countedFromMs } = await deps.insights.figures.histogram(
+      range,
+      deps.clock.nowMs(),
+    );
     const totals = { requests: 0, errors: 0, tokens: 0 };
     let costNano = 0n;
     for (const bucket of buckets) {
@@ -156,10 +231,18 @@ export const generationHistogram = defineEndpoint<Dependencies>({
       costNano += bucket.costNanoUsd;
     }
     return context.json({
-      object: "histogram", from: isoText(query.fromMs), to: isoText(query.toMs), bucket_seconds: bucketMs / 1_000,
-      data: buckets.map(({ startMs, costNanoUsd, ...sums }) => ({ bucket: isoText(startMs), ...sums, cost: usdFromNano(costNanoUsd) })),
+      object: "histogram",
+      from: isoText(query.fromMs),
+      to: isoText(query.toMs),
+      bucket_seconds: bucketMs / 1_000,
+      data: buckets.map(({ startMs, costNanoUsd, ...sums }) => ({
+        bucket: isoText(startMs),
+        ...sums,
+        cost: usdFromNano(costNanoUsd),
+      })),
       totals: { ...totals, cost: usdFromNano(costNano) },
-      complete: countedFromMs === undefined, counted_from: countedFromMs === undefined ? null : isoText(countedFromMs),
+      complete: countedFromMs === undefined,
+      counted_from: countedFromMs === undefined ? null : isoText(countedFromMs),
     });
   },
 });
@@ -170,32 +253,60 @@ const latencyDaysMax = 90;
 const percentile = (sorted: readonly number[], share: number): number | null =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
 
-const percentilesOf = (sorted: readonly number[]) =>
-  ({ p50: percentile(sorted, 0.5), p95: percentile(sorted, 0.95), p99: percentile(sorted, 0.99) });
+const percentilesOf = (sorted: readonly number[]) => ({
+  p50: percentile(sorted, 0.5),
+  p95: percentile(sorted, 0.95),
+  p99: percentile(sorted, 0.99),
+});
 
-const percentilesSchema = z.object({ p50: z.number().nullable(), p95: z.number().nullable(), p99: z.number().nullable() });
+const percentilesSchema = z.object({
+  p50: z.number().nullable(),
+  p95: z.number().nullable(),
+  p99: z.number().nullable(),
+});
 
 /** How long requests take, over time. */
 export const latencyAnalytics = defineEndpoint<Dependencies>({
   ...shared,
   path: "/analytics/latency",
   summary: "Show how long requests take, over time.",
-  description: "Takes the filters of GET /analytics/generations. The last 7 days unless from and to say otherwise, at most 90, in at most "
-    + "60 buckets. Completed requests alone, in milliseconds: first_token until the first content of streams, total until the end. A "
-    + "bucket is sampled: up to 200 requests from each quarter of it.",
+  description:
+    "Takes the filters of GET /analytics/generations. The last 7 days unless from and to say otherwise, at most 90, in at most " +
+    "60 buckets. Completed requests alone, in milliseconds: first_token until the first content of streams, total until the end. A " +
+    "bucket is sampled: up to 200 requests from each quarter of it.",
   query: generationQueries.figures,
   response: z.object({
-    object: z.literal("list"), from: z.string(), to: z.string(), bucket_seconds: z.int(),
-    data: z.array(z.object({ bucket: z.string(), samples: z.int(), first_token: percentilesSchema, total: percentilesSchema })),
+    object: z.literal("list"),
+    from: z.string(),
+    to: z.string(),
+    bucket_seconds: z.int(),
+    data: z.array(
+      z.object({
+        bucket: z.string(),
+        samples: z.int(),
+        first_token: percentilesSchema,
+        total: percentilesSchema,
+      }),
+    ),
   }),
   async handle(context, deps) {
-    const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs(), daysMax: latencyDaysMax });
+    const query = readFiguresQuery(context.query, {
+      nowMs: deps.clock.nowMs(),
+      daysMax: latencyDaysMax,
+    });
     const { range } = await rangeFor(context, deps, query);
     const { bucketMs, buckets } = await deps.insights.figures.latencies(range);
     return context.json({
-      object: "list", from: isoText(query.fromMs), to: isoText(query.toMs), bucket_seconds: bucketMs / 1_000,
-      data: buckets.map(({ startMs, samples, firstTokenMs, latencyMs }) =>
-        ({ bucket: isoText(startMs), samples, first_token: percentilesOf(firstTokenMs), total: percentilesOf(latencyMs) })),
+      object: "list",
+      from: isoText(query.fromMs),
+      to: isoText(query.toMs),
+      bucket_seconds: bucketMs / 1_000,
+      data: buckets.map(({ startMs, samples, firstTokenMs, latencyMs }) => ({
+        bucket: isoText(startMs),
+        samples,
+        first_token: percentilesOf(firstTokenMs),
+        total: percentilesOf(latencyMs),
+      })),
     });
   },
 });
@@ -205,30 +316,60 @@ export const errorAnalytics = defineEndpoint<Dependencies>({
   ...shared,
   path: "/analytics/errors",
   summary: "Show what went wrong, by code, provider and model.",
-  description: "Takes the filters of GET /analytics/generations, of which refused requests know key_id and user_id alone. The last 7 days "
-    + "unless from and to say otherwise, at most 366. data tells of requests that failed, were cut or were cancelled, the most frequent "
-    + "first, of the newest 60,000. refused counts requests that a limit, a budget or the balance refused: they leave no record.",
+  description:
+    "Takes the filters of GET /analytics/generations, of which refused requests know key_id and user_id alone. The last 7 days " +
+    "unless from and to say otherwise, at most 366. data tells of requests that failed, were cut or were cancelled, the most frequent " +
+    "first, of the newest 60,000. refused counts requests that a limit, a budget or the balance refused: they leave no record.",
   query: generationQueries.figures,
   response: z.object({
-    object: z.literal("list"), from: z.string(), to: z.string(),
-    data: z.array(z.object({
-      status: z.enum(["cut", "cancelled", "failed"]), code: z.string().nullable(), http_status: z.int().nullable(),
-      provider: z.string().nullable(), model: z.string(), requests: z.int(), last_at: z.string(),
-    })),
-    refused: z.array(z.object({
-      code: z.string(), http_status: z.int(), key_id: z.string(), key_name: z.string().nullable(), requests: z.int(),
-    })),
+    object: z.literal("list"),
+    from: z.string(),
+    to: z.string(),
+    data: z.array(
+      z.object({
+        status: z.enum(["cut", "cancelled", "failed"]),
+        code: z.string().nullable(),
+        http_status: z.int().nullable(),
+        provider: z.string().nullable(),
+        model: z.string(),
+        requests: z.int(),
+        last_at: z.string(),
+      }),
+    ),
+    refused: z.array(
+      z.object({
+        code: z.string(),
+        http_status: z.int(),
+        key_id: z.string(),
+        key_name: z.string().nullable(),
+        requests: z.int(),
+      }),
+    ),
   }),
   async handle(context, deps) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
     const { range, keys } = await rangeFor(context, deps, query);
-    const [lines, refused] = await Promise.all([deps.insights.figures.errors(range), deps.insights.refused.sums(range)]);
+    const [lines, refused] = await Promise.all([
+      deps.insights.figures.errors(range),
+      deps.insights.refused.sums(range),
+    ]);
     return context.json({
-      object: "list", from: isoText(query.fromMs), to: isoText(query.toMs),
-      data: lines.map(({ httpStatus, lastAtMs, provider, ...line }) =>
-        ({ ...line, http_status: httpStatus, provider: provider || null, last_at: isoText(lastAtMs) })),
-      refused: refused.map(({ code, status, keyId, requests }) =>
-        ({ code, http_status: status, key_id: keyId, key_name: keys.get(keyId)?.name ?? null, requests })),
+      object: "list",
+      from: isoText(query.fromMs),
+      to: isoText(query.toMs),
+      data: lines.map(({ httpStatus, lastAtMs, provider, ...line }) => ({
+        ...line,
+        http_status: httpStatus,
+        provider: provider || null,
+        last_at: isoText(lastAtMs),
+      })),
+      refused: refused.map(({ code, status, keyId, requests }) => ({
+        code,
+        http_status: status,
+        key_id: keyId,
+        key_name: keys.get(keyId)?.name ?? null,
+        requests,
+      })),
     });
   },
 });

@@ -10,10 +10,20 @@ import { workspaceOf } from "../account/account-caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { generationObject, generationObjectSchema } from "./generation-object.ts";
 
-async function answer(context: RequestContext<undefined>, deps: Dependencies, id: string): Promise<Answer> {
-  if (id === "") throw new GatewayError("bad_request", "id: is required. Send the id of a response or its trace id.", { param: "id" });
+async function answer(
+  context: RequestContext<undefined>,
+  deps: Dependencies,
+  id: string,
+): Promise<Answer> {
+  if (id === "")
+    throw new GatewayError(
+      "bad_request",
+      "id: is required. Send the id of a response or its trace id.",
+      { param: "id" },
+    );
   const record = await generationOf(deps, { workspaceId: workspaceOf(context).id, id });
-  if (record === undefined) throw new GatewayError("not_found", `There is no generation ${id} in this workspace.`);
+  if (record === undefined)
+    throw new GatewayError("not_found", `There is no generation ${id} in this workspace.`);
   return context.json({ data: generationObject(record) });
 }
 
@@ -22,15 +32,21 @@ const responseDigits = /^(?:resp_)?([0-9a-f]{32})$/;
 
 /** The record of a request; of a background response that was begun again after a restart, that of its last run. */
 async function generationOf(
-  { generations, responses }: Dependencies, { workspaceId, id }: { workspaceId: string; id: string },
+  { generations, responses }: Dependencies,
+  { workspaceId, id }: { workspaceId: string; id: string },
 ): Promise<GenerationRecord | undefined> {
   const record = await generations.find(workspaceId, id);
   const digits = responseDigits.exec(id)?.[1];
   if (record !== undefined || digits === undefined) return record;
   const stored = await responses.find(workspaceId, `resp_${digits}`);
   if (stored === undefined || !stored.background) return undefined;
-  const { [brand.metadataKey]: metadata } = JSON.parse(stored.recordText) as Record<string, { requestId?: unknown } | undefined>;
-  return typeof metadata?.requestId === "string" ? generations.find(workspaceId, metadata.requestId) : undefined;
+  const { [brand.metadataKey]: metadata } = JSON.parse(stored.recordText) as Record<
+    string,
+    { requestId?: unknown } | undefined
+  >;
+  return typeof metadata?.requestId === "string"
+    ? generations.find(workspaceId, metadata.requestId)
+    : undefined;
 }
 
 const shared = {

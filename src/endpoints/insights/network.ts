@@ -20,13 +20,24 @@ export const networkStatistics = defineEndpoint<Dependencies>({
   response: z.object({
     generated_at: z.string().nullable(),
     totals: z.object({
-      tokens: z.int(), requests: z.int(), prompt_tokens: z.int(), completion_tokens: z.int(), cached_tokens: z.int(),
+      tokens: z.int(),
+      requests: z.int(),
+      prompt_tokens: z.int(),
+      completion_tokens: z.int(),
+      cached_tokens: z.int(),
       reasoning_tokens: z.int(),
     }),
-    top_models: z.array(z.object({
-      model_id: z.string(), model_name: z.string(), provider: z.string(), rank: z.int(), tokens: z.int(), requests: z.int(),
-      share: z.number(),
-    })),
+    top_models: z.array(
+      z.object({
+        model_id: z.string(),
+        model_name: z.string(),
+        provider: z.string(),
+        rank: z.int(),
+        tokens: z.int(),
+        requests: z.int(),
+        share: z.number(),
+      }),
+    ),
     trend: z.object({ "24h": trendSchema, "7d": trendSchema, "30d": trendSchema }),
   }),
   encodeError: encodeContractError,

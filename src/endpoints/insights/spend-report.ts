@@ -12,15 +12,33 @@ import { readUsageQuery } from "./analytics-query.ts";
 import { csvHeaders, csvLine } from "./csv.ts";
 
 /** What spend can be told apart by; a user's is that of the keys that the user made. */
-const groups = { key: "key_id", user: "key_id", model: "model", provider: "provider" } as const satisfies Record<string, UsageGroup>;
+const groups = {
+  key: "key_id",
+  user: "key_id",
+  model: "model",
+  provider: "provider",
+} as const satisfies Record<string, UsageGroup>;
 type SpendGroup = keyof typeof groups;
 
 const querySchema = z.object({
-  group_by: z.enum(Object.keys(groups) as [SpendGroup, ...SpendGroup[]], "must be key, user, model or provider").default("model"),
+  group_by: z
+    .enum(
+      Object.keys(groups) as [SpendGroup, ...SpendGroup[]],
+      "must be key, user, model or provider",
+    )
+    .default("model"),
   format: z.enum(["json", "csv"], "must be json or csv").default("json"),
 });
 
-const columns = ["id", "name", "requests", "errors", "prompt_tokens", "completion_tokens", "cost"] as const;
+const columns = [
+  "id",
+  "name",
+  "requests",
+  "errors",
+  "prompt_tokens",
+  "completion_tokens",
+  "cost",
+] as const;
 
 /** One line of a report. */
 interface SpendLine {
@@ -35,19 +53,34 @@ interface SpendLine {
 
 type Creators = Awaited<ReturnType<Dependencies["llmKeys"]["creators"]>>;
 
-function subjectOf(line: UsageLine, { group, creators }: { group: SpendGroup; creators: Creators }): { id: string; name: string | null } {
+function subjectOf(
+  line: UsageLine,
+  { group, creators }: { group: SpendGroup; creators: Creators },
+): { id: string; name: string | null } {
   if (group === "model" || group === "provider") return { id: line[group] ?? "", name: null };
   const id = line.key_id ?? "";
   const creator = creators.get(id);
-  return group === "key" ? { id, name: creator?.name ?? null } : { id: creator?.creatorUserId ?? "", name: null };
+  return group === "key"
+    ? { id, name: creator?.name ?? null }
+    : { id: creator?.creatorUserId ?? "", name: null };
 }
 
 /** Sums over the days, the dearest first. */
-function summed(lines: readonly UsageLine[], options: { group: SpendGroup; creators: Creators }): SpendLine[] {
+function summed(
+  lines: readonly UsageLine[],
+  options: { group: SpendGroup; creators: Creators },
+): SpendLine[] {
   const byId = new Map<string, SpendLine>();
   for (const line of lines) {
     const subject = subjectOf(line, options);
-    const sum = byId.get(subject.id) ?? { ...subject, requests: 0, errors: 0, prompt_tokens: 0, completion_tokens: 0, costNano: 0n };
+    const sum = byId.get(subject.id) ?? {
+      ...subject,
+      requests: 0,
+      errors: 0,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      costNano: 0n,
+    };
     sum.requests += line.requests;
     sum.errors += line.errors;
     sum.prompt_tokens += line.prompt_tokens;
@@ -55,13 +88,17 @@ function summed(lines: readonly UsageLine[], options: { group: SpendGroup; creat
     sum.costNano += line.costNanoUsd;
     byId.set(subject.id, sum);
   }
-  return [...byId.values()].sort((one, other) => (one.costNano === other.costNano ? 0 : one.costNano < other.costNano ? 1 : -1));
+  return [...byId.values()].sort((one, other) =>
+    one.costNano === other.costNano ? 0 : one.costNano < other.costNano ? 1 : -1,
+  );
 }
 
 const lineObject = ({ costNano, ...line }: SpendLine) => ({ ...line, cost: usdFromNano(costNano) });
 
 const csvText = (lines: readonly SpendLine[]): string =>
-  [columns, ...lines.map(lineObject).map((line) => columns.map((column) => line[column]))].map(csvLine).join("");
+  [columns, ...lines.map(lineObject).map((line) => columns.map((column) => line[column]))]
+    .map(csvLine)
+    .join("");
 
 /** What the workspace spent in a range of days, by key, user, model or provider, as JSON or as a table for spreadsheets. */
 export const spendReport = defineEndpoint<Dependencies>({
@@ -72,18 +109,32 @@ export const spendReport = defineEndpoint<Dependencies>({
   counting: "at-door",
   tag: "Insights",
   summary: "Report the spend of the workspace.",
-  description: "By whole days (UTC), the last 7 unless from and to say otherwise, at most 366. The dearest first.",
+  description:
+    "By whole days (UTC), the last 7 unless from and to say otherwise, at most 366. The dearest first.",
   query: z.object({
-    from: z.string().optional(), to: z.string().optional(),
-    group_by: z.enum(["key", "user", "model", "provider"]).optional(), format: z.enum(["json", "csv"]).optional(),
+    from: z.string().optional(),
+    to: z.string().optional(),
+    group_by: z.enum(["key", "user", "model", "provider"]).optional(),
+    format: z.enum(["json", "csv"]).optional(),
   }),
   otherResponseTypes: ["text/csv"],
   response: z.object({
-    object: z.literal("spend_report"), from: z.string(), to: z.string(), group_by: z.string(), total_cost: z.number(),
-    data: z.array(z.object({
-      id: z.string(), name: z.string().nullable(), requests: z.int(), errors: z.int(), prompt_tokens: z.int(), completion_tokens: z.int(),
-      cost: z.number(),
-    })),
+    object: z.literal("spend_report"),
+    from: z.string(),
+    to: z.string(),
+    group_by: z.string(),
+    total_cost: z.number(),
+    data: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string().nullable(),
+        requests: z.int(),
+        errors: z.int(),
+        prompt_tokens: z.int(),
+        completion_tokens: z.int(),
+        cost: z.number(),
+      }),
+    ),
   }),
   encodeError: encodeContractError,
   async handle(context, { insights, llmKeys, clock }) {
@@ -94,15 +145,21 @@ export const spendReport = defineEndpoint<Dependencies>({
       llmKeys.creators(workspaceId),
     ]);
     if (lines === undefined) {
-      const message = "from: this range holds too much for one report. Ask for fewer days at a time.";
+      const message =
+        "from: this range holds too much for one report. Ask for fewer days at a time.";
       throw new GatewayError("bad_request", message, { param: "from" });
     }
     const report = summed(lines, { group, creators });
     if (format === "csv") {
-      return new Response(csvText(report), { headers: { ...context.headers, ...csvHeaders(`spend-by-${group}.csv`) } });
+      return new Response(csvText(report), {
+        headers: { ...context.headers, ...csvHeaders(`spend-by-${group}.csv`) },
+      });
     }
     return context.json({
-      object: "spend_report", from: new Date(range.fromMs).toISOString(), to: new Date(range.toMs).toISOString(), group_by: group,
+      object: "spend_report",
+      from: new Date(range.fromMs).toISOString(),
+      to: new Date(range.toMs).toISOString(),
+      group_by: group,
       total_cost: usdFromNano(report.reduce((sum, { costNano }) => sum + costNano, 0n)),
       data: report.map(lineObject),
     });
@@ -119,6 +176,7 @@ function readQuery(query: URLSearchParams, nowMs: number) {
   const { fromMs, toMs } = readUsageQuery(days, nowMs);
   return {
     ...checkBody(querySchema, Object.fromEntries(query)),
-    fromMs: Math.floor(fromMs / dayMs) * dayMs, toMs: Math.ceil(toMs / dayMs) * dayMs,
+    fromMs: Math.floor(fromMs / dayMs) * dayMs,
+    toMs: Math.ceil(toMs / dayMs) * dayMs,
   };
 }

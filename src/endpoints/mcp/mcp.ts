@@ -26,10 +26,14 @@ const messageSchema = z.looseObject({
 });
 
 const isCall = (message: unknown): boolean =>
-  typeof message === "object" && message !== null && "method" in message && message.method === "tools/call";
+  typeof message === "object" &&
+  message !== null &&
+  "method" in message &&
+  message.method === "tools/call";
 
 /** How many tools a request calls; batches of the older revisions may hold several. */
-const callsIn = (body: unknown): number => (Array.isArray(body) ? body : [body]).filter(isCall).length;
+const callsIn = (body: unknown): number =>
+  (Array.isArray(body) ? body : [body]).filter(isCall).length;
 
 /** The request for the SDK. What clients accept is not asked of them: calls are answered as JSON. */
 function sdkRequest({ request }: RequestContext): Request {
@@ -40,14 +44,25 @@ function sdkRequest({ request }: RequestContext): Request {
 }
 
 /** The operator whose LLM key calls, as the session that this person could have: keys of people who run the service act for them. */
-async function operatorOf(caller: ToolCaller, { people }: Dependencies): Promise<KnownCaller["operator"]> {
-  if (caller.kind !== "llm-key" || caller.parent !== undefined || !caller.key.creatorUserId.startsWith("usr_")) return undefined;
+async function operatorOf(
+  caller: ToolCaller,
+  { people }: Dependencies,
+): Promise<KnownCaller["operator"]> {
+  if (
+    caller.kind !== "llm-key" ||
+    caller.parent !== undefined ||
+    !caller.key.creatorUserId.startsWith("usr_")
+  )
+    return undefined;
   const user = await people.users.find(caller.key.creatorUserId);
   if (user === undefined || !user.operator || user.blockedAtMs !== null) return undefined;
   return {
-    kind: "session", session: { id: caller.key.id, expiresAtMs: caller.key.expiresAtMs ?? Number.MAX_SAFE_INTEGER },
+    kind: "session",
+    session: { id: caller.key.id, expiresAtMs: caller.key.expiresAtMs ?? Number.MAX_SAFE_INTEGER },
     user: { id: user.id, name: user.name, email: user.email, emailVerified: true, operator: true },
-    workspace: caller.workspace, role: "member", scopes: [],
+    workspace: caller.workspace,
+    role: "member",
+    scopes: [],
   };
 }
 
@@ -56,7 +71,11 @@ async function handle(context: RequestContext<unknown>, deps: Dependencies): Pro
   const { caller } = context;
   assert(caller.kind !== "anonymous" && caller.kind !== "session", "the door lets in keys alone");
   const parsedBody = parseJson(await readJsonText(context.request, bodyBytesMax));
-  await countActions(deps.counters, { keyId: caller.key.id, tier: callTier, actions: callsIn(parsedBody) });
+  await countActions(deps.counters, {
+    keyId: caller.key.id,
+    tier: callTier,
+    actions: callsIn(parsedBody),
+  });
   const operator = await operatorOf(caller, deps);
   const idempotencyKey = context.request.headers.get(idempotencyHeader) ?? undefined;
   const request: ToolContext["request"] = (call) =>
@@ -73,7 +92,8 @@ async function handle(context: RequestContext<unknown>, deps: Dependencies): Pro
   });
   const headers = { ...Object.fromEntries(response.headers), ...context.headers };
   const { status } = response;
-  if (response.headers.get("content-type")?.startsWith("text/event-stream")) return new Response(response.body, { status, headers });
+  if (response.headers.get("content-type")?.startsWith("text/event-stream"))
+    return new Response(response.body, { status, headers });
   return new Reply(await response.text(), { status, headers });
 }
 
@@ -88,9 +108,10 @@ export const mcp = defineEndpoint<Dependencies>({
   protectedResource: true,
   bodyBytesMax,
   summary: "Call tools over MCP.",
-  description: "JSON-RPC 2.0 as the Model Context Protocol has it, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at "
-    + "/mcp below the root. LLM keys call tools without a scope, management keys and connected apps those whose scope they hold. "
-    + "120 tool calls a minute by credential and 300 requests a minute by address, apart from other limits.",
+  description:
+    "JSON-RPC 2.0 as the Model Context Protocol has it, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at " +
+    "/mcp below the root. LLM keys call tools without a scope, management keys and connected apps those whose scope they hold. " +
+    "120 tool calls a minute by credential and 300 requests a minute by address, apart from other limits.",
   tag: "MCP",
   rawBody: messageSchema,
   response: z.looseObject({ jsonrpc: z.literal("2.0") }),

@@ -5,7 +5,12 @@ import type { RequestContext } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-const shared = { method: "GET", access: { open: true }, tag: "Operations", encodeError: encodeContractError } as const;
+const shared = {
+  method: "GET",
+  access: { open: true },
+  tag: "Operations",
+  encodeError: encodeContractError,
+} as const;
 
 /** The OpenAPI 3.1 document of this API, made from the endpoint table. */
 export const openApi = defineEndpoint<Dependencies>({
@@ -16,7 +21,9 @@ export const openApi = defineEndpoint<Dependencies>({
   summary: "Describe this API as OpenAPI 3.1.",
   response: z.looseObject({ openapi: z.string() }),
   handle: (context, { openApiText }) =>
-    new Response(openApiText(), { headers: { "content-type": "application/json", ...context.headers } }),
+    new Response(openApiText(), {
+      headers: { "content-type": "application/json", ...context.headers },
+    }),
 });
 
 /** No inline script or style, and nothing of another origin. */
@@ -30,7 +37,11 @@ async function siteResponse(
   path: string,
 ): Promise<Response> {
   const file = (await documentation()).file(path);
-  if (file === undefined) throw new GatewayError("not_found", "The documentation has no such page. The list is at /docs.");
+  if (file === undefined)
+    throw new GatewayError(
+      "not_found",
+      "The documentation has no such page. The list is at /docs.",
+    );
   return new Response(file.text, {
     headers: {
       ...context.headers,
@@ -71,7 +82,8 @@ export const docsPage = defineEndpoint<Dependencies>({
   ...site,
   path: "/docs/:section/:page",
   summary: "Show a page of the documentation; with .md its Markdown.",
-  handle: (context, deps) => siteResponse(context, deps, `${context.param("section")}/${context.param("page")}`),
+  handle: (context, deps) =>
+    siteResponse(context, deps, `${context.param("section")}/${context.param("page")}`),
 });
 
 /** Where agents look for the documentation (llmstxt.org). */

@@ -27,13 +27,25 @@ export const readyz = defineEndpoint<Dependencies>({
   ...shared,
   path: "/readyz",
   summary: "Tell whether requests can be served.",
-  response: z.object({ status: z.literal("ready"), unready: z.array(z.string()).max(0).describe("Empty.") }),
-  bodiesByStatus: { 503: z.object({
-    status: z.literal("unready"), unready: z.array(z.enum(["draining", "storage"])).min(1).describe("What is not ready."),
-  }) },
+  response: z.object({
+    status: z.literal("ready"),
+    unready: z.array(z.string()).max(0).describe("Empty."),
+  }),
+  bodiesByStatus: {
+    503: z.object({
+      status: z.literal("unready"),
+      unready: z
+        .array(z.enum(["draining", "storage"]))
+        .min(1)
+        .describe("What is not ready."),
+    }),
+  },
   async handle(context, { operations }) {
     const unready = await operations.unreadyParts();
-    return context.json({ status: unready.length === 0 ? "ready" : "unready", unready }, { status: unready.length === 0 ? 200 : 503 });
+    return context.json(
+      { status: unready.length === 0 ? "ready" : "unready", unready },
+      { status: unready.length === 0 ? 200 : 503 },
+    );
   },
 });
 
@@ -44,7 +56,10 @@ export const metrics = defineEndpoint<Dependencies>({
   summary: "Show metrics in Prometheus' text format.",
   otherResponseTypes: ["text/plain"],
   async handle(context, { operations }) {
-    if (!operations.metricsHere) throw new GatewayError("not_found", "Metrics are served on their own port.");
-    return new Response(await operations.metricsText(), { headers: { "content-type": operations.metricsContentType, ...context.headers } });
+    if (!operations.metricsHere)
+      throw new GatewayError("not_found", "Metrics are served on their own port.");
+    return new Response(await operations.metricsText(), {
+      headers: { "content-type": operations.metricsContentType, ...context.headers },
+    });
   },
 });

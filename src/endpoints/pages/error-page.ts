@@ -32,16 +32,24 @@ const isApi = (path: string): boolean => /^\/(?:api\/)?v1(?:\/|$)/.test(path);
 
 /** What happened, and what to do; messages for programs are replaced where they name methods and endpoints. */
 function sentencesOf({ status, message }: GatewayError, path: string): string[] {
-  if (status === 404 && !isApi(path)) return [`There is nothing at ${path}. Check the address, or go to the start page.`];
-  if (status === 405 && !isApi(path)) return ["This address takes what a form sends. Go to the start page, and begin there."];
-  if (status === 500) return ["The request could not be answered. Try again; if it fails again, report the trace id below."];
+  if (status === 404 && !isApi(path))
+    return [`There is nothing at ${path}. Check the address, or go to the start page.`];
+  if (status === 405 && !isApi(path))
+    return ["This address takes what a form sends. Go to the start page, and begin there."];
+  if (status === 500)
+    return [
+      "The request could not be answered. Try again; if it fails again, report the trace id below.",
+    ];
   return [message];
 }
 
 /** An error as a page, where a person asks with a browser; undefined for programs. */
 export function errorPage(
   error: GatewayError,
-  { context, headers }: { context: RequestContext<unknown>; headers: Readonly<Record<string, string>> },
+  {
+    context,
+    headers,
+  }: { context: RequestContext<unknown>; headers: Readonly<Record<string, string>> },
 ): Response | undefined {
   if (!asksForPage(context)) return undefined;
   const { request, traceId } = context;
@@ -59,7 +67,13 @@ export function errorPage(
       links:
         status === 401
           ? [{ href: signInPath(back), label: "Sign in" }]
-          : [{ href: "/", label: "Go to the start page", ...(status === 404 ? {} : { plain: true }) }],
+          : [
+              {
+                href: "/",
+                label: "Go to the start page",
+                ...(status === 404 ? {} : { plain: true }),
+              },
+            ],
     }),
     { status, headers: { ...headers, vary: "accept" } },
   );
@@ -73,7 +87,8 @@ export const signInFailedPage = defineEndpoint<Dependencies>({
   summary: "Show why signing in at a provider failed.",
   handle(context) {
     const { query } = context;
-    const reason = query.get("error_description") ?? query.get("error") ?? "The reason is not known.";
+    const reason =
+      query.get("error_description") ?? query.get("error") ?? "The reason is not known.";
     return pageResponse(
       context,
       messagePage({

@@ -7,18 +7,31 @@ import { messagePage } from "../../pages/message-page.ts";
 import type { Page } from "../../pages/page.ts";
 import { passwordField } from "../account/people-fields.ts";
 import {
-  joinAsVisitor, joinStateOf, joinWithPassword, joinWithSecondFactor, type JoinState, type OpenInvitation,
+  joinAsVisitor,
+  joinStateOf,
+  joinWithPassword,
+  joinWithSecondFactor,
+  type JoinState,
+  type OpenInvitation,
 } from "../account/join-flow.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { submitNewAccount, tokenFormSchema, tokenOf, type Typed } from "./new-account.ts";
-import { codeInput, fieldsOf, passwordInput, personInputs, problemOf, secondFactorOf } from "./page-form.ts";
+import {
+  codeInput,
+  fieldsOf,
+  passwordInput,
+  personInputs,
+  problemOf,
+  secondFactorOf,
+} from "./page-form.ts";
 import { formType, pageResponse, pageRoute } from "./page-response.ts";
 import { readForm, redirect, signInPath, withReturn } from "./signed-in.ts";
 
 const joinPath = (token: string): string => `/join?token=${encodeURIComponent(token)}`;
 
 /** Where the browser ends after accepting. */
-const joinedPath = (organizationId: string): string => `/join?joined=${encodeURIComponent(organizationId)}`;
+const joinedPath = (organizationId: string): string =>
+  `/join?joined=${encodeURIComponent(organizationId)}`;
 
 /** The form for an account that exists, below that for a new one. */
 const existingAccount = (token: string) =>
@@ -31,10 +44,16 @@ const existingAccount = (token: string) =>
     beside: html`<a href="${signInPath(joinPath(token))}">Sign in another way</a>`,
   })}`;
 
-const identifyPage = ({ organizationName, email, role }: OpenInvitation, token: string, { name, problem }: Typed): Page =>
+const identifyPage = (
+  { organizationName, email, role }: OpenInvitation,
+  token: string,
+  { name, problem }: Typed,
+): Page =>
   messagePage({
     title: `Join ${organizationName}`,
-    sentences: [`You are invited as ${role}. Create an account for ${email}, or use the one that you have.`],
+    sentences: [
+      `You are invited as ${role}. Create an account for ${email}, or use the one that you have.`,
+    ],
     ...(problem === undefined ? {} : { problem }),
     form: {
       action: "/join",
@@ -47,7 +66,9 @@ const identifyPage = ({ organizationName, email, role }: OpenInvitation, token: 
 
 const closed = messagePage({
   title: "This invitation is not open",
-  sentences: ["It was used or withdrawn, or has expired. If you used it, you are a member. Else ask for another one."],
+  sentences: [
+    "It was used or withdrawn, or has expired. If you used it, you are a member. Else ask for another one.",
+  ],
   links: [{ href: "/", label: "Go to the start page" }],
 });
 
@@ -68,14 +89,18 @@ function joinPageOf(state: JoinState, token: string, typed: Typed = {}): Page {
     case "accept":
       return messagePage({
         title: `Join ${state.invitation.organizationName}`,
-        sentences: [`You are signed in as ${state.invitation.email}, and invited as ${state.invitation.role}.`],
+        sentences: [
+          `You are signed in as ${state.invitation.email}, and invited as ${state.invitation.role}.`,
+        ],
         ...problem,
         form: { action: "/join/accept", hidden: { token }, button: "Join" },
       });
     case "other-account":
       return messagePage({
         title: `Join ${state.invitation.organizationName}`,
-        sentences: [`The invitation is for ${state.invitation.email}, and you are signed in as ${state.visitor.user.email}.`],
+        sentences: [
+          `The invitation is for ${state.invitation.email}, and you are signed in as ${state.visitor.user.email}.`,
+        ],
         ...problem,
         links: [{ href: withReturn("/sign-out", joinPath(token)), label: "Use another account" }],
       });
@@ -87,7 +112,12 @@ const secondFactorPage = (token: string, problem?: string): Page =>
     title: "One more step",
     sentences: ["Type the code that your authenticator app shows, or one of your backup codes."],
     ...(problem === undefined ? {} : { problem }),
-    form: { action: "/join/accept", fields: [codeInput], hidden: { token }, button: "Sign in and join" },
+    form: {
+      action: "/join/accept",
+      fields: [codeInput],
+      hidden: { token },
+      button: "Sign in and join",
+    },
   });
 
 /** The page where an invitation is accepted. */
@@ -102,8 +132,13 @@ export const joinPage = defineEndpoint<Dependencies>({
   }),
   async handle(context, deps) {
     const token = tokenOf(context.query);
-    const state = await joinStateOf(context, deps, { token, joinedId: context.query.get("joined") });
-    return pageResponse(context, joinPageOf(state, token), { status: state.kind === "closed" ? 404 : 200 });
+    const state = await joinStateOf(context, deps, {
+      token,
+      joinedId: context.query.get("joined"),
+    });
+    return pageResponse(context, joinPageOf(state, token), {
+      status: state.kind === "closed" ? 404 : 200,
+    });
   },
 });
 
@@ -126,7 +161,11 @@ export const submitJoin = defineEndpoint<Dependencies>({
       },
       async again(form, typed) {
         const token = tokenOf(form);
-        return joinPageOf(await joinStateOf(context, deps, { token, joinedId: null }), token, typed);
+        return joinPageOf(
+          await joinStateOf(context, deps, { token, joinedId: null }),
+          token,
+          typed,
+        );
       },
     }),
 });
@@ -155,12 +194,14 @@ export const submitAcceptance = defineEndpoint<Dependencies>({
           ? joinWithPassword(context, deps, { token, password })
           : joinAsVisitor(context, deps, token));
       const cookies = outcome.answer?.cookies ?? [];
-      if (outcome.kind === "second-factor") return pageResponse(context, secondFactorPage(token), { cookies });
+      if (outcome.kind === "second-factor")
+        return pageResponse(context, secondFactorPage(token), { cookies });
       return redirect(context, joinedPath(outcome.organization.id), cookies);
     } catch (thrown) {
       const { problem, status } = problemOf(thrown);
       const token = tokenOf(form);
-      if (form.has("code")) return pageResponse(context, secondFactorPage(token, problem), { status });
+      if (form.has("code"))
+        return pageResponse(context, secondFactorPage(token, problem), { status });
       const state = await joinStateOf(context, deps, { token, joinedId: null });
       return pageResponse(context, joinPageOf(state, token, { problem }), { status });
     }

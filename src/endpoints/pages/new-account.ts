@@ -31,17 +31,27 @@ export interface Submission {
 }
 
 /** Makes the account, or signs in to the one that a first click has made: its password proves whose it is. */
-async function signUpOrIn(context: RequestContext<unknown>, deps: Dependencies, { person, entitlement, end }: Submission) {
+async function signUpOrIn(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { person, entitlement, end }: Submission,
+) {
   try {
     const answer = await signUpAndIn(context, deps, { person, entitlement });
-    return answer === undefined ? { location: "/sign-up?sent=1", answer: { cookies: [] } } : { location: end, answer };
+    return answer === undefined
+      ? { location: "/sign-up?sent=1", answer: { cookies: [] } }
+      : { location: end, answer };
   } catch (thrown) {
-    const mayExist = thrown instanceof GatewayError && (thrown.code === "conflict" || thrown.code === "forbidden");
+    const mayExist =
+      thrown instanceof GatewayError && (thrown.code === "conflict" || thrown.code === "forbidden");
     const outcome: { kind: string; answer: DelegatedAnswer } | undefined = mayExist
       ? await signInWithPassword(context, deps, person).catch(() => undefined)
       : undefined;
     if (outcome === undefined) throw thrown;
-    return { location: outcome.kind === "signed-in" ? end : withReturn("/sign-in/code", end), answer: outcome.answer };
+    return {
+      location: outcome.kind === "signed-in" ? end : withReturn("/sign-in/code", end),
+      answer: outcome.answer,
+    };
   }
 }
 
@@ -49,7 +59,10 @@ async function signUpOrIn(context: RequestContext<unknown>, deps: Dependencies, 
 export async function submitNewAccount(
   context: RequestContext<unknown>,
   deps: Dependencies,
-  { read, again }: {
+  {
+    read,
+    again,
+  }: {
     read(form: URLSearchParams): Submission | Promise<Submission>;
     /** The page again, with what was typed and what is wrong. */
     again(form: URLSearchParams, typed: Typed): Page | Promise<Page>;
@@ -67,7 +80,8 @@ export async function submitNewAccount(
 }
 
 /** The token of a link. */
-export const tokenOf = (parameters: URLSearchParams): string => (parameters.get("token") ?? "").slice(0, 200);
+export const tokenOf = (parameters: URLSearchParams): string =>
+  (parameters.get("token") ?? "").slice(0, 200);
 
 /** The form of a new account that a link entitles to. */
 export const tokenFormSchema = z.object({ ...newPersonFields, token: z.string().min(1).max(200) });
@@ -75,11 +89,14 @@ export const tokenFormSchema = z.object({ ...newPersonFields, token: z.string().
 const claimForm = (token: string, { problem, ...typed }: Typed): Page =>
   messagePage({
     title: "Claim the owner account",
-    sentences: [
-      "This service is new and has no owner. The account that you create here runs it.",
-    ],
+    sentences: ["This service is new and has no owner. The account that you create here runs it."],
     ...(problem === undefined ? {} : { problem }),
-    form: { action: "/claim", fields: personInputs(typed), hidden: { token }, button: "Create the owner account" },
+    form: {
+      action: "/claim",
+      fields: personInputs(typed),
+      hidden: { token },
+      button: "Create the owner account",
+    },
   });
 
 const claimed = messagePage({
@@ -97,7 +114,11 @@ const unclaimed = (isDead: boolean): Page =>
     ],
   });
 
-async function claimPageOf({ people: { claim } }: Dependencies, token: string, typed: Typed): Promise<{ page: Page; status: number }> {
+async function claimPageOf(
+  { people: { claim } }: Dependencies,
+  token: string,
+  typed: Typed,
+): Promise<{ page: Page; status: number }> {
   if (claim.isClaimed) return { page: claimed, status: 200 };
   if (await claim.accepts(token)) return { page: claimForm(token, typed), status: 200 };
   return { page: unclaimed(token !== ""), status: token === "" ? 200 : 404 };
@@ -111,7 +132,8 @@ export const claimPage = defineEndpoint<Dependencies>({
   summary: "Show the page that claims the owner account.",
   query: z.object({ token: z.string().optional() }),
   async handle(context, deps) {
-    if (deps.people.claim.isClaimed && (await personOf(context, deps)) !== undefined) return redirect(context, "/");
+    if (deps.people.claim.isClaimed && (await personOf(context, deps)) !== undefined)
+      return redirect(context, "/");
     const { page, status } = await claimPageOf(deps, tokenOf(context.query), {});
     return pageResponse(context, page, { status });
   },
@@ -135,10 +157,19 @@ export const submitClaim = defineEndpoint<Dependencies>({
     }),
 });
 
-const signUpForm = ({ code, returnTo }: { code: string; returnTo: string }, { problem, ...typed }: Typed): Page =>
+const signUpForm = (
+  { code, returnTo }: { code: string; returnTo: string },
+  { problem, ...typed }: Typed,
+): Page =>
   messagePage({
     title: "Create an account",
-    ...(code === "" ? {} : { sentences: ["You came by a referral: with your account, both of you may be given credits."] }),
+    ...(code === ""
+      ? {}
+      : {
+          sentences: [
+            "You came by a referral: with your account, both of you may be given credits.",
+          ],
+        }),
     ...(problem === undefined ? {} : { problem }),
     form: {
       action: "/sign-up",
@@ -151,7 +182,9 @@ const signUpForm = ({ code, returnTo }: { code: string; returnTo: string }, { pr
 
 const byInvitation = messagePage({
   title: "Sign-up is by invitation",
-  sentences: ["Ask the person who runs this service, or an organisation that uses it, for an invitation. It comes as a link."],
+  sentences: [
+    "Ask the person who runs this service, or an organisation that uses it, for an invitation. It comes as a link.",
+  ],
   links: [{ href: "/sign-in", label: "Sign in" }],
 });
 
@@ -166,7 +199,8 @@ const sentPage = messagePage({
 
 const signUpFormSchema = z.object({ ...newPersonFields, token: z.string().max(50).default("") });
 
-const isOpen = ({ people: { claim, settings } }: Dependencies): boolean => claim.isClaimed && settings.signUp === "open";
+const isOpen = ({ people: { claim, settings } }: Dependencies): boolean =>
+  claim.isClaimed && settings.signUp === "open";
 
 /** The page where an account is made, where sign-up is open. */
 export const signUpPage = defineEndpoint<Dependencies>({
@@ -176,7 +210,11 @@ export const signUpPage = defineEndpoint<Dependencies>({
   summary: "Show the page that makes an account.",
   query: z.object({
     ref: z.string().optional().describe("Referral code of the workspace that brought this person."),
-    return_to: z.string().max(4_000).optional().describe("Path to come back to, within this service."),
+    return_to: z
+      .string()
+      .max(4_000)
+      .optional()
+      .describe("Path to come back to, within this service."),
     sent: z.string().optional(),
   }),
   async handle(context, deps) {
@@ -207,6 +245,8 @@ export const submitSignUp = defineEndpoint<Dependencies>({
         return { person: referred, entitlement: { by: "policy" }, end: returnOf(form) };
       },
       again: (form, typed) =>
-        isOpen(deps) ? signUpForm({ code: tokenOf(form), returnTo: returnOf(form) }, typed) : byInvitation,
+        isOpen(deps)
+          ? signUpForm({ code: tokenOf(form), returnTo: returnOf(form) }, typed)
+          : byInvitation,
     }),
 });

@@ -40,7 +40,15 @@ export const codeInput: FormField = {
 };
 
 /** What a new account is made of. */
-export const personInputs = ({ name = "", email = "", fixedEmail }: { name?: string; email?: string; fixedEmail?: true }): FormField[] => [
+export const personInputs = ({
+  name = "",
+  email = "",
+  fixedEmail,
+}: {
+  name?: string;
+  email?: string;
+  fixedEmail?: true;
+}): FormField[] => [
   { name: "name", label: "Your name", type: "text", autocomplete: "name", value: name },
   emailInput(email, fixedEmail),
   newPasswordInput(),
@@ -69,7 +77,8 @@ export function problemOf(thrown: unknown): { problem: string; status: number } 
   const reason = metadata?.["reason"];
   const known = typeof reason === "string" ? refusals[reason] : undefined;
   const label = labels[param];
-  if (known !== undefined || label === undefined || !message.startsWith(`${param}: `)) return { problem: known ?? message, status };
+  if (known !== undefined || label === undefined || !message.startsWith(`${param}: `))
+    return { problem: known ?? message, status };
   const said = `${label} ${message.slice(param.length + 2)}`;
   return { problem: said.endsWith(".") ? said : `${said}.`, status };
 }

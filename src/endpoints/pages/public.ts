@@ -6,7 +6,12 @@ import { modelObject } from "../../inference/catalog/model-object.ts";
 import { parseModelListQuery } from "../../inference/catalog/model-list-query.ts";
 import { catalogModelPage, catalogPage, type CatalogEntry } from "../../pages/catalog-page.ts";
 import type { Page } from "../../pages/page.ts";
-import { statusFeed, statusFeedPath, statusPage, type StatusFacts } from "../../pages/status-page.ts";
+import {
+  statusFeed,
+  statusFeedPath,
+  statusPage,
+  type StatusFacts,
+} from "../../pages/status-page.ts";
 import { GatewayError } from "../../platform/lib/errors.ts";
 import { isListedFor } from "../catalog/shown-model.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -21,18 +26,35 @@ function publicPage(context: RequestContext<unknown>, page: Page): Response {
 }
 
 const names: Readonly<Record<string, string>> = {
-  api: "Requests", providers: "Providers", smoke_tests: "Smoke tests", workflows: "Background work", routing: "Routing",
+  api: "Requests",
+  providers: "Providers",
+  smoke_tests: "Smoke tests",
+  workflows: "Background work",
+  routing: "Routing",
   postgres: "Database",
 };
 
 async function statusOf(deps: Dependencies): Promise<StatusFacts> {
-  const { status, description, checked_at: checkedAt, components } = deps.insights.health.snapshot();
+  const {
+    status,
+    description,
+    checked_at: checkedAt,
+    components,
+  } = deps.insights.health.snapshot();
   const { providers, incidents } = await healthHistoryOf(deps);
-  const shown = Object.entries(components).filter(([name, component]) => component !== null && names[name] !== undefined);
+  const shown = Object.entries(components).filter(
+    ([name, component]) => component !== null && names[name] !== undefined,
+  );
   return {
-    status, description, checkedAt, providers, incidents,
+    status,
+    description,
+    checkedAt,
+    providers,
+    incidents,
     components: shown.map(([name, component]) => ({
-      name: names[name] ?? name, status: component?.status ?? "", description: component?.description ?? "",
+      name: names[name] ?? name,
+      status: component?.status ?? "",
+      description: component?.description ?? "",
     })),
   };
 }
@@ -53,12 +75,15 @@ export const statusFeedEndpoint = defineEndpoint<Dependencies>({
   path: statusFeedPath,
   summary: "Show incidents as an Atom feed.",
   otherResponseTypes: ["application/atom+xml"],
-  handle: async (context, deps) => new Response(statusFeed(await statusOf(deps), deps.publicUrl()), {
-    headers: {
-      ...context.headers, "content-type": "application/atom+xml; charset=utf-8", "cache-control": publicCaching,
-      "x-content-type-options": "nosniff",
-    },
-  }),
+  handle: async (context, deps) =>
+    new Response(statusFeed(await statusOf(deps), deps.publicUrl()), {
+      headers: {
+        ...context.headers,
+        "content-type": "application/atom+xml; charset=utf-8",
+        "cache-control": publicCaching,
+        "x-content-type-options": "nosniff",
+      },
+    }),
 });
 
 const nobody = { kind: "anonymous", address: "" } as const;
@@ -66,20 +91,33 @@ const nobody = { kind: "anonymous", address: "" } as const;
 function entryOf(model: CatalogModel, { inference }: Dependencies): CatalogEntry {
   const shown = modelObject(model, { reachable: (route) => inference.isServable(route, model) });
   const pricing: Readonly<Record<string, unknown>> = { ...shown.pricing };
-  const number = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
+  const number = (value: unknown): number | undefined =>
+    typeof value === "number" ? value : undefined;
   return {
-    id: shown.id, name: shown.display_name, category: shown.category, contextLength: shown.context_length, description: shown.description,
-    capabilities: shown.capabilities, parameters: shown.supported_parameters ?? [],
-    inputPrice: number(pricing["input_per_1m"]), outputPrice: number(pricing["output_per_1m"]),
+    id: shown.id,
+    name: shown.display_name,
+    category: shown.category,
+    contextLength: shown.context_length,
+    description: shown.description,
+    capabilities: shown.capabilities,
+    parameters: shown.supported_parameters ?? [],
+    inputPrice: number(pricing["input_per_1m"]),
+    outputPrice: number(pricing["output_per_1m"]),
     providers: shown.per_upstream.map(({ provider, pricing: own, data_policy: policy }) => ({
-      id: provider, inputPrice: own?.["input_per_1m"], outputPrice: own?.["output_per_1m"], zdr: policy.zdr === true,
+      id: provider,
+      inputPrice: own?.["input_per_1m"],
+      outputPrice: own?.["output_per_1m"],
+      zdr: policy.zdr === true,
     })),
   };
 }
 
-const listed = (deps: Dependencies): readonly CatalogModel[] => listModels(deps.inference.catalog(), {
-  query: { ...parseModelListQuery(new URLSearchParams()), all: false }, isRoutable: isListedFor(deps, nobody), weeklyRequests: () => 0,
-});
+const listed = (deps: Dependencies): readonly CatalogModel[] =>
+  listModels(deps.inference.catalog(), {
+    query: { ...parseModelListQuery(new URLSearchParams()), all: false },
+    isRoutable: isListedFor(deps, nobody),
+    weeklyRequests: () => 0,
+  });
 
 /** Shows every model that can be reached. */
 export const catalogPageEndpoint = defineEndpoint<Dependencies>({
@@ -87,7 +125,8 @@ export const catalogPageEndpoint = defineEndpoint<Dependencies>({
   method: "GET",
   path: "/catalog",
   summary: "Show the models that can be reached.",
-  handle: (context, deps) => publicPage(context, catalogPage(listed(deps).map((model) => entryOf(model, deps)))),
+  handle: (context, deps) =>
+    publicPage(context, catalogPage(listed(deps).map((model) => entryOf(model, deps)))),
 });
 
 /** Shows one of them. */
@@ -99,7 +138,8 @@ export const catalogModelPageEndpoint = defineEndpoint<Dependencies>({
   handle(context, deps) {
     const id = `${context.param("owner")}/${context.param("model")}`;
     const model = listed(deps).find((each) => each.id === id);
-    if (model === undefined) throw new GatewayError("not_found", `There is no model ${id} in the catalog.`);
+    if (model === undefined)
+      throw new GatewayError("not_found", `There is no model ${id} in the catalog.`);
     return publicPage(context, catalogModelPage(entryOf(model, deps)));
   },
 });

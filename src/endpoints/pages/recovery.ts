@@ -17,16 +17,26 @@ import { formType, pageResponse, pageRoute } from "./page-response.ts";
 import { personOf, readForm, redirect } from "./signed-in.ts";
 
 const toSignIn = { href: "/sign-in", label: "Sign in", plain: true } as const;
-const noMail = "This service sends no mail. Ask the person who runs it for a link to choose another password.";
+const noMail =
+  "This service sends no mail. Ask the person who runs it for a link to choose another password.";
 
-const forgotPage = ({ people: { recovery } }: Dependencies, typed: { email?: string; problem?: string } = {}): Page =>
+const forgotPage = (
+  { people: { recovery } }: Dependencies,
+  typed: { email?: string; problem?: string } = {},
+): Page =>
   messagePage({
     title: "Forgot your password?",
     ...(recovery.sendsMail
       ? {
-          sentences: ["Type the e-mail address of your account to get a link by which you choose another password."],
+          sentences: [
+            "Type the e-mail address of your account to get a link by which you choose another password.",
+          ],
           ...(typed.problem === undefined ? {} : { problem: typed.problem }),
-          form: { action: "/forgot-password", fields: [emailInput(typed.email)], button: "Send the link" },
+          form: {
+            action: "/forgot-password",
+            fields: [emailInput(typed.email)],
+            button: "Send the link",
+          },
         }
       : { sentences: [noMail] }),
     links: [toSignIn],
@@ -48,7 +58,8 @@ export const forgotPasswordPage = defineEndpoint<Dependencies>({
   path: "/forgot-password",
   summary: "Show the page that sends a link to choose another password.",
   query: z.object({ sent: z.string().optional() }),
-  handle: (context, deps) => pageResponse(context, context.query.has("sent") ? sentPage : forgotPage(deps)),
+  handle: (context, deps) =>
+    pageResponse(context, context.query.has("sent") ? sentPage : forgotPage(deps)),
 });
 
 const forgotSchema = z.object({ email: emailField });
@@ -70,7 +81,9 @@ export const submitForgotPassword = defineEndpoint<Dependencies>({
       return redirect(context, "/forgot-password?sent=1");
     } catch (thrown) {
       const { problem, status } = problemOf(thrown);
-      return pageResponse(context, forgotPage(deps, { email: form.get("email") ?? "", problem }), { status });
+      return pageResponse(context, forgotPage(deps, { email: form.get("email") ?? "", problem }), {
+        status,
+      });
     }
   },
 });
@@ -80,7 +93,12 @@ const resetForm = (token: string, problem?: string): Page =>
     title: "Choose another password",
     sentences: ["Every session of the account ends with it."],
     ...(problem === undefined ? {} : { problem }),
-    form: { action: "/reset-password", fields: [newPasswordInput("New password")], hidden: { token }, button: "Set the password" },
+    form: {
+      action: "/reset-password",
+      fields: [newPasswordInput("New password")],
+      hidden: { token },
+      button: "Set the password",
+    },
   });
 
 const deadReset = ({ people: { recovery } }: Dependencies): Page =>
@@ -92,7 +110,9 @@ const deadReset = ({ people: { recovery } }: Dependencies): Page =>
     ],
     links: [toSignIn],
     ...(recovery.sendsMail
-      ? { form: { action: "/forgot-password", fields: [emailInput()], button: "Send another link" } }
+      ? {
+          form: { action: "/forgot-password", fields: [emailInput()], button: "Send another link" },
+        }
       : {}),
   });
 
@@ -106,7 +126,8 @@ export const resetPasswordPage = defineEndpoint<Dependencies>({
   async handle(context, deps) {
     const token = tokenOf(context.query);
     if (token === "") return redirect(context, "/forgot-password");
-    if (await deps.people.recovery.acceptsReset(token)) return pageResponse(context, resetForm(token));
+    if (await deps.people.recovery.acceptsReset(token))
+      return pageResponse(context, resetForm(token));
     return pageResponse(context, deadReset(deps), { status: 404 });
   },
 });
@@ -132,20 +153,26 @@ export const submitPasswordReset = defineEndpoint<Dependencies>({
     } catch (thrown) {
       const { problem, status } = problemOf(thrown);
       const token = tokenOf(form);
-      const page = (await recovery.acceptsReset(token)) ? resetForm(token, problem) : deadReset(deps);
+      const page = (await recovery.acceptsReset(token))
+        ? resetForm(token, problem)
+        : deadReset(deps);
       return pageResponse(context, page, { status });
     }
   },
 });
 
 /** A link confirms the address of an account, or of one that is made with it. */
-const acceptsVerification = async ({ people: { recovery, pendingSignUps } }: Dependencies, token: string): Promise<boolean> =>
-  (await recovery.acceptsVerification(token)) || pendingSignUps.accepts(token);
+const acceptsVerification = async (
+  { people: { recovery, pendingSignUps } }: Dependencies,
+  token: string,
+): Promise<boolean> => (await recovery.acceptsVerification(token)) || pendingSignUps.accepts(token);
 
 const verifyForm = (token: string, problem?: string): Page =>
   messagePage({
     title: "Confirm your e-mail address",
-    sentences: ["Press the button to confirm that the address is yours. Opening the link is not enough, since mail programs do that too."],
+    sentences: [
+      "Press the button to confirm that the address is yours. Opening the link is not enough, since mail programs do that too.",
+    ],
     ...(problem === undefined ? {} : { problem }),
     form: { action: "/verify-email", hidden: { token }, button: "Confirm the address" },
   });
@@ -158,15 +185,22 @@ const verified = messagePage({
 
 const verificationSent = messagePage({
   title: "Check your mail",
-  sentences: ["Another link is on its way to the address of your account. It works once, within a day."],
+  sentences: [
+    "Another link is on its way to the address of your account. It works once, within a day.",
+  ],
   links: [{ href: "/", label: "Go to the start page", plain: true }],
 });
 
 /** Another link goes to the account that is signed in: an address by itself proves nothing. */
-const deadVerification = ({ people: { recovery } }: Dependencies, person: SessionCaller | undefined): Page =>
+const deadVerification = (
+  { people: { recovery } }: Dependencies,
+  person: SessionCaller | undefined,
+): Page =>
   messagePage({
     title: "This link does not work",
-    sentences: ["It was used, has expired or was replaced by a newer one. If you have just confirmed your address, go on."],
+    sentences: [
+      "It was used, has expired or was replaced by a newer one. If you have just confirmed your address, go on.",
+    ],
     ...(person === undefined || person.user.emailVerified || !recovery.sendsMail
       ? {}
       : {
@@ -196,7 +230,9 @@ export const verifyEmailPage = defineEndpoint<Dependencies>({
     if (done === "sent") return pageResponse(context, verificationSent);
     const token = tokenOf(query);
     if (await acceptsVerification(deps, token)) return pageResponse(context, verifyForm(token));
-    return pageResponse(context, deadVerification(deps, await personOf(context, deps)), { status: 404 });
+    return pageResponse(context, deadVerification(deps, await personOf(context, deps)), {
+      status: 404,
+    });
   },
 });
 
@@ -208,7 +244,8 @@ export const submitVerification = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/verify-email",
   summary: "Confirm an address with the form of the page.",
-  description: "With again in place of token, another link goes to the address of the account that is signed in.",
+  description:
+    "With again in place of token, another link goes to the address of the account that is signed in.",
   rawBody: verifySchema.partial().extend({ again: z.string().optional() }),
   rawBodyType: formType,
   async handle(context, deps) {
@@ -216,9 +253,13 @@ export const submitVerification = defineEndpoint<Dependencies>({
     const form = await readForm(context, deps);
     const person = await personOf(context, deps);
     try {
-      await throttle.count({ ...attemptOf(context, form.has("again") ? person?.user.email : undefined), purpose: "mail" });
+      await throttle.count({
+        ...attemptOf(context, form.has("again") ? person?.user.email : undefined),
+        purpose: "mail",
+      });
       if (form.has("again")) {
-        if (person === undefined) throw new GatewayError("authentication_required", "Sign in to get another link.");
+        if (person === undefined)
+          throw new GatewayError("authentication_required", "Sign in to get another link.");
         recovery.requestVerification({ userId: person.user.id, email: person.user.email });
         return redirect(context, "/verify-email?done=sent");
       }
@@ -229,7 +270,9 @@ export const submitVerification = defineEndpoint<Dependencies>({
     } catch (thrown) {
       const { problem, status } = problemOf(thrown);
       const token = tokenOf(form);
-      const page = (await acceptsVerification(deps, token)) ? verifyForm(token, problem) : deadVerification(deps, person);
+      const page = (await acceptsVerification(deps, token))
+        ? verifyForm(token, problem)
+        : deadVerification(deps, person);
       return pageResponse(context, page, { status });
     }
   },

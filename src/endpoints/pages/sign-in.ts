@@ -8,13 +8,36 @@ import { signInPage as signInContent } from "../../pages/sign-in-page.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { emailField, passwordField } from "../account/people-fields.ts";
 import {
-  beginProviderSignIn, pendingSecondFactor, signInWithPassword, signInWithSecondFactor, signOutOf,
+  beginProviderSignIn,
+  pendingSecondFactor,
+  signInWithPassword,
+  signInWithSecondFactor,
+  signOutOf,
 } from "../account/sign-in-flow.ts";
-import { codeInput, emailInput, fieldsOf, passwordInput, problemOf, secondFactorOf } from "./page-form.ts";
+import {
+  codeInput,
+  emailInput,
+  fieldsOf,
+  passwordInput,
+  problemOf,
+  secondFactorOf,
+} from "./page-form.ts";
 import { formType, pageResponse, pageRoute } from "./page-response.ts";
-import { personOf, readForm, redirect, returnOf, safeReturn, signInPath, withReturn } from "./signed-in.ts";
+import {
+  personOf,
+  readForm,
+  redirect,
+  returnOf,
+  safeReturn,
+  signInPath,
+  withReturn,
+} from "./signed-in.ts";
 
-const returnField = z.string().max(4_000).optional().describe("Path to come back to, within this service.");
+const returnField = z
+  .string()
+  .max(4_000)
+  .optional()
+  .describe("Path to come back to, within this service.");
 
 /** What pages that send people here let them know. */
 const notes = {
@@ -27,10 +50,16 @@ const notes = {
 const noteField = z.enum(["signed-out", "password", "confirmed", "late"]);
 
 /** Where passkeys and providers work, where this is another address of the service. */
-function elsewhereOf({ request }: RequestContext<unknown>, publicUrl: string, returnTo: string): string | undefined {
+function elsewhereOf(
+  { request }: RequestContext<unknown>,
+  publicUrl: string,
+  returnTo: string,
+): string | undefined {
   const { host, hostname } = new URL(publicUrl);
   const shown = request.headers.get("host");
-  return shown === host || shown?.split(":")[0] === hostname ? undefined : `${publicUrl}${signInPath(returnTo)}`;
+  return shown === host || shown?.split(":")[0] === hostname
+    ? undefined
+    : `${publicUrl}${signInPath(returnTo)}`;
 }
 
 interface Shown {
@@ -40,15 +69,22 @@ interface Shown {
   done?: string | undefined;
 }
 
-function signInOf(context: RequestContext<unknown>, deps: Dependencies, { returnTo, email, problem, done }: Shown) {
+function signInOf(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { returnTo, email, problem, done }: Shown,
+) {
   const { claim, settings } = deps.people;
   return signInContent({
     returnTo,
     problem,
     done,
-    info: claim.isClaimed ? undefined : "This service has no owner yet. Open the link that the terminal printed when it started.",
+    info: claim.isClaimed
+      ? undefined
+      : "This service has no owner yet. Open the link that the terminal printed when it started.",
     fields: [emailInput(email), passwordInput()],
-    signUpPath: claim.isClaimed && settings.signUp === "open" ? withReturn("/sign-up", returnTo) : undefined,
+    signUpPath:
+      claim.isClaimed && settings.signUp === "open" ? withReturn("/sign-up", returnTo) : undefined,
     providers: settings.oidc,
     elsewhere: elsewhereOf(context, deps.publicUrl(), returnTo),
   });
@@ -57,14 +93,18 @@ function signInOf(context: RequestContext<unknown>, deps: Dependencies, { return
 /** Why a provider sent somebody back without a session, by the reasons of the library. */
 const providerProblems: Readonly<Record<string, string>> = {
   access_denied: "You declined at the provider, or it refused. Try again, or sign in another way.",
-  account_not_linked: "An account has this address already. Sign in to it another way; then link the provider there.",
+  account_not_linked:
+    "An account has this address already. Sign in to it another way; then link the provider there.",
   signup_disabled: "There is no account for this person, and new ones are by invitation.",
 };
 
 const providerProblem = (query: URLSearchParams): string | undefined => {
   const error = query.get("error");
   if (error === null) return undefined;
-  return providerProblems[error] ?? (query.get("error_description") ?? "The provider did not sign you in. Try again.").slice(0, 300);
+  return (
+    providerProblems[error] ??
+    (query.get("error_description") ?? "The provider did not sign you in. Try again.").slice(0, 300)
+  );
 };
 
 /** The page to sign in. */
@@ -84,7 +124,11 @@ export const signInPage = defineEndpoint<Dependencies>({
   },
 });
 
-const signInSchema = z.object({ email: emailField, password: passwordField.min(1, "is required"), return_to: returnField });
+const signInSchema = z.object({
+  email: emailField,
+  password: passwordField.min(1, "is required"),
+  return_to: returnField,
+});
 
 /** Signs in, or asks for the second factor. */
 export const submitSignIn = defineEndpoint<Dependencies>({
@@ -100,10 +144,18 @@ export const submitSignIn = defineEndpoint<Dependencies>({
     try {
       const { email, password } = checkBody(signInSchema, fieldsOf(form));
       const { kind, answer } = await signInWithPassword(context, deps, { email, password });
-      return redirect(context, kind === "signed-in" ? returnTo : withReturn("/sign-in/code", returnTo), answer.cookies);
+      return redirect(
+        context,
+        kind === "signed-in" ? returnTo : withReturn("/sign-in/code", returnTo),
+        answer.cookies,
+      );
     } catch (thrown) {
       const { problem, status } = problemOf(thrown);
-      return pageResponse(context, signInOf(context, deps, { returnTo, problem, email: form.get("email") ?? "" }), { status });
+      return pageResponse(
+        context,
+        signInOf(context, deps, { returnTo, problem, email: form.get("email") ?? "" }),
+        { status },
+      );
     }
   },
 });
@@ -113,7 +165,12 @@ const codePage = (returnTo: string, problem?: string) =>
     title: "One more step",
     sentences: ["Type the code that your authenticator app shows, or one of your backup codes."],
     ...(problem === undefined ? {} : { problem }),
-    form: { action: "/sign-in/code", fields: [codeInput], hidden: { return_to: returnTo }, button: "Sign in" },
+    form: {
+      action: "/sign-in/code",
+      fields: [codeInput],
+      hidden: { return_to: returnTo },
+      button: "Sign in",
+    },
     links: [{ href: signInPath(returnTo), label: "Start again", plain: true }],
   });
 
@@ -127,12 +184,16 @@ export const secondFactorPage = defineEndpoint<Dependencies>({
   async handle(context, deps) {
     const returnTo = returnOf(context.query);
     if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
-    if (pendingSecondFactor(context, deps) === undefined) return redirect(context, signInPath(returnTo));
+    if (pendingSecondFactor(context, deps) === undefined)
+      return redirect(context, signInPath(returnTo));
     return pageResponse(context, codePage(returnTo));
   },
 });
 
-const codeSchema = z.object({ code: z.string().trim().min(1, "is required").max(50), return_to: returnField });
+const codeSchema = z.object({
+  code: z.string().trim().min(1, "is required").max(50),
+  return_to: returnField,
+});
 
 /** Takes the second factor. */
 export const submitSecondFactor = defineEndpoint<Dependencies>({
@@ -148,7 +209,10 @@ export const submitSecondFactor = defineEndpoint<Dependencies>({
     // A second click comes after the first has signed in.
     if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
     if (pendingSecondFactor(context, deps) === undefined) {
-      return redirect(context, `/sign-in?${new URLSearchParams({ note: "late", return_to: returnTo }).toString()}`);
+      return redirect(
+        context,
+        `/sign-in?${new URLSearchParams({ note: "late", return_to: returnTo }).toString()}`,
+      );
     }
     try {
       const { code } = checkBody(codeSchema, fieldsOf(form));
@@ -177,11 +241,21 @@ export const submitProviderSignIn = defineEndpoint<Dependencies>({
     try {
       const { provider } = checkBody(providerSchema, fieldsOf(form));
       const place = signInPath(returnTo);
-      const { url, answer } = await beginProviderSignIn(context, deps, { provider, callbackUrl: place, errorUrl: place });
+      const { url, answer } = await beginProviderSignIn(context, deps, {
+        provider,
+        callbackUrl: place,
+        errorUrl: place,
+      });
       const name = deps.people.settings.oidc.find(({ id }) => id === provider)?.name ?? provider;
-      const page = messagePage({ title: `Sign in with ${name}`, links: [{ href: url, label: `Continue to ${name}` }] });
+      const page = messagePage({
+        title: `Sign in with ${name}`,
+        links: [{ href: url, label: `Continue to ${name}` }],
+      });
       // Not a redirect: the policy of forms would have to name each host that the provider sends the browser on to (CSP `form-action`).
-      return pageResponse(context, page, { cookies: answer.cookies, headers: { refresh: `0;url=${url}` } });
+      return pageResponse(context, page, {
+        cookies: answer.cookies,
+        headers: { refresh: `0;url=${url}` },
+      });
     } catch (thrown) {
       const { problem, status } = problemOf(thrown);
       return pageResponse(context, signInOf(context, deps, { returnTo, problem }), { status });
@@ -223,7 +297,11 @@ export const submitSignOut = defineEndpoint<Dependencies>({
   async handle(context, deps) {
     const returnTo = safeReturn((await readForm(context, deps)).get("return_to"));
     const { cookies } = await signOutOf(context, deps);
-    return redirect(context, returnTo === "/" ? "/sign-in?note=signed-out" : signInPath(returnTo), cookies);
+    return redirect(
+      context,
+      returnTo === "/" ? "/sign-in?note=signed-out" : signInPath(returnTo),
+      cookies,
+    );
   },
 });
 

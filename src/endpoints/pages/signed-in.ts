@@ -12,28 +12,43 @@ export function personOf(
   { people, clock }: Dependencies,
 ): Promise<SessionCaller | undefined> {
   const cookie = sessionCookieOf(request.headers.get("cookie"));
-  return cookie === undefined ? Promise.resolve(undefined) : people.reader.find(cookie, clock.nowMs());
+  return cookie === undefined
+    ? Promise.resolve(undefined)
+    : people.reader.find(cookie, clock.nowMs());
 }
 
 /** A redirect within this origin. 303 makes a GET of whatever came before (RFC 9110, section 15.4.4). */
-export function redirect(context: RequestContext<unknown>, location: string, cookies: readonly string[] = []): Response {
-  const headers = new Headers({ ...context.headers, location, "cache-control": "no-store", "referrer-policy": "same-origin" });
+export function redirect(
+  context: RequestContext<unknown>,
+  location: string,
+  cookies: readonly string[] = [],
+): Response {
+  const headers = new Headers({
+    ...context.headers,
+    location,
+    "cache-control": "no-store",
+    "referrer-policy": "same-origin",
+  });
   for (const cookie of cookies) headers.append("set-cookie", cookie);
   return new Response(null, { status: 303, headers });
 }
 
 /** A path with the page to come back to afterwards; `/` needs no mention. */
 export const withReturn = (path: string, returnTo: string): string =>
-  returnTo === "/" ? path : `${path}?return_to=${encodeURIComponent(returnTo).replaceAll(/[!'()*~]/g, percentEncoded)}`;
+  returnTo === "/"
+    ? path
+    : `${path}?return_to=${encodeURIComponent(returnTo).replaceAll(/[!'()*~]/g, percentEncoded)}`;
 
 /** What `encodeURIComponent` leaves as it is and the library for signing in takes in no address. */
-const percentEncoded = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+const percentEncoded = (character: string): string =>
+  `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
 /** Where somebody signs in to come back to a page of this origin. */
 export const signInPath = (returnTo: string): string => withReturn("/sign-in", returnTo);
 
 /** The page to come back to that a request or a form names. */
-export const returnOf = (parameters: URLSearchParams): string => safeReturn(parameters.get("return_to"));
+export const returnOf = (parameters: URLSearchParams): string =>
+  safeReturn(parameters.get("return_to"));
 
 /** Path and query of a request, to come back to. */
 export function placeOf({ request }: RequestContext<unknown>): string {
@@ -56,7 +71,8 @@ export async function readForm(
  * a backslash, is another host's to a browser.
  */
 export function safeReturn(returnTo: string | null): string {
-  if (returnTo === null || !/^\/(?![/\\])[^\p{Cc}\\]*$/u.test(returnTo) || returnTo.length > 4_000) return "/";
+  if (returnTo === null || !/^\/(?![/\\])[^\p{Cc}\\]*$/u.test(returnTo) || returnTo.length > 4_000)
+    return "/";
   const base = "http://origin.invalid";
   return URL.canParse(returnTo, base) && new URL(returnTo, base).origin === base ? returnTo : "/";
 }

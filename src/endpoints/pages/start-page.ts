@@ -37,14 +37,34 @@ const operatorSteps: readonly Step[] = [
 ];
 
 const memberSteps: readonly Step[] = [
-  { title: "Connect an app or a device", text: "Start it and have it show a code, or let it open the page on which you give it a key." },
-  { title: "Bring your own provider key", text: "Requests that your own key serves cost no credits here: POST /auth/byok." },
+  {
+    title: "Connect an app or a device",
+    text: "Start it and have it show a code, or let it open the page on which you give it a key.",
+  },
+  {
+    title: "Bring your own provider key",
+    text: "Requests that your own key serves cost no credits here: POST /auth/byok.",
+  },
 ];
 
-function stepsOf({ user: { operator } }: SessionCaller, publicUrl: string, model: string): readonly Step[] {
+function stepsOf(
+  { user: { operator } }: SessionCaller,
+  publicUrl: string,
+  model: string,
+): readonly Step[] {
   return operator
-    ? [firstRequest(publicUrl, model, "Use the key that the terminal showed at the first start."), ...operatorSteps]
-    : [firstRequest(publicUrl, model, "Use a key of your workspace, with curl or an OpenAI or Anthropic SDK."), ...memberSteps];
+    ? [
+        firstRequest(publicUrl, model, "Use the key that the terminal showed at the first start."),
+        ...operatorSteps,
+      ]
+    : [
+        firstRequest(
+          publicUrl,
+          model,
+          "Use a key of your workspace, with curl or an OpenAI or Anthropic SDK.",
+        ),
+        ...memberSteps,
+      ];
 }
 
 const stepHtml = ({ title, text, code }: Step): Html =>
@@ -75,7 +95,10 @@ export const startPage = defineEndpoint<Dependencies>({
     const person = await personOf(context, deps);
     if (person === undefined) return redirect(context, "/sign-in");
     if (deps.dashboard.isOn) return redirect(context, "/dashboard");
-    return pageResponse(context, startOf(person, stepsOf(person, deps.publicUrl(), deps.exampleModel())));
+    return pageResponse(
+      context,
+      startOf(person, stepsOf(person, deps.publicUrl(), deps.exampleModel())),
+    );
   },
 });
 

@@ -11,7 +11,15 @@ interface PartBase {
 
 /** Where a statement comes from. */
 export type Annotation =
-  | { type: "url"; url: string; title?: string; startIndex?: number; endIndex?: number; citedText?: string; extensions?: Extensions }
+  | {
+      type: "url";
+      url: string;
+      title?: string;
+      startIndex?: number;
+      endIndex?: number;
+      citedText?: string;
+      extensions?: Extensions;
+    }
   | {
       type: "document";
       documentIndex: number;
@@ -55,7 +63,10 @@ export interface ImagePart extends PartBase {
 /** A document: a file, plain text, or parts of content. */
 export interface DocumentPart extends PartBase {
   type: "document";
-  source: MediaSource | { type: "text"; text: string; mediaType?: string } | { type: "parts"; parts: readonly (TextPart | ImagePart)[] };
+  source:
+    | MediaSource
+    | { type: "text"; text: string; mediaType?: string }
+    | { type: "parts"; parts: readonly (TextPart | ImagePart)[] };
   title?: string;
   /** What the model should know about the document without citing it. */
   context?: string;

@@ -6,7 +6,11 @@ const rows: [reported: Finish | undefined, hasToolCalls: boolean, finish: Finish
   [undefined, true, { reason: "tool_calls" }],
   [{ reason: "stop" }, true, { reason: "tool_calls" }],
   [{ reason: "stop_sequence", stopSequence: "x" }, true, { reason: "tool_calls" }],
-  [{ reason: "stop_sequence", stopSequence: "x" }, false, { reason: "stop_sequence", stopSequence: "x" }],
+  [
+    { reason: "stop_sequence", stopSequence: "x" },
+    false,
+    { reason: "stop_sequence", stopSequence: "x" },
+  ],
   [{ reason: "tool_calls" }, false, { reason: "stop" }],
   [{ reason: "length" }, true, { reason: "length" }],
   [{ reason: "content_filter" }, true, { reason: "content_filter" }],

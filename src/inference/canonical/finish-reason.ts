@@ -1,6 +1,13 @@
 /** Why a choice ended. */
 export type FinishReason =
-  | "stop" | "stop_sequence" | "length" | "tool_calls" | "content_filter" | "refusal" | "pause" | "error";
+  | "stop"
+  | "stop_sequence"
+  | "length"
+  | "tool_calls"
+  | "content_filter"
+  | "refusal"
+  | "pause"
+  | "error";
 
 /** A finish reason with what the provider said about it. */
 export interface Finish {
@@ -20,7 +27,8 @@ export interface Finish {
  */
 export function reconcileFinish(reported: Finish | undefined, hasToolCalls: boolean): Finish {
   if (reported === undefined) return { reason: hasToolCalls ? "tool_calls" : "stop" };
-  if (hasToolCalls && (reported.reason === "stop" || reported.reason === "stop_sequence")) return { reason: "tool_calls" };
+  if (hasToolCalls && (reported.reason === "stop" || reported.reason === "stop_sequence"))
+    return { reason: "tool_calls" };
   if (!hasToolCalls && reported.reason === "tool_calls") return { ...reported, reason: "stop" };
   return reported;
 }

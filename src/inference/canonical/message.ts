@@ -1,6 +1,12 @@
 import type { CacheMarker } from "./cache-marker.ts";
 import type {
-  AudioOutputPart, AudioPart, DocumentPart, ImagePart, OpaquePart, RefusalPart, TextPart,
+  AudioOutputPart,
+  AudioPart,
+  DocumentPart,
+  ImagePart,
+  OpaquePart,
+  RefusalPart,
+  TextPart,
 } from "./content.ts";
 import type { Extensions } from "./extensions.ts";
 import type { ReasoningPart } from "./reasoning.ts";
@@ -10,7 +16,13 @@ import type { ToolCallPart, ToolKind } from "./tool.ts";
 export type UserPart = TextPart | ImagePart | DocumentPart | AudioPart | OpaquePart;
 /** What a turn of the model may hold, in history and in answers. */
 export type AssistantPart =
-  | TextPart | ReasoningPart | RefusalPart | ToolCallPart | ImagePart | AudioOutputPart | OpaquePart;
+  | TextPart
+  | ReasoningPart
+  | RefusalPart
+  | ToolCallPart
+  | ImagePart
+  | AudioOutputPart
+  | OpaquePart;
 /** What a tool's result may hold. */
 export type ToolResultPart = TextPart | ImagePart | DocumentPart | OpaquePart;
 
@@ -58,7 +70,10 @@ export interface ToolMessage {
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
 /** Splits off the instructions that stand before the first turn; those further on keep their place. */
-export function splitLeadingSystem(messages: readonly Message[]): { leading: SystemMessage[]; rest: Message[] } {
+export function splitLeadingSystem(messages: readonly Message[]): {
+  leading: SystemMessage[];
+  rest: Message[];
+} {
   const leading: SystemMessage[] = [];
   for (const message of messages) {
     if (message.role !== "system") break;

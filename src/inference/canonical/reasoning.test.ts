@@ -1,5 +1,10 @@
 import { expect, test } from "bun:test";
-import { isForeignReasoning, isReasoningDisabled, openProvenance, sealWithProvenance } from "./reasoning.ts";
+import {
+  isForeignReasoning,
+  isReasoningDisabled,
+  openProvenance,
+  sealWithProvenance,
+} from "./reasoning.ts";
 
 test("a seal keeps its maker's name through a client", () => {
   const provenance = { providerId: "acme" };
@@ -7,7 +12,8 @@ test("a seal keeps its maker's name through a client", () => {
     expect(openProvenance(sealWithProvenance(seal, provenance))).toEqual({ seal, provenance });
   }
   expect(sealWithProvenance("c2ln", undefined)).toBe("c2ln");
-  for (const plain of ["c2ln", "gw1:", "gw1:nocolon", "gw2:a:b"]) expect(openProvenance(plain)).toEqual({ seal: plain });
+  for (const plain of ["c2ln", "gw1:", "gw1:nocolon", "gw2:a:b"])
+    expect(openProvenance(plain)).toEqual({ seal: plain });
 });
 
 test("only another provider's block is foreign", () => {
@@ -17,6 +23,13 @@ test("only another provider's block is foreign", () => {
 });
 
 test("thinking is off by either form, and the switch outranks an effort (contract: reasoning rules 1 and 2)", () => {
-  const requests = [undefined, {}, { effort: "low", enabled: false }, { effort: "none" }, { enabled: false }, { enabled: true }];
+  const requests = [
+    undefined,
+    {},
+    { effort: "low", enabled: false },
+    { effort: "none" },
+    { enabled: false },
+    { enabled: true },
+  ];
   expect(requests.map(isReasoningDisabled)).toEqual([false, false, true, true, true, false]);
 });

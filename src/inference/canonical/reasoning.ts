@@ -61,16 +61,22 @@ export function openProvenance(sealed: string): { seal: string; provenance?: Pro
   if (!sealed.startsWith(sealVersion)) return { seal: sealed };
   const end = sealed.indexOf(":", sealVersion.length);
   if (end < 0) return { seal: sealed };
-  return { seal: sealed.slice(end + 1), provenance: { providerId: sealed.slice(sealVersion.length, end) } };
+  return {
+    seal: sealed.slice(end + 1),
+    provenance: { providerId: sealed.slice(sealVersion.length, end) },
+  };
 }
 
 /** True when another provider than the named one sealed the block, which would refuse it. */
-export const isForeignReasoning = (part: { provenance?: Provenance }, providerId: string): boolean =>
-  part.provenance !== undefined && part.provenance.providerId !== providerId;
+export const isForeignReasoning = (
+  part: { provenance?: Provenance },
+  providerId: string,
+): boolean => part.provenance !== undefined && part.provenance.providerId !== providerId;
 
 /** True when somebody sealed the block. An empty signature is one only where its maker is known to write none. */
 export const isSealedReasoning = ({ signature, encrypted, provenance }: ReasoningPart): boolean =>
-  encrypted !== undefined || (signature !== undefined && (signature !== "" || provenance !== undefined));
+  encrypted !== undefined ||
+  (signature !== undefined && (signature !== "" || provenance !== undefined));
 
 /** True when the request turns thinking off, by whichever of its two forms; whoever switches it off has said how much. */
 export const isReasoningDisabled = (reasoning: ReasoningRequest | undefined): boolean =>

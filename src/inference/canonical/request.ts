@@ -24,7 +24,13 @@ export interface Sampling {
 export type OutputFormat =
   | { type: "text" }
   | { type: "json" }
-  | { type: "json-schema"; schema?: JsonObject; name?: string; description?: string; strict?: boolean };
+  | {
+      type: "json-schema";
+      schema?: JsonObject;
+      name?: string;
+      description?: string;
+      strict?: boolean;
+    };
 
 /** How the model should search the web. */
 export interface WebSearchOptions {

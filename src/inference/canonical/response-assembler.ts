@@ -5,7 +5,14 @@ import type { LogProbabilities } from "./log-probability.ts";
 import type { AssistantPart } from "./message.ts";
 import type { ReasoningPart } from "./reasoning.ts";
 import type { CanonicalResponse, Choice } from "./response.ts";
-import type { AudioDelta, ErrorPart, ItemPart, ReasoningEnd, ResponseStart, StreamPart } from "./stream-part.ts";
+import type {
+  AudioDelta,
+  ErrorPart,
+  ItemPart,
+  ReasoningEnd,
+  ResponseStart,
+  StreamPart,
+} from "./stream-part.ts";
 import type { MeteredUsage } from "./usage.ts";
 
 interface OpenChoice {
@@ -28,13 +35,26 @@ export class ResponseAssembler {
 
   add(part: StreamPart): void {
     switch (part.type) {
-      case "response-start": this.start = part; break;
-      case "usage": this.usage = part.usage; break;
-      case "response-end": this.gateway = part.gateway; break;
-      case "error": this.error = part; break;
-      case "finish": this.choice(part.choiceIndex).finish = part.finish; break;
-      case "logprobs": this.addLogProbabilities(part.choiceIndex, part); break;
-      default: this.addToItem(part);
+      case "response-start":
+        this.start = part;
+        break;
+      case "usage":
+        this.usage = part.usage;
+        break;
+      case "response-end":
+        this.gateway = part.gateway;
+        break;
+      case "error":
+        this.error = part;
+        break;
+      case "finish":
+        this.choice(part.choiceIndex).finish = part.finish;
+        break;
+      case "logprobs":
+        this.addLogProbabilities(part.choiceIndex, part);
+        break;
+      default:
+        this.addToItem(part);
     }
   }
 
@@ -45,7 +65,9 @@ export class ResponseAssembler {
       id: start?.id ?? "",
       model: start?.model ?? "",
       createdAtSeconds: start?.createdAtSeconds ?? 0,
-      choices: [...this.choices].sort(([a], [b]) => a - b).map(([index, choice]) => closeChoice(index, choice)),
+      choices: [...this.choices]
+        .sort(([a], [b]) => a - b)
+        .map(([index, choice]) => closeChoice(index, choice)),
       ...(usage !== undefined && { usage }),
       ...(start?.serviceTier !== undefined && { serviceTier: start.serviceTier }),
       ...(start?.systemFingerprint !== undefined && { systemFingerprint: start.systemFingerprint }),
@@ -63,8 +85,12 @@ export class ResponseAssembler {
     const choice = this.choice(choiceIndex);
     const { content, refusal } = choice.logProbabilities ?? {};
     choice.logProbabilities = {
-      ...((content ?? added.content) && { content: [...(content ?? []), ...(added.content ?? [])] }),
-      ...((refusal ?? added.refusal) && { refusal: [...(refusal ?? []), ...(added.refusal ?? [])] }),
+      ...((content ?? added.content) && {
+        content: [...(content ?? []), ...(added.content ?? [])],
+      }),
+      ...((refusal ?? added.refusal) && {
+        refusal: [...(refusal ?? []), ...(added.refusal ?? [])],
+      }),
     };
   }
 
@@ -72,15 +98,27 @@ export class ResponseAssembler {
     const { items } = this.choice(part.choiceIndex);
     const item = (items[part.itemIndex] ??= newItem(part));
     switch (part.type) {
-      case "text-delta": if (item.type === "text") item.text += part.text; break;
-      case "reasoning-delta": if (item.type === "reasoning") addThought(item, part); break;
-      case "reasoning-end": if (item.type === "reasoning") sealThought(item, part); break;
-      case "tool-call-delta": if (item.type === "tool-call") item.arguments += part.arguments; break;
-      case "refusal-delta": if (item.type === "refusal") item.refusal += part.refusal; break;
+      case "text-delta":
+        if (item.type === "text") item.text += part.text;
+        break;
+      case "reasoning-delta":
+        if (item.type === "reasoning") addThought(item, part);
+        break;
+      case "reasoning-end":
+        if (item.type === "reasoning") sealThought(item, part);
+        break;
+      case "tool-call-delta":
+        if (item.type === "tool-call") item.arguments += part.arguments;
+        break;
+      case "refusal-delta":
+        if (item.type === "refusal") item.refusal += part.refusal;
+        break;
       case "annotation":
         if (item.type === "text") item.annotations = [...(item.annotations ?? []), part.annotation];
         break;
-      case "audio-delta": if (item.type === "audio-output") addAudio(item, part); break;
+      case "audio-delta":
+        if (item.type === "audio-output") addAudio(item, part);
+        break;
     }
   }
 }
@@ -89,26 +127,45 @@ function newItem(part: ItemPart): AssistantPart {
   switch (part.type) {
     case "reasoning-start": {
       const { id, format } = part;
-      return { type: "reasoning", ...(id !== undefined && { id }), ...(format !== undefined && { format }) };
+      return {
+        type: "reasoning",
+        ...(id !== undefined && { id }),
+        ...(format !== undefined && { format }),
+      };
     }
-    case "reasoning-delta": case "reasoning-end": return { type: "reasoning" };
+    case "reasoning-delta":
+    case "reasoning-end":
+      return { type: "reasoning" };
     case "tool-call-start": {
       const { type: _type, choiceIndex: _choice, itemIndex: _item, ...call } = part;
       return { type: "tool-call", ...call, arguments: "" };
     }
-    case "refusal-delta": return { type: "refusal", refusal: "" };
-    case "audio-delta": return { type: "audio-output", id: part.id ?? "" };
-    case "image": return part.image;
-    case "opaque": return part.part;
+    case "refusal-delta":
+      return { type: "refusal", refusal: "" };
+    case "audio-delta":
+      return { type: "audio-output", id: part.id ?? "" };
+    case "image":
+      return part.image;
+    case "opaque":
+      return part.part;
     case "text-start": {
       const { startsMessage, phase } = part;
-      return { type: "text", text: "", ...(startsMessage !== undefined && { startsMessage }), ...(phase !== undefined && { phase }) };
+      return {
+        type: "text",
+        text: "",
+        ...(startsMessage !== undefined && { startsMessage }),
+        ...(phase !== undefined && { phase }),
+      };
     }
-    default: return { type: "text", text: "" };
+    default:
+      return { type: "text", text: "" };
   }
 }
 
-function addThought(item: ReasoningPart, { text, summaryIndex }: { text: string; summaryIndex?: number }): void {
+function addThought(
+  item: ReasoningPart,
+  { text, summaryIndex }: { text: string; summaryIndex?: number },
+): void {
   if (summaryIndex === undefined) {
     item.text = (item.text ?? "") + text;
     return;
@@ -119,7 +176,10 @@ function addThought(item: ReasoningPart, { text, summaryIndex }: { text: string;
   item.summary = summary;
 }
 
-function sealThought(item: ReasoningPart, { signature, encrypted, provenance }: ReasoningEnd): void {
+function sealThought(
+  item: ReasoningPart,
+  { signature, encrypted, provenance }: ReasoningEnd,
+): void {
   if (signature !== undefined) item.signature = signature;
   if (encrypted !== undefined) item.encrypted = encrypted;
   if (provenance !== undefined) item.provenance = provenance;
@@ -135,12 +195,18 @@ function addAudio(item: AudioOutputPart, part: AudioDelta): void {
 function closeChoice(index: number, choice: OpenChoice): Choice {
   const parts = choice.items.filter((item) => item !== undefined && !isEmpty(item));
   for (const part of parts) {
-    if (part.type === "tool-call" && part.kind === "function" && part.arguments.trim() === "") part.arguments = "{}";
+    if (part.type === "tool-call" && part.kind === "function" && part.arguments.trim() === "")
+      part.arguments = "{}";
   }
   return {
     index,
     parts,
-    finish: choice.finish ?? reconcileFinish(undefined, parts.some((part) => part.type === "tool-call")),
+    finish:
+      choice.finish ??
+      reconcileFinish(
+        undefined,
+        parts.some((part) => part.type === "tool-call"),
+      ),
     ...(choice.logProbabilities && { logProbabilities: choice.logProbabilities }),
   };
 }
@@ -149,5 +215,10 @@ function closeChoice(index: number, choice: OpenChoice): Choice {
 function isEmpty(part: AssistantPart): boolean {
   if (part.type === "text") return part.text === "";
   if (part.type !== "reasoning") return false;
-  return !part.text && !part.summary?.length && part.signature === undefined && part.encrypted === undefined;
+  return (
+    !part.text &&
+    !part.summary?.length &&
+    part.signature === undefined &&
+    part.encrypted === undefined
+  );
 }

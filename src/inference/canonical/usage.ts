@@ -35,15 +35,28 @@ export interface MeteredUsage {
 }
 
 /** All tokens that were written to a cache, whatever their lifetime; undefined where none were reported. */
-export const totalCacheWrites = ({ cacheWriteTokens, cacheWriteOneHourTokens }: Usage): number | undefined =>
-  (cacheWriteTokens === undefined && cacheWriteOneHourTokens === undefined
+export const totalCacheWrites = ({
+  cacheWriteTokens,
+  cacheWriteOneHourTokens,
+}: Usage): number | undefined =>
+  cacheWriteTokens === undefined && cacheWriteOneHourTokens === undefined
     ? undefined
-    : (cacheWriteTokens ?? 0) + (cacheWriteOneHourTokens ?? 0));
+    : (cacheWriteTokens ?? 0) + (cacheWriteOneHourTokens ?? 0);
 
 const inputParts = [
-  "inputTokens", "cacheReadTokens", "cacheWriteTokens", "cacheWriteOneHourTokens", "inputAudioTokens", "inputImageTokens",
+  "inputTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "cacheWriteOneHourTokens",
+  "inputAudioTokens",
+  "inputImageTokens",
 ] as const;
-const outputParts = ["outputTokens", "reasoningTokens", "outputAudioTokens", "outputImageTokens"] as const;
+const outputParts = [
+  "outputTokens",
+  "reasoningTokens",
+  "outputAudioTokens",
+  "outputImageTokens",
+] as const;
 
 /** All tokens that went in, cached ones included: what chat calls `prompt_tokens`. */
 export const totalInputTokens = (usage: Usage): number => sumOf(usage, inputParts);
@@ -63,7 +76,10 @@ const charactersPerToken = 4;
  * A stand-in for usage that the provider did not send: four characters a token, at least one token
  * where there was any text. Flagged as estimated, so that it is never taken for a provider's count.
  */
-export const estimateUsage = (sizes: { inputCharacters: number; outputCharacters: number }): MeteredUsage => ({
+export const estimateUsage = (sizes: {
+  inputCharacters: number;
+  outputCharacters: number;
+}): MeteredUsage => ({
   usage: {
     inputTokens: Math.ceil(sizes.inputCharacters / charactersPerToken),
     outputTokens: Math.ceil(sizes.outputCharacters / charactersPerToken),
@@ -76,8 +92,16 @@ export const estimateUsage = (sizes: { inputCharacters: number; outputCharacters
  * Usage that was reported before the end of a stream: its output is at least what was delivered, since many providers tell none, or
  * that of the start, until the end.
  */
-export function coveringDelivered(reported: MeteredUsage, deliveredCharacters: number): MeteredUsage {
-  const missing = Math.ceil(deliveredCharacters / charactersPerToken) - totalOutputTokens(reported.usage);
+export function coveringDelivered(
+  reported: MeteredUsage,
+  deliveredCharacters: number,
+): MeteredUsage {
+  const missing =
+    Math.ceil(deliveredCharacters / charactersPerToken) - totalOutputTokens(reported.usage);
   if (missing <= 0) return reported;
-  return { ...reported, usage: { ...reported.usage, outputTokens: (reported.usage.outputTokens ?? 0) + missing }, estimated: true };
+  return {
+    ...reported,
+    usage: { ...reported.usage, outputTokens: (reported.usage.outputTokens ?? 0) + missing },
+    estimated: true,
+  };
 }

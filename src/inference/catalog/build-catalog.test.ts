@@ -31,17 +31,32 @@ const factsOf = (...rows: FactRow[]): CatalogFacts => ({
   rows,
 });
 
-const build = (facts: CatalogFacts, providers: readonly unknown[] = [], environment: Environment = {}): CatalogSnapshot =>
-  buildCatalog({ environment, configuredProviders: providers.map((entry) => configuredProviderSchema.parse(entry)), nowMs, facts });
+const build = (
+  facts: CatalogFacts,
+  providers: readonly unknown[] = [],
+  environment: Environment = {},
+): CatalogSnapshot =>
+  buildCatalog({
+    environment,
+    configuredProviders: providers.map((entry) => configuredProviderSchema.parse(entry)),
+    nowMs,
+    facts,
+  });
 
 const routeOf = (catalog: CatalogSnapshot, modelId: string, providerId: string): UpstreamRoute => {
-  const route = catalog.models.get(modelId)?.routes.find(({ provider }) => provider.id === providerId);
+  const route = catalog.models
+    .get(modelId)
+    ?.routes.find(({ provider }) => provider.id === providerId);
   if (route === undefined) throw new Error(`${providerId} does not serve ${modelId}`);
   return route;
 };
 
 describe("from the facts", () => {
-  const catalog = build(factsOf(row("groq"), row("openrouter", { context: 2000, efforts: ["low", "high"] })), [], { GROQ_API_KEY: "gsk" });
+  const catalog = build(
+    factsOf(row("groq"), row("openrouter", { context: 2000, efforts: ["low", "high"] })),
+    [],
+    { GROQ_API_KEY: "gsk" },
+  );
 
   test("routes share their model and their provider", () => {
     const model = catalog.models.get("acme/large");
@@ -62,30 +77,54 @@ describe("from the facts", () => {
     if (price === undefined) throw new Error("no price");
     expect(chargeFor(price, { inputTokens: 2 })).toBe(75n);
     expect(chargeFor(price, { inputTokens: 1 })).toBe(38n);
-    expect(chargeFor(price, { inputTokens: 1_000_000, outputTokens: 1_000_000 })).toBe(187_500_000n);
+    expect(chargeFor(price, { inputTokens: 1_000_000, outputTokens: 1_000_000 })).toBe(
+      187_500_000n,
+    );
   });
 
   test("effort levels of another route than the model's own are that route's", () => {
-    const other = build(factsOf(row("groq", { efforts: ["low", "high"] }), row("openrouter", { efforts: ["low"] })));
+    const other = build(
+      factsOf(row("groq", { efforts: ["low", "high"] }), row("openrouter", { efforts: ["low"] })),
+    );
     expect(other.models.get("acme/large")?.reasoning).toEqual({ levels: ["low"] });
     expect(routeOf(other, "acme/large", "groq").reasoning).toEqual({ levels: ["low", "high"] });
     expect(routeOf(other, "acme/large", "openrouter").reasoning).toBeUndefined();
   });
 
   test("aliases that lead nowhere are left out", () => {
-    expect([...(catalog.aliases ?? [])]).toEqual([["acme-ai/large", "acme/large"], ["large", "acme/large"]]);
+    expect([...(catalog.aliases ?? [])]).toEqual([
+      ["acme-ai/large", "acme/large"],
+      ["large", "acme/large"],
+    ]);
   });
 
   test("tiers and further parts reach the price row", () => {
-    const prices = { input: "1", output: "2", cache_read: "0.1", cache_write: "1.25", cache_write_1h: "2", request: "5000" };
-    const tiered = build(factsOf(row("groq", { prices, tiers: [{ above: 100, prices: { input: "2", output: "4" } }] })));
+    const prices = {
+      input: "1",
+      output: "2",
+      cache_read: "0.1",
+      cache_write: "1.25",
+      cache_write_1h: "2",
+      request: "5000",
+    };
+    const tiered = build(
+      factsOf(
+        row("groq", { prices, tiers: [{ above: 100, prices: { input: "2", output: "4" } }] }),
+      ),
+    );
     expect(routeOf(tiered, "acme/large", "groq").price).toEqual({
       version: "groq/acme/large@2026-07-02",
       base: {
-        inputTokens: 1_000_000n, outputTokens: 2_000_000n, cacheReadTokens: 100_000n, cacheWriteTokens: 1_250_000n,
-        cacheWriteOneHourTokens: 2_000_000n, request: 5_000_000_000n,
+        inputTokens: 1_000_000n,
+        outputTokens: 2_000_000n,
+        cacheReadTokens: 100_000n,
+        cacheWriteTokens: 1_250_000n,
+        cacheWriteOneHourTokens: 2_000_000n,
+        request: 5_000_000_000n,
       },
-      tiers: [{ aboveInputTokens: 100, price: { inputTokens: 2_000_000n, outputTokens: 4_000_000n } }],
+      tiers: [
+        { aboveInputTokens: 100, price: { inputTokens: 2_000_000n, outputTokens: 4_000_000n } },
+      ],
     });
   });
 
@@ -113,12 +152,17 @@ describe("keys that sign", () => {
       dialectBaseUrls: { "anthropic-messages": "https://bedrock-runtime.eu-west-1.amazonaws.com" },
     });
     expect(bedrock([], { ...keys, AWS_BEARER_TOKEN_BEDROCK: "b" })).not.toHaveProperty("signing");
-    expect(bedrock([{ id: "amazon-bedrock", api_key: "mine" }], keys)).not.toHaveProperty("signing");
+    expect(bedrock([{ id: "amazon-bedrock", api_key: "mine" }], keys)).not.toHaveProperty(
+      "signing",
+    );
   });
 
   test("another address is another server's, for every dialect", () => {
     const moved = bedrock([{ id: "amazon-bedrock", base_url: "https://private.example" }], keys);
-    expect(moved).toMatchObject({ baseUrl: "https://private.example", signing: { type: "aws-sigv4" } });
+    expect(moved).toMatchObject({
+      baseUrl: "https://private.example",
+      signing: { type: "aws-sigv4" },
+    });
     expect(moved).not.toHaveProperty("dialectBaseUrls");
   });
 });
@@ -129,11 +173,17 @@ describe("local servers", () => {
   test("are in the catalog only when their address is set", () => {
     expect(build(factsOf()).providers.has("ollama")).toBe(false);
     const catalog = build(factsOf(), [], { OLLAMA_BASE_URL: "http://127.0.0.1:11434/v1" });
-    expect(catalog.providers.get("ollama")).toMatchObject({ apiKey: "", local: true, baseUrl: "http://127.0.0.1:11434/v1" });
+    expect(catalog.providers.get("ollama")).toMatchObject({
+      apiKey: "",
+      local: true,
+      baseUrl: "http://127.0.0.1:11434/v1",
+    });
   });
 
   test("serve everybody, free of charge, without a key", () => {
-    const catalog = build(factsOf(), [{ id: "ollama", base_url: "http://127.0.0.1:11434/v1", models: [model] }]);
+    const catalog = build(factsOf(), [
+      { id: "ollama", base_url: "http://127.0.0.1:11434/v1", models: [model] },
+    ]);
     const route = routeOf(catalog, model.id, "ollama");
     expect(route.provider.apiKey).toBe("");
     expect(route.upstreamModel).toBe("qwen3:8b");
@@ -143,7 +193,11 @@ describe("local servers", () => {
 
 describe("configured providers", () => {
   const acme = { id: "acme", base_url: "http://127.0.0.1:9000/v1/", api_key: "secret" };
-  const large = { id: "acme/large", upstream_model: "large-v2", pricing: { prompt: "0.50", completion: "1.50" } };
+  const large = {
+    id: "acme/large",
+    upstream_model: "large-v2",
+    pricing: { prompt: "0.50", completion: "1.50" },
+  };
 
   test("are added with defaults", () => {
     const provider = build(factsOf(), [acme]).providers.get("acme");
@@ -151,7 +205,11 @@ describe("configured providers", () => {
       id: "acme",
       name: "acme",
       baseUrl: "http://127.0.0.1:9000/v1",
-      dialects: { chat: "openai-chat", embeddings: "openai-embeddings", moderations: "openai-moderations" },
+      dialects: {
+        chat: "openai-chat",
+        embeddings: "openai-embeddings",
+        moderations: "openai-moderations",
+      },
       credentialHeader: { name: "authorization", prefix: "Bearer " },
       apiKey: "secret",
       dataPolicy: {},
@@ -166,11 +224,14 @@ describe("configured providers", () => {
     ["a reference to nothing", { api_key: "${ACME_API_KEY}" }, {}, undefined],
     ["none", { api_key: undefined }, { ACME_API_KEY: "unasked" }, undefined],
   ])("credential: %s", (_, key, environment, expected) => {
-    expect(build(factsOf(), [{ ...acme, ...key }], environment).providers.get("acme")?.apiKey).toBe(expected as string);
+    expect(build(factsOf(), [{ ...acme, ...key }], environment).providers.get("acme")?.apiKey).toBe(
+      expected as string,
+    );
   });
 
   test("a map by surface says what is offered, other dialects are for chat alone", () => {
-    const dialects = (dialect: unknown) => build(factsOf(), [{ ...acme, dialect }]).providers.get("acme")?.dialects;
+    const dialects = (dialect: unknown) =>
+      build(factsOf(), [{ ...acme, dialect }]).providers.get("acme")?.dialects;
     expect(dialects({ rerank: "jina-rerank" })).toEqual({ rerank: "jina-rerank" });
     expect(dialects("anthropic-messages")).toEqual({ chat: "anthropic-messages" });
   });
@@ -178,8 +239,14 @@ describe("configured providers", () => {
   test("a new model has what the entry says, and plain defaults", () => {
     const model = build(factsOf(), [{ ...acme, models: [large] }]).models.get("acme/large");
     expect(model).toMatchObject({
-      id: "acme/large", displayName: "large", owner: "acme", surface: "chat", category: "text", contextLength: 0,
-      capabilities: ["chat"], addedAtMs: nowMs,
+      id: "acme/large",
+      displayName: "large",
+      owner: "acme",
+      surface: "chat",
+      category: "text",
+      contextLength: 0,
+      capabilities: ["chat"],
+      addedAtMs: nowMs,
     });
     expect(model?.routes[0]).toMatchObject({ upstreamModel: "large-v2" });
   });
@@ -193,26 +260,43 @@ describe("configured providers", () => {
     const catalog = build(factsOf(), [{ ...acme, models: [{ id, ...given }] }]);
     const { price } = routeOf(catalog, id, "acme");
     expect(price?.base.inputTokens).toBe(expected as bigint);
-    if (price !== undefined) expect(price.version).toMatch(new RegExp(`^acme/${id}@configuration(-[0-9a-f]{8})?$`));
+    if (price !== undefined)
+      expect(price.version).toMatch(new RegExp(`^acme/${id}@configuration(-[0-9a-f]{8})?$`));
   });
 
   test("every part of a price has its place", () => {
     const pricing = {
-      prompt: "1", completion: "2", cache_read: "0.1", cache_write: "1.25", cache_write_1h: "2", reasoning: "3",
-      image: "4", audio: "5", request: "0.005",
+      prompt: "1",
+      completion: "2",
+      cache_read: "0.1",
+      cache_write: "1.25",
+      cache_write_1h: "2",
+      reasoning: "3",
+      image: "4",
+      audio: "5",
+      request: "0.005",
     };
     const catalog = build(factsOf(), [{ ...acme, models: [{ ...large, pricing }] }]);
     expect(routeOf(catalog, "acme/large", "acme").price?.base).toEqual({
-      inputTokens: 1_000_000n, outputTokens: 2_000_000n, cacheReadTokens: 100_000n, cacheWriteTokens: 1_250_000n,
-      cacheWriteOneHourTokens: 2_000_000n, reasoningTokens: 3_000_000n, inputImageTokens: 4_000_000n,
-      inputAudioTokens: 5_000_000n, request: 5_000_000_000n,
+      inputTokens: 1_000_000n,
+      outputTokens: 2_000_000n,
+      cacheReadTokens: 100_000n,
+      cacheWriteTokens: 1_250_000n,
+      cacheWriteOneHourTokens: 2_000_000n,
+      reasoningTokens: 3_000_000n,
+      inputImageTokens: 4_000_000n,
+      inputAudioTokens: 5_000_000n,
+      request: 5_000_000_000n,
     });
   });
 
   test("a model whose efforts are declared reasons, whether or not its capabilities say so", () => {
     const capabilities = ["chat", "vision"];
     const reasoning = { levels: ["low", "high"] };
-    const entries = [{ id: "acme/large", capabilities, reasoning }, { id: "acme/small", capabilities }];
+    const entries = [
+      { id: "acme/large", capabilities, reasoning },
+      { id: "acme/small", capabilities },
+    ];
     const { models } = build(factsOf(), [{ ...acme, models: entries }]);
     expect(models.get("acme/large")?.capabilities).toEqual([...capabilities, "reasoning"]);
     expect(models.get("acme/large")?.routes[0]?.reasoningFeature).toBe(true);
@@ -221,12 +305,19 @@ describe("configured providers", () => {
   });
 
   test("the same id merges routes, and the configuration wins for the model", () => {
-    const entry = { ...large, display_name: "Our Large", context_length: 4000, reasoning: { levels: ["low"], default: "low" } };
+    const entry = {
+      ...large,
+      display_name: "Our Large",
+      context_length: 4000,
+      reasoning: { levels: ["low"], default: "low" },
+    };
     const catalog = build(factsOf(row("groq"), row("together")), [{ ...acme, models: [entry] }]);
     const model = catalog.models.get("acme/large");
     expect(model?.routes.map(({ provider }) => provider.id)).toEqual(["acme", "groq", "together"]);
     expect(model).toMatchObject({
-      displayName: "Our Large", contextLength: 4000, reasoning: { levels: ["low"], default: "low" },
+      displayName: "Our Large",
+      contextLength: 4000,
+      reasoning: { levels: ["low"], default: "low" },
       supportedParameters: ["max_tokens"],
     });
     expect(routeOf(catalog, "acme/large", "groq").contextLength).toBe(1000);
@@ -235,56 +326,112 @@ describe("configured providers", () => {
   test("a model declares what any of its routes does, in whichever order they were configured", () => {
     const at = (id: string, more: object) => ({ ...acme, id, models: [{ ...large, ...more }] });
     const declared = (list: string[]) => ({ supported_parameters: list });
-    const entries = [at("one", declared(["tools", "seed"])), at("two", {}), at("three", declared(["seed"]))];
+    const entries = [
+      at("one", declared(["tools", "seed"])),
+      at("two", {}),
+      at("three", declared(["seed"])),
+    ];
     for (const order of [entries, entries.toReversed()]) {
       const model = build(factsOf(), order).models.get("acme/large");
-      expect([...model?.supportedParameters ?? []].sort()).toEqual(["seed", "tools"]);
-      expect(model?.routes.find(({ provider }) => provider.id === "two")?.supportedParameters).toBeUndefined();
+      expect([...(model?.supportedParameters ?? [])].sort()).toEqual(["seed", "tools"]);
+      expect(
+        model?.routes.find(({ provider }) => provider.id === "two")?.supportedParameters,
+      ).toBeUndefined();
     }
   });
 
   test("a server like a known provider has its deviations, and those that are named beside", () => {
     const own = (more: object) => build(factsOf(), [{ ...acme, ...more }]).providers.get("acme");
-    expect(own({ like: "deepseek" })?.quirks).toEqual({ maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" });
-    expect(own({ like: "vllm", deviations: ["max_tokens", "replay_reasoning", "refuses_seed"] })?.quirks).toEqual({
-      maxTokensField: "max_tokens", systemOnlyFirst: true, reasoningReplay: "reasoning", unsupportedFields: ["seed"],
+    expect(own({ like: "deepseek" })?.quirks).toEqual({
+      maxTokensField: "max_tokens",
+      reasoningReplay: "reasoning_content",
     });
-    expect(own({ like: "groq", deviations: ["refuses_seed"] })?.quirks.unsupportedFields)
-      .toEqual(["logprobs", "top_logprobs", "logit_bias", "seed"]);
+    expect(
+      own({ like: "vllm", deviations: ["max_tokens", "replay_reasoning", "refuses_seed"] })?.quirks,
+    ).toEqual({
+      maxTokensField: "max_tokens",
+      systemOnlyFirst: true,
+      reasoningReplay: "reasoning",
+      unsupportedFields: ["seed"],
+    });
+    expect(own({ like: "groq", deviations: ["refuses_seed"] })?.quirks.unsupportedFields).toEqual([
+      "logprobs",
+      "top_logprobs",
+      "logit_bias",
+      "seed",
+    ]);
     expect(own({ like: "anthropic" })).toMatchObject({
-      dialects: { chat: "anthropic-messages" }, credentialHeader: { name: "x-api-key", prefix: "" },
+      dialects: { chat: "anthropic-messages" },
+      credentialHeader: { name: "x-api-key", prefix: "" },
     });
     expect(own({ like: "anthropic", dialect: "openai-chat" })?.dialects.chat).toBe("openai-chat");
   });
 
   test("a built-in provider at another address can be like another", () => {
-    const { providers } = build(factsOf(), [{ id: "openai", base_url: "http://127.0.0.1:9000/v1", like: "vllm" }]);
-    expect(providers.get("openai")?.quirks).toEqual({ maxTokensField: "either", systemOnlyFirst: true });
+    const { providers } = build(factsOf(), [
+      { id: "openai", base_url: "http://127.0.0.1:9000/v1", like: "vllm" },
+    ]);
+    expect(providers.get("openai")?.quirks).toEqual({
+      maxTokensField: "either",
+      systemOnlyFirst: true,
+    });
   });
 
   test("an override of a built-in provider keeps what it does not name", () => {
-    const catalog = build(factsOf(row("groq")), [{
-      id: "groq", name: "Our Groq", timeouts_ms: { idle: 1000 }, data_policy: { zdr: true }, headers: { "x-team": "a" },
-    }], { GROQ_API_KEY: "gsk" });
+    const catalog = build(
+      factsOf(row("groq")),
+      [
+        {
+          id: "groq",
+          name: "Our Groq",
+          timeouts_ms: { idle: 1000 },
+          data_policy: { zdr: true },
+          headers: { "x-team": "a" },
+        },
+      ],
+      { GROQ_API_KEY: "gsk" },
+    );
     expect(catalog.providers.get("groq")).toMatchObject({
-      name: "Our Groq", baseUrl: "https://api.groq.com/openai/v1", apiKey: "gsk", headers: { "x-team": "a" },
-      dataPolicy: { zdr: true }, timeouts: { connectMs: 5000, idleMs: 1000 },
+      name: "Our Groq",
+      baseUrl: "https://api.groq.com/openai/v1",
+      apiKey: "gsk",
+      headers: { "x-team": "a" },
+      dataPolicy: { zdr: true },
+      timeouts: { connectMs: 5000, idleMs: 1000 },
     });
     expect(routeOf(catalog, "acme/large", "groq").provider.name).toBe("Our Groq");
   });
 
   test("a model of a built-in provider keeps the facts' values where none are given", () => {
-    const catalog = build(factsOf(row("groq")), [{ id: "groq", models: [{ id: "acme/large", max_completion_tokens: 50 }] }]);
+    const catalog = build(factsOf(row("groq")), [
+      { id: "groq", models: [{ id: "acme/large", max_completion_tokens: 50 }] },
+    ]);
     const route = routeOf(catalog, "acme/large", "groq");
     expect(catalog.models.get("acme/large")?.routes).toHaveLength(1);
-    expect(route).toMatchObject({ upstreamModel: "large", maxCompletionTokens: 50, contextLength: 1000 });
+    expect(route).toMatchObject({
+      upstreamModel: "large",
+      maxCompletionTokens: 50,
+      contextLength: 1000,
+    });
     expect(route.price?.version).toBe("groq/acme/large@2026-07-02");
   });
 
   test("the simulated provider is marked as such", () => {
-    const simulatedProvider = configuredProviderSchema.parse({ ...acme, id: "sandbox", models: [{ id: "sandbox/chat:free" }] });
-    const options: CatalogOptions = { environment: {}, configuredProviders: [], simulatedProvider, nowMs, facts: factsOf() };
-    expect(routeOf(buildCatalog(options), "sandbox/chat:free", "sandbox").provider.simulated).toBe(true);
+    const simulatedProvider = configuredProviderSchema.parse({
+      ...acme,
+      id: "sandbox",
+      models: [{ id: "sandbox/chat:free" }],
+    });
+    const options: CatalogOptions = {
+      environment: {},
+      configuredProviders: [],
+      simulatedProvider,
+      nowMs,
+      facts: factsOf(),
+    };
+    expect(routeOf(buildCatalog(options), "sandbox/chat:free", "sandbox").provider.simulated).toBe(
+      true,
+    );
   });
 });
 

@@ -42,23 +42,41 @@ export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
   const redirected = new Set(
     options.configuredProviders.filter(({ dialect }) => dialect !== undefined).map(({ id }) => id),
   );
-  const models = factModels(facts, { priceOf: factPriceReader(facts.snapshot), providers, redirected });
-  for (const entry of entriesOf(options)) addModels(models, entry, { options, providers, redirected });
-  const aliases = new Map(Object.entries(facts.aliases)
-    .filter(([alias, id]) => models.has(id) && !models.has(alias)));
-  for (const router of routerModels({ models, aliases, configured: options.configuredRouters ?? {} })) models.set(router.id, router);
+  const models = factModels(facts, {
+    priceOf: factPriceReader(facts.snapshot),
+    providers,
+    redirected,
+  });
+  for (const entry of entriesOf(options))
+    addModels(models, entry, { options, providers, redirected });
+  const aliases = new Map(
+    Object.entries(facts.aliases).filter(([alias, id]) => models.has(id) && !models.has(alias)),
+  );
+  for (const router of routerModels({
+    models,
+    aliases,
+    configured: options.configuredRouters ?? {},
+  }))
+    models.set(router.id, router);
   return {
     version: `${facts.source.split(" ")[0]} ${facts.snapshot}`,
     models: new Map([...models].sort(([left], [right]) => (left < right ? -1 : 1))),
     providers,
     aliases: new Map([...aliases, ...vendorNames(models, aliases)]),
     families: familiesOf(models.keys()),
-    ...(options.unknownModelPricing && { unknown: new UnknownModels({ providers, pricing: options.unknownModelPricing }) }),
+    ...(options.unknownModelPricing && {
+      unknown: new UnknownModels({ providers, pricing: options.unknownModelPricing }),
+    }),
   };
 }
 
-const entriesOf = ({ configuredProviders, simulatedProvider }: CatalogOptions): ConfiguredProvider[] =>
-  [...configuredProviders, ...(simulatedProvider === undefined ? [] : [simulatedProvider])];
+const entriesOf = ({
+  configuredProviders,
+  simulatedProvider,
+}: CatalogOptions): ConfiguredProvider[] => [
+  ...configuredProviders,
+  ...(simulatedProvider === undefined ? [] : [simulatedProvider]),
+];
 
 /** The providers of a catalog; they do not depend on its facts. */
 export function buildProviders(options: CatalogOptions): Map<string, Provider> {
@@ -71,7 +89,10 @@ export function buildProviders(options: CatalogOptions): Map<string, Provider> {
     if (isActive) providers.set(provider.id, provider);
   }
   for (const entry of configuredProviders) {
-    providers.set(entry.id, configureProvider(entry, { known: providers.get(entry.id), environment }));
+    providers.set(
+      entry.id,
+      configureProvider(entry, { known: providers.get(entry.id), environment }),
+    );
   }
   if (simulatedProvider !== undefined) {
     const provider = configureProvider(simulatedProvider, { known: undefined, environment });
@@ -105,11 +126,14 @@ function addModels(
   const provider = providers.get(entry.id);
   if (provider === undefined) return;
   for (const model of entry.models ?? []) {
-    models.set(model.id, configureModel(model, {
-      provider,
-      known: models.get(model.id),
-      redirected: redirected.has(entry.id),
-      addedAtMs: options.previous?.models.get(model.id)?.addedAtMs ?? options.nowMs,
-    }));
+    models.set(
+      model.id,
+      configureModel(model, {
+        provider,
+        known: models.get(model.id),
+        redirected: redirected.has(entry.id),
+        addedAtMs: options.previous?.models.get(model.id)?.addedAtMs ?? options.nowMs,
+      }),
+    );
   }
 }

@@ -9,4 +9,5 @@ export const readBundledFacts = (): CatalogFacts =>
   JSON.parse(readFileSync(bundledFactsUrl, "utf8")) as CatalogFacts;
 
 /** Reads and checks facts of an operator's own. Throws what the file system, the parser or the schema throws. */
-export const readFacts = (path: string): CatalogFacts => catalogFactsSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+export const readFacts = (path: string): CatalogFacts =>
+  catalogFactsSchema.parse(JSON.parse(readFileSync(path, "utf8")));

@@ -11,13 +11,18 @@ export interface CatalogChange {
 
 /** Compares two states of the catalog. */
 export function compareCatalogs(before: CatalogSnapshot, after: CatalogSnapshot): CatalogChange {
-  const own = ({ models }: CatalogSnapshot): CatalogModel[] => [...models.values()].filter(({ router }) => router === undefined);
+  const own = ({ models }: CatalogSnapshot): CatalogModel[] =>
+    [...models.values()].filter(({ router }) => router === undefined);
   const known = new Set(own(before).flatMap(versionsOf));
   return {
     added: own(after).flatMap(({ id }) => (before.models.has(id) ? [] : [id])),
     removed: own(before).flatMap(({ id }) => (after.models.has(id) ? [] : [id])),
-    repriced: own(after).filter(({ id }) => before.models.has(id)).flatMap(versionsOf).filter((version) => !known.has(version)),
+    repriced: own(after)
+      .filter(({ id }) => before.models.has(id))
+      .flatMap(versionsOf)
+      .filter((version) => !known.has(version)),
   };
 }
 
-const versionsOf = ({ routes }: CatalogModel): string[] => routes.flatMap(({ price }) => price?.version ?? []);
+const versionsOf = ({ routes }: CatalogModel): string[] =>
+  routes.flatMap(({ price }) => price?.version ?? []);

@@ -14,9 +14,17 @@ describe("one model has one id, whoever serves it", () => {
     ["anthropic", "claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"],
     ["openrouter", "anthropic/claude-sonnet-4.5", "anthropic/claude-sonnet-4-5"],
     ["google-vertex-anthropic", "claude-sonnet-4-6@default", "anthropic/claude-sonnet-4-6"],
-    ["google-vertex-anthropic", "claude-sonnet-4-5@20250929", "anthropic/claude-sonnet-4-5-20250929"],
+    [
+      "google-vertex-anthropic",
+      "claude-sonnet-4-5@20250929",
+      "anthropic/claude-sonnet-4-5-20250929",
+    ],
     ["amazon-bedrock", "eu.anthropic.claude-opus-4-6-v1", "anthropic/claude-opus-4-6"],
-    ["amazon-bedrock", "global.anthropic.claude-haiku-4-5-20251001-v1:0", "anthropic/claude-haiku-4-5-20251001"],
+    [
+      "amazon-bedrock",
+      "global.anthropic.claude-haiku-4-5-20251001-v1:0",
+      "anthropic/claude-haiku-4-5-20251001",
+    ],
     ["databricks", "databricks-claude-opus-4-1", "anthropic/claude-opus-4-1"],
     ["anthropic", "claude-opus-4-0", "anthropic/claude-opus-4"],
     ["openai", "gpt-5-chat-latest", "openai/gpt-5-chat"],
@@ -53,7 +61,11 @@ describe("one model has one id, whoever serves it", () => {
 
 describe("models that are not the same stay apart", () => {
   test.each([
-    ["cloudflare", "@cf/deepseek-ai/deepseek-r1-distill-qwen-32b", "deepseek/deepseek-r1-distill-qwen-32b"],
+    [
+      "cloudflare",
+      "@cf/deepseek-ai/deepseek-r1-distill-qwen-32b",
+      "deepseek/deepseek-r1-distill-qwen-32b",
+    ],
     ["venice", "claude-opus-4-7-fast", "anthropic/claude-opus-4-7-fast"],
     ["friendli", "Qwen/Qwen3-235B-A22B-Instruct-2507", "qwen/qwen3-235b-a22b-instruct-2507"],
     ["alibaba", "qwen3-235b-a22b", "qwen/qwen3-235b-a22b"],

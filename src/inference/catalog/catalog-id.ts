@@ -42,7 +42,8 @@ export function readModelName(
   const plain = plainName(name, naming);
   const { name: ended, quantization } = withoutEnding(plain);
   const owner = maker ?? makerOfName(ended) ?? vendor.id;
-  const catalogId = exceptions[`${vendor.id} ${upstreamModel}`] ?? `${owner}/${makersName(owner, ended)}`;
+  const catalogId =
+    exceptions[`${vendor.id} ${upstreamModel}`] ?? `${owner}/${makersName(owner, ended)}`;
   return quantization === undefined ? { catalogId } : { catalogId, quantization };
 }
 
@@ -51,7 +52,10 @@ function withoutPrefix(name: string, prefixes: readonly string[]): string {
   return prefix === undefined ? name : name.slice(prefix.length);
 }
 
-function splitMaker(name: string, { naming }: { naming: ModelNaming }): { maker?: string; name: string } {
+function splitMaker(
+  name: string,
+  { naming }: { naming: ModelNaming },
+): { maker?: string; name: string } {
   const at = name.indexOf(naming.separator ?? "/");
   if (at < 0) return naming.maker === undefined ? { name } : { maker: naming.maker, name };
   const maker = name.slice(0, at);
@@ -62,7 +66,10 @@ function splitMaker(name: string, { naming }: { naming: ModelNaming }): { maker?
 const keptSuffix = /:(?:free|thinking)$/;
 
 function plainName(name: string, { separator, decimalPoint }: ModelNaming): string {
-  let plain = name.replace(/@default$/, "").replace("@", "-").replace(/(\d)_(\d)/g, "$1.$2");
+  let plain = name
+    .replace(/@default$/, "")
+    .replace("@", "-")
+    .replace(/(\d)_(\d)/g, "$1.$2");
   // Bedrock ends names with a version of its packaging: `-v1:0`, `-v1`, `-1:0`.
   if (separator === ".") plain = plain.replace(/-v?\d:\d$|-v1$/, "");
   if (decimalPoint === "p") plain = plain.replace(/(\d)p(\d)/g, "$1.$2");

@@ -1,4 +1,10 @@
-import type { CredentialHeader, DataPolicy, Provider, UpstreamDialect, UpstreamTimeouts } from "./model.ts";
+import type {
+  CredentialHeader,
+  DataPolicy,
+  Provider,
+  UpstreamDialect,
+  UpstreamTimeouts,
+} from "./model.ts";
 import type { ConfiguredProvider } from "./configured-provider.ts";
 import type { Environment } from "../providers/provider-definition.ts";
 import { quirksOf } from "../providers/deviations.ts";
@@ -28,7 +34,8 @@ export function configureProvider(
     surfaceBaseUrls: baseUrl === undefined ? known?.surfaceBaseUrls : undefined,
     dialectBaseUrls: baseUrl === undefined ? known?.dialectBaseUrls : undefined,
     dialects,
-    credentialHeader: known?.credentialHeader ?? like?.credentialHeader ?? headerOfDialect(dialects.chat),
+    credentialHeader:
+      known?.credentialHeader ?? like?.credentialHeader ?? headerOfDialect(dialects.chat),
     apiKey: credentialOf(entry, { known, environment }),
     signing: entry.api_key === undefined ? known?.signing : undefined,
     headers: entry.headers === undefined ? known?.headers : { ...known?.headers, ...entry.headers },
@@ -62,8 +69,11 @@ function resolveReference(text: string | undefined, environment: Environment): s
 }
 
 /** OpenAI's chat dialect alone implies OpenAI's other surfaces. */
-const openaiDialects: Provider["dialects"] =
-  { chat: "openai-chat", embeddings: "openai-embeddings", moderations: "openai-moderations" };
+const openaiDialects: Provider["dialects"] = {
+  chat: "openai-chat",
+  embeddings: "openai-embeddings",
+  moderations: "openai-moderations",
+};
 
 /** Dialects by surface; any single dialect but OpenAI's is one of chat alone. */
 function dialectsOf(dialect: ConfiguredProvider["dialect"]): Provider["dialects"] | undefined {
@@ -73,11 +83,12 @@ function dialectsOf(dialect: ConfiguredProvider["dialect"]): Provider["dialects"
 }
 
 /** A `data_policy:` entry. */
-export const configuredDataPolicy = (policy: ConfiguredProvider["data_policy"]): DataPolicy => present({
-  zdr: policy?.zdr,
-  dataCollection: policy?.data_collection,
-  distillableText: policy?.distillable_text,
-});
+export const configuredDataPolicy = (policy: ConfiguredProvider["data_policy"]): DataPolicy =>
+  present({
+    zdr: policy?.zdr,
+    dataCollection: policy?.data_collection,
+    distillableText: policy?.distillable_text,
+  });
 
 const timeoutsOf = (
   timeouts: ConfiguredProvider["timeouts_ms"],

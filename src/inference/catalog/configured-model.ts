@@ -3,7 +3,12 @@ import type { ConfiguredModel } from "./configured-provider.ts";
 import { configuredDataPolicy } from "./configure-provider.ts";
 import { categoryOf, deviatingDialect, ownerOf } from "./fact-model.ts";
 import type { CatalogModel, Provider, ReasoningLevels, Surface, UpstreamRoute } from "./model.ts";
-import { configurationVersion, configuredPriceRow, freePriceRow, priceVersion } from "./price-rows.ts";
+import {
+  configurationVersion,
+  configuredPriceRow,
+  freePriceRow,
+  priceVersion,
+} from "./price-rows.ts";
 import { present } from "./present.ts";
 
 /** Where a configured model goes. */
@@ -26,12 +31,16 @@ export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): 
   return present({
     ...known,
     id: entry.id,
-    displayName: entry.display_name ?? known?.displayName ?? entry.id.slice(entry.id.indexOf("/") + 1),
+    displayName:
+      entry.display_name ?? known?.displayName ?? entry.id.slice(entry.id.indexOf("/") + 1),
     owner: ownerOf(entry.id),
     surface,
     category: categoryOf(surface),
     contextLength: entry.context_length ?? known?.contextLength ?? 0,
-    capabilities: withReasoning(entry, entry.capabilities ?? known?.capabilities ?? [capabilityOf(surface)]),
+    capabilities: withReasoning(
+      entry,
+      entry.capabilities ?? known?.capabilities ?? [capabilityOf(surface)],
+    ),
     supportedParameters: declaredOn([route, ...others]),
     reasoning: reasoningOf(entry) ?? known?.reasoning,
     addedAtMs: known?.addedAtMs ?? place.addedAtMs,
@@ -42,16 +51,17 @@ export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): 
 
 /** What any of the routes declares, in whichever order they were configured; undefined where none declares anything. */
 function declaredOn(routes: readonly UpstreamRoute[]): readonly string[] | undefined {
-  const lists = routes.flatMap(({ supportedParameters: list }) => (list === undefined ? [] : [list]));
+  const lists = routes.flatMap(({ supportedParameters: list }) =>
+    list === undefined ? [] : [list],
+  );
   return lists.length === 0 ? undefined : [...new Set(lists.flat())];
 }
 
 function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): UpstreamRoute {
   const { known, provider, redirected } = place;
   const old = known?.routes.find((route) => route.provider.id === provider.id);
-  const upstreamModel = entry.upstream_model
-    ?? old?.upstreamModel
-    ?? entry.id.slice(entry.id.indexOf("/") + 1);
+  const upstreamModel =
+    entry.upstream_model ?? old?.upstreamModel ?? entry.id.slice(entry.id.indexOf("/") + 1);
   const deviation = redirected ? undefined : deviatingDialect(provider.id, upstreamModel);
   return present({
     ...old,
@@ -64,8 +74,11 @@ function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): Upstre
     quantization: entry.quantization ?? old?.quantization,
     supportedParameters: entry.supported_parameters ?? old?.supportedParameters,
     reasoning: reasoningOf(entry) ?? old?.reasoning,
-    reasoningFeature: entry.reasoning !== undefined || (entry.capabilities?.includes("reasoning") ?? old?.reasoningFeature),
-    dataPolicy: entry.data_policy === undefined ? old?.dataPolicy : configuredDataPolicy(entry.data_policy),
+    reasoningFeature:
+      entry.reasoning !== undefined ||
+      (entry.capabilities?.includes("reasoning") ?? old?.reasoningFeature),
+    dataPolicy:
+      entry.data_policy === undefined ? old?.dataPolicy : configuredDataPolicy(entry.data_policy),
   });
 }
 
@@ -84,11 +97,18 @@ function priceOf(
 }
 
 /** A model whose efforts are declared reasons, whether or not the list of its capabilities says so. */
-const withReasoning = ({ reasoning }: ConfiguredModel, capabilities: readonly string[]): readonly string[] =>
-  (reasoning === undefined || capabilities.includes("reasoning") ? capabilities : [...capabilities, "reasoning"]);
+const withReasoning = (
+  { reasoning }: ConfiguredModel,
+  capabilities: readonly string[],
+): readonly string[] =>
+  reasoning === undefined || capabilities.includes("reasoning")
+    ? capabilities
+    : [...capabilities, "reasoning"];
 
 const reasoningOf = ({ reasoning }: ConfiguredModel): ReasoningLevels | undefined =>
-  reasoning === undefined ? undefined : present({ levels: reasoning.levels, default: reasoning.default });
+  reasoning === undefined
+    ? undefined
+    : present({ levels: reasoning.levels, default: reasoning.default });
 
 const capabilities: Readonly<Record<Surface, string>> = {
   chat: "chat",

@@ -5,35 +5,59 @@ import { contradictedBy, deviationNames } from "../providers/deviations.ts";
 import { providerDefinitions } from "../providers/index.ts";
 
 /** An address, or an environment reference that is resolved when the catalog is built. */
-const baseUrlSchema = z.string().refine(
-  (text) => text.includes("${") || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && !/[?#]/.test(text)),
-  "expected an http(s) URL without query and fragment, such as https://api.example.com/v1",
-);
+const baseUrlSchema = z
+  .string()
+  .refine(
+    (text) =>
+      text.includes("${") ||
+      (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && !/[?#]/.test(text)),
+    "expected an http(s) URL without query and fragment, such as https://api.example.com/v1",
+  );
 
-const surfaceSchema = z.enum(["chat", "embeddings", "rerank", "moderations", "decisions", "documents"]);
+const surfaceSchema = z.enum([
+  "chat",
+  "embeddings",
+  "rerank",
+  "moderations",
+  "decisions",
+  "documents",
+]);
 
-const chatDialects = ["openai-chat", "anthropic-messages", "openai-responses", "google-generate"] as const;
+const chatDialects = [
+  "openai-chat",
+  "anthropic-messages",
+  "openai-responses",
+  "google-generate",
+] as const;
 
 /** One dialect for a provider, or a dialect for each surface that it offers. */
 const dialectSchema = z.union([
   z.enum(chatDialects),
-  z.strictObject({
-    chat: z.enum(chatDialects),
-    embeddings: z.enum([
-      "openai-embeddings", "cohere-embed", "voyage-embeddings", "jina-embeddings", "google-embed",
-    ]),
-    rerank: z.enum(["cohere-rerank", "jina-rerank", "voyage-rerank"]),
-    moderations: z.enum(["openai-moderations", "guard-chat"]),
-    decisions: z.enum(["decisions", "chat-logprobs"]),
-    documents: z.enum(["documents-parse"]),
-  }).partial(),
+  z
+    .strictObject({
+      chat: z.enum(chatDialects),
+      embeddings: z.enum([
+        "openai-embeddings",
+        "cohere-embed",
+        "voyage-embeddings",
+        "jina-embeddings",
+        "google-embed",
+      ]),
+      rerank: z.enum(["cohere-rerank", "jina-rerank", "voyage-rerank"]),
+      moderations: z.enum(["openai-moderations", "guard-chat"]),
+      decisions: z.enum(["decisions", "chat-logprobs"]),
+      documents: z.enum(["documents-parse"]),
+    })
+    .partial(),
 ]);
 
 /** A price as decimal text or number, not negative. */
-const priceSchema = z.union([z.string(), z.number()]).refine(
-  (price) => (picoPerTokenFromUsdPerMillion(price) ?? -1n) >= 0n,
-  'must be a decimal number of USD that is not negative, such as "0.50"',
-);
+const priceSchema = z
+  .union([z.string(), z.number()])
+  .refine(
+    (price) => (picoPerTokenFromUsdPerMillion(price) ?? -1n) >= 0n,
+    'must be a decimal number of USD that is not negative, such as "0.50"',
+  );
 
 /** USD per million tokens; `request` in USD per request. */
 const pricingSchema = z.strictObject({
@@ -48,23 +72,30 @@ const pricingSchema = z.strictObject({
   request: priceSchema.optional(),
 });
 
-const reasoningSchema = z.strictObject({
-  levels: z.array(z.string().min(1)).min(1),
-  default: z.string().optional(),
-}).refine(
-  ({ levels, default: chosen }) => chosen === undefined || levels.includes(chosen),
-  { path: ["default"], message: "must be one of the levels" },
-);
+const reasoningSchema = z
+  .strictObject({
+    levels: z.array(z.string().min(1)).min(1),
+    default: z.string().optional(),
+  })
+  .refine(({ levels, default: chosen }) => chosen === undefined || levels.includes(chosen), {
+    path: ["default"],
+    message: "must be one of the levels",
+  });
 
-const dataPolicySchema = z.strictObject({
-  zdr: z.boolean(),
-  data_collection: z.enum(["allow", "deny"]),
-  distillable_text: z.boolean(),
-}).partial();
+const dataPolicySchema = z
+  .strictObject({
+    zdr: z.boolean(),
+    data_collection: z.enum(["allow", "deny"]),
+    distillable_text: z.boolean(),
+  })
+  .partial();
 
 const modelSchema = z.strictObject({
   /** Catalog ids are matched in lower case. */
-  id: z.string().regex(/^[^/\s]+\/\S+$/, "must be written as owner/model").transform((id) => id.toLowerCase()),
+  id: z
+    .string()
+    .regex(/^[^/\s]+\/\S+$/, "must be written as owner/model")
+    .transform((id) => id.toLowerCase()),
   upstream_model: z.string().min(1).optional(),
   surface: surfaceSchema.optional(),
   display_name: z.string().min(1).optional(),
@@ -89,7 +120,12 @@ const proxySchema = z.string().superRefine((text, context) => {
 const milliseconds = z.int().positive();
 
 const providerSchema = z.strictObject({
-  id: z.string().regex(/^[a-z0-9][a-z0-9.-]*$/, "must be a slug of lower-case letters, digits, dashes and dots, such as llama.cpp"),
+  id: z
+    .string()
+    .regex(
+      /^[a-z0-9][a-z0-9.-]*$/,
+      "must be a slug of lower-case letters, digits, dashes and dots, such as llama.cpp",
+    ),
   name: z.string().min(1).optional(),
   description: z.string().max(200).optional(),
   base_url: baseUrlSchema.optional(),
@@ -101,12 +137,15 @@ const providerSchema = z.strictObject({
   deviations: z.array(z.enum(deviationNames)).optional(),
   headers: z.record(z.string(), z.string()).optional(),
   data_policy: dataPolicySchema.optional(),
-  timeouts_ms: z.strictObject({
-    connect: milliseconds,
-    first_token: milliseconds,
-    idle: milliseconds,
-    total: milliseconds,
-  }).partial().optional(),
+  timeouts_ms: z
+    .strictObject({
+      connect: milliseconds,
+      first_token: milliseconds,
+      idle: milliseconds,
+      total: milliseconds,
+    })
+    .partial()
+    .optional(),
   /** The proxy that requests to it go through in place of the environment's, or `none`. */
   proxy: proxySchema.optional(),
   models: z.array(modelSchema).optional(),
@@ -114,7 +153,8 @@ const providerSchema = z.strictObject({
   budget_usd_per_day: z.number().nonnegative().optional(),
 });
 
-const isBuiltIn = (id: string): boolean => providerDefinitions.some((definition) => definition.id === id);
+const isBuiltIn = (id: string): boolean =>
+  providerDefinitions.some((definition) => definition.id === id);
 
 /** A `providers:` entry of switchyard.yaml. An id of a built-in provider overrides it; any other adds one. */
 export const configuredProviderSchema = providerSchema.superRefine((provider, context) => {
@@ -125,12 +165,20 @@ export const configuredProviderSchema = providerSchema.superRefine((provider, co
   provider.deviations?.forEach((name, index, names) => {
     const earlier = contradictedBy(names, index);
     if (earlier === undefined) return;
-    context.addIssue({ code: "custom", path: ["deviations", index], message: `${name} cannot stand beside ${earlier}: choose one` });
+    context.addIssue({
+      code: "custom",
+      path: ["deviations", index],
+      message: `${name} cannot stand beside ${earlier}: choose one`,
+    });
   });
   const seen = new Set<string>();
   provider.models?.forEach(({ id }, index) => {
     if (seen.has(id)) {
-      context.addIssue({ code: "custom", path: ["models", index, "id"], message: `${id} is listed twice` });
+      context.addIssue({
+        code: "custom",
+        path: ["models", index, "id"],
+        message: `${id} is listed twice`,
+      });
     }
     seen.add(id);
   });

@@ -18,14 +18,27 @@ const agentContextMin = 200_000;
 
 /** Makers of the general models that most requests go to. */
 const bigMakers: ReadonlySet<string> = new Set([
-  "anthropic", "openai", "google", "x-ai", "deepseek", "qwen", "z-ai", "moonshotai", "mistralai", "meta-llama", "minimax",
+  "anthropic",
+  "openai",
+  "google",
+  "x-ai",
+  "deepseek",
+  "qwen",
+  "z-ai",
+  "moonshotai",
+  "mistralai",
+  "meta-llama",
+  "minimax",
 ]);
 
-const anyOf = (...patterns: readonly RegExp[]): RegExp => new RegExp(patterns.map(({ source }) => source).join("|"));
+const anyOf = (...patterns: readonly RegExp[]): RegExp =>
+  new RegExp(patterns.map(({ source }) => source).join("|"));
 
 /** Models made for one task, which a general request does not want. */
 const specialName = anyOf(
-  /guard|safety|safeguard|ocr|translat|math|embed|rerank|roleplay|-her\b/, /audio|tts|realtime|image/, /customtools|multi-agent/,
+  /guard|safety|safeguard|ocr|translat|math|embed|rerank|roleplay|-her\b/,
+  /audio|tts|realtime|image/,
+  /customtools|multi-agent/,
 );
 /** Models for programs: an agent wants them, a general request does not. */
 const codeName = /cod(?:e|er|ex|estral)\b|devstral|build/;
@@ -41,12 +54,16 @@ const tinyName = /-(?:\d|1\d)(?:\.\d+)?b\b/;
 /** Families whose weights anybody can have; a parameter count in a name says so, too. */
 const openName = anyOf(
   /^nousresearch\/|\/gpt-oss|\/llama-|\/deepseek-(?:v|r)\d|\/kimi-k[\d.]+|\/minimax-m[\d.]+|\/nemotron-|\/gemma-/,
-  /\/glm-[\d.]+(?:-air)?$/, /-\d+(?:\.\d+)?b(?:-|$)/,
+  /\/glm-[\d.]+(?:-air)?$/,
+  /-\d+(?:\.\d+)?b(?:-|$)/,
 );
 
 type Test = (model: CatalogModel) => boolean;
 
-const isNamed = (pattern: RegExp): Test => ({ id }) => pattern.test(id);
+const isNamed =
+  (pattern: RegExp): Test =>
+  ({ id }) =>
+    pattern.test(id);
 const takesTools: Test = ({ capabilities }) => capabilities.includes("function-calling");
 const isFree: Test = ({ id }) => id.endsWith(":free");
 const isSpecial = isNamed(specialName);
@@ -66,12 +83,18 @@ const newestFirst = (models: readonly CatalogModel[]): CatalogModel[] =>
 /** The newest model of each maker, the newest first. */
 function newestOfEach(models: readonly CatalogModel[]): CatalogModel[] {
   const makers = new Set<string>();
-  return newestFirst(models).filter(({ owner }) => !makers.has(owner) && makers.add(owner) !== undefined);
+  return newestFirst(models).filter(
+    ({ owner }) => !makers.has(owner) && makers.add(owner) !== undefined,
+  );
 }
 
 /** Models that serve any request: no trial, no special task, no free copy, at a price that one may ask for unasked. */
 const isGeneral: Test = (model) =>
-  takesTools(model) && isAffordable(model) && !isFree(model) && !isSpecial(model) && !isNamed(editionName)(model);
+  takesTools(model) &&
+  isAffordable(model) &&
+  !isFree(model) &&
+  !isSpecial(model) &&
+  !isNamed(editionName)(model);
 
 const isBig: Test = ({ owner }) => bigMakers.has(owner);
 const isTiny = isNamed(tinyName);
@@ -81,7 +104,10 @@ const isCode = isNamed(codeName);
 /** What there is when nothing of a preset's own kind is: tool-capable models before others, the newest first. */
 function whateverThereIs(models: readonly CatalogModel[]): DefaultPool {
   const usable = newestFirst(models.filter((model) => !isSpecial(model)));
-  const members = [...usable.filter(takesTools), ...usable.filter((model) => !takesTools(model))].slice(0, membersMax);
+  const members = [
+    ...usable.filter(takesTools),
+    ...usable.filter((model) => !takesTools(model)),
+  ].slice(0, membersMax);
   return { members, qualityCount: 0 };
 }
 
@@ -100,34 +126,55 @@ function autoPool(models: readonly CatalogModel[]): DefaultPool {
 /** `free`: models tagged free, those that take tools first, then those that hold more. */
 function freePool(models: readonly CatalogModel[]): DefaultPool {
   const free = models.filter((model) => isFree(model) && !isSpecial(model));
-  const members = free.sort((left, right) =>
-    Number(takesTools(right)) - Number(takesTools(left)) || right.contextLength - left.contextLength);
+  const members = free.sort(
+    (left, right) =>
+      Number(takesTools(right)) - Number(takesTools(left)) ||
+      right.contextLength - left.contextLength,
+  );
   return { members: members.slice(0, freeMembersMax), qualityCount: 0 };
 }
 
 /** `cowork`: tool-capable models that hold an agent's session and think, one of each maker. */
 function coworkPool(models: readonly CatalogModel[]): DefaultPool {
-  const fit = models.filter((model) =>
-    isGeneral(model) && !isSmall(model) && model.contextLength >= agentContextMin && model.capabilities.includes("reasoning"));
+  const fit = models.filter(
+    (model) =>
+      isGeneral(model) &&
+      !isSmall(model) &&
+      model.contextLength >= agentContextMin &&
+      model.capabilities.includes("reasoning"),
+  );
   const members = newestOfEach(fit.some(isBig) ? fit.filter(isBig) : fit).slice(0, membersMax);
-  return members.length === 0 ? whateverThereIs(models.filter(takesTools)) : { members, qualityCount: members.length };
+  return members.length === 0
+    ? whateverThereIs(models.filter(takesTools))
+    : { members, qualityCount: members.length };
 }
 
 /** `hermes`: tool-capable models with open weights, one of each maker; the Hermes family itself first. */
 function hermesPool(models: readonly CatalogModel[]): DefaultPool {
-  const open = newestOfEach(models.filter((model) => isGeneral(model) && isNamed(openName)(model) && !isTiny(model)));
-  const members = [...open.filter(isNamed(/\/hermes-/)), ...open.filter((model) => !isNamed(/\/hermes-/)(model))].slice(0, membersMax);
+  const open = newestOfEach(
+    models.filter((model) => isGeneral(model) && isNamed(openName)(model) && !isTiny(model)),
+  );
+  const members = [
+    ...open.filter(isNamed(/\/hermes-/)),
+    ...open.filter((model) => !isNamed(/\/hermes-/)(model)),
+  ].slice(0, membersMax);
   return { members, qualityCount: members.length };
 }
 
 /** `latest`: the newest general model of each big maker, the newest first. */
 function latestPool(models: readonly CatalogModel[]): DefaultPool {
-  const members = newestOfEach(models.filter((model) => isBig(model) && isGeneral(model) && !isCode(model)));
-  return members.length === 0 ? whateverThereIs(newestOfEach(models)) : { members, qualityCount: members.length };
+  const members = newestOfEach(
+    models.filter((model) => isBig(model) && isGeneral(model) && !isCode(model)),
+  );
+  return members.length === 0
+    ? whateverThereIs(newestOfEach(models))
+    : { members, qualityCount: members.length };
 }
 
 /** How each preset's pool is chosen, without configuration, from the chat models that this process reaches. */
-export const defaultPools: Readonly<Record<RouterName, (models: readonly CatalogModel[]) => DefaultPool>> = {
+export const defaultPools: Readonly<
+  Record<RouterName, (models: readonly CatalogModel[]) => DefaultPool>
+> = {
   auto: autoPool,
   free: freePool,
   cowork: coworkPool,

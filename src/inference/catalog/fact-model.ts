@@ -2,7 +2,12 @@ import { providerDefinitions } from "../providers/index.ts";
 import type { ProviderDefinition } from "../providers/provider-definition.ts";
 import type { FactRow } from "./catalog-facts.ts";
 import type {
-  CatalogModel, Provider, ReasoningLevels, Surface, UpstreamDialect, UpstreamRoute,
+  CatalogModel,
+  Provider,
+  ReasoningLevels,
+  Surface,
+  UpstreamDialect,
+  UpstreamRoute,
 } from "./model.ts";
 import type { FactPriceReader } from "./price-rows.ts";
 import { present } from "./present.ts";
@@ -15,11 +20,15 @@ export interface FactContext {
   redirected: ReadonlySet<string>;
 }
 
-const definitions: ReadonlyMap<string, ProviderDefinition> =
-  new Map(providerDefinitions.map((definition) => [definition.id, definition]));
+const definitions: ReadonlyMap<string, ProviderDefinition> = new Map(
+  providerDefinitions.map((definition) => [definition.id, definition]),
+);
 
 /** The model that rows of one id describe; undefined when none of their providers is there. */
-export function factModel(rows: readonly FactRow[], context: FactContext): CatalogModel | undefined {
+export function factModel(
+  rows: readonly FactRow[],
+  context: FactContext,
+): CatalogModel | undefined {
   const main = mainRow(rows);
   if (main === undefined) return undefined;
   const routes = rows.flatMap((row) => factRoute(row, main, context) ?? []);
@@ -53,15 +62,18 @@ export const deviatingDialect = (
   providerId: string,
   upstreamModel: string,
 ): UpstreamDialect | "none" | undefined =>
-  definitions.get(providerId)?.deviatingModels?.find(({ match }) => match.test(upstreamModel))?.dialect;
+  definitions.get(providerId)?.deviatingModels?.find(({ match }) => match.test(upstreamModel))
+    ?.dialect;
 
 /** Who knows a model best: its maker, then the marketplaces whose lists are kept most carefully. */
 function mainRow(rows: readonly FactRow[]): FactRow | undefined {
   const by = (matches: (row: FactRow) => boolean): FactRow | undefined => rows.find(matches);
-  return by(({ id, provider }) => definitions.get(provider)?.naming.maker === ownerOf(id))
-    ?? by(({ provider }) => provider === "openrouter")
-    ?? by(({ provider }) => provider !== "vercel" && provider !== "ollama-cloud")
-    ?? rows[0];
+  return (
+    by(({ id, provider }) => definitions.get(provider)?.naming.maker === ownerOf(id)) ??
+    by(({ provider }) => provider === "openrouter") ??
+    by(({ provider }) => provider !== "vercel" && provider !== "ollama-cloud") ??
+    rows[0]
+  );
 }
 
 function factRoute(row: FactRow, main: FactRow, context: FactContext): UpstreamRoute | undefined {
@@ -87,11 +99,16 @@ function factRoute(row: FactRow, main: FactRow, context: FactContext): UpstreamR
 const reasoningOf = ({ efforts }: FactRow): ReasoningLevels | undefined =>
   efforts === undefined ? undefined : { levels: efforts };
 
-const sameLevels = (left: readonly string[] | undefined, right: readonly string[] | undefined): boolean =>
-  left?.join() === right?.join();
+const sameLevels = (
+  left: readonly string[] | undefined,
+  right: readonly string[] | undefined,
+): boolean => left?.join() === right?.join();
 
 /** Every value once, in the order of the first row that has it. */
-function union(rows: readonly FactRow[], valuesOf: (row: FactRow) => readonly string[]): readonly string[] {
+function union(
+  rows: readonly FactRow[],
+  valuesOf: (row: FactRow) => readonly string[],
+): readonly string[] {
   const [first] = rows;
   if (rows.length === 1 && first !== undefined) return valuesOf(first);
   return [...new Set(rows.flatMap(valuesOf))];

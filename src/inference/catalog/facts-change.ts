@@ -39,7 +39,11 @@ function priceMoves(key: string, before: FactRow, after: FactRow): string[] {
 }
 
 /** A part that only one side prices did not move: its fallback did, and that is compared too. */
-function movesOf(key: string, before: FactPrices | undefined, after: FactPrices | undefined): string[] {
+function movesOf(
+  key: string,
+  before: FactPrices | undefined,
+  after: FactPrices | undefined,
+): string[] {
   if (before === undefined || after === undefined) return [];
   const parts = Object.keys(after) as (keyof FactPrices)[];
   return parts.flatMap((part) => {

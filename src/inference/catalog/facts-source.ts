@@ -19,10 +19,14 @@ const costSchema = z.object({
   /** Charges that no usage vector counts. */
   citation: z.number().optional(),
   request: z.number().optional(),
-  tiers: z.array(z.object({
-    ...priceFields,
-    tier: z.object({ type: z.string().optional(), size: z.number() }),
-  })).optional(),
+  tiers: z
+    .array(
+      z.object({
+        ...priceFields,
+        tier: z.object({ type: z.string().optional(), size: z.number() }),
+      }),
+    )
+    .optional(),
 });
 
 // Only the members that are read: the source grows new ones often, and they change nothing here.
@@ -37,7 +41,9 @@ const modelSchema = z.object({
   release_date: z.string().optional(),
   limit: z.object({ context: z.number().optional(), output: z.number().optional() }).optional(),
   modalities: z.object({ input: z.array(z.string()), output: z.array(z.string()) }).optional(),
-  reasoning_options: z.array(z.object({ type: z.string(), values: z.array(z.string()).optional() })).optional(),
+  reasoning_options: z
+    .array(z.object({ type: z.string(), values: z.array(z.string()).optional() }))
+    .optional(),
   cost: costSchema.optional(),
   /** Set where a model is served at another address than its provider's others. */
   provider: z.object({ api: z.string().optional() }).optional(),
@@ -52,10 +58,13 @@ const listShape = z.object({
 });
 
 /** models.dev's own `api.json`: providers and models by id, without a date. */
-const apiShape = z.record(z.string(), z.object({
-  ...providerFields,
-  models: z.record(z.string(), modelSchema),
-}));
+const apiShape = z.record(
+  z.string(),
+  z.object({
+    ...providerFields,
+    models: z.record(z.string(), modelSchema),
+  }),
+);
 
 export type SourceCost = z.infer<typeof costSchema>;
 export type SourceModel = z.infer<typeof modelSchema>;
@@ -82,6 +91,10 @@ export function parseFactsSource(value: unknown, refreshedOn: string): FactsSour
   return {
     source: modelsDev,
     snapshot: refreshedOn,
-    providers: providers.map(({ id, name, models }) => ({ id, name, models: Object.values(models) })),
+    providers: providers.map(({ id, name, models }) => ({
+      id,
+      name,
+      models: Object.values(models),
+    })),
   };
 }

@@ -1,4 +1,8 @@
-import { firstSet, type Environment, type ProviderDefinition } from "../providers/provider-definition.ts";
+import {
+  firstSet,
+  type Environment,
+  type ProviderDefinition,
+} from "../providers/provider-definition.ts";
 import type { CredentialHeader, Provider, UpstreamTimeouts } from "./model.ts";
 import { present } from "./present.ts";
 

@@ -2,7 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { countModels, listModels, modelCounts } from "./list-models.ts";
 import { parseModelListQuery } from "./model-list-query.ts";
 import type { CatalogModel, CatalogSnapshot, Provider, UpstreamDialect } from "./model.ts";
-import { hasPlatformCredential, isReachable, routeBaseUrl, routeDialect, surfaceBaseUrl } from "./reachability.ts";
+import {
+  hasPlatformCredential,
+  isReachable,
+  routeBaseUrl,
+  routeDialect,
+  surfaceBaseUrl,
+} from "./reachability.ts";
 
 const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
   id,
@@ -36,8 +42,17 @@ const model = (id: string, by: Provider, more: Partial<CatalogModel> = {}): Cata
 });
 
 const models = [
-  model("acme/embed", one, { surface: "embeddings", category: "embedding", capabilities: ["embeddings"], addedAtMs: 3 }),
-  model("acme/large", one, { contextLength: 200_000, capabilities: ["chat", "function-calling", "vision"], addedAtMs: 2 }),
+  model("acme/embed", one, {
+    surface: "embeddings",
+    category: "embedding",
+    capabilities: ["embeddings"],
+    addedAtMs: 3,
+  }),
+  model("acme/large", one, {
+    contextLength: 200_000,
+    capabilities: ["chat", "function-calling", "vision"],
+    addedAtMs: 2,
+  }),
   model("acme/small", one, { capabilities: ["chat", "function_calling"], addedAtMs: 4 }),
   model("other/only-byok", two, { contextLength: 200_000 }),
 ];
@@ -49,7 +64,8 @@ const snapshot: CatalogSnapshot = {
 };
 
 const sendable: ReadonlySet<UpstreamDialect> = new Set(["openai-chat", "openai-embeddings"]);
-const isRoutable = (entry: CatalogModel): boolean => entry.routes.some((route) => isReachable(route, entry, sendable));
+const isRoutable = (entry: CatalogModel): boolean =>
+  entry.routes.some((route) => isReachable(route, entry, sendable));
 const volumes: Record<string, number> = { "acme/small": 5, "acme/embed": 7 };
 
 const list = (queryText: string): string[] =>
@@ -97,30 +113,56 @@ describe("filters and orders", () => {
     expect(list(queryText)).toEqual(expected);
   });
 
-  test.each(["min_context=much", "min_context=-1", "sort=colour"])("?%s is refused", (queryText) => {
-    expect(() => list(queryText)).toThrow();
-  });
+  test.each(["min_context=much", "min_context=-1", "sort=colour"])(
+    "?%s is refused",
+    (queryText) => {
+      expect(() => list(queryText)).toThrow();
+    },
+  );
 });
 
 test("counts what the caller reaches, and models by provider", () => {
   expect(countModels(snapshot, isRoutable)).toBe(3);
-  expect([...modelCounts(snapshot)]).toEqual([["one", 3], ["two", 1]]);
+  expect([...modelCounts(snapshot)]).toEqual([
+    ["one", 3],
+    ["two", 1],
+  ]);
 });
 
 describe("a route is reachable without a key of one's own", () => {
   const base = model("acme/large", one);
   const [route] = base.routes;
   if (route === undefined) throw new Error("no route");
-  const reach = (changed: Partial<typeof route>, by: Partial<Provider> = {}, more: Partial<CatalogModel> = {}): boolean =>
-    isReachable({ ...route, provider: { ...one, ...by }, ...changed }, { ...base, ...more }, sendable);
+  const reach = (
+    changed: Partial<typeof route>,
+    by: Partial<Provider> = {},
+    more: Partial<CatalogModel> = {},
+  ): boolean =>
+    isReachable(
+      { ...route, provider: { ...one, ...by }, ...changed },
+      { ...base, ...more },
+      sendable,
+    );
 
   test.each<[string, boolean, boolean]>([
     ["with credential, address, price and a dialect that can be sent", reach({}), true],
     ["with the empty credential of a local server", reach({}, { apiKey: "" }), true],
-    ["with keys that sign", reach({}, { apiKey: undefined as never, signing: { type: "google-service-account", key: { json: "{}" } } }),
-      true],
-    ["at its dialect's own address alone", reach({}, { baseUrl: undefined as never, dialectBaseUrls: { "openai-chat": "https://a" } }),
-      true],
+    [
+      "with keys that sign",
+      reach(
+        {},
+        {
+          apiKey: undefined as never,
+          signing: { type: "google-service-account", key: { json: "{}" } },
+        },
+      ),
+      true,
+    ],
+    [
+      "at its dialect's own address alone",
+      reach({}, { baseUrl: undefined as never, dialectBaseUrls: { "openai-chat": "https://a" } }),
+      true,
+    ],
     ["without a credential", reach({}, { apiKey: undefined as never }), false],
     ["without an address", reach({}, { baseUrl: undefined as never }), false],
     ["without a price", reach({ price: undefined as never }), false],
@@ -132,19 +174,29 @@ describe("a route is reachable without a key of one's own", () => {
   });
 
   test("a route's own dialect and a surface's own address come first", () => {
-    expect(routeDialect({ ...route, dialect: "openai-responses" }, "chat")).toBe("openai-responses");
+    expect(routeDialect({ ...route, dialect: "openai-responses" }, "chat")).toBe(
+      "openai-responses",
+    );
     expect(routeDialect(route, "embeddings")).toBe("openai-embeddings");
     const elsewhere = { ...one, surfaceBaseUrls: { rerank: "https://rerank.example" } };
     expect(surfaceBaseUrl(elsewhere, "rerank")).toBe("https://rerank.example");
     expect(surfaceBaseUrl(elsewhere, "chat")).toBe("https://one.example");
-    const byDialect = { ...one, dialectBaseUrls: { "anthropic-messages": "https://messages.example" } };
-    expect(routeBaseUrl({ ...route, provider: byDialect, dialect: "anthropic-messages" }, "chat")).toBe("https://messages.example");
+    const byDialect = {
+      ...one,
+      dialectBaseUrls: { "anthropic-messages": "https://messages.example" },
+    };
+    expect(
+      routeBaseUrl({ ...route, provider: byDialect, dialect: "anthropic-messages" }, "chat"),
+    ).toBe("https://messages.example");
     expect(routeBaseUrl({ ...route, provider: byDialect }, "chat")).toBe("https://one.example");
   });
 });
 
 test("the simulated provider is no platform credential", () => {
-  const only = (entry: Provider): CatalogSnapshot => ({ ...snapshot, providers: new Map([[entry.id, entry]]) });
+  const only = (entry: Provider): CatalogSnapshot => ({
+    ...snapshot,
+    providers: new Map([[entry.id, entry]]),
+  });
   expect(hasPlatformCredential(snapshot)).toBe(true);
   expect(hasPlatformCredential(only(two))).toBe(false);
   expect(hasPlatformCredential(only({ ...one, simulated: true }))).toBe(false);

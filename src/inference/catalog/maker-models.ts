@@ -60,6 +60,7 @@ export const makerModels: readonly MakerModel[] = [
   // docs.mistral.ai/capabilities/embeddings
   ...served("mistral", "embeddings", [["codestral-embed", "Codestral Embed", 8_192]]),
   // platform.openai.com/docs/guides/moderation: free of charge.
-  ...served("openai", "moderations", [["omni-moderation-latest", "Omni Moderation", 32_768]])
-    .map((model): MakerModel => ({ ...model, free: true })),
+  ...served("openai", "moderations", [["omni-moderation-latest", "Omni Moderation", 32_768]]).map(
+    (model): MakerModel => ({ ...model, free: true }),
+  ),
 ];

@@ -27,9 +27,16 @@ export interface ModelListQuery {
 }
 
 const sortNames: Readonly<Record<string, ModelSort>> = {
-  added: "added", newest: "added", new: "added", created: "added",
-  usage: "usage", top: "usage", "top-usage": "usage", popular: "usage",
-  name: "name", id: "name",
+  added: "added",
+  newest: "added",
+  new: "added",
+  created: "added",
+  usage: "usage",
+  top: "usage",
+  "top-usage": "usage",
+  popular: "usage",
+  name: "name",
+  id: "name",
 };
 
 const minContextSchema = z.coerce.number().int().nonnegative();
@@ -61,13 +68,15 @@ const isOff = (parameters: URLSearchParams, name: string): boolean =>
   ["0", "false"].includes(text(parameters, name)?.toLowerCase() ?? "");
 
 const wantsAll = (parameters: URLSearchParams): boolean =>
-  ["1", "true", "yes"].includes(text(parameters, "all")?.toLowerCase() ?? "")
-  || ["unavailable", "all"].includes(text(parameters, "include")?.toLowerCase() ?? "");
+  ["1", "true", "yes"].includes(text(parameters, "all")?.toLowerCase() ?? "") ||
+  ["unavailable", "all"].includes(text(parameters, "include")?.toLowerCase() ?? "");
 
 /** `capability` may be repeated; `supported` is its older form with commas. */
 function capabilitiesOf(parameters: URLSearchParams): string[] {
   const written = [...parameters.getAll("capability"), ...parameters.getAll("supported")];
-  const names = written.flatMap((list) => list.split(",")).map((name) => capabilitySlug(name.trim()));
+  const names = written
+    .flatMap((list) => list.split(","))
+    .map((name) => capabilitySlug(name.trim()));
   return [...new Set(names)].filter((name) => name !== "");
 }
 
@@ -87,7 +96,9 @@ function countOf(parameters: URLSearchParams, name: string, minimum: number): nu
   if (written === undefined) return undefined;
   const parsed = z.coerce.number().int().min(minimum).safeParse(written);
   if (parsed.success) return parsed.data;
-  throw new GatewayError("bad_request", `${name} must be a whole number of at least ${minimum}.`, { param: name });
+  throw new GatewayError("bad_request", `${name} must be a whole number of at least ${minimum}.`, {
+    param: name,
+  });
 }
 
 const isCategory = (written: string): written is CatalogModel["category"] =>
@@ -96,7 +107,9 @@ const isCategory = (written: string): written is CatalogModel["category"] =>
 function categoryOf(written: string | undefined): CatalogModel["category"] | undefined {
   const category = written?.toLowerCase();
   if (category === undefined || isCategory(category)) return category;
-  throw new GatewayError("bad_request", "category must be text, image, audio or embedding.", { param: "category" });
+  throw new GatewayError("bad_request", "category must be text, image, audio or embedding.", {
+    param: "category",
+  });
 }
 
 function sortOf(written: string | undefined): ModelSort | undefined {

@@ -6,14 +6,20 @@ type Rename = readonly [pattern: RegExp, replacement: string];
  */
 const renamesByMaker: Readonly<Record<string, readonly Rename[]>> = {
   // Anthropic writes versions with dashes, and `-0` where others write nothing.
-  anthropic: [[/\./g, "-"], [/^(claude-(?:opus|sonnet)-4)-0$/, "$1"]],
+  anthropic: [
+    [/\./g, "-"],
+    [/^(claude-(?:opus|sonnet)-4)-0$/, "$1"],
+  ],
   openai: [
     [/^(gpt-5(?:\.\d)?-chat)-latest$/, "$1"],
     [/^gpt-5([1-9])(?=-|$)/, "gpt-5.$1"],
     [/^gpt-5\.6$/, "gpt-5.6-sol"],
     [/^(gpt-oss-\d+b)-1$/, "$1"],
   ],
-  google: [[/^gemma([34])-(\d+b)$/, "gemma-$1-$2-it"], [/^(gemma-4-31b)-turbo$/, "$1-it"]],
+  google: [
+    [/^gemma([34])-(\d+b)$/, "gemma-$1-$2-it"],
+    [/^(gemma-4-31b)-turbo$/, "$1-it"],
+  ],
   "meta-llama": [
     [/^meta-/, ""],
     [/^llama(\d)-(\d)-/, "llama-$1.$2-"],
@@ -89,6 +95,9 @@ export function makersName(maker: string, name: string): string {
   const renames = renamesByMaker[maker] ?? [];
   // What stands behind a colon, such as `:free`, is the vendor's and stays.
   const [plain = name, ...suffix] = name.split(":");
-  const renamed = renames.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), plain);
+  const renamed = renames.reduce(
+    (text, [pattern, replacement]) => text.replace(pattern, replacement),
+    plain,
+  );
   return [renamed, ...suffix].join(":");
 }

@@ -18,10 +18,16 @@ const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
   ...more,
 });
 
-const price = (inputTokens: bigint, outputTokens: bigint): PriceRow => ({ version: "v", base: { inputTokens, outputTokens } });
+const price = (inputTokens: bigint, outputTokens: bigint): PriceRow => ({
+  version: "v",
+  base: { inputTokens, outputTokens },
+});
 
-const route = (id: string, more: Partial<UpstreamRoute> = {}): UpstreamRoute =>
-  ({ provider: provider(id), upstreamModel: "secret-wire-name", ...more });
+const route = (id: string, more: Partial<UpstreamRoute> = {}): UpstreamRoute => ({
+  provider: provider(id),
+  upstreamModel: "secret-wire-name",
+  ...more,
+});
 
 const model = (routes: UpstreamRoute[], more: Partial<CatalogModel> = {}): CatalogModel => ({
   id: "acme/large",
@@ -43,8 +49,13 @@ test("a model has the contract's shape", () => {
   const reasoning = { levels: ["low", "high"], default: "low" };
   const routes = [
     route("one", {
-      price: price(3_000_000n, 15_000_000n), contextLength: 1000, maxCompletionTokens: 500, quantization: "fp8",
-      supportedParameters: ["tools"], reasoning: { levels: ["low"] }, reasoningFeature: true,
+      price: price(3_000_000n, 15_000_000n),
+      contextLength: 1000,
+      maxCompletionTokens: 500,
+      quantization: "fp8",
+      supportedParameters: ["tools"],
+      reasoning: { levels: ["low"] },
+      reasoningFeature: true,
       provider: provider("one", { dataPolicy: { zdr: true, dataCollection: "deny" } }),
     }),
     route("two", { maxCompletionTokens: 200 }),
@@ -66,9 +77,19 @@ test("a model has the contract's shape", () => {
     pricing: { prompt: "0.000003", completion: "0.000015", input_per_1m: 3, output_per_1m: 15 },
     capabilities: ["chat"],
     links: { details: "/api/v1/models/acme/large", metrics: "/api/v1/models/acme/large/metrics" },
-    reasoning: { ...reasoning, supported_efforts: ["low", "high"], default_effort: "low", mandatory: true },
+    reasoning: {
+      ...reasoning,
+      supported_efforts: ["low", "high"],
+      default_effort: "low",
+      mandatory: true,
+    },
     supported_parameters: ["tools"],
-    architecture: { modality: "text->text", input_modalities: ["text"], output_modalities: ["text"], instruct_type: null },
+    architecture: {
+      modality: "text->text",
+      input_modalities: ["text"],
+      output_modalities: ["text"],
+      instruct_type: null,
+    },
     default_parameters: null,
     per_request_limits: null,
     supported_voices: null,
@@ -85,7 +106,13 @@ test("a model has the contract's shape", () => {
         quantization: "fp8",
         data_policy: { zdr: true, data_collection: "deny" },
       },
-      { provider: "two", features: {}, context: { max_completion_tokens: 200 }, data_policy: {}, billing: "byok" },
+      {
+        provider: "two",
+        features: {},
+        context: { max_completion_tokens: 200 },
+        data_policy: {},
+        billing: "byok",
+      },
     ],
   });
   expect(JSON.stringify(object)).not.toContain("secret-wire-name");
@@ -93,17 +120,28 @@ test("a model has the contract's shape", () => {
 
 test.each([
   ["every route", everything, 200],
-  ["one route", { reachable: ({ maxCompletionTokens }: UpstreamRoute) => maxCompletionTokens === 500 }, 500],
+  [
+    "one route",
+    { reachable: ({ maxCompletionTokens }: UpstreamRoute) => maxCompletionTokens === 500 },
+    500,
+  ],
   ["no route, so that own keys count", nothing, 200],
 ])("the cap is the strictest of those that serve: %s", (_, view, expected) => {
-  const routes = [route("one", { maxCompletionTokens: 500 }), route("two", { maxCompletionTokens: 200 }), route("three")];
+  const routes = [
+    route("one", { maxCompletionTokens: 500 }),
+    route("two", { maxCompletionTokens: 200 }),
+    route("three"),
+  ];
   expect(modelObject(model(routes), view).top_provider.max_completion_tokens).toBe(expected);
 });
 
 test("what is announced has its marker and its announced price, though nobody serves it", () => {
   const routes = [route("one", { price: price(3_000_000n, 15_000_000n) })];
   const object = modelObject(model(routes, { comingSoon: true }), nothing);
-  expect(object).toMatchObject({ coming_soon: true, pricing: { input_per_1m: 3, output_per_1m: 15 } });
+  expect(object).toMatchObject({
+    coming_soon: true,
+    pricing: { input_per_1m: 3, output_per_1m: 15 },
+  });
   expect(object.pricing).not.toHaveProperty("billing");
 });
 
@@ -118,9 +156,14 @@ test("what is not declared is not there", () => {
 });
 
 test("an architecture says what a model takes and gives, by its capabilities and its surface", () => {
-  const modality = (more: Partial<CatalogModel>) => modelObject(model([route("one")], more), everything).architecture.modality;
-  expect(modality({ capabilities: ["chat", "vision", "document-input", "audio-input"] })).toBe("text+image+file+audio->text");
-  expect(modality({ surface: "embeddings", capabilities: ["embeddings"] })).toBe("text->embeddings");
+  const modality = (more: Partial<CatalogModel>) =>
+    modelObject(model([route("one")], more), everything).architecture.modality;
+  expect(modality({ capabilities: ["chat", "vision", "document-input", "audio-input"] })).toBe(
+    "text+image+file+audio->text",
+  );
+  expect(modality({ surface: "embeddings", capabilities: ["embeddings"] })).toBe(
+    "text->embeddings",
+  );
   expect(modality({ surface: "moderations", capabilities: [] })).toBe("text->text");
 });
 
@@ -130,7 +173,12 @@ test.each([
   ["nothing turns it off", ["low", "high"], "openai-chat", true],
 ] as const)("reasoning where %s", (_, levels, dialect, mandatory) => {
   const served = model([route("one", { dialect })], { reasoning: { levels } });
-  expect(modelObject(served, everything).reasoning).toEqual({ levels, supported_efforts: levels, default_effort: null, mandatory });
+  expect(modelObject(served, everything).reasoning).toEqual({
+    levels,
+    supported_efforts: levels,
+    default_effort: null,
+    mandatory,
+  });
 });
 
 describe("pricing", () => {
@@ -138,14 +186,25 @@ describe("pricing", () => {
   const dear = route("dear", { price: price(1_000_000n, 1_000_000n) });
 
   test("is that of the cheapest route that the caller reaches", () => {
-    expect(modelObject(model([dear, cheap]), everything).pricing)
-      .toEqual({ prompt: "0.0000000375", completion: "0.00000015", input_per_1m: 0.0375, output_per_1m: 0.15 });
-    expect(modelObject(model([dear, cheap]), { reachable: (candidate) => candidate === dear }).pricing.input_per_1m).toBe(1);
+    expect(modelObject(model([dear, cheap]), everything).pricing).toEqual({
+      prompt: "0.0000000375",
+      completion: "0.00000015",
+      input_per_1m: 0.0375,
+      output_per_1m: 0.15,
+    });
+    expect(
+      modelObject(model([dear, cheap]), { reachable: (candidate) => candidate === dear }).pricing
+        .input_per_1m,
+    ).toBe(1);
   });
 
   test("of a model that only own keys reach is zero, marked as such, with the list price", () => {
     expect(modelObject(model([dear, cheap]), nothing).pricing).toEqual({
-      prompt: "0", completion: "0", input_per_1m: 0, output_per_1m: 0, billing: "byok",
+      prompt: "0",
+      completion: "0",
+      input_per_1m: 0,
+      output_per_1m: 0,
+      billing: "byok",
       list_pricing: { input_per_1m: 0.0375, output_per_1m: 0.15 },
     });
     expect(modelObject(model([route("one")]), nothing).pricing).not.toHaveProperty("list_pricing");
@@ -170,7 +229,11 @@ describe("pricing", () => {
 
 describe("a provider entry", () => {
   test("has the contract's shape", () => {
-    const acme = provider("acme", { name: "Acme", description: "d".repeat(300), website: "https://acme.example" });
+    const acme = provider("acme", {
+      name: "Acme",
+      description: "d".repeat(300),
+      website: "https://acme.example",
+    });
     expect(providerEntry({ ...acme, apiKey: "key" }, 3).status).toBe("active");
     expect(providerEntry(acme, 3)).toEqual({
       status: "byok",

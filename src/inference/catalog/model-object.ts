@@ -1,6 +1,16 @@
-import { dataPolicyOf, type CatalogModel, type ReasoningLevels, type UpstreamRoute } from "./model.ts";
 import {
-  byokPricing, cheapestPrice, managedPricing, memberPricing, routePricing, type ModelPricing,
+  dataPolicyOf,
+  type CatalogModel,
+  type ReasoningLevels,
+  type UpstreamRoute,
+} from "./model.ts";
+import {
+  byokPricing,
+  cheapestPrice,
+  managedPricing,
+  memberPricing,
+  routePricing,
+  type ModelPricing,
 } from "./model-pricing.ts";
 import { present } from "./present.ts";
 
@@ -47,7 +57,11 @@ export interface ModelObject {
   default_parameters: null;
   per_request_limits: null;
   supported_voices: null;
-  top_provider: { context_length: number; max_completion_tokens: number | null; is_moderated: false };
+  top_provider: {
+    context_length: number;
+    max_completion_tokens: number | null;
+    is_moderated: false;
+  };
   /** Empty for routing presets: the routes are those of their members. */
   per_upstream: UpstreamObject[];
   /** Ids of the models that a routing preset chooses from, in the order in which it tries them. */
@@ -80,7 +94,9 @@ export interface ModelView {
 /** A catalog model in the contract's shape. */
 export function modelObject(model: CatalogModel, { reachable }: ModelView): ModelObject {
   // What is announced is served by nobody yet; its price is the one that it was announced with.
-  const reached = model.routes.filter(model.comingSoon ? ({ price }) => price !== undefined : reachable);
+  const reached = model.routes.filter(
+    model.comingSoon ? ({ price }) => price !== undefined : reachable,
+  );
   const { router } = model;
   const details = `/api/v1/models/${model.id}`;
   return present({
@@ -104,47 +120,73 @@ export function modelObject(model: CatalogModel, { reachable }: ModelView): Mode
     per_request_limits: null,
     supported_voices: null,
     top_provider: {
-      context_length: model.contextLength, max_completion_tokens: strictestCap(reached.length > 0 ? reached : model.routes),
+      context_length: model.contextLength,
+      max_completion_tokens: strictestCap(reached.length > 0 ? reached : model.routes),
       is_moderated: false as const,
     },
-    per_upstream: router !== undefined ? [] : model.routes.map((route) => upstreamObject(route, reached.includes(route))),
+    per_upstream:
+      router !== undefined
+        ? []
+        : model.routes.map((route) => upstreamObject(route, reached.includes(route))),
     members: router?.members.map(({ id }) => id),
     description: model.description,
     created: Math.floor(model.addedAtMs / 1000),
-    coming_soon: model.comingSoon ? true as const : undefined,
+    coming_soon: model.comingSoon ? (true as const) : undefined,
   });
 }
 
 /** Kinds of input by the capability that says a model takes them. */
-const inputKinds = [["vision", "image"], ["document-input", "file"], ["audio-input", "audio"]] as const;
+const inputKinds = [
+  ["vision", "image"],
+  ["document-input", "file"],
+  ["audio-input", "audio"],
+] as const;
 
 /** What surfaces give that is no text. */
 const outputKinds: Partial<Record<CatalogModel["surface"], string>> = {
-  embeddings: "embeddings", rerank: "rerank", decisions: "decisions",
+  embeddings: "embeddings",
+  rerank: "rerank",
+  decisions: "decisions",
 };
 
 function architectureOf({ capabilities, surface }: CatalogModel): ModelArchitecture {
-  const inputs = ["text", ...inputKinds.filter(([capability]) => capabilities.includes(capability)).map(([, kind]) => kind)];
+  const inputs = [
+    "text",
+    ...inputKinds
+      .filter(([capability]) => capabilities.includes(capability))
+      .map(([, kind]) => kind),
+  ];
   const outputs = [outputKinds[surface] ?? "text"];
   return {
-    modality: `${inputs.join("+")}->${outputs.join("+")}`, input_modalities: inputs, output_modalities: outputs, instruct_type: null,
+    modality: `${inputs.join("+")}->${outputs.join("+")}`,
+    input_modalities: inputs,
+    output_modalities: outputs,
+    instruct_type: null,
   };
 }
 
 function reasoningOf({ reasoning, routes }: CatalogModel): ModelReasoning | undefined {
   if (reasoning === undefined) return undefined;
   // In Messages a request without `thinking` asks for none, whatever levels there are.
-  const isOptIn = routes.some(({ dialect, provider }) => (dialect ?? provider.dialects.chat) === "anthropic-messages");
+  const isOptIn = routes.some(
+    ({ dialect, provider }) => (dialect ?? provider.dialects.chat) === "anthropic-messages",
+  );
   return {
-    ...reasoning, supported_efforts: reasoning.levels, default_effort: reasoning.default ?? null,
+    ...reasoning,
+    supported_efforts: reasoning.levels,
+    default_effort: reasoning.default ?? null,
     mandatory: !isOptIn && !reasoning.levels.includes("none"),
   };
 }
 
-function pricingOf({ routes, router }: CatalogModel, reached: readonly UpstreamRoute[]): ModelPricing {
+function pricingOf(
+  { routes, router }: CatalogModel,
+  reached: readonly UpstreamRoute[],
+): ModelPricing {
   const price = cheapestPrice(reached);
   // A preset without members has no price, and nobody else's bill either.
-  if (router !== undefined && (price !== undefined || routes.length === 0)) return memberPricing(reached);
+  if (router !== undefined && (price !== undefined || routes.length === 0))
+    return memberPricing(reached);
   return price === undefined ? byokPricing(cheapestPrice(routes)) : managedPricing(price);
 }
 
@@ -161,8 +203,12 @@ function upstreamObject(route: UpstreamRoute, reached: boolean): UpstreamObject 
     }),
     pricing: route.price === undefined ? undefined : routePricing(route.price),
     quantization: route.quantization,
-    data_policy: present({ zdr, data_collection: dataCollection, distillable_text: distillableText }),
-    billing: reached ? undefined : "byok" as const,
+    data_policy: present({
+      zdr,
+      data_collection: dataCollection,
+      distillable_text: distillableText,
+    }),
+    billing: reached ? undefined : ("byok" as const),
   });
 }
 

@@ -52,22 +52,25 @@ export function memberPricing(routes: readonly UpstreamRoute[]): ModelPricing {
   const inputs = vectors.map(({ inputTokens }) => inputTokens).sort(byAmount);
   const outputs = vectors.map(({ outputTokens }) => outputTokens).sort(byAmount);
   const row = (at: 0 | -1): PriceRow => ({
-    version: "", base: { inputTokens: inputs.at(at) ?? 0n, outputTokens: outputs.at(at) ?? 0n },
+    version: "",
+    base: { inputTokens: inputs.at(at) ?? 0n, outputTokens: outputs.at(at) ?? 0n },
   });
   return { ...managedPricing(row(-1)), billing: "member", lowest: listPricing(row(0)) };
 }
 
-const byAmount = (left: PicoUsd, right: PicoUsd): number => (left < right ? -1 : left > right ? 1 : 0);
+const byAmount = (left: PicoUsd, right: PicoUsd): number =>
+  left < right ? -1 : left > right ? 1 : 0;
 
 /** Prices of what the provider bills to the caller's own key: 0 here, the list price beside it when known. */
-export const byokPricing = (price: PriceRow | undefined): ModelPricing => present({
-  prompt: "0",
-  completion: "0",
-  input_per_1m: 0,
-  output_per_1m: 0,
-  billing: "byok" as const,
-  list_pricing: price === undefined ? undefined : listPricing(price),
-});
+export const byokPricing = (price: PriceRow | undefined): ModelPricing =>
+  present({
+    prompt: "0",
+    completion: "0",
+    input_per_1m: 0,
+    output_per_1m: 0,
+    billing: "byok" as const,
+    list_pricing: price === undefined ? undefined : listPricing(price),
+  });
 
 /** Prices of one route with every part that has a price of its own, all in USD per million tokens. */
 export function routePricing({ base }: PriceRow): Record<string, number> {
@@ -82,7 +85,8 @@ export function routePricing({ base }: PriceRow): Record<string, number> {
     audio_per_1m: base.inputAudioTokens,
   };
   const numbers = Object.entries(parts).flatMap(([name, pico]): [string, number][] =>
-    pico === undefined ? [] : [[name, usdPerMillionNumber(pico)]]);
+    pico === undefined ? [] : [[name, usdPerMillionNumber(pico)]],
+  );
   if (base.request !== undefined) numbers.push(["per_request", Number(base.request) / 1e12]);
   return Object.fromEntries(numbers);
 }
@@ -91,7 +95,8 @@ export function routePricing({ base }: PriceRow): Record<string, number> {
 export function cheapestPrice(routes: readonly UpstreamRoute[]): PriceRow | undefined {
   let cheapest: PriceRow | undefined;
   for (const { price } of routes) {
-    if (price !== undefined && (cheapest === undefined || weight(price) < weight(cheapest))) cheapest = price;
+    if (price !== undefined && (cheapest === undefined || weight(price) < weight(cheapest)))
+      cheapest = price;
   }
   return cheapest;
 }

@@ -37,7 +37,8 @@ export interface ModelCost {
 /** The cost of a model: the provider's own price where that bills the caller. A provider's unknown price counts as above all others. */
 export function priceOf({ pricing }: Pick<JudgedModel, "pricing">): ModelCost {
   const isByok = pricing.billing === "byok";
-  const { input_per_1m: inputPer1m, output_per_1m: outputPer1m } = isByok && pricing.list_pricing ? pricing.list_pricing : pricing;
+  const { input_per_1m: inputPer1m, output_per_1m: outputPer1m } =
+    isByok && pricing.list_pricing ? pricing.list_pricing : pricing;
   const isUnknown = isByok && pricing.list_pricing === undefined;
   return {
     inputPer1m: isUnknown ? Number.POSITIVE_INFINITY : inputPer1m,
@@ -47,15 +48,22 @@ export function priceOf({ pricing }: Pick<JudgedModel, "pricing">): ModelCost {
 }
 
 /** Whether a model has a capability, however its name is spelt. */
-export const hasCapability = ({ capabilities }: Pick<JudgedModel, "capabilities">, wanted: string): boolean =>
+export const hasCapability = (
+  { capabilities }: Pick<JudgedModel, "capabilities">,
+  wanted: string,
+): boolean =>
   capabilities.some((capability) => capability.toLowerCase().replaceAll("_", "-") === wanted);
 
 /** Whether a model thinks before it answers. */
-export const canReason = (model: JudgedModel): boolean => model.reasoning !== undefined || hasCapability(model, "reasoning");
+export const canReason = (model: JudgedModel): boolean =>
+  model.reasoning !== undefined || hasCapability(model, "reasoning");
 
 const fits: Readonly<Record<ModelTask, (model: JudgedModel) => boolean>> = {
   translation: ({ category }) => category === "text",
-  coding: (model) => model.category === "text" && hasCapability(model, "function-calling") && model.context_length >= codingContextMin,
+  coding: (model) =>
+    model.category === "text" &&
+    hasCapability(model, "function-calling") &&
+    model.context_length >= codingContextMin,
   reasoning: canReason,
   vision: (model) => hasCapability(model, "vision"),
   cheap: (model) => priceOf(model).blendedPer1m <= cheapBlendedMax,

@@ -1,10 +1,22 @@
 import type { PriceRow } from "../../account/ledger/price.ts";
 
 import type {
-  CredentialHeader, DataPolicy, ProviderQuirks, SigningCredential, Surface, UpstreamDialect,
+  CredentialHeader,
+  DataPolicy,
+  ProviderQuirks,
+  SigningCredential,
+  Surface,
+  UpstreamDialect,
 } from "../providers/provider-definition.ts";
 
-export type { CredentialHeader, DataPolicy, ProviderQuirks, SigningCredential, Surface, UpstreamDialect };
+export type {
+  CredentialHeader,
+  DataPolicy,
+  ProviderQuirks,
+  SigningCredential,
+  Surface,
+  UpstreamDialect,
+};
 
 export interface ReasoningLevels {
   /** Effort names in ascending order, exactly as the model accepts them. */

@@ -4,28 +4,61 @@ import type { FactPrices, FactRow } from "./catalog-facts.ts";
 export type NewerModel = Omit<FactRow, "id">;
 
 const anthropicTraits = {
-  provider: "anthropic", surface: "chat", context: 1_000_000, max_output: 128_000,
+  provider: "anthropic",
+  surface: "chat",
+  context: 1_000_000,
+  max_output: 128_000,
   capabilities: ["chat", "function-calling", "vision", "document-input", "reasoning"],
   parameters: ["max_tokens", "stop", "stream", "tools", "tool_choice", "reasoning_effort"],
   efforts: ["low", "medium", "high", "xhigh", "max"],
 } satisfies Partial<NewerModel>;
 
 /** Anthropic's prices: those of writes are 1.25 times the input's for five minutes and twice for an hour, those of reads its own. */
-const claude = (upstream: string, name: string, prices: FactPrices): NewerModel =>
-  ({ ...anthropicTraits, upstream, name, prices });
+const claude = (upstream: string, name: string, prices: FactPrices): NewerModel => ({
+  ...anthropicTraits,
+  upstream,
+  name,
+  prices,
+});
 
 const openaiTraits = {
-  provider: "openai", surface: "chat", context: 1_050_000, max_output: 128_000,
-  capabilities: ["chat", "function-calling", "vision", "document-input", "structured-output", "reasoning"],
+  provider: "openai",
+  surface: "chat",
+  context: 1_050_000,
+  max_output: 128_000,
+  capabilities: [
+    "chat",
+    "function-calling",
+    "vision",
+    "document-input",
+    "structured-output",
+    "reasoning",
+  ],
   parameters: [
-    "max_tokens", "stop", "stream", "tools", "tool_choice", "response_format", "structured_outputs", "reasoning_effort",
+    "max_tokens",
+    "stop",
+    "stream",
+    "tools",
+    "tool_choice",
+    "response_format",
+    "structured_outputs",
+    "reasoning_effort",
   ],
   efforts: ["none", "low", "medium", "high", "xhigh"],
 } satisfies Partial<NewerModel>;
 
 /** OpenAI's prices: above 272,000 tokens of input a request costs twice as much for its input and half as much again for its output. */
-const gpt = (upstream: string, name: string, [prices, long]: readonly [FactPrices, FactPrices]): NewerModel =>
-  ({ ...openaiTraits, upstream, name, prices, tiers: [{ above: 272_000, prices: long }] });
+const gpt = (
+  upstream: string,
+  name: string,
+  [prices, long]: readonly [FactPrices, FactPrices],
+): NewerModel => ({
+  ...openaiTraits,
+  upstream,
+  name,
+  prices,
+  tiers: [{ above: 272_000, prices: long }],
+});
 
 /**
  * What agents ask for by default and the snapshot is too old for. Prices and windows from the npm package @pydantic/genai-prices 0.1.8
@@ -33,12 +66,27 @@ const gpt = (upstream: string, name: string, [prices, long]: readonly [FactPrice
  * Code 2.1.329 asks for. A row of the facts source replaces the one here.
  */
 export const newerModels: readonly NewerModel[] = [
-  claude("claude-opus-5", "Claude Opus 5",
-    { input: "5", output: "25", cache_read: "0.5", cache_write: "6.25", cache_write_1h: "10" }),
-  claude("claude-opus-5-5", "Claude Opus 5.5",
-    { input: "4", output: "20", cache_read: "0.2", cache_write: "5", cache_write_1h: "8" }),
-  claude("claude-fable-5-1", "Claude Fable 5.1",
-    { input: "10", output: "50", cache_read: "0.25", cache_write: "12.5", cache_write_1h: "20" }),
+  claude("claude-opus-5", "Claude Opus 5", {
+    input: "5",
+    output: "25",
+    cache_read: "0.5",
+    cache_write: "6.25",
+    cache_write_1h: "10",
+  }),
+  claude("claude-opus-5-5", "Claude Opus 5.5", {
+    input: "4",
+    output: "20",
+    cache_read: "0.2",
+    cache_write: "5",
+    cache_write_1h: "8",
+  }),
+  claude("claude-fable-5-1", "Claude Fable 5.1", {
+    input: "10",
+    output: "50",
+    cache_read: "0.25",
+    cache_write: "12.5",
+    cache_write_1h: "20",
+  }),
   gpt("gpt-5.6-luna", "GPT-5.6 Luna", [
     { input: "0.2", output: "1.2", cache_read: "0.02", cache_write: "0.25" },
     { input: "0.4", output: "1.8", cache_read: "0.04", cache_write: "0.5" },

@@ -1,7 +1,7 @@
 /** An object type whose possibly undefined members became optional ones. */
-export type Present<T> =
-  & { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
-  & { [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined> };
+export type Present<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
 
 /** The object without its undefined members: absent stays absent, as optional members want it. */
 export function present<T extends object>(value: T): Present<T> {

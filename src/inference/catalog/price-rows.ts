@@ -1,6 +1,10 @@
 import { createHash } from "node:crypto";
 import type { PriceRow, PriceVector } from "../../account/ledger/price.ts";
-import { parseDecimal, picoPerTokenFromUsdPerMillion, type PicoUsd } from "../../platform/lib/money.ts";
+import {
+  parseDecimal,
+  picoPerTokenFromUsdPerMillion,
+  type PicoUsd,
+} from "../../platform/lib/money.ts";
 import type { FactPrices, FactRow } from "./catalog-facts.ts";
 import type { ConfiguredPricing } from "./configured-provider.ts";
 import { present } from "./present.ts";
@@ -11,7 +15,9 @@ import { present } from "./present.ts";
  */
 export function configurationVersion(pricing: ConfiguredPricing | undefined): string {
   if (pricing === undefined) return "configuration";
-  const parts = Object.entries(pricing).map(([part, price]) => `${part}=${price}`).sort();
+  const parts = Object.entries(pricing)
+    .map(([part, price]) => `${part}=${price}`)
+    .sort();
   return `configuration-${createHash("sha256").update(parts.join()).digest("hex").slice(0, 8)}`;
 }
 
@@ -34,26 +40,33 @@ export function factPriceReader(snapshot: string): FactPriceReader {
     if (!read.has(text)) read.set(text, pico(text));
     return read.get(text);
   };
-  return ({ id, provider, prices, tiers }) => prices === undefined ? undefined : present({
-    version: priceVersion(provider, id, snapshot),
-    base: factVector(prices, picoOf),
-    tiers: tiers?.map((tier) => ({ aboveInputTokens: tier.above, price: factVector(tier.prices, picoOf) })),
-  });
+  return ({ id, provider, prices, tiers }) =>
+    prices === undefined
+      ? undefined
+      : present({
+          version: priceVersion(provider, id, snapshot),
+          base: factVector(prices, picoOf),
+          tiers: tiers?.map((tier) => ({
+            aboveInputTokens: tier.above,
+            price: factVector(tier.prices, picoOf),
+          })),
+        });
 }
 
 type PicoReader = (usdPerMillion: string | undefined) => PicoUsd | undefined;
 
-const factVector = (prices: FactPrices, picoOf: PicoReader): PriceVector => present({
-  inputTokens: picoOf(prices.input) ?? 0n,
-  outputTokens: picoOf(prices.output) ?? 0n,
-  cacheReadTokens: picoOf(prices.cache_read),
-  cacheWriteTokens: picoOf(prices.cache_write),
-  cacheWriteOneHourTokens: picoOf(prices.cache_write_1h),
-  reasoningTokens: picoOf(prices.reasoning),
-  inputAudioTokens: picoOf(prices.input_audio),
-  outputAudioTokens: picoOf(prices.output_audio),
-  request: picoOf(prices.request),
-});
+const factVector = (prices: FactPrices, picoOf: PicoReader): PriceVector =>
+  present({
+    inputTokens: picoOf(prices.input) ?? 0n,
+    outputTokens: picoOf(prices.output) ?? 0n,
+    cacheReadTokens: picoOf(prices.cache_read),
+    cacheWriteTokens: picoOf(prices.cache_write),
+    cacheWriteOneHourTokens: picoOf(prices.cache_write_1h),
+    reasoningTokens: picoOf(prices.reasoning),
+    inputAudioTokens: picoOf(prices.input_audio),
+    outputAudioTokens: picoOf(prices.output_audio),
+    request: picoOf(prices.request),
+  });
 
 /** The price that an operator wrote into the configuration. */
 export const configuredPriceRow = (version: string, pricing: ConfiguredPricing): PriceRow => ({
@@ -72,5 +85,7 @@ export const configuredPriceRow = (version: string, pricing: ConfiguredPricing):
 });
 
 /** The price of what costs nothing. */
-export const freePriceRow = (version: string): PriceRow =>
-  ({ version, base: { inputTokens: 0n, outputTokens: 0n } });
+export const freePriceRow = (version: string): PriceRow => ({
+  version,
+  base: { inputTokens: 0n, outputTokens: 0n },
+});

@@ -27,17 +27,21 @@ export interface ProviderEntry {
 const descriptionLengthMax = 200;
 
 /** A provider in the contract's shape, with how many models of the catalog it serves. */
-export const providerEntry = (provider: Provider, modelCount: number): ProviderEntry => present({
-  id: provider.id,
-  name: provider.name,
-  description: (provider.description ?? `Models served by ${provider.name}.`).slice(0, descriptionLengthMax),
-  logo: providerLogoPath(provider.id),
-  slug: provider.id,
-  privacy_policy_url: null,
-  terms_of_service_url: null,
-  status_page_url: null,
-  website: provider.website,
-  status: isPlatformServed(provider) ? "active" as const : "byok" as const,
-  model_count: modelCount,
-  endpoints: Object.keys(provider.dialects),
-});
+export const providerEntry = (provider: Provider, modelCount: number): ProviderEntry =>
+  present({
+    id: provider.id,
+    name: provider.name,
+    description: (provider.description ?? `Models served by ${provider.name}.`).slice(
+      0,
+      descriptionLengthMax,
+    ),
+    logo: providerLogoPath(provider.id),
+    slug: provider.id,
+    privacy_policy_url: null,
+    terms_of_service_url: null,
+    status_page_url: null,
+    website: provider.website,
+    status: isPlatformServed(provider) ? ("active" as const) : ("byok" as const),
+    model_count: modelCount,
+    endpoints: Object.keys(provider.dialects),
+  });

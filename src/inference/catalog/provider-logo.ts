@@ -8,7 +8,10 @@ export const providerLogoPath = (providerId: string): string => `/logos/${provid
  * its own. Safe to serve as it is, since every character of the name is escaped.
  */
 export function providerLogoSvg({ id, name }: Pick<Provider, "id" | "name">): string {
-  const hue = [...id].reduce((sum, character) => (sum * 31 + (character.codePointAt(0) ?? 0)) % 360, 7);
+  const hue = [...id].reduce(
+    (sum, character) => (sum * 31 + (character.codePointAt(0) ?? 0)) % 360,
+    7,
+  );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" role="img" aria-label="${escapeXml(name)}">`,
     `<rect width="64" height="64" rx="14" fill="hsl(${hue} 45% 36%)"/>`,
@@ -19,10 +22,17 @@ export function providerLogoSvg({ id, name }: Pick<Provider, "id" | "name">): st
 
 function initials(name: string): string {
   const words = name.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== "");
-  const letters = words.length > 1 ? words.slice(0, 2).map((word) => word[0]) : [words[0]?.slice(0, 2)];
+  const letters =
+    words.length > 1 ? words.slice(0, 2).map((word) => word[0]) : [words[0]?.slice(0, 2)];
   return letters.join("").toUpperCase();
 }
 
-const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+};
 
-const escapeXml = (text: string): string => text.replace(/[&<>"]/g, (character) => entities[character] ?? "");
+const escapeXml = (text: string): string =>
+  text.replace(/[&<>"]/g, (character) => entities[character] ?? "");

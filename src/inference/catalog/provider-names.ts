@@ -18,4 +18,5 @@ function idsByName(catalog: CatalogSnapshot): ReadonlyMap<string, string> {
 }
 
 /** The provider that a slug or display name means, in any case (rule 7 of the provider object); undefined for a stranger. */
-export const providerIdIn = (catalog: CatalogSnapshot, name: string): string | undefined => idsByName(catalog).get(name.toLowerCase());
+export const providerIdIn = (catalog: CatalogSnapshot, name: string): string | undefined =>
+  idsByName(catalog).get(name.toLowerCase());

@@ -1,5 +1,10 @@
 import type {
-  CatalogModel, CatalogSnapshot, Provider, Surface, UpstreamDialect, UpstreamRoute,
+  CatalogModel,
+  CatalogSnapshot,
+  Provider,
+  Surface,
+  UpstreamDialect,
+  UpstreamRoute,
 } from "./model.ts";
 
 /** The dialect in which a route serves a surface; undefined when it does not. */
@@ -13,7 +18,10 @@ export const surfaceBaseUrl = (provider: Provider, surface: Surface): string | u
 /** The address that a route's requests of a surface go to, by its dialect where that is served elsewhere. */
 export function routeBaseUrl(route: UpstreamRoute, surface: Surface): string | undefined {
   const dialect = routeDialect(route, surface);
-  return (dialect && route.provider.dialectBaseUrls?.[dialect]) ?? surfaceBaseUrl(route.provider, surface);
+  return (
+    (dialect && route.provider.dialectBaseUrls?.[dialect]) ??
+    surfaceBaseUrl(route.provider, surface)
+  );
 }
 
 /** Dialects that requests can be sent in. */
@@ -27,11 +35,14 @@ export function isSendable(
 ): boolean {
   const { surface } = model;
   const dialect = routeDialect(route, surface);
-  return dialect !== undefined && sendable.has(dialect) && routeBaseUrl(route, surface) !== undefined;
+  return (
+    dialect !== undefined && sendable.has(dialect) && routeBaseUrl(route, surface) !== undefined
+  );
 }
 
 /** Whether the platform has a credential of its own for a provider. */
-export const hasCredential = ({ apiKey, signing }: Provider): boolean => apiKey !== undefined || signing !== undefined;
+export const hasCredential = ({ apiKey, signing }: Provider): boolean =>
+  apiKey !== undefined || signing !== undefined;
 
 /** Whether a route serves callers without a key of their own: sendable, with platform credential and price. */
 export const isReachable = (
@@ -39,14 +50,15 @@ export const isReachable = (
   model: CatalogModel,
   sendable: SendableDialects,
 ): boolean =>
-  hasCredential(route.provider)
+  hasCredential(route.provider) &&
   // Nobody is charged for decisions, so their price need not be known.
-  && (route.price !== undefined || model.surface === "decisions")
-  && !model.comingSoon
-  && isSendable(route, model, sendable);
+  (route.price !== undefined || model.surface === "decisions") &&
+  !model.comingSoon &&
+  isSendable(route, model, sendable);
 
 /** Whether a provider can be called with a credential of the platform. */
-export const isPlatformServed = (provider: Provider): boolean => hasCredential(provider) && provider.baseUrl !== undefined;
+export const isPlatformServed = (provider: Provider): boolean =>
+  hasCredential(provider) && provider.baseUrl !== undefined;
 
 /** Whether any provider but the simulated one has a credential of the platform and an address. */
 export const hasPlatformCredential = ({ providers }: Pick<CatalogSnapshot, "providers">): boolean =>

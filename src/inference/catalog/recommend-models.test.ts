@@ -1,42 +1,81 @@
 import { describe, expect, test } from "bun:test";
 import type { JudgedModel } from "./model-tasks.ts";
-import { recommendModels, understandTask, type ModelCondition, type Recommendation, type UnderstoodTask } from "./recommend-models.ts";
+import {
+  recommendModels,
+  understandTask,
+  type ModelCondition,
+  type Recommendation,
+  type UnderstoodTask,
+} from "./recommend-models.ts";
 
 const model = (id: string, changes: Partial<JudgedModel> = {}): JudgedModel => ({
-  id, category: "text", context_length: 128_000, capabilities: ["chat", "function-calling"],
-  pricing: { input_per_1m: 1, output_per_1m: 1 }, ...changes,
+  id,
+  category: "text",
+  context_length: 128_000,
+  capabilities: ["chat", "function-calling"],
+  pricing: { input_per_1m: 1, output_per_1m: 1 },
+  ...changes,
 });
-const priced = (usd: number): Pick<JudgedModel, "pricing"> => ({ pricing: { input_per_1m: usd, output_per_1m: usd } });
+const priced = (usd: number): Pick<JudgedModel, "pricing"> => ({
+  pricing: { input_per_1m: usd, output_per_1m: usd },
+});
 const healthy: ModelCondition = { status: "healthy", errorRate: 0, firstTokenMs: 400 };
 
 /** Ids in their order. */
 function order(
-  task: string, candidates: readonly (JudgedModel | [JudgedModel, Partial<ModelCondition>])[], wanted: Partial<Recommendation> = {},
+  task: string,
+  candidates: readonly (JudgedModel | [JudgedModel, Partial<ModelCondition>])[],
+  wanted: Partial<Recommendation> = {},
 ): string[] {
-  const from = candidates.map((each) => (Array.isArray(each) ? { model: each[0], condition: { ...healthy, ...each[1] } }
-    : { model: each, condition: healthy }));
-  return recommendModels(from, { task, freeOnly: false, ...wanted }).ranked.map((ranked) => ranked.model.id);
+  const from = candidates.map((each) =>
+    Array.isArray(each)
+      ? { model: each[0], condition: { ...healthy, ...each[1] } }
+      : { model: each, condition: healthy },
+  );
+  return recommendModels(from, { task, freeOnly: false, ...wanted }).ranked.map(
+    (ranked) => ranked.model.id,
+  );
 }
 
 test.each<[text: string, task: UnderstoodTask]>([
-  ["coding", "coding"], [" Vision ", "vision"], ["Refactor a TypeScript service", "coding"],
+  ["coding", "coding"],
+  [" Vision ", "vision"],
+  ["Refactor a TypeScript service", "coding"],
   ["translate a contract to French", "translation"],
-  ["read screenshots and write code", "vision"], ["prove a theorem with logic", "reasoning"], ["classify tickets in bulk", "cheap"],
-  ["write a poem", "general"], ["decode", "general"], ["", "general"],
+  ["read screenshots and write code", "vision"],
+  ["prove a theorem with logic", "reasoning"],
+  ["classify tickets in bulk", "cheap"],
+  ["write a poem", "general"],
+  ["decode", "general"],
+  ["", "general"],
 ])("%j is understood as %s", (text, task) => {
   expect(understandTask(text)).toBe(task);
 });
 
 describe("of two models that differ in one thing, the better one comes first", () => {
-  test.each<[what: string, task: string, better: JudgedModel | [JudgedModel, Partial<ModelCondition>], Partial<ModelCondition>?]>([
+  test.each<
+    [
+      what: string,
+      task: string,
+      better: JudgedModel | [JudgedModel, Partial<ModelCondition>],
+      Partial<ModelCondition>?,
+    ]
+  >([
     ["cheaper", "translation", model("z", priced(0.1))],
     ["free", "cheap", model("z", priced(0))],
     ["more context", "coding", model("z", { context_length: 1_000_000 })],
     ["reasons", "coding", model("z", { reasoning: { levels: ["low"] } })],
-    ["calls functions", "reasoning", model("z", { capabilities: ["chat", "function-calling", "reasoning"] })],
+    [
+      "calls functions",
+      "reasoning",
+      model("z", { capabilities: ["chat", "function-calling", "reasoning"] }),
+    ],
     ["answers sooner", "translation", [model("z"), { firstTokenMs: 210 }]],
   ])("%s, for %s", (what, task, better) => {
-    const plain = model("a", what === "calls functions" ? { capabilities: ["chat", "reasoning"] } : {});
+    const plain = model(
+      "a",
+      what === "calls functions" ? { capabilities: ["chat", "reasoning"] } : {},
+    );
     expect(order(task, [plain, better])).toEqual(["z", "a"]);
   });
 
@@ -46,7 +85,9 @@ describe("of two models that differ in one thing, the better one comes first", (
 
   test("an unmeasured latency is between a quick and a slow one", () => {
     const candidates: [JudgedModel, Partial<ModelCondition>][] = [
-      [model("slow"), { firstTokenMs: 5_000 }], [model("unknown"), { firstTokenMs: null }], [model("quick"), { firstTokenMs: 200 }],
+      [model("slow"), { firstTokenMs: 5_000 }],
+      [model("unknown"), { firstTokenMs: null }],
+      [model("quick"), { firstTokenMs: 200 }],
     ];
     expect(order("translation", candidates)).toEqual(["quick", "unknown", "slow"]);
   });
@@ -56,13 +97,22 @@ describe("of two models that differ in one thing, the better one comes first", (
   });
 
   test("a provider's unknown price counts as above all others, and a price of its own on the caller's key is no free one", () => {
-    const unknown = model("unknown", { pricing: { input_per_1m: 0, output_per_1m: 0, billing: "byok" } });
+    const unknown = model("unknown", {
+      pricing: { input_per_1m: 0, output_per_1m: 0, billing: "byok" },
+    });
     expect(order("translation", [unknown, model("dear", priced(19))])).toEqual(["dear", "unknown"]);
     expect(order("translation", [unknown], { freeOnly: true })).toEqual([]);
   });
 });
 
-test.each<[why: string, wanted: Partial<Recommendation>, candidate: JudgedModel | [JudgedModel, Partial<ModelCondition>], task: string]>([
+test.each<
+  [
+    why: string,
+    wanted: Partial<Recommendation>,
+    candidate: JudgedModel | [JudgedModel, Partial<ModelCondition>],
+    task: string,
+  ]
+>([
   ["task", {}, model("x", { capabilities: ["chat"] }), "coding"],
   ["task", {}, model("x", { context_length: 8_000 }), "coding"],
   ["task", {}, model("x"), "vision"],
@@ -81,17 +131,28 @@ test.each<[why: string, wanted: Partial<Recommendation>, candidate: JudgedModel 
 
 test("a score is the weighted sum of its parts, each from 0 to 1, and the reasons say what was judged", () => {
   const extremes = [
-    model("free", { ...priced(0), context_length: 10_000_000, capabilities: ["function-calling", "reasoning", "vision"] }),
+    model("free", {
+      ...priced(0),
+      context_length: 10_000_000,
+      capabilities: ["function-calling", "reasoning", "vision"],
+    }),
     model("dear", { ...priced(500), context_length: 10, capabilities: [] }),
   ];
-  const from = extremes.map((each) => ({ model: each, condition: { status: "degraded" as const, errorRate: 0.125, firstTokenMs: 1 } }));
+  const from = extremes.map((each) => ({
+    model: each,
+    condition: { status: "degraded" as const, errorRate: 0.125, firstTokenMs: 1 },
+  }));
   const { ranked } = recommendModels(from, { task: "anything", freeOnly: false });
   expect(ranked.map(({ scores }) => scores)).toEqual([
-    { capability: 1, price: 1, context: 1, health: 0.3, latency: 1 }, { capability: 0, price: 0, context: 0, health: 0.3, latency: 1 },
+    { capability: 1, price: 1, context: 1, health: 0.3, latency: 1 },
+    { capability: 0, price: 0, context: 0, health: 0.3, latency: 1 },
   ]);
   expect(ranked.map(({ score }) => Number(score.toFixed(6)))).toEqual([0.86, 0.21]);
   expect(ranked[0]?.reasons).toEqual([
-    "for general: calls functions, reasons, reads pictures", "costs nothing", "10000000 tokens of context",
-    "degraded, 12.5 % of requests failed lately", "first token after 1 ms (median of the last five minutes)",
+    "for general: calls functions, reasons, reads pictures",
+    "costs nothing",
+    "10000000 tokens of context",
+    "degraded, 12.5 % of requests failed lately",
+    "first token after 1 ms (median of the last five minutes)",
   ]);
 });

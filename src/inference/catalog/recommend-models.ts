@@ -1,4 +1,12 @@
-import { canReason, fitsTask, hasCapability, modelTasks, priceOf, type JudgedModel, type ModelTask } from "./model-tasks.ts";
+import {
+  canReason,
+  fitsTask,
+  hasCapability,
+  modelTasks,
+  priceOf,
+  type JudgedModel,
+  type ModelTask,
+} from "./model-tasks.ts";
 
 /** How a model does at this moment, over all who serve it. */
 export interface ModelCondition {
@@ -46,8 +54,14 @@ const weights: Readonly<Record<UnderstoodTask, Weights>> = {
 const taskWords: readonly [task: ModelTask, words: RegExp][] = [
   ["vision", /\b(?:vision|images?|pictures?|photos?|screenshots?|charts?|ocr|scan(?:s|ned)?)\b/i],
   ["translation", /\b(?:translat\w*|locali[sz]\w*)\b/i],
-  ["coding", /\b(?:cod(?:e|es|ing)|programming|refactor\w*|debug\w*|typescript|python|sql|agents?|tools?)\b/i],
-  ["reasoning", /\b(?:reason\w*|math\w*|proofs?|logic\w*|plan(?:s|ning)?|analy[sz]\w*|research)\b/i],
+  [
+    "coding",
+    /\b(?:cod(?:e|es|ing)|programming|refactor\w*|debug\w*|typescript|python|sql|agents?|tools?)\b/i,
+  ],
+  [
+    "reasoning",
+    /\b(?:reason\w*|math\w*|proofs?|logic\w*|plan(?:s|ning)?|analy[sz]\w*|research)\b/i,
+  ],
   ["cheap", /\b(?:cheap\w*|bulk|classif\w*|budget|inexpensive)\b/i],
 ];
 
@@ -66,7 +80,12 @@ export interface RankedModel<Model extends JudgedModel> extends RecommendedFrom<
   reasons: string[];
 }
 
-const healthScores: Readonly<Record<ModelCondition["status"], number>> = { healthy: 1, no_signal: 0.6, degraded: 0.3, down: 0 };
+const healthScores: Readonly<Record<ModelCondition["status"], number>> = {
+  healthy: 1,
+  no_signal: 0.6,
+  degraded: 0.3,
+  down: 0,
+};
 
 /** Latency that nobody measured is neither good nor bad. */
 const unmeasured = 0.5;
@@ -74,7 +93,8 @@ const unmeasured = 0.5;
 /** Full marks up to the first figure, none from the second on, in equal steps of magnitude between. */
 const onScale = (value: number, best: number, worst: number): number => {
   if (value === best) return 1;
-  const share = (Math.log(Math.max(value, 1e-9)) - Math.log(worst)) / (Math.log(best) - Math.log(worst));
+  const share =
+    (Math.log(Math.max(value, 1e-9)) - Math.log(worst)) / (Math.log(best) - Math.log(worst));
   return Math.min(1, Math.max(0, share));
 };
 
@@ -82,23 +102,35 @@ const onScale = (value: number, best: number, worst: number): number => {
 function capabilityScore(task: UnderstoodTask, model: JudgedModel): number {
   const parts: Readonly<Record<UnderstoodTask, readonly boolean[]>> = {
     translation: [true, canReason(model)],
-    coding: [hasCapability(model, "function-calling"), canReason(model), model.context_length >= 128_000],
+    coding: [
+      hasCapability(model, "function-calling"),
+      canReason(model),
+      model.context_length >= 128_000,
+    ],
     reasoning: [canReason(model), hasCapability(model, "function-calling")],
     vision: [hasCapability(model, "vision"), canReason(model)],
     cheap: [hasCapability(model, "function-calling")],
-    general: [hasCapability(model, "function-calling"), canReason(model), hasCapability(model, "vision")],
+    general: [
+      hasCapability(model, "function-calling"),
+      canReason(model),
+      hasCapability(model, "vision"),
+    ],
   };
   return parts[task].filter(Boolean).length / parts[task].length;
 }
 
-function scoresOf(task: UnderstoodTask, { model, condition }: RecommendedFrom<JudgedModel>): Record<ScorePart, number> {
+function scoresOf(
+  task: UnderstoodTask,
+  { model, condition }: RecommendedFrom<JudgedModel>,
+): Record<ScorePart, number> {
   const { blendedPer1m, isFree } = priceOf(model);
   return {
     capability: capabilityScore(task, model),
     price: isFree ? 1 : onScale(blendedPer1m, 0.05, 20),
     context: onScale(model.context_length, 1_000_000, 8_000),
     health: healthScores[condition.status],
-    latency: condition.firstTokenMs === null ? unmeasured : onScale(condition.firstTokenMs, 200, 5_000),
+    latency:
+      condition.firstTokenMs === null ? unmeasured : onScale(condition.firstTokenMs, 200, 5_000),
   };
 }
 
@@ -107,24 +139,32 @@ const usd = (amount: number): string => `${Number(amount.toFixed(4))} USD`;
 function priceReason(model: JudgedModel): string {
   const { inputPer1m, blendedPer1m, isFree } = priceOf(model);
   if (isFree) return "costs nothing";
-  if (!Number.isFinite(inputPer1m)) return "billed by its provider at a price that is not known here";
+  if (!Number.isFinite(inputPer1m))
+    return "billed by its provider at a price that is not known here";
   const biller = model.pricing.billing === "byok" ? ", billed by its provider on your own key" : "";
   return `${usd(inputPer1m)} per million input tokens, ${usd(blendedPer1m)} on average with output${biller}`;
 }
 
-function reasonsOf(task: UnderstoodTask, { model, condition }: RecommendedFrom<JudgedModel>): string[] {
+function reasonsOf(
+  task: UnderstoodTask,
+  { model, condition }: RecommendedFrom<JudgedModel>,
+): string[] {
   const can = [
-    ...(hasCapability(model, "function-calling") ? ["calls functions"] : []), ...(canReason(model) ? ["reasons"] : []),
+    ...(hasCapability(model, "function-calling") ? ["calls functions"] : []),
+    ...(canReason(model) ? ["reasons"] : []),
     ...(hasCapability(model, "vision") ? ["reads pictures"] : []),
   ];
   const { status, errorRate, firstTokenMs } = condition;
-  const failing = errorRate === null ? "" : `, ${Math.round(errorRate * 1000) / 10} % of requests failed lately`;
+  const failing =
+    errorRate === null ? "" : `, ${Math.round(errorRate * 1000) / 10} % of requests failed lately`;
   return [
     `for ${task}: ${can.length === 0 ? "plain text" : can.join(", ")}`,
     priceReason(model),
     `${model.context_length} tokens of context`,
     status === "no_signal" ? "no recent traffic to judge its health by" : `${status}${failing}`,
-    ...(firstTokenMs === null ? [] : [`first token after ${Math.round(firstTokenMs)} ms (median of the last five minutes)`]),
+    ...(firstTokenMs === null
+      ? []
+      : [`first token after ${Math.round(firstTokenMs)} ms (median of the last five minutes)`]),
   ];
 }
 
@@ -138,7 +178,8 @@ export interface LeftOut {
 
 /** Models for a task, the best first, with the reasons; models that cannot do it, or that are asked not to be, are left out. */
 export function recommendModels<Model extends JudgedModel>(
-  candidates: readonly RecommendedFrom<Model>[], wanted: Recommendation,
+  candidates: readonly RecommendedFrom<Model>[],
+  wanted: Recommendation,
 ): { understood: UnderstoodTask; ranked: RankedModel<Model>[]; leftOut: LeftOut } {
   const understood = understandTask(wanted.task);
   const leftOut: LeftOut = { task: 0, price: 0, context: 0, down: 0 };
@@ -150,7 +191,10 @@ export function recommendModels<Model extends JudgedModel>(
       continue;
     }
     const scores = scoresOf(understood, candidate);
-    const score = scoreParts.reduce((sum, part) => sum + weights[understood][part] * scores[part], 0);
+    const score = scoreParts.reduce(
+      (sum, part) => sum + weights[understood][part] * scores[part],
+      0,
+    );
     ranked.push({ ...candidate, score, scores, reasons: reasonsOf(understood, candidate) });
   }
   ranked.sort((one, other) => other.score - one.score || (one.model.id < other.model.id ? -1 : 1));
@@ -158,11 +202,17 @@ export function recommendModels<Model extends JudgedModel>(
 }
 
 function obstacleOf(
-  { model, condition }: RecommendedFrom<JudgedModel>, { wanted, understood }: { wanted: Recommendation; understood: UnderstoodTask },
+  { model, condition }: RecommendedFrom<JudgedModel>,
+  { wanted, understood }: { wanted: Recommendation; understood: UnderstoodTask },
 ): keyof LeftOut | undefined {
   const { inputPer1m, isFree } = priceOf(model);
-  if (understood !== "general" && understood !== "cheap" && !fitsTask(understood, model)) return "task";
-  if ((wanted.freeOnly && !isFree) || (wanted.maxInputPer1m !== undefined && inputPer1m > wanted.maxInputPer1m)) return "price";
+  if (understood !== "general" && understood !== "cheap" && !fitsTask(understood, model))
+    return "task";
+  if (
+    (wanted.freeOnly && !isFree) ||
+    (wanted.maxInputPer1m !== undefined && inputPer1m > wanted.maxInputPer1m)
+  )
+    return "price";
   if (wanted.minContext !== undefined && model.context_length < wanted.minContext) return "context";
   return condition.status === "down" ? "down" : undefined;
 }

@@ -8,10 +8,21 @@ import { RouteHistory, uptimeDays } from "./route-history.ts";
 const clock = new FakeClock();
 const today = Math.floor(clock.nowMs() / dayMs);
 
-const unused = { errors: 0, prompt_tokens: 0, completion_tokens: 0, cached_tokens: 0, reasoning_tokens: 0, cost_nano: 0 };
+const unused = {
+  errors: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  cached_tokens: 0,
+  reasoning_tokens: 0,
+  cost_nano: 0,
+};
 
-const row = (daysAgo: number, model: string, provider: string, [requests, attempts, failures]: readonly [number, number, number]) =>
-  ({ ...unused, day: today - daysAgo, model, provider, requests, attempts, failures });
+const row = (
+  daysAgo: number,
+  model: string,
+  provider: string,
+  [requests, attempts, failures]: readonly [number, number, number],
+) => ({ ...unused, day: today - daysAgo, model, provider, requests, attempts, failures });
 
 const rows = [
   row(0, "a/one", "acme", [5, 6, 1]),
@@ -44,13 +55,18 @@ describe.each(engines)("on %s", (_, open) => {
   });
 
   test("uptime counts ninety days, the oldest first, and adds up the models that it is asked for", async () => {
-    const days = async (models: string[], provider: string) => (await history.uptime({ models, providers: [provider] })).get(provider);
+    const days = async (models: string[], provider: string) =>
+      (await history.uptime({ models, providers: [provider] })).get(provider);
     const one = await days(["a/one"], "acme");
     expect(one).toHaveLength(uptimeDays);
     expect(one?.at(0)).toEqual({ day: today - uptimeDays + 1, attempts: 8, failures: 2 });
     expect(one?.at(-8)).toMatchObject({ attempts: 100, failures: 50 });
     expect(one?.at(-1)).toEqual({ day: today, attempts: 6, failures: 1 });
-    expect((await days(["a/one", "a/two"], "acme"))?.at(-1)).toEqual({ day: today, attempts: 10, failures: 4 });
+    expect((await days(["a/one", "a/two"], "acme"))?.at(-1)).toEqual({
+      day: today,
+      attempts: 10,
+      failures: 4,
+    });
     expect((await days(["a/one"], "unknown"))?.every(({ attempts }) => attempts === 0)).toBe(true);
   });
 

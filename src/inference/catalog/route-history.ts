@@ -3,7 +3,14 @@ import { dayMs, type Clock } from "../../platform/lib/clock.ts";
 
 /** What is read here of the daily sums that settlements write (src/insights/usage-rollup.ts); days are counted from the epoch, in UTC. */
 export interface RouteHistoryTables {
-  network_days: { day: number; model: string; provider: string; requests: number; attempts: number; failures: number };
+  network_days: {
+    day: number;
+    model: string;
+    provider: string;
+    requests: number;
+    attempts: number;
+    failures: number;
+  };
 }
 
 /** Days that uptime is told of, today among them. */
@@ -32,23 +39,40 @@ export class RouteHistory {
 
   /** Requests of the last seven days by the id of the model that served them. */
   async weeklyRequests(): Promise<ReadonlyMap<string, number>> {
-    const rows = await this.database.selectFrom("network_days").where("day", ">", this.today - usageDays)
-      .select(["model", ({ fn }) => fn.sum<number | string>("requests").as("requests")]).groupBy("model").execute();
+    const rows = await this.database
+      .selectFrom("network_days")
+      .where("day", ">", this.today - usageDays)
+      .select(["model", ({ fn }) => fn.sum<number | string>("requests").as("requests")])
+      .groupBy("model")
+      .execute();
     return new Map(rows.map(({ model, requests }) => [model, Number(requests)]));
   }
 
   /** The last 90 days of each provider with any of the models, the oldest first; keys are slugs. */
-  async uptime(
-    { models, providers }: { models: readonly string[]; providers: readonly string[] },
-  ): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
+  async uptime({
+    models,
+    providers,
+  }: {
+    models: readonly string[];
+    providers: readonly string[];
+  }): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
     // A preset may have no members, and Postgres takes no empty list.
     if (models.length === 0) return new Map();
     const first = this.today - uptimeDays + 1;
     const days = Array.from({ length: uptimeDays }, (_, index) => first + index);
     // Rows stand by day, then model: naming the days makes this as many look-ups and no scan.
-    const rows = await this.database.selectFrom("network_days").where("day", "in", days).where("model", "in", models)
-      .select(["provider", "day", "attempts", "failures"]).execute();
-    const byProvider = new Map(providers.map((provider) => [provider, days.map((day): UptimeDay => ({ day, attempts: 0, failures: 0 }))]));
+    const rows = await this.database
+      .selectFrom("network_days")
+      .where("day", "in", days)
+      .where("model", "in", models)
+      .select(["provider", "day", "attempts", "failures"])
+      .execute();
+    const byProvider = new Map(
+      providers.map((provider) => [
+        provider,
+        days.map((day): UptimeDay => ({ day, attempts: 0, failures: 0 })),
+      ]),
+    );
     for (const { provider, day, attempts, failures } of rows) {
       const counted = byProvider.get(provider)?.[day - first];
       if (counted === undefined) continue;
@@ -61,17 +85,29 @@ export class RouteHistory {
   /** The last days of every provider that was tried in them, the oldest first, whatever the model. */
   async providers(count: number): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
     const first = this.today - count + 1;
-    const rows = await this.database.selectFrom("network_days").where("day", ">=", first)
+    const rows = await this.database
+      .selectFrom("network_days")
+      .where("day", ">=", first)
       .select(["provider", "day"])
-      .select(({ fn }) => [fn.sum<number | string>("attempts").as("attempts"), fn.sum<number | string>("failures").as("failures")])
-      .groupBy(["provider", "day"]).execute();
+      .select(({ fn }) => [
+        fn.sum<number | string>("attempts").as("attempts"),
+        fn.sum<number | string>("failures").as("failures"),
+      ])
+      .groupBy(["provider", "day"])
+      .execute();
     const byProvider = new Map<string, UptimeDay[]>();
     for (const { provider, day, attempts, failures } of rows) {
-      const days = byProvider.get(provider)
-        ?? Array.from({ length: count }, (_, index) => ({ day: first + index, attempts: 0, failures: 0 }));
+      const days =
+        byProvider.get(provider) ??
+        Array.from({ length: count }, (_, index) => ({
+          day: first + index,
+          attempts: 0,
+          failures: 0,
+        }));
       byProvider.set(provider, days);
       const counted = days[day - first];
-      if (counted !== undefined) Object.assign(counted, { attempts: Number(attempts), failures: Number(failures) });
+      if (counted !== undefined)
+        Object.assign(counted, { attempts: Number(attempts), failures: Number(failures) });
     }
     return byProvider;
   }

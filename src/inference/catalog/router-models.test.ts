@@ -11,15 +11,27 @@ import type { ConfiguredRouters } from "./router-models.ts";
 function row(text: string): FactRow {
   const [id = "", released = "", price = "1", context = "256", ...capabilities] = text.split(" ");
   return {
-    id, released, provider: "openrouter", upstream: id, name: id, surface: id.includes("embed") ? "embeddings" : "chat",
-    context: Number(context) * 1_000, prices: { input: price, output: price }, capabilities: ["chat", ...capabilities],
+    id,
+    released,
+    provider: "openrouter",
+    upstream: id,
+    name: id,
+    surface: id.includes("embed") ? "embeddings" : "chat",
+    context: Number(context) * 1_000,
+    prices: { input: price, output: price },
+    capabilities: ["chat", ...capabilities],
   };
 }
 
 const tools = "function-calling";
 
 const facts = (...rows: string[]): CatalogFacts => ({
-  source: "test", licence: "", snapshot: "2026-07-02", units: "", aliases: { "claude/opus": "anthropic/opus-9" }, rows: rows.map(row),
+  source: "test",
+  licence: "",
+  snapshot: "2026-07-02",
+  units: "",
+  aliases: { "claude/opus": "anthropic/opus-9" },
+  rows: rows.map(row),
 });
 
 const rows = [
@@ -43,16 +55,24 @@ const rows = [
   `upstart/great-9 2026-06-30 1 256 ${tools} reasoning`,
 ];
 
-function build(options: { routers?: ConfiguredRouters; rows?: string[]; key?: boolean } = {}): CatalogSnapshot {
+function build(
+  options: { routers?: ConfiguredRouters; rows?: string[]; key?: boolean } = {},
+): CatalogSnapshot {
   return buildCatalog({
-    environment: options.key === false ? {} : { OPENROUTER_API_KEY: "k" }, configuredProviders: [], nowMs: 0,
-    facts: facts(...options.rows ?? rows), ...(options.routers === undefined ? {} : { configuredRouters: options.routers }),
+    environment: options.key === false ? {} : { OPENROUTER_API_KEY: "k" },
+    configuredProviders: [],
+    nowMs: 0,
+    facts: facts(...(options.rows ?? rows)),
+    ...(options.routers === undefined ? {} : { configuredRouters: options.routers }),
   });
 }
 
-const router = (catalog: CatalogSnapshot, name: string): CatalogModel => catalog.models.get(`service/${name}`) as CatalogModel;
+const router = (catalog: CatalogSnapshot, name: string): CatalogModel =>
+  catalog.models.get(`service/${name}`) as CatalogModel;
 const members = (catalog: CatalogSnapshot, name: string): string =>
-  router(catalog, name).router?.members.map(({ id }) => id.slice(id.indexOf("/") + 1)).join(" ") ?? "";
+  router(catalog, name)
+    .router?.members.map(({ id }) => id.slice(id.indexOf("/") + 1))
+    .join(" ") ?? "";
 
 describe("pools without configuration", () => {
   test.each([
@@ -68,30 +88,56 @@ describe("pools without configuration", () => {
   });
 
   test("hold at most eight large and four small models", () => {
-    const makers = ["anthropic", "deepseek", "google", "meta-llama", "minimax", "mistralai", "moonshotai", "openai", "qwen", "x-ai"];
-    const rowsOf = (maker: string) => ["big", "mini"].map((size) => `${maker}/${size}-9 2026-01-01 1 256 ${tools}`);
+    const makers = [
+      "anthropic",
+      "deepseek",
+      "google",
+      "meta-llama",
+      "minimax",
+      "mistralai",
+      "moonshotai",
+      "openai",
+      "qwen",
+      "x-ai",
+    ];
+    const rowsOf = (maker: string) =>
+      ["big", "mini"].map((size) => `${maker}/${size}-9 2026-01-01 1 256 ${tools}`);
     const catalog = build({ rows: makers.flatMap(rowsOf) });
     expect(router(catalog, "auto").router?.members).toHaveLength(12);
   });
 
   test("of a gateway that reaches no big maker are what there is, with tools first", () => {
-    const catalog = build({ rows: ["acme/plain 2026-06-01 1 8", `acme/tools 2026-01-01 1 8 ${tools}`] });
-    expect(["auto", "free", "cowork", "hermes", "latest"].map((name) => members(catalog, name)))
-      .toEqual(["tools plain", "", "tools", "", "plain"]);
+    const catalog = build({
+      rows: ["acme/plain 2026-06-01 1 8", `acme/tools 2026-01-01 1 8 ${tools}`],
+    });
+    expect(
+      ["auto", "free", "cowork", "hermes", "latest"].map((name) => members(catalog, name)),
+    ).toEqual(["tools plain", "", "tools", "", "plain"]);
   });
 
   test("are empty where nothing can be reached, and the presets are still known", () => {
     const catalog = build({ key: false });
-    expect(["auto", "free", "cowork", "hermes", "latest"].map((name) => members(catalog, name))).toEqual(["", "", "", "", ""]);
+    expect(
+      ["auto", "free", "cowork", "hermes", "latest"].map((name) => members(catalog, name)),
+    ).toEqual(["", "", "", "", ""]);
     expect(router(catalog, "auto").capabilities).toEqual(["chat"]);
   });
 
   test("a simulated model is a member only where there is no real one", () => {
     const simulatedProvider = configuredProviderSchema.parse({
-      id: "sandbox", base_url: "http://127.0.0.1:1", api_key: "k", models: [{ id: "sandbox/chat:free", capabilities: ["chat", tools] }],
+      id: "sandbox",
+      base_url: "http://127.0.0.1:1",
+      api_key: "k",
+      models: [{ id: "sandbox/chat:free", capabilities: ["chat", tools] }],
     });
     const withKey = (key: object): CatalogSnapshot =>
-      buildCatalog({ environment: { ...key }, configuredProviders: [], nowMs: 0, facts: facts(...rows), simulatedProvider });
+      buildCatalog({
+        environment: { ...key },
+        configuredProviders: [],
+        nowMs: 0,
+        facts: facts(...rows),
+        simulatedProvider,
+      });
     expect(members(withKey({}), "auto")).toBe("chat:free");
     expect(members(withKey({ OPENROUTER_API_KEY: "k" }), "free")).toBe("qwen9-70b:free one:free");
   });
@@ -99,41 +145,73 @@ describe("pools without configuration", () => {
 
 describe("configured pools", () => {
   test("have the quality members first, then the others as written; ids in any case and by other names", () => {
-    const catalog = build({ routers: { "service/auto": {
-      members: ["openai/gpt-9-mini", "Anthropic/Opus-8", "claude/opus"], quality: ["claude/opus"],
-    } } });
+    const catalog = build({
+      routers: {
+        "service/auto": {
+          members: ["openai/gpt-9-mini", "Anthropic/Opus-8", "claude/opus"],
+          quality: ["claude/opus"],
+        },
+      },
+    });
     expect(members(catalog, "auto")).toBe("opus-9 gpt-9-mini opus-8");
     expect(router(catalog, "auto").router).toMatchObject({ qualityCount: 1, missing: [] });
     expect(members(catalog, "hermes")).toBe("hermes-9-70b qwen9-70b");
   });
 
   test("say why a named model is no member", () => {
-    const catalog = build({ routers: {
-      "service/auto": { members: ["acme/gone", "openai/text-embed-9", "openai/gpt-9"], quality: [] },
-      "service/free": { members: ["openai/gpt-9", "tiny/one:free"], quality: [] },
-    } });
+    const catalog = build({
+      routers: {
+        "service/auto": {
+          members: ["acme/gone", "openai/text-embed-9", "openai/gpt-9"],
+          quality: [],
+        },
+        "service/free": { members: ["openai/gpt-9", "tiny/one:free"], quality: [] },
+      },
+    });
     expect(router(catalog, "auto").router?.missing).toEqual([
-      { id: "acme/gone", reason: "not in the catalog" }, { id: "openai/text-embed-9", reason: "not a chat model" },
+      { id: "acme/gone", reason: "not in the catalog" },
+      { id: "openai/text-embed-9", reason: "not a chat model" },
     ]);
     expect(members(catalog, "auto")).toBe("gpt-9");
     expect(members(catalog, "free")).toBe("one:free");
-    expect(router(catalog, "free").router?.missing).toEqual([{ id: "openai/gpt-9", reason: "not free" }]);
+    expect(router(catalog, "free").router?.missing).toEqual([
+      { id: "openai/gpt-9", reason: "not free" },
+    ]);
   });
 });
 
 describe("a routing preset as a model object", () => {
   function shown(name: string): ModelObject {
     const model = router(build(), name);
-    return modelObject(model, { reachable: (route) => isReachable(route, model, new Set(["openai-chat"])) });
+    return modelObject(model, {
+      reachable: (route) => isReachable(route, model, new Set(["openai-chat"])),
+    });
   }
 
   test("says what its members can do, and costs between their prices", () => {
     expect(shown("auto")).toMatchObject({
-      id: "service/auto", object: "model", provider: "service", category: "text", context_length: 400_000, providers: ["openrouter"],
-      members: ["anthropic/opus-9", "openai/gpt-9", "qwen/qwen9-70b", "google/gem-9-flash", "openai/gpt-9-mini", "qwen/qwen9-8b"],
-      capabilities: ["chat", tools, "reasoning", "vision"], per_upstream: [],
+      id: "service/auto",
+      object: "model",
+      provider: "service",
+      category: "text",
+      context_length: 400_000,
+      providers: ["openrouter"],
+      members: [
+        "anthropic/opus-9",
+        "openai/gpt-9",
+        "qwen/qwen9-70b",
+        "google/gem-9-flash",
+        "openai/gpt-9-mini",
+        "qwen/qwen9-8b",
+      ],
+      capabilities: ["chat", tools, "reasoning", "vision"],
+      per_upstream: [],
       pricing: {
-        prompt: "0.000005", completion: "0.000005", input_per_1m: 5, output_per_1m: 5, billing: "member",
+        prompt: "0.000005",
+        completion: "0.000005",
+        input_per_1m: 5,
+        output_per_1m: 5,
+        billing: "member",
         lowest: { input_per_1m: 1, output_per_1m: 1 },
       },
     });
@@ -141,6 +219,10 @@ describe("a routing preset as a model object", () => {
   });
 
   test("the free one costs nothing", () => {
-    expect(shown("free").pricing).toMatchObject({ prompt: "0", completion: "0", lowest: { input_per_1m: 0, output_per_1m: 0 } });
+    expect(shown("free").pricing).toMatchObject({
+      prompt: "0",
+      completion: "0",
+      lowest: { input_per_1m: 0, output_per_1m: 0 },
+    });
   });
 });

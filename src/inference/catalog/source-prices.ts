@@ -1,4 +1,8 @@
-import { parseDecimal, picoPerTokenFromUsdPerMillion, usdPerMillionText } from "../../platform/lib/money.ts";
+import {
+  parseDecimal,
+  picoPerTokenFromUsdPerMillion,
+  usdPerMillionText,
+} from "../../platform/lib/money.ts";
 import type { FactPrices } from "./catalog-facts.ts";
 import type { SourceCost } from "./facts-source.ts";
 import { present } from "./present.ts";
@@ -50,9 +54,13 @@ const movedOn: ReadonlySet<string> = new Set([
 ]);
 
 /** The prices of a row; undefined when they are unknown, incomplete or not to be believed. */
-export function sourcePrices(cost: SourceCost | undefined, context: PriceContext): RowPrices | undefined {
+export function sourcePrices(
+  cost: SourceCost | undefined,
+  context: PriceContext,
+): RowPrices | undefined {
   const { catalogId } = context;
-  if (cost === undefined || chargedByMoreThanTokens.has(catalogId) || movedOn.has(catalogId)) return undefined;
+  if (cost === undefined || chargedByMoreThanTokens.has(catalogId) || movedOn.has(catalogId))
+    return undefined;
   const prices = priceSet(cost, context);
   if (prices === undefined) return undefined;
   const isFree = prices.input === "0" && prices.output === "0";
@@ -73,7 +81,10 @@ function text(usd: number | undefined): string | undefined {
   return pico === undefined || pico < 0n ? undefined : usdPerMillionText(pico);
 }
 
-function priceSet(cost: Omit<SourceCost, "tiers">, { catalogId }: PriceContext): FactPrices | undefined {
+function priceSet(
+  cost: Omit<SourceCost, "tiers">,
+  { catalogId }: PriceContext,
+): FactPrices | undefined {
   const input = text(cost.input);
   const output = text(cost.output);
   if (input === undefined || output === undefined) return undefined;
@@ -114,7 +125,8 @@ function cacheWrite(cost: Omit<SourceCost, "tiers">, catalogId: string): number 
  */
 function cacheWriteOneHour(cost: Omit<SourceCost, "tiers">, catalogId: string): number | undefined {
   const { input, cache_write: write } = cost;
-  if (!catalogId.startsWith("anthropic/") || input === undefined || write === undefined) return undefined;
+  if (!catalogId.startsWith("anthropic/") || input === undefined || write === undefined)
+    return undefined;
   return Math.abs(write - input * 1.25) < 1e-6 ? input * 2 : undefined;
 }
 

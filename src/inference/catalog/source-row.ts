@@ -16,7 +16,10 @@ export interface CandidateRow {
 }
 
 /** Reads a model of the source; undefined when it is nothing that a surface of its provider serves. */
-export function sourceRow(definition: ProviderDefinition, model: SourceModel): CandidateRow | undefined {
+export function sourceRow(
+  definition: ProviderDefinition,
+  model: SourceModel,
+): CandidateRow | undefined {
   const { catalogId, quantization } = readModelName(definition, model.id);
   const surface = surfaceOf(model);
   const context = model.limit?.context;
@@ -51,7 +54,11 @@ export function sourceRow(definition: ProviderDefinition, model: SourceModel): C
 
 function isServed(
   definition: ProviderDefinition,
-  { model, surface, context }: { model: SourceModel; surface: Surface; context: number | undefined },
+  {
+    model,
+    surface,
+    context,
+  }: { model: SourceModel; surface: Surface; context: number | undefined },
 ): boolean {
   const deviation = definition.deviatingModels?.find(({ match }) => match.test(model.id));
   if (deviation?.dialect === "none" || definition.dialects[surface] === undefined) return false;
@@ -67,7 +74,8 @@ function surfaceOf({ id, name }: SourceModel): Surface {
 }
 
 /** The source marks the newest of several snapshots, and Bedrock's regions, behind the name. */
-const displayName = (name: string): string => name.replace(/ \((?:latest|global|us|eu|au|jp)\)$/i, "").trim();
+const displayName = (name: string): string =>
+  name.replace(/ \((?:latest|global|us|eu|au|jp)\)$/i, "").trim();
 
 const positive = (count: number | undefined): number | undefined =>
   count !== undefined && Number.isInteger(count) && count > 0 ? count : undefined;

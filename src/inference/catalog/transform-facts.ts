@@ -11,9 +11,15 @@ import { sourceRow, type CandidateRow } from "./source-row.ts";
  * serves, sorted. Pure; equal sources give equal facts.
  */
 export function transformFacts(source: FactsSource): CatalogFacts {
-  const candidates = withDatelessNames([...readSource(source), ...makerModels.map(makerRow), ...newerModels.map(newerRow)]);
+  const candidates = withDatelessNames([
+    ...readSource(source),
+    ...makerModels.map(makerRow),
+    ...newerModels.map(newerRow),
+  ]);
   const rows = [...groupBy(candidates, ({ row }) => row.id).values()].flatMap(rowsOfModel);
-  rows.sort((left, right) => compareText(left.id, right.id) || compareText(left.provider, right.provider));
+  rows.sort(
+    (left, right) => compareText(left.id, right.id) || compareText(left.provider, right.provider),
+  );
   return {
     source: source.source,
     licence: "MIT",
@@ -36,13 +42,23 @@ function readSource(source: FactsSource): CandidateRow[] {
 const definitionOf = (factsId: string) =>
   providerDefinitions.find((definition) => (definition.factsId ?? definition.id) === factsId);
 
-const makerRow = ({ provider, upstream, free, ...known }: MakerModel): CandidateRow => newerRow({
-  provider, upstream, ...known, capabilities: [known.surface], ...(free && { prices: { input: "0", output: "0" } }),
-});
+const makerRow = ({ provider, upstream, free, ...known }: MakerModel): CandidateRow =>
+  newerRow({
+    provider,
+    upstream,
+    ...known,
+    capabilities: [known.surface],
+    ...(free && { prices: { input: "0", output: "0" } }),
+  });
 
 function newerRow({ provider, upstream, ...known }: NewerModel): CandidateRow {
   const naming = providerDefinitions.find(({ id }) => id === provider)?.naming ?? {};
-  const row: FactRow = { id: readModelName({ id: provider, naming }, upstream).catalogId, provider, upstream, ...known };
+  const row: FactRow = {
+    id: readModelName({ id: provider, naming }, upstream).catalogId,
+    provider,
+    upstream,
+    ...known,
+  };
   // Of a model that the source knows after all, the source's row stays.
   return { row, deprecated: false, answersInMedia: false, rank: 1000 };
 }
@@ -76,8 +92,9 @@ function rowsOfModel(candidates: readonly CandidateRow[]): FactRow[] {
   const live = candidates.filter(({ deprecated }) => !deprecated);
   const kept = live.length > 0 ? live : candidates;
   return [...groupBy(kept, ({ row }) => row.provider).values()].flatMap((ofProvider) => {
-    const best = ofProvider.toSorted((left, right) =>
-      left.rank - right.rank || compareText(left.row.upstream, right.row.upstream))[0];
+    const best = ofProvider.toSorted(
+      (left, right) => left.rank - right.rank || compareText(left.row.upstream, right.row.upstream),
+    )[0];
     return best === undefined ? [] : [best.row];
   });
 }
@@ -93,7 +110,8 @@ function aliasesOf(source: FactsSource, ids: ReadonlySet<string>): Record<string
     for (const { id } of models) {
       const alias = id.toLowerCase();
       const { catalogId } = readModelName(definition, id);
-      if (alias !== catalogId && ids.has(catalogId) && !ids.has(alias)) aliases[alias] ??= catalogId;
+      if (alias !== catalogId && ids.has(catalogId) && !ids.has(alias))
+        aliases[alias] ??= catalogId;
     }
   }
   return aliases;

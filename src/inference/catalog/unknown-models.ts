@@ -16,7 +16,10 @@ export class UnknownModels {
   private readonly pricing: ConfiguredPricing;
   private readonly known = new Map<string, CatalogModel>();
 
-  constructor({ providers, pricing }: { providers: ReadonlyMap<string, Provider>; pricing: ConfiguredPricing }) {
+  constructor({
+    providers,
+    pricing,
+  }: { providers: ReadonlyMap<string, Provider>; pricing: ConfiguredPricing }) {
     this.providers = providers;
     this.pricing = pricing;
   }
@@ -37,15 +40,28 @@ export class UnknownModels {
 
   private make(id: string): CatalogModel | undefined {
     const read = readVendorId(id);
-    const definition = read && providerDefinitions.find(({ naming }) => naming.maker === read.maker);
+    const definition =
+      read && providerDefinitions.find(({ naming }) => naming.maker === read.maker);
     const provider = definition && this.providers.get(definition.id);
     if (read === undefined || provider?.dialects.chat === undefined) return undefined;
     const catalogId = `${read.maker}/${read.wireName}`;
     const version = priceVersion(provider.id, catalogId, configurationVersion(this.pricing));
     return {
-      id: catalogId, displayName: read.wireName, owner: read.maker, surface: "chat", category: "text", contextLength: 0,
-      capabilities: ["chat"], addedAtMs: 0,
-      routes: [{ provider, upstreamModel: read.wireName, price: configuredPriceRow(version, this.pricing) }],
+      id: catalogId,
+      displayName: read.wireName,
+      owner: read.maker,
+      surface: "chat",
+      category: "text",
+      contextLength: 0,
+      capabilities: ["chat"],
+      addedAtMs: 0,
+      routes: [
+        {
+          provider,
+          upstreamModel: read.wireName,
+          price: configuredPriceRow(version, this.pricing),
+        },
+      ],
     };
   }
 }

@@ -5,14 +5,26 @@ import { configuredProviderSchema } from "./configured-provider.ts";
 
 const pricing = { prompt: "10", completion: "50" };
 const decide = configuredProviderSchema.parse({
-  id: "judge", base_url: "http://127.0.0.1:1/v1", dialect: { decisions: "decisions" }, api_key: "k",
+  id: "judge",
+  base_url: "http://127.0.0.1:1/v1",
+  dialect: { decisions: "decisions" },
+  api_key: "k",
   models: [{ id: "judge/verdict-1:free", upstream_model: "Verdict-One", surface: "decisions" }],
 });
-const ids = [["acme/twin", "other/twin"], ["acme/only"]].map((models, index) => configuredProviderSchema.parse({
-  id: `own-${index}`, base_url: "http://127.0.0.1:1/v1", dialect: "openai-chat", api_key: "k",
-  models: models.map((id) => ({ id, pricing })),
-}));
-const options = { environment: { ANTHROPIC_API_KEY: "k" }, configuredProviders: [decide, ...ids], nowMs: 0 };
+const ids = [["acme/twin", "other/twin"], ["acme/only"]].map((models, index) =>
+  configuredProviderSchema.parse({
+    id: `own-${index}`,
+    base_url: "http://127.0.0.1:1/v1",
+    dialect: "openai-chat",
+    api_key: "k",
+    models: models.map((id) => ({ id, pricing })),
+  }),
+);
+const options = {
+  environment: { ANTHROPIC_API_KEY: "k" },
+  configuredProviders: [decide, ...ids],
+  nowMs: 0,
+};
 const catalog = buildCatalog(options);
 
 /** Ids as vendors' clients send them, and what the catalog has them as. */
@@ -65,10 +77,18 @@ test("a suffix behind a vendor's own name counts as behind any other", () => {
 });
 
 test.each([
-  "twin", "claude-nothing-9", "anthropic/claude-nothing-9", "models/", "-20250101", "nothing", "gpt-5.5:free",
+  "twin",
+  "claude-nothing-9",
+  "anthropic/claude-nothing-9",
+  "models/",
+  "-20250101",
+  "nothing",
+  "gpt-5.5:free",
 ])("%s is refused", (id) => {
   expect(findModel(catalog, id)).toBeUndefined();
-  expect(() => resolveModel(catalog, id)).toThrow(expect.objectContaining({ code: "model_unavailable", param: "model" }));
+  expect(() => resolveModel(catalog, id)).toThrow(
+    expect.objectContaining({ code: "model_unavailable", param: "model" }),
+  );
 });
 
 /**
@@ -81,29 +101,56 @@ test.each([
   ["claude-fable-5-2", "anthropic", "anthropic/claude-fable-5-1"],
   ["gpt-6.1-sol", "openai", "openai/gpt-6-sol"],
 ])("%s is newer than the catalog", (id, maker, similar) => {
-  expect(() => resolveModel(catalog, id)).toThrow(expect.objectContaining({
-    code: "model_unavailable", message: expect.stringContaining("catalog.unknown_models: pass_through"),
-    metadata: { similar_models: expect.arrayContaining([similar]) },
-  }));
+  expect(() => resolveModel(catalog, id)).toThrow(
+    expect.objectContaining({
+      code: "model_unavailable",
+      message: expect.stringContaining("catalog.unknown_models: pass_through"),
+      metadata: { similar_models: expect.arrayContaining([similar]) },
+    }),
+  );
   const open = buildCatalog({ ...options, unknownModelPricing: pricing });
-  expect(resolveModel(open, id).model).toMatchObject({ id: `${maker}/${id}`, routes: [{ upstreamModel: id, provider: { id: maker } }] });
+  expect(resolveModel(open, id).model).toMatchObject({
+    id: `${maker}/${id}`,
+    routes: [{ upstreamModel: id, provider: { id: maker } }],
+  });
 });
 
 test("a context in brackets on a model that is no router is refused with the way out", () => {
-  const message = expect.stringMatching(/is for service\/auto: ask for anthropic\/claude-opus-5-5, whose window has 1000000 tokens/);
-  expect(() => resolveModel(catalog, "claude-opus-5-5[1m]")).toThrow(expect.objectContaining({ code: "model_unavailable", message }));
+  const message = expect.stringMatching(
+    /is for service\/auto: ask for anthropic\/claude-opus-5-5, whose window has 1000000 tokens/,
+  );
+  expect(() => resolveModel(catalog, "claude-opus-5-5[1m]")).toThrow(
+    expect.objectContaining({ code: "model_unavailable", message }),
+  );
 });
 
 test("unknown ids of a maker go to its own provider, at the operator's price, where the operator says so", () => {
   const open = buildCatalog({ ...options, unknownModelPricing: pricing });
   const { model } = resolveModel(open, "Claude-Sonnet-5-5");
-  expect(model).toMatchObject({ id: "anthropic/claude-sonnet-5-5", surface: "chat", routes: [{ provider: { id: "anthropic" } }] });
-  expect(model.routes[0]?.price?.base).toMatchObject({ inputTokens: 10_000_000n, outputTokens: 50_000_000n });
-  expect(resolveModel(open, "openai/gpt-9").model.routes[0]).toMatchObject({ upstreamModel: "gpt-9", provider: { id: "openai" } });
-  expect(resolveModel(open, "gpt-9:floor")).toMatchObject({ model: { id: "openai/gpt-9" }, sort: "price" });
-  expect(resolveModel(open, "claude-sonnet-5-5").model).toBe(resolveModel(open, "claude-sonnet-5-5").model);
+  expect(model).toMatchObject({
+    id: "anthropic/claude-sonnet-5-5",
+    surface: "chat",
+    routes: [{ provider: { id: "anthropic" } }],
+  });
+  expect(model.routes[0]?.price?.base).toMatchObject({
+    inputTokens: 10_000_000n,
+    outputTokens: 50_000_000n,
+  });
+  expect(resolveModel(open, "openai/gpt-9").model.routes[0]).toMatchObject({
+    upstreamModel: "gpt-9",
+    provider: { id: "openai" },
+  });
+  expect(resolveModel(open, "gpt-9:floor")).toMatchObject({
+    model: { id: "openai/gpt-9" },
+    sort: "price",
+  });
+  expect(resolveModel(open, "claude-sonnet-5-5").model).toBe(
+    resolveModel(open, "claude-sonnet-5-5").model,
+  );
   expect(resolveModel(open, "claude-sonnet-4-5").model.routes.length).toBeGreaterThan(0);
   for (const id of ["nobody/nothing", "nothing", "gpt-9:free"]) {
-    expect(() => resolveModel(open, id)).toThrow(expect.objectContaining({ code: "model_unavailable" }));
+    expect(() => resolveModel(open, id)).toThrow(
+      expect.objectContaining({ code: "model_unavailable" }),
+    );
   }
 });

@@ -11,21 +11,36 @@ const freeEnding = /:free$/;
 const withoutOwner = (id: string): string => id.slice(id.indexOf("/") + 1);
 
 /** Names that a catalog's models have beside their ids, to the ids; a name that two models could mean is left out. */
-export function vendorNames(models: ReadonlyMap<string, CatalogModel>, aliases: ReadonlyMap<string, string>): Map<string, string> {
+export function vendorNames(
+  models: ReadonlyMap<string, CatalogModel>,
+  aliases: ReadonlyMap<string, string>,
+): Map<string, string> {
   const names = new Map<string, string>();
   const addAll = (pairs: Iterable<readonly [name: string, id: string]>): void => {
     const meanings = new Map<string, string | undefined>();
     for (const [name, id] of pairs) {
       if (models.has(name) || aliases.has(name) || names.has(name)) continue;
-      meanings.set(name, meanings.has(name) && meanings.get(name) !== id ? preferred(name, [meanings.get(name), id]) : id);
+      meanings.set(
+        name,
+        meanings.has(name) && meanings.get(name) !== id
+          ? preferred(name, [meanings.get(name), id])
+          : id,
+      );
     }
     for (const [name, id] of meanings) if (id !== undefined) names.set(name, id);
   };
   // What is surer comes first: an id without its owner, then the newest of dated ids, then what the wire calls a model.
   const owned = [...models.values()].filter(({ router }) => router === undefined);
-  addAll([...owned.map(({ id }) => [id, id] as const), ...aliases].map(([name, id]) => [withoutOwner(name), id]));
+  addAll(
+    [...owned.map(({ id }) => [id, id] as const), ...aliases].map(([name, id]) => [
+      withoutOwner(name),
+      id,
+    ]),
+  );
   addAll(newestVersions(models));
-  addAll([...models.values()].filter(({ surface }) => surface === "decisions").flatMap(decisionNames));
+  addAll(
+    [...models.values()].filter(({ surface }) => surface === "decisions").flatMap(decisionNames),
+  );
   return names;
 }
 
@@ -40,13 +55,24 @@ function* newestVersions(models: ReadonlyMap<string, CatalogModel>): Generator<[
     const undated = id.replace(versionEnding, "");
     if (undated !== id && id > (newest.get(undated) ?? "")) newest.set(undated, id);
   }
-  for (const [undated, id] of newest) yield* [[undated, id], [withoutOwner(undated), id]] satisfies [string, string][];
+  for (const [undated, id] of newest)
+    yield* [
+      [undated, id],
+      [withoutOwner(undated), id],
+    ] satisfies [string, string][];
 }
 
 /** Decision models go by their wire names and by their ids without `:free`, since decisions cost nothing anyway. */
 function decisionNames({ id, routes }: CatalogModel): [string, string][] {
-  const names = [id, withoutOwner(id), ...routes.map(({ upstreamModel }) => upstreamModel.toLowerCase())];
-  return names.flatMap((name): [string, string][] => [[name, id], [name.replace(freeEnding, ""), id]]);
+  const names = [
+    id,
+    withoutOwner(id),
+    ...routes.map(({ upstreamModel }) => upstreamModel.toLowerCase()),
+  ];
+  return names.flatMap((name): [string, string][] => [
+    [name, id],
+    [name.replace(freeEnding, ""), id],
+  ]);
 }
 
 /** An id as a vendor writes it, read: who made the model, what the maker calls it, and what the id says after the owner. */
@@ -81,12 +107,16 @@ export function* otherSpellings(id: string): Generator<string> {
 }
 
 /** The first two words of a model's name, as in `claude opus` of `anthropic/claude-opus-4.1`. */
-export const familyOf = (id: string): string => id.slice(id.lastIndexOf("/") + 1).split(/[-._:]/, 2).join(" ");
+export const familyOf = (id: string): string =>
+  id
+    .slice(id.lastIndexOf("/") + 1)
+    .split(/[-._:]/, 2)
+    .join(" ");
 
 /** Ids by their family; the newest, which has the highest figures, first. */
 export function familiesOf(ids: Iterable<string>): Map<string, string[]> {
   const families = new Map<string, string[]>();
-  for (const id of ids) families.set(familyOf(id), [...families.get(familyOf(id)) ?? [], id]);
+  for (const id of ids) families.set(familyOf(id), [...(families.get(familyOf(id)) ?? []), id]);
   const { compare } = new Intl.Collator("en", { numeric: true });
   for (const family of families.values()) family.sort((left, right) => compare(right, left));
   return families;

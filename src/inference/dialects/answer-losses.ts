@@ -35,4 +35,4 @@ const isPlainText = ({ parts: [only, ...more] }: Choice): boolean =>
 
 /** The type of a part that only its own dialect understands: its `type`, or the one member that Gemini's parts have instead. */
 export const opaqueName = ({ value }: OpaquePart): string =>
-  (typeof value.type === "string" ? value.type : Object.keys(value)[0] ?? "part");
+  typeof value.type === "string" ? value.type : (Object.keys(value)[0] ?? "part");

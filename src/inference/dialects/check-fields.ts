@@ -8,10 +8,12 @@ export type Fields = Readonly<Record<string, unknown>>;
 export const maxSessionIdLength = 256;
 
 /** Null means absent. */
-export const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null;
+export const isAbsent = (value: unknown): value is null | undefined =>
+  value === undefined || value === null;
 
 /** Whether a value is a JSON object; arrays and null are none. */
-export const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+export const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A number and its bounds. */
 export interface Range {
@@ -62,7 +64,10 @@ const reasoningKinds: readonly Kind[] = [
 ];
 
 /** Refuses a field that is neither absent nor one of these words. */
-export function checkWord(body: Fields, { key, words, path = key }: { key: string; words: readonly string[]; path?: string }): void {
+export function checkWord(
+  body: Fields,
+  { key, words, path = key }: { key: string; words: readonly string[]; path?: string },
+): void {
   const value = body[key];
   if (isAbsent(value) || (typeof value === "string" && words.includes(value))) return;
   throw badRequest(path, `must be one of ${words.join(", ")}; leave it out for the default.`);
@@ -70,7 +75,8 @@ export function checkWord(body: Fields, { key, words, path = key }: { key: strin
 
 /** Fields that chat and Responses share; what one route refuses the other refuses too. */
 export function checkSharedOutput(body: Fields): void {
-  for (const key of ["user", "safety_identifier", "service_tier", "prompt_cache_key"]) checkKind(body, { key, kind: "string" });
+  for (const key of ["user", "safety_identifier", "service_tier", "prompt_cache_key"])
+    checkKind(body, { key, kind: "string" });
   checkKind(body, { key: "store", kind: "boolean" });
   const { modalities } = body;
   if (isAbsent(modalities)) return;
@@ -95,7 +101,10 @@ export function checkRouting(body: Fields): void {
   checkKind(body, { key: "session_id", kind: "string" });
   const { session_id: sessionId, models } = body;
   if (typeof sessionId === "string" && isLongerThan(sessionId, maxSessionIdLength)) {
-    throw badRequest("session_id", `may have at most ${maxSessionIdLength} characters; send a shorter one.`);
+    throw badRequest(
+      "session_id",
+      `may have at most ${maxSessionIdLength} characters; send a shorter one.`,
+    );
   }
   if (!isAbsent(models)) {
     if (!Array.isArray(models)) throw badRequest("models", "must be an array of model ids.");

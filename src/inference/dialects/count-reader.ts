@@ -8,7 +8,8 @@ export class CountReader {
   /** A count of tokens; undefined when none was reported. */
   read(value: unknown): number | undefined {
     if (value === undefined || value === null) return undefined;
-    if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= absurdCount) return value;
+    if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= absurdCount)
+      return value;
     this.clamped = true;
     if (typeof value !== "number" || Number.isNaN(value)) return undefined;
     return Math.min(absurdCount, Math.max(0, Math.round(value)));

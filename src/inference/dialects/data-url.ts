@@ -18,13 +18,19 @@ export function parseDataUrl(url: string): InlineBytes | undefined {
   if (match === null) return undefined;
   const mediaType = (match[1] ?? "").toLowerCase();
   return {
-    mediaType: mediaType === "image/jpg" ? "image/jpeg" : mediaType === "" ? "application/octet-stream" : mediaType,
+    mediaType:
+      mediaType === "image/jpg"
+        ? "image/jpeg"
+        : mediaType === ""
+          ? "application/octet-stream"
+          : mediaType,
     data: url.slice(match[0].length),
   };
 }
 
 /** The data URL of inline bytes. */
-export const dataUrl = ({ mediaType, data }: InlineBytes): string => `data:${mediaType};base64,${data}`;
+export const dataUrl = ({ mediaType, data }: InlineBytes): string =>
+  `data:${mediaType};base64,${data}`;
 
 /** A picture's address, or its bytes where the address is a data URL. */
 export function mediaSource(url: string): MediaSource {

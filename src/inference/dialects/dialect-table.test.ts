@@ -32,7 +32,10 @@ const dialects: Partial<Record<DialectId, DialectUnderTest>> = {
   "google-generate": { dialect: googleGenerate, everyRequest: { wire: {} } },
   "openai-responses": {
     dialect: openaiResponses,
-    everyRequest: { wire: { model: "m", store: false, include: ["reasoning.encrypted_content"] }, means: { store: false } },
+    everyRequest: {
+      wire: { model: "m", store: false, include: ["reasoning.encrypted_content"] },
+      means: { store: false },
+    },
     everyAnswer: { serviceTier: "default" },
   },
 };
@@ -41,20 +44,31 @@ const underTest = Object.entries(dialects) as [DialectId, DialectUnderTest][];
 describe("a canonical request on each wire", () => {
   for (const { what, canonical, wire, reads, losses, refuses } of dialectRequestCases) {
     test.each(underTest)(`${what}: %s`, (id, { dialect, everyRequest }) => {
-      const request: CanonicalRequest = { dialect: id, model: "m", stream: false, ...everyRequest.means, ...canonical };
-      const encode = () => dialect.encodeRequest(request, { upstreamModel: "m", stream: false, providerId: "acme" });
+      const request: CanonicalRequest = {
+        dialect: id,
+        model: "m",
+        stream: false,
+        ...everyRequest.means,
+        ...canonical,
+      };
+      const encode = () =>
+        dialect.encodeRequest(request, { upstreamModel: "m", stream: false, providerId: "acme" });
       const refused = refuses?.[id];
       if (refused !== undefined) {
-        expect(encode).toThrow(expect.objectContaining({ code: "unsupported_content", param: refused }));
+        expect(encode).toThrow(
+          expect.objectContaining({ code: "unsupported_content", param: refused }),
+        );
         return;
       }
       const expected = wire[id];
       expect(expected, `${what} has no row for ${id}`).toBeDefined();
       const encoded = encode();
       expect(encoded.body).toStrictEqual({ ...everyRequest.wire, ...expected });
-      expect(encoded.losses.map((loss) => loss.field)).toEqual([...losses?.[id] ?? []]);
+      expect(encoded.losses.map((loss) => loss.field)).toEqual([...(losses?.[id] ?? [])]);
       if (dialect.decodeRequest === undefined) return;
-      expect(dialect.decodeRequest(encoded.body)).toStrictEqual(withoutUndefined({ ...request, ...reads?.[id] }));
+      expect(dialect.decodeRequest(encoded.body)).toStrictEqual(
+        withoutUndefined({ ...request, ...reads?.[id] }),
+      );
     });
   }
 });
@@ -64,8 +78,13 @@ describe("a canonical answer on each wire", () => {
     test.each(underTest)(`${what}: %s`, (id, { dialect, everyAnswer }) => {
       const expected = wire[id];
       expect(expected, `${what} has no row for ${id}`).toBeDefined();
-      if (dialect.encodeResponse !== undefined) expect(dialect.encodeResponse(canonical)).toStrictEqual(expected ?? {});
-      expect(dialect.decodeResponse(expected, {})).toStrictEqual({ ...canonical, ...everyAnswer, ...reads?.[id] });
+      if (dialect.encodeResponse !== undefined)
+        expect(dialect.encodeResponse(canonical)).toStrictEqual(expected ?? {});
+      expect(dialect.decodeResponse(expected, {})).toStrictEqual({
+        ...canonical,
+        ...everyAnswer,
+        ...reads?.[id],
+      });
     });
   }
 });

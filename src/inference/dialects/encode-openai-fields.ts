@@ -14,5 +14,8 @@ export const furtherSampling = (sampling: Sampling): JsonObject => ({
 });
 
 /** OpenAI's fields for caching the prompt as a whole. */
-export const cachingFields = ({ key, retention, options }: PromptCaching): JsonObject =>
-  ({ prompt_cache_key: key, prompt_cache_retention: retention, prompt_cache_options: options });
+export const cachingFields = ({ key, retention, options }: PromptCaching): JsonObject => ({
+  prompt_cache_key: key,
+  prompt_cache_retention: retention,
+  prompt_cache_options: options,
+});

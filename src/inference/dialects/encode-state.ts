@@ -37,7 +37,10 @@ export class EncodeState {
     this.quirks = options.quirks ?? {};
     this.dialect = dialect.id;
     this.sameDialect = request.dialect === dialect.id;
-    this.namer = new ToolNamer({ maxLength: dialect.toolNameLengthMax, wrapsCustom: dialect.wrapsCustom });
+    this.namer = new ToolNamer({
+      maxLength: dialect.toolNameLengthMax,
+      wrapsCustom: dialect.wrapsCustom,
+    });
   }
 
   get losses(): Loss[] {
@@ -56,10 +59,20 @@ export class EncodeState {
     const spelling = (this.sameDialect ? cache.spelling : undefined) ?? this.quirks.cacheMarkers;
     if (spelling === undefined) this.lose("cache_control", "the upstream knows no cache markers");
     if (spelling === "cache_control") {
-      return { cache_control: { type: "ephemeral", ...(cache.ttl !== undefined && cache.ttl !== "30m" && { ttl: cache.ttl }) } };
+      return {
+        cache_control: {
+          type: "ephemeral",
+          ...(cache.ttl !== undefined && cache.ttl !== "30m" && { ttl: cache.ttl }),
+        },
+      };
     }
     if (spelling === "prompt_cache_breakpoint") {
-      return { prompt_cache_breakpoint: { mode: "explicit", ...(cache.ttl === "30m" && { ttl: cache.ttl }) } };
+      return {
+        prompt_cache_breakpoint: {
+          mode: "explicit",
+          ...(cache.ttl === "30m" && { ttl: cache.ttl }),
+        },
+      };
     }
     return {};
   }

@@ -8,7 +8,11 @@ const effortOfBudget = [
 ];
 
 /** Thinking as one effort name: on without an effort is `high`, and off is `none` beside any effort, as the contract has it. */
-export function flatEffort({ effort, enabled, budgetTokens }: ReasoningRequest): string | undefined {
+export function flatEffort({
+  effort,
+  enabled,
+  budgetTokens,
+}: ReasoningRequest): string | undefined {
   if (enabled === false) return "none";
   if (effort !== undefined) return effort;
   if (enabled === true) return "high";

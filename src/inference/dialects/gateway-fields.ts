@@ -10,7 +10,10 @@ export function gatewayFields(gateway: GatewayFacts | undefined): JsonObject {
 }
 
 /** Adds those members to an answer. */
-export function addGatewayFields(members: Record<string, JsonValue | undefined>, gateway: GatewayFacts | undefined): void {
+export function addGatewayFields(
+  members: Record<string, JsonValue | undefined>,
+  gateway: GatewayFacts | undefined,
+): void {
   if (gateway === undefined) return;
   const { requestedModel, fallback, metadata } = gateway;
   if (requestedModel !== undefined) members.requested_model = requestedModel;

@@ -3,14 +3,16 @@ import type { TokenLogProbability, TokenProbability } from "../canonical/log-pro
 import { asArray, asNumber, asObject, asString } from "./request-fields.ts";
 
 /** A list of tokens with their probabilities, as chat and Responses spell it; empty when there is none. */
-export const decodeTokens = (value: unknown): TokenLogProbability[] => (asArray(value) ?? []).map((entry) => ({
-  ...decodeCandidate(entry),
-  top: (asArray(asObject(entry)?.top_logprobs) ?? []).map(decodeCandidate),
-}));
+export const decodeTokens = (value: unknown): TokenLogProbability[] =>
+  (asArray(value) ?? []).map((entry) => ({
+    ...decodeCandidate(entry),
+    top: (asArray(asObject(entry)?.top_logprobs) ?? []).map(decodeCandidate),
+  }));
 
 function decodeCandidate(value: JsonValue): TokenProbability {
   const fields = asObject(value);
-  const bytes = fields?.bytes === null ? null : asArray(fields?.bytes) as readonly number[] | undefined;
+  const bytes =
+    fields?.bytes === null ? null : (asArray(fields?.bytes) as readonly number[] | undefined);
   return {
     token: asString(fields?.token) ?? "",
     logprob: asNumber(fields?.logprob) ?? 0,

@@ -11,12 +11,16 @@ const maxMessageLength = 2_000;
  * that is text, vLLM's flat object, FastAPI's `detail`, an array around one of them, or no JSON at all.
  */
 export function readErrorBody(status: number, body: unknown): ReportedError {
-  if (typeof body === "string") return { message: textMessage(body) ?? `The provider answered with status ${status}.`, status };
+  if (typeof body === "string")
+    return { message: textMessage(body) ?? `The provider answered with status ${status}.`, status };
   const outer = asObject(asArray(body)?.[0] ?? body) ?? {};
   const inner = asObject(outer.error) ?? outer;
   const code = inner.code ?? inner.status;
   return withoutUndefined<ReportedError>({
-    message: (errorMessage(outer) ?? `The provider answered with status ${status}.`).slice(0, maxMessageLength),
+    message: (errorMessage(outer) ?? `The provider answered with status ${status}.`).slice(
+      0,
+      maxMessageLength,
+    ),
     code: typeof code === "number" ? String(code) : asString(code),
     type: asString(inner.type),
     param: asString(inner.param),
@@ -28,11 +32,20 @@ export function readErrorBody(status: number, body: unknown): ReportedError {
 /** The sentence of an error body; undefined when it has none. */
 export function errorMessage(outer: JsonObject): string | undefined {
   const inner = asObject(outer.error);
-  for (const value of [inner?.message, outer.error, outer.message, outer.detail, outer.title, inner?.code]) {
+  for (const value of [
+    inner?.message,
+    outer.error,
+    outer.message,
+    outer.detail,
+    outer.title,
+    inner?.code,
+  ]) {
     const text = asString(value);
     if (text) return text;
   }
-  const validation = (asArray(outer.detail) ?? []).map((entry) => asString(asObject(entry)?.msg)).filter((text) => text);
+  const validation = (asArray(outer.detail) ?? [])
+    .map((entry) => asString(asObject(entry)?.msg))
+    .filter((text) => text);
   return validation.length === 0 ? undefined : validation.join("; ");
 }
 

@@ -9,16 +9,29 @@ function conversation(script: string): Message[] {
     if (word === "s") return { role: "system", parts: [] };
     if (word.startsWith("=")) return { role: "tool", toolCallId: word.slice(1), parts: [] };
     const ids = [...word.slice(1, -1)];
-    return { role: "assistant", parts: ids.map((id) => ({ type: "tool-call", kind: "function", id, name: "f", arguments: "{}" })) };
+    return {
+      role: "assistant",
+      parts: ids.map((id) => ({
+        type: "tool-call",
+        kind: "function",
+        id,
+        name: "f",
+        arguments: "{}",
+      })),
+    };
   });
 }
 
 function script(messages: readonly Message[]): string {
-  return messages.map((message) => {
-    if (message.role === "tool") return `${message.isError === true ? "!" : "="}${message.toolCallId}`;
-    if (message.role === "assistant") return `(${message.parts.map((part) => (part.type === "tool-call" ? part.id : "")).join("")})`;
-    return message.role === "user" ? message.parts.length > 0 ? "text" : "u" : "s";
-  }).join(" ");
+  return messages
+    .map((message) => {
+      if (message.role === "tool")
+        return `${message.isError === true ? "!" : "="}${message.toolCallId}`;
+      if (message.role === "assistant")
+        return `(${message.parts.map((part) => (part.type === "tool-call" ? part.id : "")).join("")})`;
+      return message.role === "user" ? (message.parts.length > 0 ? "text" : "u") : "s";
+    })
+    .join(" ");
 }
 
 describe("repairToolTurns", () => {

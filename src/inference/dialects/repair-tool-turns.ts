@@ -30,11 +30,14 @@ export function repairToolTurns(messages: readonly Message[]): readonly Message[
   return repaired;
 }
 
-const isOfTools = (message: Message): boolean => message.role === "tool"
-  || (message.role === "assistant" && message.parts.some((part) => part.type === "tool-call"));
+const isOfTools = (message: Message): boolean =>
+  message.role === "tool" ||
+  (message.role === "assistant" && message.parts.some((part) => part.type === "tool-call"));
 
 const callsById = (message: AssistantMessage): Map<string, ToolCallPart> =>
-  new Map(message.parts.flatMap((part) => (part.type === "tool-call" ? [[part.id, part] as const] : [])));
+  new Map(
+    message.parts.flatMap((part) => (part.type === "tool-call" ? [[part.id, part] as const] : [])),
+  );
 
 const missingResults = (open: ReadonlyMap<string, ToolCallPart>): ToolMessage[] =>
   [...open.values()].map((call) => ({

@@ -12,6 +12,11 @@ export function reportError(error: GatewayError, context: { traceId: string }): 
     ...(error.param !== undefined && { param: error.param }),
     status: error.status,
     ...(error.retryAfterSeconds !== undefined && { retryAfterSeconds: error.retryAfterSeconds }),
-    metadata: { type, fault: error.fault, trace_id: context.traceId, ...error.metadata as JsonObject },
+    metadata: {
+      type,
+      fault: error.fault,
+      trace_id: context.traceId,
+      ...(error.metadata as JsonObject),
+    },
   };
 }

@@ -12,24 +12,30 @@ export const unsupportedContent = (param: string, problem: string): GatewayError
   new GatewayError("unsupported_content", `${param} ${problem}`, { param });
 
 /** Path of a member, such as `messages[2].role`. */
-export const memberPath = (path: string, key: string): string => (path === "" ? key : `${path}.${key}`);
+export const memberPath = (path: string, key: string): string =>
+  path === "" ? key : `${path}.${key}`;
 
 /** The value as a JSON object; arrays and null are none. */
 export const asObject = (value: unknown): JsonObject | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? value as JsonObject : undefined;
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : undefined;
 
 /** The value as a JSON array. */
 export const asArray = (value: unknown): readonly JsonValue[] | undefined =>
-  Array.isArray(value) ? value as readonly JsonValue[] : undefined;
+  Array.isArray(value) ? (value as readonly JsonValue[]) : undefined;
 
 /** The value when it is text. */
-export const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+export const asString = (value: unknown): string | undefined =>
+  typeof value === "string" ? value : undefined;
 
 /** The value when it is a number. */
-export const asNumber = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
+export const asNumber = (value: unknown): number | undefined =>
+  typeof value === "number" ? value : undefined;
 
 /** The value when it is a boolean. */
-export const asBoolean = (value: unknown): boolean | undefined => (typeof value === "boolean" ? value : undefined);
+export const asBoolean = (value: unknown): boolean | undefined =>
+  typeof value === "boolean" ? value : undefined;
 
 /**
  * Reads members of one object of a client's request. Null and absent mean the same; a value of another
@@ -41,7 +47,8 @@ export class RequestFields {
 
   constructor(value: unknown, path: string) {
     const object = asObject(value);
-    if (object === undefined) throw badRequest(path === "" ? "body" : path, "must be a JSON object.");
+    if (object === undefined)
+      throw badRequest(path === "" ? "body" : path, "must be a JSON object.");
     this.object = object;
     this.path = path;
   }
@@ -56,7 +63,8 @@ export class RequestFields {
 
   requiredString(key: string): string {
     const value = this.string(key);
-    if (value === undefined) throw badRequest(this.pathOf(key), "is required and must be a string.");
+    if (value === undefined)
+      throw badRequest(this.pathOf(key), "is required and must be a string.");
     return value;
   }
 
@@ -79,7 +87,8 @@ export class RequestFields {
   strings(key: string): readonly string[] | undefined {
     const values = this.array(key);
     values?.forEach((value, index) => {
-      if (typeof value !== "string") throw badRequest(`${this.pathOf(key)}[${index}]`, "must be a string.");
+      if (typeof value !== "string")
+        throw badRequest(`${this.pathOf(key)}[${index}]`, "must be a string.");
     });
     return values as readonly string[] | undefined;
   }
@@ -87,12 +96,16 @@ export class RequestFields {
   /** The member as fields of its own; undefined when it is absent. */
   nested(key: string): RequestFields | undefined {
     const value = this.object[key];
-    return value === undefined || value === null ? undefined : new RequestFields(value, this.pathOf(key));
+    return value === undefined || value === null
+      ? undefined
+      : new RequestFields(value, this.pathOf(key));
   }
 
   /** Every entry of an array of objects as fields of its own. */
   nestedList(key: string): RequestFields[] | undefined {
-    return this.array(key)?.map((value, index) => new RequestFields(value, `${this.pathOf(key)}[${index}]`));
+    return this.array(key)?.map(
+      (value, index) => new RequestFields(value, `${this.pathOf(key)}[${index}]`),
+    );
   }
 
   /** Members that the canonical form has no name for; undefined when there are none. */
@@ -105,7 +118,11 @@ export class RequestFields {
     return fields && { dialect, fields };
   }
 
-  private read<T>(key: string, as: (value: unknown) => T | undefined, problem: string): T | undefined {
+  private read<T>(
+    key: string,
+    as: (value: unknown) => T | undefined,
+    problem: string,
+  ): T | undefined {
     const value = this.object[key];
     if (value === undefined || value === null) return undefined;
     const read = as(value);

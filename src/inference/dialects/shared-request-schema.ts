@@ -7,14 +7,25 @@ export const open = z.record(z.string(), z.unknown());
 export const gatewayShape = {
   models: z.array(z.string()).nullish().describe("Fallback models."),
   provider: open.nullish().describe("Routing preferences."),
-  session_id: z.string().max(256).nullish().describe("Requests of one session stay with one provider."),
+  session_id: z
+    .string()
+    .max(256)
+    .nullish()
+    .describe("Requests of one session stay with one provider."),
   trace: open.nullish(),
   require_params: z.array(z.string()).nullish(),
   min_context: z.number().nullish(),
 };
 
 /** Names of the fields that speak to the gateway; removed from every body that goes upstream. */
-export const gatewayFieldNames = ["models", "provider", "session_id", "trace", "require_params", "min_context"] as const;
+export const gatewayFieldNames = [
+  "models",
+  "provider",
+  "session_id",
+  "trace",
+  "require_params",
+  "min_context",
+] as const;
 
 const penalty = z.number().min(-2).max(2).nullish();
 

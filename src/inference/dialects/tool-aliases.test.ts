@@ -3,11 +3,20 @@ import { legalName, ToolNamer, unwrapInput, wrapInput } from "./tool-aliases.ts"
 
 describe("legalName", () => {
   test("leaves legal names alone", () => {
-    for (const name of ["f", "get_weather", "a-b", "x".repeat(64)]) expect(legalName(name, 64)).toBe(name);
+    for (const name of ["f", "get_weather", "a-b", "x".repeat(64)])
+      expect(legalName(name, 64)).toBe(name);
   });
 
   test("makes others legal, short enough, different from each other, and the same every time", () => {
-    const names = ["files.read", "files:read", "файл", "x".repeat(65), `${"x".repeat(64)}y`, "", "a b"];
+    const names = [
+      "files.read",
+      "files:read",
+      "файл",
+      "x".repeat(65),
+      `${"x".repeat(64)}y`,
+      "",
+      "a b",
+    ];
     const legal = names.map((name) => legalName(name, 64));
     for (const name of legal) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
     expect(new Set(legal).size).toBe(names.length);
@@ -20,10 +29,15 @@ test("only names that changed are remembered", () => {
   expect(namer.wireName({ kind: "function", name: "f" })).toBe("f");
   expect(namer.wireName({ kind: "custom", name: "p" })).toBe("p");
   expect(namer.wireName({ kind: "function", name: "f", namespace: "ns" })).toBe("ns__f");
-  expect([...namer.aliases]).toEqual([["p", { name: "p", unwrapsInput: true }], ["ns__f", { name: "f", namespace: "ns" }]]);
+  expect([...namer.aliases]).toEqual([
+    ["p", { name: "p", unwrapsInput: true }],
+    ["ns__f", { name: "f", namespace: "ns" }],
+  ]);
 });
 
 test("wrapped input comes back as it was, and what wraps nothing is the input itself", () => {
-  for (const input of ["", "*** Begin \"Patch\"\n", "{}"]) expect(unwrapInput(wrapInput(input))).toBe(input);
-  for (const text of ["plain", "{}", "null", '{"input":1}', '{"inp']) expect(unwrapInput(text)).toBe(text);
+  for (const input of ["", '*** Begin "Patch"\n', "{}"])
+    expect(unwrapInput(wrapInput(input))).toBe(input);
+  for (const text of ["plain", "{}", "null", '{"input":1}', '{"inp'])
+    expect(unwrapInput(text)).toBe(text);
 });

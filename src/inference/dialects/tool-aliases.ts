@@ -41,10 +41,17 @@ export class ToolNamer {
 
   wireName(tool: NamedTool): string {
     const { name, namespace } = tool;
-    const wire = legalName(namespace === undefined ? name : `${namespace}__${name}`, this.maxLength);
+    const wire = legalName(
+      namespace === undefined ? name : `${namespace}__${name}`,
+      this.maxLength,
+    );
     const unwrapsInput = this.wraps(tool);
     if (wire !== name || unwrapsInput) {
-      this.aliases.set(wire, { name, ...(namespace !== undefined && { namespace }), ...(unwrapsInput && { unwrapsInput }) });
+      this.aliases.set(wire, {
+        name,
+        ...(namespace !== undefined && { namespace }),
+        ...(unwrapsInput && { unwrapsInput }),
+      });
     }
     return wire;
   }
@@ -65,7 +72,10 @@ export const wrapInput = (input: string): string => JSON.stringify({ input });
 export function unwrapInput(argumentsText: string): string {
   try {
     const parsed = JSON.parse(argumentsText) as unknown;
-    const input = typeof parsed === "object" && parsed !== null ? (parsed as { input?: unknown }).input : undefined;
+    const input =
+      typeof parsed === "object" && parsed !== null
+        ? (parsed as { input?: unknown }).input
+        : undefined;
     return typeof input === "string" ? input : argumentsText;
   } catch {
     return argumentsText;

@@ -1,7 +1,9 @@
 type Optional<T extends object> = { [K in keyof T]?: T[K] | undefined };
 
 /** The fields that have a value: lets optional ones be written as an expression that may be undefined. */
-export function withoutUndefined<T extends object>(fields: { [K in keyof T]: T[K] | undefined }): T {
+export function withoutUndefined<T extends object>(
+  fields: { [K in keyof T]: T[K] | undefined },
+): T {
   // A copy, since an object that a member was deleted from is slow to read and to write from then on.
   for (const key in fields) if (fields[key] === undefined) return joined<T>(fields);
   return fields as T;

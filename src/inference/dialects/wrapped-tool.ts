@@ -10,7 +10,10 @@ export const wrappedParameters: JsonObject = {
 };
 
 /** What a custom tool that goes out as a function is described by; its grammar becomes advice, which is told by `onGrammar`. */
-export function wrappedDescription({ description, format }: CustomTool, onGrammar: () => void): string | undefined {
+export function wrappedDescription(
+  { description, format }: CustomTool,
+  onGrammar: () => void,
+): string | undefined {
   if (format?.type !== "grammar") return description === "" ? undefined : description;
   onGrammar();
   const advice = `The input must follow this ${format.syntax} grammar:\n${format.definition}`;

@@ -12,7 +12,10 @@ export type EventsOfWhole = (text: string) => string;
  * an error as JSON all the same: that is told again as events (litellm#25492). What is labelled or
  * begins as a stream goes through as it comes.
  */
-export function asEventStream(response: UpstreamResponse, eventsOf: EventsOfWhole): UpstreamResponse {
+export function asEventStream(
+  response: UpstreamResponse,
+  eventsOf: EventsOfWhole,
+): UpstreamResponse {
   if (/^text\/event-stream/i.test(response.headers["content-type"] ?? "")) return response;
   const next = eventBytes(response, eventsOf);
   return {
@@ -26,7 +29,10 @@ export function asEventStream(response: UpstreamResponse, eventsOf: EventsOfWhol
   };
 }
 
-function eventBytes(response: UpstreamResponse, eventsOf: EventsOfWhole): () => Promise<Uint8Array | undefined> {
+function eventBytes(
+  response: UpstreamResponse,
+  eventsOf: EventsOfWhole,
+): () => Promise<Uint8Array | undefined> {
   let started = false;
   return async () => {
     if (started) return response.next();

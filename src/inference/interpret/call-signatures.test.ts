@@ -3,8 +3,17 @@ import type { Message } from "../canonical/message.ts";
 import { CallSignatures, withSignatures } from "./call-signatures.ts";
 
 const call = (id: string, signature?: string) =>
-  ({ type: "tool-call", kind: "function", id, name: "f", arguments: "{}", ...(signature !== undefined && { signature }) }) as const;
-const turn = (...parts: Extract<Message, { role: "assistant" }>["parts"]): Message[] => [{ role: "assistant", parts }];
+  ({
+    type: "tool-call",
+    kind: "function",
+    id,
+    name: "f",
+    arguments: "{}",
+    ...(signature !== undefined && { signature }),
+  }) as const;
+const turn = (...parts: Extract<Message, { role: "assistant" }>["parts"]): Message[] => [
+  { role: "assistant", parts },
+];
 
 test("a call that comes back bare gets its signature again, in its own workspace only", () => {
   const kept = new CallSignatures();

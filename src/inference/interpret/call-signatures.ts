@@ -68,16 +68,23 @@ export function keepSignature(
   signatures: WorkspaceSignatures,
 ): void {
   const { id, signature, provenance } = call;
-  if (signature !== undefined) signatures.keep(id, { signature, ...(provenance !== undefined && { provenance }) });
+  if (signature !== undefined)
+    signatures.keep(id, { signature, ...(provenance !== undefined && { provenance }) });
 }
 
 /** The conversation with the kept signatures on those calls that came back without theirs. */
-export function withSignatures(messages: readonly Message[], signatures: WorkspaceSignatures): readonly Message[] {
+export function withSignatures(
+  messages: readonly Message[],
+  signatures: WorkspaceSignatures,
+): readonly Message[] {
   let changed = false;
   const signed = messages.map((message) => {
     if (message.role !== "assistant") return message;
     const parts = message.parts.map((part) => {
-      const known = part.type === "tool-call" && part.signature === undefined ? signatures.find(part.id) : undefined;
+      const known =
+        part.type === "tool-call" && part.signature === undefined
+          ? signatures.find(part.id)
+          : undefined;
       if (known === undefined) return part;
       changed = true;
       return { ...part, ...known };

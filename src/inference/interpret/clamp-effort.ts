@@ -13,11 +13,19 @@ const clampable = (levels: readonly string[]): string[] =>
  * its default for a tier nobody knows. `none` is never clamped, and a model that declares no levels gets
  * what the caller sent (contract, reasoning rules 1, 3 and 4).
  */
-export function clampEffort(effort: string, declared: ReasoningLevels | undefined): string | undefined {
-  if (effort === "none" || declared === undefined || declared.levels.includes(effort)) return effort;
+export function clampEffort(
+  effort: string,
+  declared: ReasoningLevels | undefined,
+): string | undefined {
+  if (effort === "none" || declared === undefined || declared.levels.includes(effort))
+    return effort;
   const rank = rankOf(effort);
   if (rank < 0) return declared.default;
   const levels = clampable(declared.levels);
-  return levels.findLast((level) => rankOf(level) <= rank) ?? levels[0]
-    ?? declared.levels.find((level) => level !== "none") ?? declared.default;
+  return (
+    levels.findLast((level) => rankOf(level) <= rank) ??
+    levels[0] ??
+    declared.levels.find((level) => level !== "none") ??
+    declared.default
+  );
 }

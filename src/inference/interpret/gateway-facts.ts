@@ -5,7 +5,13 @@ import type { MeteredUsage } from "../canonical/usage.ts";
 import { fallbackBlock, type ModelFallback } from "./model-fallback.ts";
 
 /** What the gateway adds to a translated answer. */
-export function asGatewayFacts({ chargedNano, isByok, metered, fallback, metadataText }: {
+export function asGatewayFacts({
+  chargedNano,
+  isByok,
+  metered,
+  fallback,
+  metadataText,
+}: {
   chargedNano: bigint;
   isByok?: boolean | undefined;
   metered: MeteredUsage;
@@ -17,7 +23,10 @@ export function asGatewayFacts({ chargedNano, isByok, metered, fallback, metadat
     costUsd: usdFromNano(chargedNano),
     ...(isByok === true && { isByok }),
     ...(metered.providerCostUsd !== undefined && { upstreamCostUsd: metered.providerCostUsd }),
-    ...(fallback !== undefined && { requestedModel: fallback.requestedModel, fallback: fallbackBlock(fallback) }),
+    ...(fallback !== undefined && {
+      requestedModel: fallback.requestedModel,
+      fallback: fallbackBlock(fallback),
+    }),
     ...(metadataText !== undefined && { metadata: JSON.parse(metadataText) as JsonObject }),
   };
 }

@@ -22,10 +22,15 @@ const natives: Partial<Record<DialectId, Interpret>> = {
 export const interpret: Interpret = (request, route) => {
   const upstream = chatDialectOf(route.route);
   const interpretation = interpretAs(upstream, request, route);
-  return upstream === "anthropic-messages" ? fitted(interpretation, route.route.provider) : interpretation;
+  return upstream === "anthropic-messages"
+    ? fitted(interpretation, route.route.provider)
+    : interpretation;
 };
 
-function interpretAs(upstream: DialectId, ...[request, route]: Parameters<Interpret>): Interpretation {
+function interpretAs(
+  upstream: DialectId,
+  ...[request, route]: Parameters<Interpret>
+): Interpretation {
   const native = upstream === request.dialect ? natives[upstream] : undefined;
   if (native !== undefined) return native(request, route);
   const client = clientDialects[request.dialect];
@@ -37,7 +42,16 @@ function interpretAs(upstream: DialectId, ...[request, route]: Parameters<Interp
 function fitted(interpretation: Interpretation, { quirks }: Provider): Interpretation {
   const { requestText, requestHeaders = {}, losses } = interpretation;
   // What was translated says its version already and asks for nothing beside it.
-  if (requestHeaders === anthropicMessages.requestHeaders && quirks.bodyVersion === undefined) return interpretation;
-  const fit = fitToEndpoint({ text: requestText, headers: requestHeaders }, { dialect: "anthropic-messages", quirks });
-  return { ...interpretation, requestText: fit.text, requestHeaders: fit.headers, losses: [...losses, ...fit.losses] };
+  if (requestHeaders === anthropicMessages.requestHeaders && quirks.bodyVersion === undefined)
+    return interpretation;
+  const fit = fitToEndpoint(
+    { text: requestText, headers: requestHeaders },
+    { dialect: "anthropic-messages", quirks },
+  );
+  return {
+    ...interpretation,
+    requestText: fit.text,
+    requestHeaders: fit.headers,
+    losses: [...losses, ...fit.losses],
+  };
 }

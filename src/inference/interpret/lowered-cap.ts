@@ -9,7 +9,9 @@ const budgetTokensMin = 1_024;
  * something left for the answer.
  */
 export const budgetWithin = (cap: number, budgetTokens: number): number =>
-  (budgetTokens < cap ? budgetTokens : Math.min(cap - 1, Math.max(budgetTokensMin, Math.floor(cap * 0.8))));
+  budgetTokens < cap
+    ? budgetTokens
+    : Math.min(cap - 1, Math.max(budgetTokensMin, Math.floor(cap * 0.8)));
 
 /** The lower of a cap that was asked for and the one that is borne; undefined where there is neither. */
 export function lowerCap(asked: unknown, outputCap: number | undefined): number | undefined {
@@ -26,11 +28,21 @@ export interface FittedCap {
 
 /** The cap that was asked for, cut to what the caller can bear and to what the route allows, since providers answer more with 400. */
 export function fittedCap(
-  asked: unknown, { field, route: { maxCompletionTokens: largest }, outputCap }: {
-    field: "max_tokens" | "max_output_tokens"; route: UpstreamRoute; outputCap: number | undefined;
+  asked: unknown,
+  {
+    field,
+    route: { maxCompletionTokens: largest },
+    outputCap,
+  }: {
+    field: "max_tokens" | "max_output_tokens";
+    route: UpstreamRoute;
+    outputCap: number | undefined;
   },
 ): FittedCap {
   const cap = lowerCap(asked, outputCap);
   if (cap === undefined || largest === undefined || cap <= largest) return { cap, losses: [] };
-  return { cap: largest, losses: [{ field, reason: `cut to the ${largest} that the provider allows for this model` }] };
+  return {
+    cap: largest,
+    losses: [{ field, reason: `cut to the ${largest} that the provider allows for this model` }],
+  };
 }

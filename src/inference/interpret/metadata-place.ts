@@ -15,6 +15,8 @@ export const metadataPlaceHeaders = [metadataFrameHeader, helperHeader] as const
  * own: for clients that break on event types which OpenAI does not have, such as `openai.responses.stream()`
  * and validators, which say so by header (decisions 0017 and 0051). Who asks for the event by name gets it.
  */
-export const wantsMetadataInLastEvent = ({ dialectHeaders }: Pick<ClientRequest, "dialectHeaders">): boolean =>
-  dialectHeaders[metadataFrameHeader] === "inline"
-  || (dialectHeaders[metadataFrameHeader] !== "event" && dialectHeaders[helperHeader] === "stream");
+export const wantsMetadataInLastEvent = ({
+  dialectHeaders,
+}: Pick<ClientRequest, "dialectHeaders">): boolean =>
+  dialectHeaders[metadataFrameHeader] === "inline" ||
+  (dialectHeaders[metadataFrameHeader] !== "event" && dialectHeaders[helperHeader] === "stream");

@@ -8,7 +8,8 @@ import type { ToldAnswer, UpstreamHabits } from "./interpretation.ts";
 import { eventsOfCompletion } from "./openai-chat/events-of-completion.ts";
 
 /** Whether an answer that should be one JSON object begins as an event stream instead. */
-export const looksLikeEvents = (text: string): boolean => /^\uFEFF?\s*(?:data|event|id|retry)?:/.test(text);
+export const looksLikeEvents = (text: string): boolean =>
+  /^\uFEFF?\s*(?:data|event|id|retry)?:/.test(text);
 
 /**
  * The whole answer that a stream adds up to, for a server that streams although nobody asked it to; in
@@ -20,7 +21,8 @@ function wholeOfEvents(dialect: DialectId, text: string): ToldAnswer {
   const decoder = upstreamDialects[dialect].createStreamDecoder();
   const assembler = new ResponseAssembler();
   const events = [...sse.push(Buffer.from(text)), ...sse.end()];
-  for (const part of [...events.flatMap((event) => decoder.decode(event)), ...decoder.end()]) assembler.add(part);
+  for (const part of [...events.flatMap((event) => decoder.decode(event)), ...decoder.end()])
+    assembler.add(part);
   if (assembler.error !== undefined) return { ok: false, error: assembler.error };
   // Gemini's answers are lists of chunks as well; see `eventsOfChunks`.
   if (client === undefined) {
@@ -43,20 +45,27 @@ function eventsOfWhole(dialect: DialectId, text: string): string {
 function eventsOfChunks(text: string): string {
   try {
     const parsed: unknown = JSON.parse(text);
-    return (Array.isArray(parsed) ? parsed : [parsed]).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("");
+    return (Array.isArray(parsed) ? parsed : [parsed])
+      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+      .join("");
   } catch {
     return `data: ${text}\n\n`;
   }
 }
 
 /** What is no answer becomes an event as it is: an error says what it is, and what cannot be read cannot be read either. */
-function eventsByCodec(text: string, { client, upstream }: { client: ClientDialect; upstream: UpstreamDialect }): string {
+function eventsByCodec(
+  text: string,
+  { client, upstream }: { client: ClientDialect; upstream: UpstreamDialect },
+): string {
   try {
     const body: unknown = JSON.parse(text);
     const { type } = Object(body) as { type?: unknown };
     if (type === "error") return `event: error\ndata: ${text}\n\n`;
     const encoder = client.createStreamEncoder();
-    return responseParts(upstream.decodeResponse(body)).flatMap((part) => encoder.encode(part)).join("");
+    return responseParts(upstream.decodeResponse(body))
+      .flatMap((part) => encoder.encode(part))
+      .join("");
   } catch {
     return `event: error\ndata: ${text}\n\n`;
   }

@@ -13,7 +13,11 @@ export const fallbackBlock = ({ reason, attempts }: ModelFallback): JsonObject =
   used: true,
   reason,
   attempts: attempts.map((attempt) => ({
-    model: attempt.model, provider: attempt.provider, status: attempt.status, outcome: attempt.outcome, reason: attempt.reason,
+    model: attempt.model,
+    provider: attempt.provider,
+    status: attempt.status,
+    outcome: attempt.outcome,
+    reason: attempt.reason,
   })),
 });
 

@@ -15,7 +15,8 @@ export function reasoningFor(
   { upstream, declared }: { upstream: DialectId; declared: ReasoningLevels | undefined },
 ): ReasoningRequest | undefined {
   if (reasoning === undefined) return undefined;
-  const asked = dialect === "anthropic-messages" && upstream !== dialect ? flatReasoning(reasoning) : reasoning;
+  const asked =
+    dialect === "anthropic-messages" && upstream !== dialect ? flatReasoning(reasoning) : reasoning;
   if (asked.effort === undefined) return asked;
   const effort = clampEffort(asked.effort, declared);
   if (effort === asked.effort) return asked;
@@ -35,9 +36,15 @@ function flatReasoning({ budgetTokens, ...reasoning }: ReasoningRequest): Reason
  * route without a list of its own is permissive.
  */
 export function takesFormat({ supportedParameters: declared = [] }: UpstreamRoute): boolean {
-  return declared.length === 0 || declared.includes("response_format") || declared.includes("structured_outputs");
+  return (
+    declared.length === 0 ||
+    declared.includes("response_format") ||
+    declared.includes("structured_outputs")
+  );
 }
 
 /** The loss of a format that a route does not take. */
-export const undeclaredFormat = (field: string): Loss =>
-  ({ field, reason: "the provider does not declare response_format for this model" });
+export const undeclaredFormat = (field: string): Loss => ({
+  field,
+  reason: "the provider does not declare response_format for this model",
+});

@@ -14,13 +14,29 @@ export class SpokenMeter {
 
   observe(part: StreamPart): void {
     switch (part.type) {
-      case "text-delta": this.say(part.choiceIndex, part.text.length); break;
-      case "refusal-delta": this.say(part.choiceIndex, part.refusal.length); break;
-      case "tool-call-start": this.say(part.choiceIndex, part.name.length + 1); break;
-      case "tool-call-delta": this.say(part.choiceIndex, part.arguments.length); break;
-      case "audio-delta": case "image": case "opaque": this.say(part.choiceIndex, 1); break;
-      case "reasoning-delta": this.think(part.choiceIndex, part.text.length); break;
-      case "reasoning-end": if (part.encrypted !== undefined) this.think(part.choiceIndex, 1); break;
+      case "text-delta":
+        this.say(part.choiceIndex, part.text.length);
+        break;
+      case "refusal-delta":
+        this.say(part.choiceIndex, part.refusal.length);
+        break;
+      case "tool-call-start":
+        this.say(part.choiceIndex, part.name.length + 1);
+        break;
+      case "tool-call-delta":
+        this.say(part.choiceIndex, part.arguments.length);
+        break;
+      case "audio-delta":
+      case "image":
+      case "opaque":
+        this.say(part.choiceIndex, 1);
+        break;
+      case "reasoning-delta":
+        this.think(part.choiceIndex, part.text.length);
+        break;
+      case "reasoning-end":
+        if (part.encrypted !== undefined) this.think(part.choiceIndex, 1);
+        break;
       case "finish":
         this.finishReason ??= part.finish.reason;
         this.open.delete(part.choiceIndex);
@@ -39,10 +55,20 @@ export class SpokenMeter {
 
   private observeItem(choiceIndex: number, part: AssistantPart): void {
     switch (part.type) {
-      case "text": this.say(choiceIndex, part.text.length); break;
-      case "refusal": this.say(choiceIndex, part.refusal.length); break;
-      case "tool-call": this.say(choiceIndex, part.name.length + 1 + part.arguments.length); break;
-      case "audio-output": case "image": case "opaque": this.say(choiceIndex, 1); break;
+      case "text":
+        this.say(choiceIndex, part.text.length);
+        break;
+      case "refusal":
+        this.say(choiceIndex, part.refusal.length);
+        break;
+      case "tool-call":
+        this.say(choiceIndex, part.name.length + 1 + part.arguments.length);
+        break;
+      case "audio-output":
+      case "image":
+      case "opaque":
+        this.say(choiceIndex, 1);
+        break;
       case "reasoning":
         for (const summary of part.summary ?? []) this.think(choiceIndex, summary.length);
         this.think(choiceIndex, (part.text?.length ?? 0) + (part.encrypted === undefined ? 0 : 1));
@@ -73,7 +99,13 @@ export class SpokenMeter {
   get isAcceptable(): boolean {
     const { finishReason } = this;
     if (this.visibleCharacters > 0) return true;
-    if (finishReason === null || finishReason === "stop" || finishReason === "tool_calls" || finishReason === "error") return false;
+    if (
+      finishReason === null ||
+      finishReason === "stop" ||
+      finishReason === "tool_calls" ||
+      finishReason === "error"
+    )
+      return false;
     return true;
   }
 

@@ -52,6 +52,7 @@ export function failureOf(error: unknown, status: number): FailureWithUsage {
   if (error instanceof RangeError)
     return malformedAnswer(status, "an event of the stream is too large");
   // Members of the event are read from its text, and this one was no object.
-  if (error instanceof SyntaxError) return malformedAnswer(status, "an event of the stream has another shape than its dialect's");
+  if (error instanceof SyntaxError)
+    return malformedAnswer(status, "an event of the stream has another shape than its dialect's");
   throw error;
 }

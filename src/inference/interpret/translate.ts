@@ -5,10 +5,22 @@ import type { CanonicalRequest } from "../canonical/request.ts";
 import type { CanonicalResponse } from "../canonical/response.ts";
 import type { UpstreamRoute } from "../catalog/model.ts";
 import { AnswerLosses } from "../dialects/answer-losses.ts";
-import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } from "../dialects/dialect.ts";
+import type {
+  ClientDialect,
+  DecodeContext,
+  ResponseContext,
+  UpstreamDialect,
+} from "../dialects/dialect.ts";
 import { keepSignature, withSignatures, type WorkspaceSignatures } from "./call-signatures.ts";
 import { asGatewayFacts } from "./gateway-facts.ts";
-import type { ClientRequest, Interpretation, InterpretedRoute, RelayOptions, ShownAnswer, WholeAnswer } from "./interpretation.ts";
+import type {
+  ClientRequest,
+  Interpretation,
+  InterpretedRoute,
+  RelayOptions,
+  ShownAnswer,
+  WholeAnswer,
+} from "./interpretation.ts";
 import { fittedCap, lowerCap } from "./lowered-cap.ts";
 import { wantsMetadataInLastEvent } from "./metadata-place.ts";
 import { fallbackBlock } from "./model-fallback.ts";
@@ -25,13 +37,17 @@ export interface DialectPair {
 
 /** Any client to any upstream, through the canonical form. */
 export function translate(
-  request: ClientRequest, { model, route, outputCap }: InterpretedRoute, { client, upstream }: DialectPair,
+  request: ClientRequest,
+  { model, route, outputCap }: InterpretedRoute,
+  { client, upstream }: DialectPair,
 ): Interpretation {
   const capped = withCap(request.canonical(), { route, outputCap });
   const largest = lowerCap(route.maxCompletionTokens, outputCap);
   const formatted = withFormat(capped.request, route);
   const reasoned = withReasoning(formatted.request, { route: { model, route }, upstream });
-  const canonical = signsCalls(upstream) ? { ...reasoned, messages: withSignatures(reasoned.messages, request.signatures) } : reasoned;
+  const canonical = signsCalls(upstream)
+    ? { ...reasoned, messages: withSignatures(reasoned.messages, request.signatures) }
+    : reasoned;
   const { body, losses, toolAliases } = upstream.encodeRequest(canonical, {
     upstreamModel: route.upstreamModel,
     stream: canonical.stream,
@@ -59,41 +75,61 @@ export function translate(
       return readAnswer(response, { client, answering });
     },
     usageOfFailure: (answer) => upstream.usageOfFailure?.(answer),
-    createRelay: (options) => new TranslatedRelay({
-      ...options,
-      decoder: upstream.createStreamDecoder(decoding),
-      answerLosses: new AnswerLosses(client, answering),
-      encoder: client.createStreamEncoder({ ...answering, ...options.shown, inputTokens: options.inputTokens, ...knownFacts(options) }),
-      pingFrame: client.pingFrame ?? ": ping\n",
-      traceId: request.traceId,
-      signatures: request.signatures,
-      nowSeconds: request.nowSeconds,
-    }),
+    createRelay: (options) =>
+      new TranslatedRelay({
+        ...options,
+        decoder: upstream.createStreamDecoder(decoding),
+        answerLosses: new AnswerLosses(client, answering),
+        encoder: client.createStreamEncoder({
+          ...answering,
+          ...options.shown,
+          inputTokens: options.inputTokens,
+          ...knownFacts(options),
+        }),
+        pingFrame: client.pingFrame ?? ": ping\n",
+        traceId: request.traceId,
+        signatures: request.signatures,
+        nowSeconds: request.nowSeconds,
+      }),
   };
 }
 
 /** A fallback is known before the answer, and told with the first usage: in Messages at the start. */
 const knownFacts = ({ fallback }: RelayOptions): Pick<ResponseContext, "gateway"> =>
-  (fallback === undefined ? {} : { gateway: { requestedModel: fallback.requestedModel, fallback: fallbackBlock(fallback) } });
+  fallback === undefined
+    ? {}
+    : { gateway: { requestedModel: fallback.requestedModel, fallback: fallbackBlock(fallback) } };
 
 /** Whether calls of this dialect carry signatures that have to come back. */
 const signsCalls = ({ id }: UpstreamDialect): boolean => id === "google-generate";
 
 function keepSignatures({ choices }: CanonicalResponse, signatures: WorkspaceSignatures): void {
-  for (const { parts } of choices) for (const part of parts) if (part.type === "tool-call") keepSignature(part, signatures);
+  for (const { parts } of choices)
+    for (const part of parts) if (part.type === "tool-call") keepSignature(part, signatures);
 }
 
 function withCap(
-  asked: CanonicalRequest, { route, outputCap }: { route: UpstreamRoute; outputCap: number | undefined },
+  asked: CanonicalRequest,
+  { route, outputCap }: { route: UpstreamRoute; outputCap: number | undefined },
 ): { request: CanonicalRequest; losses: readonly Loss[] } {
   const field = asked.dialect === "openai-responses" ? "max_output_tokens" : "max_tokens";
   const { cap, losses } = fittedCap(asked.maxOutputTokens, { field, route, outputCap });
-  return { request: cap === asked.maxOutputTokens || cap === undefined ? asked : { ...asked, maxOutputTokens: cap }, losses };
+  return {
+    request:
+      cap === asked.maxOutputTokens || cap === undefined
+        ? asked
+        : { ...asked, maxOutputTokens: cap },
+    losses,
+  };
 }
 
 /** A format of the answer goes to routes that declare it, and to those that declare nothing. */
-function withFormat(request: CanonicalRequest, route: UpstreamRoute): { request: CanonicalRequest; losses: Loss[] } {
-  if (request.output === undefined || request.output.type === "text" || takesFormat(route)) return { request, losses: [] };
+function withFormat(
+  request: CanonicalRequest,
+  route: UpstreamRoute,
+): { request: CanonicalRequest; losses: Loss[] } {
+  if (request.output === undefined || request.output.type === "text" || takesFormat(route))
+    return { request, losses: [] };
   const { output: _, ...rest } = request;
   return { request: rest, losses: [undeclaredFormat("response_format")] };
 }
@@ -102,7 +138,10 @@ function withReasoning(
   canonical: CanonicalRequest,
   { route: { model, route }, upstream }: { route: InterpretedRoute; upstream: UpstreamDialect },
 ): CanonicalRequest {
-  const asked = reasoningFor(canonical, { upstream: upstream.id, declared: route.reasoning ?? model.reasoning });
+  const asked = reasoningFor(canonical, {
+    upstream: upstream.id,
+    declared: route.reasoning ?? model.reasoning,
+  });
   if (asked === canonical.reasoning) return canonical;
   const { reasoning: _, ...rest } = canonical;
   return asked === undefined ? rest : { ...rest, reasoning: asked };
@@ -141,13 +180,25 @@ function brokenOff({ choices }: CanonicalResponse): GatewayError {
 
 function renderAnswer(
   response: CanonicalResponse,
-  { client, answering, shown }: { client: ClientDialect; answering: ResponseContext; shown: ShownAnswer },
+  {
+    client,
+    answering,
+    shown,
+  }: { client: ClientDialect; answering: ResponseContext; shown: ShownAnswer },
 ): string {
   const { id, model, metered } = shown;
   const gateway = asGatewayFacts({
-    chargedNano: shown.chargedNano, isByok: shown.isByok, metered, fallback: shown.fallback, metadataText: undefined,
+    chargedNano: shown.chargedNano,
+    isByok: shown.isByok,
+    metered,
+    fallback: shown.fallback,
+    metadataText: undefined,
   });
-  const text = JSON.stringify(client.encodeResponse({ ...response, usage: metered, gateway }, { ...answering, id, model }));
+  const text = JSON.stringify(
+    client.encodeResponse({ ...response, usage: metered, gateway }, { ...answering, id, model }),
+  );
   // The record of Responses has the metadata, last of all; whole answers of the other dialects tell it in their headers.
-  return client.id === "openai-responses" ? `${text.slice(0, -1)},"${brand.metadataKey}":${shown.metadataText()}}` : text;
+  return client.id === "openai-responses"
+    ? `${text.slice(0, -1)},"${brand.metadataKey}":${shown.metadataText()}}`
+    : text;
 }

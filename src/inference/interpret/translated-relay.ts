@@ -62,9 +62,15 @@ export class TranslatedRelay implements StreamRelay {
     const { inputTokens, windowTokens, decoder } = this.options;
     const usage = this.usage ?? decoder.latestUsage;
     if (usage !== undefined) {
-      return boundUsage(this.meter.finished ? usage : coveringDelivered(usage, this.meter.outputCharacters), windowTokens);
+      return boundUsage(
+        this.meter.finished ? usage : coveringDelivered(usage, this.meter.outputCharacters),
+        windowTokens,
+      );
     }
-    return estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters: this.meter.outputCharacters });
+    return estimateUsage({
+      inputCharacters: inputTokens * 4,
+      outputCharacters: this.meter.outputCharacters,
+    });
   }
 
   accept(event: SseEvent): string | Promise<string> {
@@ -128,22 +134,37 @@ export class TranslatedRelay implements StreamRelay {
 
   private faultOf({ error, fault }: Extract<StreamPart, { type: "error" }>): StreamFault {
     if (fault === "reported") {
-      const consumed = error.generated === true ? this.usage ?? this.options.decoder.latestUsage : undefined;
+      const consumed =
+        error.generated === true ? (this.usage ?? this.options.decoder.latestUsage) : undefined;
       return reportedFault(error, consumed);
     }
-    if (!this.meter.hasContent && fault === "cut") return new StreamFault(emptyAnswer(this.options.status));
-    const observation = fault === "cut" ? "the stream ended before the answer was finished" : "an event of the stream is not valid JSON";
+    if (!this.meter.hasContent && fault === "cut")
+      return new StreamFault(emptyAnswer(this.options.status));
+    const observation =
+      fault === "cut"
+        ? "the stream ended before the answer was finished"
+        : "an event of the stream is not valid JSON";
     return new StreamFault(malformedAnswer(this.options.status, observation));
   }
 
   /** An end without content is the provider's failure, and nothing is charged for it. */
   private async close(before: string): Promise<string> {
     const { encoder, settle, metadataText, fallback, status } = this.options;
-    if (!this.meter.isAcceptable && !this.meter.hasContent) throw new StreamFault(emptyAnswer(status));
+    if (!this.meter.isAcceptable && !this.meter.hasContent)
+      throw new StreamFault(emptyAnswer(status));
     const { chargedNano, isByok } = await settle();
     const metered = this.metered();
-    const gateway = asGatewayFacts({ chargedNano, isByok, metered, fallback, metadataText: metadataText() });
-    const last = [...encoder.encode({ type: "usage", usage: metered }), ...encoder.encode({ type: "response-end", gateway })];
+    const gateway = asGatewayFacts({
+      chargedNano,
+      isByok,
+      metered,
+      fallback,
+      metadataText: metadataText(),
+    });
+    const last = [
+      ...encoder.encode({ type: "usage", usage: metered }),
+      ...encoder.encode({ type: "response-end", gateway }),
+    ];
     this.ended = true;
     return before + last.join("");
   }

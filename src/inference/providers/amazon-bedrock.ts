@@ -1,4 +1,9 @@
-import { firstSet, type Environment, type ProviderDefinition, type SigningCredential } from "./provider-definition.ts";
+import {
+  firstSet,
+  type Environment,
+  type ProviderDefinition,
+  type SigningCredential,
+} from "./provider-definition.ts";
 
 /** Amazon Bedrock. Source: https://aws.amazon.com/bedrock */
 export const amazonBedrock = {
@@ -28,9 +33,17 @@ export const amazonBedrock = {
     eventStreamFrames: true,
     // docs.aws.amazon.com, "Anthropic Claude Messages API": others are answered with 400 "invalid beta flag".
     knownBetas: [
-      "computer-use-2024-10-22", "computer-use-2025-01-24", "context-1m-2025-08-07", "context-management-2025-06-27",
-      "dev-full-thinking-2025-05-14", "effort-2025-11-24", "interleaved-thinking-2025-05-14", "output-128k-2025-02-19",
-      "token-efficient-tools-2025-02-19", "tool-examples-2025-10-29", "tool-search-tool-2025-10-19",
+      "computer-use-2024-10-22",
+      "computer-use-2025-01-24",
+      "context-1m-2025-08-07",
+      "context-management-2025-06-27",
+      "dev-full-thinking-2025-05-14",
+      "effort-2025-11-24",
+      "interleaved-thinking-2025-05-14",
+      "output-128k-2025-02-19",
+      "token-efficient-tools-2025-02-19",
+      "tool-examples-2025-10-29",
+      "tool-search-tool-2025-10-19",
     ],
     unknownMessagesFields: ["metadata", "service_tier", "container", "inference_geo"],
   },
@@ -41,9 +54,11 @@ export const amazonBedrock = {
   },
 } satisfies ProviderDefinition;
 
-const regionOf = (environment: Environment): string => firstSet(environment, ["AWS_REGION", "AWS_DEFAULT_REGION"]) ?? "us-east-1";
+const regionOf = (environment: Environment): string =>
+  firstSet(environment, ["AWS_REGION", "AWS_DEFAULT_REGION"]) ?? "us-east-1";
 
-const runtimeUrl = (environment: Environment): string => `https://bedrock-runtime.${regionOf(environment)}.amazonaws.com`;
+const runtimeUrl = (environment: Environment): string =>
+  `https://bedrock-runtime.${regionOf(environment)}.amazonaws.com`;
 
 /** The access keys that AWS's own clients read from the environment. */
 function awsKeys(environment: Environment): SigningCredential | undefined {
@@ -52,7 +67,11 @@ function awsKeys(environment: Environment): SigningCredential | undefined {
   const sessionToken = firstSet(environment, ["AWS_SESSION_TOKEN"]);
   if (accessKeyId === undefined || secretAccessKey === undefined) return undefined;
   return {
-    type: "aws-sigv4", accessKeyId, secretAccessKey, region: regionOf(environment), service: "bedrock",
+    type: "aws-sigv4",
+    accessKeyId,
+    secretAccessKey,
+    region: regionOf(environment),
+    service: "bedrock",
     ...(sessionToken !== undefined && { sessionToken }),
   };
 }

@@ -14,7 +14,9 @@ export const azure = {
   // Claude is served beside OpenAI's models, in its own dialect and with the same key.
   dialectBaseUrls: (environment) => {
     const resource = hostFrom(environment, ["AZURE_RESOURCE_NAME"]);
-    return resource === undefined ? {} : { "anthropic-messages": `https://${resource}.services.ai.azure.com/anthropic/v1` };
+    return resource === undefined
+      ? {}
+      : { "anthropic-messages": `https://${resource}.services.ai.azure.com/anthropic/v1` };
   },
   credentialVariables: ["AZURE_API_KEY", "AZURE_OPENAI_API_KEY"],
   credentialHeader: { name: "api-key", prefix: "" },

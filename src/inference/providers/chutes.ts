@@ -4,8 +4,7 @@ import type { ProviderDefinition } from "./provider-definition.ts";
 export const chutes = {
   id: "chutes",
   name: "Chutes",
-  description:
-    "Open models on decentralised hardware, here inside trusted execution environments.",
+  description: "Open models on decentralised hardware, here inside trusted execution environments.",
   website: "https://chutes.ai",
   baseUrl: "https://llm.chutes.ai/v1",
   credentialVariables: ["CHUTES_API_KEY"],

@@ -15,7 +15,8 @@ const paths: Partial<Record<UpstreamDialect, PathOf>> = {
   "openai-chat": () => "/chat/completions",
   "openai-responses": () => "/responses",
   "anthropic-messages": messagesPath,
-  "google-generate": (facts) => `${googleResource(facts)}:${facts.stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+  "google-generate": (facts) =>
+    `${googleResource(facts)}:${facts.stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
   "openai-embeddings": () => "/embeddings",
   "cohere-embed": () => "/embed",
   "voyage-embeddings": () => "/embeddings",
@@ -31,13 +32,17 @@ const paths: Partial<Record<UpstreamDialect, PathOf>> = {
 };
 
 /** Dialects that have an endpoint to be sent to. */
-export const sendableDialects: ReadonlySet<UpstreamDialect> = new Set(Object.keys(paths) as UpstreamDialect[]);
+export const sendableDialects: ReadonlySet<UpstreamDialect> = new Set(
+  Object.keys(paths) as UpstreamDialect[],
+);
 
 /** Where below a provider's base URL requests of a dialect go; undefined for dialects that are not sent in yet. */
-export const endpointPath = (dialect: UpstreamDialect, facts: EndpointFacts): string | undefined => paths[dialect]?.(facts);
+export const endpointPath = (dialect: UpstreamDialect, facts: EndpointFacts): string | undefined =>
+  paths[dialect]?.(facts);
 
 function messagesPath({ upstreamModel, stream, quirks }: EndpointFacts): string {
-  if (quirks.messagesPath === "raw-predict") return `/${upstreamModel}:${stream ? "streamRawPredict" : "rawPredict"}`;
+  if (quirks.messagesPath === "raw-predict")
+    return `/${upstreamModel}:${stream ? "streamRawPredict" : "rawPredict"}`;
   if (quirks.messagesPath === undefined) return "/messages";
   // Names of Bedrock hold colons, those of inference profiles slashes too.
   return `/model/${encodeURIComponent(upstreamModel)}/${stream ? "invoke-with-response-stream" : "invoke"}`;
@@ -49,4 +54,4 @@ function googleResource({ upstreamModel }: EndpointFacts): string {
 
 /** A model's name as Google writes it; tuned models stand in a collection of their own and are named with it. */
 export const googleModelName = (upstreamModel: string): string =>
-  (/^(?:models|tunedModels)\//.test(upstreamModel) ? upstreamModel : `models/${upstreamModel}`);
+  /^(?:models|tunedModels)\//.test(upstreamModel) ? upstreamModel : `models/${upstreamModel}`;

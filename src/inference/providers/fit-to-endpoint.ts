@@ -29,39 +29,81 @@ export function fitToEndpoint(
 ): FittedRequest {
   if (dialect !== "anthropic-messages") return { ...request, losses: [] };
   const { betas, lost } = knownBetas(request.headers["anthropic-beta"], quirks);
-  const { "anthropic-version": version = messagesVersion, "anthropic-beta": _beta, ...headers } = request.headers;
+  const {
+    "anthropic-version": version = messagesVersion,
+    "anthropic-beta": _beta,
+    ...headers
+  } = request.headers;
   const betaHeader = betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") };
-  const betaLosses = lost.map((beta): Loss => ({ field: `anthropic-beta.${beta}`, reason: "the provider does not know this beta" }));
+  const betaLosses = lost.map(
+    (beta): Loss => ({
+      field: `anthropic-beta.${beta}`,
+      reason: "the provider does not know this beta",
+    }),
+  );
   if (quirks.bodyVersion === undefined) {
-    return { text: request.text, headers: { ...headers, "anthropic-version": version, ...betaHeader }, losses: betaLosses };
+    return {
+      text: request.text,
+      headers: { ...headers, "anthropic-version": version, ...betaHeader },
+      losses: betaLosses,
+    };
   }
   const isInvoked = quirks.messagesPath === "invoke-model";
   const members = scanMembers(request.text);
-  const unknown = (quirks.unknownMessagesFields ?? []).filter((field) => members.some(({ key }) => key === field));
+  const unknown = (quirks.unknownMessagesFields ?? []).filter((field) =>
+    members.some(({ key }) => key === field),
+  );
   return {
     text: editBody(request.text, { members, betas: isInvoked ? betas : [], unknown, quirks }),
     headers: isInvoked ? headers : { ...headers, ...betaHeader },
-    losses: [...betaLosses, ...unknown.map((field): Loss => ({ field, reason: "the provider does not take it" }))],
+    losses: [
+      ...betaLosses,
+      ...unknown.map((field): Loss => ({ field, reason: "the provider does not take it" })),
+    ],
   };
 }
 
 /** Bedrock's path says whether the answer is streamed, and its body names the betas; Vertex AI has both as Anthropic does. */
 function editBody(
   text: string,
-  { members, betas, unknown, quirks: { messagesPath, bodyVersion } }:
-  { members: readonly Member[]; betas: readonly string[]; unknown: readonly string[]; quirks: ProviderQuirks },
+  {
+    members,
+    betas,
+    unknown,
+    quirks: { messagesPath, bodyVersion },
+  }: {
+    members: readonly Member[];
+    betas: readonly string[];
+    unknown: readonly string[];
+    quirks: ProviderQuirks;
+  },
 ): string {
-  const inPath = messagesPath === undefined ? [] : messagesPath === "invoke-model" ? ["model", "stream"] : ["model"];
+  const inPath =
+    messagesPath === undefined
+      ? []
+      : messagesPath === "invoke-model"
+        ? ["model", "stream"]
+        : ["model"];
   const removed = [...inPath, ...unknown];
-  return editScanned(text, members, new Map<string, string | undefined>([
-    ...removed.map((field) => [field, undefined] as const),
-    ["anthropic_version", JSON.stringify(bodyVersion)],
-    ...(betas.length === 0 ? [] : [["anthropic_beta", JSON.stringify(betas)] as const]),
-  ]));
+  return editScanned(
+    text,
+    members,
+    new Map<string, string | undefined>([
+      ...removed.map((field) => [field, undefined] as const),
+      ["anthropic_version", JSON.stringify(bodyVersion)],
+      ...(betas.length === 0 ? [] : [["anthropic_beta", JSON.stringify(betas)] as const]),
+    ]),
+  );
 }
 
-function knownBetas(header: string | undefined, quirks: ProviderQuirks): { betas: string[]; lost: string[] } {
-  const asked = (header ?? "").split(",").map((beta) => beta.trim()).filter((beta) => beta !== "");
+function knownBetas(
+  header: string | undefined,
+  quirks: ProviderQuirks,
+): { betas: string[]; lost: string[] } {
+  const asked = (header ?? "")
+    .split(",")
+    .map((beta) => beta.trim())
+    .filter((beta) => beta !== "");
   const isKnown = (beta: string): boolean => quirks.knownBetas?.includes(beta) ?? true;
   return { betas: asked.filter(isKnown), lost: asked.filter((beta) => !isKnown(beta)) };
 }

@@ -16,8 +16,13 @@ export const googleVertexAnthropic = {
     bodyVersion: "vertex-2023-10-16",
     // Others are answered with 400 "Unexpected value(s) for the `anthropic-beta` header".
     knownBetas: [
-      "computer-use-2025-01-24", "context-1m-2025-08-07", "context-management-2025-06-27", "effort-2025-11-24",
-      "interleaved-thinking-2025-05-14", "tool-search-tool-2025-10-19", "web-search-2025-03-05",
+      "computer-use-2025-01-24",
+      "context-1m-2025-08-07",
+      "context-management-2025-06-27",
+      "effort-2025-11-24",
+      "interleaved-thinking-2025-05-14",
+      "tool-search-tool-2025-10-19",
+      "web-search-2025-03-05",
     ],
   },
   naming: { maker: "anthropic" },

@@ -10,6 +10,9 @@ export const groq = {
   credentialVariables: ["GROQ_API_KEY"],
   dialects: { chat: "openai-chat" },
   // Answered with 400 (console.groq.com/docs/openai, "Currently unsupported OpenAI features").
-  quirks: { maxTokensField: "either", unsupportedFields: ["logprobs", "top_logprobs", "logit_bias"] },
+  quirks: {
+    maxTokensField: "either",
+    unsupportedFields: ["logprobs", "top_logprobs", "logit_bias"],
+  },
   naming: {},
 } satisfies ProviderDefinition;

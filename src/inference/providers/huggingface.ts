@@ -10,9 +10,7 @@ export const huggingface = {
   credentialVariables: ["HF_TOKEN"],
   dialects: { chat: "openai-chat" },
   // The router serves chat completions alone.
-  deviatingModels: [
-    { match: /embed/i, dialect: "none" },
-  ],
+  deviatingModels: [{ match: /embed/i, dialect: "none" }],
   quirks: { maxTokensField: "max_tokens" },
   naming: {},
 } satisfies ProviderDefinition;

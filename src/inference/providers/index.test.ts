@@ -23,48 +23,106 @@ test("slugs are unique, clean and in alphabetical order", () => {
 test("every vendor of the facts source is known", () => {
   const factsIds = new Set(providerDefinitions.map(({ id, factsId }) => factsId ?? id));
   const expected = [
-    "openai", "anthropic", "google", "google-vertex", "google-vertex-anthropic", "azure", "amazon-bedrock", "mistral",
-    "deepseek", "xai", "groq", "togetherai", "fireworks-ai", "cerebras", "openrouter", "cohere", "perplexity",
-    "deepinfra", "nvidia", "novita-ai", "moonshotai", "zai", "alibaba", "minimax", "huggingface", "baseten", "nebius",
-    "siliconflow", "inference", "friendli", "chutes", "scaleway", "ovhcloud", "stepfun", "upstage", "venice", "wandb",
-    "cloudflare-workers-ai", "ollama-cloud", "lmstudio", "github-models", "vercel", "databricks", "inception", "morph",
+    "openai",
+    "anthropic",
+    "google",
+    "google-vertex",
+    "google-vertex-anthropic",
+    "azure",
+    "amazon-bedrock",
+    "mistral",
+    "deepseek",
+    "xai",
+    "groq",
+    "togetherai",
+    "fireworks-ai",
+    "cerebras",
+    "openrouter",
+    "cohere",
+    "perplexity",
+    "deepinfra",
+    "nvidia",
+    "novita-ai",
+    "moonshotai",
+    "zai",
+    "alibaba",
+    "minimax",
+    "huggingface",
+    "baseten",
+    "nebius",
+    "siliconflow",
+    "inference",
+    "friendli",
+    "chutes",
+    "scaleway",
+    "ovhcloud",
+    "stepfun",
+    "upstage",
+    "venice",
+    "wandb",
+    "cloudflare-workers-ai",
+    "ollama-cloud",
+    "lmstudio",
+    "github-models",
+    "vercel",
+    "databricks",
+    "inception",
+    "morph",
   ];
   expect(expected.filter((id) => !factsIds.has(id))).toEqual([]);
 });
 
-describe.each(providerDefinitions.map((definition) => [definition.id, definition] as const))("%s", (_, definition) => {
-  test("says what it is in at most 200 characters", () => {
-    expect(definition.description.length).toBeWithin(10, 201);
-    expect(definition.website).toStartWith("https://");
-  });
+describe.each(providerDefinitions.map((definition) => [definition.id, definition] as const))(
+  "%s",
+  (_, definition) => {
+    test("says what it is in at most 200 characters", () => {
+      expect(definition.description.length).toBeWithin(10, 201);
+      expect(definition.website).toStartWith("https://");
+    });
 
-  test("offers a surface, and its fixed address is one that paths can follow", () => {
-    expect(Object.keys(definition.dialects).length).toBeGreaterThan(0);
-    if (typeof definition.baseUrl === "string") expect(definition.baseUrl).toMatch(/^https:\/\/[^/]+.*[^/]$/);
-  });
+    test("offers a surface, and its fixed address is one that paths can follow", () => {
+      expect(Object.keys(definition.dialects).length).toBeGreaterThan(0);
+      if (typeof definition.baseUrl === "string")
+        expect(definition.baseUrl).toMatch(/^https:\/\/[^/]+.*[^/]$/);
+    });
 
-  test("names where its credential comes from", () => {
-    expect(definition.credentialVariables.length).toBeGreaterThan(0);
-  });
-});
+    test("names where its credential comes from", () => {
+      expect(definition.credentialVariables.length).toBeGreaterThan(0);
+    });
+  },
+);
 
 describe("addresses that depend on the account", () => {
   test.each<[string, Environment, string | undefined]>([
     ["azure", {}, undefined],
     ["azure", { AZURE_RESOURCE_NAME: "acme" }, "https://acme.openai.azure.com/openai/v1"],
     ["amazon-bedrock", {}, "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1"],
-    ["amazon-bedrock", { AWS_REGION: "eu-west-1" }, "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1"],
+    [
+      "amazon-bedrock",
+      { AWS_REGION: "eu-west-1" },
+      "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1",
+    ],
     ["databricks", {}, undefined],
-    ["databricks", { DATABRICKS_HOST: "https://a.cloud.databricks.com/" }, "https://a.cloud.databricks.com/ai-gateway/mlflow/v1"],
+    [
+      "databricks",
+      { DATABRICKS_HOST: "https://a.cloud.databricks.com/" },
+      "https://a.cloud.databricks.com/ai-gateway/mlflow/v1",
+    ],
     ["cloudflare", {}, undefined],
-    ["cloudflare", { CLOUDFLARE_ACCOUNT_ID: "c0" }, "https://api.cloudflare.com/client/v4/accounts/c0/ai/v1"],
+    [
+      "cloudflare",
+      { CLOUDFLARE_ACCOUNT_ID: "c0" },
+      "https://api.cloudflare.com/client/v4/accounts/c0/ai/v1",
+    ],
     ["google-vertex", {}, undefined],
     [
-      "google-vertex", { GOOGLE_VERTEX_PROJECT: "p" },
+      "google-vertex",
+      { GOOGLE_VERTEX_PROJECT: "p" },
       "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google",
     ],
     [
-      "google-vertex-anthropic", { GOOGLE_VERTEX_PROJECT: "p", GOOGLE_VERTEX_LOCATION: "us-east5" },
+      "google-vertex-anthropic",
+      { GOOGLE_VERTEX_PROJECT: "p", GOOGLE_VERTEX_LOCATION: "us-east5" },
       "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5/publishers/anthropic/models",
     ],
     ["ollama", {}, undefined],
@@ -79,12 +137,24 @@ describe("addresses that depend on the account", () => {
 describe("addresses that depend on the dialect too", () => {
   test.each<[string, Environment, ReturnType<NonNullable<ProviderDefinition["dialectBaseUrls"]>>]>([
     ["azure", {}, {}],
-    ["azure", { AZURE_RESOURCE_NAME: "acme" }, { "anthropic-messages": "https://acme.services.ai.azure.com/anthropic/v1" }],
-    ["amazon-bedrock", { AWS_REGION: "eu-west-1" }, { "anthropic-messages": "https://bedrock-runtime.eu-west-1.amazonaws.com" }],
+    [
+      "azure",
+      { AZURE_RESOURCE_NAME: "acme" },
+      { "anthropic-messages": "https://acme.services.ai.azure.com/anthropic/v1" },
+    ],
+    [
+      "amazon-bedrock",
+      { AWS_REGION: "eu-west-1" },
+      { "anthropic-messages": "https://bedrock-runtime.eu-west-1.amazonaws.com" },
+    ],
     ["google-vertex", {}, {}],
     [
-      "google-vertex", { GOOGLE_CLOUD_PROJECT: "p", GOOGLE_CLOUD_LOCATION: "europe-west4" },
-      { "openai-chat": "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/endpoints/openapi" },
+      "google-vertex",
+      { GOOGLE_CLOUD_PROJECT: "p", GOOGLE_CLOUD_LOCATION: "europe-west4" },
+      {
+        "openai-chat":
+          "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/endpoints/openapi",
+      },
     ],
   ])("%s with %p", (id, environment, expected) => {
     expect(definitionOf(id).dialectBaseUrls?.(environment)).toEqual(expected);
@@ -93,17 +163,31 @@ describe("addresses that depend on the dialect too", () => {
 
 describe("credentials that sign", () => {
   const keys = { AWS_ACCESS_KEY_ID: "AK", AWS_SECRET_ACCESS_KEY: "s" };
-  const aws = { type: "aws-sigv4", accessKeyId: "AK", secretAccessKey: "s", region: "us-east-1", service: "bedrock" } as const;
+  const aws = {
+    type: "aws-sigv4",
+    accessKeyId: "AK",
+    secretAccessKey: "s",
+    region: "us-east-1",
+    service: "bedrock",
+  } as const;
   test.each<[string, Environment, SigningCredential | undefined]>([
     ["amazon-bedrock", {}, undefined],
     ["amazon-bedrock", { AWS_ACCESS_KEY_ID: "AK" }, undefined],
     ["amazon-bedrock", keys, aws],
-    ["amazon-bedrock", { ...keys, AWS_SESSION_TOKEN: "t", AWS_DEFAULT_REGION: "eu-north-1" },
-      { ...aws, sessionToken: "t", region: "eu-north-1" }],
-    ["google-vertex", {}, undefined],
-    ["google-vertex", { GOOGLE_APPLICATION_CREDENTIALS: "key.json" }, { type: "google-service-account", key: { file: "key.json" } }],
     [
-      "google-vertex-anthropic", { GOOGLE_APPLICATION_CREDENTIALS: "key.json", GOOGLE_SERVICE_ACCOUNT_KEY: "{}" },
+      "amazon-bedrock",
+      { ...keys, AWS_SESSION_TOKEN: "t", AWS_DEFAULT_REGION: "eu-north-1" },
+      { ...aws, sessionToken: "t", region: "eu-north-1" },
+    ],
+    ["google-vertex", {}, undefined],
+    [
+      "google-vertex",
+      { GOOGLE_APPLICATION_CREDENTIALS: "key.json" },
+      { type: "google-service-account", key: { file: "key.json" } },
+    ],
+    [
+      "google-vertex-anthropic",
+      { GOOGLE_APPLICATION_CREDENTIALS: "key.json", GOOGLE_SERVICE_ACCOUNT_KEY: "{}" },
       { type: "google-service-account", key: { json: "{}" } },
     ],
   ])("%s with %p", (id, environment, expected) => {

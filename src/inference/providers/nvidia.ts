@@ -12,7 +12,10 @@ export const nvidia = {
   // Science, video and speech models with request formats of their own; embedding models want an
   // `input_type` that OpenAI's dialect has not.
   deviatingModels: [
-    { match: /esm|gliner|bevformer|sparsedrive|streampetr|studiovoice|detect|usdvalidate/, dialect: "none" },
+    {
+      match: /esm|gliner|bevformer|sparsedrive|streampetr|studiovoice|detect|usdvalidate/,
+      dialect: "none",
+    },
     { match: /embed|bge|rerank|paligemma|voicechat|cosmos|riva-/, dialect: "none" },
   ],
   quirks: { maxTokensField: "max_tokens" },

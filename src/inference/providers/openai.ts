@@ -21,7 +21,10 @@ export const openai = {
   dataPolicy: { zdr: false },
   // Reasoning models answer 400 to `max_tokens`.
   quirks: {
-    maxTokensField: "max_completion_tokens", customTools: true, developerRole: true, cacheMarkers: "prompt_cache_breakpoint",
+    maxTokensField: "max_completion_tokens",
+    customTools: true,
+    developerRole: true,
+    cacheMarkers: "prompt_cache_breakpoint",
   },
   naming: { maker: "openai" },
 } satisfies ProviderDefinition;

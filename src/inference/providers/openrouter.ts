@@ -11,10 +11,13 @@ export const openrouter = {
   credentialVariables: ["OPENROUTER_API_KEY"],
   dialects: { chat: "openai-chat", embeddings: "openai-embeddings", decisions: "decisions" },
   // Floating aliases and routers: what they cost depends on what they pick.
-  deviatingModels: [
-    { match: /^~|^openrouter\//, dialect: "none" },
-  ],
+  deviatingModels: [{ match: /^~|^openrouter\//, dialect: "none" }],
   // OpenRouter translates all three for whoever serves the model (openrouter.ai/docs, "Reasoning tokens", "Prompt caching").
-  quirks: { maxTokensField: "either", reasoningObject: true, reasoningReplay: "reasoning_details", cacheMarkers: "cache_control" },
+  quirks: {
+    maxTokensField: "either",
+    reasoningObject: true,
+    reasoningReplay: "reasoning_details",
+    cacheMarkers: "cache_control",
+  },
   naming: {},
 } satisfies ProviderDefinition;

@@ -5,10 +5,23 @@ export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisi
 
 /** Wire formats spoken by upstreams. */
 export type UpstreamDialect =
-  | "openai-chat" | "anthropic-messages" | "openai-responses" | "google-generate"
-  | "openai-embeddings" | "cohere-embed" | "voyage-embeddings" | "jina-embeddings" | "google-embed"
-  | "cohere-rerank" | "jina-rerank" | "voyage-rerank"
-  | "openai-moderations" | "guard-chat" | "decisions" | "chat-logprobs" | "documents-parse";
+  | "openai-chat"
+  | "anthropic-messages"
+  | "openai-responses"
+  | "google-generate"
+  | "openai-embeddings"
+  | "cohere-embed"
+  | "voyage-embeddings"
+  | "jina-embeddings"
+  | "google-embed"
+  | "cohere-rerank"
+  | "jina-rerank"
+  | "voyage-rerank"
+  | "openai-moderations"
+  | "guard-chat"
+  | "decisions"
+  | "chat-logprobs"
+  | "documents-parse";
 
 /** What a provider does with what it is sent; an absent answer is not known. */
 export interface DataPolicy {
@@ -42,7 +55,14 @@ export interface ProviderQuirks extends DialectQuirks {
  * Version 4), or a Google service account's key, as JSON or in a file.
  */
 export type SigningCredential =
-  | { type: "aws-sigv4"; accessKeyId: string; secretAccessKey: string; sessionToken?: string; region: string; service: string }
+  | {
+      type: "aws-sigv4";
+      accessKeyId: string;
+      secretAccessKey: string;
+      sessionToken?: string;
+      region: string;
+      service: string;
+    }
   | { type: "google-service-account"; key: { json: string } | { file: string } };
 
 /** How a credential travels, such as header `authorization` with prefix `Bearer `. */
@@ -120,4 +140,6 @@ export function firstSet(environment: Environment, names: readonly string[]): st
 
 /** A host name or address part from a variable: without scheme and without slashes at the end. */
 export const hostFrom = (environment: Environment, names: readonly string[]): string | undefined =>
-  firstSet(environment, names)?.replace(/^https?:\/\//, "").replace(/\/+$/, "");
+  firstSet(environment, names)
+    ?.replace(/^https?:\/\//, "")
+    .replace(/\/+$/, "");

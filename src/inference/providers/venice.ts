@@ -12,7 +12,14 @@ export const venice = {
   quirks: { maxTokensField: "either" },
   naming: {
     strip: [
-      "zai-org-", "z-ai-", "google-", "openai-", "nvidia-", "xiaomi-", "aion-labs-", "arcee-",
+      "zai-org-",
+      "z-ai-",
+      "google-",
+      "openai-",
+      "nvidia-",
+      "xiaomi-",
+      "aion-labs-",
+      "arcee-",
     ],
     decimalPoint: "-",
   },

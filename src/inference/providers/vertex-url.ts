@@ -7,8 +7,10 @@ import { firstSet, type Environment, type SigningCredential } from "./provider-d
 export function vertexUrl(environment: Environment, resource: string): string | undefined {
   const project = firstSet(environment, ["GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT"]);
   if (project === undefined) return undefined;
-  const location = firstSet(environment, ["GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION"]) ?? "global";
-  const host = location === "global" ? "aiplatform.googleapis.com" : `${location}-aiplatform.googleapis.com`;
+  const location =
+    firstSet(environment, ["GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION"]) ?? "global";
+  const host =
+    location === "global" ? "aiplatform.googleapis.com" : `${location}-aiplatform.googleapis.com`;
   return `https://${host}/v1/projects/${project}/locations/${location}/${resource}`;
 }
 

@@ -10,9 +10,7 @@ export const xai = {
   credentialVariables: ["XAI_API_KEY"],
   dialects: { chat: "openai-chat" },
   // Multi-agent models answer on /v1/responses only.
-  deviatingModels: [
-    { match: /multi-agent/, dialect: "openai-responses" },
-  ],
+  deviatingModels: [{ match: /multi-agent/, dialect: "openai-responses" }],
   quirks: { maxTokensField: "max_completion_tokens" },
   naming: { maker: "x-ai" },
 } satisfies ProviderDefinition;

@@ -6,12 +6,19 @@ import { comparablePrice, estimatedCostNano, type Candidate } from "./candidate.
 const price: PriceRow = {
   version: "v",
   base: { inputTokens: 1_000_000n, outputTokens: 3_000_000n },
-  tiers: [{ aboveInputTokens: 100_000, price: { inputTokens: 2_000_000n, outputTokens: 6_000_000n } }],
+  tiers: [
+    { aboveInputTokens: 100_000, price: { inputTokens: 2_000_000n, outputTokens: 6_000_000n } },
+  ],
 };
 
 const candidate = (id: string, known?: PriceRow): Candidate => ({
-  model: { id } as CatalogModel, route: (known === undefined ? {} : { price: known }) as UpstreamRoute,
-  modelIndex: 0, router: undefined, price: 0, reason: "", memberReason: "",
+  model: { id } as CatalogModel,
+  route: (known === undefined ? {} : { price: known }) as UpstreamRoute,
+  modelIndex: 0,
+  router: undefined,
+  price: 0,
+  reason: "",
+  memberReason: "",
 });
 
 describe("the price by which routes are compared", () => {
@@ -32,12 +39,19 @@ describe("the expected cost of a candidate", () => {
 
   test("is that of its tokens", () => {
     expect(estimatedCostNano(candidate("acme/large", price), expected)).toBe(2_500_000n);
-    expect(estimatedCostNano(candidate("acme/large", price), { ...expected, inputTokens: 200_000 })).toBe(403_000_000n);
+    expect(
+      estimatedCostNano(candidate("acme/large", price), { ...expected, inputTokens: 200_000 }),
+    ).toBe(403_000_000n);
   });
 
   test("is nothing for what is free, and unknown without a price", () => {
     expect(estimatedCostNano(candidate("acme/large:free", price), expected)).toBe(0n);
-    expect(estimatedCostNano(candidate("acme/zero", { version: "v", base: { inputTokens: 0n, outputTokens: 0n } }), expected)).toBe(0n);
+    expect(
+      estimatedCostNano(
+        candidate("acme/zero", { version: "v", base: { inputTokens: 0n, outputTokens: 0n } }),
+        expected,
+      ),
+    ).toBe(0n);
     expect(estimatedCostNano(candidate("acme/large"), expected)).toBeUndefined();
   });
 });

@@ -92,7 +92,8 @@ const comparablePrices = new WeakMap<PriceVector, number>();
 
 function comparable(vector: PriceVector): number {
   let price = comparablePrices.get(vector);
-  if (price === undefined) comparablePrices.set(vector, (price = Number(vector.inputTokens + vector.outputTokens)));
+  if (price === undefined)
+    comparablePrices.set(vector, (price = Number(vector.inputTokens + vector.outputTokens)));
   return price;
 }
 

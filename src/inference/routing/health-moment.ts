@@ -45,7 +45,9 @@ export class HealthMoment {
   errorRate({ own, models }: ProviderWindows, modelId?: string): ErrorRate | undefined {
     const rate = (modelId === undefined ? own : models.get(modelId))?.rate;
     const attempts = rate?.attempts(this.nowMs) ?? 0;
-    return rate === undefined || attempts === 0 ? undefined : { attempts, failures: rate.failures(this.nowMs) };
+    return rate === undefined || attempts === 0
+      ? undefined
+      : { attempts, failures: rate.failures(this.nowMs) };
   }
 
   /** Latency to the first token and throughput of a model at a provider; nothing in it is known without traffic. */

@@ -40,7 +40,11 @@ describe("outages", () => {
     const { health } = start();
     for (let count = 0; count < 4; count += 1) health.recordSuccess("a", { model: "m/well" });
     for (let count = 0; count < 3; count += 1) health.recordFailure("a", "m/ill");
-    expect([health.hasOutage("a"), health.hasOutage("a", "m/well"), health.hasOutage("a", "m/ill")]).toEqual([false, false, true]);
+    expect([
+      health.hasOutage("a"),
+      health.hasOutage("a", "m/well"),
+      health.hasOutage("a", "m/ill"),
+    ]).toEqual([false, false, true]);
     for (let count = 0; count < 3; count += 1) health.recordFailure("a");
     expect(health.hasOutage("a", "m/well")).toBe(true);
     expect(health.hasOutage("b", "m/ill")).toBe(false);
@@ -115,10 +119,17 @@ describe("percentiles", () => {
   test("a bound that equals the value is kept, also where it is no bucket's edge", () => {
     const { health } = start();
     for (const value of [0.7, 1, 1.5, 37, 42.42, 1_000, 30_000]) {
-      health.recordSuccess("a", { model: `m/${value}`, firstTokenMs: value, tokensPerSecond: value });
+      health.recordSuccess("a", {
+        model: `m/${value}`,
+        firstTokenMs: value,
+        tokensPerSecond: value,
+      });
       const measures = health.measuresOf("a", `m/${value}`);
       const exactly = { share: 0.5, bound: value };
-      expect([measures.keepsLatency(exactly), measures.keepsThroughput(exactly)]).toEqual([true, true]);
+      expect([measures.keepsLatency(exactly), measures.keepsThroughput(exactly)]).toEqual([
+        true,
+        true,
+      ]);
       if (value < 2) continue;
       expect(measures.keepsLatency({ share: 0.5, bound: value / 1.1 })).toBe(false);
       expect(measures.keepsThroughput({ share: 0.5, bound: value * 1.1 })).toBe(false);

@@ -30,7 +30,8 @@ export class HealthWindows {
     const windows = this.windowsOf(providerId);
     windows.own.count(nowMs, false);
     windows.retries.count(nowMs, false);
-    const window = sample?.model === undefined ? windows.own : this.modelWindow(windows, sample.model);
+    const window =
+      sample?.model === undefined ? windows.own : this.modelWindow(windows, sample.model);
     if (window !== windows.own) window.count(nowMs, false);
     if (sample !== undefined) window.measure(sample, nowMs);
   }
@@ -53,7 +54,10 @@ export class HealthWindows {
   /** What is known at present, for a plan that asks of many routes. */
   moment(): HealthMoment {
     this.moments += 1;
-    return new HealthMoment(this.stateOf, { number: this.moments, nowMs: this.clock.monotonicMs() });
+    return new HealthMoment(this.stateOf, {
+      number: this.moments,
+      nowMs: this.clock.monotonicMs(),
+    });
   }
 
   /** Whether a request that another candidate failed may be sent to the provider. */
@@ -75,7 +79,11 @@ export class HealthWindows {
   /** What is remembered of a provider, the same object for as long as the process lives. */
   windowsOf(providerId: string): ProviderWindows {
     let windows = this.providers.get(providerId);
-    if (windows === undefined) this.providers.set(providerId, (windows = new ProviderWindows(providerId, this.clock.monotonicMs())));
+    if (windows === undefined)
+      this.providers.set(
+        providerId,
+        (windows = new ProviderWindows(providerId, this.clock.monotonicMs())),
+      );
     return windows;
   }
 

@@ -23,7 +23,10 @@ interface Able {
  * Leaves out whom the platform does not ask at present. Budgets are the operator's word and hold; exclusion and quarantine
  * are guesses at a provider's health, so where they would leave nobody, all of them are asked all the same.
  */
-export function leaveOutUnwell(members: PlannedCandidate[][], { facts, leftOut }: { facts: Facts; leftOut: LeftOut[] }): Able {
+export function leaveOutUnwell(
+  members: PlannedCandidate[][],
+  { facts, leftOut }: { facts: Facts; leftOut: LeftOut[] },
+): Able {
   const unwell = countUnwell(members, facts);
   if (unwell === 0) return { kept: members, emptiedBy: undefined };
   const nobodyElse = unwell === members.reduce((sum, { length }) => sum + length, 0);
@@ -38,7 +41,8 @@ export function leaveOutUnwell(members: PlannedCandidate[][], { facts, leftOut }
     },
   });
   if (nobodyElse) {
-    for (const candidate of kept.flat()) candidate.note = `${stateOf(candidate, facts)}, but nobody else is left`;
+    for (const candidate of kept.flat())
+      candidate.note = `${stateOf(candidate, facts)}, but nobody else is left`;
   }
   return { kept, emptiedBy: kept.length === 0 ? "budget_exhausted" : undefined };
 }
@@ -52,7 +56,10 @@ function countUnwell(members: readonly PlannedCandidate[][], facts: Facts): numb
 }
 
 /** Why the platform does not ask a candidate; undefined where it does. */
-function stateOf({ row, route, model }: PlannedCandidate, { health, hasOwnKey }: Facts): BarringState | undefined {
+function stateOf(
+  { row, route, model }: PlannedCandidate,
+  { health, hasOwnKey }: Facts,
+): BarringState | undefined {
   const state = barring(health.stateOf(row.provider));
   return state === undefined || hasOwnKey?.(route, model) === true ? undefined : state;
 }

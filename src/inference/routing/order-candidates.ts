@@ -25,8 +25,11 @@ export function orderCandidates(lists: Lists, ordering: Ordering): PlannedCandid
   for (const list of lists) sortByCost(list);
   const { models, preferences } = ordering.request;
   if (models.length === 1) return orderGroup(lists, ordering);
-  const groups = models.map((_, modelIndex) => lists.filter(([first]) => first?.modelIndex === modelIndex));
-  if (preferences.partition === "model") return groups.flatMap((group) => orderGroup(group, ordering));
+  const groups = models.map((_, modelIndex) =>
+    lists.filter(([first]) => first?.modelIndex === modelIndex),
+  );
+  if (preferences.partition === "model")
+    return groups.flatMap((group) => orderGroup(group, ordering));
   return orderTiers([groups.flatMap((group) => ranked(group, ordering).flat())], ordering);
 }
 
@@ -40,7 +43,8 @@ function orderGroup(group: Lists, ordering: Ordering): PlannedCandidate[] {
   const members = ranked(group, ordering);
   const { preferences } = ordering.request;
   // Member by member, unless the request sorts by a measure that members differ in, or names providers.
-  const keepsMembers = balancesLoad(preferences) || (preferences.sort === "exacto" && preferences.order === undefined);
+  const keepsMembers =
+    balancesLoad(preferences) || (preferences.sort === "exacto" && preferences.order === undefined);
   return orderTiers(members.length <= 1 || keepsMembers ? members : [members.flat()], ordering);
 }
 
@@ -59,7 +63,9 @@ function orderTiers(members: Lists, { request, facts }: Ordering): PlannedCandid
   const wishes = wishesAmong(members, request);
   const [slow, troubled]: [PlannedCandidate[], PlannedCandidate[]] = [[], []];
   const fine = members.map((member) => {
-    const well = balancesLoad(preferences) ? withoutTroubled(member, { health: facts.health, troubled }) : member;
+    const well = balancesLoad(preferences)
+      ? withoutTroubled(member, { health: facts.health, troubled })
+      : member;
     if (wishes === undefined) return arrange(well);
     const late: PlannedCandidate[] = [];
     const prompt = arrange(withoutLate(well, { wishes, health: facts.health, late }));
@@ -67,13 +73,14 @@ function orderTiers(members: Lists, { request, facts }: Ordering): PlannedCandid
     return prompt;
   });
   for (const candidate of slow) candidate.place = `misses ${candidate.missed}`;
-  const first = fine.length === 1 ? fine[0] as PlannedCandidate[] : fine.flat();
+  const first = fine.length === 1 ? (fine[0] as PlannedCandidate[]) : fine.flat();
   return slow.length + troubled.length === 0 ? first : [...first, ...slow, ...troubled];
 }
 
 /** Takes candidates out that are in trouble at the moment. */
 function withoutTroubled(
-  member: PlannedCandidate[], { health, troubled }: { health: HealthMoment; troubled: PlannedCandidate[] },
+  member: PlannedCandidate[],
+  { health, troubled }: { health: HealthMoment; troubled: PlannedCandidate[] },
 ): PlannedCandidate[] {
   if (!isAnyTroubled(member, health)) return member;
   return sift(member, {
@@ -93,12 +100,18 @@ function isAnyTroubled(member: readonly PlannedCandidate[], health: HealthMoment
 
 /** Why a candidate is asked last where the load is balanced. */
 const troubleOf = ({ model, row: { provider } }: PlannedCandidate, health: HealthMoment): string =>
-  (health.hasOutage(provider, model.id) || health.stateOf(provider) === undefined ? "outage in the last 30 seconds" : "deprioritized");
+  health.hasOutage(provider, model.id) || health.stateOf(provider) === undefined
+    ? "outage in the last 30 seconds"
+    : "deprioritized";
 
 /** Takes candidates out that miss a soft preference, and writes down which. */
 function withoutLate(
-  member: PlannedCandidate[], { wishes, health, late }: { wishes: Wishes; health: HealthMoment; late: PlannedCandidate[] },
+  member: PlannedCandidate[],
+  { wishes, health, late }: { wishes: Wishes; health: HealthMoment; late: PlannedCandidate[] },
 ): PlannedCandidate[] {
   for (const candidate of member) candidate.missed = missedPreference(candidate, wishes, health);
-  return sift(member, { keeps: ({ missed }) => missed === undefined, drop: (candidate) => late.push(candidate) });
+  return sift(member, {
+    keeps: ({ missed }) => missed === undefined,
+    drop: (candidate) => late.push(candidate),
+  });
 }

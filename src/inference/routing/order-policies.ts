@@ -15,7 +15,11 @@ export interface OrderFacts {
  * Puts candidates, of which there is one at least and the cheapest first, into the order in which they are tried, and writes
  * down why. Pure but for the injected randomness.
  */
-export type OrderPolicy = (candidates: PlannedCandidate[], filter: ProviderFilter, facts: OrderFacts) => void;
+export type OrderPolicy = (
+  candidates: PlannedCandidate[],
+  filter: ProviderFilter,
+  facts: OrderFacts,
+) => void;
 
 /** `order`: the named providers first, as named; the rest behind them by price. */
 const byOrder: OrderPolicy = (candidates, { order = [] }) => {
@@ -29,29 +33,59 @@ const byOrder: OrderPolicy = (candidates, { order = [] }) => {
 
 /** Bits of a weight by what providers call it; what a provider does not say counts as the usual 16. */
 const precisions: Readonly<Record<string, number>> = {
-  fp32: 32, bf16: 16, fp16: 16, fp8: 8, int8: 8, fp6: 6, int6: 6, fp4: 4, int4: 4, mxfp4: 4, nvfp4: 4, int3: 3, int2: 2,
+  fp32: 32,
+  bf16: 16,
+  fp16: 16,
+  fp8: 8,
+  int8: 8,
+  fp6: 6,
+  int6: 6,
+  fp4: 4,
+  int4: 4,
+  mxfp4: 4,
+  nvfp4: 4,
+  int3: 3,
+  int2: 2,
 };
 const precisionUnknown = 16;
 
 const precisionOf = ({ route: { quantization } }: PlannedCandidate): number =>
-  quantization === undefined ? precisionUnknown : precisions[quantization.toLowerCase()] ?? precisionUnknown;
+  quantization === undefined
+    ? precisionUnknown
+    : (precisions[quantization.toLowerCase()] ?? precisionUnknown);
 
 /** The share of attempts that failed in the last five minutes; trouble of this moment counts for more than any. */
 function troubleOf({ model, row: { provider } }: PlannedCandidate, health: HealthMoment): number {
   if (health.isTroubled(provider, model.id)) return 2;
-  const { failures, attempts } = health.errorRate(provider, model.id) ?? { failures: 0, attempts: 1 };
+  const { failures, attempts } = health.errorRate(provider, model.id) ?? {
+    failures: 0,
+    attempts: 1,
+  };
   return failures / attempts;
 }
 
 /** What a route is sorted by, the lowest first; routes without a measurement come last. */
-function costOf(candidate: PlannedCandidate, { sort }: ProviderFilter, health: HealthMoment): number {
-  const { row: { provider }, model, price } = candidate;
+function costOf(
+  candidate: PlannedCandidate,
+  { sort }: ProviderFilter,
+  health: HealthMoment,
+): number {
+  const {
+    row: { provider },
+    model,
+    price,
+  } = candidate;
   switch (sort) {
-    case "latency": return health.measuresOf(provider, model.id).firstTokenMs(0.5) ?? Number.MAX_SAFE_INTEGER;
-    case "throughput": return -(health.measuresOf(provider, model.id).tokensPerSecond(0.5) ?? 0);
-    case "exacto": return -precisionOf(candidate);
-    case "availability": return troubleOf(candidate, health);
-    default: return price;
+    case "latency":
+      return health.measuresOf(provider, model.id).firstTokenMs(0.5) ?? Number.MAX_SAFE_INTEGER;
+    case "throughput":
+      return -(health.measuresOf(provider, model.id).tokensPerSecond(0.5) ?? 0);
+    case "exacto":
+      return -precisionOf(candidate);
+    case "availability":
+      return troubleOf(candidate, health);
+    default:
+      return price;
   }
 }
 
@@ -65,7 +99,8 @@ const bySort: OrderPolicy = (candidates, filter, { health }) => {
   sortByCost(candidates);
 };
 
-const weightAt = (price: number, free: boolean): number => (free ? Number(price === 0) : 1 / (price * price));
+const weightAt = (price: number, free: boolean): number =>
+  free ? Number(price === 0) : 1 / (price * price);
 
 /** The index drawn with weights of the inverse square of price; free routes, which come first, share the draw among themselves. */
 function drawByPrice(candidates: readonly PlannedCandidate[], random: () => number): number {
@@ -92,7 +127,8 @@ const byLoadBalance: OrderPolicy = (candidates, _, { random }) => {
 };
 
 /** Whether a request leaves the order to load balancing (rule 2). */
-export const balancesLoad = (filter: ProviderFilter): boolean => filter.order === undefined && filter.sort === undefined;
+export const balancesLoad = (filter: ProviderFilter): boolean =>
+  filter.order === undefined && filter.sort === undefined;
 
 /** The policy that a request's preferences call for. */
 export function orderPolicyFor(filter: ProviderFilter): OrderPolicy {

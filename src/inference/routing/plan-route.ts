@@ -37,8 +37,15 @@ export function planRoute(request: RoutingRequest, facts: PlanFacts): RoutePlan 
   const leftOut: LeftOut[] = [];
   const allowed = applyRules(candidatesOf(request, { facts, leftOut }), { request, leftOut });
   const health = facts.health.moment();
-  const able = leaveOutUnwell(allowed.kept, { facts: { health, hasOwnKey: facts.hasOwnKey }, leftOut });
-  const ordered = orderCandidates(able.kept, { request, facts: { health, random: facts.random }, leftOut });
+  const able = leaveOutUnwell(allowed.kept, {
+    facts: { health, hasOwnKey: facts.hasOwnKey },
+    leftOut,
+  });
+  const ordered = orderCandidates(able.kept, {
+    request,
+    facts: { health, random: facts.random },
+    leftOut,
+  });
   const moved = stayWithSession(ordered, { request, sessions: facts.sessions, health });
   const candidates = request.preferences.allowFallbacks ? ordered : ordered.slice(0, 1);
   return { candidates, leftOut, emptiedBy: allowed.emptiedBy ?? able.emptiedBy, moved };
@@ -50,7 +57,10 @@ interface Collecting {
 }
 
 /** Every servable route of the requested models, those of routers through their members: a list for each model that has any. */
-function candidatesOf({ models, inputTokens }: RoutingRequest, collecting: Collecting): PlannedCandidate[][] {
+function candidatesOf(
+  { models, inputTokens }: RoutingRequest,
+  collecting: Collecting,
+): PlannedCandidate[][] {
   const lists: PlannedCandidate[][] = [];
   models.forEach((model, modelIndex) => {
     const { router: pool } = model;
@@ -59,9 +69,12 @@ function candidatesOf({ models, inputTokens }: RoutingRequest, collecting: Colle
       const rows = servableRows(member, collecting);
       if (rows.length > 0) lists.push(rows.map((row) => new PlannedCandidate(row, requested)));
     }
-    for (const { id, reason } of pool?.missing ?? []) collecting.leftOut.push({ provider: "", model: id, rule: reason });
+    for (const { id, reason } of pool?.missing ?? [])
+      collecting.leftOut.push({ provider: "", model: id, rule: reason });
   });
-  return models.length > 1 && models.some(({ router }) => router !== undefined) ? eachOnce(lists) : lists;
+  return models.length > 1 && models.some(({ router }) => router !== undefined)
+    ? eachOnce(lists)
+    : lists;
 }
 
 function servableRows(model: CatalogModel, { facts, leftOut }: Collecting): readonly RouteRow[] {
@@ -81,7 +94,10 @@ function servableRows(model: CatalogModel, { facts, leftOut }: Collecting): read
 /** A member of a router may be named beside it, too; the first place counts. */
 function eachOnce(lists: readonly PlannedCandidate[][]): PlannedCandidate[][] {
   const seen = new Set<CatalogModel>();
-  return lists.filter(([first]) => first !== undefined && !seen.has(first.model) && seen.add(first.model) !== undefined);
+  return lists.filter(
+    ([first]) =>
+      first !== undefined && !seen.has(first.model) && seen.add(first.model) !== undefined,
+  );
 }
 
 function applyRules(
@@ -93,7 +109,8 @@ function applyRules(
     if (kept.length === 0 || !rule.applies(request.preferences, request)) continue;
     kept = siftEach(kept, {
       keeps: (candidate) => rule.keeps(candidate, request),
-      drop: ({ row, model }) => leftOut.push({ provider: row.provider.id, model: model.id, rule: rule.name }),
+      drop: ({ row, model }) =>
+        leftOut.push({ provider: row.provider.id, model: model.id, rule: rule.name }),
     });
     if (kept.length === 0) return { kept, emptiedBy: rule.name };
   }
@@ -106,9 +123,17 @@ function applyRules(
  */
 function stayWithSession(
   ordered: PlannedCandidate[],
-  { request, sessions, health }: { request: RoutingRequest; sessions: StickySessions | undefined; health: HealthMoment },
+  {
+    request,
+    sessions,
+    health,
+  }: { request: RoutingRequest; sessions: StickySessions | undefined; health: HealthMoment },
 ): boolean {
-  const { session, models: [requested], preferences } = request;
+  const {
+    session,
+    models: [requested],
+    preferences,
+  } = request;
   if (session === undefined || requested === undefined || ordered.length === 0) return false;
   const place = sessions?.lastPlace(session, requested.id);
   if (place === undefined) return false;

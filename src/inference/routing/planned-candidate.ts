@@ -3,7 +3,8 @@ import { comparablePrice, type Candidate, type RoutingRequest } from "./candidat
 import type { RouteRow } from "./route-rows.ts";
 
 /** What all candidates of one requested model, or router, have in common. */
-export type Requested = Pick<Candidate, "modelIndex" | "router"> & Pick<RoutingRequest, "inputTokens">;
+export type Requested = Pick<Candidate, "modelIndex" | "router"> &
+  Pick<RoutingRequest, "inputTokens">;
 
 /**
  * A candidate of a plan under way. Whatever explains its place are texts that many candidates share; they are put together

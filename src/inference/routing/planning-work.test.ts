@@ -13,7 +13,8 @@ class LookUpOnly extends Map<string, CatalogModel> {
   };
 
   seal(): this {
-    for (const name of ["keys", "values", "entries", "forEach", Symbol.iterator]) Object.defineProperty(this, name, { value: this.refuse });
+    for (const name of ["keys", "values", "entries", "forEach", Symbol.iterator])
+      Object.defineProperty(this, name, { value: this.refuse });
     return this;
   }
 }
@@ -24,19 +25,31 @@ function watched(models: number): { catalog: CatalogSnapshot; looks(): number } 
   let looks = 0;
   for (const route of new Set([...snapshot.models.values()].flatMap(({ routes }) => routes))) {
     const { provider } = route;
-    Object.defineProperty(route, "provider", { get: () => {
-      looks += 1;
-      return provider;
-    } });
+    Object.defineProperty(route, "provider", {
+      get: () => {
+        looks += 1;
+        return provider;
+      },
+    });
   }
-  return { catalog: { ...snapshot, models: new LookUpOnly(snapshot.models).seal() }, looks: () => looks };
+  return {
+    catalog: { ...snapshot, models: new LookUpOnly(snapshot.models).seal() },
+    looks: () => looks,
+  };
 }
 
 const [small, large] = [watched(300), watched(1_500)];
 
-function planned({ catalog, looks }: ReturnType<typeof watched>, body: Body): { looks: number; candidates: number; leftOut: number } {
+function planned(
+  { catalog, looks }: ReturnType<typeof watched>,
+  body: Body,
+): { looks: number; candidates: number; leftOut: number } {
   const deps = planDependencies(catalog);
-  const call = callOn("chat", { messages: [{ role: "user", content: "hi" }], ...body }, { forcedProviders: body["forced"] as string[] });
+  const call = callOn(
+    "chat",
+    { messages: [{ role: "user", content: "hi" }], ...body },
+    { forcedProviders: body["forced"] as string[] },
+  );
   // What is collected once a catalog, such as the names of its providers, is no part of any request.
   planCall(deps, call);
   const before = looks();
@@ -49,10 +62,19 @@ test.each<[string, Body]>([
   ["one model in another case, with a suffix", { model: modelIdAt(0).toUpperCase() + ":Nitro" }],
   ["a model and its fallbacks", { model: modelIdAt(0), models: [modelIdAt(1), modelIdAt(2)] }],
   ["a header that names providers", { model: modelIdAt(0), forced: ["P1", "p2"] }],
-  ["many fields of the provider object", {
-    model: modelIdAt(0),
-    provider: { ignore: ["p1"], zdr: true, sort: { by: "price", partition: "none" }, max_price: { prompt: "50" }, min_context: 100 },
-  }],
+  [
+    "many fields of the provider object",
+    {
+      model: modelIdAt(0),
+      provider: {
+        ignore: ["p1"],
+        zdr: true,
+        sort: { by: "price", partition: "none" },
+        max_price: { prompt: "50" },
+        min_context: 100,
+      },
+    },
+  ],
   ["service/auto", { model: "service/auto" }],
   ["service/auto with suffixes", { model: "service/auto:floor[100k]" }],
   ["service/free", { model: "service/free" }],
@@ -65,10 +87,13 @@ test.each<[string, Body]>([
 
 const hello: Body = { messages: [{ role: "user", content: "hi" }] };
 
-test.each(["one model", "service/auto", "service/free"])("%s: what is known of its rows is looked at no more", (name) => {
-  const body = name === "one model" ? { model: modelIdAt(0) } : { model: name };
-  expect(planned(large, body).looks).toBe(0);
-});
+test.each(["one model", "service/auto", "service/free"])(
+  "%s: what is known of its rows is looked at no more",
+  (name) => {
+    const body = name === "one model" ? { model: modelIdAt(0) } : { model: name };
+    expect(planned(large, body).looks).toBe(0);
+  },
+);
 
 test("whether a route can be called is asked once a catalog, and what cannot is told in the same words each time", () => {
   const asked: string[] = [];
@@ -76,7 +101,10 @@ test("whether a route can be called is asked once a catalog, and what cannot is 
     asked.push(provider.id);
     return asked.length % 2 === 0;
   };
-  const deps = { ...planDependencies(largeCatalog({ models: 20, routesPerModel: 10 })), isServable };
+  const deps = {
+    ...planDependencies(largeCatalog({ models: 20, routesPerModel: 10 })),
+    isServable,
+  };
   const plan = () => planCall(deps, callOn("chat", { ...hello, model: modelIdAt(0) }));
   const [first, second] = [plan(), plan()];
   expect(asked).toHaveLength(10);
@@ -95,16 +123,23 @@ test("the clock is read once a plan, and a provider's state once, however many o
   [readings, asked.length] = [0, 0];
   const { candidates } = planCall(deps, call);
   expect(readings).toBe(1);
-  expect(asked.toSorted()).toEqual([...new Set(candidates.map(({ route }) => route.provider.id))].toSorted());
+  expect(asked.toSorted()).toEqual(
+    [...new Set(candidates.map(({ route }) => route.provider.id))].toSorted(),
+  );
   expect(asked.length).toBeLessThan(candidates.length);
 });
 
 test("the reason of a candidate is put together when it is read", () => {
-  const { candidates } = planCall(planDependencies(large.catalog), callOn("chat", { ...hello, model: "service/auto" }));
+  const { candidates } = planCall(
+    planDependencies(large.catalog),
+    callOn("chat", { ...hello, model: "service/auto" }),
+  );
   expect(candidates.filter((candidate) => Object.hasOwn(candidate, "reason"))).toEqual([]);
   expect(candidates[0]?.reason).toBe("quality member; weighted by price");
   // What candidates hold are words that they share: two of them for the members, two for the places.
-  const texts = candidates.flatMap((candidate) => Object.values(candidate).filter((value) => typeof value === "string" && value !== ""));
+  const texts = candidates.flatMap((candidate) =>
+    Object.values(candidate).filter((value) => typeof value === "string" && value !== ""),
+  );
   expect(new Set(texts).size).toBeLessThanOrEqual(4);
 });
 

@@ -2,20 +2,34 @@ import { GatewayError } from "../../platform/lib/errors.ts";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/lib/money.ts";
 import type { ProviderFilter } from "./candidate.ts";
 import { checkPreferences } from "./check-preferences.ts";
-import { sortOf, type ProviderPreferences, type SortKey, type WrittenCutoffs } from "./provider-preferences.ts";
+import {
+  sortOf,
+  type ProviderPreferences,
+  type SortKey,
+  type WrittenCutoffs,
+} from "./provider-preferences.ts";
 import type { Cutoff } from "./route-measures.ts";
 
 const openFilter: ProviderFilter = Object.freeze({ allowFallbacks: true, partition: "model" });
 
 const noPreferences: ProviderPreferences = Object.freeze({});
 
-const percentiles = [["p50", 0.5], ["p75", 0.75], ["p90", 0.9], ["p99", 0.99]] as const;
+const percentiles = [
+  ["p50", 0.5],
+  ["p75", 0.75],
+  ["p90", 0.9],
+  ["p99", 0.99],
+] as const;
 
 function priceBound(value: string | number | null | undefined, param: string): bigint | undefined {
   if (value === null || value === undefined) return undefined;
   const bound = picoPerTokenFromUsdPerMillion(value);
   if (bound === undefined || bound < 0n) {
-    throw new GatewayError("bad_request", `${param} must be a price in USD per million tokens, such as "1.50".`, { param });
+    throw new GatewayError(
+      "bad_request",
+      `${param} must be a price in USD per million tokens, such as "1.50".`,
+      { param },
+    );
   }
   return bound;
 }
@@ -48,10 +62,17 @@ export interface WrittenPreferences {
 export function providerFilter(written: WrittenPreferences): ProviderFilter {
   const { provider, suffixSort, suffixMinContext, forcedProviders } = written;
   const plain = provider === undefined || provider === null;
-  if (plain && suffixSort === undefined && suffixMinContext === undefined && forcedProviders === undefined) return openFilter;
+  if (
+    plain &&
+    suffixSort === undefined &&
+    suffixMinContext === undefined &&
+    forcedProviders === undefined
+  )
+    return openFilter;
   const preferences = plain ? noPreferences : checkPreferences(provider);
   const sort = sortOf(preferences) ?? suffixSort;
-  const partition = typeof preferences.sort === "object" ? preferences.sort?.partition ?? "model" : "model";
+  const partition =
+    typeof preferences.sort === "object" ? (preferences.sort?.partition ?? "model") : "model";
   return {
     allowFallbacks: preferences.allow_fallbacks ?? true,
     partition,
@@ -60,7 +81,10 @@ export function providerFilter(written: WrittenPreferences): ProviderFilter {
     ignore: preferences.ignore ?? undefined,
     sort,
     maxPromptPicoUsd: priceBound(preferences.max_price?.prompt, "provider.max_price.prompt"),
-    maxCompletionPicoUsd: priceBound(preferences.max_price?.completion, "provider.max_price.completion"),
+    maxCompletionPicoUsd: priceBound(
+      preferences.max_price?.completion,
+      "provider.max_price.completion",
+    ),
     quantizations: preferences.quantizations?.map((name) => name.toLowerCase()),
     zdr: preferences.zdr ?? undefined,
     denyDataCollection: preferences.data_collection === "deny",

@@ -22,13 +22,17 @@ export const providerPreferencesSchema = z.object({
   only: slugs.nullish(),
   ignore: slugs.nullish(),
   quantizations: slugs.nullish(),
-  sort: z.union([
-    z.enum([...measures, "exacto"]),
-    z.object({ by: z.enum(measures), partition: z.enum(["model", "none"]).nullish() }),
-  ]).nullish(),
+  sort: z
+    .union([
+      z.enum([...measures, "exacto"]),
+      z.object({ by: z.enum(measures), partition: z.enum(["model", "none"]).nullish() }),
+    ])
+    .nullish(),
   preferred_min_throughput: cutoffs.nullish(),
   preferred_max_latency: cutoffs.nullish(),
-  max_price: z.object({ prompt: decimalText.nullish(), completion: decimalText.nullish() }).nullish(),
+  max_price: z
+    .object({ prompt: decimalText.nullish(), completion: decimalText.nullish() })
+    .nullish(),
 });
 
 export type ProviderPreferences = z.infer<typeof providerPreferencesSchema>;

@@ -8,4 +8,5 @@ export type StateLookup = (providerId: string) => ProviderState | undefined;
 export type BarringState = Exclude<ProviderState, "deprioritized">;
 
 /** The state if a provider is not asked in it; one that is deprioritized is asked last. */
-export const barring = (state: ProviderState | undefined): BarringState | undefined => (state === "deprioritized" ? undefined : state);
+export const barring = (state: ProviderState | undefined): BarringState | undefined =>
+  state === "deprioritized" ? undefined : state;

@@ -43,7 +43,8 @@ function withInputs(
 ): Members {
   let able = members;
   for (const kind of inputs) {
-    const takesIt = ([first]: readonly PlannedCandidate[]): boolean => first?.model.capabilities.includes(kind) === true;
+    const takesIt = ([first]: readonly PlannedCandidate[]): boolean =>
+      first?.model.capabilities.includes(kind) === true;
     // Where no member declares it, the catalog does not know, and the provider has the last word.
     if (!able.some(takesIt)) continue;
     for (const { row, model } of able.filter((member) => !takesIt(member)).flat()) {
@@ -55,10 +56,19 @@ function withInputs(
 }
 
 /** A light request asks for little: little thought, by name, no tools, text alone, and not much of it. */
-function isLight(router: RouterPool, { request, needs }: Pick<Facts, "request" | "needs">): boolean {
-  return router.name === "auto" && request.preferences.sort !== "exacto"
-    && needs.effort !== undefined && lightEfforts.has(needs.effort)
-    && !request.needsTools && needs.inputs.size === 0 && (request.inputTokens ?? 0) <= lightInputTokensMax;
+function isLight(
+  router: RouterPool,
+  { request, needs }: Pick<Facts, "request" | "needs">,
+): boolean {
+  return (
+    router.name === "auto" &&
+    request.preferences.sort !== "exacto" &&
+    needs.effort !== undefined &&
+    lightEfforts.has(needs.effort) &&
+    !request.needsTools &&
+    needs.inputs.size === 0 &&
+    (request.inputTokens ?? 0) <= lightInputTokensMax
+  );
 }
 
 /** Estimates refuse nothing: what may be too short, or thinks too little, goes behind the others. */
@@ -77,16 +87,26 @@ function rank(members: Members, facts: Facts): Members {
 function inRank(members: Members, facts: Facts): Members {
   const ranked = members.map((candidates) => {
     const { model, price } = candidates[0] as PlannedCandidate;
-    return { candidates, drawbacks: 2 * Number(isShort(model, facts)) + Number(isShallow(model, facts)), price };
+    return {
+      candidates,
+      drawbacks: 2 * Number(isShort(model, facts)) + Number(isShallow(model, facts)),
+      price,
+    };
   });
-  ranked.sort((left, right) => left.drawbacks - right.drawbacks || (facts.isLight ? left.price - right.price : 0));
+  ranked.sort(
+    (left, right) =>
+      left.drawbacks - right.drawbacks || (facts.isLight ? left.price - right.price : 0),
+  );
   return ranked.map(({ candidates }) => candidates);
 }
 
 /** Why a member goes behind the others; undefined where nothing speaks against it. */
 function drawbackOf(model: CatalogModel, facts: Facts): string | undefined {
-  if (isShort(model, facts)) return `may be too short for about ${facts.request.inputTokens} tokens of input`;
-  return isShallow(model, facts) ? `declares no reasoning, and the effort is ${facts.needs.effort}` : undefined;
+  if (isShort(model, facts))
+    return `may be too short for about ${facts.request.inputTokens} tokens of input`;
+  return isShallow(model, facts)
+    ? `declares no reasoning, and the effort is ${facts.needs.effort}`
+    : undefined;
 }
 
 function meritOf(model: CatalogModel, { router, isLight: light }: Facts): string {
@@ -94,7 +114,10 @@ function meritOf(model: CatalogModel, { router, isLight: light }: Facts): string
   return router.members.indexOf(model) < router.qualityCount ? "quality member" : "member";
 }
 
-const isShort = ({ contextLength }: CatalogModel, { request: { inputTokens, maxOutputTokens = outputTokensDefault } }: Facts): boolean =>
+const isShort = (
+  { contextLength }: CatalogModel,
+  { request: { inputTokens, maxOutputTokens = outputTokensDefault } }: Facts,
+): boolean =>
   inputTokens !== undefined && contextLength > 0 && contextLength < inputTokens + maxOutputTokens;
 
 const isShallow = ({ capabilities }: CatalogModel, { needs: { effort } }: Facts): boolean =>

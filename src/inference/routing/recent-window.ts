@@ -37,9 +37,16 @@ export class RecentWindow {
   }
 
   measure({ firstTokenMs, tokensPerSecond }: HealthSample, nowMs: number): void {
-    if (firstTokenMs !== undefined) (this.firstTokenMs ??= new RollingDistribution(smallest.firstTokenMs)).record(firstTokenMs, nowMs);
+    if (firstTokenMs !== undefined)
+      (this.firstTokenMs ??= new RollingDistribution(smallest.firstTokenMs)).record(
+        firstTokenMs,
+        nowMs,
+      );
     if (tokensPerSecond !== undefined) {
-      (this.tokensPerSecond ??= new RollingDistribution(smallest.tokensPerSecond)).record(tokensPerSecond, nowMs);
+      (this.tokensPerSecond ??= new RollingDistribution(smallest.tokensPerSecond)).record(
+        tokensPerSecond,
+        nowMs,
+      );
     }
   }
 
@@ -51,6 +58,9 @@ export class RecentWindow {
   hasOutage(nowMs: number): boolean {
     if (!this.failedLately(nowMs)) return false;
     const failures = this.outage.failures(nowMs);
-    return failures >= outageFailuresMin && failures / this.outage.attempts(nowMs) >= outageFailureShareMin;
+    return (
+      failures >= outageFailuresMin &&
+      failures / this.outage.attempts(nowMs) >= outageFailureShareMin
+    );
   }
 }

@@ -12,9 +12,13 @@ export interface RequestNeeds {
 
 /** Types of content parts in the dialects of clients. */
 const kindsOfParts: Readonly<Record<string, InputKind>> = {
-  image_url: "vision", input_image: "vision", image: "vision",
+  image_url: "vision",
+  input_image: "vision",
+  image: "vision",
   input_audio: "audio-input",
-  file: "document-input", input_file: "document-input", document: "document-input",
+  file: "document-input",
+  input_file: "document-input",
+  document: "document-input",
 };
 
 /** Content stands in messages, in their tool results and in those of Responses; no dialect nests deeper. */
@@ -34,14 +38,17 @@ function collect(value: unknown, inputs: Set<InputKind>, depth = 0): void {
 }
 
 const member = (value: unknown, name: string): unknown =>
-  (typeof value === "object" && value !== null ? (value as Body)[name] : undefined);
+  typeof value === "object" && value !== null ? (value as Body)[name] : undefined;
 
 /** Effort as a flat word, from whichever member a dialect has for it (contract: "Reasoning rules" 1 and 2). */
 function effortOf(body: Body): string | undefined {
   const { reasoning, thinking } = body;
   const kind = member(thinking, "type");
   if (kind === "disabled" || member(reasoning, "enabled") === false) return "none";
-  const written = body["reasoning_effort"] ?? member(reasoning, "effort") ?? member(body["output_config"], "effort");
+  const written =
+    body["reasoning_effort"] ??
+    member(reasoning, "effort") ??
+    member(body["output_config"], "effort");
   if (typeof written === "string") return written.toLowerCase();
   return kind === "enabled" ? "high" : undefined;
 }

@@ -3,13 +3,23 @@ import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
 import { isModelAllowed, resolveModel } from "./resolve-models.ts";
 
 const model = (id: string, more: Partial<CatalogModel> = {}): CatalogModel => ({
-  id, displayName: id, owner: "acme", surface: "chat", category: "text", contextLength: 8_000, capabilities: [],
-  addedAtMs: 0, routes: [], ...more,
+  id,
+  displayName: id,
+  owner: "acme",
+  surface: "chat",
+  category: "text",
+  contextLength: 8_000,
+  capabilities: [],
+  addedAtMs: 0,
+  routes: [],
+  ...more,
 });
 
 const large = model("acme/large");
 const gift = model("acme/gift:free");
-const auto = model("service/auto", { router: { name: "auto", members: [large, gift], qualityCount: 0, missing: [] } });
+const auto = model("service/auto", {
+  router: { name: "auto", members: [large, gift], qualityCount: 0, missing: [] },
+});
 const soon = model("acme/soon", { comingSoon: true });
 const odd = model("acme/odd:thinking");
 
@@ -36,17 +46,31 @@ describe("an id with its suffixes", () => {
     ["service/auto[500K]:exacto", auto, { minContext: 500_000, sort: "exacto" }],
     ["Service/Auto:Exacto[200k]", auto, { minContext: 200_000, sort: "exacto" }],
   ])("%s", (id, expected, shortcuts) => {
-    expect(resolveModel(catalog, id)).toEqual({ model: expected, isRouter: expected === auto, ...shortcuts });
+    expect(resolveModel(catalog, id)).toEqual({
+      model: expected,
+      isRouter: expected === auto,
+      ...shortcuts,
+    });
   });
 
   test.each([
-    ["acme/none", "model_unavailable"], ["acme/large:cheapest", "model_unavailable"], ["acme/large:free", "model_unavailable"],
-    ["acme/large[1m]", "model_unavailable"], ["service/auto[1g]", "model_unavailable"], ["service/auto[]", "model_unavailable"],
-    ["acme/soon", "model_unavailable"], ["acme/soon:floor", "model_unavailable"], [":free", "model_unavailable"], ["", "model_unavailable"],
+    ["acme/none", "model_unavailable"],
+    ["acme/large:cheapest", "model_unavailable"],
+    ["acme/large:free", "model_unavailable"],
+    ["acme/large[1m]", "model_unavailable"],
+    ["service/auto[1g]", "model_unavailable"],
+    ["service/auto[]", "model_unavailable"],
+    ["acme/soon", "model_unavailable"],
+    ["acme/soon:floor", "model_unavailable"],
+    [":free", "model_unavailable"],
+    ["", "model_unavailable"],
     ["acme/large:constructor", "model_unavailable"],
-    ["acme/large:floor:nitro", "bad_request"], ["service/auto[1m][2m]", "bad_request"],
+    ["acme/large:floor:nitro", "bad_request"],
+    ["service/auto[1m][2m]", "bad_request"],
   ])("%s is refused", (id, code) => {
-    expect(() => resolveModel(catalog, id)).toThrow(expect.objectContaining({ code, param: "model" }));
+    expect(() => resolveModel(catalog, id)).toThrow(
+      expect.objectContaining({ code, param: "model" }),
+    );
   });
 
   test("a paid model's free copy that there is not is said to be missing", () => {

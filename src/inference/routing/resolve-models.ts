@@ -43,7 +43,10 @@ export function resolveModel(catalog: CatalogSnapshot, id: string): ResolvedMode
   const exact = findModel(catalog, id);
   if (exact !== undefined) return live({ model: exact, isRouter: exact.router !== undefined });
   const { base, sort, minContext } = splitShortcuts(id);
-  const model = (base === id ? undefined : findModel(catalog, base)) ?? freeRouter(catalog, base) ?? unknown(catalog, base);
+  const model =
+    (base === id ? undefined : findModel(catalog, base)) ??
+    freeRouter(catalog, base) ??
+    unknown(catalog, base);
   if (model === undefined) throw unknownModel(catalog, { id, base });
   if (minContext !== undefined && model.router === undefined) throw noContextSuffix(id, model);
   return live({
@@ -55,13 +58,22 @@ export function resolveModel(catalog: CatalogSnapshot, id: string): ResolvedMode
 }
 
 /** Whether a key's `allowed_models` let it ask for a model: a router may be asked for where any of its members may. */
-export const isModelAllowed = (allowedModels: readonly string[] | null, { id, router }: CatalogModel): boolean =>
-  allowedModels === null
-  || (router === undefined ? allowedModels.includes(id.toLowerCase()) : router.members.some((member) => allowedModels.includes(member.id)));
+export const isModelAllowed = (
+  allowedModels: readonly string[] | null,
+  { id, router }: CatalogModel,
+): boolean =>
+  allowedModels === null ||
+  (router === undefined
+    ? allowedModels.includes(id.toLowerCase())
+    : router.members.some((member) => allowedModels.includes(member.id)));
 
 function live(resolved: ResolvedModel): ResolvedModel {
   if (!resolved.model.comingSoon) return resolved;
-  throw new GatewayError("model_unavailable", `The model ${resolved.model.id} is announced but not live yet.`, { param: "model" });
+  throw new GatewayError(
+    "model_unavailable",
+    `The model ${resolved.model.id} is announced but not live yet.`,
+    { param: "model" },
+  );
 }
 
 const freeEnding = ":free";
@@ -75,28 +87,41 @@ function freeRouter(catalog: CatalogSnapshot, base: string): CatalogModel | unde
 
 /** What passes through to its maker; the free copy of a model is never passed to one that costs something. */
 const unknown = (catalog: CatalogSnapshot, base: string): CatalogModel | undefined =>
-  (base.endsWith(freeEnding) ? undefined : catalog.unknown?.find(base));
+  base.endsWith(freeEnding) ? undefined : catalog.unknown?.find(base);
 
 /** The refusal of `acme/large[1m]`: a model has the window that it has. */
 function noContextSuffix(id: string, model: CatalogModel): GatewayError {
-  const message = `A context in brackets, as in ${JSON.stringify(id)}, is for ${routerId("auto")}: ask for ${model.id}`
-    + `${model.contextLength > 0 ? `, whose window has ${model.contextLength} tokens` : ""}.`;
+  const message =
+    `A context in brackets, as in ${JSON.stringify(id)}, is for ${routerId("auto")}: ask for ${model.id}` +
+    `${model.contextLength > 0 ? `, whose window has ${model.contextLength} tokens` : ""}.`;
   return new GatewayError("model_unavailable", message, { param: "model" });
 }
 
-function unknownModel(catalog: CatalogSnapshot, { id, base }: { id: string; base: string }): GatewayError {
-  const paid = base.endsWith(freeEnding) ? findModel(catalog, base.slice(0, -freeEnding.length)) : undefined;
+function unknownModel(
+  catalog: CatalogSnapshot,
+  { id, base }: { id: string; base: string },
+): GatewayError {
+  const paid = base.endsWith(freeEnding)
+    ? findModel(catalog, base.slice(0, -freeEnding.length))
+    : undefined;
   if (paid !== undefined) {
     const message = `There is no free copy of ${paid.id}, and ${freeEnding} never goes to a model that costs something.`;
     return new GatewayError("model_unavailable", message, { param: "model" });
   }
   const message = `The model ${JSON.stringify(id)} is not in the catalog. GET /models lists what is.`;
   const similar = (catalog.families?.get(familyOf(base.toLowerCase())) ?? []).slice(0, 3);
-  if (similar.length === 0) return new GatewayError("model_unavailable", message, { param: "model" });
+  if (similar.length === 0)
+    return new GatewayError("model_unavailable", message, { param: "model" });
   // The id of a known family may be newer than the facts that the gateway was installed with.
-  const ways = "Operators read newer models with `npm run catalog:refresh`, or let the ids of known makers pass with "
-    + "`catalog.unknown_models: pass_through` in switchyard.yaml.";
-  return new GatewayError("model_unavailable", `${message} Similar ids: ${similar.join(", ")}. ${ways}`, {
-    param: "model", metadata: { similar_models: similar },
-  });
+  const ways =
+    "Operators read newer models with `npm run catalog:refresh`, or let the ids of known makers pass with " +
+    "`catalog.unknown_models: pass_through` in switchyard.yaml.";
+  return new GatewayError(
+    "model_unavailable",
+    `${message} Similar ids: ${similar.join(", ")}. ${ways}`,
+    {
+      param: "model",
+      metadata: { similar_models: similar },
+    },
+  );
 }

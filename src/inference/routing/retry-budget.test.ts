@@ -41,5 +41,7 @@ test("what was under way when the last one went is owed, up to as much again", (
 
 test("the page on health has the same numbers", async () => {
   const page = await Bun.file(new URL("../../../docs/health.md", import.meta.url)).text();
-  expect(page).toContain(`${atOnce} fallbacks that fail (\`atOnce\`), of which ${perSecond} a second come back`);
+  expect(page).toContain(
+    `${atOnce} fallbacks that fail (\`atOnce\`), of which ${perSecond} a second come back`,
+  );
 });

@@ -34,11 +34,16 @@ export class RetryBudget {
 
   count(nowMs: number, failed: boolean): void {
     this.refill(nowMs);
-    this.tokens = failed ? Math.max(-tokensMax, this.tokens - 1) : Math.min(tokensMax, this.tokens + 1);
+    this.tokens = failed
+      ? Math.max(-tokensMax, this.tokens - 1)
+      : Math.min(tokensMax, this.tokens + 1);
   }
 
   private refill(nowMs: number): void {
-    this.tokens = Math.min(tokensMax, this.tokens + Math.max(0, nowMs - this.countedMs) * tokensPerMs);
+    this.tokens = Math.min(
+      tokensMax,
+      this.tokens + Math.max(0, nowMs - this.countedMs) * tokensPerMs,
+    );
     this.countedMs = nowMs;
   }
 }

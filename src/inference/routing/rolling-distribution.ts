@@ -66,7 +66,8 @@ export class RollingDistribution {
     // Nearest rank; the tiny part keeps 0.9 * 10 at 9.
     let left = Math.max(1, Math.ceil(share * this.count - 1e-9));
     let group = 0;
-    for (; left > (this.groupCounts[group] ?? left); group += 1) left -= this.groupCounts[group] ?? 0;
+    for (; left > (this.groupCounts[group] ?? left); group += 1)
+      left -= this.groupCounts[group] ?? 0;
     for (let bucket = group * groupSize; bucket < buckets; bucket += 1) {
       left -= this.counts[bucket] ?? 0;
       if (left <= 0) return bucket;
@@ -84,7 +85,8 @@ export class RollingDistribution {
   private advance(nowMs: number): void {
     const slice = Math.floor(nowMs / sliceMs);
     if (slice <= this.slice) return;
-    for (let passed = Math.max(this.slice + 1, slice - slices + 1); passed <= slice; passed += 1) this.forget(passed % slices);
+    for (let passed = Math.max(this.slice + 1, slice - slices + 1); passed <= slice; passed += 1)
+      this.forget(passed % slices);
     this.slice = slice;
   }
 

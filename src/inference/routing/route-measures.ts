@@ -13,7 +13,9 @@ export class RouteMeasures {
   private readonly nowMs: number;
 
   constructor(known: {
-    firstTokenMs: RollingDistribution | undefined; tokensPerSecond: RollingDistribution | undefined; nowMs: number;
+    firstTokenMs: RollingDistribution | undefined;
+    tokensPerSecond: RollingDistribution | undefined;
+    nowMs: number;
   }) {
     this.latency = known.firstTokenMs;
     this.throughput = known.tokensPerSecond;

@@ -42,16 +42,30 @@ const knownRows = new WeakMap<CatalogModel, ModelRows & RowSources>();
 /** The routes of a model as planning sees them: worked out once a catalog. */
 export function rowsOf(model: CatalogModel, sources: RowSources): ModelRows {
   const known = knownRows.get(model);
-  if (known !== undefined && known.health === sources.health && known.isServable === sources.isServable) return known;
+  if (
+    known !== undefined &&
+    known.health === sources.health &&
+    known.isServable === sources.isServable
+  )
+    return known;
   const { health, isServable } = sources;
   const all = model.routes.map((route) => rowOf(route, { model, health, isServable }));
   const others = all.filter((row) => !row.isServable);
-  const rows = { health, isServable, all, servable: all.filter((row) => row.isServable), notServable: others.map(leftOutOf) };
+  const rows = {
+    health,
+    isServable,
+    all,
+    servable: all.filter((row) => row.isServable),
+    notServable: others.map(leftOutOf),
+  };
   knownRows.set(model, rows);
   return rows;
 }
 
-function rowOf(route: UpstreamRoute, { model, health, isServable }: RowSources & { model: CatalogModel }): RouteRow {
+function rowOf(
+  route: UpstreamRoute,
+  { model, health, isServable }: RowSources & { model: CatalogModel },
+): RouteRow {
   const { id, name } = route.provider;
   return {
     model,
@@ -65,4 +79,8 @@ function rowOf(route: UpstreamRoute, { model, health, isServable }: RowSources &
 }
 
 /** What is said of a row that nobody can serve. */
-export const leftOutOf = ({ provider, model }: RouteRow): LeftOut => ({ provider: provider.id, model: model.id, rule: notServable });
+export const leftOutOf = ({ provider, model }: RouteRow): LeftOut => ({
+  provider: provider.id,
+  model: model.id,
+  rule: notServable,
+});

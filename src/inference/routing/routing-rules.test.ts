@@ -7,7 +7,9 @@ import { describeRoutingTable } from "../../../test/support/describe-routing-tab
  * ones | who is tried in which order. Where there are several models, that is `model@provider`. A line with `because` tells why
  * the first one is first. The draw always falls on the cheapest.
  */
-describeRoutingTable("routing rules", `
+describeRoutingTable(
+  "routing rules",
+  `
 catalog
   large: dear 3 USD
   large: cheap 1 USD
@@ -180,4 +182,5 @@ partition model is the default            | model large then small              
 max_price takes out of all of them        | model large then small; max_price: {prompt: "5"}   | large@a, small@c, small@a
 a session of the first model only         | session was at small@a for acme/large              | large@a, large@b, small@c, small@a (moved)
                                           | model large then small                             |
-`);
+`,
+);

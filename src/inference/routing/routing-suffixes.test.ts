@@ -1,7 +1,9 @@
 import { describeRoutingTable } from "../../../test/support/describe-routing-table.ts";
 
 /** Suffixes, routers and sessions as tables; routing-rules.test.ts says how they are read. */
-describeRoutingTable("suffixes and routers", `
+describeRoutingTable(
+  "suffixes and routers",
+  `
 catalog
   large: dear 3 USD
   large: cheap 1 USD
@@ -89,9 +91,12 @@ free: a fallback that costs is named           | model service/auto:free then co
 other routers have no free copy                | model service/free:free                           | refused: model
                                                  because model_unavailable
 the suffix of the first model counts           | model code:floor then flag                        | code@p, flag@p, flag@q
-`);
+`,
+);
 
-describeRoutingTable("sessions", `
+describeRoutingTable(
+  "sessions",
+  `
 catalog
   large: dear 3 USD
   large: cheap 1 USD
@@ -121,4 +126,5 @@ catalog
 a session stays with its member                | session was at code@p for service/auto            | code@p, flag@p, flag@q, tiny@p
                                                | model service/auto                                |
                                                  because served the session last; member; weighted by price
-`);
+`,
+);

@@ -17,10 +17,14 @@ const lengthMissed = "max_tokens";
 
 const noParameters: readonly string[] = [];
 
-const largestCap = ({ route }: PlannedCandidate): number => route.maxCompletionTokens ?? Number.POSITIVE_INFINITY;
+const largestCap = ({ route }: PlannedCandidate): number =>
+  route.maxCompletionTokens ?? Number.POSITIVE_INFINITY;
 
 /** The output that is wished for, or the most that any candidate allows; undefined where all of them allow it. */
-function lengthAmong(members: readonly PlannedCandidate[][], wishedTokens: number | undefined): number | undefined {
+function lengthAmong(
+  members: readonly PlannedCandidate[][],
+  wishedTokens: number | undefined,
+): number | undefined {
   if (wishedTokens === undefined) return undefined;
   let [least, most] = [wishedTokens, 0];
   for (const member of members) {
@@ -37,13 +41,22 @@ function lengthAmong(members: readonly PlannedCandidate[][], wishedTokens: numbe
  * The soft preferences that may move one of these candidates to the end; undefined where none can, as for most requests. Providers
  * named in order, in the body, in a preset or by header, are asked in that order. A `sort` is one among routes that allow the length.
  */
-export function wishesAmong(members: readonly PlannedCandidate[][], request: RoutingRequest): Wishes | undefined {
+export function wishesAmong(
+  members: readonly PlannedCandidate[][],
+  request: RoutingRequest,
+): Wishes | undefined {
   const { preferences, wishedParameters = noParameters, wishedOutputTokens } = request;
   const { order, minThroughput, maxLatencyMs } = preferences;
   if (order !== undefined) return undefined;
   const parameters = balancesLoad(preferences) ? wishedParameters : noParameters;
   const outputTokens = lengthAmong(members, wishedOutputTokens);
-  if (parameters.length === 0 && outputTokens === undefined && minThroughput === undefined && maxLatencyMs === undefined) return undefined;
+  if (
+    parameters.length === 0 &&
+    outputTokens === undefined &&
+    minThroughput === undefined &&
+    maxLatencyMs === undefined
+  )
+    return undefined;
   return { parameters, outputTokens, minThroughput, maxLatencyMs };
 }
 
@@ -52,15 +65,20 @@ export function wishesAmong(members: readonly PlannedCandidate[][], request: Rou
  * when it keeps them all, or nothing is known of it.
  */
 export function missedPreference(
-  candidate: PlannedCandidate, { parameters, outputTokens, minThroughput, maxLatencyMs }: Wishes, health: HealthMoment,
+  candidate: PlannedCandidate,
+  { parameters, outputTokens, minThroughput, maxLatencyMs }: Wishes,
+  health: HealthMoment,
 ): string | undefined {
   if (outputTokens !== undefined && largestCap(candidate) < outputTokens) return lengthMissed;
   const undeclared = parameters.find((parameter) => !permits(candidate, parameter));
   if (undeclared !== undefined) return undeclared;
   if (minThroughput === undefined && maxLatencyMs === undefined) return undefined;
   const measures = health.measuresOf(candidate.row.provider, candidate.model.id);
-  if (minThroughput?.some((cutoff) => !measures.keepsThroughput(cutoff))) return "preferred_min_throughput";
-  return maxLatencyMs?.some((cutoff) => !measures.keepsLatency(cutoff)) ? "preferred_max_latency" : undefined;
+  if (minThroughput?.some((cutoff) => !measures.keepsThroughput(cutoff)))
+    return "preferred_min_throughput";
+  return maxLatencyMs?.some((cutoff) => !measures.keepsLatency(cutoff))
+    ? "preferred_max_latency"
+    : undefined;
 }
 
 /** Whether a candidate would cut an answer shorter than another has to. */

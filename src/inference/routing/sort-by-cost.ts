@@ -11,7 +11,8 @@ export function sortByCost<T extends { readonly cost: number }>(all: T[]): void 
     const one = all[index] as T;
     const { cost } = one;
     let place = index;
-    for (; place > 0 && (all[place - 1] as T).cost > cost; place -= 1) all[place] = all[place - 1] as T;
+    for (; place > 0 && (all[place - 1] as T).cost > cost; place -= 1)
+      all[place] = all[place - 1] as T;
     all[place] = one;
   }
 }

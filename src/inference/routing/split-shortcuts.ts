@@ -9,7 +9,12 @@ export interface SplitId {
   minContext: number | undefined;
 }
 
-const sorts: Readonly<Record<string, SortKey>> = { nitro: "throughput", floor: "price", fast: "latency", exacto: "exacto" };
+const sorts: Readonly<Record<string, SortKey>> = {
+  nitro: "throughput",
+  floor: "price",
+  fast: "latency",
+  exacto: "exacto",
+};
 
 /** Minimum context in brackets, such as `[1m]` or `[500k]`. */
 const contextEnding = /\[(\d{1,9})([km])\]$/i;
@@ -45,5 +50,9 @@ function contextOf([, digits, unit = ""]: RegExpExecArray): number {
 
 function once<T>(id: string, known: T | undefined, read: T): T {
   if (known === undefined || known === read) return read;
-  throw new GatewayError("bad_request", `The suffixes of ${JSON.stringify(id)} contradict each other.`, { param: "model" });
+  throw new GatewayError(
+    "bad_request",
+    `The suffixes of ${JSON.stringify(id)} contradict each other.`,
+    { param: "model" },
+  );
 }

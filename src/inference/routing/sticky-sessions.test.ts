@@ -5,20 +5,32 @@ import type { Candidate } from "./candidate.ts";
 import { StickySessions } from "./sticky-sessions.ts";
 
 const at = (provider: string, model = "acme/large", modelIndex = 0): Candidate => ({
-  model: { id: model } as CatalogModel, route: { provider: { id: provider } } as UpstreamRoute,
-  modelIndex, router: undefined, price: 0, reason: "", memberReason: "",
+  model: { id: model } as CatalogModel,
+  route: { provider: { id: provider } } as UpstreamRoute,
+  modelIndex,
+  router: undefined,
+  price: 0,
+  reason: "",
+  memberReason: "",
 });
 
 const session = { workspaceId: "ws_1", id: "chat" };
 const serve = (sessions: StickySessions, candidate: Candidate, asked = session): boolean =>
   sessions.recordServed(asked, { requestedModel: "acme/large", candidate });
-const providerOf = (sessions: StickySessions, asked = session, model = "acme/large"): string | undefined =>
-  sessions.lastPlace(asked, model)?.provider;
+const providerOf = (
+  sessions: StickySessions,
+  asked = session,
+  model = "acme/large",
+): string | undefined => sessions.lastPlace(asked, model)?.provider;
 
 test("a session is where it was served last; only another provider is a move", () => {
   const sessions = new StickySessions(new FakeClock());
   expect(providerOf(sessions)).toBeUndefined();
-  expect([serve(sessions, at("a")), serve(sessions, at("a")), serve(sessions, at("b"))]).toEqual([false, false, true]);
+  expect([serve(sessions, at("a")), serve(sessions, at("a")), serve(sessions, at("b"))]).toEqual([
+    false,
+    false,
+    true,
+  ]);
   expect(providerOf(sessions)).toBe("b");
 });
 
@@ -58,5 +70,9 @@ test("beyond the bound the session that was quiet for longest goes", () => {
   const named = (id: string) => ({ workspaceId: "ws_1", id });
   for (const id of ["one", "two", "one", "three"]) serve(sessions, at("a"), named(id));
   expect(sessions.size).toBe(2);
-  expect(["one", "two", "three"].map((id) => providerOf(sessions, named(id)))).toEqual(["a", undefined, "a"]);
+  expect(["one", "two", "three"].map((id) => providerOf(sessions, named(id)))).toEqual([
+    "a",
+    undefined,
+    "a",
+  ]);
 });

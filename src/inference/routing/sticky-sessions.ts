@@ -35,9 +35,20 @@ export class StickySessions {
   /** In the order of their last use. */
   private readonly entries = new Map<string, Entry>();
 
-  constructor(clock: Clock, { shared, entriesMax = entriesMaxDefault, lifetimeMs = lifetimeMsDefault, recallMs = recallMsDefault }: {
-    shared?: SharedPlaces | undefined; entriesMax?: number; lifetimeMs?: number; recallMs?: number;
-  } = {}) {
+  constructor(
+    clock: Clock,
+    {
+      shared,
+      entriesMax = entriesMaxDefault,
+      lifetimeMs = lifetimeMsDefault,
+      recallMs = recallMsDefault,
+    }: {
+      shared?: SharedPlaces | undefined;
+      entriesMax?: number;
+      lifetimeMs?: number;
+      recallMs?: number;
+    } = {},
+  ) {
     this.clock = clock;
     this.shared = shared;
     this.recallMs = recallMs;
@@ -54,7 +65,11 @@ export class StickySessions {
   async recall(session: Session, requestedModel: string): Promise<void> {
     if (this.shared === undefined) return;
     const key = keyOf(session, requestedModel);
-    const place = await withinTime(this.recallMs, this.shared.get(sharedKey(key)).catch(() => undefined), undefined);
+    const place = await withinTime(
+      this.recallMs,
+      this.shared.get(sharedKey(key)).catch(() => undefined),
+      undefined,
+    );
     if (place !== undefined) this.remember(key, place);
   }
 
@@ -68,7 +83,10 @@ export class StickySessions {
    * Remembers who served, and tells whether the session had to move for it. A fallback to another model is a
    * move that is not remembered: the session comes back when the requested model can serve again.
    */
-  recordServed(session: Session, { requestedModel, candidate }: { requestedModel: string; candidate: Candidate }): boolean {
+  recordServed(
+    session: Session,
+    { requestedModel, candidate }: { requestedModel: string; candidate: Candidate },
+  ): boolean {
     const key = keyOf(session, requestedModel);
     const last = this.lastPlace(session, requestedModel);
     const place = { provider: candidate.route.provider.id, model: candidate.model.id };
@@ -96,12 +114,15 @@ export class StickySessions {
 }
 
 /** Neither workspace nor model ids have line breaks, so no two sessions share a key. */
-const keyOf = ({ workspaceId, id }: Session, requestedModel: string): string => `${workspaceId}\n${requestedModel}\n${id}`;
+const keyOf = ({ workspaceId, id }: Session, requestedModel: string): string =>
+  `${workspaceId}\n${requestedModel}\n${id}`;
 
 /** Callers name sessions as they like; what is shared has one length and none of their words. */
-const sharedKey = (key: string): string => new Bun.CryptoHasher("sha256").update(key).digest("base64url");
+const sharedKey = (key: string): string =>
+  new Bun.CryptoHasher("sha256").update(key).digest("base64url");
 
-const isAt = (left: SessionPlace, right: SessionPlace): boolean => left.provider === right.provider && left.model === right.model;
+const isAt = (left: SessionPlace, right: SessionPlace): boolean =>
+  left.provider === right.provider && left.model === right.model;
 
 /** Whether a candidate of the requested model is where a session was served last. */
 export const isAtPlace = ({ model, route, modelIndex }: Candidate, place: SessionPlace): boolean =>

@@ -12,8 +12,10 @@ const otherName: Readonly<Record<string, string>> = {
  * Whether a candidate keeps the strict demand for a parameter: its route's list decides, and where there is none the model's
  * (contract: reasoning rule 6). What neither declares is permitted.
  */
-export const supports = ({ model, route }: Pick<Candidate, "model" | "route">, parameter: string): boolean =>
-  isDeclared(route.supportedParameters ?? model.supportedParameters, parameter);
+export const supports = (
+  { model, route }: Pick<Candidate, "model" | "route">,
+  parameter: string,
+): boolean => isDeclared(route.supportedParameters ?? model.supportedParameters, parameter);
 
 /** Whether a route may be told a parameter; one without a list of its own is permissive, whatever others declare for the model. */
 export const permits = ({ route }: Pick<Candidate, "route">, parameter: string): boolean =>

@@ -4,14 +4,19 @@ import { readRoutingTable, type RoutingRow } from "../../../test/support/routing
 import { seeded } from "../../../test/support/seeded.ts";
 
 describe("the draw of rule 1", () => {
-  const [{ catalog }] = readRoutingTable("catalog\n  large: three 3 USD\n  large: one 1 USD\n  large: two 2 USD\n x | |") as [RoutingRow];
+  const [{ catalog }] = readRoutingTable(
+    "catalog\n  large: three 3 USD\n  large: one 1 USD\n  large: two 2 USD\n x | |",
+  ) as [RoutingRow];
 
   /** How often each provider came first in so many draws. */
   function firsts(draws: number, now = ""): Record<string, number> {
     const counts: Record<string, number> = { one: 0, two: 0, three: 0 };
     const random = seeded(20_261_121);
     for (let draw = 0; draw < draws; draw += 1) {
-      const [first = ""] = planRow({ catalog, given: now }, { surface: "chat", random }).order.split(", ");
+      const [first = ""] = planRow(
+        { catalog, given: now },
+        { surface: "chat", random },
+      ).order.split(", ");
       counts[first] = (counts[first] ?? 0) + 1;
     }
     return counts;
@@ -37,7 +42,8 @@ describe("the draw of rule 1", () => {
 });
 
 test("what is left out is named with its rule", () => {
-  const table = "catalog\n  large: a 1 USD, no tools\n  large: b 2 USD\n  large: c 3 USD\n x | tools; ignore: [b] | c";
+  const table =
+    "catalog\n  large: a 1 USD, no tools\n  large: b 2 USD\n  large: c 3 USD\n x | tools; ignore: [b] | c";
   const [row] = readRoutingTable(table) as [RoutingRow];
   expect(planRow(row, { surface: "chat" }).plan?.leftOut).toEqual([
     { provider: "b", model: "acme/large", rule: "ignore" },

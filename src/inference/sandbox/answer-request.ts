@@ -25,13 +25,20 @@ const googleModelsPath = "/v1beta/models/";
 
 /** What answers every request of a sandbox. */
 export function requestAnswerer(clock: Clock): AnswerRequest {
-  const generate = (dialect: SandboxDialect): Handler =>
-    (request) => generateFrom(request, { dialect, clock, path: { model: "", action: "" } });
-  const plain = (surface: PlainSurface): Handler =>
-    async (request) => answerPlain(surface, await request.text(), request);
-  const google: Handler = (request, path) => generateFrom(request, {
-    dialect: googleGenerate, clock, path: splitVerb(decodeURIComponent(path.slice(googleModelsPath.length))),
-  });
+  const generate =
+    (dialect: SandboxDialect): Handler =>
+    (request) =>
+      generateFrom(request, { dialect, clock, path: { model: "", action: "" } });
+  const plain =
+    (surface: PlainSurface): Handler =>
+    async (request) =>
+      answerPlain(surface, await request.text(), request);
+  const google: Handler = (request, path) =>
+    generateFrom(request, {
+      dialect: googleGenerate,
+      clock,
+      path: splitVerb(decodeURIComponent(path.slice(googleModelsPath.length))),
+    });
   const handlers: Readonly<Record<string, Handler>> = {
     "GET /v1/models": () => Response.json(modelList),
     "POST /v1/chat/completions": generate(openaiChat),

@@ -25,7 +25,9 @@ export type ToolChoice = { mode: "auto" | "none" | "required" } | { mode: "named
 
 /** The form that the answer's text is to have. */
 export type AnswerFormat =
-  { kind: "text" } | { kind: "json" } | { kind: "schema"; schema: unknown };
+  | { kind: "text" }
+  | { kind: "json" }
+  | { kind: "schema"; schema: unknown };
 
 /** What a dialect reads from the body of a request. Everything absent is left to the sandbox. */
 export interface ReadPrompt {
@@ -45,9 +47,8 @@ export interface ReadPrompt {
 }
 
 /** A request in the one form that the simulation works on, whatever dialect it came in. */
-export interface SimulatedPrompt extends Required<
-  Omit<ReadPrompt, "turns" | "maxTokens" | "effort">
-> {
+export interface SimulatedPrompt
+  extends Required<Omit<ReadPrompt, "turns" | "maxTokens" | "effort">> {
   /** 16 hexadecimal digits that stand for the bytes of the request; ids are made of them. */
   seed: string;
   /** Wall time of the request, in seconds since the epoch. */

@@ -6,7 +6,8 @@ import { waitMs } from "./play.ts";
 type Refuser = Pick<SandboxDialect, "refusal">;
 
 type Understood<Request> =
-  { ok: true; request: Request } | { ok: false; status: number; message: string };
+  | { ok: true; request: Request }
+  | { ok: false; status: number; message: string };
 
 /** Parses a body and hands it to a reader; what the reader refuses becomes a 400. */
 export function understand<Request>(

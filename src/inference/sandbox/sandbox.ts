@@ -25,7 +25,9 @@ export function startSandbox({ clock }: { clock: Clock }): Sandbox {
     // A cut is an exception thrown on purpose: Bun is not to print it.
     development: false,
     async fetch(request) {
-      const answer = await (answering ??= import("./answer-request.ts").then(({ requestAnswerer }) => requestAnswerer(clock)));
+      const answer = await (answering ??= import("./answer-request.ts").then(
+        ({ requestAnswerer }) => requestAnswerer(clock),
+      ));
       return answer(request);
     },
   });

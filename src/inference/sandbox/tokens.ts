@@ -16,7 +16,7 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 /** Cuts an output text into its tokens; a character outside the basic plane is never cut in two. */
 export function splitTokens(text: string): string[] {
   const tokens: string[] = [];
-  for (let start = 0; start < text.length;) {
+  for (let start = 0; start < text.length; ) {
     let end = Math.min(start + charactersPerToken, text.length);
     if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
     tokens.push(text.slice(start, end));

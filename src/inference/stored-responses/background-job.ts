@@ -32,7 +32,11 @@ export interface BackgroundSink {
  * fails with. When `signal` is aborted it stops its upstream and settles; what it returns then counts only
  * where the answer was whole already.
  */
-export type RunBackground = (job: BackgroundJob, sink: BackgroundSink, signal: AbortSignal) => Promise<void>;
+export type RunBackground = (
+  job: BackgroundJob,
+  sink: BackgroundSink,
+  signal: AbortSignal,
+) => Promise<void>;
 
 /** Why a job is stopped before its answer is whole. */
 export type StopReason = "cancel" | "shutdown";
@@ -44,7 +48,9 @@ interface ReportedEnd {
 }
 
 const endedBy: Record<TerminalName, EndedStatus> = {
-  "response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed",
+  "response.completed": "completed",
+  "response.incomplete": "incomplete",
+  "response.failed": "failed",
 };
 
 /** A job in this process: waiting, running, or being put to its end. */
@@ -79,9 +85,11 @@ export class ActiveJob implements BackgroundSink {
     const { sequence_number: told, response } = value;
     const expected = this.log.nextSequenceNumber;
     // Replay counts upwards; a number that falls back would hide its event from every follower.
-    const sequenceNumber = Number.isSafeInteger(told) && (told as number) >= expected ? (told as number) : expected;
+    const sequenceNumber =
+      Number.isSafeInteger(told) && (told as number) >= expected ? (told as number) : expected;
     this.log.append({ sequenceNumber, name, data });
-    if (isTerminal(name) && typeof response === "object" && response !== null) this.record(endedBy[name], response as ResponseRecord);
+    if (isTerminal(name) && typeof response === "object" && response !== null)
+      this.record(endedBy[name], response as ResponseRecord);
     this.onEvents();
   }
 
@@ -91,7 +99,9 @@ export class ActiveJob implements BackgroundSink {
 
   stop(reason: StopReason): void {
     this.stopReason ??= reason;
-    this.abort.abort(new GatewayError("client_closed_request", `The background response was stopped (${reason}).`));
+    this.abort.abort(
+      new GatewayError("client_closed_request", `The background response was stopped (${reason}).`),
+    );
   }
 
   /** The end that is to be written; undefined when the job goes back to the queue. */
@@ -102,8 +112,12 @@ export class ActiveJob implements BackgroundSink {
     if (reported !== undefined && (whole || stopReason === undefined)) return reported;
     if (stopReason === "shutdown") return undefined;
     const record = reported?.record ?? stored;
-    if (stopReason === "cancel") return { status: "cancelled", record: { ...record, status: "cancelled", error: null } };
-    return { status: "failed", record: { ...record, status: "failed", error: errorObject(failure) } };
+    if (stopReason === "cancel")
+      return { status: "cancelled", record: { ...record, status: "cancelled", error: null } };
+    return {
+      status: "failed",
+      record: { ...record, status: "failed", error: errorObject(failure) },
+    };
   }
 
   /** Sees to it that the events end with one that tells the end, so that no follower takes it for a cut. */
@@ -112,19 +126,24 @@ export class ActiveJob implements BackgroundSink {
     if (log.hasTerminal && this.reported?.status === status) return;
     log.withdrawTerminal();
     // Clients take nothing of a response before they have heard that it was created.
-    if (log.nextSequenceNumber === 0) this.tell("response.created", { ...record, status: "queued", error: null });
+    if (log.nextSequenceNumber === 0)
+      this.tell("response.created", { ...record, status: "queued", error: null });
     this.tell(terminalOf(status), record);
   }
 
   private tell(name: string, response: ResponseRecord): void {
     const sequenceNumber = this.log.nextSequenceNumber;
-    this.log.append({ sequenceNumber, name, data: JSON.stringify({ type: name, sequence_number: sequenceNumber, response }) });
+    this.log.append({
+      sequenceNumber,
+      name,
+      data: JSON.stringify({ type: name, sequence_number: sequenceNumber, response }),
+    });
   }
 }
 
 /** The dialect has no event of its own for a cancelled response, and clients throw on names that they do not know. */
 const terminalOf = (status: EndedStatus): TerminalName =>
-  (status === "completed" || status === "incomplete" ? `response.${status}` : "response.failed");
+  status === "completed" || status === "incomplete" ? `response.${status}` : "response.failed";
 
 function errorObject(failure: unknown): { code: string; message: string } {
   if (failure instanceof GatewayError) return { code: failure.code, message: failure.message };

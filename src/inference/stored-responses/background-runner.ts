@@ -22,7 +22,10 @@ const stopPatienceMs = 2_000;
 const retry = { everyMs: 1_000, triesMax: 60 };
 
 const keyGone = (): GatewayError =>
-  new GatewayError("invalid_api_key", "The API key of this response was revoked, disabled or has expired.");
+  new GatewayError(
+    "invalid_api_key",
+    "The API key of this response was revoked, disabled or has expired.",
+  );
 
 /** What the runner works with. */
 export interface BackgroundRunnerOptions {
@@ -94,7 +97,11 @@ export class BackgroundRunner {
   async stop(): Promise<void> {
     this.drain();
     this.stopping = true;
-    await Promise.all([...this.running.keys()].map((job) => this.stopJob(job, "shutdown").catch(this.options.onError)));
+    await Promise.all(
+      [...this.running.keys()].map((job) =>
+        this.stopJob(job, "shutdown").catch(this.options.onError),
+      ),
+    );
   }
 
   private enqueue(id: string): void {
@@ -109,12 +116,14 @@ export class BackgroundRunner {
     while (!this.draining && this.running.size < (this.options.runningMax ?? runningMax)) {
       const job = this.waiting.shift();
       if (job === undefined) return;
-      const work = this.work(job).catch(this.options.onError).finally(() => {
-        this.running.delete(job);
-        this.forget(job);
-        this.options.jobs.letGo(job.id);
-        this.fill();
-      });
+      const work = this.work(job)
+        .catch(this.options.onError)
+        .finally(() => {
+          this.running.delete(job);
+          this.forget(job);
+          this.options.jobs.letGo(job.id);
+          this.fill();
+        });
       this.running.set(job, work);
     }
   }
@@ -127,9 +136,12 @@ export class BackgroundRunner {
   private async work(job: ActiveJob): Promise<void> {
     this.storeWhileRunning(job);
     let isOurs = true;
-    const failure = await this.attempt(job).then((wasTaken) => {
-      isOurs = wasTaken;
-    }, (error: unknown) => error ?? new Error("the run was rejected"));
+    const failure = await this.attempt(job).then(
+      (wasTaken) => {
+        isOurs = wasTaken;
+      },
+      (error: unknown) => error ?? new Error("the run was rejected"),
+    );
     job.markRunEnded();
     if (isOurs || job.signal.aborted) await this.conclude(job, failure);
   }
@@ -143,7 +155,11 @@ export class BackgroundRunner {
     const caller = callerOf(stored.keyId);
     if (caller === undefined) throw keyGone();
     const { createdAtMs, requestText, run: count } = stored;
-    await run({ responseId: job.id, createdAtMs, run: count, caller, requestText }, job, job.signal);
+    await run(
+      { responseId: job.id, createdAtMs, run: count, caller, requestText },
+      job,
+      job.signal,
+    );
     return true;
   }
 
@@ -154,7 +170,9 @@ export class BackgroundRunner {
     const store = async (): Promise<void> => {
       const events = job.log.beforeEnd();
       // What cannot be stored now stays in memory, and is tried again with the next batch.
-      await this.options.jobs.append(job.id, events).then(() => job.log.markStored(events.length), this.options.onError);
+      await this.options.jobs
+        .append(job.id, events)
+        .then(() => job.log.markStored(events.length), this.options.onError);
       timer = undefined;
     };
     job.onEvents = () => {
@@ -172,7 +190,8 @@ export class BackgroundRunner {
   private async stopJob(job: ActiveJob, reason: StopReason): Promise<void> {
     const isRunning = this.running.has(job);
     job.stop(reason);
-    if (isRunning) await succeedsWithin(this.options.stopPatienceMs ?? stopPatienceMs, job.runEnded);
+    if (isRunning)
+      await succeedsWithin(this.options.stopPatienceMs ?? stopPatienceMs, job.runEnded);
     await this.conclude(job, undefined);
     this.forget(job);
   }
@@ -194,7 +213,9 @@ export class BackgroundRunner {
       return;
     }
     job.tellEnd(end);
-    await this.insist(() => jobs.settle(job.id, { ...end, completedAtMs: clock.nowMs(), events: job.log.all() }));
+    await this.insist(() =>
+      jobs.settle(job.id, { ...end, completedAtMs: clock.nowMs(), events: job.log.all() }),
+    );
     job.log.markEndStored();
   }
 
@@ -206,7 +227,9 @@ export class BackgroundRunner {
       } catch (error) {
         if (this.stopping || tries === retry.triesMax) throw error;
         this.options.onError(error);
-        await new Promise((resolve) => setTimeout(resolve, this.options.retryEveryMs ?? retry.everyMs));
+        await new Promise((resolve) =>
+          setTimeout(resolve, this.options.retryEveryMs ?? retry.everyMs),
+        );
       }
     }
   }

@@ -1,28 +1,53 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { callerWith, namesIn, readAll, ScriptedBackground, type ScriptedRun } from "../../../test/support/scripted-background.ts";
 import {
-  answer, engines, newResponse, queuedJob, recordOf, responseId, type OpenedStores, storesOn,
+  callerWith,
+  namesIn,
+  readAll,
+  ScriptedBackground,
+  type ScriptedRun,
+} from "../../../test/support/scripted-background.ts";
+import {
+  answer,
+  engines,
+  newResponse,
+  queuedJob,
+  recordOf,
+  responseId,
+  type OpenedStores,
+  storesOn,
 } from "../../../test/support/stored-responses.ts";
 import { BackgroundRunner, type BackgroundRunnerOptions } from "./background-runner.ts";
 
 const id = responseId(1);
 
 /** What the spine does when it is stopped: nothing more comes, and what it was asked for rejects. */
-const rejectsWhenStopped = (run: ScriptedRun): void => run.signal.addEventListener("abort", () => run.reject(run.signal.reason));
+const rejectsWhenStopped = (run: ScriptedRun): void =>
+  run.signal.addEventListener("abort", () => run.reject(run.signal.reason));
 
 describe.each(engines)("stopping background responses on %s", (engine) => {
   const stores = storesOn(engine);
-  const runnerOn = ({ responses, jobs }: OpenedStores, changes: Partial<BackgroundRunnerOptions> = {}) => {
+  const runnerOn = (
+    { responses, jobs }: OpenedStores,
+    changes: Partial<BackgroundRunnerOptions> = {},
+  ) => {
     const script = new ScriptedBackground();
     const runner = new BackgroundRunner({
-      responses, jobs, run: script.run, callerOf: callerWith, clock: new FakeClock(5_000), onError: () => undefined, ...changes,
+      responses,
+      jobs,
+      run: script.run,
+      callerOf: callerWith,
+      clock: new FakeClock(5_000),
+      onError: () => undefined,
+      ...changes,
     });
     return { runner, script };
   };
   const find = async (wanted = id) => {
     const response = await stores.current().responses.find("ws_a", wanted);
-    return response === undefined ? undefined : { ...response, record: JSON.parse(response.recordText) as Record<string, unknown> };
+    return response === undefined
+      ? undefined
+      : { ...response, record: JSON.parse(response.recordText) as Record<string, unknown> };
   };
 
   test("cancelling stops a run through its signal; its follower hears the end; again it changes nothing", async () => {
@@ -34,7 +59,11 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     const followed = readAll(runner.follow(id, -1));
     await Promise.all([runner.cancel(id), runner.cancel(id)]);
     const cancelled = await find();
-    expect(cancelled).toMatchObject({ status: "cancelled", completedAtMs: 5_000, record: { status: "cancelled", error: null } });
+    expect(cancelled).toMatchObject({
+      status: "cancelled",
+      completedAtMs: 5_000,
+      record: { status: "cancelled", error: null },
+    });
     const frames = await followed;
     expect(namesIn(frames)).toEqual(["0 response.created", "1 response.failed"]);
     expect(frames).toContain('"status":"cancelled"');
@@ -48,12 +77,20 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     const run = await script.nth(1);
     run.signal.addEventListener("abort", () => {
       const error = { code: "x", message: "stopped" };
-      run.event("response.failed", { response: recordOf(id, { output: [answer("msg_half", "Hal")], error }) });
+      run.event("response.failed", {
+        response: recordOf(id, { output: [answer("msg_half", "Hal")], error }),
+      });
       run.resolve();
     });
     await runner.cancel(id);
-    expect(await find()).toMatchObject({ status: "cancelled", record: { error: null, output: [{ id: "msg_half" }] } });
-    expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual(["0 response.created", "1 response.failed"]);
+    expect(await find()).toMatchObject({
+      status: "cancelled",
+      record: { error: null, output: [{ id: "msg_half" }] },
+    });
+    expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual([
+      "0 response.created",
+      "1 response.failed",
+    ]);
   });
 
   test("an answer that was whole when it was cancelled stays whole", async () => {
@@ -75,7 +112,10 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     run.complete();
     await runner.untilIdle();
     expect(await find()).toMatchObject({ status: "cancelled" });
-    expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual(["0 response.created", "1 response.failed"]);
+    expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual([
+      "0 response.created",
+      "1 response.failed",
+    ]);
   });
 
   test("a job that waits is cancelled without a run, and so is one that no runner knows", async () => {
@@ -89,7 +129,8 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     run.complete();
     await runner.untilIdle();
     expect(script.begun).toHaveLength(1);
-    for (const number of [2, 3]) expect(await find(responseId(number))).toMatchObject({ status: "cancelled" });
+    for (const number of [2, 3])
+      expect(await find(responseId(number))).toMatchObject({ status: "cancelled" });
   });
 
   test("a job that is cancelled in the moment in which its turn comes does not run", async () => {
@@ -125,9 +166,14 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     for (const number of [1, 2]) await responses.insert(queuedJob(responseId(number)));
     await responses.insert(newResponse(responseId(3), { background: true }));
     await jobs.take(id);
-    await jobs.append(id, ["response.created", "response.in_progress"].map((name, sequenceNumber) => ({
-      sequenceNumber, name, data: JSON.stringify({ old: true, sequence_number: sequenceNumber }),
-    })));
+    await jobs.append(
+      id,
+      ["response.created", "response.in_progress"].map((name, sequenceNumber) => ({
+        sequenceNumber,
+        name,
+        data: JSON.stringify({ old: true, sequence_number: sequenceNumber }),
+      })),
+    );
     const { runner, script } = runnerOn(await stores.reopen());
     await runner.start();
     const [first, second] = [await script.nth(1), await script.nth(2)];
@@ -139,8 +185,13 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     await runner.untilIdle();
     const frames = await readAll(runner.follow(id, -1));
     expect(frames).not.toContain("old");
-    expect(namesIn(frames)).toEqual(["0 response.created", "1 response.completed", "2 response.service.metadata"]);
-    for (const number of [1, 2]) expect(await find(responseId(number))).toMatchObject({ status: "completed" });
+    expect(namesIn(frames)).toEqual([
+      "0 response.created",
+      "1 response.completed",
+      "2 response.service.metadata",
+    ]);
+    for (const number of [1, 2])
+      expect(await find(responseId(number))).toMatchObject({ status: "completed" });
     expect(script.begun).toHaveLength(2);
   });
 
@@ -154,30 +205,41 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     expect(await followers[1]).toBe("");
     run.complete();
     await runner.untilIdle();
-    expect(namesIn(await followers[0] ?? "")).toEqual(["0 response.completed", "1 response.service.metadata"]);
+    expect(namesIn((await followers[0]) ?? "")).toEqual([
+      "0 response.completed",
+      "1 response.service.metadata",
+    ]);
     expect(script.begun).toHaveLength(1);
     await runner.stop();
-    for (const number of [2, 3]) expect(await find(responseId(number))).toMatchObject({ status: "queued" });
+    for (const number of [2, 3])
+      expect(await find(responseId(number))).toMatchObject({ status: "queued" });
   });
 
   test.each([
-    ["hears its signal", true], ["does not", false],
-  ])("a job whose run %s at the end of the process is begun anew by the next one", async (_, hears) => {
-    const { runner, script } = runnerOn(stores.current(), { stopPatienceMs: 1 });
-    await runner.submit(queuedJob(id, { requestText: "again" }));
-    const run = await script.nth(1);
-    if (hears) rejectsWhenStopped(run);
-    run.event("response.created");
-    const followed = readAll(runner.follow(id, -1));
-    await runner.stop();
-    expect(namesIn(await followed)).toEqual(["0 response.created"]);
-    expect(await find()).toMatchObject({ status: "queued", completedAtMs: null });
-    const next = runnerOn(await stores.reopen());
-    await next.runner.start();
-    const again = await next.script.nth(1);
-    expect(again.job.requestText).toBe("again");
-    again.complete();
-    await next.runner.untilIdle();
-    expect(namesIn(await readAll(next.runner.follow(id, -1)))).toEqual(["0 response.completed", "1 response.service.metadata"]);
-  });
+    ["hears its signal", true],
+    ["does not", false],
+  ])(
+    "a job whose run %s at the end of the process is begun anew by the next one",
+    async (_, hears) => {
+      const { runner, script } = runnerOn(stores.current(), { stopPatienceMs: 1 });
+      await runner.submit(queuedJob(id, { requestText: "again" }));
+      const run = await script.nth(1);
+      if (hears) rejectsWhenStopped(run);
+      run.event("response.created");
+      const followed = readAll(runner.follow(id, -1));
+      await runner.stop();
+      expect(namesIn(await followed)).toEqual(["0 response.created"]);
+      expect(await find()).toMatchObject({ status: "queued", completedAtMs: null });
+      const next = runnerOn(await stores.reopen());
+      await next.runner.start();
+      const again = await next.script.nth(1);
+      expect(again.job.requestText).toBe("again");
+      again.complete();
+      await next.runner.untilIdle();
+      expect(namesIn(await readAll(next.runner.follow(id, -1)))).toEqual([
+        "0 response.completed",
+        "1 response.service.metadata",
+      ]);
+    },
+  );
 });

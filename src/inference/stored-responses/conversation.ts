@@ -16,12 +16,15 @@ const bytesLimit = `${conversationBytesMax} bytes`;
 
 const previousField = "previous_response_id";
 
-const notFound = (message: string, param: string): GatewayError => new GatewayError("previous_response_not_found", message, { param });
+const notFound = (message: string, param: string): GatewayError =>
+  new GatewayError("previous_response_not_found", message, { param });
 
-const tooLong = (limit: string): GatewayError => new GatewayError(
-  "bad_request", `${previousField}: the conversation has more than ${limit}. Start a new one with what is still needed of it as input.`,
-  { param: previousField },
-);
+const tooLong = (limit: string): GatewayError =>
+  new GatewayError(
+    "bad_request",
+    `${previousField}: the conversation has more than ${limit}. Start a new one with what is still needed of it as input.`,
+    { param: previousField },
+  );
 
 /**
  * The items that a continuation starts with: inputs and outputs of the response and of all that it
@@ -33,13 +36,15 @@ export async function expandConversation(
 ): Promise<ResponseItem[]> {
   const chain = await store.ancestors(workspaceId, previousId, conversationDepthMax + 1);
   const [latest] = chain;
-  if (latest === undefined) throw notFound(`Previous response with id '${previousId}' not found.`, previousField);
+  if (latest === undefined)
+    throw notFound(`Previous response with id '${previousId}' not found.`, previousField);
   if (!hasEnded(latest.status)) {
     const message = `${previousField}: the response ${previousId} is still ${latest.status}. Wait until it has ended.`;
     throw new GatewayError("bad_request", message, { param: previousField });
   }
   if (chain.length > conversationDepthMax) throw tooLong(`${conversationDepthMax} responses`);
-  if (chain.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) > conversationBytesMax) throw tooLong(bytesLimit);
+  if (chain.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) > conversationBytesMax)
+    throw tooLong(bytesLimit);
   const missing = chain.at(-1)?.previousResponseId ?? null;
   if (missing !== null) throw missingAncestor(previousId, missing);
   const ids = chain.map(({ id }) => id).reverse();
@@ -51,7 +56,10 @@ export async function expandConversation(
 }
 
 const missingAncestor = (previousId: string, missing: string): GatewayError =>
-  notFound(`Previous response with id '${missing}', which '${previousId}' continues from, not found.`, previousField);
+  notFound(
+    `Previous response with id '${missing}', which '${previousId}' continues from, not found.`,
+    previousField,
+  );
 
 /** Id that an item refers to; undefined for every other item. The dialect lets references leave out their type. */
 function referredId({ type = null, id, ...rest }: ResponseItem): string | undefined {
@@ -74,7 +82,8 @@ export async function resolveReferences(
     if (id === undefined) return item;
     const param = `input[${index}].id`;
     const resolved = found.get(id);
-    if (resolved === undefined) throw notFound(`Item with id '${id}' not found. Send the item itself.`, param);
+    if (resolved === undefined)
+      throw notFound(`Item with id '${id}' not found. Send the item itself.`, param);
     // A reference is short and what it names is not: a small body could ask for any amount of text.
     bytes += resolved.bytes;
     if (bytes > conversationBytesMax) throw tooMuchReferred(param, bytesLimit);
@@ -83,23 +92,33 @@ export async function resolveReferences(
 }
 
 const tooMuchReferred = (param: string, limit: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: more than ${limit} are referred to. Refer to fewer.`, { param });
+  new GatewayError("bad_request", `${param}: more than ${limit} are referred to. Refer to fewer.`, {
+    param,
+  });
 
 async function findItems(
   store: ResponseStore,
   { ids, workspaceId }: { ids: readonly string[]; workspaceId: string },
 ): Promise<Map<string, { item: ResponseItem; bytes: number }>> {
   const holders = await store.holdersOf(workspaceId, ids);
-  const responseOf = (id: string): string | undefined => holders.get(id) ?? storedItemPlace(id)?.responseId;
+  const responseOf = (id: string): string | undefined =>
+    holders.get(id) ?? storedItemPlace(id)?.responseId;
   const responseIds = [...new Set(ids.map(responseOf).filter((id) => id !== undefined))];
-  if (await store.sizeOf(workspaceId, responseIds) > conversationBytesMax) throw tooMuchReferred("input", bytesLimit);
-  const turns = new Map((await store.turns(workspaceId, responseIds)).map((turn) => [turn.id, turn]));
-  return new Map(ids.flatMap((id) => {
-    const turn = turns.get(responseOf(id) ?? "");
-    if (turn === undefined) return [];
-    const item = holders.has(id)
-      ? outputItems(turn.record).find((output) => output["id"] === id)
-      : turn.inputItems[storedItemPlace(id)?.index ?? -1];
-    return item === undefined ? [] : [[id, { item, bytes: Buffer.byteLength(JSON.stringify(item)) }] as const];
-  }));
+  if ((await store.sizeOf(workspaceId, responseIds)) > conversationBytesMax)
+    throw tooMuchReferred("input", bytesLimit);
+  const turns = new Map(
+    (await store.turns(workspaceId, responseIds)).map((turn) => [turn.id, turn]),
+  );
+  return new Map(
+    ids.flatMap((id) => {
+      const turn = turns.get(responseOf(id) ?? "");
+      if (turn === undefined) return [];
+      const item = holders.has(id)
+        ? outputItems(turn.record).find((output) => output["id"] === id)
+        : turn.inputItems[storedItemPlace(id)?.index ?? -1];
+      return item === undefined
+        ? []
+        : [[id, { item, bytes: Buffer.byteLength(JSON.stringify(item)) }] as const];
+    }),
+  );
 }

@@ -71,7 +71,10 @@ export class EventFollower implements FrameSource {
 
   private errorFrame(): string {
     const data = JSON.stringify({
-      type: "error", code: "service_unavailable", param: null, sequence_number: this.position + 1,
+      type: "error",
+      code: "service_unavailable",
+      param: null,
+      sequence_number: this.position + 1,
       message: "The stored events cannot be read now. Ask again with starting_after.",
     });
     return framesOf([{ sequenceNumber: this.position + 1, name: "error", data }]);

@@ -47,11 +47,16 @@ export class JobStore {
    * queued jobs, oldest first.
    */
   async recover(): Promise<string[]> {
-    const jobs = await this.database.selectFrom("stored_responses").select(["id", "status"]).where(underWay).orderBy("id").execute();
+    const jobs = await this.database
+      .selectFrom("stored_responses")
+      .select(["id", "status"])
+      .where(underWay)
+      .orderBy("id")
+      .execute();
     const open: string[] = [];
     for (const { id, status } of jobs) {
       if (status === "in_progress") {
-        if (!await this.isLeftBehind(id)) continue;
+        if (!(await this.isLeftBehind(id))) continue;
         await this.requeue(id);
       }
       open.push(id);
@@ -62,18 +67,26 @@ export class JobStore {
   /** Whether nobody works on a job that is in progress. */
   private async isLeftBehind(id: string): Promise<boolean> {
     if (this.claims === undefined) return true;
-    return !this.claims.holds(claimOf(id)) && await this.claims.take(claimOf(id));
+    return !this.claims.holds(claimOf(id)) && (await this.claims.take(claimOf(id)));
   }
 
   /** Marks a queued job as in progress; undefined when it is not queued any more, or another gateway has it. */
   async take(id: string): Promise<StoredJob | undefined> {
-    if (this.claims !== undefined && !await this.claims.take(claimOf(id))) return undefined;
-    const row = await this.database.updateTable("stored_responses")
+    if (this.claims !== undefined && !(await this.claims.take(claimOf(id)))) return undefined;
+    const row = await this.database
+      .updateTable("stored_responses")
       .set({ status: "in_progress", runs: sql<number>`runs + 1` })
-      .where("id", "=", id).where("status", "=", "queued")
-      .returning(["key_id", "created_at_ms", "request", "runs"]).executeTakeFirst();
+      .where("id", "=", id)
+      .where("status", "=", "queued")
+      .returning(["key_id", "created_at_ms", "request", "runs"])
+      .executeTakeFirst();
     if (row === undefined) return undefined;
-    return { keyId: row.key_id, createdAtMs: row.created_at_ms, requestText: row.request ?? "", run: row.runs };
+    return {
+      keyId: row.key_id,
+      createdAtMs: row.created_at_ms,
+      requestText: row.request ?? "",
+      run: row.runs,
+    };
   }
 
   /** Puts a job that is in progress back in the queue, without its events. */
@@ -89,7 +102,12 @@ export class JobStore {
 
   /** The record of a job that is under way; undefined when it has ended or is gone. */
   async record(id: string): Promise<ResponseRecord | undefined> {
-    const row = await this.database.selectFrom("stored_responses").select("record").where("id", "=", id).where(underWay).executeTakeFirst();
+    const row = await this.database
+      .selectFrom("stored_responses")
+      .select("record")
+      .where("id", "=", id)
+      .where(underWay)
+      .executeTakeFirst();
     return row === undefined ? undefined : (JSON.parse(row.record) as ResponseRecord);
   }
 
@@ -105,25 +123,40 @@ export class JobStore {
   async settle(id: string, { status, record, completedAtMs, events }: JobEnd): Promise<void> {
     const text = JSON.stringify(record);
     await this.database.transaction().execute(async (transaction) => {
-      const row = await transaction.updateTable("stored_responses")
+      const row = await transaction
+        .updateTable("stored_responses")
         .set({
-          status, record: text, completed_at_ms: completedAtMs, model: String(record["model"]), request: null,
+          status,
+          record: text,
+          completed_at_ms: completedAtMs,
+          model: String(record["model"]),
+          request: null,
           size_bytes: sql<number>`octet_length(input_items) + ${Buffer.byteLength(text)}`,
         })
-        .where("id", "=", id).where(underWay).returning("workspace_id").executeTakeFirst();
+        .where("id", "=", id)
+        .where(underWay)
+        .returning("workspace_id")
+        .executeTakeFirst();
       if (row === undefined) return;
       await appendEvents(transaction, { id, events });
       const items = itemRows({ id, workspaceId: row.workspace_id, record });
-      if (items.length > 0) await transaction.insertInto("stored_response_items").values(items).execute();
+      if (items.length > 0)
+        await transaction.insertInto("stored_response_items").values(items).execute();
     });
   }
 
   /** The next stored events after a sequence number; none at the end of what is stored. */
   async eventsAfter(id: string, sequenceNumber: number): Promise<ResponseEvent[]> {
-    const rows = await this.database.selectFrom("stored_response_events").select("events")
-      .where("response_id", "=", id).where("last_sequence", ">", sequenceNumber)
-      .orderBy("last_sequence").limit(eventRowsMax).execute();
-    return rows.flatMap(({ events }) => JSON.parse(events) as PackedEvents)
+    const rows = await this.database
+      .selectFrom("stored_response_events")
+      .select("events")
+      .where("response_id", "=", id)
+      .where("last_sequence", ">", sequenceNumber)
+      .orderBy("last_sequence")
+      .limit(eventRowsMax)
+      .execute();
+    return rows
+      .flatMap(({ events }) => JSON.parse(events) as PackedEvents)
       .filter(([number]) => number > sequenceNumber)
       .map(([number, name, data]) => ({ sequenceNumber: number, name, data }));
   }
@@ -133,8 +166,12 @@ const claimOf = (id: string): string => `response:${id}`;
 
 async function putBack(database: Kysely<ResponseTables>, id: string): Promise<void> {
   await database.deleteFrom("stored_response_events").where("response_id", "=", id).execute();
-  await database.updateTable("stored_responses").set({ status: "queued" })
-    .where("id", "=", id).where("status", "=", "in_progress").execute();
+  await database
+    .updateTable("stored_responses")
+    .set({ status: "queued" })
+    .where("id", "=", id)
+    .where("status", "=", "in_progress")
+    .execute();
 }
 
 async function appendEvents(
@@ -143,7 +180,13 @@ async function appendEvents(
 ): Promise<void> {
   const last = events.at(-1);
   if (last === undefined) return;
-  const packed: PackedEvents = events.map(({ sequenceNumber, name, data }) => [sequenceNumber, name, data]);
-  await database.insertInto("stored_response_events")
-    .values({ response_id: id, last_sequence: last.sequenceNumber, events: JSON.stringify(packed) }).execute();
+  const packed: PackedEvents = events.map(({ sequenceNumber, name, data }) => [
+    sequenceNumber,
+    name,
+    data,
+  ]);
+  await database
+    .insertInto("stored_response_events")
+    .values({ response_id: id, last_sequence: last.sequenceNumber, events: JSON.stringify(packed) })
+    .execute();
 }

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { engines, queuedJob, responseId, storesOn } from "../../../test/support/stored-responses.ts";
+import {
+  engines,
+  queuedJob,
+  responseId,
+  storesOn,
+} from "../../../test/support/stored-responses.ts";
 import type { Claims } from "../../platform/shared-state/claims.ts";
 import { JobStore } from "./job-store.ts";
 
@@ -20,7 +25,9 @@ describe.each(engines)("background jobs of two gateways on %s", (engine) => {
   test("a job is one gateway's while it lives, and begun anew by another once it is dead", async () => {
     const { storage, responses } = stores.current();
     const holders = new Map<string, string>();
-    const [one, other] = ["one", "other"].map((node) => new JobStore(storage.database, claimsOf(node, holders))) as [JobStore, JobStore];
+    const [one, other] = ["one", "other"].map(
+      (node) => new JobStore(storage.database, claimsOf(node, holders)),
+    ) as [JobStore, JobStore];
     const [running, queued] = [responseId(1), responseId(2)];
     for (const id of [running, queued]) await responses.insert(queuedJob(id));
     expect(await one.take(running)).toMatchObject({ keyId: "key_a" });
@@ -28,6 +35,9 @@ describe.each(engines)("background jobs of two gateways on %s", (engine) => {
     expect([await other.recover(), await one.recover()]).toEqual([[queued], [queued]]);
     holders.clear();
     expect(await other.recover()).toEqual([running, queued]);
-    expect([await other.take(running), await one.take(running)]).toMatchObject([{ keyId: "key_a" }, undefined]);
+    expect([await other.take(running), await one.take(running)]).toMatchObject([
+      { keyId: "key_a" },
+      undefined,
+    ]);
   });
 });

@@ -18,11 +18,14 @@ const terminalNames = ["response.completed", "response.incomplete", "response.fa
 export type TerminalName = (typeof terminalNames)[number];
 
 /** Whether an event tells how its response ended. */
-export const isTerminal = (name: string): name is TerminalName => (terminalNames as readonly string[]).includes(name);
+export const isTerminal = (name: string): name is TerminalName =>
+  (terminalNames as readonly string[]).includes(name);
 
 /** How a response ended, in the words of its record. */
 const statusByEnd: Record<TerminalName, "completed" | "incomplete" | "failed"> = {
-  "response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed",
+  "response.completed": "completed",
+  "response.incomplete": "incomplete",
+  "response.failed": "failed",
 };
 
 /** The record that events end with, and what the metadata event behind it adds; undefined where they hold no end. */
@@ -34,17 +37,29 @@ export function endIn(
   const { response } = JSON.parse(end.data) as { response?: ResponseRecord };
   if (response === undefined) return undefined;
   const metadata = events.find(({ name }) => name === brand.metadataEvent);
-  const told = metadata === undefined ? {} : JSON.parse(metadata.data) as Record<string, unknown>;
+  const told = metadata === undefined ? {} : (JSON.parse(metadata.data) as Record<string, unknown>);
   const key = brand.metadataKey;
-  return { status: statusByEnd[end.name], record: key in told ? { ...response, [key]: told[key] } : response };
+  return {
+    status: statusByEnd[end.name],
+    record: key in told ? { ...response, [key]: told[key] } : response,
+  };
 }
 
 /** Events as they are told of a response that was created at this time, in Unix seconds, whenever its provider began. */
-export const createdAt = (events: readonly { name: string; data: string }[], seconds: number): { name: string; data: string }[] =>
+export const createdAt = (
+  events: readonly { name: string; data: string }[],
+  seconds: number,
+): { name: string; data: string }[] =>
   events.map(({ name, data }) => {
     if (!data.includes('"created_at"')) return { name, data };
     const { response, ...others } = JSON.parse(data) as { response?: ResponseRecord };
-    return { name, data: response === undefined ? data : JSON.stringify({ ...others, response: { ...response, created_at: seconds } }) };
+    return {
+      name,
+      data:
+        response === undefined
+          ? data
+          : JSON.stringify({ ...others, response: { ...response, created_at: seconds } }),
+    };
   });
 
 /** Frames of the wire, exactly as each event was or would have been sent. */

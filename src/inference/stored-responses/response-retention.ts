@@ -7,7 +7,10 @@ const deleteStepResponses = 100;
 /** Deletes stored responses, and their events, that are older than the operator keeps them. */
 export class ResponseRetention {
   private readonly options: {
-    responses: ResponseStore; clock: Clock; keepDays: number; onError(error: unknown): void;
+    responses: ResponseStore;
+    clock: Clock;
+    keepDays: number;
+    onError(error: unknown): void;
     /** Told of each purge that went well. */
     onPurged?(): void;
     /** Where several gateways share the database, whether this one does what is done once. */
@@ -24,7 +27,10 @@ export class ResponseRetention {
   start(): void {
     this.timer = setInterval(() => {
       if (this.options.isLeader?.() === false) return;
-      this.running = this.purge().then(() => this.options.onPurged?.(), (error: unknown) => this.options.onError(error));
+      this.running = this.purge().then(
+        () => this.options.onPurged?.(),
+        (error: unknown) => this.options.onError(error),
+      );
     }, hourMs);
   }
 
@@ -32,7 +38,10 @@ export class ResponseRetention {
   async purge(): Promise<void> {
     const { responses, clock, keepDays } = this.options;
     const beforeMs = clock.nowMs() - keepDays * dayMs;
-    while (await responses.deleteBefore({ beforeMs, limit: deleteStepResponses }) === deleteStepResponses);
+    while (
+      (await responses.deleteBefore({ beforeMs, limit: deleteStepResponses })) ===
+      deleteStepResponses
+    );
   }
 
   /** Resolves when a purge that is under way has ended. */

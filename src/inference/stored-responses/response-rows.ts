@@ -30,14 +30,37 @@ type ResponseRow = Omit<ResponseTables["stored_responses"], "runs">;
 type ItemRow = ResponseTables["stored_response_items"];
 
 const responseColumns = [
-  "id", "workspace_id", "key_id", "created_at_ms", "completed_at_ms", "status", "model", "background", "previous_response_id",
-  "size_bytes", "record", "input_items", "request",
+  "id",
+  "workspace_id",
+  "key_id",
+  "created_at_ms",
+  "completed_at_ms",
+  "status",
+  "model",
+  "background",
+  "previous_response_id",
+  "size_bytes",
+  "record",
+  "input_items",
+  "request",
 ] as const satisfies readonly (keyof ResponseRow)[];
 
-const itemColumns = ["workspace_id", "item_id", "response_id"] as const satisfies readonly (keyof ItemRow)[];
+const itemColumns = [
+  "workspace_id",
+  "item_id",
+  "response_id",
+] as const satisfies readonly (keyof ItemRow)[];
 
-const responseInsert: InsertStatement = { name: "stored response", table: "stored_responses", columns: responseColumns };
-const itemInsert: InsertStatement = { name: "stored response item", table: "stored_response_items", columns: itemColumns };
+const responseInsert: InsertStatement = {
+  name: "stored response",
+  table: "stored_responses",
+  columns: responseColumns,
+};
+const itemInsert: InsertStatement = {
+  name: "stored response item",
+  table: "stored_response_items",
+  columns: itemColumns,
+};
 
 /** Statements for the storage's commit queue. Responses come before their items, which refer to them. */
 export const storedResponseInserts: readonly InsertStatement[] = [responseInsert, itemInsert];
@@ -73,9 +96,16 @@ export function responseRow(response: NewResponse): ResponseRow {
 }
 
 /** The rows by which the output items of a response are found; an id that comes twice stands once. */
-export function itemRows(response: { id: string; workspaceId: string; record: ResponseRecord }): ItemRow[] {
-  const ids = outputItems(response.record).map(({ id }) => id).filter((id): id is string => typeof id === "string" && isItemId(id));
-  return [...new Set(ids)].slice(0, itemsMax)
+export function itemRows(response: {
+  id: string;
+  workspaceId: string;
+  record: ResponseRecord;
+}): ItemRow[] {
+  const ids = outputItems(response.record)
+    .map(({ id }) => id)
+    .filter((id): id is string => typeof id === "string" && isItemId(id));
+  return [...new Set(ids)]
+    .slice(0, itemsMax)
     .map((id) => ({ workspace_id: response.workspaceId, item_id: id, response_id: response.id }));
 }
 
@@ -83,7 +113,10 @@ export function itemRows(response: { id: string; workspaceId: string; record: Re
 export const responseUnit = (row: ResponseRow, items: readonly ItemRow[]): CommitUnit => ({
   inserts: [
     { statement: responseInsert, values: responseColumns.map((column) => row[column]) },
-    ...items.map((item) => ({ statement: itemInsert, values: itemColumns.map((column) => item[column]) })),
+    ...items.map((item) => ({
+      statement: itemInsert,
+      values: itemColumns.map((column) => item[column]),
+    })),
   ],
   adds: [],
 });

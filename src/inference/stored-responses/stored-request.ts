@@ -21,16 +21,24 @@ export interface StoredRequest {
   expanded: boolean;
 }
 
-function flag(body: Readonly<Record<string, unknown>>, { name, absent }: { name: string; absent: boolean }): boolean {
+function flag(
+  body: Readonly<Record<string, unknown>>,
+  { name, absent }: { name: string; absent: boolean },
+): boolean {
   const value = body[name] ?? absent;
-  if (typeof value !== "boolean") throw new GatewayError("bad_request", `${name}: must be true or false`, { param: name });
+  if (typeof value !== "boolean")
+    throw new GatewayError("bad_request", `${name}: must be true or false`, { param: name });
   return value;
 }
 
-function previousOf({ previous_response_id: previous }: Readonly<Record<string, unknown>>): string | null {
+function previousOf({
+  previous_response_id: previous,
+}: Readonly<Record<string, unknown>>): string | null {
   if (previous === undefined || previous === null) return null;
   if (typeof previous === "string") return previous;
-  throw new GatewayError("bad_request", "previous_response_id: must be the id of a response", { param: "previous_response_id" });
+  throw new GatewayError("bad_request", "previous_response_id: must be the id of a response", {
+    param: "previous_response_id",
+  });
 }
 
 /**
@@ -44,18 +52,29 @@ export async function readStoredRequest(
   const storing = flag(body, { name: "store", absent: true });
   const background = flag(body, { name: "background", absent: false });
   if (background && !storing) {
-    throw new GatewayError("bad_request", "background: needs store to be true, since a background response is read from storage.", {
-      param: "background",
-    });
+    throw new GatewayError(
+      "bad_request",
+      "background: needs store to be true, since a background response is read from storage.",
+      {
+        param: "background",
+      },
+    );
   }
   const previousResponseId = previousOf(body);
   const sent = itemsOfInput(body["input"]);
   const inputItems = await resolveReferences(store, { items: sent, workspaceId });
-  const history = previousResponseId === null ? [] : await expandConversation(store, { previousId: previousResponseId, workspaceId });
+  const history =
+    previousResponseId === null
+      ? []
+      : await expandConversation(store, { previousId: previousResponseId, workspaceId });
   const items = [...history, ...inputItems];
   const conversation = openCompactions(items);
   return {
-    store: storing, background, previousResponseId, inputItems, conversation,
+    store: storing,
+    background,
+    previousResponseId,
+    inputItems,
+    conversation,
     expanded: history.length > 0 || inputItems !== sent || conversation !== items,
   };
 }
@@ -66,20 +85,47 @@ export type ResponseOrigin = Pick<NewResponse, "id" | "workspaceId" | "keyId" | 
 /** Keeps a response that has ended; does nothing where its request said `store: false`. Resolves when it is durable. */
 export async function keepResponse(
   store: ResponseStore,
-  { request, origin, record, endedAtMs }: { request: StoredRequest; origin: ResponseOrigin; record: ResponseRecord; endedAtMs: number },
+  {
+    request,
+    origin,
+    record,
+    endedAtMs,
+  }: { request: StoredRequest; origin: ResponseOrigin; record: ResponseRecord; endedAtMs: number },
 ): Promise<void> {
   if (!request.store) return;
   const { background, previousResponseId, inputItems } = request;
-  await store.insert({ ...origin, completedAtMs: endedAtMs, background, previousResponseId, inputItems, record, requestText: null });
+  await store.insert({
+    ...origin,
+    completedAtMs: endedAtMs,
+    background,
+    previousResponseId,
+    inputItems,
+    record,
+    requestText: null,
+  });
 }
 
 /** A background response as it is handed to the runner: nothing of it has been answered yet. */
-export function queuedResponse(
-  { request, origin, record, requestText }: { request: StoredRequest; origin: ResponseOrigin; record: ResponseRecord; requestText: string },
-): NewResponse {
+export function queuedResponse({
+  request,
+  origin,
+  record,
+  requestText,
+}: {
+  request: StoredRequest;
+  origin: ResponseOrigin;
+  record: ResponseRecord;
+  requestText: string;
+}): NewResponse {
   const { previousResponseId, inputItems } = request;
   return {
-    ...origin, completedAtMs: null, background: true, previousResponseId, inputItems, requestText, record: { ...record, status: "queued" },
+    ...origin,
+    completedAtMs: null,
+    background: true,
+    previousResponseId,
+    inputItems,
+    requestText,
+    record: { ...record, status: "queued" },
   };
 }
 
@@ -87,7 +133,10 @@ export function queuedResponse(
  * The frames of a stream, whose response is kept before the client hears of its end. A response that
  * cannot be kept is answered all the same, since it has been paid for; `keep` tells of it.
  */
-export function keptStream(source: FrameSource, keep: (record: ResponseRecord) => Promise<void>): FrameSource {
+export function keptStream(
+  source: FrameSource,
+  keep: (record: ResponseRecord) => Promise<void>,
+): FrameSource {
   return {
     async next() {
       const frames = await source.next();

@@ -48,10 +48,14 @@ export interface StoredResponse {
 }
 
 /** Whether nothing more will happen to a response. */
-export const hasEnded = (status: ResponseStatus): status is EndedStatus => status !== "queued" && status !== "in_progress";
+export const hasEnded = (status: ResponseStatus): status is EndedStatus =>
+  status !== "queued" && status !== "in_progress";
 
 /** JSON text of the record with the status that the response has now. */
-export function shownRecordText({ status, recordText }: Pick<StoredResponse, "status" | "recordText">): string {
+export function shownRecordText({
+  status,
+  recordText,
+}: Pick<StoredResponse, "status" | "recordText">): string {
   if (hasEnded(status)) return recordText;
   return JSON.stringify({ ...(JSON.parse(recordText) as ResponseRecord), status });
 }
@@ -59,5 +63,7 @@ export function shownRecordText({ status, recordText }: Pick<StoredResponse, "st
 /** Output items of a record; a record without any has none. */
 export function outputItems(record: ResponseRecord): readonly ResponseItem[] {
   const { output } = record;
-  return Array.isArray(output) ? output.filter((item): item is ResponseItem => typeof item === "object" && item !== null) : [];
+  return Array.isArray(output)
+    ? output.filter((item): item is ResponseItem => typeof item === "object" && item !== null)
+    : [];
 }

@@ -47,11 +47,20 @@ export interface ChatWire {
 }
 
 /** The chat dialect of a route: that of its chat models, or OpenAI's where another surface is served through chat. */
-const wireDialectOf = ({ model, route }: InterpretedRoute): DialectId => (model.surface === "chat" ? chatDialectOf(route) : "openai-chat");
+const wireDialectOf = ({ model, route }: InterpretedRoute): DialectId =>
+  model.surface === "chat" ? chatDialectOf(route) : "openai-chat";
 
 /** The effort that is asked for; servers whose models declare none may refuse the field. */
-function effortOf({ effort }: ChatQuestion, declared: ReasoningLevels | undefined): string | undefined {
-  if (effort === undefined || declared === undefined || (effort === "none" && !declared.levels.includes(effort))) return undefined;
+function effortOf(
+  { effort }: ChatQuestion,
+  declared: ReasoningLevels | undefined,
+): string | undefined {
+  if (
+    effort === undefined ||
+    declared === undefined ||
+    (effort === "none" && !declared.levels.includes(effort))
+  )
+    return undefined;
   return clampEffort(effort, declared);
 }
 
@@ -62,16 +71,25 @@ const takesTemperature = ({ model, route }: InterpretedRoute): boolean =>
 function partsOf({ user, picture }: ChatQuestion): readonly (TextPart | ImagePart)[] {
   const text: TextPart = { type: "text", text: user };
   if (picture === undefined) return [text];
-  return [text, { type: "image", source: { type: "base64", mediaType: picture.mediaType, data: picture.base64 } }];
+  return [
+    text,
+    {
+      type: "image",
+      source: { type: "base64", mediaType: picture.mediaType, data: picture.base64 },
+    },
+  ];
 }
 
 const requestOf = (
-  question: ChatQuestion, { dialect, interpreted }: { dialect: DialectId; interpreted: InterpretedRoute },
+  question: ChatQuestion,
+  { dialect, interpreted }: { dialect: DialectId; interpreted: InterpretedRoute },
 ): CanonicalRequest => ({
   dialect: "openai-chat",
   model: "",
   messages: [
-    ...(question.system === undefined ? [] : [{ role: "system" as const, parts: [{ type: "text" as const, text: question.system }] }]),
+    ...(question.system === undefined
+      ? []
+      : [{ role: "system" as const, parts: [{ type: "text" as const, text: question.system }] }]),
     { role: "user", parts: partsOf(question) },
   ],
   stream: false,
@@ -79,11 +97,12 @@ const requestOf = (
   maxOutputTokens: question.outputTokensMax,
   ...withEffort(effortOf(question, interpreted.route.reasoning ?? interpreted.model.reasoning)),
   ...(question.candidates !== undefined && { logProbabilities: { top: question.candidates } }),
-  ...(question.more !== undefined && dialect === "openai-chat" && { extensions: { dialect, fields: question.more as never } }),
+  ...(question.more !== undefined &&
+    dialect === "openai-chat" && { extensions: { dialect, fields: question.more as never } }),
 });
 
 const withEffort = (effort: string | undefined): Pick<CanonicalRequest, "reasoning"> =>
-  (effort === undefined ? {} : { reasoning: { effort } });
+  effort === undefined ? {} : { reasoning: { effort } };
 
 /** How a route is asked questions in chat. */
 export function chatWire(interpreted: InterpretedRoute): ChatWire {
@@ -94,7 +113,10 @@ export function chatWire(interpreted: InterpretedRoute): ChatWire {
     ...(dialect.requestHeaders !== undefined && { headers: dialect.requestHeaders }),
     encode(question) {
       return dialect.encodeRequest(requestOf(question, { dialect: dialect.id, interpreted }), {
-        upstreamModel, stream: false, providerId: provider.id, quirks: provider.quirks,
+        upstreamModel,
+        stream: false,
+        providerId: provider.id,
+        quirks: provider.quirks,
         ...(maxCompletionTokens !== undefined && { maxCompletionTokens }),
       });
     },
@@ -103,7 +125,13 @@ export function chatWire(interpreted: InterpretedRoute): ChatWire {
       const [choice] = choices;
       if (choice === undefined) return undefined;
       const text = choice.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
-      return { text, firstToken: choice.logProbabilities?.content?.[0], finish: choice.finish.reason, metered: usage, id };
+      return {
+        text,
+        firstToken: choice.logProbabilities?.content?.[0],
+        finish: choice.finish.reason,
+        metered: usage,
+        id,
+      };
     },
   };
 }

@@ -6,13 +6,15 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 /** The members of a value; none where it is no object. */
 export const fieldsOf = (value: unknown): Fields =>
-  (typeof value === "object" && value !== null && !Array.isArray(value) ? value as Fields : {});
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
 /** Whether a value is a JSON object, and no array. */
-export const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+export const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The list that a value is; undefined where it is none. */
-export const listOf = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) ? value : undefined);
+export const listOf = (value: unknown): readonly unknown[] | undefined =>
+  Array.isArray(value) ? value : undefined;
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === "";
 
@@ -22,7 +24,8 @@ export function requireFields(body: Fields, names: readonly string[]): void {
   const [first] = missing;
   if (first === undefined) return;
   throw new GatewayError("missing_required_fields", `The body must have ${missing.join(", ")}.`, {
-    param: first, metadata: { missing_fields: missing },
+    param: first,
+    metadata: { missing_fields: missing },
   });
 }
 

@@ -11,7 +11,8 @@ export function sumUsage(parts: readonly (MeteredUsage | undefined)[]): MeteredU
     }
     sum.estimated ||= part.estimated;
     sum.clamped ||= part.clamped;
-    if (part.providerCostUsd !== undefined) sum.providerCostUsd = (sum.providerCostUsd ?? 0) + part.providerCostUsd;
+    if (part.providerCostUsd !== undefined)
+      sum.providerCostUsd = (sum.providerCostUsd ?? 0) + part.providerCostUsd;
   }
   return sum;
 }

@@ -32,7 +32,12 @@ export interface SurfaceAsks {
   inputTokens: number;
 }
 
-const asksOf = ({ texts, outputTokensMax = 0, parameters = [], inputTokens }: SurfaceAsks): RequestAsks => ({
+const asksOf = ({
+  texts,
+  outputTokensMax = 0,
+  parameters = [],
+  inputTokens,
+}: SurfaceAsks): RequestAsks => ({
   stream: false,
   maxOutputTokens: outputTokensMax,
   neededOutputTokens: undefined,
@@ -47,8 +52,15 @@ const asksOf = ({ texts, outputTokensMax = 0, parameters = [], inputTokens }: Su
 });
 
 /** The call of a request on a surface without streams. */
-export const surfaceCall = (origin: CallOrigin, { asks, routing, ...request }: SurfaceRequest): InferenceCall => ({
-  ...origin, recordedAs: request.surface, ...request, body: routing, asks: asksOf(asks),
+export const surfaceCall = (
+  origin: CallOrigin,
+  { asks, routing, ...request }: SurfaceRequest,
+): InferenceCall => ({
+  ...origin,
+  recordedAs: request.surface,
+  ...request,
+  body: routing,
+  asks: asksOf(asks),
 });
 
 /** The members of a body that routing and the record of the charge look at. */

@@ -5,5 +5,7 @@ import { CountReader } from "../dialects/count-reader.ts";
 export function inputTokensOf(count: unknown): MeteredUsage | undefined {
   const counts = new CountReader();
   const inputTokens = counts.read(count);
-  return inputTokens === undefined ? undefined : { usage: { inputTokens }, estimated: false, clamped: counts.clamped };
+  return inputTokens === undefined
+    ? undefined
+    : { usage: { inputTokens }, estimated: false, clamped: counts.clamped };
 }

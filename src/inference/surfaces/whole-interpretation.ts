@@ -22,7 +22,12 @@ export interface WholeExchange<Part> {
 
 /** What the spine reads of an answer that is a piece of another. */
 const piece: WholeAnswer = {
-  upstreamId: null, finishReason: null, metered: undefined, outputCharacters: 0, hasContent: true, spentOnReasoning: false,
+  upstreamId: null,
+  finishReason: null,
+  metered: undefined,
+  outputCharacters: 0,
+  hasContent: true,
+  spentOnReasoning: false,
   render: () => "",
 };
 
@@ -34,7 +39,9 @@ function noRelay(): never {
 export function interpretWhole<Part>(exchange: WholeExchange<Part>): Interpretation {
   const { bodies, headers, parallel, losses, unusableCode, read, join } = exchange;
   const shared = {
-    habits: {}, losses, unusableCode,
+    habits: {},
+    losses,
+    unusableCode,
     ...(headers !== undefined && { requestHeaders: headers }),
     createRelay: noRelay,
   };
@@ -50,17 +57,24 @@ export function interpretWhole<Part>(exchange: WholeExchange<Part>): Interpretat
     };
   }
   const parts = new Array<Part>(bodies.length);
-  const each = bodies.map((_, index): Interpretation => ({
+  const each = bodies.map(
+    (_, index): Interpretation => ({
+      ...shared,
+      get requestText() {
+        return textOf(index);
+      },
+      readWhole(__, body) {
+        const part = read(body, index);
+        if (part === undefined) return undefined;
+        parts[index] = part;
+        return piece;
+      },
+    }),
+  );
+  return {
     ...shared,
-    get requestText() {
-      return textOf(index);
-    },
-    readWhole(__, body) {
-      const part = read(body, index);
-      if (part === undefined) return undefined;
-      parts[index] = part;
-      return piece;
-    },
-  }));
-  return { ...shared, requestText: "", readWhole: () => undefined, pieces: { each, parallel, join: () => join(parts) } };
+    requestText: "",
+    readWhole: () => undefined,
+    pieces: { each, parallel, join: () => join(parts) },
+  };
 }

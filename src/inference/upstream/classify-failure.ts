@@ -3,7 +3,12 @@ import type { TransportFault, UpstreamFailure } from "./upstream-failure.ts";
 
 /** Why another candidate was tried: the contract's fallback reasons. */
 export type FallbackReason =
-  | "rate_limited" | "timeout" | "model_unavailable" | "credential_error" | "upstream_error" | "not_attempted";
+  | "rate_limited"
+  | "timeout"
+  | "model_unavailable"
+  | "credential_error"
+  | "upstream_error"
+  | "not_attempted";
 
 /** A failed attempt, judged: what the caller would be told, and whether another candidate may do better. */
 export interface AttemptFailure {
@@ -34,8 +39,11 @@ export interface UpstreamError {
 
 type Judgement = Pick<AttemptFailure, "code" | "reason" | "failover" | "outage">;
 
-const judge = (code: ErrorCode, reason: FallbackReason, options: { failover: boolean; outage: boolean }): Judgement =>
-  ({ code, reason, ...options });
+const judge = (
+  code: ErrorCode,
+  reason: FallbackReason,
+  options: { failover: boolean; outage: boolean },
+): Judgement => ({ code, reason, ...options });
 
 const elsewhere = { failover: true, outage: true };
 const elsewhereWithoutBlame = { failover: true, outage: false };
@@ -56,12 +64,15 @@ const byStatus: Record<number, Judgement> = {
   504: judge("upstream_timeout", "timeout", elsewhere),
 };
 
-const contextPattern = /context.{0,20}(?:length|window)|maximum context|prompt is too long|too many (?:input )?tokens/i;
+const contextPattern =
+  /context.{0,20}(?:length|window)|maximum context|prompt is too long|too many (?:input )?tokens/i;
 
 /** Of the statuses without a row: 5xx is the provider's failure, 4xx the caller's, and a redirect or the like is no answer at all. */
 function judgeOther(status: number): Judgement {
   if (status >= 500) return judge("upstream_error", "upstream_error", elsewhere);
-  return status >= 400 ? judge("bad_request", "upstream_error", final) : judge("bad_gateway", "upstream_error", elsewhere);
+  return status >= 400
+    ? judge("bad_request", "upstream_error", final)
+    : judge("bad_gateway", "upstream_error", elsewhere);
 }
 
 /** Judges an answer whose status says failure, or whose body is an error in spite of its status. */
@@ -74,8 +85,10 @@ export function classifyStatus(answer: {
 }): AttemptFailure {
   const { status } = answer;
   let judgement = byStatus[status] ?? judgeOther(status);
-  const context = answer.upstreamCode === "context_length_exceeded" || contextPattern.test(answer.message ?? "");
-  if (context && status >= 400 && status < 500 && status !== 429) judgement = judge("context_length_exceeded", "upstream_error", final);
+  const context =
+    answer.upstreamCode === "context_length_exceeded" || contextPattern.test(answer.message ?? "");
+  if (context && status >= 400 && status < 500 && status !== 429)
+    judgement = judge("context_length_exceeded", "upstream_error", final);
   const retryAfterSeconds = Number(answer.retryAfter);
   return {
     ...judgement,
@@ -84,7 +97,9 @@ export function classifyStatus(answer: {
     observation: null,
     upstreamCode: answer.upstreamCode,
     upstreamError: answer.upstreamError ?? null,
-    ...(Number.isFinite(retryAfterSeconds) && retryAfterSeconds > 0 ? { retryAfterSeconds: Math.ceil(retryAfterSeconds) } : {}),
+    ...(Number.isFinite(retryAfterSeconds) && retryAfterSeconds > 0
+      ? { retryAfterSeconds: Math.ceil(retryAfterSeconds) }
+      : {}),
   };
 }
 
@@ -92,16 +107,24 @@ export function classifyStatus(answer: {
  * Judges a transport failure; `status` is that of the head where one had come. An aborted exchange is
  * nobody's fault and ends the request.
  */
-export function classifyTransport(failure: UpstreamFailure, status: number | null = null): AttemptFailure {
+export function classifyTransport(
+  failure: UpstreamFailure,
+  status: number | null = null,
+): AttemptFailure {
   const timeout = failure.fault.endsWith("_timeout");
-  const judgement = failure.fault === "aborted"
-    ? judge("client_closed_request", "upstream_error", final)
-    : timeout
-      ? judge("upstream_timeout", "timeout", elsewhere)
-      : judge("bad_gateway", "upstream_error", elsewhere);
+  const judgement =
+    failure.fault === "aborted"
+      ? judge("client_closed_request", "upstream_error", final)
+      : timeout
+        ? judge("upstream_timeout", "timeout", elsewhere)
+        : judge("bad_gateway", "upstream_error", elsewhere);
   return {
-    ...judgement, upstreamStatus: status, upstreamMessage: null, observation: faultTexts[failure.fault],
-    upstreamCode: null, upstreamError: null,
+    ...judgement,
+    upstreamStatus: status,
+    upstreamMessage: null,
+    observation: faultTexts[failure.fault],
+    upstreamCode: null,
+    upstreamError: null,
   };
 }
 
@@ -123,22 +146,37 @@ const faultTexts: Record<TransportFault, string> = {
 /** An answer that ended without content. */
 export const emptyAnswer = (status: number): AttemptFailure => ({
   ...judge("empty_stream", "upstream_error", elsewhere),
-  upstreamStatus: status, upstreamMessage: null, observation: null, upstreamCode: null, upstreamError: null,
+  upstreamStatus: status,
+  upstreamMessage: null,
+  observation: null,
+  upstreamCode: null,
+  upstreamError: null,
 });
 
 /** An answer that could not be understood. */
 export const malformedAnswer = (status: number, observation: string): AttemptFailure => ({
   ...judge("bad_gateway", "upstream_error", elsewhere),
-  upstreamStatus: status, upstreamMessage: null, observation, upstreamCode: null, upstreamError: null,
+  upstreamStatus: status,
+  upstreamMessage: null,
+  observation,
+  upstreamCode: null,
+  upstreamError: null,
 });
 
 /** The status that an error object inside a 200 stands for: its numeric code, or what its type says. */
-export function statusOfErrorObject(error: { code?: unknown; type?: unknown; status?: unknown }): number {
+export function statusOfErrorObject(error: {
+  code?: unknown;
+  type?: unknown;
+  status?: unknown;
+}): number {
   for (const value of [error.code, error.status]) {
-    const status = typeof value === "string" || typeof value === "number" ? Number(value) : Number.NaN;
+    const status =
+      typeof value === "string" || typeof value === "number" ? Number(value) : Number.NaN;
     if (Number.isInteger(status) && status >= 400 && status < 600) return status;
   }
-  const text = [error.type, error.code, error.status].filter((word) => typeof word === "string").join(" ");
+  const text = [error.type, error.code, error.status]
+    .filter((word) => typeof word === "string")
+    .join(" ");
   return statusByWord.find(([word]) => word.test(text))?.[1] ?? 502;
 }
 

@@ -25,7 +25,8 @@ export class ConnectionPool {
     const stack = this.idle.get(key);
     if (stack === undefined) return undefined;
     for (let connection = stack.pop(); connection !== undefined; connection = stack.pop()) {
-      if (!connection.isClosed && connection.idleUntilMs > this.clock.monotonicMs()) return connection;
+      if (!connection.isClosed && connection.idleUntilMs > this.clock.monotonicMs())
+        return connection;
       connection.destroy();
     }
     return undefined;
@@ -48,7 +49,8 @@ export class ConnectionPool {
 
   /** Closes every idle connection. */
   close(): void {
-    for (const stack of this.idle.values()) for (const connection of [...stack]) connection.destroy();
+    for (const stack of this.idle.values())
+      for (const connection of [...stack]) connection.destroy();
     this.idle.clear();
   }
 
@@ -64,7 +66,8 @@ export class ConnectionPool {
       return;
     }
     connection.idleSinceMs = this.clock.monotonicMs();
-    connection.idleUntilMs = connection.idleSinceMs + Math.min(connection.idleForMs ?? idleDefaultMs, idleDefaultMs);
+    connection.idleUntilMs =
+      connection.idleSinceMs + Math.min(connection.idleForMs ?? idleDefaultMs, idleDefaultMs);
     stack.push(connection);
   };
 }

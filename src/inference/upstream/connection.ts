@@ -105,7 +105,11 @@ export class Connection {
   open(timeoutMs: number): Promise<Connection> {
     const { promise, resolve, reject } = Promise.withResolvers<Connection>();
     const timer = setTimeout(() => {
-      this.refused(new UpstreamFailure("connect_timeout", `no connection within ${timeoutMs} ms`, { sent: false }));
+      this.refused(
+        new UpstreamFailure("connect_timeout", `no connection within ${timeoutMs} ms`, {
+          sent: false,
+        }),
+      );
     }, timeoutMs);
     this.opened = (connection) => {
       clearTimeout(timer);
@@ -124,17 +128,29 @@ export class Connection {
 
   private openTo({ host, port }: Pick<Origin, "host" | "port">): void {
     Bun.connect<Connection>({
-      hostname: host, port, socket: socketHandlers, data: this, ...(this.place.origin.secure ? { tls: this.tls() } : {}),
-    }).then((socket) => {
-      if (this.closed) socket.terminate();
-    }, (error: unknown) => this.onConnectError(error));
+      hostname: host,
+      port,
+      socket: socketHandlers,
+      data: this,
+      ...(this.place.origin.secure ? { tls: this.tls() } : {}),
+    }).then(
+      (socket) => {
+        if (this.closed) socket.terminate();
+      },
+      (error: unknown) => this.onConnectError(error),
+    );
   }
 
   private openThrough(proxy: Proxy): void {
     this.tunnel = new ProxyTunnel(proxy, {
       origin: this.place.origin,
       listener: {
-        onTunnel: (socket) => void socket.upgradeTLS<Connection>({ data: this, socket: socketHandlers, tls: this.tls() }),
+        onTunnel: (socket) =>
+          void socket.upgradeTLS<Connection>({
+            data: this,
+            socket: socketHandlers,
+            tls: this.tls(),
+          }),
         onFailure: (failure) => this.refused(failure),
       },
     });
@@ -142,13 +158,21 @@ export class Connection {
   }
 
   private tls(): TLSOptions {
-    const { origin: { host }, trusted } = this.place;
-    return { serverName: host, rejectUnauthorized: true, ...(trusted === undefined ? {} : { ca: [...trusted] }) };
+    const {
+      origin: { host },
+      trusted,
+    } = this.place;
+    return {
+      serverName: host,
+      rejectUnauthorized: true,
+      ...(trusted === undefined ? {} : { ca: [...trusted] }),
+    };
   }
 
   /** Gives up on a connection that is still being opened. */
   abort(): void {
-    if (!this.closed) this.refused(new UpstreamFailure("aborted", "the request was abandoned", { sent: false }));
+    if (!this.closed)
+      this.refused(new UpstreamFailure("aborted", "the request was abandoned", { sent: false }));
   }
 
   /** Sends one request, head and body already in wire form. */
@@ -157,7 +181,9 @@ export class Connection {
     this.written = false;
     const socket = this.socket;
     if (socket === undefined || this.closed) {
-      this.fail(new UpstreamFailure("connection_closed", "the connection was closed", { sent: false }));
+      this.fail(
+        new UpstreamFailure("connection_closed", "the connection was closed", { sent: false }),
+      );
       return;
     }
     const written = socket.write(text);
@@ -223,7 +249,12 @@ export class Connection {
       this.socket?.setNoDelay(true);
       this.opened(this);
     } else {
-      this.refused(new UpstreamFailure("tls_failed", error?.message ?? "the TLS handshake failed", { sent: false, cause: error }));
+      this.refused(
+        new UpstreamFailure("tls_failed", error?.message ?? "the TLS handshake failed", {
+          sent: false,
+          cause: error,
+        }),
+      );
     }
   }
 
@@ -237,9 +268,14 @@ export class Connection {
       this.parser.push(bytes);
       this.listener?.onRead();
     } catch (error) {
-      this.fail(error instanceof UpstreamFailure
-        ? error
-        : new UpstreamFailure("malformed_response", "the answer could not be read", { sent: true, cause: error }));
+      this.fail(
+        error instanceof UpstreamFailure
+          ? error
+          : new UpstreamFailure("malformed_response", "the answer could not be read", {
+              sent: true,
+              cause: error,
+            }),
+      );
     }
   }
 
@@ -247,7 +283,8 @@ export class Connection {
     if (this.unsent === undefined || this.socket === undefined) return;
     const written = this.socket.write(this.unsent);
     this.written ||= written > 0;
-    this.unsent = written < this.unsent.byteLength ? this.unsent.subarray(Math.max(0, written)) : undefined;
+    this.unsent =
+      written < this.unsent.byteLength ? this.unsent.subarray(Math.max(0, written)) : undefined;
   }
 
   onPeerEnd(): void {
@@ -257,11 +294,17 @@ export class Connection {
 
   onClose(): void {
     if (this.listener !== undefined && this.parser.end()) return;
-    this.fail(new UpstreamFailure("connection_closed", "the upstream closed the connection", { sent: this.written }));
+    this.fail(
+      new UpstreamFailure("connection_closed", "the upstream closed the connection", {
+        sent: this.written,
+      }),
+    );
   }
 
   onError(error: Error): void {
-    this.fail(new UpstreamFailure("connection_closed", error.message, { sent: this.written, cause: error }));
+    this.fail(
+      new UpstreamFailure("connection_closed", error.message, { sent: this.written, cause: error }),
+    );
   }
 
   onConnectError(error: unknown): void {

@@ -30,7 +30,11 @@ const decoders: Record<string, () => Transform | Gunzip> = {
 export function decodedBody(source: ByteSource, encoding: string): ByteSource {
   const create = decoders[encoding.trim().toLowerCase()];
   if (create === undefined) {
-    throw new UpstreamFailure("malformed_response", `content-encoding ${encoding} is not understood`, { sent: true });
+    throw new UpstreamFailure(
+      "malformed_response",
+      `content-encoding ${encoding} is not understood`,
+      { sent: true },
+    );
   }
   const iterator = encodedChunks(source, create())[Symbol.asyncIterator]();
   const next = async (): Promise<Uint8Array | undefined> => {
@@ -50,33 +54,47 @@ async function* encodedChunks(source: ByteSource, decoder: Transform): AsyncGene
     }
     decoder.end();
   };
-  const feeding = feed().catch((error: unknown) => decoder.destroy(error instanceof Error ? error : undefined));
+  const feeding = feed().catch((error: unknown) =>
+    decoder.destroy(error instanceof Error ? error : undefined),
+  );
   try {
     for await (const chunk of decoder as AsyncIterable<Uint8Array>) {
       decodedBytes += chunk.byteLength;
-      if (decodedBytes > Math.max(decodedBytesFree, decodedBytesPerByte * encodedBytes)) throw unfoldsTooFar();
+      if (decodedBytes > Math.max(decodedBytesFree, decodedBytesPerByte * encodedBytes))
+        throw unfoldsTooFar();
       yield chunk;
     }
     await feeding;
   } catch (error) {
     if (error instanceof UpstreamFailure) throw error;
-    throw new UpstreamFailure("malformed_response", "the compressed answer could not be decoded", { sent: true, cause: error });
+    throw new UpstreamFailure("malformed_response", "the compressed answer could not be decoded", {
+      sent: true,
+      cause: error,
+    });
   }
 }
 
-const unfoldsTooFar = (): UpstreamFailure => new UpstreamFailure(
-  "response_too_large",
-  `the compressed answer unfolds to more than ${decodedBytesFree} bytes and ${decodedBytesPerByte} times its size`,
-  { sent: true },
-);
+const unfoldsTooFar = (): UpstreamFailure =>
+  new UpstreamFailure(
+    "response_too_large",
+    `the compressed answer unfolds to more than ${decodedBytesFree} bytes and ${decodedBytesPerByte} times its size`,
+    { sent: true },
+  );
 
-async function collectText(next: () => Promise<Uint8Array | undefined>, limitBytes: number): Promise<string> {
+async function collectText(
+  next: () => Promise<Uint8Array | undefined>,
+  limitBytes: number,
+): Promise<string> {
   const parts: Uint8Array[] = [];
   let size = 0;
   for (let chunk = await next(); chunk !== undefined; chunk = await next()) {
     size += chunk.byteLength;
     if (size > limitBytes) {
-      throw new UpstreamFailure("response_too_large", `the answer is larger than ${limitBytes} bytes`, { sent: true });
+      throw new UpstreamFailure(
+        "response_too_large",
+        `the answer is larger than ${limitBytes} bytes`,
+        { sent: true },
+      );
     }
     parts.push(chunk);
   }

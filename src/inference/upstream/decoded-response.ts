@@ -5,7 +5,10 @@ import type { UpstreamResponse } from "./upstream-response.ts";
  * An answer without the coding of its body. A coding that nobody understands ends the exchange and rejects
  * with an `UpstreamFailure`.
  */
-export async function decodedResponse(response: UpstreamResponse, encoding: string): Promise<UpstreamResponse> {
+export async function decodedResponse(
+  response: UpstreamResponse,
+  encoding: string,
+): Promise<UpstreamResponse> {
   try {
     const body = decodedBody(response, encoding);
     return {

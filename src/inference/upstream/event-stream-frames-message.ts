@@ -26,14 +26,20 @@ const valueBytesByType = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16];
  * Source: docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html (2026-11), which the
  * type application/vnd.amazon.eventstream follows everywhere.
  */
-export function readMessage(bytes: Uint8Array): { message: EventStreamMessage; byteLength: number } | undefined {
+export function readMessage(
+  bytes: Uint8Array,
+): { message: EventStreamMessage; byteLength: number } | undefined {
   if (bytes.byteLength < preludeBytes) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const byteLength = view.getUint32(0);
   const headerBytes = view.getUint32(4);
-  checkSum(bytes.subarray(0, preludeBytes - checksumBytes), view.getUint32(preludeBytes - checksumBytes));
+  checkSum(
+    bytes.subarray(0, preludeBytes - checksumBytes),
+    view.getUint32(preludeBytes - checksumBytes),
+  );
   if (byteLength > maxMessageBytes) throw broken("a message is too large");
-  if (preludeBytes + headerBytes + checksumBytes > byteLength) throw broken("the lengths of a message do not fit");
+  if (preludeBytes + headerBytes + checksumBytes > byteLength)
+    throw broken("the lengths of a message do not fit");
   if (bytes.byteLength < byteLength) return undefined;
   const end = byteLength - checksumBytes;
   checkSum(bytes.subarray(0, end), view.getUint32(end));
@@ -64,11 +70,16 @@ function readHeaders(bytes: Uint8Array): Map<string, string> {
     const valueBytes = valueBytesByType[type] ?? buffer.readUInt16BE(take(2));
     const valueStart = take(valueBytes);
     if (type === textHeader) {
-      headers.set(buffer.toString("utf8", nameStart, nameStart + nameBytes), buffer.toString("utf8", valueStart, valueStart + valueBytes));
+      headers.set(
+        buffer.toString("utf8", nameStart, nameStart + nameBytes),
+        buffer.toString("utf8", valueStart, valueStart + valueBytes),
+      );
     }
   }
   return headers;
 }
 
 const broken = (observation: string): UpstreamFailure =>
-  new UpstreamFailure("malformed_response", `the event stream is broken: ${observation}`, { sent: true });
+  new UpstreamFailure("malformed_response", `the event stream is broken: ${observation}`, {
+    sent: true,
+  });

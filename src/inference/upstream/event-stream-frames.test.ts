@@ -5,21 +5,27 @@ import { UpstreamFailure } from "./upstream-failure.ts";
 
 /** Messages as Amazon's own codec writes them (@smithy/eventstream-codec 4.5). */
 const written = {
-  start: "AAAAtgAAAEsbq7rFCzpldmVudC10eXBlBwAFY2h1bmsNOmNvbnRlbnQtdHlwZQcAEGFwcGxpY2F0aW9uL2pzb24NOm1lc3NhZ2UtdHlwZQcABWV2ZW50ey"
-    + "JieXRlcyI6ImV5SjBlWEJsSWpvaWJXVnpjMkZuWlY5emRHRnlkQ0lzSW0xbGMzTmhaMlVpT25zaWFXUWlPaUp0YzJkZk1TSjlmUT09IiwicCI6ImFiY2QifVdz"
-    + "2Xg=",
-  text: "AAAA7gAAAEsTyD7PCzpldmVudC10eXBlBwAFY2h1bmsNOmNvbnRlbnQtdHlwZQcAEGFwcGxpY2F0aW9uL2pzb24NOm1lc3NhZ2UtdHlwZQcABWV2ZW50ey"
-    + "JieXRlcyI6ImV5SjBlWEJsSWpvaVkyOXVkR1Z1ZEY5aWJHOWphMTlrWld4MFlTSXNJbWx1WkdWNElqb3dMQ0prWld4MFlTSTZleUowZVhCbElqb2lkR1Y0ZEY5"
-    + "a1pXeDBZU0lzSW5SbGVIUWlPaUxGZ2NPelpNVzZJUENmaktRaWZYMD0iLCJwIjoiYWJjZCJ9G91new==",
-  throttled: "AAAAkAAAAGGOkam3DzpleGNlcHRpb24tdHlwZQcAE3Rocm90dGxpbmdFeGNlcHRpb24NOmNvbnRlbnQtdHlwZQcAEGFwcGxpY2F0aW9uL2pzb24NOm1lc3"
-    + "NhZ2UtdHlwZQcACWV4Y2VwdGlvbnsibWVzc2FnZSI6IlRvbyBtYW55IHJlcXVlc3RzIn3mf4AF",
-  everyHeaderType: "AAAAlAAAAGubxOZpAWEAAWIBAWMCAQFkAwACAWUEAAAAAwFnBgACAQIBaAgAAAAAAAAAAAFpCRI0VngSNBI0EjQSNFZ4kBILOmV2ZW50LXR5cGUHAAttZX"
-    + "NzYWdlU3RvcA06bWVzc2FnZS10eXBlBwAFZXZlbnR7InN0b3BSZWFzb24iOiJlbmRfdHVybiJ9nu5Nmg==",
-  failed: "AAAAYgAAAFIDtcucDTptZXNzYWdlLXR5cGUHAAVlcnJvcgs6ZXJyb3ItY29kZQcAF0ludGVybmFsU2VydmVyRXhjZXB0aW9uDjplcnJvci1tZXNzYWdlBwAE"
-    + "Ym9vbakkJ3Q=",
+  start:
+    "AAAAtgAAAEsbq7rFCzpldmVudC10eXBlBwAFY2h1bmsNOmNvbnRlbnQtdHlwZQcAEGFwcGxpY2F0aW9uL2pzb24NOm1lc3NhZ2UtdHlwZQcABWV2ZW50ey" +
+    "JieXRlcyI6ImV5SjBlWEJsSWpvaWJXVnpjMkZuWlY5emRHRnlkQ0lzSW0xbGMzTmhaMlVpT25zaWFXUWlPaUp0YzJkZk1TSjlmUT09IiwicCI6ImFiY2QifVdz" +
+    "2Xg=",
+  text:
+    "AAAA7gAAAEsTyD7PCzpldmVudC10eXBlBwAFY2h1bmsNOmNvbnRlbnQtdHlwZQcAEGFwcGxpY2F0aW9uL2pzb24NOm1lc3NhZ2UtdHlwZQcABWV2ZW50ey" +
+    "JieXRlcyI6ImV5SjBlWEJsSWpvaVkyOXVkR1Z1ZEY5aWJHOWphMTlrWld4MFlTSXNJbWx1WkdWNElqb3dMQ0prWld4MFlTSTZleUowZVhCbElqb2lkR1Y0ZEY5" +
+    "a1pXeDBZU0lzSW5SbGVIUWlPaUxGZ2NPelpNVzZJUENmaktRaWZYMD0iLCJwIjoiYWJjZCJ9G91new==",
+  throttled:
+    "AAAAkAAAAGGOkam3DzpleGNlcHRpb24tdHlwZQcAE3Rocm90dGxpbmdFeGNlcHRpb24NOmNvbnRlbnQtdHlwZQcAEGFwcGxpY2F0aW9uL2pzb24NOm1lc3" +
+    "NhZ2UtdHlwZQcACWV4Y2VwdGlvbnsibWVzc2FnZSI6IlRvbyBtYW55IHJlcXVlc3RzIn3mf4AF",
+  everyHeaderType:
+    "AAAAlAAAAGubxOZpAWEAAWIBAWMCAQFkAwACAWUEAAAAAwFnBgACAQIBaAgAAAAAAAAAAAFpCRI0VngSNBI0EjQSNFZ4kBILOmV2ZW50LXR5cGUHAAttZX" +
+    "NzYWdlU3RvcA06bWVzc2FnZS10eXBlBwAFZXZlbnR7InN0b3BSZWFzb24iOiJlbmRfdHVybiJ9nu5Nmg==",
+  failed:
+    "AAAAYgAAAFIDtcucDTptZXNzYWdlLXR5cGUHAAVlcnJvcgs6ZXJyb3ItY29kZQcAF0ludGVybmFsU2VydmVyRXhjZXB0aW9uDjplcnJvci1tZXNzYWdlBwAE" +
+    "Ym9vbakkJ3Q=",
 };
 
-const bytesOf = (...names: (keyof typeof written)[]): Buffer => Buffer.concat(names.map((name) => Buffer.from(written[name], "base64")));
+const bytesOf = (...names: (keyof typeof written)[]): Buffer =>
+  Buffer.concat(names.map((name) => Buffer.from(written[name], "base64")));
 
 function eventsOf(...chunks: Uint8Array[]): SseEvent[] {
   const frames = new EventStreamFrames();
@@ -29,9 +35,15 @@ function eventsOf(...chunks: Uint8Array[]): SseEvent[] {
 const all = bytesOf("start", "text", "everyHeaderType", "throttled", "failed");
 const expected: SseEvent[] = [
   { event: "message_start", data: '{"type":"message_start","message":{"id":"msg_1"}}' },
-  { event: "content_block_delta", data: '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Łódź 🌤"}}' },
+  {
+    event: "content_block_delta",
+    data: '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Łódź 🌤"}}',
+  },
   { event: "messageStop", data: '{"stopReason":"end_turn"}' },
-  { event: "error", data: '{"type":"error","error":{"type":"rate_limit_error","message":"Too many requests"}}' },
+  {
+    event: "error",
+    data: '{"type":"error","error":{"type":"rate_limit_error","message":"Too many requests"}}',
+  },
   { event: "error", data: '{"type":"error","error":{"type":"api_error","message":"boom"}}' },
 ];
 

@@ -37,7 +37,10 @@ function eventOf({ headers, payload }: EventStreamMessage): SseEvent | undefined
     return errorEvent(headers.get(":exception-type") ?? "", messageOf(text));
   }
   if (messageType === "error") {
-    return errorEvent(headers.get(":error-code") ?? "", headers.get(":error-message") ?? messageOf(text));
+    return errorEvent(
+      headers.get(":error-code") ?? "",
+      headers.get(":error-message") ?? messageOf(text),
+    );
   }
   const eventType = headers.get(":event-type");
   const inner = eventType === "chunk" ? bytesOf(text) : undefined;
@@ -46,7 +49,10 @@ function eventOf({ headers, payload }: EventStreamMessage): SseEvent | undefined
   return named(eventType, text);
 }
 
-const named = (event: string | undefined, data: string): SseEvent => ({ ...(event !== undefined && { event }), data });
+const named = (event: string | undefined, data: string): SseEvent => ({
+  ...(event !== undefined && { event }),
+  data,
+});
 
 /** The payload of a chunk: `{"bytes": base64}`, beside padding. */
 function bytesOf(text: string): string | undefined {
@@ -56,7 +62,8 @@ function bytesOf(text: string): string | undefined {
 
 const typeOf = (text: string): string | undefined => field(text, "type");
 
-const messageOf = (text: string): string => field(text, "message") ?? field(text, "Message") ?? text;
+const messageOf = (text: string): string =>
+  field(text, "message") ?? field(text, "Message") ?? text;
 
 /** A member of a JSON object that is text; undefined where there is none. */
 function field(text: string, name: string): string | undefined {
@@ -81,5 +88,8 @@ const errorTypeByException: Readonly<Record<string, string>> = {
 function errorEvent(exception: string, message: string): SseEvent {
   const name = exception.charAt(0).toLowerCase() + exception.slice(1);
   const type = errorTypeByException[name] ?? "api_error";
-  return { event: "error", data: JSON.stringify({ type: "error", error: { type, message: message || exception } }) };
+  return {
+    event: "error",
+    data: JSON.stringify({ type: "error", error: { type, message: message || exception } }),
+  };
 }

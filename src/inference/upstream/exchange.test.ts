@@ -8,19 +8,31 @@ import { UpstreamFailure } from "./upstream-failure.ts";
 
 const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
-const text = (piece: Uint8Array | undefined) => piece === undefined ? undefined : Buffer.from(piece).toString();
+const text = (piece: Uint8Array | undefined) =>
+  piece === undefined ? undefined : Buffer.from(piece).toString();
 
 /** An exchange whose socket is read by the test: `read` is one reading, `calls` what the connection was told. */
 async function underWay() {
   const calls: string[] = [];
   const connection: ExchangeConnection = {
-    send: () => undefined, pause: () => void calls.push("pause"), resume: () => void calls.push("resume"),
-    destroy: () => void calls.push("destroy"), noteKeepAlive: () => undefined,
+    send: () => undefined,
+    pause: () => void calls.push("pause"),
+    resume: () => void calls.push("resume"),
+    destroy: () => void calls.push("destroy"),
+    noteKeepAlive: () => undefined,
   };
   const clock = new FakeClock();
   const exchange = new Exchange({
-    connection, clock, watch: new DeadlineWatch(clock), timeouts: { firstTokenMs: 1_000, idleMs: 1_000, totalMs: 60_000 },
-    lifeline: { clientGone: false, heardClientLeave: false, attach: () => undefined, listen: () => undefined },
+    connection,
+    clock,
+    watch: new DeadlineWatch(clock),
+    timeouts: { firstTokenMs: 1_000, idleMs: 1_000, totalMs: 60_000 },
+    lifeline: {
+      clientGone: false,
+      heardClientLeave: false,
+      attach: () => undefined,
+      listen: () => undefined,
+    },
   });
   let ended = false;
   const parser = new ResponseParser({
@@ -37,14 +49,15 @@ async function underWay() {
   };
   const started = exchange.start({ text: "", byteLength: 0 });
   read(head);
-  expect(await started as unknown).toBe(exchange);
+  expect((await started) as unknown).toBe(exchange);
   return { exchange, calls, read };
 }
 
 /** Every piece up to the end. */
 async function pieces(exchange: Exchange): Promise<string[]> {
   const all: string[] = [];
-  for (let piece = await exchange.next(); piece !== undefined; piece = await exchange.next()) all.push(String(text(piece)));
+  for (let piece = await exchange.next(); piece !== undefined; piece = await exchange.next())
+    all.push(String(text(piece)));
   return all;
 }
 
@@ -85,15 +98,23 @@ describe("what came in one reading is one piece", () => {
     for (let round = 0; round < 200; round += 1) {
       const { exchange, read } = await underWay();
       const upTo = (count: number): number => Math.floor(random() * count);
-      const texts = Array.from({ length: 1 + upTo(9) }, (_, index) => `${index}é${"x".repeat(upTo(40))};`);
+      const texts = Array.from(
+        { length: 1 + upTo(9) },
+        (_, index) => `${index}é${"x".repeat(upTo(40))};`,
+      );
       const bytes = Buffer.from(`${texts.map(chunk).join("")}0\r\n\r\n`);
-      const cuts = Array.from({ length: 4 }, () => Math.floor(random() * bytes.length)).sort((one, other) => one - other);
+      const cuts = Array.from({ length: 4 }, () => Math.floor(random() * bytes.length)).sort(
+        (one, other) => one - other,
+      );
       const asked = random() < 0.5 ? exchange.next() : undefined;
       [0, ...cuts].forEach((cut, index) => read(bytes.subarray(cut, cuts[index] ?? bytes.length)));
       const first = asked === undefined ? [] : [await asked];
       const rest: (Uint8Array | undefined)[] = [];
-      for (let piece = await exchange.next(); piece !== undefined; piece = await exchange.next()) rest.push(piece);
-      expect(Buffer.concat([...first, ...rest].filter((piece) => piece !== undefined)).toString()).toBe(texts.join(""));
+      for (let piece = await exchange.next(); piece !== undefined; piece = await exchange.next())
+        rest.push(piece);
+      expect(
+        Buffer.concat([...first, ...rest].filter((piece) => piece !== undefined)).toString(),
+      ).toBe(texts.join(""));
     }
   });
 });

@@ -51,7 +51,10 @@ interface Waiter<T> {
 }
 
 /** What an exchange does with the connection that it has to itself. */
-export type ExchangeConnection = Pick<Connection, "send" | "pause" | "resume" | "destroy" | "noteKeepAlive">;
+export type ExchangeConnection = Pick<
+  Connection,
+  "send" | "pause" | "resume" | "destroy" | "noteKeepAlive"
+>;
 
 /** What an exchange is made of. */
 export interface ExchangeOptions {
@@ -128,14 +131,18 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   expectEnd(): void {
     this.contentSeen = true;
     this.endExpected = true;
-    this.deadlineMs = Math.min(this.totalDeadlineMs, this.clock.monotonicMs() + Math.min(endGraceMs, this.timeouts.idleMs));
+    this.deadlineMs = Math.min(
+      this.totalDeadlineMs,
+      this.clock.monotonicMs() + Math.min(endGraceMs, this.timeouts.idleMs),
+    );
   }
 
   /** The next bytes of the body; undefined at its end. Rejects with the failure that ended it. */
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined {
-    if (this.isWaiting) return new Promise((resolve, reject) => {
-      this.pieceWaiter = { resolve: (piece) => resolve(viewOf(piece)), reject };
-    });
+    if (this.isWaiting)
+      return new Promise((resolve, reject) => {
+        this.pieceWaiter = { resolve: (piece) => resolve(viewOf(piece)), reject };
+      });
     const piece = this.nextPiece();
     return piece instanceof Promise ? piece.then(viewOf) : viewOf(piece);
   }
@@ -164,7 +171,11 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
       size += piece.end - piece.start;
       if (size > limitBytes) {
         this.abort();
-        throw new UpstreamFailure("response_too_large", `the answer is larger than ${limitBytes} bytes`, { sent: true });
+        throw new UpstreamFailure(
+          "response_too_large",
+          `the answer is larger than ${limitBytes} bytes`,
+          { sent: true },
+        );
       }
       pieces.push(piece);
     }
@@ -185,7 +196,9 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     const waiter = this.headWaiter;
     this.headWaiter = undefined;
     const encoding = headers["content-encoding"];
-    waiter?.resolve(encoding === undefined || encoding === "identity" ? this : decodedResponse(this, encoding));
+    waiter?.resolve(
+      encoding === undefined || encoding === "identity" ? this : decodedResponse(this, encoding),
+    );
   }
 
   /**
@@ -221,7 +234,8 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.failure = failure;
     const waiter = this.headWaiter;
     this.headWaiter = undefined;
-    if (waiter !== undefined && this.onStale !== undefined && this.isStale(failure)) waiter.resolve(this.onStale());
+    if (waiter !== undefined && this.onStale !== undefined && this.isStale(failure))
+      waiter.resolve(this.onStale());
     else waiter?.reject(failure);
     this.serveWaiter();
   }
@@ -235,7 +249,12 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
       this.watch.add(this);
       return;
     }
-    const fault = nowMs >= this.totalDeadlineMs ? "total_timeout" : this.contentSeen ? "idle_timeout" : "first_token_timeout";
+    const fault =
+      nowMs >= this.totalDeadlineMs
+        ? "total_timeout"
+        : this.contentSeen
+          ? "idle_timeout"
+          : "first_token_timeout";
     this.breakOff(fault, faultText[fault] ?? fault);
   }
 
@@ -281,7 +300,10 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   }
 
   private extendIdle(): void {
-    this.deadlineMs = Math.min(this.totalDeadlineMs, this.clock.monotonicMs() + this.timeouts.idleMs);
+    this.deadlineMs = Math.min(
+      this.totalDeadlineMs,
+      this.clock.monotonicMs() + this.timeouts.idleMs,
+    );
   }
 
   private breakOff(fault: TransportFault, message: string): void {

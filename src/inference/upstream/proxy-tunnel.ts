@@ -51,8 +51,10 @@ export class ProxyTunnel {
 
   open(): void {
     const { host: hostname, port } = this.proxy;
-    Bun.connect<ProxyTunnel>({ hostname, port, socket: handlers, data: this })
-      .catch((error: unknown) => this.fail("connect_failed", error instanceof Error ? error.message : String(error), error));
+    Bun.connect<ProxyTunnel>({ hostname, port, socket: handlers, data: this }).catch(
+      (error: unknown) =>
+        this.fail("connect_failed", error instanceof Error ? error.message : String(error), error),
+    );
   }
 
   /** Drops the connection to the proxy, and the tunnel in it; nothing is reported any more. */
@@ -81,13 +83,16 @@ export class ProxyTunnel {
     this.answer = Buffer.concat([this.answer, bytes]);
     const end = this.answer.indexOf("\r\n\r\n");
     if (end < 0) {
-      if (this.answer.length > answerBytesMax) this.fail("proxy_refused", "the proxy's answer to CONNECT is too long");
+      if (this.answer.length > answerBytesMax)
+        this.fail("proxy_refused", "the proxy's answer to CONNECT is too long");
       return;
     }
     const status = statusOf(this.answer.toString("latin1", 0, end));
-    if (status < 200 || status >= 300) this.fail("proxy_refused", `the proxy answered CONNECT with status ${status}`);
+    if (status < 200 || status >= 300)
+      this.fail("proxy_refused", `the proxy answered CONNECT with status ${status}`);
     // The origin speaks after its client has, so bytes behind the answer are the proxy's own.
-    else if (this.answer.length > end + 4) this.fail("proxy_refused", "the proxy sent bytes behind its answer to CONNECT");
+    else if (this.answer.length > end + 4)
+      this.fail("proxy_refused", "the proxy sent bytes behind its answer to CONNECT");
     else {
       this.settled = true;
       this.listener.onTunnel(socket);

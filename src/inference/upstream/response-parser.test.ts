@@ -23,7 +23,10 @@ function parse(pieces: readonly Buffer[], close = false): string {
 
 const everySplit = (text: string): Buffer[][] => {
   const bytes = Buffer.from(text, "latin1");
-  return Array.from({ length: bytes.length + 1 }, (_, at) => [bytes.subarray(0, at), bytes.subarray(at)]);
+  return Array.from({ length: bytes.length + 1 }, (_, at) => [
+    bytes.subarray(0, at),
+    bytes.subarray(at),
+  ]);
 };
 
 const responses: Record<string, { text: string; seen: string; close?: boolean }> = {
@@ -36,7 +39,11 @@ const responses: Record<string, { text: string; seen: string; close?: boolean }>
     text: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\nA\r\n0123456789\r\n0\r\nX-T: 1\r\n\r\n",
     seen: '[200 {"transfer-encoding":"chunked"}]hello0123456789|keep|',
   },
-  "body until close": { text: "HTTP/1.1 200 OK\r\n\r\nhello", seen: "[200 {}]hello|close|", close: true },
+  "body until close": {
+    text: "HTTP/1.1 200 OK\r\n\r\nhello",
+    seen: "[200 {}]hello|close|",
+    close: true,
+  },
   "connection: close": {
     text: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
     seen: '[200 {"content-length":"2","connection":"close"}]ok|close|',
@@ -59,21 +66,35 @@ const first = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
 const second = "HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\nb";
 
 test("answers follow each other on one connection", () => {
-  expect(parse([Buffer.from(first), Buffer.from(second)])).toBe('[200 {"content-length":"1"}]a|keep|[500 {"content-length":"1"}]b|keep|');
+  expect(parse([Buffer.from(first), Buffer.from(second)])).toBe(
+    '[200 {"content-length":"1"}]a|keep|[500 {"content-length":"1"}]b|keep|',
+  );
 });
 
-test.each([second, second.slice(0, 9), "\r\n", "x"])("bytes that come along with the end of an answer cost the connection: %j", (rest) => {
-  expect(parse([Buffer.from(first + rest)])).toBe('[200 {"content-length":"1"}]a|close|');
-});
+test.each([second, second.slice(0, 9), "\r\n", "x"])(
+  "bytes that come along with the end of an answer cost the connection: %j",
+  (rest) => {
+    expect(parse([Buffer.from(first + rest)])).toBe('[200 {"content-length":"1"}]a|close|');
+  },
+);
 
 test.each([
   ["no status line", "HELLO\r\n\r\n"],
   ["a header without a colon", "HTTP/1.1 200 OK\r\nnonsense\r\n\r\n"],
   ["a content-length that is no number", "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\na"],
-  ["a chunk size with something behind it", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5z\nhello"],
-  ["a chunk size of too many digits", `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${"0".repeat(12)}5\r\nhello`],
+  [
+    "a chunk size with something behind it",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5z\nhello",
+  ],
+  [
+    "a chunk size of too many digits",
+    `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${"0".repeat(12)}5\r\nhello`,
+  ],
   ["a chunk size that is no number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
-  ["a chunk longer than its size", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n"],
+  [
+    "a chunk longer than its size",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
+  ],
   ["a head without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(70_000)}`],
 ])("%s is refused", (_, text) => {
   expect(() => parse([Buffer.from(text, "latin1")])).toThrow(UpstreamFailure);

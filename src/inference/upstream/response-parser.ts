@@ -15,7 +15,15 @@ export interface ResponseSink {
   onEnd(reusable: boolean): void;
 }
 
-type State = "head" | "length" | "chunk-size" | "chunk-data" | "chunk-end" | "trailer" | "until-close" | "done";
+type State =
+  | "head"
+  | "length"
+  | "chunk-size"
+  | "chunk-data"
+  | "chunk-end"
+  | "trailer"
+  | "until-close"
+  | "done";
 
 /** Bounds on one answer, in bytes: its head, its trailer, and all interim answers before it together. */
 const maxHeadBytes = 64 * 1024;
@@ -36,7 +44,8 @@ export function parseHead(text: string): ResponseHead {
   const lineEnd = text.indexOf("\r\n");
   const statusLine = lineEnd < 0 ? text : text.slice(0, lineEnd);
   const status = /^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(statusLine)?.[1];
-  if (status === undefined) throw malformed(`not an HTTP/1.1 status line: ${JSON.stringify(statusLine.slice(0, 80))}`);
+  if (status === undefined)
+    throw malformed(`not an HTTP/1.1 status line: ${JSON.stringify(statusLine.slice(0, 80))}`);
   const headers: Record<string, string> = {};
   let position = lineEnd < 0 ? text.length : lineEnd + 2;
   while (position < text.length) {
@@ -104,14 +113,23 @@ export class ResponseParser {
   /** Consumes from a position on and tells where it stopped; -1 asks for more bytes. */
   private step(bytes: Buffer, from: number): number {
     switch (this.state) {
-      case "head": return this.readHead(bytes, from);
-      case "length": return this.readCounted(bytes, from);
-      case "chunk-size": return this.readChunkSize(bytes, from);
-      case "chunk-data": return this.readCounted(bytes, from);
-      case "chunk-end": return this.readChunkEnd(bytes, from);
-      case "trailer": return this.readTrailer(bytes, from);
-      case "until-close": this.sink.onBody(bytes, from, bytes.length); return bytes.length;
-      case "done": throw malformed("bytes after the end of the response");
+      case "head":
+        return this.readHead(bytes, from);
+      case "length":
+        return this.readCounted(bytes, from);
+      case "chunk-size":
+        return this.readChunkSize(bytes, from);
+      case "chunk-data":
+        return this.readCounted(bytes, from);
+      case "chunk-end":
+        return this.readChunkEnd(bytes, from);
+      case "trailer":
+        return this.readTrailer(bytes, from);
+      case "until-close":
+        this.sink.onBody(bytes, from, bytes.length);
+        return bytes.length;
+      case "done":
+        throw malformed("bytes after the end of the response");
     }
   }
 
@@ -134,7 +152,8 @@ export class ResponseParser {
   }
 
   private skipInterim({ status }: ResponseHead, lengthBytes: number): void {
-    if (status < 100 || status === 101) throw malformed(`status ${status}, which was not asked for`);
+    if (status < 100 || status === 101)
+      throw malformed(`status ${status}, which was not asked for`);
     this.interimBytes += lengthBytes;
     if (this.interimBytes > maxInterimBytes) throw malformed("too many interim answers");
   }
@@ -145,7 +164,8 @@ export class ResponseParser {
     const transferEncoding = headers["transfer-encoding"];
     if (status === 204 || status === 304) this.expectLength(0);
     else if (transferEncoding !== undefined) {
-      if (!/\bchunked$/i.test(transferEncoding)) throw malformed(`transfer-encoding ${transferEncoding}`);
+      if (!/\bchunked$/i.test(transferEncoding))
+        throw malformed(`transfer-encoding ${transferEncoding}`);
       this.state = "chunk-size";
     } else if (headers["content-length"] !== undefined) {
       const length = headers["content-length"];
@@ -183,7 +203,10 @@ export class ResponseParser {
       if (bytes.length - from > 1024) throw malformed("the chunk size line is too long");
       return -1;
     }
-    const isSize = at > from && at - from <= 12 && (isPlain || /^[ \t]*(?:;.*)?\r?$/.test(bytes.toString("latin1", at, end)));
+    const isSize =
+      at > from &&
+      at - from <= 12 &&
+      (isPlain || /^[ \t]*(?:;.*)?\r?$/.test(bytes.toString("latin1", at, end)));
     if (!isSize) throw malformed("a chunk size that is not hexadecimal");
     this.remaining = size;
     this.state = size === 0 ? "trailer" : "chunk-data";
@@ -200,7 +223,8 @@ export class ResponseParser {
 
   private readTrailer(bytes: Buffer, from: number): number {
     const end = bytes.indexOf(10, from);
-    if (this.trailerBytes + (end < 0 ? bytes.length : end) - from > maxTrailerBytes) throw malformed("the trailer is too long");
+    if (this.trailerBytes + (end < 0 ? bytes.length : end) - from > maxTrailerBytes)
+      throw malformed("the trailer is too long");
     if (end < 0) return -1;
     this.trailerBytes += end + 1 - from;
     if (end === from || (end === from + 1 && bytes[from] === 13)) this.finish(this.keepAlive);

@@ -15,27 +15,52 @@ const decodeText = (text: string): SseEvent[] => decode([encoder.encode(text)]);
 
 /** The same bytes as two chunks, cut at every place, and one byte at a time. */
 function* everySplit(bytes: Uint8Array): Generator<Uint8Array[]> {
-  for (let cut = 0; cut <= bytes.length; cut += 1) yield [bytes.subarray(0, cut), bytes.subarray(cut)];
+  for (let cut = 0; cut <= bytes.length; cut += 1)
+    yield [bytes.subarray(0, cut), bytes.subarray(cut)];
   yield [...bytes].map((byte) => Uint8Array.of(byte));
 }
 
 const rows: [name: string, wire: string, events: SseEvent[]][] = [
-  ["one data line", "data: {\"a\":1}\n\n", [{ data: '{"a":1}' }]],
-  ["no space after the colon", "data:{\"a\":1}\n\ndata:  two\n\n", [{ data: '{"a":1}' }, { data: " two" }]],
-  ["CRLF", "event: x\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n", [{ event: "x", data: "1" }, { data: "2" }]],
+  ["one data line", 'data: {"a":1}\n\n', [{ data: '{"a":1}' }]],
+  [
+    "no space after the colon",
+    'data:{"a":1}\n\ndata:  two\n\n',
+    [{ data: '{"a":1}' }, { data: " two" }],
+  ],
+  [
+    "CRLF",
+    "event: x\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n",
+    [{ event: "x", data: "1" }, { data: "2" }],
+  ],
   ["lone CR", "data: 1\r\rdata: 2\r\r", [{ data: "1" }, { data: "2" }]],
-  ["mixed line ends", "data: 1\r\n\ndata: 2\n\r\ndata: 3\r\n\r", [{ data: "1" }, { data: "2" }, { data: "3" }]],
+  [
+    "mixed line ends",
+    "data: 1\r\n\ndata: 2\n\r\ndata: 3\r\n\r",
+    [{ data: "1" }, { data: "2" }, { data: "3" }],
+  ],
   ["several data lines", "data: a\ndata: b\ndata:\n\n", [{ data: "a\nb\n" }]],
   ["byte order mark", "\ufeffdata: 1\n\n", [{ data: "1" }]],
   ["a mark further on is content", "data: \ufeff1\n\n", [{ data: "\ufeff1" }]],
-  ["comments", ": OPENROUTER PROCESSING\n\n:\n\ndata: 1\n: between\ndata: 2\n\n", [{ data: "1\n2" }]],
+  [
+    "comments",
+    ": OPENROUTER PROCESSING\n\n:\n\ndata: 1\n: between\ndata: 2\n\n",
+    [{ data: "1\n2" }],
+  ],
   ["id, retry and unknown fields", "id: 7\nretry: 10\nwhatever\ndata: 1\n\n", [{ data: "1" }]],
   ["an event name alone says nothing", "event: ping\n\ndata: 1\n\n", [{ data: "1" }]],
-  ["empty data is an event", "event: ping\ndata: \n\ndata\n\n", [{ event: "ping", data: "" }, { data: "" }]],
+  [
+    "empty data is an event",
+    "event: ping\ndata: \n\ndata\n\n",
+    [{ event: "ping", data: "" }, { data: "" }],
+  ],
   ["characters of 2, 3 and 4 bytes", "data: é漢😀 ключ\n\n", [{ data: "é漢😀 ключ" }]],
-  ["last event lacks its blank line", "data: 1\n\ndata: {\"a\":\"😀\"}\n", [{ data: "1" }, { data: '{"a":"😀"}' }]],
+  [
+    "last event lacks its blank line",
+    'data: 1\n\ndata: {"a":"😀"}\n',
+    [{ data: "1" }, { data: '{"a":"😀"}' }],
+  ],
   ["last event lacks its line end", "data: 1\n\ndata: [DONE]", [{ data: "1" }, { data: "[DONE]" }]],
-  ["a torn last event is dropped", "data: 1\n\ndata: {\"a\":", [{ data: "1" }]],
+  ["a torn last event is dropped", 'data: 1\n\ndata: {"a":', [{ data: "1" }]],
   ["nothing", "", []],
   ["data that only starts like the field", "datax: 1\ndata: 2\n\n", [{ data: "2" }]],
 ];
@@ -48,21 +73,43 @@ describe("SseDecoder", () => {
   test("agrees with eventsource-parser on any stream of complete events, cut anywhere", () => {
     const line = fc.oneof(
       fc.string({ unit: "grapheme" }).map((text) => `data: ${text.replace(/[\r\n]/g, "")}`),
-      fc.constantFrom("", "", "data", "data:", "data:x", "event: tick", ": note", "id: 4", "retry: 9", ":", "event", "foo: bar"),
+      fc.constantFrom(
+        "",
+        "",
+        "data",
+        "data:",
+        "data:x",
+        "event: tick",
+        ": note",
+        "id: 4",
+        "retry: 9",
+        ":",
+        "event",
+        "foo: bar",
+      ),
     );
-    const stream = fc.array(fc.tuple(line, fc.constantFrom("\n", "\r\n")), { maxLength: 20 })
+    const stream = fc
+      .array(fc.tuple(line, fc.constantFrom("\n", "\r\n")), { maxLength: 20 })
       .map((lines) => `${lines.map(([text, ending]) => text + ending).join("")}\n\n`);
-    fc.assert(fc.property(stream, fc.array(fc.nat(200), { maxLength: 4 }), (wire, cuts) => {
-      const expected: SseEvent[] = [];
-      const parser = createParser({
-        onEvent: ({ event, data }) => expected.push(event === undefined ? { data } : { event, data }),
-      });
-      parser.feed(wire);
-      const bytes = encoder.encode(wire);
-      const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
-      const chunks = places.slice(1).map((place, index) => bytes.subarray(places[index], place));
-      expect(decode(chunks)).toEqual(expected);
-    }), { numRuns: 300 });
+    fc.assert(
+      fc.property(stream, fc.array(fc.nat(200), { maxLength: 4 }), (wire, cuts) => {
+        const expected: SseEvent[] = [];
+        const parser = createParser({
+          onEvent: ({ event, data }) =>
+            expected.push(event === undefined ? { data } : { event, data }),
+        });
+        parser.feed(wire);
+        const bytes = encoder.encode(wire);
+        const places = [
+          0,
+          ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b),
+          bytes.length,
+        ];
+        const chunks = places.slice(1).map((place, index) => bytes.subarray(places[index], place));
+        expect(decode(chunks)).toEqual(expected);
+      }),
+      { numRuns: 300 },
+    );
   });
 
   test("the caller may reuse a chunk's memory", () => {
@@ -97,7 +144,9 @@ describe("SseDecoder", () => {
   });
 
   test("the usual event costs little", () => {
-    const chunk = encoder.encode(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "hello" } }] })}\n\n`);
+    const chunk = encoder.encode(
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "hello" } }] })}\n\n`,
+    );
     const decoder = new SseDecoder();
     const rounds = 50_000;
     for (let round = 0; round < 5_000; round += 1) decoder.push(chunk);

@@ -91,7 +91,10 @@ export class SseDecoder implements EventReader {
     let text: string;
     if (this.heldBytes === 0) {
       // Chunks of a socket are buffers already, and another view of each would cost as much as its text.
-      text = chunk instanceof Buffer ? chunk.toString("utf8", 0, end) : Buffer.from(chunk.buffer, chunk.byteOffset, end).toString("utf8");
+      text =
+        chunk instanceof Buffer
+          ? chunk.toString("utf8", 0, end)
+          : Buffer.from(chunk.buffer, chunk.byteOffset, end).toString("utf8");
     } else {
       text = Buffer.concat([...this.held, chunk.subarray(0, end)]).toString("utf8");
       this.held = [];
@@ -170,4 +173,8 @@ function isWhole(data: string): boolean {
 }
 
 const tooLarge = (): UpstreamFailure =>
-  new UpstreamFailure("response_too_large", `one event of the stream is larger than ${maxEventBytes} bytes`, { sent: true });
+  new UpstreamFailure(
+    "response_too_large",
+    `one event of the stream is larger than ${maxEventBytes} bytes`,
+    { sent: true },
+  );

@@ -17,7 +17,9 @@ function startClient() {
   ends.push(() => client.close());
   const post = async (url: string): Promise<number> => {
     const response = await client.send({
-      target: upstreamTarget(url, { "content-type": "application/json" }), body: "{}", connectTimeoutMs: 2_000,
+      target: upstreamTarget(url, { "content-type": "application/json" }),
+      body: "{}",
+      connectTimeoutMs: 2_000,
       timeouts: { firstTokenMs: 10_000, idleMs: 10_000, totalMs: 10_000 },
       lifeline: new Lifeline(undefined, { aborts: false }),
     });
@@ -29,7 +31,9 @@ function startClient() {
 
 /** A provider that closes its connections on its own thread, while this one is blocked and hears nothing of it. */
 async function startClosingServer() {
-  const worker = new Worker(new URL("../../../test/support/closing-server.ts", import.meta.url).href);
+  const worker = new Worker(
+    new URL("../../../test/support/closing-server.ts", import.meta.url).href,
+  );
   ends.push(() => worker.terminate());
   const port = await new Promise<number>((resolve) => {
     worker.onmessage = ({ data }: MessageEvent<ServerNews>) => {
@@ -38,11 +42,12 @@ async function startClosingServer() {
   });
   return {
     url: `http://127.0.0.1:${port}/v1/chat/completions`,
-    requests: (count: number) => new Promise<void>((resolve) => {
-      worker.onmessage = ({ data }: MessageEvent<ServerNews>) => {
-        if ("request" in data && data.request === count) resolve();
-      };
-    }),
+    requests: (count: number) =>
+      new Promise<void>((resolve) => {
+        worker.onmessage = ({ data }: MessageEvent<ServerNews>) => {
+          if ("request" in data && data.request === count) resolve();
+        };
+      }),
     closeUnheard(how: Ending["how"]) {
       const done = new SharedArrayBuffer(4);
       worker.postMessage({ how, done } satisfies Ending);

@@ -57,21 +57,30 @@ export interface UpstreamNetwork {
  * address, or `none`.
  */
 export function upstreamTarget(
-  url: string, headers: Readonly<Record<string, string>>, { proxy }: { proxy?: string | undefined } = {},
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  { proxy }: { proxy?: string | undefined } = {},
 ): UpstreamTarget {
   const { protocol, hostname, port, pathname, search, host } = new URL(url);
   const secure = protocol === "https:";
-  const origin = { secure, host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? (secure ? 443 : 80) : Number(port) };
+  const origin = {
+    secure,
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: port === "" ? (secure ? 443 : 80) : Number(port),
+  };
   const headPrefix = `POST ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\naccept-encoding: identity\r\n${headerLines(headers)}`;
   const target = { origin, originKey: `${protocol}//${host}`, headPrefix };
-  return proxy === undefined ? target : { ...target, proxy: proxy === "none" ? proxy : parseProxy(proxy) };
+  return proxy === undefined
+    ? target
+    : { ...target, proxy: proxy === "none" ? proxy : parseProxy(proxy) };
 }
 
 function headerLines(headers: Readonly<Record<string, string>>): string {
   let lines = "";
   for (const name in headers) {
     const line = `${name}: ${headers[name]}`;
-    if (!/^[\t\x20-\x7e]*$/.test(line)) throw new TypeError(`header ${name} holds a character that no header can carry`);
+    if (!/^[\t\x20-\x7e]*$/.test(line))
+      throw new TypeError(`header ${name} holds a character that no header can carry`);
     lines += `${line}\r\n`;
   }
   return lines;
@@ -96,7 +105,9 @@ export class UpstreamClient {
 
   constructor({ clock, network }: { clock: Clock; network?: UpstreamNetwork }) {
     this.clock = clock;
-    this.network = network ?? { proxies: new ProxyRules({ https: undefined, http: undefined, none: undefined }) };
+    this.network = network ?? {
+      proxies: new ProxyRules({ https: undefined, http: undefined, none: undefined }),
+    };
     this.pool = new ConnectionPool(clock);
     this.watch = new DeadlineWatch(clock);
   }
@@ -121,7 +132,8 @@ export class UpstreamClient {
     }
     const idle = this.pool.takeIdle(way.place.key);
     if (idle === undefined) return this.sendOnNew(request, wire);
-    if (this.clock.monotonicMs() - idle.idleSinceMs > freshForMs) return this.sendOnRested(idle, { request, wire });
+    if (this.clock.monotonicMs() - idle.idleSinceMs > freshForMs)
+      return this.sendOnRested(idle, { request, wire });
     return this.exchange(idle, { request, wire, onStale: () => this.sendOnNew(request, wire) });
   }
 
@@ -143,7 +155,8 @@ export class UpstreamClient {
 
   /** Lets the event loop poll once before it writes: the close of a connection that was idle for long may wait to be read. */
   private async sendOnRested(
-    idle: Connection, { request, wire }: { request: UpstreamRequest; wire: WireRequest },
+    idle: Connection,
+    { request, wire }: { request: UpstreamRequest; wire: WireRequest },
   ): Promise<UpstreamResponse> {
     await new Promise((resolve) => setTimeout(resolve, 0));
     if (idle.isClosed) return this.sendOnNew(request, wire);
@@ -152,7 +165,10 @@ export class UpstreamClient {
 
   private async sendOnNew(request: UpstreamRequest, wire: WireRequest): Promise<UpstreamResponse> {
     const { target, lifeline } = request;
-    const connection = await this.pool.open(this.wayTo(target).place, { timeoutMs: request.connectTimeoutMs, lifeline });
+    const connection = await this.pool.open(this.wayTo(target).place, {
+      timeoutMs: request.connectTimeoutMs,
+      lifeline,
+    });
     if (lifeline.clientGone) {
       connection.destroy();
       throw abandoned();
@@ -162,29 +178,47 @@ export class UpstreamClient {
 
   private exchange(
     connection: Connection,
-    { request: { timeouts, lifeline }, wire, onStale }: {
-      request: UpstreamRequest; wire: WireRequest; onStale?: () => Promise<UpstreamResponse>;
+    {
+      request: { timeouts, lifeline },
+      wire,
+      onStale,
+    }: {
+      request: UpstreamRequest;
+      wire: WireRequest;
+      onStale?: () => Promise<UpstreamResponse>;
     },
   ): Promise<UpstreamResponse> {
-    const exchange = new Exchange({ connection, watch: this.watch, clock: this.clock, timeouts, lifeline, onStale });
+    const exchange = new Exchange({
+      connection,
+      watch: this.watch,
+      clock: this.clock,
+      timeouts,
+      lifeline,
+      onStale,
+    });
     lifeline.attach(exchange);
     return exchange.start(wire);
   }
 }
 
-const abandoned = (): UpstreamFailure => new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
+const abandoned = (): UpstreamFailure =>
+  new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
 
 /**
  * Through a proxy, https goes in a tunnel and http as a request for the whole URL (RFC 9112, 3.2.2), with the proxy's credentials
  * in a header that only the proxy reads.
  */
-function wayOf({ origin, originKey, headPrefix, proxy: own }: UpstreamTarget, { proxies, trusted }: UpstreamNetwork): Way {
-  const proxy = own === "none" ? undefined : own ?? proxies.proxyFor(origin);
+function wayOf(
+  { origin, originKey, headPrefix, proxy: own }: UpstreamTarget,
+  { proxies, trusted }: UpstreamNetwork,
+): Way {
+  const proxy = own === "none" ? undefined : (own ?? proxies.proxyFor(origin));
   if (proxy === undefined) return { place: { origin, key: originKey, proxy, trusted }, headPrefix };
   const key = `${originKey} ${proxy.host}:${proxy.port} ${proxy.authorization ?? ""}`;
   const place = { origin, key, proxy, trusted };
   if (origin.secure) return { place, headPrefix };
-  const proof = proxy.authorization === undefined ? "" : `proxy-authorization: ${proxy.authorization}\r\n`;
+  const proof =
+    proxy.authorization === undefined ? "" : `proxy-authorization: ${proxy.authorization}\r\n`;
   return { place, headPrefix: headPrefix.replace(" ", ` ${originKey}`) + proof };
 }
 

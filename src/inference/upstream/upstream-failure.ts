@@ -1,8 +1,16 @@
 /** Where an exchange with an upstream broke, before any HTTP status could be judged. */
 export type TransportFault =
-  | "connect_failed" | "connect_timeout" | "proxy_refused" | "tls_failed"
-  | "first_token_timeout" | "idle_timeout" | "total_timeout"
-  | "connection_closed" | "malformed_response" | "response_too_large" | "aborted";
+  | "connect_failed"
+  | "connect_timeout"
+  | "proxy_refused"
+  | "tls_failed"
+  | "first_token_timeout"
+  | "idle_timeout"
+  | "total_timeout"
+  | "connection_closed"
+  | "malformed_response"
+  | "response_too_large"
+  | "aborted";
 
 /** A transport failure; `sent` tells whether the upstream may have seen the request. */
 export class UpstreamFailure extends Error {

@@ -1,6 +1,7 @@
 /** Status of a component, and of the whole (contract, "Health snapshot"). */
 export type ComponentStatus =
-  | "healthy" | "degraded"
+  | "healthy"
+  | "degraded"
   /** Some parts are degraded, but requests are served. */
   | "partial"
   | "down"

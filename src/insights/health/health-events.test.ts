@@ -19,12 +19,21 @@ const engines: [string, () => Promise<string>][] = [
 async function openStage(url: string, clock: FakeClock) {
   const storage = await openInsightStorage(url);
   const errors: unknown[] = [];
-  const events = await HealthEvents.open({ database: storage.database.withTables(), clock, onError: (error) => errors.push(error) });
-  const states = new ProviderStates({ clock, known: events.lastStatuses(), onChange: (change) => events.add(change) });
+  const events = await HealthEvents.open({
+    database: storage.database.withTables(),
+    clock,
+    onError: (error) => errors.push(error),
+  });
+  const states = new ProviderStates({
+    clock,
+    known: events.lastStatuses(),
+    onChange: (change) => events.add(change),
+  });
   return { storage, events, states, errors };
 }
 
-const lines = (events: HealthEvents): string[] => events.shown().map(({ upstreamId, from, to }) => `${upstreamId}: ${from} -> ${to}`);
+const lines = (events: HealthEvents): string[] =>
+  events.shown().map(({ upstreamId, from, to }) => `${upstreamId}: ${from} -> ${to}`);
 
 describe.each(engines)("status changes on %s", (_, freshUrl) => {
   test("are listed newest first, are the same after a restart, and go on from there", async () => {
@@ -56,7 +65,12 @@ test("at most 50 are shown and 1000 kept, with the last status of every provider
   const url = `sqlite:${join(root, "many.db")}`;
   const { storage, events } = await openStage(url, clock);
   for (let index = 0; index < 1_100; index += 1) {
-    events.add({ upstreamId: `p${index % 70}`, from: "healthy", to: index < 1_050 ? "down" : "healthy", message: undefined });
+    events.add({
+      upstreamId: `p${index % 70}`,
+      from: "healthy",
+      to: index < 1_050 ? "down" : "healthy",
+      message: undefined,
+    });
   }
   expect(events.shown()).toHaveLength(50);
   await events.written();
@@ -64,16 +78,24 @@ test("at most 50 are shown and 1000 kept, with the last status of every provider
   const next = await openStage(url, clock);
   expect(next.events.shown()).toHaveLength(50);
   expect(next.events.shown()[0]?.upstreamId).toBe(`p${1_099 % 70}`);
-  expect([...next.events.lastStatuses().values()].filter((status) => status === "healthy")).toHaveLength(50);
+  expect(
+    [...next.events.lastStatuses().values()].filter((status) => status === "healthy"),
+  ).toHaveLength(50);
   expect(next.events.lastStatuses().size).toBe(70);
-  const kept = await next.storage.database.withTables<{ health_events: { id: string } }>()
-    .selectFrom("health_events").select("id").execute();
+  const kept = await next.storage.database
+    .withTables<{ health_events: { id: string } }>()
+    .selectFrom("health_events")
+    .select("id")
+    .execute();
   expect(kept).toHaveLength(1_000);
   await next.storage.close();
 });
 
 test("a change that cannot be written is shown all the same, and reported", async () => {
-  const { storage, events, states, errors } = await openStage(`sqlite:${join(root, "closed.db")}`, new FakeClock());
+  const { storage, events, states, errors } = await openStage(
+    `sqlite:${join(root, "closed.db")}`,
+    new FakeClock(),
+  );
   await storage.close();
   states.record("a", "served");
   await events.written();
@@ -85,7 +107,9 @@ test("what time alone changes is told by the check", () => {
   const clock = new FakeClock();
   const told: string[] = [];
   const states = new ProviderStates({
-    clock, known: new Map([["a", "healthy"]]), onChange: ({ upstreamId, from, to }) => void told.push(`${upstreamId}: ${from} -> ${to}`),
+    clock,
+    known: new Map([["a", "healthy"]]),
+    onChange: ({ upstreamId, from, to }) => void told.push(`${upstreamId}: ${from} -> ${to}`),
   });
   for (let count = 0; count < 10; count += 1) states.record("a", "outage");
   clock.advance(10_000);
@@ -97,5 +121,10 @@ test("what time alone changes is told by the check", () => {
   clock.advance(90_000);
   states.check();
   expect(states.onProbation()).toEqual([]);
-  expect(told).toEqual(["a: healthy -> degraded", "a: degraded -> down", "a: down -> degraded", "a: degraded -> healthy"]);
+  expect(told).toEqual([
+    "a: healthy -> degraded",
+    "a: degraded -> down",
+    "a: down -> degraded",
+    "a: degraded -> healthy",
+  ]);
 });

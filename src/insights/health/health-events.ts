@@ -36,7 +36,11 @@ const { eventsShown, eventsKept } = healthThresholds;
 
 /** Status changes, newest first: shown from memory, kept in the database so that a restart loses none. */
 export class HealthEvents {
-  private readonly options: { database: Kysely<HealthEventTables>; clock: Clock; onError(error: unknown): void };
+  private readonly options: {
+    database: Kysely<HealthEventTables>;
+    clock: Clock;
+    onError(error: unknown): void;
+  };
   private readonly newestFirst: HealthEvent[];
   private writing: Promise<void> = Promise.resolve();
 
@@ -47,15 +51,26 @@ export class HealthEvents {
 
   /** Reads what was kept, and deletes what is more than is kept. */
   static async open(options: HealthEvents["options"]): Promise<HealthEvents> {
-    const rows = await options.database.selectFrom("health_events").selectAll().orderBy("id", "desc").limit(eventsKept).execute();
+    const rows = await options.database
+      .selectFrom("health_events")
+      .selectAll()
+      .orderBy("id", "desc")
+      .limit(eventsKept)
+      .execute();
     const oldest = rows.at(-1);
     if (oldest !== undefined && rows.length === eventsKept) {
       await options.database.deleteFrom("health_events").where("id", "<", oldest.id).execute();
     }
-    return new HealthEvents(options, rows.map((row) => ({
-      atMs: row.at_ms, upstreamId: row.upstream_id, from: row.from_status as UpstreamStatus, to: row.to_status as UpstreamStatus,
-      message: row.message ?? undefined,
-    })));
+    return new HealthEvents(
+      options,
+      rows.map((row) => ({
+        atMs: row.at_ms,
+        upstreamId: row.upstream_id,
+        from: row.from_status as UpstreamStatus,
+        to: row.to_status as UpstreamStatus,
+        message: row.message ?? undefined,
+      })),
+    );
   }
 
   /** Shows a change at once and writes it in the background. */
@@ -64,7 +79,9 @@ export class HealthEvents {
     const atMs = Math.max(this.options.clock.nowMs(), (this.newestFirst[0]?.atMs ?? 0) + 1);
     this.newestFirst.unshift({ ...change, atMs });
     this.newestFirst.length = Math.min(this.newestFirst.length, eventsKept);
-    this.writing = this.writing.then(() => this.write(change, atMs)).catch((error: unknown) => this.options.onError(error));
+    this.writing = this.writing
+      .then(() => this.write(change, atMs))
+      .catch((error: unknown) => this.options.onError(error));
   }
 
   /** The newest changes, as many as the snapshot shows. */
@@ -83,12 +100,19 @@ export class HealthEvents {
         open.delete(upstreamId);
       } else if (current === undefined) {
         const messages = message === undefined ? [] : [message];
-        const incident: Incident = { upstreamId, startedMs: atMs, endedMs: undefined, worst: to, messages };
+        const incident: Incident = {
+          upstreamId,
+          startedMs: atMs,
+          endedMs: undefined,
+          worst: to,
+          messages,
+        };
         open.set(upstreamId, incident);
         found.push(incident);
       } else {
         if (to === "down") current.worst = "down";
-        if (message !== undefined && !current.messages.includes(message)) current.messages.push(message);
+        if (message !== undefined && !current.messages.includes(message))
+          current.messages.push(message);
       }
     }
     return found.toReversed();
@@ -104,9 +128,20 @@ export class HealthEvents {
     return this.writing;
   }
 
-  private async write({ upstreamId, from, to, message }: StatusChange, atMs: number): Promise<void> {
-    await this.options.database.insertInto("health_events").values({
-      id: newId("hev", atMs), at_ms: atMs, upstream_id: upstreamId, from_status: from, to_status: to, message: message ?? null,
-    }).execute();
+  private async write(
+    { upstreamId, from, to, message }: StatusChange,
+    atMs: number,
+  ): Promise<void> {
+    await this.options.database
+      .insertInto("health_events")
+      .values({
+        id: newId("hev", atMs),
+        at_ms: atMs,
+        upstream_id: upstreamId,
+        from_status: from,
+        to_status: to,
+        message: message ?? null,
+      })
+      .execute();
   }
 }

@@ -25,7 +25,9 @@ interface MonitorOptions extends Pick<HealthParts, "traffic" | "isPublic" | "ver
 }
 
 /** What became of tests that were asked for. */
-export type TestedNow = { ok: true; results: SmokeResult[] } | { ok: false; reason: "busy" | "unknown_provider" };
+export type TestedNow =
+  | { ok: true; results: SmokeResult[] }
+  | { ok: false; reason: "busy" | "unknown_provider" };
 
 /** Looks after everything about health that no request brings along, and tells the snapshot. */
 export class HealthMonitor {
@@ -41,13 +43,20 @@ export class HealthMonitor {
   snapshot(): HealthSnapshot {
     const { events, clock, routed, isSharedUp, ...parts } = this.options;
     return healthSnapshot({
-      ...parts, events: events.shown(), routed: routed(), postgresUp: this.postgresUp, sharedUp: isSharedUp?.(), nowMs: clock.nowMs(),
+      ...parts,
+      events: events.shown(),
+      routed: routed(),
+      postgresUp: this.postgresUp,
+      sharedUp: isSharedUp?.(),
+      nowMs: clock.nowMs(),
     });
   }
 
   /** Times in which providers that are shown to everybody were not healthy, the newest first. */
   incidents(): Incident[] {
-    return this.options.events.incidents().filter(({ upstreamId }) => this.options.isPublic(upstreamId));
+    return this.options.events
+      .incidents()
+      .filter(({ upstreamId }) => this.options.isPublic(upstreamId));
   }
 
   /** Whether a provider is shown to everybody. */
@@ -76,14 +85,20 @@ export class HealthMonitor {
     const { smoke, jobs } = this.options;
     if (this.testing !== undefined) return { ok: false, reason: "busy" };
     const ids = smoke.testable().filter((id) => providerId === undefined || id === providerId);
-    if (ids.length === 0 && providerId !== undefined) return { ok: false, reason: "unknown_provider" };
+    if (ids.length === 0 && providerId !== undefined)
+      return { ok: false, reason: "unknown_provider" };
     const run = smoke.run(ids);
-    this.testing = run.catch(() => undefined).finally(() => {
-      this.testing = undefined;
-    });
+    this.testing = run
+      .catch(() => undefined)
+      .finally(() => {
+        this.testing = undefined;
+      });
     await run;
     if (providerId === undefined) jobs.ran("smoke_tests", true);
-    return { ok: true, results: (await smoke.stored()).filter((result) => ids.includes(result.providerId)) };
+    return {
+      ok: true,
+      results: (await smoke.stored()).filter((result) => ids.includes(result.providerId)),
+    };
   }
 
   /** What is due now: changes by passing time, the day's budgets, the database, tests. Tests go on in the background. */
@@ -113,15 +128,23 @@ export class HealthMonitor {
     if (this.testing !== undefined) return;
     const [due, probed] = [smoke.due(), states.onProbation()];
     if (due.length + probed.length === 0) return;
-    this.testing = this.test({ due, probed }).catch((error: unknown) => {
-      jobs.ran("smoke_tests", false, "The last run failed.");
-      onError(error, "a smoke test could not be run or kept");
-    }).finally(() => {
-      this.testing = undefined;
-    });
+    this.testing = this.test({ due, probed })
+      .catch((error: unknown) => {
+        jobs.ran("smoke_tests", false, "The last run failed.");
+        onError(error, "a smoke test could not be run or kept");
+      })
+      .finally(() => {
+        this.testing = undefined;
+      });
   }
 
-  private async test({ due, probed }: { due: readonly string[]; probed: readonly string[] }): Promise<void> {
+  private async test({
+    due,
+    probed,
+  }: {
+    due: readonly string[];
+    probed: readonly string[];
+  }): Promise<void> {
     const { smoke, jobs } = this.options;
     for (const id of probed) await smoke.probe(id);
     if (due.length === 0) return;

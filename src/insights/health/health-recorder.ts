@@ -7,7 +7,9 @@ import type { Traffic } from "./traffic.ts";
 /** Notes for the health snapshot what inference reports; constant work, and never a wait. */
 export class HealthRecorder {
   private readonly options: {
-    traffic: Traffic; states: ProviderStates; budgets: ProviderBudgets;
+    traffic: Traffic;
+    states: ProviderStates;
+    budgets: ProviderBudgets;
   };
 
   constructor(options: HealthRecorder["options"]) {

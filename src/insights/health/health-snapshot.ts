@@ -1,14 +1,25 @@
 import type { Component, ComponentStatus } from "./component.ts";
 import type { HealthEvent } from "./health-events.ts";
 import {
-  type RoutedProvider, type RoutingData, type SmokeData, type WorkflowData,
-  archiveComponent, routingComponent, smokeComponent, workflowComponent,
+  type RoutedProvider,
+  type RoutingData,
+  type SmokeData,
+  type WorkflowData,
+  archiveComponent,
+  routingComponent,
+  smokeComponent,
+  workflowComponent,
 } from "./service-components.ts";
 import type { JobRegistry } from "./job-registry.ts";
 import type { ProviderStates } from "./provider-states.ts";
 import type { SmokeTests } from "./smoke-tests.ts";
 import type { Traffic } from "./traffic.ts";
-import { apiComponent, providersComponent, type ApiData, type ProviderRow } from "./traffic-components.ts";
+import {
+  apiComponent,
+  providersComponent,
+  type ApiData,
+  type ProviderRow,
+} from "./traffic-components.ts";
 
 /** What the snapshot is made of; all of it in memory, so that it is told whatever is down. */
 export interface HealthParts {
@@ -56,7 +67,9 @@ const texts: Record<ComponentStatus, string> = {
 
 /** Without the server that gateways share, none of them knows what it may spend. */
 const withoutShared = (traffic: Traffic): Component<ApiData> => ({
-  ...apiComponent(traffic.ofService()), status: "down", description: texts.down,
+  ...apiComponent(traffic.ofService()),
+  status: "down",
+  description: texts.down,
   note: "The server of shared state (Valkey) does not answer; inference is refused until it does.",
 });
 
@@ -67,7 +80,9 @@ export function healthSnapshot(parts: HealthParts): HealthSnapshot {
   const components: HealthSnapshot["components"] = {
     api: parts.sharedUp === false ? withoutShared(traffic) : apiComponent(traffic.ofService()),
     providers: providersComponent(traffic.ofProviders(parts.isPublic), statesOf),
-    smoke_tests: smoke.applies ? smokeComponent(smoke.current(), { lastRunMs: smoke.lastRun, nowMs }) : null,
+    smoke_tests: smoke.applies
+      ? smokeComponent(smoke.current(), { lastRunMs: smoke.lastRun, nowMs })
+      : null,
     workflows: workflowComponent(jobs.reports()),
     routing: routingComponent(parts.routed, statesOf),
     postgres: archiveComponent("Postgres", parts.postgresUp),
@@ -75,12 +90,22 @@ export function healthSnapshot(parts: HealthParts): HealthSnapshot {
   };
   const { api, providers, smoke_tests: smokeTests, workflows, routing } = components;
   const status = overallStatus({
-    api: api.status, routing: routing?.status, around: [providers.status, smokeTests?.status, workflows?.status],
+    api: api.status,
+    routing: routing?.status,
+    around: [providers.status, smokeTests?.status, workflows?.status],
   });
   return {
-    status, description: texts[status], version: parts.version, checked_at: new Date(nowMs).toISOString(), components,
+    status,
+    description: texts[status],
+    version: parts.version,
+    checked_at: new Date(nowMs).toISOString(),
+    components,
     events: parts.events.map(({ atMs, upstreamId, from, to, message }) => ({
-      at: new Date(atMs).toISOString(), upstream_id: upstreamId, from, to, ...(message === undefined ? {} : { message }),
+      at: new Date(atMs).toISOString(),
+      upstream_id: upstreamId,
+      from,
+      to,
+      ...(message === undefined ? {} : { message }),
     })),
   };
 }
@@ -89,11 +114,19 @@ export function healthSnapshot(parts: HealthParts): HealthSnapshot {
  * The status of the whole. What requests meet comes first; of what is around them, trouble makes the whole
  * `partial` and no worse. Undefined stands for a component that does not apply.
  */
-export function overallStatus({ api, routing, around }: {
-  api: ComponentStatus; routing: ComponentStatus | undefined; around: readonly (ComponentStatus | undefined)[];
+export function overallStatus({
+  api,
+  routing,
+  around,
+}: {
+  api: ComponentStatus;
+  routing: ComponentStatus | undefined;
+  around: readonly (ComponentStatus | undefined)[];
 }): ComponentStatus {
   if (api === "down" || routing === "down") return "down";
   if (api === "degraded") return "degraded";
-  const troubled = [routing, ...around].some((status) => status !== undefined && status !== "healthy" && status !== "no_signal");
+  const troubled = [routing, ...around].some(
+    (status) => status !== undefined && status !== "healthy" && status !== "no_signal",
+  );
   return troubled ? "partial" : api;
 }

@@ -11,15 +11,27 @@ test("jobs that never ran are left out; the others are healthy, stale after twic
   jobs.ran("hold_expiry", true);
   clock.advance(90 * minuteMs);
   jobs.ran("smoke_tests", false, "One provider could not be asked.");
-  expect(jobs.reports().map(({ kind, state, last_status, age_hours }) => [kind, state, last_status, age_hours] as unknown)).toEqual([
+  expect(
+    jobs
+      .reports()
+      .map(
+        ({ kind, state, last_status, age_hours }) =>
+          [kind, state, last_status, age_hours] as unknown,
+      ),
+  ).toEqual([
     ["hold_expiry", "stale", "succeeded", 1.5],
     ["generation_retention", "healthy", "succeeded", 1.5],
     ["smoke_tests", "failing", "failed", 0],
   ]);
   clock.advance(hourMs);
   expect(jobs.reports()[2]).toEqual({
-    kind: "smoke_tests", label: "Smoke tests", state: "failing", last_status: "failed", last_run_at: "2026-11-21T13:30:00.000Z",
-    age_hours: 1, detail: "One provider could not be asked.",
+    kind: "smoke_tests",
+    label: "Smoke tests",
+    state: "failing",
+    last_status: "failed",
+    last_run_at: "2026-11-21T13:30:00.000Z",
+    age_hours: 1,
+    detail: "One provider could not be asked.",
   });
 });
 
@@ -31,7 +43,11 @@ test("a run reports how it ended, and shows nobody the words of what failed", as
   };
   await jobs.run("network_statistics", broken, (error) => errors.push(error));
   expect(jobs.reports()[0]).toMatchObject({ state: "failing", detail: "The last run failed." });
-  await jobs.run("network_statistics", async () => undefined, (error) => errors.push(error));
+  await jobs.run(
+    "network_statistics",
+    async () => undefined,
+    (error) => errors.push(error),
+  );
   expect(jobs.reports()[0]).toMatchObject({ state: "healthy", detail: null });
   expect(errors).toHaveLength(1);
 });

@@ -61,7 +61,11 @@ export class JobRegistry {
   }
 
   /** Runs a job and reports it; what it throws goes to `onError`. */
-  async run(kind: JobKind, work: () => Promise<void>, onError: (error: unknown) => void): Promise<void> {
+  async run(
+    kind: JobKind,
+    work: () => Promise<void>,
+    onError: (error: unknown) => void,
+  ): Promise<void> {
     try {
       await work();
       this.ran(kind, true);
@@ -81,12 +85,20 @@ export class JobRegistry {
   }
 }
 
-function reportOf(job: JobDeclaration & { kind: JobKind }, { last, nowMs }: { last: LastRun; nowMs: number }): JobReport {
+function reportOf(
+  job: JobDeclaration & { kind: JobKind },
+  { last, nowMs }: { last: LastRun; nowMs: number },
+): JobReport {
   const { kind, label, everyMs } = job;
   const ageMs = Math.max(0, nowMs - last.atMs);
   const isStale = ageMs > healthThresholds.jobStalePeriods * everyMs;
   return {
-    kind, label, state: !last.ok ? "failing" : isStale ? "stale" : "healthy", last_status: last.ok ? "succeeded" : "failed",
-    last_run_at: isoOrNull(last.atMs), age_hours: Math.round((ageMs / hourMs) * 100) / 100, detail: last.detail,
+    kind,
+    label,
+    state: !last.ok ? "failing" : isStale ? "stale" : "healthy",
+    last_status: last.ok ? "succeeded" : "failed",
+    last_run_at: isoOrNull(last.atMs),
+    age_hours: Math.round((ageMs / hourMs) * 100) / 100,
+    detail: last.detail,
   };
 }

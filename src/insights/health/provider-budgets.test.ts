@@ -7,7 +7,10 @@ function newBudgets(spent: [string, bigint][] = []) {
   const clock = new FakeClock();
   const signals: string[] = [];
   const budgets = new ProviderBudgets({
-    clock, limits: new Map([["acme", 100n]]), spent: new Map(spent), onSignal: (id, signal) => void signals.push(`${id} ${signal}`),
+    clock,
+    limits: new Map([["acme", 100n]]),
+    spent: new Map(spent),
+    onSignal: (id, signal) => void signals.push(`${id} ${signal}`),
   });
   return { clock, signals, budgets };
 }
@@ -28,5 +31,10 @@ test("a budget is spent once, and free again on the next day", () => {
 });
 
 test("what the process before spent of today's budget counts", () => {
-  expect(newBudgets([["acme", 100n], ["other", 5n]]).signals).toEqual(["acme budget-spent"]);
+  expect(
+    newBudgets([
+      ["acme", 100n],
+      ["other", 5n],
+    ]).signals,
+  ).toEqual(["acme budget-spent"]);
 });

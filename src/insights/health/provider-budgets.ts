@@ -19,13 +19,20 @@ export class ProviderBudgets {
 
   /** Budgets in nano-USD a day by provider, and what was spent of today's already. */
   constructor(options: {
-    clock: Clock; limits: ReadonlyMap<string, bigint>; spent: ReadonlyMap<string, bigint>;
+    clock: Clock;
+    limits: ReadonlyMap<string, bigint>;
+    spent: ReadonlyMap<string, bigint>;
     onSignal(providerId: string, signal: HealthSignal): void;
   }) {
     this.clock = options.clock;
     this.onSignal = options.onSignal;
     this.day = this.today();
-    this.budgets = new Map([...options.limits].map(([id, limitNano]) => [id, { limitNano, spentNano: options.spent.get(id) ?? 0n }]));
+    this.budgets = new Map(
+      [...options.limits].map(([id, limitNano]) => [
+        id,
+        { limitNano, spentNano: options.spent.get(id) ?? 0n },
+      ]),
+    );
     for (const [id, budget] of this.budgets) if (isSpent(budget)) this.onSignal(id, "budget-spent");
   }
 

@@ -3,20 +3,34 @@ import { nextHealth, statesOf, unknownHealth, type HealthSignal } from "./provid
 
 const startMs = Date.UTC(2026, 10, 21);
 const signals = [
-  "served", "outage", "rationed", "smoke-passed", "smoke-failed", "budget-spent", "budget-free",
+  "served",
+  "outage",
+  "rationed",
+  "smoke-passed",
+  "smoke-failed",
+  "budget-spent",
+  "budget-free",
 ] as const satisfies HealthSignal[];
-const isSignal = (text: string): text is HealthSignal => (signals as readonly string[]).includes(text);
+const isSignal = (text: string): text is HealthSignal =>
+  (signals as readonly string[]).includes(text);
 
 /** Plays a table: seconds since the start, what happened (how often, in the same second), the states afterwards. */
 function play(table: string): { expected: string; got: string }[] {
   let health = unknownHealth;
-  return table.trim().split("\n").map((row) => {
-    const [second = "", what = "", times = "", ...states] = row.trim().split(/\s+/);
-    const nowMs = startMs + Number(second) * 1_000;
-    for (let count = 0; isSignal(what) && count < Number(times); count += 1) health = nextHealth(health, what, nowMs);
-    const got = statesOf(health, nowMs).join(" ") || "healthy";
-    return { expected: row.trim(), got: `${row.trim().slice(0, row.trim().length - states.join(" ").length)}${got}` };
-  });
+  return table
+    .trim()
+    .split("\n")
+    .map((row) => {
+      const [second = "", what = "", times = "", ...states] = row.trim().split(/\s+/);
+      const nowMs = startMs + Number(second) * 1_000;
+      for (let count = 0; isSignal(what) && count < Number(times); count += 1)
+        health = nextHealth(health, what, nowMs);
+      const got = statesOf(health, nowMs).join(" ") || "healthy";
+      return {
+        expected: row.trim(),
+        got: `${row.trim().slice(0, row.trim().length - states.join(" ").length)}${got}`,
+      };
+    });
 }
 
 const tables: Record<string, string> = {

@@ -31,27 +31,68 @@ export interface ProviderHealth {
 
 /** A provider of which nothing is known. */
 export const unknownHealth: ProviderHealth = {
-  attempts: 0, failures: 0, weighedAtMs: 0, failuresInRow: 0, rowStartedMs: 0, lastFailureMs: 0, successesInRow: 0,
-  lastSuccessMs: undefined, deprioritized: false, quarantine: undefined, excluded: false, budgetExhausted: false,
+  attempts: 0,
+  failures: 0,
+  weighedAtMs: 0,
+  failuresInRow: 0,
+  rowStartedMs: 0,
+  lastFailureMs: 0,
+  successesInRow: 0,
+  lastSuccessMs: undefined,
+  deprioritized: false,
+  quarantine: undefined,
+  excluded: false,
+  budgetExhausted: false,
 };
 
 /** Something that bears on a provider's health. */
-export type HealthSignal = "served" | "outage" | "rationed" | "smoke-passed" | "smoke-failed" | "budget-spent" | "budget-free" | "cleared";
+export type HealthSignal =
+  | "served"
+  | "outage"
+  | "rationed"
+  | "smoke-passed"
+  | "smoke-failed"
+  | "budget-spent"
+  | "budget-free"
+  | "cleared";
 
 /** The health after a signal at a wall time. */
-export function nextHealth(before: ProviderHealth, signal: HealthSignal, nowMs: number): ProviderHealth {
+export function nextHealth(
+  before: ProviderHealth,
+  signal: HealthSignal,
+  nowMs: number,
+): ProviderHealth {
   const health = copyOf(before);
   settle(health, nowMs);
   switch (signal) {
-    case "served": takeSuccess(health, nowMs); break;
-    case "outage": takeOutage(health, nowMs); break;
-    case "rationed": weigh(health, { nowMs, failed: 1 }); break;
-    case "smoke-passed": health.excluded = false; break;
-    case "smoke-failed": health.excluded = !servedLately(health, nowMs); break;
-    case "budget-spent": health.budgetExhausted = true; break;
-    case "budget-free": health.budgetExhausted = false; break;
+    case "served":
+      takeSuccess(health, nowMs);
+      break;
+    case "outage":
+      takeOutage(health, nowMs);
+      break;
+    case "rationed":
+      weigh(health, { nowMs, failed: 1 });
+      break;
+    case "smoke-passed":
+      health.excluded = false;
+      break;
+    case "smoke-failed":
+      health.excluded = !servedLately(health, nowMs);
+      break;
+    case "budget-spent":
+      health.budgetExhausted = true;
+      break;
+    case "budget-free":
+      health.budgetExhausted = false;
+      break;
     // An operator says that all is well: what failed before counts no more. Money that is spent stays spent.
-    case "cleared": return { ...unknownHealth, lastSuccessMs: health.lastSuccessMs, budgetExhausted: health.budgetExhausted };
+    case "cleared":
+      return {
+        ...unknownHealth,
+        lastSuccessMs: health.lastSuccessMs,
+        budgetExhausted: health.budgetExhausted,
+      };
   }
   settle(health, nowMs);
   return health;
@@ -83,7 +124,12 @@ export function settledHealth(health: ProviderHealth, nowMs: number): ProviderHe
  * Whether a provider is in no state, as planning finds most of them, without reckoning: while no signal comes, time makes
  * failures weigh less, so that nobody becomes deprioritized by its passing.
  */
-export const isUntroubled = ({ deprioritized, quarantine, excluded, budgetExhausted }: ProviderHealth): boolean =>
+export const isUntroubled = ({
+  deprioritized,
+  quarantine,
+  excluded,
+  budgetExhausted,
+}: ProviderHealth): boolean =>
   !deprioritized && quarantine === undefined && !excluded && !budgetExhausted;
 
 /** Every state that a provider is in, the gravest first; empty for a healthy one. */
@@ -96,11 +142,14 @@ export function statesOf(health: ProviderHealth, nowMs: number): RoutingState[] 
   return states;
 }
 
-const isQuarantined = ({ quarantine }: ProviderHealth, nowMs: number): boolean => quarantine !== undefined && nowMs < quarantine.untilMs;
+const isQuarantined = ({ quarantine }: ProviderHealth, nowMs: number): boolean =>
+  quarantine !== undefined && nowMs < quarantine.untilMs;
 
 /** Whether a provider's quarantine is over and nobody knows yet whether it is well: it is asked last for a while. */
 export const isOnProbation = ({ quarantine }: ProviderHealth, nowMs: number): boolean =>
-  quarantine !== undefined && nowMs >= quarantine.untilMs && nowMs < quarantine.untilMs + limits.probationMs;
+  quarantine !== undefined &&
+  nowMs >= quarantine.untilMs &&
+  nowMs < quarantine.untilMs + limits.probationMs;
 
 const isDeprioritized = (health: ProviderHealth, nowMs: number): boolean =>
   shouldBeLast(health, nowMs) || isOnProbation(health, nowMs);
@@ -126,13 +175,16 @@ function takeSuccess(health: ProviderHealth, nowMs: number): void {
   if (quarantine === undefined) return;
   // Whoever serves is not gone: a success within the quarantine, of a request that was under way, ends it.
   const isForgiven = health.successesInRow >= limits.probationSuccesses;
-  health.quarantine = isForgiven ? undefined : { ...quarantine, untilMs: Math.min(quarantine.untilMs, nowMs) };
+  health.quarantine = isForgiven
+    ? undefined
+    : { ...quarantine, untilMs: Math.min(quarantine.untilMs, nowMs) };
   if (isForgiven) health.failures = 0;
 }
 
 function takeOutage(health: ProviderHealth, nowMs: number): void {
   weigh(health, { nowMs, failed: 1 });
-  const continues = health.failuresInRow > 0 && nowMs - health.lastFailureMs < limits.rowForgottenMs;
+  const continues =
+    health.failuresInRow > 0 && nowMs - health.lastFailureMs < limits.rowForgottenMs;
   health.failuresInRow = continues ? health.failuresInRow + 1 : 1;
   if (!continues) health.rowStartedMs = nowMs;
   health.lastFailureMs = nowMs;
@@ -143,8 +195,12 @@ function takeOutage(health: ProviderHealth, nowMs: number): void {
 function quarantineAfter(health: ProviderHealth, nowMs: number): ProviderHealth["quarantine"] {
   const { quarantine } = health;
   if (quarantine === undefined || nowMs >= quarantine.untilMs + limits.quarantineRememberedMs) {
-    const lasts = health.failuresInRow >= limits.quarantineInRow && nowMs - health.rowStartedMs >= limits.quarantineRowMs;
-    return lasts ? { untilMs: nowMs + limits.quarantineFirstMs, lengthMs: limits.quarantineFirstMs } : undefined;
+    const lasts =
+      health.failuresInRow >= limits.quarantineInRow &&
+      nowMs - health.rowStartedMs >= limits.quarantineRowMs;
+    return lasts
+      ? { untilMs: nowMs + limits.quarantineFirstMs, lengthMs: limits.quarantineFirstMs }
+      : undefined;
   }
   // Failures of requests that were under way when it began say nothing new.
   if (nowMs < quarantine.untilMs) return quarantine;
@@ -158,8 +214,10 @@ function settle(health: ProviderHealth, nowMs: number): void {
 
 function shouldBeLast(health: ProviderHealth, nowMs: number): boolean {
   // A row that led to a quarantine has had its consequence.
-  const rowStands = health.quarantine === undefined
-    && health.failuresInRow >= limits.deprioritizedInRow && nowMs - health.lastFailureMs < limits.rowForgottenMs;
+  const rowStands =
+    health.quarantine === undefined &&
+    health.failuresInRow >= limits.deprioritizedInRow &&
+    nowMs - health.lastFailureMs < limits.rowForgottenMs;
   if (rowStands) return true;
   const factor = decay(nowMs - health.weighedAtMs);
   const [attempts, failures] = [health.attempts * factor, health.failures * factor];

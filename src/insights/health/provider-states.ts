@@ -1,7 +1,14 @@
 import type { Clock } from "../../platform/lib/clock.ts";
 import {
-  isOnProbation, isUntroubled, nextHealth, settledHealth, statesOf, unknownHealth,
-  type HealthSignal, type ProviderHealth, type RoutingState,
+  isOnProbation,
+  isUntroubled,
+  nextHealth,
+  settledHealth,
+  statesOf,
+  unknownHealth,
+  type HealthSignal,
+  type ProviderHealth,
+  type RoutingState,
 } from "./provider-health.ts";
 
 /** Status of an upstream in events (contract, "Health and routing states"). */
@@ -17,7 +24,10 @@ export interface StatusChange {
 }
 
 const statusBy: Record<RoutingState, UpstreamStatus> = {
-  budget_exhausted: "down", excluded: "down", quarantined: "down", deprioritized: "degraded",
+  budget_exhausted: "down",
+  excluded: "down",
+  quarantined: "down",
+  deprioritized: "degraded",
 };
 const messageBy: Record<RoutingState, string> = {
   budget_exhausted: "Its budget for today is spent.",
@@ -36,7 +46,11 @@ export class ProviderStates {
   private readonly statuses: Map<string, UpstreamStatus>;
 
   /** `known` are the statuses that were told last, before the process was started anew. */
-  constructor(options: { clock: Clock; known: ReadonlyMap<string, UpstreamStatus>; onChange(change: StatusChange): void }) {
+  constructor(options: {
+    clock: Clock;
+    known: ReadonlyMap<string, UpstreamStatus>;
+    onChange(change: StatusChange): void;
+  }) {
     this.clock = options.clock;
     this.onChange = options.onChange;
     this.statuses = new Map(options.known);
@@ -94,7 +108,10 @@ export class ProviderStates {
     else if (this.troubled.size > 0) this.troubled.delete(providerId);
   }
 
-  private tell(upstreamId: string, { health, nowMs }: { health: ProviderHealth; nowMs: number }): void {
+  private tell(
+    upstreamId: string,
+    { health, nowMs }: { health: ProviderHealth; nowMs: number },
+  ): void {
     const [state] = statesOf(health, nowMs);
     const to = state === undefined ? "healthy" : statusBy[state];
     const from = this.statuses.get(upstreamId) ?? "unknown";
@@ -102,6 +119,11 @@ export class ProviderStates {
     // A provider that nobody saw serving is not well yet.
     if (from === "unknown" && to === "healthy" && health.lastSuccessMs === undefined) return;
     this.statuses.set(upstreamId, to);
-    this.onChange({ upstreamId, from, to, message: state === undefined ? undefined : messageBy[state] });
+    this.onChange({
+      upstreamId,
+      from,
+      to,
+      message: state === undefined ? undefined : messageBy[state],
+    });
   }
 }

@@ -5,7 +5,13 @@ export type SmokeOutcome = "passed" | "failed" | "skipped";
 
 /** Results as they are stored. */
 export interface SmokeTables {
-  smoke_results: { provider_id: string; at_ms: number; outcome: string; latency_ms: number | null; message: string | null };
+  smoke_results: {
+    provider_id: string;
+    at_ms: number;
+    outcome: string;
+    latency_ms: number | null;
+    message: string | null;
+  };
 }
 
 /** The last smoke test of a provider. */
@@ -29,13 +35,20 @@ export class SmokeStore {
   async all(): Promise<SmokeResult[]> {
     const rows = await this.database.selectFrom("smoke_results").selectAll().execute();
     return rows.map((row) => ({
-      providerId: row.provider_id, atMs: row.at_ms, outcome: row.outcome as SmokeOutcome, latencyMs: row.latency_ms, message: row.message,
+      providerId: row.provider_id,
+      atMs: row.at_ms,
+      outcome: row.outcome as SmokeOutcome,
+      latencyMs: row.latency_ms,
+      message: row.message,
     }));
   }
 
   async save({ providerId, atMs, outcome, latencyMs, message }: SmokeResult): Promise<void> {
     const row = { at_ms: atMs, outcome, latency_ms: latencyMs, message };
-    await this.database.insertInto("smoke_results").values({ provider_id: providerId, ...row })
-      .onConflict((conflict) => conflict.column("provider_id").doUpdateSet(row)).execute();
+    await this.database
+      .insertInto("smoke_results")
+      .values({ provider_id: providerId, ...row })
+      .onConflict((conflict) => conflict.column("provider_id").doUpdateSet(row))
+      .execute();
   }
 }

@@ -13,12 +13,17 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** Providers that answer as they are told, on a clock that stands at noon. */
 async function openStage(
-  path: string, { answers, clock = new FakeClock() }: { answers: Record<string, SmokeAnswer[]>; clock?: FakeClock },
+  path: string,
+  {
+    answers,
+    clock = new FakeClock(),
+  }: { answers: Record<string, SmokeAnswer[]>; clock?: FakeClock },
 ) {
   const storage = await openInsightStorage(`sqlite:${join(root, path)}`);
   const [asked, signals]: [string[], string[]] = [[], []];
   const tests = await SmokeTests.open({
-    store: new SmokeStore(storage.database.withTables()), clock,
+    store: new SmokeStore(storage.database.withTables()),
+    clock,
     onSignal: (id, signal) => void signals.push(`${id} ${signal}`),
     port: {
       providerIds: () => Object.keys(answers),
@@ -34,7 +39,9 @@ async function openStage(
 const failure: SmokeAnswer = { outcome: "failed", message: "it answered 500" };
 
 test("a first start waits for the hour of the day, and then tests every provider once a day", async () => {
-  const { tests, clock, asked, storage } = await openStage("daily.db", { answers: { a: [], b: [] } });
+  const { tests, clock, asked, storage } = await openStage("daily.db", {
+    answers: { a: [], b: [] },
+  });
   expect(tests.due()).toEqual([]);
   clock.advance(16 * hourMs + 17 * minuteMs - 1);
   expect(tests.due()).toEqual([]);
@@ -43,14 +50,19 @@ test("a first start waits for the hour of the day, and then tests every provider
   await tests.run(tests.due());
   expect(asked).toEqual(["a", "b"]);
   expect(tests.due()).toEqual([]);
-  expect(tests.current().map(({ outcome, latencyMs }) => `${outcome} ${latencyMs}`)).toEqual(["passed 12", "passed 12"]);
+  expect(tests.current().map(({ outcome, latencyMs }) => `${outcome} ${latencyMs}`)).toEqual([
+    "passed 12",
+    "passed 12",
+  ]);
   clock.advance(dayMs);
   expect(tests.due()).toEqual(["a", "b"]);
   await storage.close();
 });
 
 test("one failure is repeated at once and forgotten when the second try passes", async () => {
-  const { tests, asked, signals, storage } = await openStage("once.db", { answers: { a: [failure] } });
+  const { tests, asked, signals, storage } = await openStage("once.db", {
+    answers: { a: [failure] },
+  });
   await tests.run(["a"]);
   expect(asked).toEqual(["a", "a"]);
   expect(signals).toEqual(["a smoke-passed"]);
@@ -58,7 +70,11 @@ test("one failure is repeated at once and forgotten when the second try passes",
 });
 
 test("a failed provider is tested every hour until it passes, also by the process that comes after", async () => {
-  const answers = { a: [failure, failure, failure, failure], b: [], c: [{ outcome: "skipped" as const, message: "no model that chats" }] };
+  const answers = {
+    a: [failure, failure, failure, failure],
+    b: [],
+    c: [{ outcome: "skipped" as const, message: "no model that chats" }],
+  };
   const first = await openStage("failed.db", { answers });
   await first.tests.run(["a", "b", "c"]);
   expect(first.signals).toEqual(["a smoke-failed", "b smoke-passed"]);
@@ -67,8 +83,14 @@ test("a failed provider is tested every hour until it passes, also by the proces
   await first.storage.close();
   const second = await openStage("failed.db", { answers, clock: first.clock });
   expect(second.signals).toEqual(["a smoke-failed"]);
-  expect(second.tests.current().map(({ providerId, outcome, message }) => [providerId, outcome, message] as unknown)).toEqual([
-    ["a", "failed", "it answered 500"], ["b", "passed", null], ["c", "skipped", "no model that chats"],
+  expect(
+    second.tests
+      .current()
+      .map(({ providerId, outcome, message }) => [providerId, outcome, message] as unknown),
+  ).toEqual([
+    ["a", "failed", "it answered 500"],
+    ["b", "passed", null],
+    ["c", "skipped", "no model that chats"],
   ]);
   expect(second.tests.lastRun).toBe(Date.UTC(2026, 10, 21, 12));
   second.clock.advance(1);
@@ -82,7 +104,9 @@ test("a failed provider is tested every hour until it passes, also by the proces
 });
 
 test("a probe asks once, and says what it met as traffic does", async () => {
-  const { tests, asked, signals, storage } = await openStage("probe.db", { answers: { a: [failure] } });
+  const { tests, asked, signals, storage } = await openStage("probe.db", {
+    answers: { a: [failure] },
+  });
   await Promise.all([tests.probe("a"), tests.probe("a"), tests.probe("stranger")]);
   await tests.probe("a");
   expect(asked).toEqual(["a", "a"]);

@@ -42,8 +42,10 @@ export class SmokeTests {
     this.options = options;
     this.results = new Map(results.map((result) => [result.providerId, result]));
     this.openedAtMs = options.clock.nowMs();
-    this.lastRunMs = results.length === 0 ? undefined : Math.max(...results.map(({ atMs }) => atMs));
-    for (const { providerId, outcome } of results) if (outcome === "failed") options.onSignal(providerId, "smoke-failed");
+    this.lastRunMs =
+      results.length === 0 ? undefined : Math.max(...results.map(({ atMs }) => atMs));
+    for (const { providerId, outcome } of results)
+      if (outcome === "failed") options.onSignal(providerId, "smoke-failed");
   }
 
   /** Reads the results of the process before; a provider whose test failed then is still excluded. */
@@ -86,7 +88,8 @@ export class SmokeTests {
     const scheduledMs = lastDailyRun(smokeCadence, nowMs);
     return (this.options.port?.providerIds() ?? []).filter((id) => {
       const last = this.results.get(id);
-      if (last?.outcome === "failed" && nowMs - last.atMs >= healthThresholds.smokeRepeatMs) return true;
+      if (last?.outcome === "failed" && nowMs - last.atMs >= healthThresholds.smokeRepeatMs)
+        return true;
       return (last?.atMs ?? this.openedAtMs) < scheduledMs;
     });
   }
@@ -105,10 +108,19 @@ export class SmokeTests {
   async probe(providerId: string): Promise<void> {
     const { port, onSignal } = this.options;
     const { signal } = this.ending;
-    if (port === undefined || signal.aborted || this.probing.has(providerId) || !port.providerIds().includes(providerId)) return;
+    if (
+      port === undefined ||
+      signal.aborted ||
+      this.probing.has(providerId) ||
+      !port.providerIds().includes(providerId)
+    )
+      return;
     this.probing.add(providerId);
-    const { outcome } = await port.ask(providerId, signal).finally(() => this.probing.delete(providerId));
-    if (outcome !== "skipped" && !signal.aborted) onSignal(providerId, outcome === "passed" ? "served" : "outage");
+    const { outcome } = await port
+      .ask(providerId, signal)
+      .finally(() => this.probing.delete(providerId));
+    if (outcome !== "skipped" && !signal.aborted)
+      onSignal(providerId, outcome === "passed" ? "served" : "outage");
   }
 
   private async test(providerId: string): Promise<void> {
@@ -116,17 +128,35 @@ export class SmokeTests {
     const { signal } = this.ending;
     if (port === undefined || signal.aborted) return;
     let answer = await port.ask(providerId, signal);
-    for (let tries = 1; tries < healthThresholds.smokeTries && answer.outcome === "failed"; tries += 1) {
+    for (
+      let tries = 1;
+      tries < healthThresholds.smokeTries && answer.outcome === "failed";
+      tries += 1
+    ) {
       answer = await port.ask(providerId, signal);
     }
     if (signal.aborted) return;
     const atMs = clock.nowMs();
-    const result: SmokeResult = answer.outcome === "passed"
-      ? { providerId, atMs, outcome: "passed", latencyMs: Math.round(answer.latencyMs), message: null }
-      : { providerId, atMs, outcome: answer.outcome, latencyMs: null, message: answer.message.slice(0, 200) };
+    const result: SmokeResult =
+      answer.outcome === "passed"
+        ? {
+            providerId,
+            atMs,
+            outcome: "passed",
+            latencyMs: Math.round(answer.latencyMs),
+            message: null,
+          }
+        : {
+            providerId,
+            atMs,
+            outcome: answer.outcome,
+            latencyMs: null,
+            message: answer.message.slice(0, 200),
+          };
     this.results.set(providerId, result);
     this.lastRunMs = atMs;
-    if (answer.outcome !== "skipped") onSignal(providerId, answer.outcome === "passed" ? "smoke-passed" : "smoke-failed");
+    if (answer.outcome !== "skipped")
+      onSignal(providerId, answer.outcome === "passed" ? "smoke-passed" : "smoke-failed");
     await store.save(result);
   }
 }

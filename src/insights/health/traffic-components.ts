@@ -25,11 +25,15 @@ export interface ProviderRow {
 
 const rounded = (value: number): number => Math.round(value * 10_000) / 10_000;
 const share = (part: number, whole: number): number => (whole === 0 ? 0 : rounded(part / whole));
-const average = ({ latencyMs, timed }: TrafficSums): number => (timed === 0 ? 0 : Math.round(latencyMs / timed));
+const average = ({ latencyMs, timed }: TrafficSums): number =>
+  timed === 0 ? 0 : Math.round(latencyMs / timed);
 const percent = (rate: number): string => `${Math.round(rate * 1_000) / 10} %`;
 
 /** What the traffic of an hour says by itself. */
-export function trafficStatus({ requests, errors }: Pick<TrafficSums, "requests" | "errors">): ComponentStatus {
+export function trafficStatus({
+  requests,
+  errors,
+}: Pick<TrafficSums, "requests" | "errors">): ComponentStatus {
   if (requests < healthThresholds.signalRequestsMin) return "no_signal";
   const rate = errors / requests;
   if (rate >= healthThresholds.downErrorRate) return "down";
@@ -48,9 +52,13 @@ const trafficTexts: Record<ComponentStatus, string> = {
 export function apiComponent(sums: TrafficSums): Component<ApiData> {
   const status = trafficStatus(sums);
   return {
-    status, description: trafficTexts[status], note: null,
+    status,
+    description: trafficTexts[status],
+    note: null,
     data: {
-      requests_1h: sums.requests, error_rate: share(sums.errors, sums.requests), latency_ms: { avg: average(sums) },
+      requests_1h: sums.requests,
+      error_rate: share(sums.errors, sums.requests),
+      latency_ms: { avg: average(sums) },
       cache_hit_rate: share(sums.cachedTokens, sums.promptTokens),
     },
   };
@@ -63,14 +71,21 @@ const outBy: Partial<Record<RoutingState, string>> = {
   excluded: "Its smoke test failed.",
 };
 
-function providerRow(name: string, { sums, states }: { sums: TrafficSums; states: readonly RoutingState[] }): ProviderRow {
+function providerRow(
+  name: string,
+  { sums, states }: { sums: TrafficSums; states: readonly RoutingState[] },
+): ProviderRow {
   const out = states.map((state) => outBy[state]).find((text) => text !== undefined);
   const own = trafficStatus(sums);
   const rate = share(sums.errors, sums.requests);
   return {
     name,
     status: out === undefined ? own : "down",
-    description: out ?? (own === "no_signal" || own === "healthy" ? trafficTexts[own] : `${percent(rate)} of its answers failed.`),
+    description:
+      out ??
+      (own === "no_signal" || own === "healthy"
+        ? trafficTexts[own]
+        : `${percent(rate)} of its answers failed.`),
     ...(sums.timed === 0 ? {} : { latency_ms: average(sums) }),
     error_rate: rate,
     requests_1h: sums.requests,
@@ -90,7 +105,8 @@ export function providersComponent(
   traffic: ReadonlyMap<string, TrafficSums>,
   statesOf: (providerId: string) => readonly RoutingState[],
 ): Component<{ providers: ProviderRow[] }> {
-  const rows = [...traffic].map(([name, sums]) => providerRow(name, { sums, states: statesOf(name) }))
+  const rows = [...traffic]
+    .map(([name, sums]) => providerRow(name, { sums, states: statesOf(name) }))
     .sort((left, right) => (left.name < right.name ? -1 : 1));
   const status = statusOfParts(rows.map((row) => row.status));
   return { status, description: providersTexts[status], note: null, data: { providers: rows } };

@@ -13,7 +13,14 @@ export interface TrafficSums {
   cachedTokens: number;
 }
 
-const nothing: TrafficSums = { requests: 0, errors: 0, latencyMs: 0, timed: 0, promptTokens: 0, cachedTokens: 0 };
+const nothing: TrafficSums = {
+  requests: 0,
+  errors: 0,
+  latencyMs: 0,
+  timed: 0,
+  promptTokens: 0,
+  cachedTokens: 0,
+};
 
 /** Sums over the last hour, minute by minute; recording is constant work, memory 60 cells. */
 export class TrafficWindow {

@@ -8,21 +8,45 @@ test("the sums are those of the last hour, minute by minute", () => {
   const clock = new FakeClock();
   const traffic = new Traffic(clock);
   for (let minute = 0; minute < 180; minute += 1) {
-    traffic.settled(recordOf({ latencyMs: minute, promptTokens: 2, status: minute % 3 === 0 ? "cut" : "completed" }));
+    traffic.settled(
+      recordOf({
+        latencyMs: minute,
+        promptTokens: 2,
+        status: minute % 3 === 0 ? "cut" : "completed",
+      }),
+    );
     clock.advance(minuteMs);
   }
   clock.advance(-1);
   const { requests, errors, timed, promptTokens, latencyMs } = traffic.ofService();
-  expect({ requests, errors, timed, promptTokens }).toEqual({ requests: 60, errors: 20, timed: 40, promptTokens: 120 });
-  expect(latencyMs).toBe(Array.from({ length: 60 }, (_, index) => 120 + index).filter((minute) => minute % 3 !== 0)
-    .reduce((sum, minute) => sum + minute, 0));
+  expect({ requests, errors, timed, promptTokens }).toEqual({
+    requests: 60,
+    errors: 20,
+    timed: 40,
+    promptTokens: 120,
+  });
+  expect(latencyMs).toBe(
+    Array.from({ length: 60 }, (_, index) => 120 + index)
+      .filter((minute) => minute % 3 !== 0)
+      .reduce((sum, minute) => sum + minute, 0),
+  );
   clock.advance(60 * minuteMs);
   expect(traffic.ofService().requests).toBe(0);
 });
 
 test("requests with a caller's own key are left out", () => {
   const traffic = new Traffic(new FakeClock());
-  traffic.settled(recordOf({ detail: { usage: {}, priceVersion: null, price: null, holdNanoUsd: "0", credentialSource: "own_byok" } }));
+  traffic.settled(
+    recordOf({
+      detail: {
+        usage: {},
+        priceVersion: null,
+        price: null,
+        holdNanoUsd: "0",
+        credentialSource: "own_byok",
+      },
+    }),
+  );
   expect(traffic.ofService().requests).toBe(0);
 });
 
@@ -31,9 +55,19 @@ test("providers that no list shows are summed up as unattributed, and those with
   const traffic = new Traffic(clock);
   traffic.attempted(attemptOf({ provider: "quiet" }));
   clock.advance(61 * minuteMs);
-  for (const provider of ["secret", "hidden", "acme"]) traffic.attempted(attemptOf({ provider, durationMs: 5 }));
-  traffic.attempted(attemptOf({ provider: "hidden", outcome: "failed", status: 500, reason: "upstream_error" }));
+  for (const provider of ["secret", "hidden", "acme"])
+    traffic.attempted(attemptOf({ provider, durationMs: 5 }));
+  traffic.attempted(
+    attemptOf({ provider: "hidden", outcome: "failed", status: 500, reason: "upstream_error" }),
+  );
   const sums = traffic.ofProviders((id) => id === "acme" || id === "quiet");
-  expect([...sums].map(([name, { requests, errors, latencyMs, timed }]) => [name, requests, errors, latencyMs, timed] as unknown))
-    .toEqual([["unattributed", 3, 1, 10, 2], ["acme", 1, 0, 5, 1]]);
+  expect(
+    [...sums].map(
+      ([name, { requests, errors, latencyMs, timed }]) =>
+        [name, requests, errors, latencyMs, timed] as unknown,
+    ),
+  ).toEqual([
+    ["unattributed", 3, 1, 10, 2],
+    ["acme", 1, 0, 5, 1],
+  ]);
 });

@@ -22,8 +22,12 @@ export class Traffic {
     if (detail.credentialSource !== undefined) return;
     const timed = status === "completed" ? 1 : 0;
     this.service.record({
-      requests: 1, errors: status === "cut" ? 1 : 0, promptTokens, cachedTokens: detail.usage["cacheReadTokens"] ?? 0,
-      latencyMs: timed * latencyMs, timed,
+      requests: 1,
+      errors: status === "cut" ? 1 : 0,
+      promptTokens,
+      cachedTokens: detail.usage["cacheReadTokens"] ?? 0,
+      latencyMs: timed * latencyMs,
+      timed,
     });
   }
 
@@ -36,10 +40,16 @@ export class Traffic {
   attempted(attempt: AttemptRecord): void {
     const { provider, durationMs } = attempt;
     let window = this.providers.get(provider);
-    if (window === undefined) this.providers.set(provider, (window = new TrafficWindow(this.clock)));
+    if (window === undefined)
+      this.providers.set(provider, (window = new TrafficWindow(this.clock)));
     const outcome = outcomeOf(attempt);
     const timed = outcome === "served" ? 1 : 0;
-    window.record({ requests: 1, errors: outcome === "outage" ? 1 : 0, latencyMs: timed * durationMs, timed });
+    window.record({
+      requests: 1,
+      errors: outcome === "outage" ? 1 : 0,
+      latencyMs: timed * durationMs,
+      timed,
+    });
   }
 
   ofService(): TrafficSums {

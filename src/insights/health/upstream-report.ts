@@ -35,16 +35,30 @@ export interface UpstreamParts {
 }
 
 /** Of every provider that is routed to or of which anything is remembered, by its id. */
-export function upstreamReports({ traffic, states, smoke, budgets, routed }: UpstreamParts): UpstreamReport[] {
+export function upstreamReports({
+  traffic,
+  states,
+  smoke,
+  budgets,
+  routed,
+}: UpstreamParts): UpstreamReport[] {
   const names = new Map(routed.map(({ id, name }) => [id, name]));
   const results = new Map(smoke.current().map((result) => [result.providerId, result]));
   const ids = [...new Set([...names.keys(), ...states.knownIds()])].sort();
   return ids.map((id) => {
     const health = states.healthOf(id);
     return {
-      id, name: names.get(id) ?? id, routed: names.has(id), states: states.statesOf(id), quarantine: health?.quarantine,
-      failuresInRow: health?.failuresInRow ?? 0, lastSuccessMs: health?.lastSuccessMs, lastFailureMs: health?.lastFailureMs || undefined,
-      lastHour: traffic.ofProvider(id), budget: budgets.budgetOf(id), smoke: results.get(id),
+      id,
+      name: names.get(id) ?? id,
+      routed: names.has(id),
+      states: states.statesOf(id),
+      quarantine: health?.quarantine,
+      failuresInRow: health?.failuresInRow ?? 0,
+      lastSuccessMs: health?.lastSuccessMs,
+      lastFailureMs: health?.lastFailureMs || undefined,
+      lastHour: traffic.ofProvider(id),
+      budget: budgets.budgetOf(id),
+      smoke: results.get(id),
     };
   });
 }

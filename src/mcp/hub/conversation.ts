@@ -6,11 +6,23 @@ export type ConversationSource = "playground" | "responses";
 /** Rows of conversations. */
 export interface ConversationTables {
   conversations: {
-    id: string; workspace_id: string; person_id: string; title: string; starred: number; source: ConversationSource; model: string | null;
-    created_at_ms: number; updated_at_ms: number;
+    id: string;
+    workspace_id: string;
+    person_id: string;
+    title: string;
+    starred: number;
+    source: ConversationSource;
+    model: string | null;
+    created_at_ms: number;
+    updated_at_ms: number;
   };
   conversation_messages: {
-    conversation_id: string; position: number; role: string; content: string; model: string | null; response_id: string | null;
+    conversation_id: string;
+    position: number;
+    role: string;
+    content: string;
+    model: string | null;
+    response_id: string | null;
     created_at_ms: number;
   };
   conversation_settings: { workspace_id: string; keep: number; updated_at_ms: number };
@@ -59,17 +71,32 @@ const titleCharacters = 80;
 /** A title out of the first message. */
 export const titleOf = (messages: readonly NewMessage[]): string => {
   const first = messages.find(({ role }) => role === "user") ?? messages[0];
-  const line = (first?.content ?? "").replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+/gu, " ").trim();
+  const line = (first?.content ?? "")
+    .replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+/gu, " ")
+    .trim();
   return Array.from(line).slice(0, titleCharacters).join("").toWellFormed() || "Untitled";
 };
 
 /** The text of an item of the Responses dialect; undefined for one that is no message, or has no text. */
-export function messageOf(item: Readonly<Record<string, unknown>>, model: string | null): NewMessage | undefined {
+export function messageOf(
+  item: Readonly<Record<string, unknown>>,
+  model: string | null,
+): NewMessage | undefined {
   const { role, content, type = "message" } = item;
   if (type !== "message" || typeof role !== "string") return undefined;
   const parts: unknown[] = Array.isArray(content) ? content : [{ text: content }];
-  const texts = parts.map((part) => (typeof part === "object" && part !== null && "text" in part ? part.text : undefined));
-  const text = texts.filter((each): each is string => typeof each === "string").join("\n").replaceAll("\0", "").toWellFormed();
+  const texts = parts.map((part) =>
+    typeof part === "object" && part !== null && "text" in part ? part.text : undefined,
+  );
+  const text = texts
+    .filter((each): each is string => typeof each === "string")
+    .join("\n")
+    .replaceAll("\0", "")
+    .toWellFormed();
   if (text === "") return undefined;
-  return { role, content: text.slice(0, bodyCharactersMax).toWellFormed(), model: role === "assistant" ? model : null };
+  return {
+    role,
+    content: text.slice(0, bodyCharactersMax).toWellFormed(),
+    model: role === "assistant" ? model : null,
+  };
 }

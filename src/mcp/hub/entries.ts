@@ -5,8 +5,18 @@ import { GatewayError } from "../../platform/lib/errors.ts";
 import { mayBeId, newId, type IdPrefix } from "../../platform/lib/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import {
-  assertMayChange, pageOf, readCursor, slugFrom, type Entry, type EntryContent, type EntryKind, type Hub, type HubCaller, type Page,
-  type ReviewStatus, type Visibility,
+  assertMayChange,
+  pageOf,
+  readCursor,
+  slugFrom,
+  type Entry,
+  type EntryContent,
+  type EntryKind,
+  type Hub,
+  type HubCaller,
+  type Page,
+  type ReviewStatus,
+  type Visibility,
 } from "./entry.ts";
 import type { EntryQuery, EntryStore, EntryVersion } from "./entry-store.ts";
 import { readSkill } from "./skill-document.ts";
@@ -15,8 +25,18 @@ import { readSkill } from "./skill-document.ts";
 export const entriesMax = 5_000;
 export const hubItemsMax = 1_000;
 
-const prefixes: Readonly<Record<EntryKind, IdPrefix>> = { prompt: "prm", skill: "skl", kb: "kbd", plugin: "plg" };
-const nouns: Readonly<Record<EntryKind, string>> = { prompt: "prompt", skill: "skill", kb: "knowledge document", plugin: "plugin" };
+const prefixes: Readonly<Record<EntryKind, IdPrefix>> = {
+  prompt: "prm",
+  skill: "skl",
+  kb: "kbd",
+  plugin: "plg",
+};
+const nouns: Readonly<Record<EntryKind, string>> = {
+  prompt: "prompt",
+  skill: "skill",
+  kb: "knowledge document",
+  plugin: "plugin",
+};
 
 /** A new entry. Its slug comes from its name where none is named; a prompt outside of hubs has none. */
 export interface NewEntry {
@@ -39,19 +59,32 @@ export interface EntryChanges {
 /** A list as callers ask for it. */
 export type ListQuery = Omit<EntryQuery, "after"> & { cursor?: string | undefined };
 
-const placeOf = ({ createdAtMs, id }: Entry): { atMs: number; id: string } => ({ atMs: createdAtMs, id });
+const placeOf = ({ createdAtMs, id }: Entry): { atMs: number; id: string } => ({
+  atMs: createdAtMs,
+  id,
+});
 
 const noEntry = (kind: EntryKind | undefined): GatewayError =>
-  new GatewayError("not_found", `There is no ${kind === undefined ? "entry" : nouns[kind]} with this id.`);
+  new GatewayError(
+    "not_found",
+    `There is no ${kind === undefined ? "entry" : nouns[kind]} with this id.`,
+  );
 
 const duplicateSlug = (slug: string): GatewayError =>
-  new GatewayError("duplicate_slug", `There is ${JSON.stringify(slug)} here already. Choose another slug.`, { param: "slug" });
+  new GatewayError(
+    "duplicate_slug",
+    `There is ${JSON.stringify(slug)} here already. Choose another slug.`,
+    { param: "slug" },
+  );
 
 /** What others see of an entry that has just been written: prompts once an operator has approved them, all else at once. */
-function publicState(entry: Pick<Entry, "kind" | "visibility" | "version" | "publicVersion">): Pick<Entry, "status" | "publicVersion"> {
+function publicState(
+  entry: Pick<Entry, "kind" | "visibility" | "version" | "publicVersion">,
+): Pick<Entry, "status" | "publicVersion"> {
   if (entry.visibility !== "public") return { status: null, publicVersion: null };
   return entry.kind === "prompt"
-    ? { status: "pending_review", publicVersion: entry.publicVersion } : { status: null, publicVersion: entry.version };
+    ? { status: "pending_review", publicVersion: entry.publicVersion }
+    : { status: null, publicVersion: entry.version };
 }
 
 /** Prompts, skills, knowledge documents and plugins: made, changed, starred, forked and reviewed. */
@@ -85,38 +118,76 @@ export class Entries {
   async versions(caller: HubCaller, id: string, kind?: EntryKind): Promise<EntryVersion[]> {
     const entry = await this.find(caller, id, kind);
     const versions = await this.store.versions(id);
-    return entry.workspaceId === caller.workspaceId ? versions : versions.filter(({ version }) => version === entry.version);
+    return entry.workspaceId === caller.workspaceId
+      ? versions
+      : versions.filter(({ version }) => version === entry.version);
   }
 
   /** Stores a new entry. Throws `duplicate_slug`, and `conflict` where there are too many. */
-  create(caller: HubCaller, { kind, content, visibility, slug, hub, ...origin }: NewEntry): Promise<Entry> {
+  create(
+    caller: HubCaller,
+    { kind, content, visibility, slug, hub, ...origin }: NewEntry,
+  ): Promise<Entry> {
     return this.turns.run(caller.workspaceId, async () => {
       await this.assertRoom(caller, hub?.id);
       const nowMs = this.time.nextMs();
       const hasSlug = hub !== undefined || kind === "skill";
       const entry: Entry = {
-        ...content, id: newId(prefixes[kind], nowMs), kind, workspaceId: caller.workspaceId, personId: caller.personId,
-        hubId: hub?.id ?? null, hubSlug: hub?.slug ?? null, slug: null, visibility, version: 1, stars: 0, forks: 0, starred: false,
-        ...publicState({ kind, visibility, version: 1, publicVersion: null }), forkedFrom: origin.forkedFrom ?? null,
-        sourceRef: origin.sourceRef ?? null, reviewNote: null, reviewedBy: null, reviewedAtMs: null, createdAtMs: nowMs, updatedAtMs: nowMs,
+        ...content,
+        id: newId(prefixes[kind], nowMs),
+        kind,
+        workspaceId: caller.workspaceId,
+        personId: caller.personId,
+        hubId: hub?.id ?? null,
+        hubSlug: hub?.slug ?? null,
+        slug: null,
+        visibility,
+        version: 1,
+        stars: 0,
+        forks: 0,
+        starred: false,
+        ...publicState({ kind, visibility, version: 1, publicVersion: null }),
+        forkedFrom: origin.forkedFrom ?? null,
+        sourceRef: origin.sourceRef ?? null,
+        reviewNote: null,
+        reviewedBy: null,
+        reviewedAtMs: null,
+        createdAtMs: nowMs,
+        updatedAtMs: nowMs,
       };
       return hasSlug ? this.insertWithSlug(entry, slug) : this.insertAs(entry, null);
     });
   }
 
   /** Changes an entry; other content makes a new version. Throws `not_found`, `forbidden`, `duplicate_slug` and `bad_request`. */
-  change(caller: HubCaller, id: string, { content, visibility, slug, kind }: EntryChanges & { kind?: EntryKind }): Promise<Entry> {
+  change(
+    caller: HubCaller,
+    id: string,
+    { content, visibility, slug, kind }: EntryChanges & { kind?: EntryKind },
+  ): Promise<Entry> {
     return this.turns.run(id, async () => {
       const entry = await this.find(caller, id, kind);
       assertMayChange(caller, entry);
       if (visibility !== undefined && entry.hubId !== null && visibility !== entry.visibility) {
-        throw new GatewayError("bad_request", "visibility: is that of its hub. Change the hub.", { param: "visibility" });
+        throw new GatewayError("bad_request", "visibility: is that of its hub. Change the hub.", {
+          param: "visibility",
+        });
       }
-      const written: Entry = { ...entry, ...content, visibility: visibility ?? entry.visibility, slug: slug ?? entry.slug };
-      const newVersion = (Object.keys(content ?? {}) as (keyof EntryContent)[])
-        .some((field) => JSON.stringify(entry[field]) !== JSON.stringify(written[field]));
+      const written: Entry = {
+        ...entry,
+        ...content,
+        visibility: visibility ?? entry.visibility,
+        slug: slug ?? entry.slug,
+      };
+      const newVersion = (Object.keys(content ?? {}) as (keyof EntryContent)[]).some(
+        (field) => JSON.stringify(entry[field]) !== JSON.stringify(written[field]),
+      );
       const shown = newVersion || written.visibility !== entry.visibility;
-      const numbered = { ...written, version: entry.version + (newVersion ? 1 : 0), updatedAtMs: this.clock.nowMs() };
+      const numbered = {
+        ...written,
+        version: entry.version + (newVersion ? 1 : 0),
+        updatedAtMs: this.clock.nowMs(),
+      };
       const changed: Entry = { ...numbered, ...(shown ? publicState(numbered) : {}) };
       await this.refusingDuplicates(changed.slug, () => this.store.update(changed, { newVersion }));
       return changed;
@@ -131,7 +202,11 @@ export class Entries {
   }
 
   /** Stars an entry or takes the star back. Throws `not_found`. */
-  async setStar(caller: HubCaller, id: string, { starred, kind }: { starred: boolean; kind?: EntryKind }): Promise<Entry> {
+  async setStar(
+    caller: HubCaller,
+    id: string,
+    { starred, kind }: { starred: boolean; kind?: EntryKind },
+  ): Promise<Entry> {
     await this.find(caller, id, kind);
     await this.store.setStar(caller, { id, starred, nowMs: this.clock.nowMs() });
     return this.find(caller, id, kind);
@@ -139,19 +214,52 @@ export class Entries {
 
   /** Copies an entry into the caller's workspace, private unless it is said otherwise. Throws `not_found`. */
   async fork(
-    caller: HubCaller, id: string,
-    { visibility = "private", kind, ...changes }: { visibility?: Visibility | undefined; kind: EntryKind } & Partial<EntryContent>,
+    caller: HubCaller,
+    id: string,
+    {
+      visibility = "private",
+      kind,
+      ...changes
+    }: { visibility?: Visibility | undefined; kind: EntryKind } & Partial<EntryContent>,
   ): Promise<Entry> {
-    const { title, description, category, tags, platforms, recommendedAgents, recommendedModel, body } = await this.find(caller, id, kind);
-    const content = { title, description, category, tags, platforms, recommendedAgents, recommendedModel, body, ...changes };
-    if (kind === "skill" && changes.body !== undefined) content.description = (await readSkill(content.body)).description;
+    const {
+      title,
+      description,
+      category,
+      tags,
+      platforms,
+      recommendedAgents,
+      recommendedModel,
+      body,
+    } = await this.find(caller, id, kind);
+    const content = {
+      title,
+      description,
+      category,
+      tags,
+      platforms,
+      recommendedAgents,
+      recommendedModel,
+      body,
+      ...changes,
+    };
+    if (kind === "skill" && changes.body !== undefined)
+      content.description = (await readSkill(content.body)).description;
     return this.create(caller, { kind, content, visibility, forkedFrom: id });
   }
 
   /** Prompts that wait for a review, or that had one, the longest waiting first. */
-  async reviewList(query: { status: ReviewStatus; cursor?: string | undefined; limit: number }): Promise<Page<Entry>> {
+  async reviewList(query: {
+    status: ReviewStatus;
+    cursor?: string | undefined;
+    limit: number;
+  }): Promise<Page<Entry>> {
     const after = query.cursor === undefined ? undefined : readCursor(query.cursor);
-    return pageOf(await this.store.reviewList({ ...query, after, limit: query.limit + 1 }), query.limit, placeOf);
+    return pageOf(
+      await this.store.reviewList({ ...query, after, limit: query.limit + 1 }),
+      query.limit,
+      placeOf,
+    );
   }
 
   /**
@@ -159,19 +267,37 @@ export class Entries {
    * and `conflict` where the prompt is not public or has another version by now.
    */
   review(
-    id: string, { approve, note, version, by }: { approve: boolean; note: string | null; version?: number | undefined; by: string },
+    id: string,
+    {
+      approve,
+      note,
+      version,
+      by,
+    }: { approve: boolean; note: string | null; version?: number | undefined; by: string },
   ): Promise<Entry> {
     return this.turns.run(id, async () => {
       const entry = mayBeId(id) ? await this.store.findForReview(id) : undefined;
       if (entry?.kind !== "prompt") throw noEntry("prompt");
-      if (entry.status === null) throw new GatewayError("conflict", "This prompt is not public, so there is nothing to review.");
+      if (entry.status === null)
+        throw new GatewayError(
+          "conflict",
+          "This prompt is not public, so there is nothing to review.",
+        );
       if (version !== undefined && version !== entry.version) {
-        throw new GatewayError("conflict", `The prompt has version ${entry.version} by now. Read it again.`, { param: "version" });
+        throw new GatewayError(
+          "conflict",
+          `The prompt has version ${entry.version} by now. Read it again.`,
+          { param: "version" },
+        );
       }
       const withdrawn = entry.publicVersion === entry.version ? null : entry.publicVersion;
       const reviewed: Entry = {
-        ...entry, status: approve ? "approved" : "rejected", publicVersion: approve ? entry.version : withdrawn, reviewNote: note,
-        reviewedBy: by, reviewedAtMs: this.clock.nowMs(),
+        ...entry,
+        status: approve ? "approved" : "rejected",
+        publicVersion: approve ? entry.version : withdrawn,
+        reviewNote: note,
+        reviewedBy: by,
+        reviewedAtMs: this.clock.nowMs(),
       };
       await this.store.update(reviewed, { newVersion: false });
       return reviewed;
@@ -179,11 +305,17 @@ export class Entries {
   }
 
   private async assertRoom({ workspaceId }: HubCaller, hubId: string | undefined): Promise<void> {
-    if (await this.store.countOf({ workspaceId }) >= entriesMax) {
-      throw new GatewayError("conflict", `The workspace has ${entriesMax} prompts, skills and documents. Delete some.`);
+    if ((await this.store.countOf({ workspaceId })) >= entriesMax) {
+      throw new GatewayError(
+        "conflict",
+        `The workspace has ${entriesMax} prompts, skills and documents. Delete some.`,
+      );
     }
-    if (hubId !== undefined && await this.store.countOf({ hubId }) >= hubItemsMax) {
-      throw new GatewayError("conflict", `The hub has ${hubItemsMax} items. Delete some, or make another hub.`);
+    if (hubId !== undefined && (await this.store.countOf({ hubId })) >= hubItemsMax) {
+      throw new GatewayError(
+        "conflict",
+        `The hub has ${hubItemsMax} items. Delete some, or make another hub.`,
+      );
     }
   }
 
@@ -194,7 +326,8 @@ export class Entries {
 
   /** With the slug that was asked for, or the first one that is free. */
   private async insertWithSlug(entry: Entry, wanted: string | undefined): Promise<Entry> {
-    if (wanted !== undefined) return this.refusingDuplicates(wanted, () => this.insertAs(entry, wanted));
+    if (wanted !== undefined)
+      return this.refusingDuplicates(wanted, () => this.insertAs(entry, wanted));
     const base = slugFrom(entry.title) || entry.kind;
     for (const slug of [base, ...[2, 3, 4, 5].map((number) => `${base}-${number}`)]) {
       try {
@@ -206,7 +339,10 @@ export class Entries {
     return this.insertAs(entry, `${base}-${entry.id.slice(-8)}`);
   }
 
-  private async refusingDuplicates<Result>(slug: string | null, work: () => Promise<Result>): Promise<Result> {
+  private async refusingDuplicates<Result>(
+    slug: string | null,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
     try {
       return await work();
     } catch (error) {

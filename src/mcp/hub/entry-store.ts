@@ -1,22 +1,59 @@
 import { sql, type Expression, type Kysely, type SqlBool, type Transaction } from "kysely";
-import type { Entry, EntryContent, EntryKind, HubCaller, ReviewStatus, Visibility } from "./entry.ts";
+import type {
+  Entry,
+  EntryContent,
+  EntryKind,
+  HubCaller,
+  ReviewStatus,
+  Visibility,
+} from "./entry.ts";
 import type { SearchIndex } from "./search-index.ts";
 
 /** Rows of entries, their versions and stars, and of hubs. */
 export interface HubTables {
   hubs: {
-    id: string; workspace_id: string; person_id: string; slug: string; name: string; description: string | null; visibility: Visibility;
-    created_at_ms: number; updated_at_ms: number;
+    id: string;
+    workspace_id: string;
+    person_id: string;
+    slug: string;
+    name: string;
+    description: string | null;
+    visibility: Visibility;
+    created_at_ms: number;
+    updated_at_ms: number;
   };
   hub_entries: {
-    id: string; kind: EntryKind; workspace_id: string; person_id: string; hub_id: string | null; slug: string | null;
-    visibility: Visibility; status: ReviewStatus | null; version: number; public_version: number | null; stars: number; forks: number;
-    forked_from: string | null; source_ref: string | null; review_note: string | null; reviewed_by: string | null;
-    reviewed_at_ms: number | null; created_at_ms: number; updated_at_ms: number;
+    id: string;
+    kind: EntryKind;
+    workspace_id: string;
+    person_id: string;
+    hub_id: string | null;
+    slug: string | null;
+    visibility: Visibility;
+    status: ReviewStatus | null;
+    version: number;
+    public_version: number | null;
+    stars: number;
+    forks: number;
+    forked_from: string | null;
+    source_ref: string | null;
+    review_note: string | null;
+    reviewed_by: string | null;
+    reviewed_at_ms: number | null;
+    created_at_ms: number;
+    updated_at_ms: number;
   };
   hub_versions: {
-    entry_id: string; version: number; person_id: string; created_at_ms: number; title: string; description: string | null;
-    category: string | null; tags: string; details: string; body: string;
+    entry_id: string;
+    version: number;
+    person_id: string;
+    created_at_ms: number;
+    title: string;
+    description: string | null;
+    category: string | null;
+    tags: string;
+    details: string;
+    body: string;
   };
   hub_stars: { person_id: string; workspace_id: string; entry_id: string; created_at_ms: number };
   workspaces: { id: string; blocked_at_ms: number | null };
@@ -51,16 +88,30 @@ export const versionsMax = 100;
 const details = ({ platforms, recommendedAgents, recommendedModel }: EntryContent): string =>
   JSON.stringify({ platforms, recommendedAgents, recommendedModel });
 
-type ContentRow = Pick<HubTables["hub_versions"], "title" | "description" | "category" | "tags" | "details" | "body">;
+type ContentRow = Pick<
+  HubTables["hub_versions"],
+  "title" | "description" | "category" | "tags" | "details" | "body"
+>;
 
 const contentRow = (content: EntryContent): ContentRow => ({
-  title: content.title, description: content.description, category: content.category, tags: JSON.stringify(content.tags),
-  details: details(content), body: content.body,
+  title: content.title,
+  description: content.description,
+  category: content.category,
+  tags: JSON.stringify(content.tags),
+  details: details(content),
+  body: content.body,
 });
 
 const contentOf = (row: ContentRow): EntryContent => ({
-  title: row.title, description: row.description, category: row.category, tags: JSON.parse(row.tags) as string[],
-  ...(JSON.parse(row.details) as Pick<EntryContent, "platforms" | "recommendedAgents" | "recommendedModel">), body: row.body,
+  title: row.title,
+  description: row.description,
+  category: row.category,
+  tags: JSON.parse(row.tags) as string[],
+  ...(JSON.parse(row.details) as Pick<
+    EntryContent,
+    "platforms" | "recommendedAgents" | "recommendedModel"
+  >),
+  body: row.body,
 });
 
 /** What is searched of an entry. */
@@ -81,74 +132,138 @@ export class EntryStore {
 
   /** The entry with this id; undefined where there is none that the caller sees. */
   async find(caller: HubCaller, id: string): Promise<Entry | undefined> {
-    const row = await this.shown(caller).where("e.id", "=", id).where(this.visible(caller)).executeTakeFirst();
+    const row = await this.shown(caller)
+      .where("e.id", "=", id)
+      .where(this.visible(caller))
+      .executeTakeFirst();
     return row && entryOf(row);
   }
 
   /** The entry of a hub with this id or slug. */
-  async findInHub(caller: HubCaller, { hubId, name }: { hubId: string; name: string }): Promise<Entry | undefined> {
-    const row = await this.shown(caller).where("e.hub_id", "=", hubId).where(this.visible(caller))
-      .where(({ or, eb }) => or([eb("e.id", "=", name), eb("e.slug", "=", name)])).executeTakeFirst();
+  async findInHub(
+    caller: HubCaller,
+    { hubId, name }: { hubId: string; name: string },
+  ): Promise<Entry | undefined> {
+    const row = await this.shown(caller)
+      .where("e.hub_id", "=", hubId)
+      .where(this.visible(caller))
+      .where(({ or, eb }) => or([eb("e.id", "=", name), eb("e.slug", "=", name)]))
+      .executeTakeFirst();
     return row && entryOf(row);
   }
 
   /** Entries that the caller sees, newest first. */
-  async list(caller: HubCaller, { scope, kind, hubId, search, tag, category, status, after, limit }: EntryQuery): Promise<Entry[]> {
+  async list(
+    caller: HubCaller,
+    { scope, kind, hubId, search, tag, category, status, after, limit }: EntryQuery,
+  ): Promise<Entry[]> {
     let query = this.shown(caller, scope);
-    query = query.where(scope === "own" ? this.own(caller) : scope === "public" ? this.open() : this.visible(caller));
+    query = query.where(
+      scope === "own" ? this.own(caller) : scope === "public" ? this.open() : this.visible(caller),
+    );
     if (scope === "starred") query = query.where("s.entry_id", "is not", null);
     if (kind !== undefined) query = query.where("e.kind", "=", kind);
     if (hubId !== undefined) query = query.where("e.hub_id", "=", hubId);
     if (category !== undefined) query = query.where("v.category", "=", category);
-    if (status !== undefined) query = query.where("e.status", "=", status).where("e.workspace_id", "=", caller.workspaceId);
+    if (status !== undefined)
+      query = query.where("e.status", "=", status).where("e.workspace_id", "=", caller.workspaceId);
     if (tag !== undefined) query = query.where(hasTag(tag));
     if (search !== undefined) query = query.where(this.found(caller, scope, search));
     if (after !== undefined) query = query.where(olderThan(after));
-    const rows = await query.orderBy("e.created_at_ms", "desc").orderBy("e.id", "desc").limit(limit).execute();
+    const rows = await query
+      .orderBy("e.created_at_ms", "desc")
+      .orderBy("e.id", "desc")
+      .limit(limit)
+      .execute();
     return rows.map(entryOf);
   }
 
   /** Prompts of every workspace by the state of their review, the longest waiting first, in their newest version. */
-  async reviewList({ status, after, limit }: Pick<EntryQuery, "after" | "limit"> & { status: ReviewStatus }): Promise<Entry[]> {
-    let query = this.rows({ personId: "", workspaceId: "" }).whereRef("v.version", "=", "e.version").where("e.status", "=", status);
+  async reviewList({
+    status,
+    after,
+    limit,
+  }: Pick<EntryQuery, "after" | "limit"> & { status: ReviewStatus }): Promise<Entry[]> {
+    let query = this.rows({ personId: "", workspaceId: "" })
+      .whereRef("v.version", "=", "e.version")
+      .where("e.status", "=", status);
     if (after !== undefined) {
       query = query.where(sql<SqlBool>`(e.created_at_ms, e.id) > (${after.atMs}, ${after.id})`);
     }
-    return (await query.orderBy("e.created_at_ms").orderBy("e.id").limit(limit).execute()).map(entryOf);
+    return (await query.orderBy("e.created_at_ms").orderBy("e.id").limit(limit).execute()).map(
+      entryOf,
+    );
   }
 
   /** The entry with this id for an operator, whoever may see it. */
   async findForReview(id: string): Promise<Entry | undefined> {
-    const row = await this.rows({ personId: "", workspaceId: "" }).whereRef("v.version", "=", "e.version").where("e.id", "=", id)
+    const row = await this.rows({ personId: "", workspaceId: "" })
+      .whereRef("v.version", "=", "e.version")
+      .where("e.id", "=", id)
       .executeTakeFirst();
     return row && entryOf(row);
   }
 
   /** Versions of an entry, newest first. */
   async versions(id: string): Promise<EntryVersion[]> {
-    const rows = await this.database.selectFrom("hub_versions").selectAll().where("entry_id", "=", id).orderBy("version", "desc").execute();
-    return rows.map((row) => ({ ...contentOf(row), version: row.version, personId: row.person_id, createdAtMs: row.created_at_ms }));
+    const rows = await this.database
+      .selectFrom("hub_versions")
+      .selectAll()
+      .where("entry_id", "=", id)
+      .orderBy("version", "desc")
+      .execute();
+    return rows.map((row) => ({
+      ...contentOf(row),
+      version: row.version,
+      personId: row.person_id,
+      createdAtMs: row.created_at_ms,
+    }));
   }
 
   async countOf(of: { workspaceId: string } | { hubId: string }): Promise<number> {
-    const counted = this.database.selectFrom("hub_entries").select(({ fn }) => fn.countAll<number>().as("count"));
-    const { count } = await ("hubId" in of ? counted.where("hub_id", "=", of.hubId) : counted.where("workspace_id", "=", of.workspaceId))
-      .executeTakeFirstOrThrow();
+    const counted = this.database
+      .selectFrom("hub_entries")
+      .select(({ fn }) => fn.countAll<number>().as("count"));
+    const { count } = await ("hubId" in of
+      ? counted.where("hub_id", "=", of.hubId)
+      : counted.where("workspace_id", "=", of.workspaceId)
+    ).executeTakeFirstOrThrow();
     return Number(count);
   }
 
   /** Stores a new entry with its first version. */
   insert(entry: Entry): Promise<void> {
     return this.database.transaction().execute(async (transaction) => {
-      await transaction.insertInto("hub_entries").values({
-        id: entry.id, kind: entry.kind, workspace_id: entry.workspaceId, person_id: entry.personId, hub_id: entry.hubId, slug: entry.slug,
-        visibility: entry.visibility, status: entry.status, version: 1, public_version: entry.publicVersion, stars: 0, forks: 0,
-        forked_from: entry.forkedFrom, source_ref: entry.sourceRef, review_note: null, reviewed_by: null, reviewed_at_ms: null,
-        created_at_ms: entry.createdAtMs, updated_at_ms: entry.updatedAtMs,
-      }).execute();
+      await transaction
+        .insertInto("hub_entries")
+        .values({
+          id: entry.id,
+          kind: entry.kind,
+          workspace_id: entry.workspaceId,
+          person_id: entry.personId,
+          hub_id: entry.hubId,
+          slug: entry.slug,
+          visibility: entry.visibility,
+          status: entry.status,
+          version: 1,
+          public_version: entry.publicVersion,
+          stars: 0,
+          forks: 0,
+          forked_from: entry.forkedFrom,
+          source_ref: entry.sourceRef,
+          review_note: null,
+          reviewed_by: null,
+          reviewed_at_ms: null,
+          created_at_ms: entry.createdAtMs,
+          updated_at_ms: entry.updatedAtMs,
+        })
+        .execute();
       await this.writeVersion(transaction, entry);
       if (entry.forkedFrom !== null) {
-        await transaction.updateTable("hub_entries").set((eb) => ({ forks: eb("forks", "+", 1) })).where("id", "=", entry.forkedFrom)
+        await transaction
+          .updateTable("hub_entries")
+          .set((eb) => ({ forks: eb("forks", "+", 1) }))
+          .where("id", "=", entry.forkedFrom)
           .execute();
       }
     });
@@ -157,35 +272,70 @@ export class EntryStore {
   /** Stores what changed of an entry; a new version where `content` says so. */
   update(entry: Entry, { newVersion }: { newVersion: boolean }): Promise<void> {
     return this.database.transaction().execute(async (transaction) => {
-      await transaction.updateTable("hub_entries").set({
-        slug: entry.slug, visibility: entry.visibility, status: entry.status, version: entry.version, public_version: entry.publicVersion,
-        review_note: entry.reviewNote, reviewed_by: entry.reviewedBy, reviewed_at_ms: entry.reviewedAtMs, updated_at_ms: entry.updatedAtMs,
-      }).where("id", "=", entry.id).execute();
+      await transaction
+        .updateTable("hub_entries")
+        .set({
+          slug: entry.slug,
+          visibility: entry.visibility,
+          status: entry.status,
+          version: entry.version,
+          public_version: entry.publicVersion,
+          review_note: entry.reviewNote,
+          reviewed_by: entry.reviewedBy,
+          reviewed_at_ms: entry.reviewedAtMs,
+          updated_at_ms: entry.updatedAtMs,
+        })
+        .where("id", "=", entry.id)
+        .execute();
       if (newVersion) await this.writeVersion(transaction, entry);
       else await this.indexPublic(transaction, entry);
-      await transaction.deleteFrom("hub_versions").where("entry_id", "=", entry.id).where("version", "<=", entry.version - versionsMax)
-        .where("version", "!=", entry.publicVersion ?? 0).execute();
+      await transaction
+        .deleteFrom("hub_versions")
+        .where("entry_id", "=", entry.id)
+        .where("version", "<=", entry.version - versionsMax)
+        .where("version", "!=", entry.publicVersion ?? 0)
+        .execute();
     });
   }
 
   /** Writes what the entries of a hub are to others once the hub has another visibility. */
-  async followHub(transaction: Transaction<HubTables>, { hubId, visibility }: { hubId: string; visibility: Visibility }): Promise<void> {
+  async followHub(
+    transaction: Transaction<HubTables>,
+    { hubId, visibility }: { hubId: string; visibility: Visibility },
+  ): Promise<void> {
     const open = visibility === "public";
-    await transaction.updateTable("hub_entries").set({ visibility }).where("hub_id", "=", hubId).execute();
-    await transaction.updateTable("hub_entries").set({
-      status: open ? "pending_review" : null, ...(open ? {} : { public_version: null }),
-    }).where("hub_id", "=", hubId).where("kind", "=", "prompt").execute();
-    await transaction.updateTable("hub_entries").set(({ ref }) => ({ public_version: open ? ref("version") : null }))
-      .where("hub_id", "=", hubId).where("kind", "!=", "prompt").execute();
-    const rows = await this.rows({ personId: "", workspaceId: "" }, transaction).whereRef("v.version", "=", "e.version")
-      .where("e.hub_id", "=", hubId).execute();
+    await transaction
+      .updateTable("hub_entries")
+      .set({ visibility })
+      .where("hub_id", "=", hubId)
+      .execute();
+    await transaction
+      .updateTable("hub_entries")
+      .set({
+        status: open ? "pending_review" : null,
+        ...(open ? {} : { public_version: null }),
+      })
+      .where("hub_id", "=", hubId)
+      .where("kind", "=", "prompt")
+      .execute();
+    await transaction
+      .updateTable("hub_entries")
+      .set(({ ref }) => ({ public_version: open ? ref("version") : null }))
+      .where("hub_id", "=", hubId)
+      .where("kind", "!=", "prompt")
+      .execute();
+    const rows = await this.rows({ personId: "", workspaceId: "" }, transaction)
+      .whereRef("v.version", "=", "e.version")
+      .where("e.hub_id", "=", hubId)
+      .execute();
     for (const row of rows) await this.indexPublic(transaction, entryOf(row));
   }
 
   /** Deletes entries with their versions, stars and places in the search. */
   async remove(ids: readonly string[], transaction?: Transaction<HubTables>): Promise<void> {
     if (ids.length === 0) return;
-    if (transaction === undefined) return this.database.transaction().execute((own) => this.remove(ids, own));
+    if (transaction === undefined)
+      return this.database.transaction().execute((own) => this.remove(ids, own));
     await transaction.deleteFrom("hub_entries").where("id", "in", ids).execute();
     await transaction.deleteFrom("hub_versions").where("entry_id", "in", ids).execute();
     await transaction.deleteFrom("hub_stars").where("entry_id", "in", ids).execute();
@@ -193,53 +343,106 @@ export class EntryStore {
   }
 
   /** Stars an entry or takes the star back; the same twice is done once. */
-  setStar({ personId, workspaceId }: HubCaller, { id, starred, nowMs }: { id: string; starred: boolean; nowMs: number }): Promise<void> {
+  setStar(
+    { personId, workspaceId }: HubCaller,
+    { id, starred, nowMs }: { id: string; starred: boolean; nowMs: number },
+  ): Promise<void> {
     return this.database.transaction().execute(async (transaction) => {
       const star = { person_id: personId, workspace_id: workspaceId, entry_id: id };
       const changed = starred
-        ? (await transaction.insertInto("hub_stars").values({ ...star, created_at_ms: nowMs })
-          .onConflict((conflict) => conflict.doNothing()).executeTakeFirst()).numInsertedOrUpdatedRows
-        : (await transaction.deleteFrom("hub_stars").where("person_id", "=", personId).where("workspace_id", "=", workspaceId)
-          .where("entry_id", "=", id).executeTakeFirst()).numDeletedRows;
+        ? (
+            await transaction
+              .insertInto("hub_stars")
+              .values({ ...star, created_at_ms: nowMs })
+              .onConflict((conflict) => conflict.doNothing())
+              .executeTakeFirst()
+          ).numInsertedOrUpdatedRows
+        : (
+            await transaction
+              .deleteFrom("hub_stars")
+              .where("person_id", "=", personId)
+              .where("workspace_id", "=", workspaceId)
+              .where("entry_id", "=", id)
+              .executeTakeFirst()
+          ).numDeletedRows;
       if (changed === undefined || changed === 0n) return;
-      await transaction.updateTable("hub_entries").set((eb) => ({ stars: eb("stars", "+", starred ? 1 : -1) })).where("id", "=", id)
+      await transaction
+        .updateTable("hub_entries")
+        .set((eb) => ({ stars: eb("stars", "+", starred ? 1 : -1) }))
+        .where("id", "=", id)
         .execute();
     });
   }
 
   private async writeVersion(transaction: Transaction<HubTables>, entry: Entry): Promise<void> {
-    await transaction.insertInto("hub_versions").values({
-      entry_id: entry.id, version: entry.version, person_id: entry.personId, created_at_ms: entry.updatedAtMs, ...contentRow(entry),
-    }).execute();
-    await this.search.put(transaction, { ownerId: entry.id, audience: "workspace" }, searchedText(entry));
+    await transaction
+      .insertInto("hub_versions")
+      .values({
+        entry_id: entry.id,
+        version: entry.version,
+        person_id: entry.personId,
+        created_at_ms: entry.updatedAtMs,
+        ...contentRow(entry),
+      })
+      .execute();
+    await this.search.put(
+      transaction,
+      { ownerId: entry.id, audience: "workspace" },
+      searchedText(entry),
+    );
     await this.indexPublic(transaction, entry);
   }
 
   /** Puts the published version into the search of others; takes it out where there is none. */
-  private async indexPublic(transaction: Transaction<HubTables>, { id, publicVersion }: Entry): Promise<void> {
+  private async indexPublic(
+    transaction: Transaction<HubTables>,
+    { id, publicVersion }: Entry,
+  ): Promise<void> {
     const reference = { ownerId: id, audience: "public" } as const;
     if (publicVersion === null) return this.search.remove(transaction, reference);
-    const row = await transaction.selectFrom("hub_versions").selectAll().where("entry_id", "=", id).where("version", "=", publicVersion)
+    const row = await transaction
+      .selectFrom("hub_versions")
+      .selectAll()
+      .where("entry_id", "=", id)
+      .where("version", "=", publicVersion)
       .executeTakeFirstOrThrow();
     await this.search.put(transaction, reference, searchedText(contentOf(row)));
   }
 
-  private rows({ personId, workspaceId }: Pick<HubCaller, "personId" | "workspaceId">, database: Database = this.database) {
-    return database.selectFrom("hub_entries as e").innerJoin("hub_versions as v", "v.entry_id", "e.id")
+  private rows(
+    { personId, workspaceId }: Pick<HubCaller, "personId" | "workspaceId">,
+    database: Database = this.database,
+  ) {
+    return database
+      .selectFrom("hub_entries as e")
+      .innerJoin("hub_versions as v", "v.entry_id", "e.id")
       .leftJoin("hubs as h", "h.id", "e.hub_id")
       .leftJoin("hub_stars as s", (join) =>
-        join.onRef("s.entry_id", "=", "e.id").on("s.person_id", "=", personId).on("s.workspace_id", "=", workspaceId))
-      .selectAll("e").select([
-        "v.title", "v.description", "v.category", "v.tags", "v.details", "v.body", "v.version as shown_version", "h.slug as hub_slug",
+        join
+          .onRef("s.entry_id", "=", "e.id")
+          .on("s.person_id", "=", personId)
+          .on("s.workspace_id", "=", workspaceId),
+      )
+      .selectAll("e")
+      .select([
+        "v.title",
+        "v.description",
+        "v.category",
+        "v.tags",
+        "v.details",
+        "v.body",
+        "v.version as shown_version",
+        "h.slug as hub_slug",
         "s.entry_id as starred",
       ]);
   }
 
   /** Entries in the version that a caller sees: the newest one of the own workspace's, the published one of others'. */
   private shown(caller: HubCaller, scope?: EntryScope) {
-    const shownVersion = scope === "public"
-      ? sql<number>`e.public_version`
-      : sql<number>`case when e.workspace_id = ${caller.workspaceId} then e.version else e.public_version end`;
+    const shownVersion =
+      scope === "public"
+        ? sql<number>`e.public_version`
+        : sql<number>`case when e.workspace_id = ${caller.workspaceId} then e.version else e.public_version end`;
     return this.rows(caller).where("v.version", "=", shownVersion);
   }
 
@@ -258,7 +461,11 @@ export class EntryStore {
   }
 
   /** Own entries are searched in their newest version, others in the published one. */
-  private found({ workspaceId }: HubCaller, scope: EntryScope, search: string): Expression<SqlBool> {
+  private found(
+    { workspaceId }: HubCaller,
+    scope: EntryScope,
+    search: string,
+  ): Expression<SqlBool> {
     const inWorkspace = this.search.matches("e.id", { audience: "workspace", search });
     const inPublic = this.search.matches("e.id", { audience: "public", search });
     if (scope === "own") return inWorkspace;
@@ -269,17 +476,36 @@ export class EntryStore {
 
 const escaped = (text: string): string => text.replace(/[\\%_]/g, "\\$&");
 
-const hasTag = (tag: string): Expression<SqlBool> => sql<SqlBool>`v.tags like ${`%${escaped(JSON.stringify(tag))}%`} escape '\\'`;
+const hasTag = (tag: string): Expression<SqlBool> =>
+  sql<SqlBool>`v.tags like ${`%${escaped(JSON.stringify(tag))}%`} escape '\\'`;
 
 const olderThan = ({ atMs, id }: { atMs: number; id: string }): Expression<SqlBool> =>
   sql<SqlBool>`(e.created_at_ms, e.id) < (${atMs}, ${id})`;
 
-type ShownRow = HubTables["hub_entries"] & ContentRow & { shown_version: number; hub_slug: string | null; starred: string | null };
+type ShownRow = HubTables["hub_entries"] &
+  ContentRow & { shown_version: number; hub_slug: string | null; starred: string | null };
 
 const entryOf = (row: ShownRow): Entry => ({
-  ...contentOf(row), id: row.id, kind: row.kind, workspaceId: row.workspace_id, personId: row.person_id, hubId: row.hub_id,
-  hubSlug: row.hub_slug, slug: row.slug, visibility: row.visibility, status: row.status, version: row.shown_version,
-  publicVersion: row.public_version, stars: row.stars, forks: row.forks, starred: row.starred !== null, forkedFrom: row.forked_from,
-  sourceRef: row.source_ref, reviewNote: row.review_note, reviewedBy: row.reviewed_by, reviewedAtMs: row.reviewed_at_ms,
-  createdAtMs: row.created_at_ms, updatedAtMs: row.updated_at_ms,
+  ...contentOf(row),
+  id: row.id,
+  kind: row.kind,
+  workspaceId: row.workspace_id,
+  personId: row.person_id,
+  hubId: row.hub_id,
+  hubSlug: row.hub_slug,
+  slug: row.slug,
+  visibility: row.visibility,
+  status: row.status,
+  version: row.shown_version,
+  publicVersion: row.public_version,
+  stars: row.stars,
+  forks: row.forks,
+  starred: row.starred !== null,
+  forkedFrom: row.forked_from,
+  sourceRef: row.source_ref,
+  reviewNote: row.review_note,
+  reviewedBy: row.reviewed_by,
+  reviewedAtMs: row.reviewed_at_ms,
+  createdAtMs: row.created_at_ms,
+  updatedAtMs: row.updated_at_ms,
 });

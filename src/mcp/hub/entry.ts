@@ -83,27 +83,46 @@ export interface HubCaller {
 
 /** The hub caller that an administering caller is. A management key acts for the person who made it, an app for the one who granted. */
 export function hubCallerOf(caller: AccountCaller): HubCaller {
-  const personId = caller.kind === "management-key" ? caller.key.creatorUserId ?? caller.key.id : creatorIdOf(caller);
-  const administers = caller.kind === "management-key" || (caller.kind === "session" && caller.role !== "member");
+  const personId =
+    caller.kind === "management-key"
+      ? (caller.key.creatorUserId ?? caller.key.id)
+      : creatorIdOf(caller);
+  const administers =
+    caller.kind === "management-key" || (caller.kind === "session" && caller.role !== "member");
   return { workspaceId: caller.workspace.id, personId, administers };
 }
 
 type Owned = { workspaceId: string; personId: string; visibility: Visibility };
 
 /** Whether a record may be changed: by its person, and unless it is private by whoever administers its workspace. */
-export const mayChange = (caller: HubCaller, { workspaceId, personId, visibility }: Owned): boolean =>
-  workspaceId === caller.workspaceId && (personId === caller.personId || (caller.administers && visibility !== "private"));
+export const mayChange = (
+  caller: HubCaller,
+  { workspaceId, personId, visibility }: Owned,
+): boolean =>
+  workspaceId === caller.workspaceId &&
+  (personId === caller.personId || (caller.administers && visibility !== "private"));
 
 /** Throws `forbidden` for a record that the caller sees and may not change. */
 export function assertMayChange(caller: HubCaller, owned: Owned): void {
   if (mayChange(caller, owned)) return;
-  const who = owned.workspaceId === caller.workspaceId ? "its author, or an admin of the workspace" : "the workspace that it belongs to";
-  throw new GatewayError("forbidden", `Only ${who} may change this. Fork it to have a copy of your own.`);
+  const who =
+    owned.workspaceId === caller.workspaceId
+      ? "its author, or an admin of the workspace"
+      : "the workspace that it belongs to";
+  throw new GatewayError(
+    "forbidden",
+    `Only ${who} may change this. Fork it to have a copy of your own.`,
+  );
 }
 
 /** A slug out of a name: lower-case letters, digits and single dashes; empty where the name has none of them. */
 export const slugFrom = (name: string): string =>
-  name.normalize("NFKD").toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 64).replace(/^-+|-+$/g, "");
+  name
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 64)
+    .replace(/^-+|-+$/g, "");
 
 /** A page of a list, newest first. */
 export interface Page<Item> {
@@ -112,18 +131,28 @@ export interface Page<Item> {
 }
 
 /** The place after a record in a list that is ordered by a time and an id. */
-export const cursorAfter = ({ atMs, id }: { atMs: number; id: string }): string => `${atMs.toString(36)}.${id}`;
+export const cursorAfter = ({ atMs, id }: { atMs: number; id: string }): string =>
+  `${atMs.toString(36)}.${id}`;
 
 /** The place that a cursor names. Throws `bad_request`. */
 export function readCursor(cursor: string): { atMs: number; id: string } {
   const [, time, id] = /^([0-9a-z]{1,9})\.([a-z]{3}_[0-9a-f]{32})$/.exec(cursor) ?? [];
   if (time !== undefined && id !== undefined) return { atMs: Number.parseInt(time, 36), id };
-  throw new GatewayError("bad_request", "cursor: must be next_cursor of the page before.", { param: "cursor" });
+  throw new GatewayError("bad_request", "cursor: must be next_cursor of the page before.", {
+    param: "cursor",
+  });
 }
 
 /** A page out of what was found, where one more than wanted was asked for. */
-export function pageOf<Item>(found: readonly Item[], limit: number, placeOf: (item: Item) => { atMs: number; id: string }): Page<Item> {
+export function pageOf<Item>(
+  found: readonly Item[],
+  limit: number,
+  placeOf: (item: Item) => { atMs: number; id: string },
+): Page<Item> {
   const data = found.slice(0, limit);
   const last = data.at(-1);
-  return { data, nextCursor: found.length > limit && last !== undefined ? cursorAfter(placeOf(last)) : null };
+  return {
+    data,
+    nextCursor: found.length > limit && last !== undefined ? cursorAfter(placeOf(last)) : null,
+  };
 }

@@ -6,7 +6,16 @@ import { GatewayError } from "../../platform/lib/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import {
-  assertMayChange, mayChange, pageOf, readCursor, slugFrom, type Entry, type Hub, type HubCaller, type Page, type Visibility,
+  assertMayChange,
+  mayChange,
+  pageOf,
+  readCursor,
+  slugFrom,
+  type Entry,
+  type Hub,
+  type HubCaller,
+  type Page,
+  type Visibility,
 } from "./entry.ts";
 import type { EntryStore, HubTables } from "./entry-store.ts";
 import type { SearchIndex } from "./search-index.ts";
@@ -25,7 +34,8 @@ export interface HubQuery {
   limit: number;
 }
 
-const noHub = (): GatewayError => new GatewayError("not_found", "There is no hub with this slug. GET /hubs lists them.");
+const noHub = (): GatewayError =>
+  new GatewayError("not_found", "There is no hub with this slug. GET /hubs lists them.");
 
 const duplicateSlug = (slug: string, visibility: Visibility): GatewayError => {
   const where = visibility === "public" ? "This workspace, or a public hub," : "This workspace";
@@ -51,9 +61,12 @@ export class Hubs {
   /** The hub with this slug or id: the own workspace's before a public one of another. Throws `not_found`. */
   async find(caller: HubCaller, slug: string): Promise<Hub> {
     if (!/^[\w-]{1,100}$/.test(slug)) throw noHub();
-    const row = await this.shown(caller).where(({ or, eb }) => or([eb("h.id", "=", slug), eb("h.slug", "=", slug)]))
+    const row = await this.shown(caller)
+      .where(({ or, eb }) => or([eb("h.id", "=", slug), eb("h.slug", "=", slug)]))
       .where(sql<SqlBool>`(${own(caller)} or ${open})`)
-      .orderBy(sql`case when h.workspace_id = ${caller.workspaceId} then 0 else 1 end`).limit(1).executeTakeFirst();
+      .orderBy(sql`case when h.workspace_id = ${caller.workspaceId} then 0 else 1 end`)
+      .limit(1)
+      .executeTakeFirst();
     if (row === undefined) throw noHub();
     return hubOf(row);
   }
@@ -62,33 +75,59 @@ export class Hubs {
   async list(caller: HubCaller, { scope, search, cursor, limit }: HubQuery): Promise<Page<Hub>> {
     let query = this.shown(caller).where(scope === "own" ? own(caller) : open);
     if (search !== undefined) {
-      query = query.where(this.index.matches("h.id", { audience: scope === "own" ? "workspace" : "public", search }));
+      query = query.where(
+        this.index.matches("h.id", { audience: scope === "own" ? "workspace" : "public", search }),
+      );
     }
     if (cursor !== undefined) {
       const { atMs, id } = readCursor(cursor);
       query = query.where(sql<SqlBool>`(h.created_at_ms, h.id) < (${atMs}, ${id})`);
     }
-    const rows = await query.orderBy("h.created_at_ms", "desc").orderBy("h.id", "desc").limit(limit + 1).execute();
+    const rows = await query
+      .orderBy("h.created_at_ms", "desc")
+      .orderBy("h.id", "desc")
+      .limit(limit + 1)
+      .execute();
     return pageOf(rows.map(hubOf), limit, ({ createdAtMs, id }) => ({ atMs: createdAtMs, id }));
   }
 
   /** Stores a new hub. Throws `duplicate_slug`, and `conflict` where there are too many. */
   create(
     caller: HubCaller,
-    { slug, name, description, visibility }: Pick<Hub, "name" | "description" | "visibility"> & { slug?: string | undefined },
+    {
+      slug,
+      name,
+      description,
+      visibility,
+    }: Pick<Hub, "name" | "description" | "visibility"> & { slug?: string | undefined },
   ): Promise<Hub> {
     const { workspaceId, personId } = caller;
     return this.turns.run(workspaceId, async () => {
-      const { count } = await this.store.database.selectFrom("hubs").select(({ fn }) => fn.countAll<number>().as("count"))
-        .where("workspace_id", "=", workspaceId).executeTakeFirstOrThrow();
-      if (Number(count) >= hubsMax) throw new GatewayError("conflict", `The workspace has ${hubsMax} hubs. Delete some.`);
+      const { count } = await this.store.database
+        .selectFrom("hubs")
+        .select(({ fn }) => fn.countAll<number>().as("count"))
+        .where("workspace_id", "=", workspaceId)
+        .executeTakeFirstOrThrow();
+      if (Number(count) >= hubsMax)
+        throw new GatewayError("conflict", `The workspace has ${hubsMax} hubs. Delete some.`);
       const nowMs = this.time.nextMs();
       const hub: Hub = {
-        id: newId("hub", nowMs), workspaceId, personId, slug: "", name, description, visibility, itemCount: 0, createdAtMs: nowMs,
+        id: newId("hub", nowMs),
+        workspaceId,
+        personId,
+        slug: "",
+        name,
+        description,
+        visibility,
+        itemCount: 0,
+        createdAtMs: nowMs,
         updatedAtMs: nowMs,
       };
       const base = slugFrom(name) || "hub";
-      const slugs = slug === undefined ? [base, `${base}-2`, `${base}-3`, `${base}-${hub.id.slice(-8)}`] : [slug];
+      const slugs =
+        slug === undefined
+          ? [base, `${base}-2`, `${base}-3`, `${base}-${hub.id.slice(-8)}`]
+          : [slug];
       for (const each of slugs) {
         try {
           return await this.write({ ...hub, slug: each }, { isNew: true });
@@ -119,8 +158,15 @@ export class Hubs {
     const hub = await this.find(caller, slug);
     assertMayChange(caller, hub);
     await this.store.database.transaction().execute(async (transaction) => {
-      const entries = await transaction.selectFrom("hub_entries").select("id").where("hub_id", "=", hub.id).execute();
-      await this.store.remove(entries.map(({ id }) => id), transaction);
+      const entries = await transaction
+        .selectFrom("hub_entries")
+        .select("id")
+        .where("hub_id", "=", hub.id)
+        .execute();
+      await this.store.remove(
+        entries.map(({ id }) => id),
+        transaction,
+      );
       await transaction.deleteFrom("hubs").where("id", "=", hub.id).execute();
       await this.index.remove(transaction, { ownerId: hub.id });
     });
@@ -131,16 +177,26 @@ export class Hubs {
   async findToAddTo(caller: HubCaller, slug: string): Promise<Hub> {
     const hub = await this.find(caller, slug);
     if (hub.workspaceId !== caller.workspaceId) {
-      throw new GatewayError("forbidden", "Only the workspace that the hub belongs to may add to it.", { param: "hub" });
+      throw new GatewayError(
+        "forbidden",
+        "Only the workspace that the hub belongs to may add to it.",
+        { param: "hub" },
+      );
     }
     return hub;
   }
 
   /** The item of a hub with this id or slug. Throws `not_found`. */
-  async findItem(caller: HubCaller, { slug, item }: { slug: string; item: string }): Promise<{ hub: Hub; entry: Entry }> {
+  async findItem(
+    caller: HubCaller,
+    { slug, item }: { slug: string; item: string },
+  ): Promise<{ hub: Hub; entry: Entry }> {
     const hub = await this.find(caller, slug);
-    const entry = /^[\w-]{1,100}$/.test(item) ? await this.store.findInHub(caller, { hubId: hub.id, name: item }) : undefined;
-    if (entry === undefined) throw new GatewayError("not_found", "The hub has no item with this id or slug.");
+    const entry = /^[\w-]{1,100}$/.test(item)
+      ? await this.store.findInHub(caller, { hubId: hub.id, name: item })
+      : undefined;
+    if (entry === undefined)
+      throw new GatewayError("not_found", "The hub has no item with this id or slug.");
     return { hub, entry };
   }
 
@@ -148,27 +204,45 @@ export class Hubs {
   mayChangeItem = (caller: HubCaller, { hub, entry }: { hub: Hub; entry: Entry }): boolean =>
     mayChange(caller, entry) || mayChange(caller, hub);
 
-  private write(hub: Hub, { isNew, wasVisibleTo }: { isNew: boolean; wasVisibleTo?: Visibility }): Promise<Hub> {
+  private write(
+    hub: Hub,
+    { isNew, wasVisibleTo }: { isNew: boolean; wasVisibleTo?: Visibility },
+  ): Promise<Hub> {
     const { id, slug, name, description, visibility } = hub;
     return this.store.database.transaction().execute(async (transaction) => {
       const changes = { slug, name, description, visibility, updated_at_ms: hub.updatedAtMs };
       await (isNew
-        ? transaction.insertInto("hubs")
-          .values({ id, workspace_id: hub.workspaceId, person_id: hub.personId, created_at_ms: hub.createdAtMs, ...changes }).execute()
+        ? transaction
+            .insertInto("hubs")
+            .values({
+              id,
+              workspace_id: hub.workspaceId,
+              person_id: hub.personId,
+              created_at_ms: hub.createdAtMs,
+              ...changes,
+            })
+            .execute()
         : transaction.updateTable("hubs").set(changes).where("id", "=", id).execute());
-      if (!isNew && wasVisibleTo !== visibility) await this.store.followHub(transaction, { hubId: id, visibility });
+      if (!isNew && wasVisibleTo !== visibility)
+        await this.store.followHub(transaction, { hubId: id, visibility });
       const text = [slug, name, description ?? ""].join("\n");
       await this.index.put(transaction, { ownerId: id, audience: "workspace" }, text);
-      if (visibility === "public") await this.index.put(transaction, { ownerId: id, audience: "public" }, text);
+      if (visibility === "public")
+        await this.index.put(transaction, { ownerId: id, audience: "public" }, text);
       else await this.index.remove(transaction, { ownerId: id, audience: "public" });
       return hub;
     });
   }
 
   private shown({ workspaceId }: HubCaller) {
-    return this.store.database.selectFrom("hubs as h").selectAll("h").select(sql<number>`(
+    return this.store.database
+      .selectFrom("hubs as h")
+      .selectAll("h")
+      .select(
+        sql<number>`(
       select count(*) from hub_entries e where e.hub_id = h.id and (h.workspace_id = ${workspaceId} or e.public_version is not null)
-    )`.as("item_count"));
+    )`.as("item_count"),
+      );
   }
 }
 
@@ -179,6 +253,14 @@ const open = sql<SqlBool>`(h.visibility = 'public' and not exists (
   select 1 from workspaces w where w.id = h.workspace_id and w.blocked_at_ms is not null))`;
 
 const hubOf = (row: HubTables["hubs"] & { item_count: number }): Hub => ({
-  id: row.id, workspaceId: row.workspace_id, personId: row.person_id, slug: row.slug, name: row.name, description: row.description,
-  visibility: row.visibility, itemCount: Number(row.item_count), createdAtMs: row.created_at_ms, updatedAtMs: row.updated_at_ms,
+  id: row.id,
+  workspaceId: row.workspace_id,
+  personId: row.person_id,
+  slug: row.slug,
+  name: row.name,
+  description: row.description,
+  visibility: row.visibility,
+  itemCount: Number(row.item_count),
+  createdAtMs: row.created_at_ms,
+  updatedAtMs: row.updated_at_ms,
 });

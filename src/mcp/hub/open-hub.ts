@@ -44,14 +44,16 @@ export interface HubOptions {
   resolve?: AddressGuard["resolve"];
 }
 
-const wrongBody = (problem: string): GatewayError => new GatewayError("bad_request", `body: ${problem}`, { param: "body" });
+const wrongBody = (problem: string): GatewayError =>
+  new GatewayError("bad_request", `body: ${problem}`, { param: "body" });
 
 /** A text as one line of so many characters, out of a document that anyone may have written. */
 const lineOf = (text: string, charactersMax: number): string =>
   Array.from(text.replace(unprintable, " ")).slice(0, charactersMax).join("").toWellFormed().trim();
 
 function assertKept(body: string): void {
-  if (body.length > bodyCharactersMax) throw wrongBody(`must have at most ${bodyCharactersMax} characters.`);
+  if (body.length > bodyCharactersMax)
+    throw wrongBody(`must have at most ${bodyCharactersMax} characters.`);
   if (body.includes("\0")) throw wrongBody("must not hold a zero byte.");
   if (!body.isWellFormed()) throw wrongBody("must not hold half a character.");
 }
@@ -59,16 +61,29 @@ function assertKept(body: string): void {
 /** What a document says of itself, with the name and the tags that it is given. */
 async function contentOf({ kind, body, name, tags = [] }: NewDocument): Promise<EntryContent> {
   assertKept(body);
-  const rest = { category: null, tags, platforms: [], recommendedAgents: [], recommendedModel: null, body };
+  const rest = {
+    category: null,
+    tags,
+    platforms: [],
+    recommendedAgents: [],
+    recommendedModel: null,
+    body,
+  };
   if (kind === "skill") {
     const head = await readSkill(body);
-    return { ...rest, title: name ?? head.name, description: lineOf(head.description, descriptionCharactersMax) };
+    return {
+      ...rest,
+      title: name ?? head.name,
+      description: lineOf(head.description, descriptionCharactersMax),
+    };
   }
   const { description } = await frontMatterMembers(body);
-  const title = name ?? lineOf(await titleIn(body) ?? "", titleCharactersMax);
+  const title = name ?? lineOf((await titleIn(body)) ?? "", titleCharactersMax);
   return {
-    ...rest, title: title === "" ? "Untitled" : title,
-    description: typeof description === "string" ? lineOf(description, descriptionCharactersMax) : null,
+    ...rest,
+    title: title === "" ? "Untitled" : title,
+    description:
+      typeof description === "string" ? lineOf(description, descriptionCharactersMax) : null,
   };
 }
 
@@ -86,9 +101,16 @@ export class HubLibrary {
 
   /** Keeps a document, in a hub where one is named. Throws `bad_request`, `not_found`, `forbidden`, `duplicate_slug` and `conflict`. */
   async add(caller: HubCaller, document: NewDocument): Promise<Entry> {
-    const hub = document.hub === undefined ? undefined : await this.hubs.findToAddTo(caller, document.hub);
-    if (hub !== undefined && document.visibility !== undefined && document.visibility !== hub.visibility) {
-      throw new GatewayError("bad_request", "visibility: is that of the hub. Leave it out.", { param: "visibility" });
+    const hub =
+      document.hub === undefined ? undefined : await this.hubs.findToAddTo(caller, document.hub);
+    if (
+      hub !== undefined &&
+      document.visibility !== undefined &&
+      document.visibility !== hub.visibility
+    ) {
+      throw new GatewayError("bad_request", "visibility: is that of the hub. Leave it out.", {
+        param: "visibility",
+      });
     }
     const content = await contentOf(document);
     const visibility = hub?.visibility ?? document.visibility ?? "workspace";
@@ -99,20 +121,38 @@ export class HubLibrary {
   /** What a document says once parts of it are changed; a new body is read again. */
   async changedContent(
     { kind, title, tags, body: bodyNow }: Entry,
-    { body, name, tags: tagsWanted }: { body?: string | undefined } & Pick<NewDocument, "name" | "tags">,
+    {
+      body,
+      name,
+      tags: tagsWanted,
+    }: { body?: string | undefined } & Pick<NewDocument, "name" | "tags">,
   ): Promise<Partial<EntryContent>> {
-    const given = { ...(name === undefined ? {} : { title: name }), ...(tagsWanted === undefined ? {} : { tags: tagsWanted }) };
+    const given = {
+      ...(name === undefined ? {} : { title: name }),
+      ...(tagsWanted === undefined ? {} : { tags: tagsWanted }),
+    };
     if (body === undefined || body === bodyNow) return given;
-    const read = await contentOf({ kind, body, tags: tagsWanted ?? tags, name: kind === "skill" ? name : name ?? title });
+    const read = await contentOf({
+      kind,
+      body,
+      tags: tagsWanted ?? tags,
+      name: kind === "skill" ? name : (name ?? title),
+    });
     return { title: read.title, description: read.description, tags: read.tags, body };
   }
 
   /** Copies a skill into a hub, from an address on the web or from a hub of this service. Throws as `add` does. */
-  async importSkill(caller: HubCaller, { hub, sourceRef }: { hub: string; sourceRef: string }): Promise<Entry> {
+  async importSkill(
+    caller: HubCaller,
+    { hub, sourceRef }: { hub: string; sourceRef: string },
+  ): Promise<Entry> {
     await this.hubs.findToAddTo(caller, hub);
-    const [, slug, item] = /^\/?(?:hubs\/)?([\w-]{1,100})\/(?:items\/)?([\w-]{1,100})$/.exec(sourceRef) ?? [];
-    const body = slug === undefined || item === undefined
-      ? await this.fetcher.fetch(sourceRef) : (await this.hubs.findItem(caller, { slug, item })).entry.body;
+    const [, slug, item] =
+      /^\/?(?:hubs\/)?([\w-]{1,100})\/(?:items\/)?([\w-]{1,100})$/.exec(sourceRef) ?? [];
+    const body =
+      slug === undefined || item === undefined
+        ? await this.fetcher.fetch(sourceRef)
+        : (await this.hubs.findItem(caller, { slug, item })).entry.body;
     return this.add(caller, { kind: "skill", hub, body, sourceRef });
   }
 
@@ -126,10 +166,15 @@ export class HubLibrary {
     const hub = await this.hubs.find(caller, slug);
     const scope = hub.workspaceId === caller.workspaceId ? "own" : "public";
     const { data } = await this.entries.list(caller, { scope, hubId: hub.id, limit: exportedMax });
-    return zipOf(data.map(({ kind, slug: name, body }) => ({
-      path: kind === "skill" ? `${hub.slug}/skills/${name}/SKILL.md` : `${hub.slug}/${kind === "kb" ? "knowledge" : `${kind}s`}/${name}.md`,
-      text: body,
-    })));
+    return zipOf(
+      data.map(({ kind, slug: name, body }) => ({
+        path:
+          kind === "skill"
+            ? `${hub.slug}/skills/${name}/SKILL.md`
+            : `${hub.slug}/${kind === "kb" ? "knowledge" : `${kind}s`}/${name}.md`,
+        text: body,
+      })),
+    );
   }
 }
 
@@ -137,12 +182,19 @@ export class HubLibrary {
 const exportedMax = 1_000;
 
 /** Builds the hub. */
-export function openHub({ database, kind, clock, importNetworks, resolve }: HubOptions): HubLibrary {
+export function openHub({
+  database,
+  kind,
+  clock,
+  importNetworks,
+  resolve,
+}: HubOptions): HubLibrary {
   const index = new SearchIndex(kind);
   const store = new EntryStore(database, index);
   const allowed = importNetworks.flatMap((range) => parseRange(range) ?? []);
   return new HubLibrary({
-    entries: new Entries({ store, clock }), hubs: new Hubs({ store, index, clock }),
+    entries: new Entries({ store, clock }),
+    hubs: new Hubs({ store, index, clock }),
     fetcher: new DocumentFetcher({ allowed, ...(resolve === undefined ? {} : { resolve }) }),
   });
 }

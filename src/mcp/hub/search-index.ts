@@ -11,7 +11,8 @@ export interface TextReference {
 }
 
 /** Scripts that are written without spaces: each of their characters is a word of its own. */
-const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu;
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu;
 const wordCharactersMax = 64;
 const wordsMax = 20_000;
 const searchedWordsMax = 16;
@@ -21,7 +22,11 @@ const searchedWordsMax = 16;
  * SQLite and Postgres find the same.
  */
 export function wordsOf(text: string, most = wordsMax): string[] {
-  const plain = text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(unspaced, " $& ");
+  const plain = text
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .toLowerCase()
+    .replace(unspaced, " $& ");
   const words = new Set<string>();
   for (const [word] of plain.matchAll(/[\p{L}\p{N}]+/gu)) {
     words.add(Array.from(word).slice(0, wordCharactersMax).join(""));
@@ -39,7 +44,11 @@ export class SearchIndex {
   }
 
   /** Puts a text in place of the one that was there. */
-  async put(database: QueryExecutorProvider, reference: TextReference, text: string): Promise<void> {
+  async put(
+    database: QueryExecutorProvider,
+    reference: TextReference,
+    text: string,
+  ): Promise<void> {
     const { ownerId, audience } = reference;
     const words = wordsOf(text);
     if (this.kind === "postgres") {
@@ -49,21 +58,33 @@ export class SearchIndex {
     }
     await this.remove(database, reference);
     const { rows } = await sql<{ row_id: number }>`
-      insert into search_texts (owner_id, audience) values (${ownerId}, ${audience}) returning row_id`.execute(database);
-    await sql`insert into search_words (rowid, words) values (${rows[0]?.row_id}, ${words.join(" ")})`.execute(database);
+      insert into search_texts (owner_id, audience) values (${ownerId}, ${audience}) returning row_id`.execute(
+      database,
+    );
+    await sql`insert into search_words (rowid, words) values (${rows[0]?.row_id}, ${words.join(" ")})`.execute(
+      database,
+    );
   }
 
   /** Takes a text out; every copy of it where no audience is named. */
-  async remove(database: QueryExecutorProvider, { ownerId, audience }: { ownerId: string; audience?: Audience }): Promise<void> {
+  async remove(
+    database: QueryExecutorProvider,
+    { ownerId, audience }: { ownerId: string; audience?: Audience },
+  ): Promise<void> {
     const wanted = sql`owner_id = ${ownerId}${audience === undefined ? sql`` : sql` and audience = ${audience}`}`;
     if (this.kind === "sqlite") {
-      await sql`delete from search_words where rowid in (select row_id from search_texts where ${wanted})`.execute(database);
+      await sql`delete from search_words where rowid in (select row_id from search_texts where ${wanted})`.execute(
+        database,
+      );
     }
     await sql`delete from search_texts where ${wanted}`.execute(database);
   }
 
   /** Whether the text of the record in a column has every word of a search; of a search without any word, none has. */
-  matches(column: string, { audience, search }: { audience: Audience; search: string }): RawBuilder<SqlBool> {
+  matches(
+    column: string,
+    { audience, search }: { audience: Audience; search: string },
+  ): RawBuilder<SqlBool> {
     const words = wordsOf(search, searchedWordsMax);
     if (words.length === 0) return sql<SqlBool>`1 = 0`;
     if (this.kind === "postgres") {

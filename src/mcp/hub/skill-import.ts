@@ -8,20 +8,28 @@ export const importBytesMax = 400_000;
 const patienceMs = 10_000;
 const redirectsMax = 3;
 
-const refused = (problem: string): GatewayError => new GatewayError("bad_request", `source_ref: ${problem}`, { param: "source_ref" });
+const refused = (problem: string): GatewayError =>
+  new GatewayError("bad_request", `source_ref: ${problem}`, { param: "source_ref" });
 
 /** Forges and where each serves a file of a repository as it is, at its default branch unless a ref is named. */
-const forges: Readonly<Record<string, (repository: string, file: { ref: string; path: string }) => string>> = {
-  "github.com": (repository, { ref, path }) => `https://raw.githubusercontent.com/${repository}/${ref}/${path}`,
-  "gitlab.com": (repository, { ref, path }) => `https://gitlab.com/${repository}/-/raw/${ref}/${path}`,
-  "bitbucket.org": (repository, { ref, path }) => `https://bitbucket.org/${repository}/raw/${ref}/${path}`,
-  "codeberg.org": (repository, { ref, path }) => `https://codeberg.org/${repository}/raw/${ref}/${path}`,
+const forges: Readonly<
+  Record<string, (repository: string, file: { ref: string; path: string }) => string>
+> = {
+  "github.com": (repository, { ref, path }) =>
+    `https://raw.githubusercontent.com/${repository}/${ref}/${path}`,
+  "gitlab.com": (repository, { ref, path }) =>
+    `https://gitlab.com/${repository}/-/raw/${ref}/${path}`,
+  "bitbucket.org": (repository, { ref, path }) =>
+    `https://bitbucket.org/${repository}/raw/${ref}/${path}`,
+  "codeberg.org": (repository, { ref, path }) =>
+    `https://codeberg.org/${repository}/raw/${ref}/${path}`,
 };
 
 const documentName = "SKILL.md";
 
 /** The file inside a repository that a folder or a file names. */
-const skillFile = (path: string): string => (/\.(md|markdown)$/i.test(path) ? path : [path, documentName].filter(Boolean).join("/"));
+const skillFile = (path: string): string =>
+  /\.(md|markdown)$/i.test(path) ? path : [path, documentName].filter(Boolean).join("/");
 
 /**
  * The address of the document that a source names: a page of a repository at a known forge becomes the file itself, anything
@@ -29,16 +37,27 @@ const skillFile = (path: string): string => (/\.(md|markdown)$/i.test(path) ? pa
  */
 export function documentUrl(source: string): string {
   const url = URL.canParse(source) ? new URL(source) : undefined;
-  if (url === undefined) throw refused("must be the https URL of a SKILL.md or a public Git repository, or <hub>/<item> of this service.");
+  if (url === undefined)
+    throw refused(
+      "must be the https URL of a SKILL.md or a public Git repository, or <hub>/<item> of this service.",
+    );
   const raw = forges[url.hostname];
   if (raw === undefined) return url.href;
   const [, repository = "", , ref, path = ""] =
-    /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(\/(?:-\/)?(?:tree|blob|src|raw)\/(?:branch\/)?([\w.-]+)\/?(.*?))?\/?$/.exec(url.pathname) ?? [];
-  if (repository === "") throw refused("names no repository. Write https://github.com/<owner>/<repository>/tree/<ref>/<folder>.");
+    /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(\/(?:-\/)?(?:tree|blob|src|raw)\/(?:branch\/)?([\w.-]+)\/?(.*?))?\/?$/.exec(
+      url.pathname,
+    ) ?? [];
+  if (repository === "")
+    throw refused(
+      "names no repository. Write https://github.com/<owner>/<repository>/tree/<ref>/<folder>.",
+    );
   return raw(repository, { ref: ref ?? "HEAD", path: skillFile(path) });
 }
 
-const asking = { accept: "text/markdown, text/plain, */*;q=0.1", "user-agent": `${brand.productName.toLowerCase()}-hub` };
+const asking = {
+  accept: "text/markdown, text/plain, */*;q=0.1",
+  "user-agent": `${brand.productName.toLowerCase()}-hub`,
+};
 
 /** Fetches public documents: over TLS, from public addresses, every redirect looked at, bounded in bytes and time. */
 export class DocumentFetcher {
@@ -78,7 +97,8 @@ async function readText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > importBytesMax) throw refused(`the document has more than ${importBytesMax} bytes.`);
+    if (bytes > importBytesMax)
+      throw refused(`the document has more than ${importBytesMax} bytes.`);
     chunks.push(chunk);
   }
   try {
@@ -91,6 +111,7 @@ async function readText(response: Response): Promise<string> {
 function refusalOf(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof UnsafeTargetError) return refused(`${error.message}.`);
-  if (error instanceof Error && error.name === "TimeoutError") return refused(`did not answer within ${patienceMs / 1000} seconds.`);
+  if (error instanceof Error && error.name === "TimeoutError")
+    return refused(`did not answer within ${patienceMs / 1000} seconds.`);
   return refused("could not be reached.");
 }

@@ -18,7 +18,15 @@ export interface Concept {
 
 /** A concept as it is sent. Values of the front matter are written as JSON, which YAML 1.2 contains. */
 export function conceptDocument({ id, type, title, description, facts, body }: Concept): string {
-  const front = Object.entries({ type, id, title, description, source: brand.productName, ...facts })
-    .filter(([, value]) => value !== undefined).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  const front = Object.entries({
+    type,
+    id,
+    title,
+    description,
+    source: brand.productName,
+    ...facts,
+  })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
   return ["---", ...front, "---", "", `# ${title}`, "", body, ""].join("\n");
 }

@@ -7,68 +7,136 @@ import type { Concept } from "./concept.ts";
 import { termConcepts } from "./terms.ts";
 
 const faults: Readonly<Record<ErrorFacts["fault"], string>> = {
-  client: "the request", gateway: "the gateway", upstream: "the provider",
+  client: "the request",
+  gateway: "the gateway",
+  upstream: "the provider",
 };
 
 /** Concepts of the error codes, from the table that answers are made from. */
-const errorConcepts: readonly Concept[] = Object.entries(errorCatalog).map(([code, { status, type, retry, fault }]) => ({
-  id: `error/${code}`, type: "error", title: code,
-  description: `HTTP ${status}, ${type}; ${retry ? "may be retried" : "do not retry"}.`,
-  facts: { status, category: type, retry, fault },
-  body: `Answers with HTTP ${status} and the category \`${type}\`. The cause lies with ${faults[fault]}. `
-    + (retry
-      ? "The same request may succeed later: retry with backoff, and honour `Retry-After`."
-      : "Change the request before sending it again."),
-}));
+const errorConcepts: readonly Concept[] = Object.entries(errorCatalog).map(
+  ([code, { status, type, retry, fault }]) => ({
+    id: `error/${code}`,
+    type: "error",
+    title: code,
+    description: `HTTP ${status}, ${type}; ${retry ? "may be retried" : "do not retry"}.`,
+    facts: { status, category: type, retry, fault },
+    body:
+      `Answers with HTTP ${status} and the category \`${type}\`. The cause lies with ${faults[fault]}. ` +
+      (retry
+        ? "The same request may succeed later: retry with backoff, and honour `Retry-After`."
+        : "Change the request before sending it again."),
+  }),
+);
 
 const endpointSlug = ({ method, path }: ToolEndpoint): string =>
-  `${method}${path}`.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "");
+  `${method}${path}`
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-|-$/g, "");
 
 /** Concepts of the API's endpoints, from the route table. */
-const endpointConcepts = (endpoints: readonly ToolEndpoint[]): Concept[] => endpoints.filter(({ base }) => base === "api")
-  .map((endpoint) => ({
-    id: `endpoint/${endpointSlug(endpoint)}`, type: "endpoint", title: `${endpoint.method} ${shownPath(endpoint)}`,
-    description: endpoint.summary, facts: { method: endpoint.method, path: shownPath(endpoint), scope: endpoint.access.managementScope },
-    body: [endpoint.summary, ...(endpoint.description === undefined ? [] : ["", endpoint.description])].join("\n"),
-  }));
+const endpointConcepts = (endpoints: readonly ToolEndpoint[]): Concept[] =>
+  endpoints
+    .filter(({ base }) => base === "api")
+    .map((endpoint) => ({
+      id: `endpoint/${endpointSlug(endpoint)}`,
+      type: "endpoint",
+      title: `${endpoint.method} ${shownPath(endpoint)}`,
+      description: endpoint.summary,
+      facts: {
+        method: endpoint.method,
+        path: shownPath(endpoint),
+        scope: endpoint.access.managementScope,
+      },
+      body: [
+        endpoint.summary,
+        ...(endpoint.description === undefined ? [] : ["", endpoint.description]),
+      ].join("\n"),
+    }));
 
-const modelsSchema = z.looseObject({ data: z.array(z.looseObject({
-  id: z.string(), display_name: z.string(), provider: z.string(), providers: z.array(z.string()), context_length: z.int(),
-  capabilities: z.array(z.string()), description: z.string().optional(),
-  pricing: z.looseObject({ input_per_1m: z.number(), output_per_1m: z.number() }),
-})) });
+const modelsSchema = z.looseObject({
+  data: z.array(
+    z.looseObject({
+      id: z.string(),
+      display_name: z.string(),
+      provider: z.string(),
+      providers: z.array(z.string()),
+      context_length: z.int(),
+      capabilities: z.array(z.string()),
+      description: z.string().optional(),
+      pricing: z.looseObject({ input_per_1m: z.number(), output_per_1m: z.number() }),
+    }),
+  ),
+});
 
 /** Concepts of the models that the caller can reach. */
 async function modelConcepts({ ask }: ToolContext): Promise<Concept[]> {
-  const { data } = modelsSchema.parse(await ask({ endpoint: "GET /models", query: { presets: "0" } }));
+  const { data } = modelsSchema.parse(
+    await ask({ endpoint: "GET /models", query: { presets: "0" } }),
+  );
   return data.map(({ id, display_name: title, description, pricing, ...model }) => ({
-    id: `model/${id}`, type: "model", title,
+    id: `model/${id}`,
+    type: "model",
+    title,
     description: `${id}, ${model.context_length} tokens of context, by ${model.provider}.`,
-    facts: { model: id, context_length: model.context_length, capabilities: model.capabilities, providers: model.providers, pricing },
+    facts: {
+      model: id,
+      context_length: model.context_length,
+      capabilities: model.capabilities,
+      providers: model.providers,
+      pricing,
+    },
     body: [
-      description ?? `A model of ${model.provider}.`, "",
+      description ?? `A model of ${model.provider}.`,
+      "",
       `- Price: ${pricing.input_per_1m} USD per million input tokens, ${pricing.output_per_1m} USD per million output tokens`,
-      `- Capabilities: ${model.capabilities.join(", ")}`, `- Served by: ${model.providers.join(", ")}`,
+      `- Capabilities: ${model.capabilities.join(", ")}`,
+      `- Served by: ${model.providers.join(", ")}`,
     ].join("\n"),
   }));
 }
 
-const providersSchema = z.looseObject({ data: z.array(z.looseObject({
-  id: z.string(), name: z.string(), description: z.string(), status: z.string(), model_count: z.int(), endpoints: z.array(z.string()),
-})) });
+const providersSchema = z.looseObject({
+  data: z.array(
+    z.looseObject({
+      id: z.string(),
+      name: z.string(),
+      description: z.string(),
+      status: z.string(),
+      model_count: z.int(),
+      endpoints: z.array(z.string()),
+    }),
+  ),
+});
 
 /** Concepts of the providers. */
 async function providerConcepts({ ask }: ToolContext): Promise<Concept[]> {
   const { data } = providersSchema.parse(await ask({ endpoint: "GET /providers" }));
   return data.map(({ id, name, description, status, model_count: models, endpoints }) => ({
-    id: `provider/${id}`, type: "provider", title: name, description, facts: { provider: id, status, models, surfaces: endpoints },
-    body: `${description}\n\nServes ${models} models of the catalog. `
-      + (status === "active" ? "Everybody is served." : "Only callers with a key of their own at this provider are served."),
+    id: `provider/${id}`,
+    type: "provider",
+    title: name,
+    description,
+    facts: { provider: id, status, models, surfaces: endpoints },
+    body:
+      `${description}\n\nServes ${models} models of the catalog. ` +
+      (status === "active"
+        ? "Everybody is served."
+        : "Only callers with a key of their own at this provider are served."),
   }));
 }
 
 /** Every concept, as the caller may see it; facts are read where the service itself reads them. */
 export async function conceptsFor(context: ToolContext): Promise<Concept[]> {
-  const [models, providers] = await Promise.all([modelConcepts(context), providerConcepts(context)]);
-  return [...models, ...providers, ...endpointConcepts(context.endpoints), ...errorConcepts, ...termConcepts];
+  const [models, providers] = await Promise.all([
+    modelConcepts(context),
+    providerConcepts(context),
+  ]);
+  return [
+    ...models,
+    ...providers,
+    ...endpointConcepts(context.endpoints),
+    ...errorConcepts,
+    ...termConcepts,
+  ];
 }

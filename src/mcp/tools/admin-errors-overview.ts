@@ -5,11 +5,18 @@ import { defineTool } from "../tool.ts";
 export const adminErrorsOverview = defineTool({
   name: "admin_errors_overview",
   title: "What went wrong",
-  description: "Shows what went wrong over the last days, by provider, model and workspace, the worst first.",
+  description:
+    "Shows what went wrong over the last days, by provider, model and workspace, the worst first.",
   scope: null,
   operators: true,
   effect: "nothing",
   endpoint: "GET /admin/errors",
-  input: z.object({ days: z.int("must be a whole number").min(1, "must be at least 1").max(366, "must be at most 366").default(1) }),
+  input: z.object({
+    days: z
+      .int("must be a whole number")
+      .min(1, "must be at least 1")
+      .max(366, "must be at most 366")
+      .default(1),
+  }),
   run: (query, { ask }) => ask({ endpoint: "GET /admin/errors", query }),
 });

@@ -10,6 +10,12 @@ export const adminGetUser = defineTool({
   operators: true,
   effect: "nothing",
   endpoint: "GET /admin/users/:id",
-  input: z.object({ user_id: z.string("is required").min(1, "is required").max(200).describe("From admin_list_users.") }),
+  input: z.object({
+    user_id: z
+      .string("is required")
+      .min(1, "is required")
+      .max(200)
+      .describe("From admin_list_users."),
+  }),
   run: ({ user_id: id }, { ask }) => ask({ endpoint: "GET /admin/users/:id", params: { id } }),
 });

@@ -6,24 +6,37 @@ import { defineTool, idempotencyField } from "../tool.ts";
 export const adminGrantCredits = defineTool({
   name: "admin_grant_credits",
   title: "Grant credits",
-  description: "Gives the personal workspace of a user monthly credits, which lapse at the end of the month (UTC). Written to the "
-    + "audit log. With an idempotency_key a repeated call gives nothing more.",
+  description:
+    "Gives the personal workspace of a user monthly credits, which lapse at the end of the month (UTC). Written to the " +
+    "audit log. With an idempotency_key a repeated call gives nothing more.",
   scope: null,
   operators: true,
   effect: "adds",
   endpoint: "POST /admin/grants",
   input: z.object({
     user_id: z.string("is required").min(1, "is required").max(100),
-    amount: z.number("is required: USD as a number").positive("must be above 0").max(1_000_000, "must be at most 1000000").describe("USD."),
-    description: z.string("is required: why").trim().min(1, "is required: why").max(500, "must have at most 500 characters"),
+    amount: z
+      .number("is required: USD as a number")
+      .positive("must be above 0")
+      .max(1_000_000, "must be at most 1000000")
+      .describe("USD."),
+    description: z
+      .string("is required: why")
+      .trim()
+      .min(1, "is required: why")
+      .max(500, "must have at most 500 characters"),
     confirm: z.boolean("is required: true, once a person has agreed to this grant"),
     ...idempotencyField,
   }),
   async run({ confirm, ...body }, { ask }) {
     if (!confirm) {
-      throw new GatewayError("bad_request", `confirm: must be true. This gives ${body.user_id} ${body.amount} USD; ask a person first.`, {
-        param: "confirm",
-      });
+      throw new GatewayError(
+        "bad_request",
+        `confirm: must be true. This gives ${body.user_id} ${body.amount} USD; ask a person first.`,
+        {
+          param: "confirm",
+        },
+      );
     }
     return await ask({ endpoint: "POST /admin/grants", body });
   },

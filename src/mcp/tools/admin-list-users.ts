@@ -11,9 +11,20 @@ export const adminListUsers = defineTool({
   effect: "nothing",
   endpoint: "GET /admin/users",
   input: z.object({
-    limit: z.int("must be a whole number").min(1, "must be at least 1").max(200, "must be at most 200").default(50),
-    offset: z.int("must be a whole number").min(0, "must be at least 0").max(1_000_000, "must be at most 1000000").default(0),
-    include_stale: z.boolean().default(true).describe("Also people who have neither come nor signed in for 90 days."),
+    limit: z
+      .int("must be a whole number")
+      .min(1, "must be at least 1")
+      .max(200, "must be at most 200")
+      .default(50),
+    offset: z
+      .int("must be a whole number")
+      .min(0, "must be at least 0")
+      .max(1_000_000, "must be at most 1000000")
+      .default(0),
+    include_stale: z
+      .boolean()
+      .default(true)
+      .describe("Also people who have neither come nor signed in for 90 days."),
   }),
   run: (query, { ask }) => ask({ endpoint: "GET /admin/users", query }),
 });

@@ -10,6 +10,12 @@ export const adminNorthStar = defineTool({
   operators: true,
   effect: "nothing",
   endpoint: "GET /admin/north-star",
-  input: z.object({ days: z.int("must be a whole number").min(1, "must be at least 1").max(366, "must be at most 366").default(30) }),
+  input: z.object({
+    days: z
+      .int("must be a whole number")
+      .min(1, "must be at least 1")
+      .max(366, "must be at most 366")
+      .default(30),
+  }),
   run: (query, { ask }) => ask({ endpoint: "GET /admin/north-star", query }),
 });

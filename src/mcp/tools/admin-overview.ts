@@ -5,7 +5,8 @@ import { defineTool } from "../tool.ts";
 export const adminOverview = defineTool({
   name: "admin_overview",
   title: "Service overview",
-  description: "Shows the service at a glance: workspaces, people, requests, money and what is in trouble.",
+  description:
+    "Shows the service at a glance: workspaces, people, requests, money and what is in trouble.",
   scope: null,
   operators: true,
   effect: "nothing",

@@ -5,8 +5,9 @@ import { defineTool } from "../tool.ts";
 export const adminSmokeTest = defineTool({
   name: "admin_smoke_test",
   title: "Run smoke tests",
-  description: "Sends each provider with a platform credential a smallest real request now, at the platform's own cost, "
-    + "and shows the results.",
+  description:
+    "Sends each provider with a platform credential a smallest real request now, at the platform's own cost, " +
+    "and shows the results.",
   scope: null,
   operators: true,
   effect: "adds",

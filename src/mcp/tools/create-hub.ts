@@ -11,7 +11,12 @@ export const createHub = defineTool({
   effect: "adds",
   endpoint: "POST /hubs",
   input: z.object({
-    name: z.string(), slug: z.string().optional(), description: z.string().optional(), ...visibilityOf("workspace"), ...idempotencyField,
+    name: z.string(),
+    slug: z.string().optional(),
+    description: z.string().optional(),
+    ...visibilityOf("workspace"),
+    ...idempotencyField,
   }),
-  run: ({ idempotency_key: idempotencyKey, ...body }, { ask }) => ask({ endpoint: "POST /hubs", body, idempotencyKey }),
+  run: ({ idempotency_key: idempotencyKey, ...body }, { ask }) =>
+    ask({ endpoint: "POST /hubs", body, idempotencyKey }),
 });

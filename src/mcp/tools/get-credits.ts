@@ -5,7 +5,8 @@ import { defineTool } from "../tool.ts";
 export const getCredits = defineTool({
   name: "get_credits",
   title: "Show credits",
-  description: "Shows the workspace's balance in USD: monthly and purchased credits, what was spent in all and today.",
+  description:
+    "Shows the workspace's balance in USD: monthly and purchased credits, what was spent in all and today.",
   scope: "read:credits",
   effect: "nothing",
   endpoint: "GET /credits",

@@ -12,13 +12,27 @@ export const getOkfConcept = defineTool({
   scope: null,
   effect: "nothing",
   output: z.looseObject({
-    id: z.string(), type: z.string(), title: z.string(), description: z.string(), document: z.string(),
+    id: z.string(),
+    type: z.string(),
+    title: z.string(),
+    description: z.string(),
+    document: z.string(),
   }),
-  input: z.object({ id: z.string("is required").min(1, "is required").max(300).describe("Such as error/insufficient_balance.") }),
+  input: z.object({
+    id: z
+      .string("is required")
+      .min(1, "is required")
+      .max(300)
+      .describe("Such as error/insufficient_balance."),
+  }),
   async run({ id }, context) {
     const concept = (await conceptsFor(context)).find((each) => each.id === id);
     if (concept === undefined) {
-      throw new GatewayError("not_found", "id: there is no such concept. list_okf_concepts lists them.", { param: "id" });
+      throw new GatewayError(
+        "not_found",
+        "id: there is no such concept. list_okf_concepts lists them.",
+        { param: "id" },
+      );
     }
     const { type, title, description } = concept;
     return { id, type, title, description, document: conceptDocument(concept) };

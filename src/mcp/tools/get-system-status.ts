@@ -5,7 +5,8 @@ import { defineTool } from "../tool.ts";
 export const getSystemStatus = defineTool({
   name: "get_system_status",
   title: "Show system status",
-  description: "Shows the health snapshot of the service: its API, providers, routing and background work, and the latest status changes.",
+  description:
+    "Shows the health snapshot of the service: its API, providers, routing and background work, and the latest status changes.",
   scope: null,
   effect: "nothing",
   endpoint: "GET /health",

@@ -10,10 +10,20 @@ export const hubAddItem = defineTool({
   scope: "write:hub",
   effect: "adds",
   endpoint: "POST /hubs/:slug/items",
-  output: z.looseObject({ id: z.string(), object: z.string(), hub: z.string().nullable(), slug: z.string().nullable() }),
+  output: z.looseObject({
+    id: z.string(),
+    object: z.string(),
+    hub: z.string().nullable(),
+    slug: z.string().nullable(),
+  }),
   input: z.object({
-    hub: z.string().describe("Slug of the hub."), body: z.string(), kind: z.enum(["kb", "skill", "prompt", "plugin"]).default("kb"),
-    name: z.string().optional(), slug: z.string().optional(), ...tagsField, ...idempotencyField,
+    hub: z.string().describe("Slug of the hub."),
+    body: z.string(),
+    kind: z.enum(["kb", "skill", "prompt", "plugin"]).default("kb"),
+    name: z.string().optional(),
+    slug: z.string().optional(),
+    ...tagsField,
+    ...idempotencyField,
   }),
   run: ({ hub: slug, idempotency_key: idempotencyKey, ...item }, { ask }) =>
     ask({ endpoint: "POST /hubs/:slug/items", params: { slug }, idempotencyKey, body: item }),

@@ -1,8 +1,14 @@
 import { z } from "zod";
 
 /** Arguments that tools of the hub share. The endpoints check their bounds. */
-export const tagsField = { tags: z.array(z.string()).optional().describe("At most 20 words, in lower case.") };
+export const tagsField = {
+  tags: z.array(z.string()).optional().describe("At most 20 words, in lower case."),
+};
 
 /** Who sees a record. */
-export const visibilityOf = (standard: string) =>
-  ({ visibility: z.enum(["private", "workspace", "public"]).optional().describe(`${standard} unless it is said otherwise.`) });
+export const visibilityOf = (standard: string) => ({
+  visibility: z
+    .enum(["private", "workspace", "public"])
+    .optional()
+    .describe(`${standard} unless it is said otherwise.`),
+});

@@ -5,13 +5,18 @@ import { defineTool, idempotencyField } from "../tool.ts";
 export const hubImportSkill = defineTool({
   name: "hub_import_skill",
   title: "Import a skill",
-  description: "Copies a skill into a hub of the workspace, from a public address or from another hub of this service.",
+  description:
+    "Copies a skill into a hub of the workspace, from a public address or from another hub of this service.",
   scope: "write:hub",
   effect: "adds",
   endpoint: "POST /hubs/:slug/import",
   input: z.object({
     hub: z.string().describe("Slug of the hub that gets it."),
-    source_ref: z.string().describe("The https URL of a SKILL.md, of a public repository or a folder in one, or <hub>/<item>."),
+    source_ref: z
+      .string()
+      .describe(
+        "The https URL of a SKILL.md, of a public repository or a folder in one, or <hub>/<item>.",
+      ),
     ...idempotencyField,
   }),
   run: ({ hub: slug, idempotency_key: idempotencyKey, ...body }, { ask }) =>

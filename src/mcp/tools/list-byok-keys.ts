@@ -9,17 +9,23 @@ const answerSchema = z.looseObject({
 export const listByokKeys = defineTool({
   name: "list_byok_keys",
   title: "List provider keys",
-  description: "Lists the workspace's own keys at model providers, grouped by provider, masked. Requests that they serve are billed by the "
-    + "provider and cost nothing here.",
+  description:
+    "Lists the workspace's own keys at model providers, grouped by provider, masked. Requests that they serve are billed by the " +
+    "provider and cost nothing here.",
   scope: "read:byok",
   effect: "nothing",
   endpoint: "GET /auth/byok",
-  input: z.object({ enabled_only: z.boolean().default(false).describe("Leaves out keys that are disabled.") }),
+  input: z.object({
+    enabled_only: z.boolean().default(false).describe("Leaves out keys that are disabled."),
+  }),
   async run({ enabled_only: enabledOnly }, { ask }) {
     const answer = await ask({ endpoint: "GET /auth/byok" });
     if (!enabledOnly) return answer;
     const { data, ...rest } = answerSchema.parse(answer);
-    const groups = data.map(({ keys, ...group }) => ({ ...group, keys: keys.filter(({ enabled }) => enabled) }));
+    const groups = data.map(({ keys, ...group }) => ({
+      ...group,
+      keys: keys.filter(({ enabled }) => enabled),
+    }));
     return { ...rest, data: groups.filter(({ keys }) => keys.length > 0) };
   },
 });

@@ -5,7 +5,8 @@ import { defineTool } from "../tool.ts";
 export const listHubs = defineTool({
   name: "list_hubs",
   title: "List hubs",
-  description: "Lists the hubs of the workspace, newest first, at most 100: collections of skills, prompts, knowledge and plugins.",
+  description:
+    "Lists the hubs of the workspace, newest first, at most 100: collections of skills, prompts, knowledge and plugins.",
   scope: "read:hub",
   effect: "nothing",
   endpoint: "GET /hubs",

@@ -5,10 +5,14 @@ import { defineTool } from "../tool.ts";
 export const listKeys = defineTool({
   name: "list_keys",
   title: "List API keys",
-  description: "Lists the workspace's LLM keys with spend and limits, newest first. Secrets are never shown.",
+  description:
+    "Lists the workspace's LLM keys with spend and limits, newest first. Secrets are never shown.",
   scope: "read:llm-keys",
   effect: "nothing",
   endpoint: "GET /keys",
-  input: z.object({ include_disabled: z.boolean().default(false).describe("Also keys that are disabled.") }),
-  run: ({ include_disabled }, { ask }) => ask({ endpoint: "GET /keys", query: { include_disabled } }),
+  input: z.object({
+    include_disabled: z.boolean().default(false).describe("Also keys that are disabled."),
+  }),
+  run: ({ include_disabled }, { ask }) =>
+    ask({ endpoint: "GET /keys", query: { include_disabled } }),
 });

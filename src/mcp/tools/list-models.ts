@@ -16,31 +16,66 @@ const byContext = (one: ShownModel, other: ShownModel): number =>
 export const listModels = defineTool({
   name: "list_models",
   title: "List models",
-  description: "Lists the models that the caller can reach, with prices in USD per million tokens, context and capabilities.",
+  description:
+    "Lists the models that the caller can reach, with prices in USD per million tokens, context and capabilities.",
   scope: null,
   effect: "nothing",
   endpoint: "GET /models",
   output: z.looseObject({
-    object: z.literal("list"), data: z.array(modelSchema), total: z.int().describe("How many there are, limit aside."),
+    object: z.literal("list"),
+    data: z.array(modelSchema),
+    total: z.int().describe("How many there are, limit aside."),
   }),
   input: z.object({
-    provider: z.string().max(200).optional().describe("A provider's id or name, or the owner of models."),
+    provider: z
+      .string()
+      .max(200)
+      .optional()
+      .describe("A provider's id or name, or the owner of models."),
     capability: z.string().max(200).optional().describe("For example vision or function-calling."),
-    task: z.enum(modelTasks, `must be one of ${modelTasks.join(", ")}`).optional().describe("What the model is for."),
+    task: z
+      .enum(modelTasks, `must be one of ${modelTasks.join(", ")}`)
+      .optional()
+      .describe("What the model is for."),
     free_only: z.boolean().default(false).describe("Models that cost nothing."),
-    min_context: z.int("must be a whole number").min(0, "must be at least 0").optional().describe("Context tokens at least."),
-    sort: z.enum(["price", "context"], "must be price or context").optional()
+    min_context: z
+      .int("must be a whole number")
+      .min(0, "must be at least 0")
+      .optional()
+      .describe("Context tokens at least."),
+    sort: z
+      .enum(["price", "context"], "must be price or context")
+      .optional()
       .describe("price: the cheapest first. context: the largest first. Without it, by id."),
-    include_unavailable: z.boolean().default(false).describe("Also models that the caller cannot reach."),
-    limit: z.int("must be a whole number").min(1, "must be at least 1").max(1_000, "must be at most 1000").default(100),
+    include_unavailable: z
+      .boolean()
+      .default(false)
+      .describe("Also models that the caller cannot reach."),
+    limit: z
+      .int("must be a whole number")
+      .min(1, "must be at least 1")
+      .max(1_000, "must be at most 1000")
+      .default(100),
   }),
   async run(given, { ask }) {
     const { provider, capability, min_context, task } = given;
-    const { data, ...rest } = answerSchema.parse(await ask({
-      endpoint: "GET /models",
-      query: { provider, capability, min_context, presets: "0", all: given.include_unavailable ? "1" : undefined },
-    }));
-    const models = data.filter((model) => (task === undefined || fitsTask(task, model)) && (!given.free_only || priceOf(model).isFree));
+    const { data, ...rest } = answerSchema.parse(
+      await ask({
+        endpoint: "GET /models",
+        query: {
+          provider,
+          capability,
+          min_context,
+          presets: "0",
+          all: given.include_unavailable ? "1" : undefined,
+        },
+      }),
+    );
+    const models = data.filter(
+      (model) =>
+        (task === undefined || fitsTask(task, model)) &&
+        (!given.free_only || priceOf(model).isFree),
+    );
     if (given.sort !== undefined) models.sort(given.sort === "price" ? byPrice : byContext);
     return { ...rest, data: models.slice(0, given.limit), total: models.length };
   },

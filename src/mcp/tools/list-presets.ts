@@ -5,7 +5,8 @@ import { defineTool } from "../tool.ts";
 export const listPresets = defineTool({
   name: "list_presets",
   title: "List presets",
-  description: "Lists the workspace's presets, newest first. A request uses one with model \"@preset/<slug>\".",
+  description:
+    'Lists the workspace\'s presets, newest first. A request uses one with model "@preset/<slug>".',
   scope: "read:presets",
   effect: "nothing",
   endpoint: "GET /presets",

@@ -8,7 +8,10 @@ export const modelSchema = z.looseObject({
   category: z.string(),
   context_length: z.int(),
   capabilities: z.array(z.string()),
-  pricing: perMillion.extend({ billing: z.string().optional(), list_pricing: perMillion.optional() }),
+  pricing: perMillion.extend({
+    billing: z.string().optional(),
+    list_pricing: perMillion.optional(),
+  }),
   reasoning: z.looseObject({}).optional(),
 });
 

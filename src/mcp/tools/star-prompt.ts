@@ -5,7 +5,8 @@ import { defineTool } from "../tool.ts";
 export const starPrompt = defineTool({
   name: "star_prompt",
   title: "Star a prompt",
-  description: "Stars a prompt, for the person that the credential acts for. Doing it again changes nothing.",
+  description:
+    "Stars a prompt, for the person that the credential acts for. Doing it again changes nothing.",
   scope: "write:hub",
   effect: "adds",
   endpoint: "POST /prompts/:id/star",

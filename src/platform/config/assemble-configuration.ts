@@ -22,11 +22,15 @@ export interface ConfigurationParts<Provider extends z.ZodType> {
 const bodyMemoryMb = 256;
 
 /** Puts the two sources together: the environment wins over the file, the file over the defaults. */
-export function assembleConfiguration<Provider extends z.ZodType>(
-  { environment, workingDirectory, variables, file }: ConfigurationParts<Provider>,
-): Configuration<z.output<Provider>> {
+export function assembleConfiguration<Provider extends z.ZodType>({
+  environment,
+  workingDirectory,
+  variables,
+  file,
+}: ConfigurationParts<Provider>): Configuration<z.output<Provider>> {
   const dataDirectory = resolve(workingDirectory, variables.dataDirectory ?? "data");
-  const storageUrl = variables.storageUrl ?? file.storage?.url ?? `sqlite:${join(dataDirectory, "switchyard.db")}`;
+  const storageUrl =
+    variables.storageUrl ?? file.storage?.url ?? `sqlite:${join(dataDirectory, "switchyard.db")}`;
   const tls = file.server?.tls;
   const settings = {
     server: {
@@ -34,7 +38,14 @@ export function assembleConfiguration<Provider extends z.ZodType>(
       port: variables.port ?? file.server?.port ?? 8787,
       publicUrl: variables.publicUrl ?? file.server?.public_url,
       trustProxy: file.server?.trust_proxy ?? false,
-      ...(tls === undefined ? {} : { tls: { certPath: resolve(workingDirectory, tls.cert), keyPath: resolve(workingDirectory, tls.key) } }),
+      ...(tls === undefined
+        ? {}
+        : {
+            tls: {
+              certPath: resolve(workingDirectory, tls.cert),
+              keyPath: resolve(workingDirectory, tls.key),
+            },
+          }),
       bodyMemoryBytes: (file.server?.body_memory_mb ?? bodyMemoryMb) * 1024 ** 2,
       drainDelayMs: file.server?.drain_delay_ms ?? 250,
       drainGraceMs: file.server?.drain_grace_ms ?? 30_000,
@@ -57,25 +68,42 @@ export function assembleConfiguration<Provider extends z.ZodType>(
     providers: file.providers ?? [],
     sandbox: { enabled: file.sandbox?.enabled ?? "auto" },
     catalog: {
-      factsPath: file.catalog?.facts === undefined ? undefined : resolve(workingDirectory, file.catalog.facts),
-      unknownModelPricing: file.catalog?.unknown_models === "pass_through" ? file.catalog.unknown_model_pricing : undefined,
+      factsPath:
+        file.catalog?.facts === undefined
+          ? undefined
+          : resolve(workingDirectory, file.catalog.facts),
+      unknownModelPricing:
+        file.catalog?.unknown_models === "pass_through"
+          ? file.catalog.unknown_model_pricing
+          : undefined,
     },
     ocr: { model: file.ocr?.model },
-    routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({ members, quality: quality ?? [] })),
+    routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({
+      members,
+      quality: quality ?? [],
+    })),
     plans: mapValues(file.plans ?? {}, ({ per_minute, five_hour, monthly_credits }) => ({
-      fiveHour: five_hour, ...(per_minute === undefined ? {} : { perMinute: per_minute }),
-      ...(monthly_credits === undefined ? {} : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
+      fiveHour: five_hour,
+      ...(per_minute === undefined ? {} : { perMinute: per_minute }),
+      ...(monthly_credits === undefined
+        ? {}
+        : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
     })),
     dashboard: file.dashboard ?? true,
     auth: {
-      signUp: file.auth?.sign_up ?? "invitation", plan: file.auth?.plan ?? "free",
-      breachedPasswordsUrl: file.auth?.breached_passwords_url, oidc: (file.auth?.oidc ?? []).map(oidcProvider),
+      signUp: file.auth?.sign_up ?? "invitation",
+      plan: file.auth?.plan ?? "free",
+      breachedPasswordsUrl: file.auth?.breached_passwords_url,
+      oidc: (file.auth?.oidc ?? []).map(oidcProvider),
       clientDocumentNetworks: file.auth?.client_document_networks ?? [],
     },
     proxies: variables.proxies,
     extraCertificates: (file.tls?.ca_files ?? []).flat(),
     mail: assembleMail(variables.mail, file.mail, variables.publicUrl ?? file.server?.public_url),
-    claudeCode: { loginNotice: file.claude_code?.login_notice, managedSettings: file.claude_code?.managed_settings },
+    claudeCode: {
+      loginNotice: file.claude_code?.login_notice,
+      managedSettings: file.claude_code?.managed_settings,
+    },
     hub: { importNetworks: file.hub?.import_networks ?? [] },
     webhooks: { allowedNetworks: file.webhooks?.allowed_networks ?? [] },
     payments: assemblePayments(variables.stripe, file.payments),
@@ -94,8 +122,13 @@ export function assembleConfiguration<Provider extends z.ZodType>(
 type OidcEntry = NonNullable<NonNullable<FileSettings<z.ZodType>["auth"]>["oidc"]>[number];
 
 const oidcProvider = (entry: OidcEntry): Configuration<unknown>["auth"]["oidc"][number] => ({
-  id: entry.id, name: entry.name ?? entry.id, issuer: entry.issuer, clientId: entry.client_id, clientSecret: entry.client_secret,
-  scopes: entry.scopes ?? ["openid", "email", "profile"], signUp: entry.sign_up ?? false,
+  id: entry.id,
+  name: entry.name ?? entry.id,
+  issuer: entry.issuer,
+  clientId: entry.client_id,
+  clientSecret: entry.client_secret,
+  scopes: entry.scopes ?? ["openid", "email", "profile"],
+  signUp: entry.sign_up ?? false,
 });
 
 function tracingSettings(environment: Environment): Configuration<unknown>["tracing"] {
@@ -104,7 +137,9 @@ function tracingSettings(environment: Environment): Configuration<unknown>["trac
 }
 
 function absoluteStorageUrl(url: string, workingDirectory: string): string {
-  return url.startsWith("sqlite:") ? `sqlite:${resolve(workingDirectory, url.slice("sqlite:".length))}` : url;
+  return url.startsWith("sqlite:")
+    ? `sqlite:${resolve(workingDirectory, url.slice("sqlite:".length))}`
+    : url;
 }
 
 function mapValues<From, To>(
@@ -112,5 +147,7 @@ function mapValues<From, To>(
   map: (value: From) => To,
 ): Record<string, To> {
   const entries = Object.entries(record);
-  return Object.fromEntries(entries.flatMap(([key, value]) => (value === undefined ? [] : [[key, map(value)]])));
+  return Object.fromEntries(
+    entries.flatMap(([key, value]) => (value === undefined ? [] : [[key, map(value)]])),
+  );
 }

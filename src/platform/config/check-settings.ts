@@ -47,7 +47,16 @@ function duplicateProviders(source: YamlSource, file: string): ConfigurationProb
 }
 
 function providerIds(data: unknown): (string | undefined)[] {
-  if (typeof data !== "object" || data === null || !("providers" in data) || !Array.isArray(data.providers)) return [];
+  if (
+    typeof data !== "object" ||
+    data === null ||
+    !("providers" in data) ||
+    !Array.isArray(data.providers)
+  )
+    return [];
   return data.providers.map((entry: unknown) =>
-    typeof entry === "object" && entry !== null && "id" in entry && typeof entry.id === "string" ? entry.id : undefined);
+    typeof entry === "object" && entry !== null && "id" in entry && typeof entry.id === "string"
+      ? entry.id
+      : undefined,
+  );
 }

@@ -29,5 +29,7 @@ export class ConfigurationError extends Error {
 
 function problemLine({ key, message, file, line }: ConfigurationProblem): string {
   const place = [file, line].filter((part) => part !== undefined).join(":");
-  return [place, `${key === "" ? "" : `${key}: `}${message}`].filter((part) => part !== "").join(" ");
+  return [place, `${key === "" ? "" : `${key}: `}${message}`]
+    .filter((part) => part !== "")
+    .join(" ");
 }

@@ -64,26 +64,43 @@ export interface Configuration<Provider> {
     /** Absolute path of a facts file; undefined means the one that ships with the project. */
     readonly factsPath: string | undefined;
     /** USD per million tokens of models that no catalog knows, which then go to their makers; undefined refuses them. */
-    readonly unknownModelPricing: {
-      readonly prompt: string | number; readonly completion: string | number; readonly cache_read?: string | number | undefined;
-      readonly cache_write?: string | number | undefined; readonly request?: string | number | undefined;
-    } | undefined;
+    readonly unknownModelPricing:
+      | {
+          readonly prompt: string | number;
+          readonly completion: string | number;
+          readonly cache_read?: string | number | undefined;
+          readonly cache_write?: string | number | undefined;
+          readonly request?: string | number | undefined;
+        }
+      | undefined;
   };
   /** The model that reads pages of files; undefined means the converter of this process. */
   readonly ocr: { readonly model: string | undefined };
   /** Pools of the first-party routing presets, by preset id. */
-  readonly routers: Readonly<Record<string, {
-    readonly members: readonly string[];
-    readonly quality: readonly string[];
-  }>>;
+  readonly routers: Readonly<
+    Record<
+      string,
+      {
+        readonly members: readonly string[];
+        readonly quality: readonly string[];
+      }
+    >
+  >;
   /** Overrides of the contract's tiers. */
-  readonly plans: Readonly<Partial<Record<ConfiguredPlanId, {
-    /** Absent where the contract's tier holds. */
-    readonly perMinute?: number;
-    readonly fiveHour: number | undefined;
-    /** Absent where the plan comes with none. */
-    readonly monthlyCreditsNanoUsd?: bigint;
-  }>>>;
+  readonly plans: Readonly<
+    Partial<
+      Record<
+        ConfiguredPlanId,
+        {
+          /** Absent where the contract's tier holds. */
+          readonly perMinute?: number;
+          readonly fiveHour: number | undefined;
+          /** Absent where the plan comes with none. */
+          readonly monthlyCreditsNanoUsd?: bigint;
+        }
+      >
+    >
+  >;
   /** 32 bytes in base64 as they were configured; `loadEncryptionKey` makes the key of it. */
   readonly encryptionKey: string | undefined;
   /** What protects callers' own provider keys in place of the encryption key, and what did before; 32 bytes in base64. */

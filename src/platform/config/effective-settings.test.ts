@@ -8,24 +8,45 @@ storage: { url: "postgres://gateway:secret@db/switchyard" }
 retention: { generations_days: 30 }
 `;
 
-const load = (environment: Record<string, string>) => loadConfiguration({
-  environment, workingDirectory: "/srv", providerSchema: async () => z.looseObject({ id: z.string() }), readFile: () => yaml,
-});
+const load = (environment: Record<string, string>) =>
+  loadConfiguration({
+    environment,
+    workingDirectory: "/srv",
+    providerSchema: async () => z.looseObject({ id: z.string() }),
+    readFile: () => yaml,
+  });
 
 test("each setting is told with where it comes from, the environment before the file", async () => {
-  const { effective } = await load({ SWITCHYARD_CONFIG: "a.yaml", PORT: "9100", LOG_LEVEL: "warn" });
+  const { effective } = await load({
+    SWITCHYARD_CONFIG: "a.yaml",
+    PORT: "9100",
+    LOG_LEVEL: "warn",
+  });
   const rowOf = (key: string) => effective.find((row) => row.key === key);
-  expect(rowOf("server.port")).toEqual({ key: "server.port", value: "9100", source: "environment", variable: "PORT" });
-  expect(rowOf("retention.generations_days")).toEqual({ key: "retention.generations_days", value: "30", source: "file", variable: null });
+  expect(rowOf("server.port")).toEqual({
+    key: "server.port",
+    value: "9100",
+    source: "environment",
+    variable: "PORT",
+  });
+  expect(rowOf("retention.generations_days")).toEqual({
+    key: "retention.generations_days",
+    value: "30",
+    source: "file",
+    variable: null,
+  });
   expect(rowOf("retention.responses_days")).toMatchObject({ value: "30", source: "default" });
   expect(rowOf("log level")).toMatchObject({ value: "warn", source: "environment" });
 });
 
 test("no secret is among them", async () => {
   const secrets = {
-    SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString("base64"), SWITCHYARD_SECRETS_KEY: Buffer.alloc(32, 2).toString("base64"),
-    STRIPE_SECRET_KEY: "sk_test_0123456789abcdef0123", STRIPE_WEBHOOK_SECRET: "whsec_0123456789abcdef0123",
-    REDIS_URL: "redis://user:hidden@cache:6379", HTTPS_PROXY: "http://me:concealed@proxy:3128",
+    SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString("base64"),
+    SWITCHYARD_SECRETS_KEY: Buffer.alloc(32, 2).toString("base64"),
+    STRIPE_SECRET_KEY: "sk_test_0123456789abcdef0123",
+    STRIPE_WEBHOOK_SECRET: "whsec_0123456789abcdef0123",
+    REDIS_URL: "redis://user:hidden@cache:6379",
+    HTTPS_PROXY: "http://me:concealed@proxy:3128",
   };
   const { effective } = await load({ SWITCHYARD_CONFIG: "a.yaml", ...secrets });
   const text = JSON.stringify(effective);
@@ -33,5 +54,8 @@ test("no secret is among them", async () => {
   for (const part of ["secret@", "hidden", "concealed", "sk_test", "whsec", ...keys]) {
     expect(text).not.toContain(part);
   }
-  expect(effective.find(({ key }) => key === "payments")).toMatchObject({ value: "set", source: "environment" });
+  expect(effective.find(({ key }) => key === "payments")).toMatchObject({
+    value: "set",
+    source: "environment",
+  });
 });

@@ -15,9 +15,14 @@ export interface EffectiveSetting {
 type Known = Omit<Configuration<unknown>, "effective">;
 
 /** A row of the table: name in the file, the variables that come before the file, and what is shown of the value. */
-type Row = readonly [key: string, variables: readonly string[], shown: (settings: Known) => unknown];
+type Row = readonly [
+  key: string,
+  variables: readonly string[],
+  shown: (settings: Known) => unknown,
+];
 
-const isSet = (value: unknown): string => (value === undefined || value === null ? "not set" : "set");
+const isSet = (value: unknown): string =>
+  value === undefined || value === null ? "not set" : "set";
 
 /** An address without what it may carry of credentials. */
 function withoutCredentials(address: string | undefined): string {
@@ -31,14 +36,24 @@ function withoutCredentials(address: string | undefined): string {
   return url.href;
 }
 
-const listed = (values: readonly string[]): string => (values.length === 0 ? "none" : values.join(", "));
+const listed = (values: readonly string[]): string =>
+  values.length === 0 ? "none" : values.join(", ");
 
 /** The settings that operators ask for; the order is that of the file's documentation. */
 const rows: readonly Row[] = [
   ["server.host", ["HOST"], ({ server }) => server.host],
   ["server.port", ["PORT"], ({ server }) => server.port],
-  ["server.public_url", ["SWITCHYARD_PUBLIC_URL"], ({ server }) => server.publicUrl ?? "where it listens"],
-  ["server.trust_proxy", [], ({ server }) => (typeof server.trustProxy === "boolean" ? server.trustProxy : listed(server.trustProxy))],
+  [
+    "server.public_url",
+    ["SWITCHYARD_PUBLIC_URL"],
+    ({ server }) => server.publicUrl ?? "where it listens",
+  ],
+  [
+    "server.trust_proxy",
+    [],
+    ({ server }) =>
+      typeof server.trustProxy === "boolean" ? server.trustProxy : listed(server.trustProxy),
+  ],
   ["server.tls", [], ({ server }) => isSet(server.tls)],
   ["server.body_memory_mb", [], ({ server }) => server.bodyMemoryBytes / 1024 ** 2],
   ["storage.url", ["DATABASE_URL"], ({ storage }) => withoutCredentials(storage.url)],
@@ -64,24 +79,49 @@ const rows: readonly Row[] = [
   ["referrals", [], ({ referrals }) => isSet(referrals)],
   ["webhooks.allowed_networks", [], ({ webhooks }) => listed(webhooks.allowedNetworks)],
   ["hub.import_networks", [], ({ hub }) => listed(hub.importNetworks)],
-  ["encryption key", ["SWITCHYARD_ENCRYPTION_KEY"], ({ encryptionKey: key }) => (key === undefined ? "made at the first start" : "set")],
+  [
+    "encryption key",
+    ["SWITCHYARD_ENCRYPTION_KEY"],
+    ({ encryptionKey: key }) => (key === undefined ? "made at the first start" : "set"),
+  ],
   ["secrets key", ["SWITCHYARD_SECRETS_KEY"], ({ secretsKey }) => isSet(secretsKey)],
-  ["https proxy", ["HTTPS_PROXY", "https_proxy"], ({ proxies }) => withoutCredentials(proxies.https)],
+  [
+    "https proxy",
+    ["HTTPS_PROXY", "https_proxy"],
+    ({ proxies }) => withoutCredentials(proxies.https),
+  ],
   ["http proxy", ["HTTP_PROXY", "http_proxy"], ({ proxies }) => withoutCredentials(proxies.http)],
-  ["metrics port", ["SWITCHYARD_METRICS_PORT"], ({ metricsPort }) => metricsPort ?? "that of the API"],
+  [
+    "metrics port",
+    ["SWITCHYARD_METRICS_PORT"],
+    ({ metricsPort }) => metricsPort ?? "that of the API",
+  ],
   ["log level", ["LOG_LEVEL"], ({ logLevel }) => logLevel],
 ];
 
 /** The member of the file at a path such as `server.host`. */
-const inFile = (file: unknown, key: string): unknown => key.split(".").reduce<unknown>(
-  (inner, name) => (typeof inner === "object" && inner !== null ? Reflect.get(inner, name) : undefined), file,
-);
+const inFile = (file: unknown, key: string): unknown =>
+  key
+    .split(".")
+    .reduce<unknown>(
+      (inner, name) =>
+        typeof inner === "object" && inner !== null ? Reflect.get(inner, name) : undefined,
+      file,
+    );
 
 /** Each setting as it is in force. */
 export const effectiveSettings = (
-  settings: Known, { environment, file }: { environment: Environment; file: FileSettings<z.ZodType> },
-): readonly EffectiveSetting[] => rows.map(([key, variables, shown]) => {
-  const variable = variables.find((name) => environment[name]?.trim());
-  const source = variable !== undefined ? "environment" : inFile(file, key) === undefined ? "default" : "file";
-  return { key, value: String(shown(settings)), source, variable: variable ?? variables[0] ?? null };
-});
+  settings: Known,
+  { environment, file }: { environment: Environment; file: FileSettings<z.ZodType> },
+): readonly EffectiveSetting[] =>
+  rows.map(([key, variables, shown]) => {
+    const variable = variables.find((name) => environment[name]?.trim());
+    const source =
+      variable !== undefined ? "environment" : inFile(file, key) === undefined ? "default" : "file";
+    return {
+      key,
+      value: String(shown(settings)),
+      source,
+      variable: variable ?? variables[0] ?? null,
+    };
+  });

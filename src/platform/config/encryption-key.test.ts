@@ -11,7 +11,9 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 test("the configured key is used as it is", () => {
   const configured = Buffer.alloc(32, 7).toString("base64");
-  expect(loadEncryptionKey({ configured, dataDirectory, embedded: false })).toEqual(new Uint8Array(32).fill(7));
+  expect(loadEncryptionKey({ configured, dataDirectory, embedded: false })).toEqual(
+    new Uint8Array(32).fill(7),
+  );
 });
 
 test("an embedded gateway makes one that only its user can read, and finds it again", () => {
@@ -24,7 +26,9 @@ test("an embedded gateway makes one that only its user can read, and finds it ag
 test("a key file that is damaged is refused, never replaced", () => {
   loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true });
   writeFileSync(join(dataDirectory, "encryption.key"), "");
-  expect(() => loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true })).toThrow(ConfigurationError);
+  expect(() => loadEncryptionKey({ configured: undefined, dataDirectory, embedded: true })).toThrow(
+    ConfigurationError,
+  );
 });
 
 test("a database whose key is missing is refused, and no new key is made beside it", () => {
@@ -34,6 +38,7 @@ test("a database whose key is missing is refused, and no new key is made beside 
 });
 
 test("beside Postgres the key has to be configured", () => {
-  expect(() => loadEncryptionKey({ configured: undefined, dataDirectory, embedded: false }))
-    .toThrow("SWITCHYARD_ENCRYPTION_KEY: is required with Postgres");
+  expect(() =>
+    loadEncryptionKey({ configured: undefined, dataDirectory, embedded: false }),
+  ).toThrow("SWITCHYARD_ENCRYPTION_KEY: is required with Postgres");
 });

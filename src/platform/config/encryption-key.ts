@@ -20,10 +20,18 @@ const variable = "SWITCHYARD_ENCRYPTION_KEY";
  * The 32 bytes that protect secrets at rest. An embedded gateway makes its own on the first start, into
  * `encryption.key` (mode 0600) of the data directory; beside a shared database there is no such place.
  */
-export function loadEncryptionKey({ configured, dataDirectory, embedded, databaseExists }: EncryptionKeyOptions): Uint8Array {
+export function loadEncryptionKey({
+  configured,
+  dataDirectory,
+  embedded,
+  databaseExists,
+}: EncryptionKeyOptions): Uint8Array {
   if (configured !== undefined) return decoded(configured, variable);
   if (!embedded) {
-    throw problem(variable, "is required with Postgres: set 32 bytes in base64, such as `openssl rand -base64 32` prints");
+    throw problem(
+      variable,
+      "is required with Postgres: set 32 bytes in base64, such as `openssl rand -base64 32` prints",
+    );
   }
   const path = join(dataDirectory, "encryption.key");
   const kept = readKeyFile(path);
@@ -47,7 +55,10 @@ function readKeyFile(path: string): string | undefined {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw problem(path, `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw problem(
+      path,
+      `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }
 
@@ -55,7 +66,10 @@ function readKeyFile(path: string): string | undefined {
 function makeKeyFile(dataDirectory: string, path: string): string {
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
   const draft = `${path}.${randomBytes(6).toString("hex")}`;
-  writeFileSync(draft, `${randomBytes(keyBytes).toString("base64")}\n`, { mode: 0o600, flush: true });
+  writeFileSync(draft, `${randomBytes(keyBytes).toString("base64")}\n`, {
+    mode: 0o600,
+    flush: true,
+  });
   chmodSync(draft, 0o600);
   try {
     linkSync(draft, path);
@@ -67,4 +81,5 @@ function makeKeyFile(dataDirectory: string, path: string): string {
   return readFileSync(path, "utf8");
 }
 
-const problem = (key: string, message: string): ConfigurationError => new ConfigurationError([{ key, message }]);
+const problem = (key: string, message: string): ConfigurationError =>
+  new ConfigurationError([{ key, message }]);

@@ -9,9 +9,20 @@ import type { Environment } from "./expand-references.ts";
 import { mailFromSchema, smtpUrlSchema } from "./mail-schema.ts";
 import { stripeKeySchema, stripeWebhookSecretSchema } from "./payments-schema.ts";
 import { gotText } from "./show-value.ts";
-import { archiveUrlSchema, httpUrlSchema, sharedUrlSchema, storageUrlSchema } from "./url-settings.ts";
+import {
+  archiveUrlSchema,
+  httpUrlSchema,
+  sharedUrlSchema,
+  storageUrlSchema,
+} from "./url-settings.ts";
 
-const logLevels = ["debug", "info", "warn", "error", "silent"] as const satisfies readonly LogLevel[];
+const logLevels = [
+  "debug",
+  "info",
+  "warn",
+  "error",
+  "silent",
+] as const satisfies readonly LogLevel[];
 const minSecretLength = 16;
 
 /** What the environment says; absent where it is silent. */
@@ -33,10 +44,25 @@ export function readEnvironment(environment: Environment, problems: Configuratio
     storageUrl: read.checked("DATABASE_URL", storageUrlSchema),
     sharedUrl: read.checked("REDIS_URL", sharedUrlSchema),
     archiveUrl: read.checked("CLICKHOUSE_URL", archiveUrlSchema),
-    encryptionKey: read.matching("SWITCHYARD_ENCRYPTION_KEY", isEncryptionKey, "expected 32 bytes in base64"),
-    secretsKey: read.matching("SWITCHYARD_SECRETS_KEY", isEncryptionKey, "expected 32 bytes in base64"),
-    previousSecretsKey: read.matching("SWITCHYARD_SECRETS_KEY_PREVIOUS", isEncryptionKey, "expected 32 bytes in base64"),
-    mail: { url: read.checked("SMTP_URL", smtpUrlSchema), from: read.checked("SMTP_FROM", mailFromSchema) },
+    encryptionKey: read.matching(
+      "SWITCHYARD_ENCRYPTION_KEY",
+      isEncryptionKey,
+      "expected 32 bytes in base64",
+    ),
+    secretsKey: read.matching(
+      "SWITCHYARD_SECRETS_KEY",
+      isEncryptionKey,
+      "expected 32 bytes in base64",
+    ),
+    previousSecretsKey: read.matching(
+      "SWITCHYARD_SECRETS_KEY_PREVIOUS",
+      isEncryptionKey,
+      "expected 32 bytes in base64",
+    ),
+    mail: {
+      url: read.checked("SMTP_URL", smtpUrlSchema),
+      from: read.checked("SMTP_FROM", mailFromSchema),
+    },
     stripe: {
       secretKey: read.checked("STRIPE_SECRET_KEY", stripeKeySchema),
       webhookSecret: read.checked("STRIPE_WEBHOOK_SECRET", stripeWebhookSecretSchema),
@@ -50,7 +76,10 @@ export function readEnvironment(environment: Environment, problems: Configuratio
     logLevel: read.choice("LOG_LEVEL", logLevels),
     bootstrap: {
       llmKey: read.secret("SWITCHYARD_BOOTSTRAP_LLM_KEY", brand.llmKeyPrefix),
-      managementKey: read.secret("SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY", brand.managementKeyFamilyPrefix),
+      managementKey: read.secret(
+        "SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY",
+        brand.managementKeyFamilyPrefix,
+      ),
       creditsNanoUsd: read.usd("SWITCHYARD_BOOTSTRAP_CREDITS"),
       plan: read.choice("SWITCHYARD_BOOTSTRAP_PLAN", planIds),
     },
@@ -89,14 +118,23 @@ class VariableReader {
 
   usd(name: string): bigint | undefined {
     const isAmount = (value: string): boolean => (nanoFromUsd(value) ?? -1n) >= 0n;
-    const text = this.matching(name, isAmount, "expected a decimal number of USD that is not negative");
+    const text = this.matching(
+      name,
+      isAmount,
+      "expected a decimal number of USD that is not negative",
+    );
     return text === undefined ? undefined : nanoFromUsd(text);
   }
 
   secret(name: string, prefix: string): string | undefined {
     const minLength = prefix.length + minSecretLength;
-    const isSecret = (value: string): boolean => value.startsWith(prefix) && value.length >= minLength && !/\s/.test(value);
-    return this.matching(name, isSecret, `expected ${prefix} and at least ${minSecretLength} more characters`);
+    const isSecret = (value: string): boolean =>
+      value.startsWith(prefix) && value.length >= minLength && !/\s/.test(value);
+    return this.matching(
+      name,
+      isSecret,
+      `expected ${prefix} and at least ${minSecretLength} more characters`,
+    );
   }
 
   choice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | undefined {
@@ -115,7 +153,11 @@ class VariableReader {
     return result.data;
   }
 
-  matching(name: string, accepts: (text: string) => boolean, expectation: string): string | undefined {
+  matching(
+    name: string,
+    accepts: (text: string) => boolean,
+    expectation: string,
+  ): string | undefined {
     const text = this.text(name);
     if (text === undefined || accepts(text)) return text;
     this.#problem(name, expectation);

@@ -11,11 +11,14 @@ export type Expansion = { text: string } | { missing: string };
  */
 export function expandReferences(text: string, environment: Environment): Expansion {
   let missing: string | undefined;
-  const expanded = text.replace(referencePattern, (reference, name: string, fallback: string | undefined) => {
-    if (reference.startsWith("$$")) return reference.slice(1);
-    const value = environment[name] || fallback;
-    if (value === undefined) missing ??= name;
-    return value ?? "";
-  });
+  const expanded = text.replace(
+    referencePattern,
+    (reference, name: string, fallback: string | undefined) => {
+      if (reference.startsWith("$$")) return reference.slice(1);
+      const value = environment[name] || fallback;
+      if (value === undefined) missing ??= name;
+      return value ?? "";
+    },
+  );
   return missing === undefined ? { text: expanded } : { missing };
 }

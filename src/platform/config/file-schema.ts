@@ -7,7 +7,13 @@ import { booleanFromText, numberFromText } from "./from-text.ts";
 import { mailSchema, webhooksSchema } from "./mail-schema.ts";
 import { paymentsSchema } from "./payments-schema.ts";
 import { referralsSchema } from "./referrals-schema.ts";
-import { addressRangeSchema, archiveUrlSchema, httpUrlSchema, sharedUrlSchema, storageUrlSchema } from "./url-settings.ts";
+import {
+  addressRangeSchema,
+  archiveUrlSchema,
+  httpUrlSchema,
+  sharedUrlSchema,
+  storageUrlSchema,
+} from "./url-settings.ts";
 
 const integer = (minimum: number, maximum: number) => {
   const message = `expected an integer from ${minimum} to ${maximum}`;
@@ -18,48 +24,73 @@ const requests = integer(1, 1_000_000_000);
 const name = z.string().min(1, "expected a text that is not empty");
 const modelId = z.string().regex(/^[^/\s]+\/\S+$/, "expected a model id written as owner/model");
 
-const serverSchema = z.strictObject({
-  host: name,
-  port: integer(0, 65_535),
-  public_url: httpUrlSchema,
-  trust_proxy: z.preprocess(booleanFromText, z.union([z.boolean(), z.array(addressRangeSchema)])),
-  tls: z.strictObject({ cert: name, key: name }),
-  body_memory_mb: integer(32, 1_000_000),
-  drain_delay_ms: integer(0, 600_000),
-  drain_grace_ms: integer(0, 3_600_000),
-}).partial();
+const serverSchema = z
+  .strictObject({
+    host: name,
+    port: integer(0, 65_535),
+    public_url: httpUrlSchema,
+    trust_proxy: z.preprocess(booleanFromText, z.union([z.boolean(), z.array(addressRangeSchema)])),
+    tls: z.strictObject({ cert: name, key: name }),
+    body_memory_mb: integer(32, 1_000_000),
+    drain_delay_ms: integer(0, 600_000),
+    drain_grace_ms: integer(0, 3_600_000),
+  })
+  .partial();
 
-const retentionSchema = z.strictObject({
-  generations_days: days,
-  responses_days: days,
-  log_budget_gb: z.preprocess(numberFromText, z.number().positive("expected a number above 0")),
-}).partial();
+const retentionSchema = z
+  .strictObject({
+    generations_days: days,
+    responses_days: days,
+    log_budget_gb: z.preprocess(numberFromText, z.number().positive("expected a number above 0")),
+  })
+  .partial();
 
 /** The first-party routing presets, by their wire ids. */
-const routerIds = ["auto", "free", "cowork", "hermes", "latest"].map((preset) => `${brand.routerOwner}/${preset}`);
+const routerIds = ["auto", "free", "cowork", "hermes", "latest"].map(
+  (preset) => `${brand.routerOwner}/${preset}`,
+);
 
-const routerSchema = z.strictObject({
-  members: z.array(modelId).min(1, "expected at least one model"),
-  quality: z.array(modelId).optional(),
-}).superRefine(({ members, quality }, context) => {
-  const known = new Set(members.map((id) => id.toLowerCase()));
-  quality?.forEach((id, index) => {
-    if (known.has(id.toLowerCase())) return;
-    context.addIssue({ code: "custom", path: ["quality", index], message: "expected one of the members" });
+const routerSchema = z
+  .strictObject({
+    members: z.array(modelId).min(1, "expected at least one model"),
+    quality: z.array(modelId).optional(),
+  })
+  .superRefine(({ members, quality }, context) => {
+    const known = new Set(members.map((id) => id.toLowerCase()));
+    quality?.forEach((id, index) => {
+      if (known.has(id.toLowerCase())) return;
+      context.addIssue({
+        code: "custom",
+        path: ["quality", index],
+        message: "expected one of the members",
+      });
+    });
   });
-});
 
 /** Credits that come with a plan each month, in USD. */
 const creditsUsd = z.preprocess(
-  numberFromText, z.number().min(0, "expected an amount of USD").max(1_000_000, "expected at most 1000000 USD"),
+  numberFromText,
+  z.number().min(0, "expected an amount of USD").max(1_000_000, "expected at most 1000000 USD"),
 );
 
-const planSchema = z.strictObject({
-  per_minute: requests.optional(), five_hour: requests.optional(), monthly_credits: creditsUsd.optional(),
-}).refine((plan) => Object.keys(plan).length > 0, "expected per_minute, five_hour or monthly_credits");
+const planSchema = z
+  .strictObject({
+    per_minute: requests.optional(),
+    five_hour: requests.optional(),
+    monthly_credits: creditsUsd.optional(),
+  })
+  .refine(
+    (plan) => Object.keys(plan).length > 0,
+    "expected per_minute, five_hour or monthly_credits",
+  );
 
 const oidcSchema = z.strictObject({
-  id: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "expected a slug: lower-case letters, digits and dashes, no dash first")
+  id: z
+    .string()
+    .regex(
+      /^[a-z0-9][a-z0-9-]*$/,
+      "expected a slug: lower-case letters, digits and dashes, no dash first",
+    )
     .refine((id) => id !== "credential", "is the name of passwords; choose another"),
   name: name.optional(),
   issuer: httpUrlSchema,
@@ -69,61 +100,99 @@ const oidcSchema = z.strictObject({
   sign_up: z.preprocess(booleanFromText, z.boolean()).optional(),
 });
 
-const authSchema = z.strictObject({
-  sign_up: z.enum(["closed", "invitation", "open"]),
-  plan: z.enum(planIds),
-  breached_passwords_url: httpUrlSchema,
-  client_document_networks: z.array(addressRangeSchema),
-  oidc: z.array(oidcSchema).superRefine((providers, context) => {
-    providers.forEach(({ id }, index) => {
-      if (providers.findIndex((other) => other.id === id) === index) return;
-      context.addIssue({ code: "custom", path: [index, "id"], message: "is the id of another provider above" });
-    });
-  }),
-}).partial();
+const authSchema = z
+  .strictObject({
+    sign_up: z.enum(["closed", "invitation", "open"]),
+    plan: z.enum(planIds),
+    breached_passwords_url: httpUrlSchema,
+    client_document_networks: z.array(addressRangeSchema),
+    oidc: z.array(oidcSchema).superRefine((providers, context) => {
+      providers.forEach(({ id }, index) => {
+        if (providers.findIndex((other) => other.id === id) === index) return;
+        context.addIssue({
+          code: "custom",
+          path: [index, "id"],
+          message: "is the id of another provider above",
+        });
+      });
+    }),
+  })
+  .partial();
 
 /** USD per million tokens; `request` in USD per request. */
-const priceUsd = z.union([z.string(), z.number()]).refine(
-  (price) => (picoPerTokenFromUsdPerMillion(price) ?? -1n) >= 0n, 'expected a number of USD per million tokens, such as "15"',
-);
+const priceUsd = z
+  .union([z.string(), z.number()])
+  .refine(
+    (price) => (picoPerTokenFromUsdPerMillion(price) ?? -1n) >= 0n,
+    'expected a number of USD per million tokens, such as "15"',
+  );
 
-const catalogSchema = z.strictObject({
-  facts: name,
-  unknown_models: z.enum(["refuse", "pass_through"]),
-  unknown_model_pricing: z.strictObject({
-    prompt: priceUsd, completion: priceUsd, cache_read: priceUsd.optional(), cache_write: priceUsd.optional(), request: priceUsd.optional(),
-  }),
-}).partial().refine(
-  ({ unknown_models: mode, unknown_model_pricing: pricing }) => mode !== "pass_through" || pricing !== undefined,
-  { path: ["unknown_models"], message: "needs unknown_model_pricing beside it" },
-);
+const catalogSchema = z
+  .strictObject({
+    facts: name,
+    unknown_models: z.enum(["refuse", "pass_through"]),
+    unknown_model_pricing: z.strictObject({
+      prompt: priceUsd,
+      completion: priceUsd,
+      cache_read: priceUsd.optional(),
+      cache_write: priceUsd.optional(),
+      request: priceUsd.optional(),
+    }),
+  })
+  .partial()
+  .refine(
+    ({ unknown_models: mode, unknown_model_pricing: pricing }) =>
+      mode !== "pass_through" || pricing !== undefined,
+    { path: ["unknown_models"], message: "needs unknown_model_pricing beside it" },
+  );
 
 /** The schema of switchyard.yaml; providers are checked by the schema of those who use them, and named files start at a directory. */
-export const createFileSchema = <Provider extends z.ZodType>(provider: Provider, directory: string) => z.strictObject({
-  server: serverSchema,
-  storage: z.strictObject({ url: storageUrlSchema, durability: z.enum(["power", "process"]), wait_s: integer(0, 86_400) }).partial(),
-  shared: z.strictObject({ url: sharedUrlSchema }).partial(),
-  archive: z.strictObject({ url: archiveUrlSchema }).partial(),
-  retention: retentionSchema,
-  disconnect: z.enum(["abort", "drain"]),
-  providers: z.array(provider),
-  sandbox: z.strictObject({ enabled: z.preprocess(booleanFromText, z.union([z.literal("auto"), z.boolean()])) }).partial(),
-  tls: z.strictObject({ ca_files: z.array(certificateFileSchema(directory)) }).partial(),
-  catalog: catalogSchema,
-  ocr: z.strictObject({ model: modelId }).partial(),
-  routers: z.partialRecord(z.enum(routerIds), routerSchema),
-  plans: z.partialRecord(z.enum(planIds), planSchema),
-  auth: authSchema,
-  mail: mailSchema,
-  webhooks: webhooksSchema,
-  hub: z.strictObject({ import_networks: z.array(addressRangeSchema) }).partial(),
-  claude_code: z.strictObject({
-    login_notice: z.string().trim().min(1).max(500), managed_settings: z.record(z.string(), z.unknown()),
-  }).partial(),
-  payments: paymentsSchema,
-  referrals: referralsSchema,
-  dashboard: z.preprocess(booleanFromText, z.boolean()),
-}).partial();
+export const createFileSchema = <Provider extends z.ZodType>(
+  provider: Provider,
+  directory: string,
+) =>
+  z
+    .strictObject({
+      server: serverSchema,
+      storage: z
+        .strictObject({
+          url: storageUrlSchema,
+          durability: z.enum(["power", "process"]),
+          wait_s: integer(0, 86_400),
+        })
+        .partial(),
+      shared: z.strictObject({ url: sharedUrlSchema }).partial(),
+      archive: z.strictObject({ url: archiveUrlSchema }).partial(),
+      retention: retentionSchema,
+      disconnect: z.enum(["abort", "drain"]),
+      providers: z.array(provider),
+      sandbox: z
+        .strictObject({
+          enabled: z.preprocess(booleanFromText, z.union([z.literal("auto"), z.boolean()])),
+        })
+        .partial(),
+      tls: z.strictObject({ ca_files: z.array(certificateFileSchema(directory)) }).partial(),
+      catalog: catalogSchema,
+      ocr: z.strictObject({ model: modelId }).partial(),
+      routers: z.partialRecord(z.enum(routerIds), routerSchema),
+      plans: z.partialRecord(z.enum(planIds), planSchema),
+      auth: authSchema,
+      mail: mailSchema,
+      webhooks: webhooksSchema,
+      hub: z.strictObject({ import_networks: z.array(addressRangeSchema) }).partial(),
+      claude_code: z
+        .strictObject({
+          login_notice: z.string().trim().min(1).max(500),
+          managed_settings: z.record(z.string(), z.unknown()),
+        })
+        .partial(),
+      payments: paymentsSchema,
+      referrals: referralsSchema,
+      dashboard: z.preprocess(booleanFromText, z.boolean()),
+    })
+    .partial();
 
 /** What a valid file holds. */
-export type FileSettings<Provider extends z.ZodType> = z.output<ReturnType<typeof createFileSchema<Provider>>>;
+export type FileSettings<Provider extends z.ZodType> = z.output<
+  ReturnType<typeof createFileSchema<Provider>>
+>;

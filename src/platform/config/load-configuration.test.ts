@@ -9,8 +9,12 @@ const providerSchema = z.strictObject({
   base_url: z.string().optional(),
   api_key: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
-  dialect: z.union([z.enum(["openai-chat", "anthropic-messages"]), z.strictObject({ chat: z.string() })]).optional(),
-  models: z.array(z.strictObject({ id: z.string(), context_length: z.int().positive() })).optional(),
+  dialect: z
+    .union([z.enum(["openai-chat", "anthropic-messages"]), z.strictObject({ chat: z.string() })])
+    .optional(),
+  models: z
+    .array(z.strictObject({ id: z.string(), context_length: z.int().positive() }))
+    .optional(),
 });
 
 const missingFile = (path: string): never => {
@@ -22,10 +26,14 @@ interface Input {
   yaml?: string;
 }
 
-const load = ({ environment = {}, yaml }: Input) => loadConfiguration({
-  environment, workingDirectory: "/srv/gateway", providerSchema: async () => providerSchema,
-  readFile: (path) => (yaml !== undefined && path === "/srv/gateway/switchyard.yaml" ? yaml : missingFile(path)),
-});
+const load = ({ environment = {}, yaml }: Input) =>
+  loadConfiguration({
+    environment,
+    workingDirectory: "/srv/gateway",
+    providerSchema: async () => providerSchema,
+    readFile: (path) =>
+      yaml !== undefined && path === "/srv/gateway/switchyard.yaml" ? yaml : missingFile(path),
+  });
 
 async function problemsOf(input: Input): Promise<ConfigurationError> {
   try {
@@ -43,11 +51,21 @@ describe("what stands where nothing is said", () => {
     expect(configuration).toEqual({
       effective: expect.any(Array),
       server: {
-        host: "127.0.0.1", port: 8787, publicUrl: undefined, trustProxy: false, bodyMemoryBytes: 256 * 1024 ** 2,
-        drainDelayMs: 250, drainGraceMs: 30_000,
+        host: "127.0.0.1",
+        port: 8787,
+        publicUrl: undefined,
+        trustProxy: false,
+        bodyMemoryBytes: 256 * 1024 ** 2,
+        drainDelayMs: 250,
+        drainGraceMs: 30_000,
       },
       dataDirectory: "/srv/gateway/data",
-      storage: { url: "sqlite:/srv/gateway/data/switchyard.db", embedded: true, durability: "power", waitMs: 30_000 },
+      storage: {
+        url: "sqlite:/srv/gateway/data/switchyard.db",
+        embedded: true,
+        durability: "power",
+        waitMs: 30_000,
+      },
       shared: { url: "memory:" },
       archive: { url: "none" },
       retention: { generationsDays: 90, responsesDays: 30, logBudgetGb: 10 },
@@ -59,7 +77,13 @@ describe("what stands where nothing is said", () => {
       routers: {},
       plans: {},
       dashboard: true,
-      auth: { signUp: "invitation", plan: "free", breachedPasswordsUrl: undefined, oidc: [], clientDocumentNetworks: [] },
+      auth: {
+        signUp: "invitation",
+        plan: "free",
+        breachedPasswordsUrl: undefined,
+        oidc: [],
+        clientDocumentNetworks: [],
+      },
       proxies: { https: undefined, http: undefined, none: undefined },
       extraCertificates: [],
       mail: undefined,
@@ -67,15 +91,24 @@ describe("what stands where nothing is said", () => {
       claudeCode: { loginNotice: undefined, managedSettings: undefined },
       hub: { importNetworks: [] },
       payments: {
-        stripe: { secretKey: undefined, webhookSecret: undefined, apiBase: undefined }, currency: "usd",
-        fee: { basisPoints: 500, fixedCents: 50 }, creditCentsMin: 500, creditCentsMax: 500_000, seller: undefined,
+        stripe: { secretKey: undefined, webhookSecret: undefined, apiBase: undefined },
+        currency: "usd",
+        fee: { basisPoints: 500, fixedCents: 50 },
+        creditCentsMin: 500,
+        creditCentsMax: 500_000,
+        seller: undefined,
       },
       referrals: undefined,
       encryptionKey: undefined,
       secretsKey: undefined,
       previousSecretsKey: undefined,
       metricsPort: undefined,
-      bootstrap: { llmKey: undefined, managementKey: undefined, creditsNanoUsd: undefined, plan: "enterprise" },
+      bootstrap: {
+        llmKey: undefined,
+        managementKey: undefined,
+        creditsNanoUsd: undefined,
+        plan: "enterprise",
+      },
       tracing: { headers: {}, serviceName: "switchyard" },
       logLevel: "info",
     });
@@ -88,7 +121,10 @@ describe("what stands where nothing is said", () => {
   });
 
   test("empty variables and empty keys count as unset", async () => {
-    const configuration = await load({ environment: { PORT: "", SWITCHYARD_CONFIG: " " }, yaml: "providers:\nserver:\n  port:\n" });
+    const configuration = await load({
+      environment: { PORT: "", SWITCHYARD_CONFIG: " " },
+      yaml: "providers:\nserver:\n  port:\n",
+    });
     expect(configuration.server.port).toBe(8787);
     expect(configuration.providers).toEqual([]);
   });
@@ -105,24 +141,45 @@ storage: { url: sqlite:other.db, durability: process }
   test("the file wins over the defaults", async () => {
     const { server, storage } = await load({ yaml });
     expect(server).toEqual({
-      host: "0.0.0.0", port: 9000, publicUrl: "https://a.example", trustProxy: ["10.0.0.0/8", "::1"],
-      tls: { certPath: "/srv/gateway/tls/cert.pem", keyPath: "/etc/key.pem" }, bodyMemoryBytes: 64 * 1024 ** 2,
-      drainDelayMs: 250, drainGraceMs: 30_000,
+      host: "0.0.0.0",
+      port: 9000,
+      publicUrl: "https://a.example",
+      trustProxy: ["10.0.0.0/8", "::1"],
+      tls: { certPath: "/srv/gateway/tls/cert.pem", keyPath: "/etc/key.pem" },
+      bodyMemoryBytes: 64 * 1024 ** 2,
+      drainDelayMs: 250,
+      drainGraceMs: 30_000,
     });
-    expect(storage).toEqual({ url: "sqlite:/srv/gateway/other.db", embedded: true, durability: "process", waitMs: 30_000 });
+    expect(storage).toEqual({
+      url: "sqlite:/srv/gateway/other.db",
+      embedded: true,
+      durability: "process",
+      waitMs: 30_000,
+    });
   });
 
   test("the environment wins over the file", async () => {
     const environment = {
-      PORT: "0", HOST: "::1", DATABASE_URL: "postgresql://u:p@db/x", SWITCHYARD_PUBLIC_URL: "https://b.example/gw/",
-      SWITCHYARD_DATA_DIR: "/var/lib/switchyard", SWITCHYARD_METRICS_PORT: "9100", LOG_LEVEL: "debug",
+      PORT: "0",
+      HOST: "::1",
+      DATABASE_URL: "postgresql://u:p@db/x",
+      SWITCHYARD_PUBLIC_URL: "https://b.example/gw/",
+      SWITCHYARD_DATA_DIR: "/var/lib/switchyard",
+      SWITCHYARD_METRICS_PORT: "9100",
+      LOG_LEVEL: "debug",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
     };
     const configuration = await load({ yaml, environment });
-    expect(configuration.server).toMatchObject({ host: "::1", port: 0, publicUrl: "https://b.example/gw" });
+    expect(configuration.server).toMatchObject({
+      host: "::1",
+      port: 0,
+      publicUrl: "https://b.example/gw",
+    });
     expect(configuration.storage).toMatchObject({ url: "postgresql://u:p@db/x", embedded: false });
     expect(configuration).toMatchObject({
-      dataDirectory: "/var/lib/switchyard", metricsPort: 9100, logLevel: "debug",
+      dataDirectory: "/var/lib/switchyard",
+      metricsPort: 9100,
+      logLevel: "debug",
       tracing: { endpoint: "http://collector:4318/v1/traces" },
     });
   });
@@ -130,12 +187,17 @@ storage: { url: sqlite:other.db, durability: process }
   test("bootstrap settings", async () => {
     const { bootstrap } = await load({
       environment: {
-        SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-svc-v1-0123456789abcdef", SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: "ak_live_0123456789abcdef",
-        SWITCHYARD_BOOTSTRAP_CREDITS: "12.000000001", SWITCHYARD_BOOTSTRAP_PLAN: "pro_plus",
+        SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-svc-v1-0123456789abcdef",
+        SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: "ak_live_0123456789abcdef",
+        SWITCHYARD_BOOTSTRAP_CREDITS: "12.000000001",
+        SWITCHYARD_BOOTSTRAP_PLAN: "pro_plus",
       },
     });
     expect(bootstrap).toEqual({
-      llmKey: "sk-svc-v1-0123456789abcdef", managementKey: "ak_live_0123456789abcdef", creditsNanoUsd: 12_000_000_001n, plan: "pro_plus",
+      llmKey: "sk-svc-v1-0123456789abcdef",
+      managementKey: "ak_live_0123456789abcdef",
+      creditsNanoUsd: 12_000_000_001n,
+      plan: "pro_plus",
     });
   });
 });
@@ -150,84 +212,229 @@ providers:
   test("defaults apply, an absent api_key is left out, $${ is literal", async () => {
     const configuration = await load({ yaml });
     expect(configuration.server).toMatchObject({ port: 9001, trustProxy: true });
-    expect(configuration.providers).toEqual([{ id: "acme", base_url: "http://localhost/v1", headers: { x: "${y}" } }]);
+    expect(configuration.providers).toEqual([
+      { id: "acme", base_url: "http://localhost/v1", headers: { x: "${y}" } },
+    ]);
   });
 
   test("set variables are put in", async () => {
-    const configuration = await load({ yaml, environment: { ACME_HOST: "acme", ACME_KEY: "s3cret", GATEWAY_PORT: "80" } });
+    const configuration = await load({
+      yaml,
+      environment: { ACME_HOST: "acme", ACME_KEY: "s3cret", GATEWAY_PORT: "80" },
+    });
     expect(configuration.server.port).toBe(80);
-    expect(configuration.providers[0]).toMatchObject({ base_url: "http://acme/v1", api_key: "s3cret" });
+    expect(configuration.providers[0]).toMatchObject({
+      base_url: "http://acme/v1",
+      api_key: "s3cret",
+    });
   });
 
   test("an unset one anywhere else is an error that names key and variable", async () => {
-    expect((await problemsOf({ yaml: "providers:\n  - id: acme\n    base_url: ${ACME_URL}\n" })).toString())
-      .toBe("switchyard.yaml:3 providers[0].base_url: the environment variable ACME_URL is not set; set it, or give a default as ${ACME_URL:-value}");
+    expect(
+      (
+        await problemsOf({ yaml: "providers:\n  - id: acme\n    base_url: ${ACME_URL}\n" })
+      ).toString(),
+    ).toBe(
+      "switchyard.yaml:3 providers[0].base_url: the environment variable ACME_URL is not set; set it, or give a default as ${ACME_URL:-value}",
+    );
   });
 });
 
 describe("what is wrong with the file is said with its line", () => {
   const rows: [problem: string, yaml: string, line: string][] = [
-    ["an unknown key, and what was meant", "server:\n  prot: 1\n", 'switchyard.yaml:2 server.prot: unknown key; did you mean "port"?'],
-    ["an unknown key that is like none", "zebra: 1\n", "switchyard.yaml:1 zebra: unknown key"],
-    ["an unknown key of a provider", "providers:\n  - id: a\n    base_ur: x\n", 'switchyard.yaml:3 providers[0].base_ur: unknown key; did you mean "base_url"?'],
-    ["an unknown key deep inside", "providers:\n  - id: a\n    models:\n      - id: a/b\n        context_length: 1\n        contxt: 2\n", "switchyard.yaml:6 providers[0].models[0].contxt: unknown key"],
-    ["an unknown plan", "plans:\n  enterprize: { per_minute: 1 }\n", 'switchyard.yaml:2 plans.enterprize: unknown key; did you mean "enterprise"?'],
-    ["a wrong type", "retention:\n  generations_days: soon\n", 'switchyard.yaml:2 retention.generations_days: expected an integer from 1 to 36500, got "soon"'],
-    ["a list where a map belongs", "server: [1]\n", "switchyard.yaml:1 server: expected a map, got a list"],
-    ["a map where a list belongs", "providers:\n  acme: {}\n", "switchyard.yaml:1 providers: expected a list, got a map"],
     [
-      "a plan that changes nothing", "plans:\n  free: {}\n",
+      "an unknown key, and what was meant",
+      "server:\n  prot: 1\n",
+      'switchyard.yaml:2 server.prot: unknown key; did you mean "port"?',
+    ],
+    ["an unknown key that is like none", "zebra: 1\n", "switchyard.yaml:1 zebra: unknown key"],
+    [
+      "an unknown key of a provider",
+      "providers:\n  - id: a\n    base_ur: x\n",
+      'switchyard.yaml:3 providers[0].base_ur: unknown key; did you mean "base_url"?',
+    ],
+    [
+      "an unknown key deep inside",
+      "providers:\n  - id: a\n    models:\n      - id: a/b\n        context_length: 1\n        contxt: 2\n",
+      "switchyard.yaml:6 providers[0].models[0].contxt: unknown key",
+    ],
+    [
+      "an unknown plan",
+      "plans:\n  enterprize: { per_minute: 1 }\n",
+      'switchyard.yaml:2 plans.enterprize: unknown key; did you mean "enterprise"?',
+    ],
+    [
+      "a wrong type",
+      "retention:\n  generations_days: soon\n",
+      'switchyard.yaml:2 retention.generations_days: expected an integer from 1 to 36500, got "soon"',
+    ],
+    [
+      "a list where a map belongs",
+      "server: [1]\n",
+      "switchyard.yaml:1 server: expected a map, got a list",
+    ],
+    [
+      "a map where a list belongs",
+      "providers:\n  acme: {}\n",
+      "switchyard.yaml:1 providers: expected a list, got a map",
+    ],
+    [
+      "a plan that changes nothing",
+      "plans:\n  free: {}\n",
       "switchyard.yaml:2 plans.free: expected per_minute, five_hour or monthly_credits, got a map",
     ],
-    ["a choice that is none", "disconnect: stop\n", 'switchyard.yaml:1 disconnect: expected "abort", "drain", got "stop"'],
-    ["a union that nothing resembles", "sandbox: { enabled: 7 }\n", 'switchyard.yaml:1 sandbox.enabled: expected "auto" or true or false, got 7'],
-    ["a union of which one alternative is meant", "providers:\n  - id: a\n    dialect: { chat: 3 }\n", "switchyard.yaml:3 providers[0].dialect.chat: expected text, got 3"],
-    ["a range that is none", "server:\n  trust_proxy:\n    - 10.0.0.0/33\n", 'switchyard.yaml:3 server.trust_proxy[0]: expected an IP address or a CIDR range, got "10.0.0.0/33"'],
-    ["a URL of another kind", "server: { public_url: ftp://x }\n", 'switchyard.yaml:1 server.public_url: expected an http(s) URL, got "ftp://x"'],
-    ["a database in memory", "storage: { url: 'sqlite::memory:' }\n", 'switchyard.yaml:1 storage.url: a database in memory would lose the ledger; name a file, got "sqlite::memory:"'],
-    ["a place of sharing that nobody knows", "shared:\n  url: memcached://:pw@h\n", 'switchyard.yaml:2 shared.url: expected memory:, redis:// or rediss://, got "memcached://***@h"'],
-    ["an archive that this release does not have", "archive: { url: clickhouse+http://h }\n", 'switchyard.yaml:1 archive.url: this release has no archive; remove CLICKHOUSE_URL / archive.url, got "clickhouse+http://h"'],
-    ["a provider id twice", "providers:\n  - id: acme\n  - id: acme\n", 'switchyard.yaml:3 providers[1].id: "acme" is already the id of providers[0]'],
-    ["a way to sign up that there is not", "auth:\n  sign_up: everybody\n",
-      'switchyard.yaml:2 auth.sign_up: expected "closed", "invitation", "open", got "everybody"'],
-    ["a key that is none of Stripe's, without showing it", "payments:\n  stripe:\n    secret_key: hunter2\n",
-      "switchyard.yaml:3 payments.stripe.secret_key: expected a secret key of Stripe: sk_test_..., sk_live_... or rk_..."],
-    ["a part of a cent", "payments:\n  fee:\n    fixed: 0.505\n",
-      "switchyard.yaml:3 payments.fee.fixed: expected an amount of USD from 0 to 100, with two decimals at most, got 0.505"],
-    ["bounds that exclude each other", "payments:\n  top_up: { max: 4 }\n",
-      "switchyard.yaml:2 payments.top_up: expected a min that is not above max (5 and 5000 where they are not named), got a map"],
-    ["a misspelt word about payments", "payments:\n  stripe: {}\n  seler: { name: a }\n",
-      'switchyard.yaml:3 payments.seler: unknown key; did you mean "seller"?'],
-    ["credits for bringing somebody that give nothing", "referrals:\n  after: sign_up\n",
-      "switchyard.yaml:1 referrals: expected referrer_usd or referred_usd above 0, got a map"],
-    ["credits that are given at another time", "referrals:\n  referrer_usd: 5\n  after: birth\n",
-      'switchyard.yaml:3 referrals.after: expected "first_top_up", "sign_up", got "birth"'],
-    ["an OpenID provider without its address", "auth:\n  oidc:\n    - id: acme\n      client_id: a\n",
-      "switchyard.yaml:3 auth.oidc[0].issuer: is required"],
-    ["an OpenID provider whose key is misspelt", "auth:\n  oidc:\n    - id: acme\n      issuer: https://a.example\n      clientid: a\n",
-      'switchyard.yaml:5 auth.oidc[0].clientid: unknown key; did you mean "client_id"?'],
-    ["an OpenID provider whose id is no slug", "auth:\n  oidc:\n    - { id: A B, issuer: https://a.example, client_id: a }\n",
-      'switchyard.yaml:3 auth.oidc[0].id: expected a slug: lower-case letters, digits and dashes, no dash first, got "A B"'],
-    ["two OpenID providers of one name",
-      "auth:\n  oidc:\n    - { id: a, issuer: https://a.example, client_id: a }\n"
-        + "    - { id: a, issuer: https://b.example, client_id: b }\n",
-      'switchyard.yaml:4 auth.oidc[1].id: is the id of another provider above, got "a"'],
+    [
+      "a choice that is none",
+      "disconnect: stop\n",
+      'switchyard.yaml:1 disconnect: expected "abort", "drain", got "stop"',
+    ],
+    [
+      "a union that nothing resembles",
+      "sandbox: { enabled: 7 }\n",
+      'switchyard.yaml:1 sandbox.enabled: expected "auto" or true or false, got 7',
+    ],
+    [
+      "a union of which one alternative is meant",
+      "providers:\n  - id: a\n    dialect: { chat: 3 }\n",
+      "switchyard.yaml:3 providers[0].dialect.chat: expected text, got 3",
+    ],
+    [
+      "a range that is none",
+      "server:\n  trust_proxy:\n    - 10.0.0.0/33\n",
+      'switchyard.yaml:3 server.trust_proxy[0]: expected an IP address or a CIDR range, got "10.0.0.0/33"',
+    ],
+    [
+      "a URL of another kind",
+      "server: { public_url: ftp://x }\n",
+      'switchyard.yaml:1 server.public_url: expected an http(s) URL, got "ftp://x"',
+    ],
+    [
+      "a database in memory",
+      "storage: { url: 'sqlite::memory:' }\n",
+      'switchyard.yaml:1 storage.url: a database in memory would lose the ledger; name a file, got "sqlite::memory:"',
+    ],
+    [
+      "a place of sharing that nobody knows",
+      "shared:\n  url: memcached://:pw@h\n",
+      'switchyard.yaml:2 shared.url: expected memory:, redis:// or rediss://, got "memcached://***@h"',
+    ],
+    [
+      "an archive that this release does not have",
+      "archive: { url: clickhouse+http://h }\n",
+      'switchyard.yaml:1 archive.url: this release has no archive; remove CLICKHOUSE_URL / archive.url, got "clickhouse+http://h"',
+    ],
+    [
+      "a provider id twice",
+      "providers:\n  - id: acme\n  - id: acme\n",
+      'switchyard.yaml:3 providers[1].id: "acme" is already the id of providers[0]',
+    ],
+    [
+      "a way to sign up that there is not",
+      "auth:\n  sign_up: everybody\n",
+      'switchyard.yaml:2 auth.sign_up: expected "closed", "invitation", "open", got "everybody"',
+    ],
+    [
+      "a key that is none of Stripe's, without showing it",
+      "payments:\n  stripe:\n    secret_key: hunter2\n",
+      "switchyard.yaml:3 payments.stripe.secret_key: expected a secret key of Stripe: sk_test_..., sk_live_... or rk_...",
+    ],
+    [
+      "a part of a cent",
+      "payments:\n  fee:\n    fixed: 0.505\n",
+      "switchyard.yaml:3 payments.fee.fixed: expected an amount of USD from 0 to 100, with two decimals at most, got 0.505",
+    ],
+    [
+      "bounds that exclude each other",
+      "payments:\n  top_up: { max: 4 }\n",
+      "switchyard.yaml:2 payments.top_up: expected a min that is not above max (5 and 5000 where they are not named), got a map",
+    ],
+    [
+      "a misspelt word about payments",
+      "payments:\n  stripe: {}\n  seler: { name: a }\n",
+      'switchyard.yaml:3 payments.seler: unknown key; did you mean "seller"?',
+    ],
+    [
+      "credits for bringing somebody that give nothing",
+      "referrals:\n  after: sign_up\n",
+      "switchyard.yaml:1 referrals: expected referrer_usd or referred_usd above 0, got a map",
+    ],
+    [
+      "credits that are given at another time",
+      "referrals:\n  referrer_usd: 5\n  after: birth\n",
+      'switchyard.yaml:3 referrals.after: expected "first_top_up", "sign_up", got "birth"',
+    ],
+    [
+      "an OpenID provider without its address",
+      "auth:\n  oidc:\n    - id: acme\n      client_id: a\n",
+      "switchyard.yaml:3 auth.oidc[0].issuer: is required",
+    ],
+    [
+      "an OpenID provider whose key is misspelt",
+      "auth:\n  oidc:\n    - id: acme\n      issuer: https://a.example\n      clientid: a\n",
+      'switchyard.yaml:5 auth.oidc[0].clientid: unknown key; did you mean "client_id"?',
+    ],
+    [
+      "an OpenID provider whose id is no slug",
+      "auth:\n  oidc:\n    - { id: A B, issuer: https://a.example, client_id: a }\n",
+      'switchyard.yaml:3 auth.oidc[0].id: expected a slug: lower-case letters, digits and dashes, no dash first, got "A B"',
+    ],
+    [
+      "two OpenID providers of one name",
+      "auth:\n  oidc:\n    - { id: a, issuer: https://a.example, client_id: a }\n" +
+        "    - { id: a, issuer: https://b.example, client_id: b }\n",
+      'switchyard.yaml:4 auth.oidc[1].id: is the id of another provider above, got "a"',
+    ],
     ["a key twice", "server: {}\nserver: {}\n", "switchyard.yaml:2 Map keys must be unique"],
-    ["a model for pages that is no id", "ocr:\n  model: large\n",
-      'switchyard.yaml:2 ocr.model: expected a model id written as owner/model, got "large"'],
-    ["another key beside it", "ocr:\n  modle: acme/ocr\n", 'switchyard.yaml:2 ocr.modle: unknown key; did you mean "model"?'],
-    ["unknown models that pass without a price", "catalog: { unknown_models: pass_through }\n",
-      'switchyard.yaml:1 catalog.unknown_models: needs unknown_model_pricing beside it, got "pass_through"'],
-    ["a routing preset that there is not", "routers:\n  service/fast: { members: [a/b] }\n",
-      'switchyard.yaml:2 routers.service/fast: unknown key; did you mean "service/auto"?'],
-    ["a quality member that is no member", "routers:\n  service/auto: { members: [a/b], quality: [A/B, c/d] }\n",
-      'switchyard.yaml:2 routers.service/auto.quality[1]: expected one of the members, got "c/d"'],
-    ["a routing preset without members", "routers: { service/free: { members: [] } }\n",
-      'switchyard.yaml:1 routers.service/free.members: expected at least one model, got a list'],
-    ["a value that YAML cannot read", "server: {\n  port: 1\n", "switchyard.yaml:3 Flow map in block collection must be sufficiently indented and end with a }"],
-    ["only the first of the errors that follow from one another", "server: { host: ${HOST_NAME}, port: 1 }\ndisconnect: abort\n", "switchyard.yaml:1 Unexpected flow-map-start at node end"],
-    ["two documents", "server: {}\n---\nserver: {}\n", "switchyard.yaml:2 Source contains multiple documents; please use YAML.parseAllDocuments()"],
-    ["a secret of the wrong type, which is not shown", "providers:\n  - id: a\n    api_key: 12345678\n", "switchyard.yaml:3 providers[0].api_key: expected text"],
+    [
+      "a model for pages that is no id",
+      "ocr:\n  model: large\n",
+      'switchyard.yaml:2 ocr.model: expected a model id written as owner/model, got "large"',
+    ],
+    [
+      "another key beside it",
+      "ocr:\n  modle: acme/ocr\n",
+      'switchyard.yaml:2 ocr.modle: unknown key; did you mean "model"?',
+    ],
+    [
+      "unknown models that pass without a price",
+      "catalog: { unknown_models: pass_through }\n",
+      'switchyard.yaml:1 catalog.unknown_models: needs unknown_model_pricing beside it, got "pass_through"',
+    ],
+    [
+      "a routing preset that there is not",
+      "routers:\n  service/fast: { members: [a/b] }\n",
+      'switchyard.yaml:2 routers.service/fast: unknown key; did you mean "service/auto"?',
+    ],
+    [
+      "a quality member that is no member",
+      "routers:\n  service/auto: { members: [a/b], quality: [A/B, c/d] }\n",
+      'switchyard.yaml:2 routers.service/auto.quality[1]: expected one of the members, got "c/d"',
+    ],
+    [
+      "a routing preset without members",
+      "routers: { service/free: { members: [] } }\n",
+      "switchyard.yaml:1 routers.service/free.members: expected at least one model, got a list",
+    ],
+    [
+      "a value that YAML cannot read",
+      "server: {\n  port: 1\n",
+      "switchyard.yaml:3 Flow map in block collection must be sufficiently indented and end with a }",
+    ],
+    [
+      "only the first of the errors that follow from one another",
+      "server: { host: ${HOST_NAME}, port: 1 }\ndisconnect: abort\n",
+      "switchyard.yaml:1 Unexpected flow-map-start at node end",
+    ],
+    [
+      "two documents",
+      "server: {}\n---\nserver: {}\n",
+      "switchyard.yaml:2 Source contains multiple documents; please use YAML.parseAllDocuments()",
+    ],
+    [
+      "a secret of the wrong type, which is not shown",
+      "providers:\n  - id: a\n    api_key: 12345678\n",
+      "switchyard.yaml:3 providers[0].api_key: expected text",
+    ],
   ];
   test.each(rows)("%s", async (_, yaml, line) => {
     expect((await problemsOf({ yaml })).toString().split("\n")).toContain(line);
@@ -235,18 +442,35 @@ describe("what is wrong with the file is said with its line", () => {
 
   test("the place is there for programs as well", async () => {
     const { problems } = await problemsOf({ yaml: "server:\n  port: 70000\n" });
-    expect(problems).toEqual([{ key: "server.port", message: "expected an integer from 0 to 65535, got 70000", file: "switchyard.yaml", line: 2, column: 9 }]);
+    expect(problems).toEqual([
+      {
+        key: "server.port",
+        message: "expected an integer from 0 to 65535, got 70000",
+        file: "switchyard.yaml",
+        line: 2,
+        column: 9,
+      },
+    ]);
   });
 
   test("values behind an anchor are found where they stand", async () => {
-    const yaml = "providers:\n  - &base\n    id: a\n    models: [{ id: a/b, context_length: 0 }]\n  - *base\n";
-    expect((await problemsOf({ yaml })).problems.map(({ key, line }) => `${line} ${key}`))
-      .toEqual(["3 providers[1].id", "4 providers[0].models[0].context_length", "4 providers[1].models[0].context_length"]);
+    const yaml =
+      "providers:\n  - &base\n    id: a\n    models: [{ id: a/b, context_length: 0 }]\n  - *base\n";
+    expect((await problemsOf({ yaml })).problems.map(({ key, line }) => `${line} ${key}`)).toEqual([
+      "3 providers[1].id",
+      "4 providers[0].models[0].context_length",
+      "4 providers[1].models[0].context_length",
+    ]);
   });
 
   test("a bomb of aliases is refused", async () => {
-    const level = (index: number) => `a${index}: &a${index} [${Array(9).fill(`*a${index - 1}`).join(", ")}]`;
-    const yaml = ["a0: &a0 [x]", ...Array.from({ length: 8 }, (_, index) => level(index + 1))].join("\n");
+    const level = (index: number) =>
+      `a${index}: &a${index} [${Array(9)
+        .fill(`*a${index - 1}`)
+        .join(", ")}]`;
+    const yaml = ["a0: &a0 [x]", ...Array.from({ length: 8 }, (_, index) => level(index + 1))].join(
+      "\n",
+    );
     expect((await problemsOf({ yaml })).toString()).toContain("Excessive alias count");
   });
 });
@@ -255,31 +479,90 @@ describe("what is wrong with the environment is said with its variable", () => {
   const rows: [variable: string, value: string, line: string][] = [
     ["PORT", "abc", 'PORT: expected an integer from 0 to 65535, got "abc"'],
     ["PORT", "65536", 'PORT: expected an integer from 0 to 65535, got "65536"'],
-    ["SWITCHYARD_METRICS_PORT", "-1", 'SWITCHYARD_METRICS_PORT: expected an integer from 0 to 65535, got "-1"'],
-    ["SWITCHYARD_PUBLIC_URL", "gateway", 'SWITCHYARD_PUBLIC_URL: expected an http(s) URL, got "gateway"'],
-    ["DATABASE_URL", "mysql://u:p@h/d", 'DATABASE_URL: expected sqlite:PATH or a postgres:// URL, got "mysql://***@h/d"'],
-    ["DATABASE_URL", "mysql://u:p@ss/w@h/d?password=p",
-      'DATABASE_URL: expected sqlite:PATH or a postgres:// URL, got "mysql://***@h/d?***"'],
+    [
+      "SWITCHYARD_METRICS_PORT",
+      "-1",
+      'SWITCHYARD_METRICS_PORT: expected an integer from 0 to 65535, got "-1"',
+    ],
+    [
+      "SWITCHYARD_PUBLIC_URL",
+      "gateway",
+      'SWITCHYARD_PUBLIC_URL: expected an http(s) URL, got "gateway"',
+    ],
+    [
+      "DATABASE_URL",
+      "mysql://u:p@h/d",
+      'DATABASE_URL: expected sqlite:PATH or a postgres:// URL, got "mysql://***@h/d"',
+    ],
+    [
+      "DATABASE_URL",
+      "mysql://u:p@ss/w@h/d?password=p",
+      'DATABASE_URL: expected sqlite:PATH or a postgres:// URL, got "mysql://***@h/d?***"',
+    ],
     ["SMTP_URL", "smtp:u:p@h", 'SMTP_URL: expected smtp://HOST or smtps://HOST, got "smtp:***@h"'],
-    ["DATABASE_URL", "sqlite::memory:", 'DATABASE_URL: a database in memory would lose the ledger; name a file, got "sqlite::memory:"'],
+    [
+      "DATABASE_URL",
+      "sqlite::memory:",
+      'DATABASE_URL: a database in memory would lose the ledger; name a file, got "sqlite::memory:"',
+    ],
     ["REDIS_URL", "h:1", 'REDIS_URL: expected memory:, redis:// or rediss://, got "h:1"'],
-    ["CLICKHOUSE_URL", "https://h", 'CLICKHOUSE_URL: this release has no archive; remove CLICKHOUSE_URL / archive.url, got "https://h"'],
-    ["SWITCHYARD_ENCRYPTION_KEY", "c2hvcnQ=", "SWITCHYARD_ENCRYPTION_KEY: expected 32 bytes in base64"],
-    ["SWITCHYARD_BOOTSTRAP_LLM_KEY", "sk-svc-v1-short", "SWITCHYARD_BOOTSTRAP_LLM_KEY: expected sk-svc-v1- and at least 16 more characters"],
-    ["SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY", "0123456789abcdef0123", "SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: expected ak_ and at least 16 more characters"],
-    ["SWITCHYARD_BOOTSTRAP_CREDITS", "-1", 'SWITCHYARD_BOOTSTRAP_CREDITS: expected a decimal number of USD that is not negative, got "-1"'],
-    ["SWITCHYARD_BOOTSTRAP_PLAN", "gold", 'SWITCHYARD_BOOTSTRAP_PLAN: expected free, payg, go, pro, pro_plus, max, enterprise, got "gold"'],
-    ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector", 'OTEL_EXPORTER_OTLP_ENDPOINT: expected an http(s) URL, got "collector"'],
+    [
+      "CLICKHOUSE_URL",
+      "https://h",
+      'CLICKHOUSE_URL: this release has no archive; remove CLICKHOUSE_URL / archive.url, got "https://h"',
+    ],
+    [
+      "SWITCHYARD_ENCRYPTION_KEY",
+      "c2hvcnQ=",
+      "SWITCHYARD_ENCRYPTION_KEY: expected 32 bytes in base64",
+    ],
+    [
+      "SWITCHYARD_BOOTSTRAP_LLM_KEY",
+      "sk-svc-v1-short",
+      "SWITCHYARD_BOOTSTRAP_LLM_KEY: expected sk-svc-v1- and at least 16 more characters",
+    ],
+    [
+      "SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY",
+      "0123456789abcdef0123",
+      "SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: expected ak_ and at least 16 more characters",
+    ],
+    [
+      "SWITCHYARD_BOOTSTRAP_CREDITS",
+      "-1",
+      'SWITCHYARD_BOOTSTRAP_CREDITS: expected a decimal number of USD that is not negative, got "-1"',
+    ],
+    [
+      "SWITCHYARD_BOOTSTRAP_PLAN",
+      "gold",
+      'SWITCHYARD_BOOTSTRAP_PLAN: expected free, payg, go, pro, pro_plus, max, enterprise, got "gold"',
+    ],
+    [
+      "OTEL_EXPORTER_OTLP_ENDPOINT",
+      "collector",
+      'OTEL_EXPORTER_OTLP_ENDPOINT: expected an http(s) URL, got "collector"',
+    ],
     ["LOG_LEVEL", "loud", 'LOG_LEVEL: expected debug, info, warn, error, silent, got "loud"'],
-    ["SWITCHYARD_CONFIG", "other.yaml", "SWITCHYARD_CONFIG: cannot read other.yaml: there is no such file"],
+    [
+      "SWITCHYARD_CONFIG",
+      "other.yaml",
+      "SWITCHYARD_CONFIG: cannot read other.yaml: there is no such file",
+    ],
   ];
   test.each(rows)("%s=%s", async (variable, value, line) => {
     expect((await problemsOf({ environment: { [variable]: value } })).toString()).toBe(line);
   });
 
   test("every problem of both sources is told at once", async () => {
-    const error = await problemsOf({ environment: { PORT: "x", LOG_LEVEL: "y" }, yaml: "disconnect: 1\nzebra: 2\n" });
-    expect(error.problems.map(({ key }) => key)).toEqual(["PORT", "LOG_LEVEL", "disconnect", "zebra"]);
+    const error = await problemsOf({
+      environment: { PORT: "x", LOG_LEVEL: "y" },
+      yaml: "disconnect: 1\nzebra: 2\n",
+    });
+    expect(error.problems.map(({ key }) => key)).toEqual([
+      "PORT",
+      "LOG_LEVEL",
+      "disconnect",
+      "zebra",
+    ]);
   });
 });
 
@@ -294,7 +577,11 @@ test("the example in the root is valid", async () => {
     workingDirectory: join(import.meta.dir, "../../.."),
     providerSchema: async () => z.looseObject({ id: z.string(), api_key: z.string() }),
   });
-  expect(configuration.providers).toMatchObject([{ id: "acme", api_key: "key", models: [{ id: "acme/large" }] }]);
+  expect(configuration.providers).toMatchObject([
+    { id: "acme", api_key: "key", models: [{ id: "acme/large" }] },
+  ]);
   expect(configuration.plans).toEqual({ enterprise: { perMinute: 100_000, fiveHour: undefined } });
-  expect(configuration.routers).toEqual({ "service/auto": { members: ["acme/large"], quality: ["acme/large"] } });
+  expect(configuration.routers).toEqual({
+    "service/auto": { members: ["acme/large"], quality: ["acme/large"] },
+  });
 });

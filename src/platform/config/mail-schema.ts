@@ -9,14 +9,20 @@ const isSmtpUrl = (text: string): boolean =>
 export const smtpUrlSchema = z.string().refine(isSmtpUrl, "expected smtp://HOST or smtps://HOST");
 
 /** Who mail comes from: an address, or a name with the address in angle brackets. */
-export const mailFromSchema = z.string()
-  .regex(/^[^\r\n<>]*<?[^\s<>@]+@[^\s<>@]+>?$/, "expected an address such as Name <noreply@example.com>");
+export const mailFromSchema = z
+  .string()
+  .regex(
+    /^[^\r\n<>]*<?[^\s<>@]+@[^\s<>@]+>?$/,
+    "expected an address such as Name <noreply@example.com>",
+  );
 
 /** What a file says of mail. */
 export const mailSchema = z.strictObject({ url: smtpUrlSchema, from: mailFromSchema }).partial();
 
 /** What a file says of webhooks. */
-export const webhooksSchema = z.strictObject({ allowed_networks: z.array(addressRangeSchema) }).partial();
+export const webhooksSchema = z
+  .strictObject({ allowed_networks: z.array(addressRangeSchema) })
+  .partial();
 
 /** Mail as the operator settled it. */
 export interface ConfiguredMail {
@@ -26,7 +32,9 @@ export interface ConfiguredMail {
 
 /** Puts the two sources together; undefined where no server is named. */
 export function assembleMail(
-  variables: { url: string | undefined; from: string | undefined }, file: z.output<typeof mailSchema> = {}, publicUrl: string | undefined,
+  variables: { url: string | undefined; from: string | undefined },
+  file: z.output<typeof mailSchema> = {},
+  publicUrl: string | undefined,
 ): ConfiguredMail | undefined {
   const url = variables.url ?? file.url;
   if (url === undefined) return undefined;

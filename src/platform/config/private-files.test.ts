@@ -16,9 +16,19 @@ function directoryWith(files: Record<string, number>): string {
 }
 
 test("everything in the data directory is taken from others, and named", () => {
-  const directory = directoryWith({ "switchyard.db": 0o644, "switchyard.db-wal": 0o666, "encryption.key": 0o600, "backup.db": 0o640 });
-  const { tightened, left } = keepPrivate({ dataDirectory: directory, databasePath: join(directory, "switchyard.db") });
-  expect(tightened.sort()).toEqual(["backup.db", "switchyard.db", "switchyard.db-wal"].map((name) => join(directory, name)));
+  const directory = directoryWith({
+    "switchyard.db": 0o644,
+    "switchyard.db-wal": 0o666,
+    "encryption.key": 0o600,
+    "backup.db": 0o640,
+  });
+  const { tightened, left } = keepPrivate({
+    dataDirectory: directory,
+    databasePath: join(directory, "switchyard.db"),
+  });
+  expect(tightened.sort()).toEqual(
+    ["backup.db", "switchyard.db", "switchyard.db-wal"].map((name) => join(directory, name)),
+  );
   expect(left).toEqual([]);
   for (const name of ["switchyard.db", "switchyard.db-wal", "encryption.key", "backup.db"]) {
     expect(modeOf(join(directory, name))).toBe(0o600);
@@ -27,7 +37,10 @@ test("everything in the data directory is taken from others, and named", () => {
 
 test("of a database elsewhere its own files are taken from others, and none beside them", () => {
   const elsewhere = directoryWith({ "own.db": 0o644, "own.db-shm": 0o644, "other.txt": 0o644 });
-  const { tightened } = keepPrivate({ dataDirectory: directoryWith({}), databasePath: join(elsewhere, "own.db") });
+  const { tightened } = keepPrivate({
+    dataDirectory: directoryWith({}),
+    databasePath: join(elsewhere, "own.db"),
+  });
   expect(tightened.sort()).toEqual([join(elsewhere, "own.db"), join(elsewhere, "own.db-shm")]);
   expect(modeOf(join(elsewhere, "other.txt"))).toBe(0o644);
 });
@@ -44,5 +57,8 @@ test("a link is left as it is; a directory that others may write to is reported"
 });
 
 test("a directory that does not exist yet is nothing to check", () => {
-  expect(keepPrivate({ dataDirectory: "/nonexistent/data", databasePath: undefined })).toEqual({ tightened: [], left: [] });
+  expect(keepPrivate({ dataDirectory: "/nonexistent/data", databasePath: undefined })).toEqual({
+    tightened: [],
+    left: [],
+  });
 });

@@ -18,11 +18,19 @@ const stickyBit = 0o1000;
  * Takes the rights of others from everything in the data directory, and from the files of an embedded database that is elsewhere.
  * The umask of the process makes new files private; those of earlier releases, and restored copies, may not be.
  */
-export function keepPrivate({ dataDirectory, databasePath }: { dataDirectory: string; databasePath: string | undefined }): PrivacyCheck {
+export function keepPrivate({
+  dataDirectory,
+  databasePath,
+}: {
+  dataDirectory: string;
+  databasePath: string | undefined;
+}): PrivacyCheck {
   const check: PrivacyCheck = { tightened: [], left: [] };
   for (const path of entriesOf(dataDirectory)) tighten(path, check);
   if (databasePath !== undefined && dirname(databasePath) !== dataDirectory) {
-    const files = entriesOf(dirname(databasePath)).filter((path) => basename(path).startsWith(basename(databasePath)));
+    const files = entriesOf(dirname(databasePath)).filter((path) =>
+      basename(path).startsWith(basename(databasePath)),
+    );
     for (const path of files) tighten(path, check);
   }
   noteWriters(dataDirectory, check);
@@ -61,6 +69,10 @@ function entryOf(path: string): Stats | undefined {
 /** A directory that others can write to lets them put another database in place of this one. */
 function noteWriters(directory: string, { left }: PrivacyCheck): void {
   const entry = entryOf(directory);
-  if (entry === undefined || (entry.mode & othersWriteBits) === 0 || (entry.mode & stickyBit) !== 0) return;
-  left.push({ path: directory, reason: "the group or everybody may write to it; run chmod go-w on it" });
+  if (entry === undefined || (entry.mode & othersWriteBits) === 0 || (entry.mode & stickyBit) !== 0)
+    return;
+  left.push({
+    path: directory,
+    reason: "the group or everybody may write to it; run chmod go-w on it",
+  });
 }

@@ -27,7 +27,10 @@ export function schemaProblems(
 ): ConfigurationProblem[] {
   const problems = issues.flatMap((issue) => problemsOf(issue, { schema, data: source.data }));
   return problems.map(({ path, message, ofKey = false }) => ({
-    key: pathText(path), message, file, ...source.positionOf(path, { ofKey }),
+    key: pathText(path),
+    message,
+    file,
+    ...source.positionOf(path, { ofKey }),
   }));
 }
 
@@ -39,11 +42,16 @@ interface Context {
 function problemsOf(issue: Issue, context: Context): SchemaProblem[] {
   if (issue.code === "unrecognized_keys") {
     const known = knownKeys(context.schema, issue.path);
-    return issue.keys.map((key) => ({ path: [...issue.path, key], message: unknownKeyText(key, known), ofKey: true }));
+    return issue.keys.map((key) => ({
+      path: [...issue.path, key],
+      message: unknownKeyText(key, known),
+      ofKey: true,
+    }));
   }
   if (issue.code === "invalid_union") return unionProblems(issue, context);
   const value = valueAt(context.data, issue.path);
-  if (issue.code === "invalid_type" && value === undefined) return [{ path: issue.path, message: "is required" }];
+  if (issue.code === "invalid_type" && value === undefined)
+    return [{ path: issue.path, message: "is required" }];
   return [{ path: issue.path, message: `${expectation(issue)}${gotText(value, issue.path)}` }];
 }
 
@@ -55,18 +63,33 @@ function unknownKeyText(key: string, known: readonly string[]): string {
 /** The alternative that the value resembles speaks for the union; when it resembles none, all do. */
 function unionProblems(issue: z.core.$ZodIssueInvalidUnion, context: Context): SchemaProblem[] {
   const resembled = issue.errors.find((alternative) =>
-    alternative.some(({ path, code }) => path.length > 0 || code === "unrecognized_keys"));
+    alternative.some(({ path, code }) => path.length > 0 || code === "unrecognized_keys"),
+  );
   if (resembled) {
-    return resembled.flatMap((inner) => problemsOf({ ...inner, path: [...issue.path, ...inner.path] }, context));
+    return resembled.flatMap((inner) =>
+      problemsOf({ ...inner, path: [...issue.path, ...inner.path] }, context),
+    );
   }
-  const expectations = new Set(issue.errors.flat().map(expectation).map((text) => text.replace(/^expected /, "")));
-  const message = expectations.size === 0 ? issue.message : `expected ${[...expectations].join(" or ")}`;
-  return [{ path: issue.path, message: `${message}${gotText(valueAt(context.data, issue.path), issue.path)}` }];
+  const expectations = new Set(
+    issue.errors
+      .flat()
+      .map(expectation)
+      .map((text) => text.replace(/^expected /, "")),
+  );
+  const message =
+    expectations.size === 0 ? issue.message : `expected ${[...expectations].join(" or ")}`;
+  return [
+    {
+      path: issue.path,
+      message: `${message}${gotText(valueAt(context.data, issue.path), issue.path)}`,
+    },
+  ];
 }
 
 /** Zod's own words, from "expected" on. */
 function expectation(issue: Issue): string {
-  if (issue.code === "invalid_value") return `expected ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
+  if (issue.code === "invalid_value")
+    return `expected ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
   if (issue.code === "invalid_type" && issue.message.startsWith("Invalid input")) {
     return `expected ${typeNames[issue.expected] ?? issue.expected}`;
   }

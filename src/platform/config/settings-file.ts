@@ -28,7 +28,10 @@ export async function readSettingsFile<Provider extends z.ZodType>(
   const text = readText(options, problems);
   if (text === undefined) return undefined;
   if (text.trim() === "") return {};
-  const [{ checkSettings }, providerSchema] = await Promise.all([import("./check-settings.ts"), options.providerSchema()]);
+  const [{ checkSettings }, providerSchema] = await Promise.all([
+    import("./check-settings.ts"),
+    options.providerSchema(),
+  ]);
   const { named: file = defaultFile, workingDirectory: directory, environment } = options;
   return checkSettings(text, { file, directory, environment, providerSchema }, problems);
 }
@@ -41,13 +44,22 @@ interface ReadTextOptions {
 
 /** Only a file that nobody named may be missing. */
 function readText(options: ReadTextOptions, problems: ConfigurationProblem[]): string | undefined {
-  const { named, workingDirectory, readFile = (path: string) => readFileSync(path, "utf8") } = options;
+  const {
+    named,
+    workingDirectory,
+    readFile = (path: string) => readFileSync(path, "utf8"),
+  } = options;
   try {
     return readFile(resolve(workingDirectory, named ?? defaultFile));
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (code === "ENOENT" && named === undefined) return "";
-    const reason = code === "ENOENT" ? "there is no such file" : error instanceof Error ? error.message : String(error);
+    const reason =
+      code === "ENOENT"
+        ? "there is no such file"
+        : error instanceof Error
+          ? error.message
+          : String(error);
     const key = named === undefined ? "" : "SWITCHYARD_CONFIG";
     problems.push({ key, message: `cannot read ${named ?? defaultFile}: ${reason}` });
     return undefined;

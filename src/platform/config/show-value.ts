@@ -10,18 +10,23 @@ export function gotText(value: unknown, path: readonly PropertyKey[]): string {
 }
 
 /** Credentials of a URL, which may hold every character where its author did not encode them, and its query. */
-const withoutSecrets = (text: string): string => text.replace(/(:(?:\/\/)?).*@/s, "$1***@").replace(/(:\/\/.*\?).+/s, "$1***");
+const withoutSecrets = (text: string): string =>
+  text.replace(/(:(?:\/\/)?).*@/s, "$1***@").replace(/(:\/\/.*\?).+/s, "$1***");
 
 /** A scalar as JSON, short and without the credentials of a URL. */
 function shown(value: unknown): string {
   if (typeof value !== "string") return String(value);
   const safe = withoutSecrets(value);
-  return JSON.stringify(safe.length > maxShownLength ? `${safe.slice(0, maxShownLength)}...` : safe);
+  return JSON.stringify(
+    safe.length > maxShownLength ? `${safe.slice(0, maxShownLength)}...` : safe,
+  );
 }
 
 /** `providers[0].base_url` for `["providers", 0, "base_url"]`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
-    .map((part, index) => (typeof part === "number" ? `[${part}]` : `${index === 0 ? "" : "."}${String(part)}`))
+    .map((part, index) =>
+      typeof part === "number" ? `[${part}]` : `${index === 0 ? "" : "."}${String(part)}`,
+    )
     .join("");
 }

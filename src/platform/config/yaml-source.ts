@@ -1,5 +1,15 @@
 import {
-  type Document, isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Pair, parseDocument, type Scalar, visit,
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  visit,
   type YAMLParseError,
 } from "yaml";
 import type { ConfigurationProblem } from "./configuration-error.ts";
@@ -33,15 +43,24 @@ const maxAliasCount = 1_000;
 /** Reads one YAML document; references to the environment are expanded and empty keys count as absent. */
 export function readYaml(text: string, { file, environment }: YamlOptions): YamlSource {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true, merge: true });
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: true,
+    merge: true,
+  });
   const positionAt = (offset: number): SourcePosition => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
   const positionOf: YamlSource["positionOf"] = (path, options) =>
     positionAt(offsetOf(document, path, options?.ofKey ?? false));
-  const problems = independentErrors(document)
-    .map(({ message, pos }) => ({ key: "", message, file, ...positionAt(pos[0]) }));
+  const problems = independentErrors(document).map(({ message, pos }) => ({
+    key: "",
+    message,
+    file,
+    ...positionAt(pos[0]),
+  }));
   if (problems.length > 0) return { data: undefined, problems, positionOf };
   for (const { path, offset, missing } of expandScalars(document, environment)) {
     const message = `the environment variable ${missing} is not set; set it, or give a default as \${${missing}:-value}`;
@@ -51,7 +70,11 @@ export function readYaml(text: string, { file, environment }: YamlOptions): Yaml
     return { data: withoutEmpty(document.toJS({ maxAliasCount })), problems, positionOf };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return { data: undefined, problems: [...problems, { key: "", message, file, line: 1, column: 1 }], positionOf };
+    return {
+      data: undefined,
+      problems: [...problems, { key: "", message, file, line: 1, column: 1 }],
+      positionOf,
+    };
   }
 }
 
@@ -80,7 +103,8 @@ function expandScalars(document: Document, environment: Environment): MissingRef
       node.value = null;
       const path = pathOf(ancestors, node);
       // A provider without a key is a provider for callers who bring their own.
-      if (path.at(-1) !== "api_key") missing.push({ path, offset: node.range?.[0] ?? 0, missing: expansion.missing });
+      if (path.at(-1) !== "api_key")
+        missing.push({ path, offset: node.range?.[0] ?? 0, missing: expansion.missing });
       return undefined;
     },
   });
@@ -107,7 +131,8 @@ function offsetOf(document: Document, path: readonly PropertyKey[], ofKey: boole
       const pair = node.items.find((item) => keyText(item) === String(part));
       if (!pair) return offset;
       node = pair.value;
-      const wantsKey = (ofKey && index === path.length - 1) || !isScalar(node) || node.value === null;
+      const wantsKey =
+        (ofKey && index === path.length - 1) || !isScalar(node) || node.value === null;
       offset = (wantsKey ? undefined : rangeStart(node)) ?? rangeStart(pair.key) ?? offset;
     } else if (isSeq(node)) {
       node = node.items[Number(part)];
@@ -118,7 +143,9 @@ function offsetOf(document: Document, path: readonly PropertyKey[], ofKey: boole
 }
 
 function rangeStart(node: unknown): number | undefined {
-  return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range?.[0] : undefined;
+  return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node)
+    ? node.range?.[0]
+    : undefined;
 }
 
 /** `providers:` with everything under it commented out means no providers, not a wrong type. */

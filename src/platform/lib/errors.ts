@@ -12,9 +12,24 @@ export interface ErrorFacts {
   fault: "client" | "gateway" | "upstream";
 }
 
-const client = (status: number, type: string, retry = false): ErrorFacts => ({ status, type, retry, fault: "client" });
-const gateway = (status: number, type: string, retry = true): ErrorFacts => ({ status, type, retry, fault: "gateway" });
-const upstream = (status: number, type: string, retry = true): ErrorFacts => ({ status, type, retry, fault: "upstream" });
+const client = (status: number, type: string, retry = false): ErrorFacts => ({
+  status,
+  type,
+  retry,
+  fault: "client",
+});
+const gateway = (status: number, type: string, retry = true): ErrorFacts => ({
+  status,
+  type,
+  retry,
+  fault: "gateway",
+});
+const upstream = (status: number, type: string, retry = true): ErrorFacts => ({
+  status,
+  type,
+  retry,
+  fault: "upstream",
+});
 
 export const errorCatalog = {
   bad_request: client(400, "invalid_request_error"),

@@ -2,9 +2,38 @@ import { randomBytes, randomFillSync } from "node:crypto";
 
 /** Prefixes of record ids, so that an id in a log explains itself. */
 export type IdPrefix =
-  | "key" | "mgk" | "gen" | "resp" | "prs" | "byok" | "ws" | "org" | "usr" | "ses" | "acct" | "vrf"
-  | "hub" | "prm" | "skl" | "kbd" | "plg" | "cnv"
-  | "psk" | "inv" | "txn" | "ipa" | "aud" | "msg" | "chatcmpl" | "hev" | "job" | "top" | "bud" | "alr" | "dlv" | "con";
+  | "key"
+  | "mgk"
+  | "gen"
+  | "resp"
+  | "prs"
+  | "byok"
+  | "ws"
+  | "org"
+  | "usr"
+  | "ses"
+  | "acct"
+  | "vrf"
+  | "hub"
+  | "prm"
+  | "skl"
+  | "kbd"
+  | "plg"
+  | "cnv"
+  | "psk"
+  | "inv"
+  | "txn"
+  | "ipa"
+  | "aud"
+  | "msg"
+  | "chatcmpl"
+  | "hev"
+  | "job"
+  | "top"
+  | "bud"
+  | "alr"
+  | "dlv"
+  | "con";
 
 /** Random digits are drawn many at a time: a system call and a conversion for each id would cost more than the rest of it. */
 const poolBytes = 4096;
@@ -33,7 +62,8 @@ export function timeOrderedHex(nowMs: number): string {
 export const mayBeId = (text: string): boolean => /^[\w-]{1,100}$/.test(text);
 
 /** A new record id such as `key_0192...`, ordered by time. */
-export const newId = (prefix: IdPrefix, nowMs: number): string => `${prefix}_${timeOrderedHex(nowMs)}`;
+export const newId = (prefix: IdPrefix, nowMs: number): string =>
+  `${prefix}_${timeOrderedHex(nowMs)}`;
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

@@ -6,7 +6,9 @@ export function isDeeperThan(value: unknown, levelsMax: number): boolean {
   let level = containersIn([value]);
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth === levelsMax) return true;
-    level = level.flatMap((container) => containersIn(Array.isArray(container) ? container : Object.values(container)));
+    level = level.flatMap((container) =>
+      containersIn(Array.isArray(container) ? container : Object.values(container)),
+    );
   }
   return false;
 }

@@ -4,20 +4,47 @@ import { editMembers, editScanned, replaceEach, scanMembers } from "./json-membe
 
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
 const key = fc.oneof(
-  fc.constantFrom("model", "stream", "messages", "a\"b", "back\\slash", "ключ", "😀", "", "\u0000", "__proto__"),
+  fc.constantFrom(
+    "model",
+    "stream",
+    "messages",
+    'a"b',
+    "back\\slash",
+    "ключ",
+    "😀",
+    "",
+    "\u0000",
+    "__proto__",
+  ),
   fc.string({ unit: "grapheme" }),
 );
-const scalar = fc.oneof(fc.constantFrom("0", "-1.5e3", "true", "null", '""', '"\\\\"', '"\\""', '"a\\\\\\"]}"'), fc.json());
+const scalar = fc.oneof(
+  fc.constantFrom("0", "-1.5e3", "true", "null", '""', '"\\\\"', '"\\""', '"a\\\\\\"]}"'),
+  fc.json(),
+);
 const escapedKey = (name: string): string =>
-  `"${[...JSON.stringify(name).slice(1, -1)].map((letter) =>
-    letter === "m" ? "\\u006d" : letter).join("")}"`;
+  `"${[...JSON.stringify(name).slice(1, -1)]
+    .map((letter) => (letter === "m" ? "\\u006d" : letter))
+    .join("")}"`;
 
-const member = fc.record({ key, value: scalar, before: space, afterKey: space, afterColon: space, after: space, escape: fc.boolean() });
-const objectText = fc.tuple(fc.array(member, { maxLength: 8 }), space, space, space).map(([members, lead, inside, trail]) => {
-  const body = members.map((one) =>
-    `${one.before}${one.escape ? escapedKey(one.key) : JSON.stringify(one.key)}${one.afterKey}:${one.afterColon}${one.value}${one.after}`);
-  return `${lead}{${body.length === 0 ? inside : body.join(",")}}${trail}`;
+const member = fc.record({
+  key,
+  value: scalar,
+  before: space,
+  afterKey: space,
+  afterColon: space,
+  after: space,
+  escape: fc.boolean(),
 });
+const objectText = fc
+  .tuple(fc.array(member, { maxLength: 8 }), space, space, space)
+  .map(([members, lead, inside, trail]) => {
+    const body = members.map(
+      (one) =>
+        `${one.before}${one.escape ? escapedKey(one.key) : JSON.stringify(one.key)}${one.afterKey}:${one.afterColon}${one.value}${one.after}`,
+    );
+    return `${lead}{${body.length === 0 ? inside : body.join(",")}}${trail}`;
+  });
 const editList = fc.array(fc.tuple(key, fc.option(scalar, { nil: undefined })), { maxLength: 5 });
 
 /** JSON.parse keeps `__proto__` as an own member, so objects are compared as sorted entries. */
@@ -26,24 +53,55 @@ const entriesOf = (text: string): [string, unknown][] =>
 
 describe("scanMembers", () => {
   test("finds what JSON.parse finds, whatever the spacing and escapes", () => {
-    fc.assert(fc.property(objectText, (text) => {
-      const members = scanMembers(text);
-      const found = new Map(members.map((one) => [one.key, JSON.parse(text.slice(one.valueStart, one.valueEnd)) as unknown]));
-      expect([...found].sort(([a], [b]) => (a < b ? -1 : 1))).toEqual(entriesOf(text));
-      for (const one of members) expect(text[one.keyStart]).toBe('"');
-    }), { numRuns: 400 });
+    fc.assert(
+      fc.property(objectText, (text) => {
+        const members = scanMembers(text);
+        const found = new Map(
+          members.map((one) => [
+            one.key,
+            JSON.parse(text.slice(one.valueStart, one.valueEnd)) as unknown,
+          ]),
+        );
+        expect([...found].sort(([a], [b]) => (a < b ? -1 : 1))).toEqual(entriesOf(text));
+        for (const one of members) expect(text[one.keyStart]).toBe('"');
+      }),
+      { numRuns: 400 },
+    );
   });
 
   test("nested values are skipped whole", () => {
     const text = '{"a":[{"b":"]}\\"{"},[[]]],"c":{"d":{}},"e":1}';
-    expect(scanMembers(text).map((one) => [one.key, text.slice(one.valueStart, one.valueEnd)])).toEqual([
-      ["a", '[{"b":"]}\\"{"},[[]]]'], ["c", '{"d":{}}'], ["e", "1"],
+    expect(
+      scanMembers(text).map((one) => [one.key, text.slice(one.valueStart, one.valueEnd)]),
+    ).toEqual([
+      ["a", '[{"b":"]}\\"{"},[[]]]'],
+      ["c", '{"d":{}}'],
+      ["e", "1"],
     ]);
   });
 
   const broken = [
-    "", " ", "[]", "1", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,', '{"a":1,}', "{a:1}", '{"a" 1}', '{"a":}', '{"a":"x}',
-    '{"a":[1}', '{"a":{"b":1]}', '{"a":1}x', '{"a":1 "b":2}', '{,}', '{"a":1"b":2}', '{"a":"\\"}',
+    "",
+    " ",
+    "[]",
+    "1",
+    "{",
+    '{"a"',
+    '{"a":',
+    '{"a":1',
+    '{"a":1,',
+    '{"a":1,}',
+    "{a:1}",
+    '{"a" 1}',
+    '{"a":}',
+    '{"a":"x}',
+    '{"a":[1}',
+    '{"a":{"b":1]}',
+    '{"a":1}x',
+    '{"a":1 "b":2}',
+    "{,}",
+    '{"a":1"b":2}',
+    '{"a":"\\"}',
   ];
   test.each(broken)("broken structure is a SyntaxError: %p", (text) => {
     expect(() => scanMembers(text)).toThrow(SyntaxError);
@@ -51,19 +109,30 @@ describe("scanMembers", () => {
 });
 
 describe("replaceEach", () => {
-  const replacements = fc.uniqueArray(fc.tuple(key, scalar), { maxLength: 4, selector: ([name]) => name });
+  const replacements = fc.uniqueArray(fc.tuple(key, scalar), {
+    maxLength: 4,
+    selector: ([name]) => name,
+  });
 
   test("gives the very text that editing by members gives, or leaves it to that", () => {
-    fc.assert(fc.property(objectText, replacements, (text, list) => {
-      const names = list.map(([name]) => name);
-      const replaced = replaceEach(text, names, (index) => list[index]?.[1] ?? "");
-      if (replaced !== undefined) expect(replaced).toBe(editScanned(text, scanMembers(text), new Map(list)));
-    }), { numRuns: 400 });
+    fc.assert(
+      fc.property(objectText, replacements, (text, list) => {
+        const names = list.map(([name]) => name);
+        const replaced = replaceEach(text, names, (index) => list[index]?.[1] ?? "");
+        if (replaced !== undefined)
+          expect(replaced).toBe(editScanned(text, scanMembers(text), new Map(list)));
+      }),
+      { numRuns: 400 },
+    );
   });
 
   test("tells where each value stands", () => {
     const text = ' { "a" : [1, {"b": "]"}] , "b":"x" }';
-    const replaced = replaceEach(text, ["b", "a"], (index, start, end) => `<${index} ${text.slice(start, end)}>`);
+    const replaced = replaceEach(
+      text,
+      ["b", "a"],
+      (index, start, end) => `<${index} ${text.slice(start, end)}>`,
+    );
     expect(replaced).toBe(' { "a" : <1 [1, {"b": "]"}]> , "b":<0 "x"> }');
   });
 
@@ -79,34 +148,44 @@ describe("replaceEach", () => {
 
 describe("editMembers", () => {
   test("parses to what spreading the edits over the object gives", () => {
-    fc.assert(fc.property(objectText, editList, (text, list) => {
-      const edits = new Map(list);
-      const wanted = new Map(entriesOf(text));
-      for (const [name, value] of edits) {
-        if (value === undefined) wanted.delete(name);
-        else wanted.set(name, JSON.parse(value) as unknown);
-      }
-      const edited = editMembers(text, edits);
-      expect(entriesOf(edited)).toEqual([...wanted].sort(([a], [b]) => (a < b ? -1 : 1)));
-    }), { numRuns: 600 });
+    fc.assert(
+      fc.property(objectText, editList, (text, list) => {
+        const edits = new Map(list);
+        const wanted = new Map(entriesOf(text));
+        for (const [name, value] of edits) {
+          if (value === undefined) wanted.delete(name);
+          else wanted.set(name, JSON.parse(value) as unknown);
+        }
+        const edited = editMembers(text, edits);
+        expect(entriesOf(edited)).toEqual([...wanted].sort(([a], [b]) => (a < b ? -1 : 1)));
+      }),
+      { numRuns: 600 },
+    );
   });
 
   test("no edits, no change", () => {
-    fc.assert(fc.property(objectText, (text) => {
-      expect(editMembers(text, new Map())).toBe(text);
-      expect(editMembers(text, new Map([["no such member", undefined]]))).toBe(text);
-    }));
+    fc.assert(
+      fc.property(objectText, (text) => {
+        expect(editMembers(text, new Map())).toBe(text);
+        expect(editMembers(text, new Map([["no such member", undefined]]))).toBe(text);
+      }),
+    );
   });
 
   test("a replaced value is the only difference", () => {
-    fc.assert(fc.property(objectText, scalar, fc.nat(), (text, value, pick) => {
-      const members = scanMembers(text);
-      const chosen = members[pick % Math.max(1, members.length)];
-      fc.pre(chosen !== undefined && members.filter((one) => one.key === chosen.key).length === 1);
-      if (chosen === undefined) return;
-      expect(editMembers(text, new Map([[chosen.key, value]])))
-        .toBe(text.slice(0, chosen.valueStart) + value + text.slice(chosen.valueEnd));
-    }));
+    fc.assert(
+      fc.property(objectText, scalar, fc.nat(), (text, value, pick) => {
+        const members = scanMembers(text);
+        const chosen = members[pick % Math.max(1, members.length)];
+        fc.pre(
+          chosen !== undefined && members.filter((one) => one.key === chosen.key).length === 1,
+        );
+        if (chosen === undefined) return;
+        expect(editMembers(text, new Map([[chosen.key, value]]))).toBe(
+          text.slice(0, chosen.valueStart) + value + text.slice(chosen.valueEnd),
+        );
+      }),
+    );
   });
 
   const rows: [text: string, edits: [string, string | undefined][], expected: string][] = [
@@ -116,27 +195,52 @@ describe("editMembers", () => {
     ['{"a":1, "b":2}', [["a", undefined]], '{"b":2}'],
     ['{"a":1, "b":2 }', [["b", undefined]], '{"a":1 }'],
     ['{ "a":1 }', [["a", undefined]], "{  }"],
-    ["{}", [["a", "1"], ["b", "[2]"]], '{"a":1,"b":[2]}'],
+    [
+      "{}",
+      [
+        ["a", "1"],
+        ["b", "[2]"],
+      ],
+      '{"a":1,"b":[2]}',
+    ],
     [" { } ", [["a", "1"]], ' {"a":1 } '],
     ['{"a":1 }', [["b", "2"]], '{"a":1,"b":2 }'],
     ['{"a":1,"a":2}', [["a", "3"]], '{"a":3,"a":3}'],
-    ['{"a":1,"a":2}', [["a", "3"], ["b", "4"]], '{"a":3,"a":3,"b":4}'],
+    [
+      '{"a":1,"a":2}',
+      [
+        ["a", "3"],
+        ["b", "4"],
+      ],
+      '{"a":3,"a":3,"b":4}',
+    ],
     ['{"a":1,"a":2,"b":0}', [["a", undefined]], '{"b":0}'],
     ['{"\\u006dodel":"a"}', [["model", '"b"']], '{"\\u006dodel":"b"}'],
-    ['{"a":1}', [["a", undefined], ["b", "2"]], '{"b":2}'],
+    [
+      '{"a":1}',
+      [
+        ["a", undefined],
+        ["b", "2"],
+      ],
+      '{"b":2}',
+    ],
   ];
   test.each(rows)("%s with %j becomes %s", (text, edits, expected) => {
     expect(editMembers(text, new Map(edits))).toBe(expected);
   });
 
   test("a megabyte of text is edited quickly", () => {
-    const messages = JSON.stringify([{ role: "user", content: "x\\\"y ".repeat(200_000) }]);
+    const messages = JSON.stringify([{ role: "user", content: 'x\\"y '.repeat(200_000) }]);
     const text = `{"model":"acme/large","messages":${messages},"stream":false}`;
-    const edits = new Map([["model", '"large-v2"'], ["stream", "true"]]);
+    const edits = new Map([
+      ["model", '"large-v2"'],
+      ["stream", "true"],
+    ]);
     editMembers(text, edits);
     const startMs = performance.now();
     const rounds = 20;
-    for (let round = 0; round < rounds; round += 1) expect(editMembers(text, edits).length).toBe(text.length - 3);
+    for (let round = 0; round < rounds; round += 1)
+      expect(editMembers(text, edits).length).toBe(text.length - 3);
     const eachMs = (performance.now() - startMs) / rounds;
     const plain = `{"model":"m","messages":[{"role":"user","content":"${"a".repeat(1_000_000)}"}]}`;
     const plainStartMs = performance.now();

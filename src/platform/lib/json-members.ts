@@ -62,7 +62,10 @@ export function editMembers(text: string, edits: MemberEdits): string {
     names.push(name);
     values.push(value);
   }
-  return replaceEach(text, names, (index) => values[index] ?? "") ?? editScanned(text, scanMembers(text), edits);
+  return (
+    replaceEach(text, names, (index) => values[index] ?? "") ??
+    editScanned(text, scanMembers(text), edits)
+  );
 }
 
 /** Names that fit the bits of a number. */
@@ -74,7 +77,9 @@ const namesMax = 30;
  * is missing or written otherwise. Throws SyntaxError as `scanMembers`.
  */
 export function replaceEach(
-  text: string, names: readonly string[], valueOf: (index: number, valueStart: number, valueEnd: number) => string,
+  text: string,
+  names: readonly string[],
+  valueOf: (index: number, valueStart: number, valueEnd: number) => string,
 ): string | undefined {
   let position = skipSpace(text, 0);
   if (text.charCodeAt(position) !== openBrace) throw unexpected(text, position, "an object");
@@ -99,7 +104,8 @@ export function replaceEach(
     if (text.charCodeAt(skipSpace(text, keyEnd)) !== colon) return undefined;
     position = skipSpace(text, valueEnd);
   } while (text.charCodeAt(position) === comma);
-  const isWhole = text.charCodeAt(position) === closeBrace && skipSpace(text, position + 1) === text.length;
+  const isWhole =
+    text.charCodeAt(position) === closeBrace && skipSpace(text, position + 1) === text.length;
   return isWhole && found === (1 << names.length) - 1 ? edited + text.slice(copiedTo) : undefined;
 }
 
@@ -107,8 +113,13 @@ export function replaceEach(
 const escaped = -2;
 
 /** Which of the names a member has; -1 for none of them. */
-function plainIndex(text: string, { keyStart, keyEnd }: { keyStart: number; keyEnd: number }, names: readonly string[]): number {
-  for (let at = keyStart + 1; at < keyEnd; at += 1) if (text.charCodeAt(at) === backslash) return escaped;
+function plainIndex(
+  text: string,
+  { keyStart, keyEnd }: { keyStart: number; keyEnd: number },
+  names: readonly string[],
+): number {
+  for (let at = keyStart + 1; at < keyEnd; at += 1)
+    if (text.charCodeAt(at) === backslash) return escaped;
   const length = keyEnd - keyStart - 2;
   for (let index = 0; index < names.length; index += 1) {
     const name = names[index] ?? "";
@@ -123,7 +134,11 @@ export function editScanned(text: string, members: readonly Member[], edits: Mem
 }
 
 /** The usual case, every edit replaces a member that is there once; undefined when an edit does more than that. */
-function replaceMembers(text: string, members: readonly Member[], edits: MemberEdits): string | undefined {
+function replaceMembers(
+  text: string,
+  members: readonly Member[],
+  edits: MemberEdits,
+): string | undefined {
   let edited = "";
   let copiedTo = 0;
   const replaced: string[] = [];
@@ -160,9 +175,10 @@ function keptMembers(text: string, members: readonly Member[], edits: MemberEdit
     const value = edits.get(member.key);
     if (value !== undefined || !edits.has(member.key)) {
       if (kept !== "") kept += text.slice(previousEnd, member.keyStart);
-      kept += value === undefined
-        ? text.slice(member.keyStart, member.valueEnd)
-        : text.slice(member.keyStart, member.valueStart) + value;
+      kept +=
+        value === undefined
+          ? text.slice(member.keyStart, member.valueEnd)
+          : text.slice(member.keyStart, member.valueStart) + value;
     }
     previousEnd = member.valueEnd;
   }
@@ -184,12 +200,17 @@ function readMember(text: string, keyStart: number): Member {
   const colonAt = skipSpace(text, keyEnd);
   if (text.charCodeAt(colonAt) !== colon) throw unexpected(text, colonAt, "a colon");
   const valueStart = skipSpace(text, colonAt + 1);
-  return { key: readKey(text, keyStart, keyEnd), keyStart, valueStart, valueEnd: endOfValue(text, valueStart) };
+  return {
+    key: readKey(text, keyStart, keyEnd),
+    keyStart,
+    valueStart,
+    valueEnd: endOfValue(text, valueStart),
+  };
 }
 
 function readKey(text: string, start: number, end: number): string {
   const raw = text.slice(start + 1, end - 1);
-  return raw.includes("\\") ? JSON.parse(text.slice(start, end)) as string : raw;
+  return raw.includes("\\") ? (JSON.parse(text.slice(start, end)) as string) : raw;
 }
 
 function endOfValue(text: string, start: number): number {
@@ -204,7 +225,8 @@ function endOfValue(text: string, start: number): number {
 /** Index after the closing quote. A quote closes unless an odd run of backslashes stands before it. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
-  while (end > 0 && text.charCodeAt(end - 1) === backslash && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  while (end > 0 && text.charCodeAt(end - 1) === backslash && isEscaped(text, end))
+    end = text.indexOf('"', end + 1);
   if (end < 0) throw new SyntaxError(`string at position ${start} of the JSON text is not closed`);
   return end + 1;
 }
@@ -236,7 +258,14 @@ function endOfScalar(text: string, start: number): number {
   let position = start;
   while (position < text.length) {
     const code = text.charCodeAt(position);
-    if (code === comma || code === closeBrace || code === closeBracket || code <= 0x20 || code === quote) break;
+    if (
+      code === comma ||
+      code === closeBrace ||
+      code === closeBracket ||
+      code <= 0x20 ||
+      code === quote
+    )
+      break;
     position += 1;
   }
   return position;
@@ -254,5 +283,7 @@ function skipSpace(text: string, start: number): number {
 
 function unexpected(text: string, position: number, wanted: string): SyntaxError {
   const found = position < text.length ? JSON.stringify(text[position]) : "the end of the text";
-  return new SyntaxError(`expected ${wanted} at position ${position} of the JSON text, found ${found}`);
+  return new SyntaxError(
+    `expected ${wanted} at position ${position} of the JSON text, found ${found}`,
+  );
 }

@@ -32,27 +32,36 @@ function countIn(value: unknown, counts: JsonBounds, level = 1): void {
   const entries: unknown[] = Object.values(value);
   if (Array.isArray(value)) {
     counts.numbers += Math.max(0, entries.length - 1);
-    counts.entries += entries.filter((entry) => typeof entry === "string" || (typeof entry === "object" && entry !== null)).length;
+    counts.entries += entries.filter(
+      (entry) => typeof entry === "string" || (typeof entry === "object" && entry !== null),
+    ).length;
   } else counts.members += entries.length;
   for (const entry of entries) countIn(entry, counts, level + 1);
 }
 
 test("counts as a parser would, wherever the bytes are cut", () => {
-  fc.assert(fc.property(fc.json({ stringUnit: "grapheme" }), fc.integer({ min: 1, max: 7 }), (text, pieceLength) => {
-    const counts: JsonBounds = { levels: 0, members: 0, entries: 0, numbers: 0 };
-    countIn(JSON.parse(text), counts);
-    const bytes = Buffer.from(text);
-    const passedWith = (limits: JsonBounds) => {
-      const scanner = new JsonScanner(limits);
-      for (let from = 0; from < bytes.length; from += pieceLength) {
-        const passed = scanner.push(bytes.subarray(from, from + pieceLength));
-        if (passed !== undefined) return passed;
-      }
-      return undefined;
-    };
-    expect(passedWith(counts)).toBeUndefined();
-    for (const bound of ["levels", "members", "entries", "numbers"] as const) {
-      if (counts[bound] > 0) expect(passedWith({ ...counts, [bound]: counts[bound] - 1 })).toBe(bound);
-    }
-  }));
+  fc.assert(
+    fc.property(
+      fc.json({ stringUnit: "grapheme" }),
+      fc.integer({ min: 1, max: 7 }),
+      (text, pieceLength) => {
+        const counts: JsonBounds = { levels: 0, members: 0, entries: 0, numbers: 0 };
+        countIn(JSON.parse(text), counts);
+        const bytes = Buffer.from(text);
+        const passedWith = (limits: JsonBounds) => {
+          const scanner = new JsonScanner(limits);
+          for (let from = 0; from < bytes.length; from += pieceLength) {
+            const passed = scanner.push(bytes.subarray(from, from + pieceLength));
+            if (passed !== undefined) return passed;
+          }
+          return undefined;
+        };
+        expect(passedWith(counts)).toBeUndefined();
+        for (const bound of ["levels", "members", "entries", "numbers"] as const) {
+          if (counts[bound] > 0)
+            expect(passedWith({ ...counts, [bound]: counts[bound] - 1 })).toBe(bound);
+        }
+      },
+    ),
+  );
 });

@@ -46,7 +46,7 @@ export class JsonScanner {
 
   /** Position of the quote that ends the string, or the end of the piece. */
   private stringEnd(bytes: Uint8Array, from: number): number {
-    for (let at = from; ;) {
+    for (let at = from; ; ) {
       const found = bytes.indexOf(quote, at);
       const end = found < 0 ? bytes.length : found;
       let slashesFrom = end;

@@ -18,9 +18,10 @@ export function parseDecimal(value: string | number, scale: number): bigint | un
   const [, sign, whole = "0", fraction = "", exponentText = "0"] = match;
   const shift = Number(exponentText) + scale - fraction.length;
   const digits = BigInt(whole + fraction);
-  const magnitude = shift >= 0
-    ? digits * 10n ** BigInt(shift)
-    : (digits + 10n ** BigInt(-shift) / 2n) / 10n ** BigInt(-shift);
+  const magnitude =
+    shift >= 0
+      ? digits * 10n ** BigInt(shift)
+      : (digits + 10n ** BigInt(-shift) / 2n) / 10n ** BigInt(-shift);
   return sign ? -magnitude : magnitude;
 }
 
@@ -39,7 +40,10 @@ export const nanoFromPico = (pico: PicoUsd): NanoUsd =>
 export const usdFromNano = (nano: NanoUsd): number => Number(nano) / 1e9;
 
 /** Nano-USD as plain decimal text of USD, whatever its size: `String` would write small charges with an exponent. */
-export const usdText = (nano: NanoUsd): string => usdFromNano(nano).toFixed(9).replace(/\.?0+$/, "");
+export const usdText = (nano: NanoUsd): string =>
+  usdFromNano(nano)
+    .toFixed(9)
+    .replace(/\.?0+$/, "");
 
 /** Nano-USD as USD rounded to the six decimals of balances. */
 export const usdSixDecimals = (nano: NanoUsd): number =>

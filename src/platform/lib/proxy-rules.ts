@@ -23,11 +23,13 @@ export interface ProxySettings {
   none: string | undefined;
 }
 
-const withScheme = (text: string): string => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`);
+const withScheme = (text: string): string =>
+  /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
 
 /** What is wrong with the address of a proxy; undefined where it can be used. */
 export function proxyProblem(text: string): string | undefined {
-  const expected = "expected the address of a proxy such as http://USER:PASSWORD@proxy.example.com:3128";
+  const expected =
+    "expected the address of a proxy such as http://USER:PASSWORD@proxy.example.com:3128";
   if (!URL.canParse(withScheme(text))) return expected;
   const { protocol, hostname, pathname, search } = new URL(withScheme(text));
   if (protocol !== "http:") {
@@ -43,12 +45,14 @@ export function parseProxy(text: string): Proxy {
   return {
     host: withoutBrackets(hostname),
     port: port === "" ? 80 : Number(port),
-    authorization: credentials === ":" ? undefined : `Basic ${Buffer.from(credentials).toString("base64")}`,
+    authorization:
+      credentials === ":" ? undefined : `Basic ${Buffer.from(credentials).toString("base64")}`,
   };
 }
 
 /** A percent sign that begins no encoded byte stands for itself. */
-const decoded = (text: string): string => decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, "%25"));
+const decoded = (text: string): string =>
+  decodeURIComponent(text.replace(/%(?![0-9a-f]{2})/gi, "%25"));
 
 const withoutBrackets = (host: string): string => host.replace(/^\[|\]$/g, "");
 
@@ -64,7 +68,10 @@ export class ProxyRules {
   constructor({ https, http, none }: ProxySettings) {
     this.https = https === undefined ? undefined : parseProxy(https);
     this.http = http === undefined ? undefined : parseProxy(http);
-    this.exceptions = (none ?? "").split(/[\s,]+/).filter((entry) => entry !== "").map(exceptionOf);
+    this.exceptions = (none ?? "")
+      .split(/[\s,]+/)
+      .filter((entry) => entry !== "")
+      .map(exceptionOf);
   }
 
   /** The proxy of a request; undefined where it goes out directly. */
@@ -72,7 +79,8 @@ export class ProxyRules {
     const proxy = origin.secure ? this.https : this.http;
     if (proxy === undefined) return undefined;
     const host = origin.host.toLowerCase().replace(/\.$/, "");
-    const isDirect = isLoopback(host) || this.exceptions.some((covers) => covers({ ...origin, host }));
+    const isDirect =
+      isLoopback(host) || this.exceptions.some((covers) => covers({ ...origin, host }));
     return isDirect ? undefined : proxy;
   }
 }
@@ -84,9 +92,11 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
-const isLoopback = (host: string): boolean => host === "localhost" || host.endsWith(".localhost") || isListed(loopback, host);
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host.endsWith(".localhost") || isListed(loopback, host);
 
-const isListed = (list: BlockList, host: string): boolean => isIP(host) !== 0 && list.check(host, isIP(host) === 4 ? "ipv4" : "ipv6");
+const isListed = (list: BlockList, host: string): boolean =>
+  isIP(host) !== 0 && list.check(host, isIP(host) === 4 ? "ipv4" : "ipv6");
 
 /** An entry: `*`, an address, a range, or a name that stands for itself and all below it; a port narrows it down. */
 function exceptionOf(entry: string): Exception {
@@ -95,11 +105,14 @@ function exceptionOf(entry: string): Exception {
   if (range !== undefined) return ({ host }) => isListed(range, host);
   const [, bracketed, plain, port] = /^(?:\[([^\]]*)\]|(.*?))(?::(\d+))?$/.exec(entry) ?? [];
   const meant = (bracketed ?? plain ?? "").toLowerCase();
-  const matchesPort = (origin: ProxiedOrigin): boolean => port === undefined || origin.port === Number(port);
+  const matchesPort = (origin: ProxiedOrigin): boolean =>
+    port === undefined || origin.port === Number(port);
   const address = rangeOf(meant);
-  if (address !== undefined) return (origin) => matchesPort(origin) && isListed(address, origin.host);
+  if (address !== undefined)
+    return (origin) => matchesPort(origin) && isListed(address, origin.host);
   const name = meant.replace(/^\*?\./, "");
-  return (origin) => matchesPort(origin) && (origin.host === name || origin.host.endsWith(`.${name}`));
+  return (origin) =>
+    matchesPort(origin) && (origin.host === name || origin.host.endsWith(`.${name}`));
 }
 
 /** The addresses that a text such as `10.0.0.0/8` or `::1` names; undefined where it names none. */
@@ -107,8 +120,13 @@ function rangeOf(text: string): BlockList | undefined {
   const [address = "", bits] = text.split("/");
   const family = isIP(address);
   const widest = family === 4 ? 32 : 128;
-  if (family === 0 || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= widest))) return undefined;
+  if (family === 0 || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= widest)))
+    return undefined;
   const list = new BlockList();
-  list.addSubnet(address, bits === undefined ? widest : Number(bits), family === 4 ? "ipv4" : "ipv6");
+  list.addSubnet(
+    address,
+    bits === undefined ? widest : Number(bits),
+    family === 4 ? "ipv4" : "ipv6",
+  );
   return list;
 }

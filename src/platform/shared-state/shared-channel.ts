@@ -28,7 +28,9 @@ export class SharedChannel {
     this.ears = ears;
     this.ears.on("error", () => undefined);
     this.ears.on("ready", () => void this.listen());
-    this.ears.on("message", (channel: string, message: string) => this.hear(channel.slice(sharedPrefix.length), message));
+    this.ears.on("message", (channel: string, message: string) =>
+      this.hear(channel.slice(sharedPrefix.length), message),
+    );
   }
 
   /** Begins to listen; resolves once it does, or the server is away and it will. */
@@ -57,7 +59,8 @@ export class SharedChannel {
   /** Says something to the others; while the server is away nobody hears it. */
   say(channel: string, message: string): void {
     this.shared.publish(channel, `${this.nodeId} ${message}`).catch((error: unknown) => {
-      if (!(error instanceof SharedStateAwayError)) this.logger.warn({ err: error }, "the other gateways could not be told");
+      if (!(error instanceof SharedStateAwayError))
+        this.logger.warn({ err: error }, "the other gateways could not be told");
     });
   }
 

@@ -13,12 +13,28 @@ describe.skipIf(!hasRedis)(`claims of two gateways (on Valkey)${redisMissing}`, 
   });
   afterAll(() => shared.close());
 
-  const claimsOf = (nodeId: string, clock = new FakeClock(), server: Pick<SharedState, "run"> = shared): SharedClaims =>
-    new SharedClaims({ shared: server, nodeId, clock, onError: (error) => { throw error; } });
+  const claimsOf = (
+    nodeId: string,
+    clock = new FakeClock(),
+    server: Pick<SharedState, "run"> = shared,
+  ): SharedClaims =>
+    new SharedClaims({
+      shared: server,
+      nodeId,
+      clock,
+      onError: (error) => {
+        throw error;
+      },
+    });
 
   test("what one has the other does not get until it lets go, and asking again is no harm", async () => {
     const [one, other] = [claimsOf("one"), claimsOf("other")];
-    expect([await one.take("a"), await other.take("a"), await one.take("a"), await other.take("b")]).toEqual([true, false, true, true]);
+    expect([
+      await one.take("a"),
+      await other.take("a"),
+      await one.take("a"),
+      await other.take("b"),
+    ]).toEqual([true, false, true, true]);
     expect([one.holds("a"), other.holds("a"), other.holds("b")]).toEqual([true, false, true]);
     one.release("a");
     expect([one.holds("a"), await other.take("a")]).toEqual([false, true]);
@@ -38,7 +54,8 @@ describe.skipIf(!hasRedis)(`claims of two gateways (on Valkey)${redisMissing}`, 
     const clock = new FakeClock();
     let isAway = false;
     const server: Pick<SharedState, "run"> = {
-      run: (...call) => (isAway ? Promise.reject(new SharedStateAwayError("away")) : shared.run(...call)),
+      run: (...call) =>
+        isAway ? Promise.reject(new SharedStateAwayError("away")) : shared.run(...call),
     };
     const claims = claimsOf("cut off", clock, server);
     expect(await claims.take("c")).toBe(true);

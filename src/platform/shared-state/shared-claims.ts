@@ -35,7 +35,12 @@ export class SharedClaims implements Claims {
   private readonly untilMs = new Map<string, number>();
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(options: { shared: Pick<SharedState, "run">; nodeId: string; clock: Clock; onError(error: unknown): void }) {
+  constructor(options: {
+    shared: Pick<SharedState, "run">;
+    nodeId: string;
+    clock: Clock;
+    onError(error: unknown): void;
+  }) {
     this.shared = options.shared;
     this.nodeId = options.nodeId;
     this.clock = options.clock;
@@ -61,7 +66,11 @@ export class SharedClaims implements Claims {
 
   async take(name: string): Promise<boolean> {
     const askedMs = this.clock.monotonicMs();
-    const isTaken = await this.shared.run(takeScript, { keys: [`claim:${name}`], values: [this.nodeId, claimMs] }) === 1;
+    const isTaken =
+      (await this.shared.run(takeScript, {
+        keys: [`claim:${name}`],
+        values: [this.nodeId, claimMs],
+      })) === 1;
     if (isTaken) this.untilMs.set(name, askedMs + claimMs);
     else this.untilMs.delete(name);
     return isTaken;
@@ -73,12 +82,18 @@ export class SharedClaims implements Claims {
 
   release(name: string): void {
     if (!this.untilMs.delete(name)) return;
-    this.shared.run(releaseScript, { keys: [`claim:${name}`], values: [this.nodeId] }).catch((error: unknown) => this.tell(error));
+    this.shared
+      .run(releaseScript, { keys: [`claim:${name}`], values: [this.nodeId] })
+      .catch((error: unknown) => this.tell(error));
   }
 
   /** Renews everything once; who leads no more may lead again. */
   async renew(): Promise<void> {
-    await Promise.all([leading, ...this.untilMs.keys()].map((name) => this.take(name).catch((error: unknown) => this.tell(error))));
+    await Promise.all(
+      [leading, ...this.untilMs.keys()].map((name) =>
+        this.take(name).catch((error: unknown) => this.tell(error)),
+      ),
+    );
   }
 
   private tell(error: unknown): void {

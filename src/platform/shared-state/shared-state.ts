@@ -37,7 +37,9 @@ export class SharedState {
   private constructor(client: Redis, logger: SharedStateLogger) {
     this.client = client;
     this.logger = logger;
-    client.on("error", (error: Error) => this.logger.warn({ err: error }, "the server of shared state cannot be reached"));
+    client.on("error", (error: Error) =>
+      this.logger.warn({ err: error }, "the server of shared state cannot be reached"),
+    );
     client.on("close", () => this.lose());
     client.on("ready", () => void this.learnRun());
   }
@@ -46,9 +48,15 @@ export class SharedState {
    * Connects; throws `SharedStateAwayError` when the server is not there in time, and `SharedStateUnfitError` where it may forget what
    * it was told.
    */
-  static async open(
-    { url, logger, waitMs = waitMsDefault }: { url: string; logger: SharedStateLogger; waitMs?: number | undefined },
-  ): Promise<SharedState> {
+  static async open({
+    url,
+    logger,
+    waitMs = waitMsDefault,
+  }: {
+    url: string;
+    logger: SharedStateLogger;
+    waitMs?: number | undefined;
+  }): Promise<SharedState> {
     const shared = new SharedState(await newRedisClient(url), logger);
     const opened = Promise.withResolvers<void>();
     const forget = shared.onRun(() => opened.resolve());
@@ -84,7 +92,10 @@ export class SharedState {
   }
 
   /** Runs a script. Rejects with `SharedStateAwayError` where nobody knows whether it ran. */
-  run({ name, lua }: SharedScript, { keys, values }: { keys: readonly string[]; values: readonly (string | number)[] }): Promise<unknown> {
+  run(
+    { name, lua }: SharedScript,
+    { keys, values }: { keys: readonly string[]; values: readonly (string | number)[] },
+  ): Promise<unknown> {
     let script = this.scripts.get(name);
     if (script === undefined) {
       this.client.defineCommand(name, { lua });
@@ -92,7 +103,9 @@ export class SharedState {
       this.scripts.set(name, script);
     }
     const command = script;
-    return this.ask(() => command(keys.length, ...keys.map((key) => sharedPrefix + key), ...values));
+    return this.ask(() =>
+      command(keys.length, ...keys.map((key) => sharedPrefix + key), ...values),
+    );
   }
 
   /** The text that is kept under a key. */
@@ -102,12 +115,14 @@ export class SharedState {
 
   /** Keeps a text for a time. */
   async set(key: string, text: string, lifetimeMs: number): Promise<void> {
-    await this.ask(() => this.client.set(sharedPrefix + key, text, "PX", Math.max(1, Math.round(lifetimeMs))));
+    await this.ask(() =>
+      this.client.set(sharedPrefix + key, text, "PX", Math.max(1, Math.round(lifetimeMs))),
+    );
   }
 
   /** Keeps a text unless something is kept there; tells whether it was. */
   async setIfAbsent(key: string, text: string): Promise<boolean> {
-    return await this.ask(() => this.client.set(sharedPrefix + key, text, "NX")) === "OK";
+    return (await this.ask(() => this.client.set(sharedPrefix + key, text, "NX"))) === "OK";
   }
 
   /** Tells everybody who listens to a channel. */
@@ -130,7 +145,11 @@ export class SharedState {
     } catch (error) {
       const failure = redisFailure(error);
       // A server that does not answer is asked nothing more until it answers a new connection.
-      if (failure instanceof SharedStateAwayError && this.currentRun === run && this.client.status === "ready") {
+      if (
+        failure instanceof SharedStateAwayError &&
+        this.currentRun === run &&
+        this.client.status === "ready"
+      ) {
         this.lose();
         this.client.disconnect(true);
       }
@@ -146,11 +165,13 @@ export class SharedState {
 
   /** Holds and windows that are evicted would be taken a second time. */
   private async requireNoEviction(host: string): Promise<void> {
-    const policy = /^maxmemory_policy:(\S+)/m.exec(await this.ask(() => this.client.info("memory")))?.[1];
+    const policy = /^maxmemory_policy:(\S+)/m.exec(
+      await this.ask(() => this.client.info("memory")),
+    )?.[1];
     if (policy === undefined || policy === "noeviction") return;
     throw new SharedStateUnfitError(
-      `the Valkey or Redis at ${host} evicts keys (maxmemory-policy ${policy}), and holds and rate windows are among them: `
-        + "set maxmemory-policy to noeviction",
+      `the Valkey or Redis at ${host} evicts keys (maxmemory-policy ${policy}), and holds and rate windows are among them: ` +
+        "set maxmemory-policy to noeviction",
     );
   }
 

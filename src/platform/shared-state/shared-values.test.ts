@@ -13,20 +13,28 @@ describe.skipIf(!hasRedis)(`values that gateways share (on Valkey)${redisMissing
   });
   afterAll(() => opened.forEach((each) => each.close()));
 
-  const valuesOf = (bytesMax = 1_000_000) => new SharedValues<{ tail: string }>({ shared, name: "test", bytesMax });
+  const valuesOf = (bytesMax = 1_000_000) =>
+    new SharedValues<{ tail: string }>({ shared, name: "test", bytesMax });
 
   test("what one keeps the other finds, and nobody what was not kept", async () => {
     await valuesOf().set("k", { tail: "ü" }, 60);
-    expect([await valuesOf().get("k"), await valuesOf().get("other")]).toEqual([{ tail: "ü" }, undefined]);
+    expect([await valuesOf().get("k"), await valuesOf().get("other")]).toEqual([
+      { tail: "ü" },
+      undefined,
+    ]);
   });
 
   test("never more than the bound: what ends soonest goes first, and one that is replaced counts once", async () => {
     const values = valuesOf(40_000);
-    for (const [index, name] of ["a", "b", "c", "d"].entries()) await values.set(name, { tail: "x".repeat(9_000) }, 100 - index);
-    for (let time = 0; time < 20; time += 1) await values.set("a", { tail: "y".repeat(9_000) }, 200);
+    for (const [index, name] of ["a", "b", "c", "d"].entries())
+      await values.set(name, { tail: "x".repeat(9_000) }, 100 - index);
+    for (let time = 0; time < 20; time += 1)
+      await values.set("a", { tail: "y".repeat(9_000) }, 200);
     expect(await values.get("d")).toBeDefined();
     await values.set("e", { tail: "x".repeat(9_000) }, 300);
-    const kept = await Promise.all(["a", "b", "c", "d", "e"].map(async (name) => (await values.get(name)) !== undefined));
+    const kept = await Promise.all(
+      ["a", "b", "c", "d", "e"].map(async (name) => (await values.get(name)) !== undefined),
+    );
     expect(kept).toEqual([true, true, true, false, true]);
   });
 

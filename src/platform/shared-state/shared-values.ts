@@ -57,7 +57,7 @@ export class SharedValues<Value> {
   /** What is kept under a key; undefined where nothing is. */
   async get(key: string): Promise<Value | undefined> {
     const text = await this.shared.get(`${this.name}:${key}`);
-    return text === null ? undefined : JSON.parse(text) as Value;
+    return text === null ? undefined : (JSON.parse(text) as Value);
   }
 
   /** Keeps a value for a time; one that would take a quarter of the room is not kept. */

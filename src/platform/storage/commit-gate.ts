@@ -72,7 +72,10 @@ export class CommitGate {
     if (this.#state === "open") return;
     this.#state = "open";
     const seconds = Math.round((this.#clock.monotonicMs() - this.#closedAtMs) / 100) / 10;
-    this.#logger?.info({ seconds, rejected: this.rejectedCount - this.#rejectedAtClose }, "the database takes commits again");
+    this.#logger?.info(
+      { seconds, rejected: this.rejectedCount - this.#rejectedAtClose },
+      "the database takes commits again",
+    );
   }
 
   #log(cause: string): void {

@@ -2,7 +2,12 @@ import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { CommitUnit, InsertStatement } from "./commit-queue.ts";
-import { type BatchWriter, GroupCommitQueue, type GroupCommitOptions, type UnitFailure } from "./group-commit-queue.ts";
+import {
+  type BatchWriter,
+  GroupCommitQueue,
+  type GroupCommitOptions,
+  type UnitFailure,
+} from "./group-commit-queue.ts";
 import { createUnitPacker, type PackedUnit } from "./packed-unit.ts";
 import { DatabaseError, StorageUnavailableError } from "./storage-error.ts";
 
@@ -182,6 +187,7 @@ test("an outage is logged once, with its cause, and once more when it is over", 
   await writer.finish();
   await Promise.all(commits);
   expect(lines).toEqual([
-    "commits rejected: read-only; inference is refused with 503 until the database takes them again", "the database takes commits again",
+    "commits rejected: read-only; inference is refused with 503 until the database takes them again",
+    "the database takes commits again",
   ]);
 });

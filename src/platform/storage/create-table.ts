@@ -20,13 +20,22 @@ export interface TableDefinition {
 }
 
 /** Creates one table on either engine: STRICT on SQLite, with the corresponding types on Postgres. */
-export async function createTable(database: Kysely<unknown>, kind: StorageKind, table: TableDefinition): Promise<void> {
+export async function createTable(
+  database: Kysely<unknown>,
+  kind: StorageKind,
+  table: TableDefinition,
+): Promise<void> {
   await sql.raw(tableSql(kind, table)).execute(database);
 }
 
 /** The statement that `createTable` runs. */
-export function tableSql(kind: StorageKind, { name, columns, constraints = [], clustered }: TableDefinition): string {
-  const lines = Object.entries(columns).map(([column, definition]) => `"${column}" ${columnSql(kind, definition)}`);
+export function tableSql(
+  kind: StorageKind,
+  { name, columns, constraints = [], clustered }: TableDefinition,
+): string {
+  const lines = Object.entries(columns).map(
+    ([column, definition]) => `"${column}" ${columnSql(kind, definition)}`,
+  );
   const statement = `create table "${name}" (\n  ${[...lines, ...constraints].join(",\n  ")}\n)`;
   return kind === "sqlite" ? `${statement} strict${clustered ? ", without rowid" : ""}` : statement;
 }
@@ -35,7 +44,9 @@ function columnSql(kind: StorageKind, definition: string): string {
   const [type = "", ...rest] = definition.trim().split(/\s+/);
   const postgresType = postgresTypes[type.toLowerCase()];
   if (postgresType === undefined) {
-    throw new TypeError(`column type "${type}" is not one of ${Object.keys(postgresTypes).join(", ")}`);
+    throw new TypeError(
+      `column type "${type}" is not one of ${Object.keys(postgresTypes).join(", ")}`,
+    );
   }
   return [kind === "sqlite" ? type : postgresType, ...rest].join(" ");
 }

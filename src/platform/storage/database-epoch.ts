@@ -73,17 +73,22 @@ export class DatabaseEpoch {
 
   /** Finds out whether the database is still the one that it was. */
   beat(): Promise<void> {
-    this.beating ??= this.compare().catch((error: unknown) => this.options.onError(error)).finally(() => (this.beating = undefined));
+    this.beating ??= this.compare()
+      .catch((error: unknown) => this.options.onError(error))
+      .finally(() => (this.beating = undefined));
     return this.beating;
   }
 
   private async join(): Promise<void> {
     const { storage } = this.options;
     this.isFirst = await storage.join();
-    this.readsTimeline = await this.readTimeline().then(() => true, () => false);
+    this.readsTimeline = await this.readTimeline().then(
+      () => true,
+      () => false,
+    );
     if (this.isFirst) await this.begin();
     else await this.writeBeat();
-    this.epoch = await this.readEpoch() ?? await this.begin();
+    this.epoch = (await this.readEpoch()) ?? (await this.begin());
     this.timeline = this.readsTimeline ? await this.readTimeline() : undefined;
   }
 
@@ -93,14 +98,18 @@ export class DatabaseEpoch {
     const next = this.lastAsked + 1;
     const known = [this.beatNumber, this.lastAsked];
     this.lastAsked = next;
-    const { numUpdatedRows } = await database.updateTable("gateway_beats").set({ beat: next, at_ms: clock.nowMs() })
-      .where("node_id", "=", nodeId).where("beat", "in", known).executeTakeFirst();
+    const { numUpdatedRows } = await database
+      .updateTable("gateway_beats")
+      .set({ beat: next, at_ms: clock.nowMs() })
+      .where("node_id", "=", nodeId)
+      .where("beat", "in", known)
+      .executeTakeFirst();
     if (numUpdatedRows === 0n) {
       onSetBack();
       this.epoch = await this.begin();
     } else {
       this.beatNumber = next;
-      this.epoch = await this.readEpoch() ?? await this.begin();
+      this.epoch = (await this.readEpoch()) ?? (await this.begin());
     }
     if (this.readsTimeline) this.timeline = await this.readTimeline();
     if (this.id !== before) for (const listener of this.listeners) listener();
@@ -109,8 +118,11 @@ export class DatabaseEpoch {
   /** Begins another epoch, in which this gateway beats from the start. */
   private async begin(): Promise<string> {
     const epoch = randomBase62(12);
-    await this.options.database.insertInto("gateway_facts").values({ name: epochName, value: epoch })
-      .onConflict((conflict) => conflict.column("name").doUpdateSet({ value: epoch })).execute();
+    await this.options.database
+      .insertInto("gateway_facts")
+      .values({ name: epochName, value: epoch })
+      .onConflict((conflict) => conflict.column("name").doUpdateSet({ value: epoch }))
+      .execute();
     await this.writeBeat();
     return epoch;
   }
@@ -119,22 +131,35 @@ export class DatabaseEpoch {
     const { database, nodeId, clock } = this.options;
     this.lastAsked += 1;
     const row = { beat: this.lastAsked, at_ms: clock.nowMs() };
-    await database.insertInto("gateway_beats").values({ node_id: nodeId, ...row })
-      .onConflict((conflict) => conflict.column("node_id").doUpdateSet(row)).execute();
+    await database
+      .insertInto("gateway_beats")
+      .values({ node_id: nodeId, ...row })
+      .onConflict((conflict) => conflict.column("node_id").doUpdateSet(row))
+      .execute();
     this.beatNumber = this.lastAsked;
-    await database.deleteFrom("gateway_beats").where("at_ms", "<", row.at_ms - forgottenAfterMs).execute();
+    await database
+      .deleteFrom("gateway_beats")
+      .where("at_ms", "<", row.at_ms - forgottenAfterMs)
+      .execute();
   }
 
   private async readEpoch(): Promise<string | undefined> {
     const { database } = this.options;
-    const row = await database.selectFrom("gateway_facts").select("value").where("name", "=", epochName).executeTakeFirst();
+    const row = await database
+      .selectFrom("gateway_facts")
+      .select("value")
+      .where("name", "=", epochName)
+      .executeTakeFirst();
     return row?.value;
   }
 
   /** Rejects where the server does not say, as some that are offered as a service do not. */
   private async readTimeline(): Promise<string> {
-    const { rows } = await sql<{ timeline: string }>`select left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline`
-      .execute(this.options.database);
+    const { rows } = await sql<{
+      timeline: string;
+    }>`select left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline`.execute(
+      this.options.database,
+    );
     const [row] = rows;
     if (row === undefined) throw new Error("the server does not name its timeline");
     return row.timeline;

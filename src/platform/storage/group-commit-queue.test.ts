@@ -2,7 +2,12 @@ import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { CommitUnit, InsertStatement } from "./commit-queue.ts";
-import { type BatchWriter, GroupCommitQueue, type GroupCommitOptions, type UnitFailure } from "./group-commit-queue.ts";
+import {
+  type BatchWriter,
+  GroupCommitQueue,
+  type GroupCommitOptions,
+  type UnitFailure,
+} from "./group-commit-queue.ts";
 import { createUnitPacker, type PackedUnit } from "./packed-unit.ts";
 import { StorageUnavailableError } from "./storage-error.ts";
 
@@ -57,7 +62,10 @@ test("an idle queue writes at once what one turn brings; what comes meanwhile is
   await nextTurn();
   expect(writer.batches).toEqual([["a", "b"]]);
   await writer.finish();
-  expect(writer.batches).toEqual([["a", "b"], ["c", "d"]]);
+  expect(writer.batches).toEqual([
+    ["a", "b"],
+    ["c", "d"],
+  ]);
   expect(queue.pendingCount).toBe(2);
   await writer.finish();
   await Promise.all(commits);
@@ -65,7 +73,10 @@ test("an idle queue writes at once what one turn brings; what comes meanwhile is
 });
 
 /** Commits a unit in each of so many turns of the event loop, each after the one before it was accepted. */
-async function commitInTurns(queue: GroupCommitQueue, ids: readonly string[]): Promise<Promise<void>[]> {
+async function commitInTurns(
+  queue: GroupCommitQueue,
+  ids: readonly string[],
+): Promise<Promise<void>[]> {
   const commits: Promise<void>[] = [];
   for (const id of ids) {
     commits.push(queue.commit(unit(id), { moreMayFollow: true }));
@@ -89,7 +100,7 @@ test("units are held back for others no longer than a millisecond", async () => 
   const { writer, queue } = build({ clock });
   const commits = await commitInTurns(queue, ["a", "b"]);
   clock.advance(1);
-  commits.push(...await commitInTurns(queue, ["c", "d"]));
+  commits.push(...(await commitInTurns(queue, ["c", "d"])));
   expect(writer.batches).toEqual([["a", "b", "c"]]);
   await writer.finish();
   await nextTurn();
@@ -123,7 +134,11 @@ test("only the units that failed reject", async () => {
   const outcomes = Promise.allSettled(["a", "b", "c"].map((id) => queue.commit(unit(id))));
   await nextTurn();
   await writer.finish([{ index: 1, error: new Error("b is bad") }]);
-  expect((await outcomes).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect((await outcomes).map(({ status }) => status)).toEqual([
+    "fulfilled",
+    "rejected",
+    "fulfilled",
+  ]);
 });
 
 test("a writer that breaks rejects its batch and no other", async () => {
@@ -178,7 +193,9 @@ test("nothing is sent while the writer is not ready", async () => {
 test("a queue that is full refuses at once", async () => {
   const { writer, queue } = build({ maxPendingUnits: 2 });
   const commits = [queue.commit(unit("a")), queue.commit(unit("b"))];
-  expect(await queue.commit(unit("c")).catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailableError);
+  expect(await queue.commit(unit("c")).catch((error: unknown) => error)).toBeInstanceOf(
+    StorageUnavailableError,
+  );
   await nextTurn();
   await writer.finish();
   await Promise.all(commits);
@@ -188,7 +205,9 @@ test("a closed queue settles what it has and refuses the rest", async () => {
   const { writer, queue } = build();
   const commit = queue.commit(unit("a"));
   const closed = queue.close();
-  expect(await queue.commit(unit("b")).catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailableError);
+  expect(await queue.commit(unit("b")).catch((error: unknown) => error)).toBeInstanceOf(
+    StorageUnavailableError,
+  );
   await nextTurn();
   await writer.finish();
   await Promise.all([commit, closed]);

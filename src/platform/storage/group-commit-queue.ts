@@ -116,7 +116,10 @@ export class GroupCommitQueue implements CommitQueue {
     if (this.#gate.isClosed) return true;
     const oldest = this.#inFlight[0] ?? this.#waiting[0];
     const probedAtMs = this.#lastProbe?.ended === false ? this.#lastProbe.atMs : Infinity;
-    return this.#clock.monotonicMs() - Math.min(oldest?.acceptedAtMs ?? Infinity, probedAtMs) > this.#stalledAfterMs;
+    return (
+      this.#clock.monotonicMs() - Math.min(oldest?.acceptedAtMs ?? Infinity, probedAtMs) >
+      this.#stalledAfterMs
+    );
   }
 
   admits(): boolean {
@@ -127,19 +130,33 @@ export class GroupCommitQueue implements CommitQueue {
   async takesWrites(): Promise<boolean> {
     if (this.stalled) return false;
     const nowMs = this.#clock.monotonicMs();
-    if (this.#lastProbe === undefined || (this.#lastProbe.ended && nowMs - this.#lastProbe.atMs >= probeHoldsMs)) {
+    if (
+      this.#lastProbe === undefined ||
+      (this.#lastProbe.ended && nowMs - this.#lastProbe.atMs >= probeHoldsMs)
+    ) {
       this.#lastProbe = this.#testWrite(nowMs);
     }
-    const outcome = await withinTime<boolean, undefined>(probeTimeoutMs, this.#lastProbe.succeeded, undefined);
+    const outcome = await withinTime<boolean, undefined>(
+      probeTimeoutMs,
+      this.#lastProbe.succeeded,
+      undefined,
+    );
     return outcome ?? !this.stalled;
   }
 
   commit(unit: CommitUnit, { moreMayFollow = false }: CommitOptions = noOptions): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new StorageUnavailableError("the storage is closed");
-      if (this.pendingCount >= this.#maxPendingUnits) throw new StorageUnavailableError("too many commits are waiting");
+      if (this.pendingCount >= this.#maxPendingUnits)
+        throw new StorageUnavailableError("too many commits are waiting");
       const acceptedAtMs = this.#clock.monotonicMs();
-      this.#waiting.push({ unit: this.#pack(unit), sequence: ++this.#lastSequence, acceptedAtMs, resolve, reject });
+      this.#waiting.push({
+        unit: this.#pack(unit),
+        sequence: ++this.#lastSequence,
+        acceptedAtMs,
+        resolve,
+        reject,
+      });
       this.#moreMayFollow = moreMayFollow;
       if (this.#expiryTimer === undefined) this.#watchExpiry();
       if (!this.#draining) void this.#drain();
@@ -169,7 +186,8 @@ export class GroupCommitQueue implements CommitQueue {
         await ready;
         continue;
       }
-      if (this.#gate.isClosed) await delay(this.#retryMs, undefined, { ref: this.#waiting.length > 0 });
+      if (this.#gate.isClosed)
+        await delay(this.#retryMs, undefined, { ref: this.#waiting.length > 0 });
       if (this.#waiting.length > 0) await this.#writeBatch();
       else await this.#probe().catch(() => undefined);
       await this.#gather();
@@ -179,7 +197,12 @@ export class GroupCommitQueue implements CommitQueue {
 
   #testWrite(atMs: number): TestWrite {
     const test: TestWrite = { atMs, ended: false, succeeded: Promise.resolve(false) };
-    test.succeeded = this.#probe().then(() => true, () => false).finally(() => (test.ended = true));
+    test.succeeded = this.#probe()
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => (test.ended = true));
     return test;
   }
 
@@ -196,13 +219,18 @@ export class GroupCommitQueue implements CommitQueue {
 
   async #gather(): Promise<void> {
     await endOfTurn();
-    for (let seen = 0; seen < this.#waiting.length && this.#mayGrow(); await endOfTurn()) seen = this.#waiting.length;
+    for (let seen = 0; seen < this.#waiting.length && this.#mayGrow(); await endOfTurn())
+      seen = this.#waiting.length;
   }
 
   #mayGrow(): boolean {
     const [oldest] = this.#waiting;
-    return this.#moreMayFollow && oldest !== undefined && this.#waiting.length < this.#maxBatchUnits
-      && this.#clock.monotonicMs() - oldest.acceptedAtMs < gatherMs;
+    return (
+      this.#moreMayFollow &&
+      oldest !== undefined &&
+      this.#waiting.length < this.#maxBatchUnits &&
+      this.#clock.monotonicMs() - oldest.acceptedAtMs < gatherMs
+    );
   }
 
   #takeBatch(): Entry[] {
@@ -221,7 +249,10 @@ export class GroupCommitQueue implements CommitQueue {
       this.#settle(batch, await this.#writer.write(batch.map((entry) => entry.unit)));
     } catch (error) {
       const cause = error instanceof Error ? error : new Error(messageOf(error));
-      this.#settle(batch, batch.map((_, index) => ({ index, error: cause })));
+      this.#settle(
+        batch,
+        batch.map((_, index) => ({ index, error: cause })),
+      );
     }
   }
 
@@ -246,7 +277,8 @@ export class GroupCommitQueue implements CommitQueue {
     const away = failures.find(({ error }) => error instanceof StorageUnavailableError);
     if (away !== undefined) return this.#gate.close(away.error.message);
     if (failures.length < batch.length) return this.#gate.open();
-    for (const { error } of failures) if (!isUniqueViolation(error) && !isOverdrawn(error)) this.#gate.refused(error.message);
+    for (const { error } of failures)
+      if (!isUniqueViolation(error) && !isOverdrawn(error)) this.#gate.refused(error.message);
   }
 
   #mayTryAgain({ acceptedAtMs }: Entry): boolean {
@@ -297,4 +329,5 @@ export class GroupCommitQueue implements CommitQueue {
   }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

@@ -13,7 +13,10 @@ test("inserts and adds go to their statements, equal keys once", () => {
   const { inserts, adds } = mergeUnits(units);
   expect(inserts[0]).toEqual([["a"], ["b"]]);
   expect(inserts[2]).toEqual([["note"]]);
-  expect([...adds[1]!.values()]).toEqual([{ key: ["acme", 1], sums: [12, 2] }, { key: ["acme", 2], sums: [9, 1] }]);
+  expect([...adds[1]!.values()]).toEqual([
+    { key: ["acme", 1], sums: [12, 2] },
+    { key: ["acme", 2], sums: [9, 1] },
+  ]);
   expect([...adds[0]!.values()]).toEqual([{ key: ["x"], sums: [1] }]);
 });
 
@@ -25,13 +28,20 @@ test("keys that only look alike stay apart", () => {
 
 test("sums are exact whatever their size, and units are left as they were", () => {
   const integer = fc.integer({ min: -Number.MAX_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER });
-  fc.assert(fc.property(fc.array(fc.tuple(fc.constantFrom("a", "b"), integer), { minLength: 1 }), (growths) => {
-    const units = growths.map(([key, amount]) => [0, 0, [key], [amount]] satisfies PackedUnit);
-    const { adds } = mergeUnits(units);
-    for (const { key, sums } of adds[0]!.values()) {
-      const expected = growths.filter(([name]) => name === key[0]).reduce((sum, [, amount]) => sum + BigInt(amount), 0n);
-      expect(BigInt(sums[0] ?? 0)).toBe(expected);
-    }
-    expect(units.map((unit) => unit[3])).toEqual(growths.map(([, amount]) => [amount]));
-  }));
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.constantFrom("a", "b"), integer), { minLength: 1 }),
+      (growths) => {
+        const units = growths.map(([key, amount]) => [0, 0, [key], [amount]] satisfies PackedUnit);
+        const { adds } = mergeUnits(units);
+        for (const { key, sums } of adds[0]!.values()) {
+          const expected = growths
+            .filter(([name]) => name === key[0])
+            .reduce((sum, [, amount]) => sum + BigInt(amount), 0n);
+          expect(BigInt(sums[0] ?? 0)).toBe(expected);
+        }
+        expect(units.map((unit) => unit[3])).toEqual(growths.map(([, amount]) => [amount]));
+      },
+    ),
+  );
 });

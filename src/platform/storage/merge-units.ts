@@ -16,14 +16,18 @@ export interface MergedAdd {
 }
 
 /** Groups a batch by statement and adds up equal counter keys, so that each counter row is written once. */
-export const mergeUnits = (units: readonly PackedUnit[]): MergedUnits => ({ inserts: groupInserts(units), adds: mergeAdds(units) });
+export const mergeUnits = (units: readonly PackedUnit[]): MergedUnits => ({
+  inserts: groupInserts(units),
+  adds: mergeAdds(units),
+});
 
 /** Rows of a batch by the index of their insert statement. */
 export function groupInserts(units: readonly PackedUnit[]): MergedUnits["inserts"] {
   const inserts: MergedUnits["inserts"] = [];
   for (const unit of units) {
     const end = insertEnd(unit);
-    for (let at = 1; at < end; at += 2) (inserts[unit[at] as number] ??= []).push(unit[at + 1] as readonly SqlValue[]);
+    for (let at = 1; at < end; at += 2)
+      (inserts[unit[at] as number] ??= []).push(unit[at + 1] as readonly SqlValue[]);
   }
   return inserts;
 }
@@ -33,7 +37,11 @@ export function mergeAdds(units: readonly PackedUnit[]): MergedUnits["adds"] {
   const adds: MergedUnits["adds"] = [];
   for (const unit of units) {
     for (let at = insertEnd(unit); at < unit.length; at += 3) {
-      mergeAdd(adds[unit[at] as number] ??= new Map(), unit[at + 1] as readonly SqlValue[], unit[at + 2] as readonly number[]);
+      mergeAdd(
+        (adds[unit[at] as number] ??= new Map()),
+        unit[at + 1] as readonly SqlValue[],
+        unit[at + 2] as readonly number[],
+      );
     }
   }
   return adds;
@@ -42,7 +50,11 @@ export function mergeAdds(units: readonly PackedUnit[]): MergedUnits["adds"] {
 /** Where the adds of a unit begin. */
 const insertEnd = (unit: PackedUnit): number => 1 + 2 * (unit[0] as number);
 
-function mergeAdd(into: Map<string, MergedAdd>, key: readonly SqlValue[], sums: readonly number[]): void {
+function mergeAdd(
+  into: Map<string, MergedAdd>,
+  key: readonly SqlValue[],
+  sums: readonly number[],
+): void {
   const name = JSON.stringify(key);
   const known = into.get(name);
   if (!known) {

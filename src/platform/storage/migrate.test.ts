@@ -20,7 +20,8 @@ const engines: [string, () => Promise<string>][] = [
 
 const table = (name: string): Migration => ({
   name: `migration-${name}`,
-  up: (database, kind) => createTable(database, kind, { name, columns: { id: "text primary key" } }),
+  up: (database, kind) =>
+    createTable(database, kind, { name, columns: { id: "text primary key" } }),
 });
 const broken: Migration = {
   name: "migration-c",
@@ -37,9 +38,15 @@ interface Schema {
 }
 
 describe.each(engines)("migrations on %s", (_, freshUrl) => {
-  const open = (url: string, migrations: readonly Migration[], mayMigrate = true) => openStorage<Schema>({
-    url, migrations, mayMigrate, durability: "process", commitStatements: { inserts: [], adds: [] }, lockTimeoutMs: 0,
-  });
+  const open = (url: string, migrations: readonly Migration[], mayMigrate = true) =>
+    openStorage<Schema>({
+      url,
+      migrations,
+      mayMigrate,
+      durability: "process",
+      commitStatements: { inserts: [], adds: [] },
+      lockTimeoutMs: 0,
+    });
 
   test("each is run once, and later ones when they come", async () => {
     const url = await freshUrl();
@@ -62,7 +69,9 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
   test("a start that may not migrate refuses a database that lacks a migration, and opens one that has all", async () => {
     const url = await freshUrl();
     await (await open(url, [table("a")])).close();
-    const error = await open(url, [table("a"), table("b")], false).catch((reason: unknown) => reason);
+    const error = await open(url, [table("a"), table("b")], false).catch(
+      (reason: unknown) => reason,
+    );
     expect(error).toBeInstanceOf(SchemaMismatchError);
     expect(String(error)).toContain("the database lacks 1 migration of this release");
     await (await open(url, [table("a")], false)).close();
@@ -71,7 +80,9 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
   test("of migrations that fail nothing stays", async () => {
     const url = await freshUrl();
     await (await open(url, [table("a")])).close();
-    const error = await open(url, [table("a"), table("b"), broken]).catch((reason: unknown) => reason);
+    const error = await open(url, [table("a"), table("b"), broken]).catch(
+      (reason: unknown) => reason,
+    );
     expect(String(error)).toContain("the migration migration-c failed and nothing was changed");
     const storage = await open(url, [table("a")]);
     const names = (await storage.database.introspection.getTables()).map(({ name }) => name);
@@ -82,7 +93,9 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
   }, 30_000);
 
   test("a list that is out of order is a mistake of ours", async () => {
-    const error = await open(await freshUrl(), [table("b"), table("a")]).catch((reason: unknown) => reason);
+    const error = await open(await freshUrl(), [table("b"), table("a")]).catch(
+      (reason: unknown) => reason,
+    );
     expect(String(error)).toContain("migration-a has to come before migration-b");
   }, 30_000);
 });
@@ -90,7 +103,12 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
 test("one definition is a table of either engine", () => {
   const definition = {
     name: "totals",
-    columns: { account: "text not null", amount: "integer not null default 0", share: "real", note: "blob" },
+    columns: {
+      account: "text not null",
+      amount: "integer not null default 0",
+      share: "real",
+      note: "blob",
+    },
     constraints: ["primary key (account)"],
   };
   expect(tableSql("sqlite", definition)).toBe(
@@ -99,5 +117,7 @@ test("one definition is a table of either engine", () => {
   expect(tableSql("postgres", definition)).toBe(
     'create table "totals" (\n  "account" text collate "C" not null,\n  "amount" bigint not null default 0,\n  "share" double precision,\n  "note" bytea,\n  primary key (account)\n)',
   );
-  expect(() => tableSql("sqlite", { name: "t", columns: { at: "timestamp" } })).toThrow('column type "timestamp" is not one of');
+  expect(() => tableSql("sqlite", { name: "t", columns: { at: "timestamp" } })).toThrow(
+    'column type "timestamp" is not one of',
+  );
 });

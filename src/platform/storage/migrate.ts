@@ -24,7 +24,12 @@ export interface MigrateOptions {
  * `SchemaMismatchError` when the database holds a migration that this release does not know, and where migrations are
  * missing that may not be run here.
  */
-export async function migrate({ database, kind, migrations, mayMigrate }: MigrateOptions): Promise<void> {
+export async function migrate({
+  database,
+  kind,
+  migrations,
+  mayMigrate,
+}: MigrateOptions): Promise<void> {
   requireOrder(migrations);
   const done = await namesOfDone(database, kind);
   refuseNewerSchema(done, migrations);
@@ -32,36 +37,51 @@ export async function migrate({ database, kind, migrations, mayMigrate }: Migrat
   const missing = migrations.filter(({ name }) => !done.includes(name));
   if (missing.length === 0) return;
   if (!mayMigrate) throw new SchemaMismatchError(notMigrated(missing.length));
-  const byName = Object.fromEntries(migrations.map(({ name, up }) => [
-    name,
-    { up: (transaction: Kysely<unknown>) => up(transaction, kind) },
-  ]));
+  const byName = Object.fromEntries(
+    migrations.map(({ name, up }) => [
+      name,
+      { up: (transaction: Kysely<unknown>) => up(transaction, kind) },
+    ]),
+  );
   const migrator = new Migrator({ db: database, provider: { getMigrations: async () => byName } });
   const { error, results } = await migrator.migrateToLatest();
   if (error === undefined) return;
   const failed = results?.find(({ status }) => status === "Error")?.migrationName ?? "(none)";
   const reason = error instanceof Error ? error.message : String(error);
-  throw new SchemaMismatchError(`the migration ${failed} failed and nothing was changed: ${reason}`, { cause: error });
+  throw new SchemaMismatchError(
+    `the migration ${failed} failed and nothing was changed: ${reason}`,
+    { cause: error },
+  );
 }
 
 const notMigrated = (count: number): string =>
-  `the database lacks ${count} migration${count === 1 ? "" : "s"} of this release, and this process may not run them (--no-migrate): `
-  + "run `npm run migrate` first";
+  `the database lacks ${count} migration${count === 1 ? "" : "s"} of this release, and this process may not run them (--no-migrate): ` +
+  "run `npm run migrate` first";
 
 function requireOrder(migrations: readonly Migration[]): void {
   migrations.forEach(({ name }, index) => {
     const previous = migrations[index - 1];
-    assert(!previous || previous.name < name, `migration ${name} has to come before ${previous?.name}`);
+    assert(
+      !previous || previous.name < name,
+      `migration ${name} has to come before ${previous?.name}`,
+    );
   });
 }
 
 /** The migrations that were run on this database, in the order of their names; none on one that is new. */
 async function namesOfDone(database: Kysely<unknown>, kind: StorageKind): Promise<string[]> {
-  const { rows: [table] } = await (kind === "sqlite"
-    ? sql<{ name: string }>`select name from sqlite_master where type = 'table' and name = 'kysely_migration'`
-    : sql<{ name: string | null }>`select to_regclass('kysely_migration')::text as name`).execute(database);
+  const {
+    rows: [table],
+  } = await (kind === "sqlite"
+    ? sql<{
+        name: string;
+      }>`select name from sqlite_master where type = 'table' and name = 'kysely_migration'`
+    : sql<{ name: string | null }>`select to_regclass('kysely_migration')::text as name`
+  ).execute(database);
   if (!table?.name) return [];
-  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(database);
+  const { rows } = await sql<{
+    name: string;
+  }>`select name from kysely_migration order by name`.execute(database);
   return rows.map(({ name }) => name);
 }
 
@@ -70,7 +90,7 @@ function refuseNewerSchema(done: readonly string[], migrations: readonly Migrati
   const unknown = done.filter((name) => !known.has(name));
   if (unknown.length === 0) return;
   throw new SchemaMismatchError(
-    `the database was written by a newer release (${unknown.join(", ")}): `
-      + "start that release, or restore a backup made before it",
+    `the database was written by a newer release (${unknown.join(", ")}): ` +
+      "start that release, or restore a backup made before it",
   );
 }

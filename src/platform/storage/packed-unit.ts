@@ -45,18 +45,26 @@ function indexByName(statements: readonly { name: string }[]): Map<string, numbe
 
 function indexOf(byName: Map<string, number>, name: string): number {
   const index = byName.get(name);
-  if (index === undefined) throw new TypeError(`commit statement "${name}" was not declared when the storage was opened`);
+  if (index === undefined)
+    throw new TypeError(`commit statement "${name}" was not declared when the storage was opened`);
   return index;
 }
 
 /** JSON would turn NaN and infinities into null and round large integers: refused here, where the unit is known. */
 function requireValues(name: string, values: readonly SqlValue[], expectedCount: number): void {
   if (values.length !== expectedCount) {
-    throw new TypeError(`commit statement "${name}" takes ${expectedCount} values, got ${values.length}`);
+    throw new TypeError(
+      `commit statement "${name}" takes ${expectedCount} values, got ${values.length}`,
+    );
   }
   for (const value of values) {
     if (typeof value === "string" || value === null) continue;
-    if (typeof value === "number" && value <= Number.MAX_SAFE_INTEGER && value >= -Number.MAX_SAFE_INTEGER) continue;
+    if (
+      typeof value === "number" &&
+      value <= Number.MAX_SAFE_INTEGER &&
+      value >= -Number.MAX_SAFE_INTEGER
+    )
+      continue;
     const expected = "values are text, null or numbers within 2^53";
     throw new TypeError(`commit statement "${name}" cannot bind ${String(value)}: ${expected}`);
   }
@@ -65,5 +73,6 @@ function requireValues(name: string, values: readonly SqlValue[], expectedCount:
 /** A null is distinct from every other null in a unique index, so a counter under it would never add up. */
 function requireKey(name: string, key: readonly SqlValue[], expectedCount: number): void {
   requireValues(name, key, expectedCount);
-  if (key.includes(null)) throw new TypeError(`commit statement "${name}" cannot add under a null key`);
+  if (key.includes(null))
+    throw new TypeError(`commit statement "${name}" cannot add under a null key`);
 }

@@ -37,4 +37,5 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /** Whether a write would have taken an account below zero (check_violation, raised by a trigger of `ledger_accounts` on Postgres). */
-export const isOverdrawn = (error: unknown): boolean => error instanceof DatabaseError && error.code === "23514";
+export const isOverdrawn = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.code === "23514";

@@ -6,12 +6,18 @@ import { createLogger } from "./logger.ts";
 test("of one message 20 warnings and errors a minute are written, and the next minute counts the others", () => {
   const lines: string[] = [];
   const clock = new FakeClock();
-  const logger = boundedLogger(createLogger({ level: "info", write: (line) => void lines.push(line) }), clock);
+  const logger = boundedLogger(
+    createLogger({ level: "info", write: (line) => void lines.push(line) }),
+    clock,
+  );
   for (let index = 0; index < 30_000; index += 1) logger.error({ index }, "the disk is full");
   logger.warn({}, "another cause");
   for (let index = 0; index < 50; index += 1) logger.info({}, "no trouble");
   expect(lines).toHaveLength(20 + 1 + 50);
   clock.advance(60_000);
   logger.error({}, "the disk is full");
-  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ left_out: 29_980, msg: "the disk is full" });
+  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
+    left_out: 29_980,
+    msg: "the disk is full",
+  });
 });

@@ -28,7 +28,13 @@ export function exposition(definitions: readonly MetricDefinition[]): Registry {
  */
 function asMetric(definition: MetricDefinition): Metric {
   const { name, help, kind } = definition;
-  const get = async () => ({ name, help, type: kind, aggregator: "sum", values: await samplesOf(definition) });
+  const get = async () => ({
+    name,
+    help,
+    type: kind,
+    aggregator: "sum",
+    values: await samplesOf(definition),
+  });
   return { name, help, type: kind, get, reset: () => undefined } as unknown as Metric;
 }
 
@@ -37,10 +43,16 @@ async function samplesOf(definition: MetricDefinition): Promise<Sample[]> {
   if (definition.kind === "counter") {
     return definition.family.entries().map(({ labels, cell }) => ({ labels, value: cell.value }));
   }
-  return definition.family.entries().flatMap(({ labels, cell }) => histogramSamples(definition.name, labels, cell));
+  return definition.family
+    .entries()
+    .flatMap(({ labels, cell }) => histogramSamples(definition.name, labels, cell));
 }
 
-function histogramSamples(name: string, labels: Record<string, string>, cell: HistogramCell): Sample[] {
+function histogramSamples(
+  name: string,
+  labels: Record<string, string>,
+  cell: HistogramCell,
+): Sample[] {
   let count = 0;
   const buckets = [...cell.bounds, "+Inf"].map((bound, index) => {
     count += cell.counts[index] ?? 0;

@@ -36,4 +36,6 @@ export const genAi = {
 export type GenAiAttribute = (typeof genAi)[keyof typeof genAi];
 
 /** Attributes of a span; absent ones are left out. */
-export type GenAiAttributes = Partial<Record<GenAiAttribute, string | number | boolean | string[] | undefined>>;
+export type GenAiAttributes = Partial<
+  Record<GenAiAttribute, string | number | boolean | string[] | undefined>
+>;

@@ -16,7 +16,12 @@ describe("lines", () => {
     logger.warn({ provider: "acme", attempt: 2 }, "upstream is slow");
     expect(lines).toHaveLength(1);
     expect(lines[0]?.endsWith("}\n")).toBe(true);
-    expect(last()).toMatchObject({ level: "warn", provider: "acme", attempt: 2, msg: "upstream is slow" });
+    expect(last()).toMatchObject({
+      level: "warn",
+      provider: "acme",
+      attempt: 2,
+      msg: "upstream is slow",
+    });
     expect(Object.keys(last())).not.toContain("hostname");
     expect(Number.isNaN(Date.parse(String(last().time)))).toBe(false);
   });
@@ -32,29 +37,55 @@ describe("lines", () => {
 
   test("go to standard error, so that standard output holds only the ready line", () => {
     const loggerPath = new URL("./logger.ts", import.meta.url).pathname;
-    const code = `const { createLogger } = await import(${JSON.stringify(loggerPath)});`
-      + `createLogger({ level: "info" }).info({ port: 1 }, "listening");`;
+    const code =
+      `const { createLogger } = await import(${JSON.stringify(loggerPath)});` +
+      `createLogger({ level: "info" }).info({ port: 1 }, "listening");`;
     const child = Bun.spawnSync([process.execPath, "-e", code], { stdout: "pipe", stderr: "pipe" });
     expect(child.stdout.toString()).toBe("");
-    expect(JSON.parse(child.stderr.toString())).toMatchObject({ level: "info", port: 1, msg: "listening" });
+    expect(JSON.parse(child.stderr.toString())).toMatchObject({
+      level: "info",
+      port: 1,
+      msg: "listening",
+    });
   });
 
   test("arrive whole, however many are written at once", async () => {
     const loggerPath = new URL("./logger.ts", import.meta.url).pathname;
-    const code = `const { createLogger } = await import(${JSON.stringify(loggerPath)});`
-      + 'const { info } = createLogger({ level: "info" });'
-      + 'for (let index = 0; index < 200; index += 1) info({ index, text: "x".repeat(5_000) }, "long");';
+    const code =
+      `const { createLogger } = await import(${JSON.stringify(loggerPath)});` +
+      'const { info } = createLogger({ level: "info" });' +
+      'for (let index = 0; index < 200; index += 1) info({ index, text: "x".repeat(5_000) }, "long");';
     const child = Bun.spawn([process.execPath, "-e", code], { stderr: "pipe" });
     const lines = (await new Response(child.stderr).text()).trim().split("\n");
-    expect(lines.map((line) => (JSON.parse(line) as { index: number }).index)).toEqual(Array.from({ length: 200 }, (_, index) => index));
+    expect(lines.map((line) => (JSON.parse(line) as { index: number }).index)).toEqual(
+      Array.from({ length: 200 }, (_, index) => index),
+    );
   });
 });
 
 describe("secrets", () => {
   const secretKeys = [
-    "authorization", "Authorization", "proxy-authorization", "x-api-key", "api_key", "apiKey", "apikey", "key",
-    "secret", "client_secret", "webhookSecret", "password", "cookie", "set-cookie", "token", "accessToken",
-    "refresh_token", "OPENAI_API_KEY", "SWITCHYARD_ENCRYPTION_KEY", "x-goog-api-key", "credential",
+    "authorization",
+    "Authorization",
+    "proxy-authorization",
+    "x-api-key",
+    "api_key",
+    "apiKey",
+    "apikey",
+    "key",
+    "secret",
+    "client_secret",
+    "webhookSecret",
+    "password",
+    "cookie",
+    "set-cookie",
+    "token",
+    "accessToken",
+    "refresh_token",
+    "OPENAI_API_KEY",
+    "SWITCHYARD_ENCRYPTION_KEY",
+    "x-goog-api-key",
+    "credential",
   ];
   test.each(secretKeys)("under the key %s never reach the line, however deep", (key) => {
     const { lines, logger } = recorded();
@@ -63,11 +94,14 @@ describe("secrets", () => {
     expect(lines.join("")).toContain(redacted);
   });
 
-  test.each(["keyId", "key_hash", "inputTokens", "max_tokens", "monkey", "tokens"])("%s is no secret", (key) => {
-    const { logger, last } = recorded();
-    logger.info({ [key]: "value" }, "seen");
-    expect(last()[key]).toBe("value");
-  });
+  test.each(["keyId", "key_hash", "inputTokens", "max_tokens", "monkey", "tokens"])(
+    "%s is no secret",
+    (key) => {
+      const { logger, last } = recorded();
+      logger.info({ [key]: "value" }, "seen");
+      expect(last()[key]).toBe("value");
+    },
+  );
 
   test.each([
     ["key sk-svc-v1-abcDEF0123456789 refused", "key sk-svc-v1-[redacted] refused"],
@@ -80,7 +114,10 @@ describe("secrets", () => {
     ["GET /v1/models?key=abcdef&alt=sse", "GET /v1/models?key=[redacted]&alt=sse"],
     ["postgres://me:hunter2@db:5432/x", "postgres://me:[redacted]@db:5432/x"],
     ["redis://:hunter2@cache:6379", "redis://:[redacted]@cache:6379"],
-    ["a disk-utilisation risk-assessment task-forces", "a disk-utilisation risk-assessment task-forces"],
+    [
+      "a disk-utilisation risk-assessment task-forces",
+      "a disk-utilisation risk-assessment task-forces",
+    ],
     ["http://127.0.0.1:8787/v1/chat", "http://127.0.0.1:8787/v1/chat"],
   ])("in the text %j are taken out", (text, expected) => {
     expect(redactText(text)).toBe(expected);
@@ -92,12 +129,23 @@ describe("secrets", () => {
   test("in headers, errors and their causes are taken out", () => {
     const { lines, logger, last } = recorded();
     const cause = new Error("refused sk-svc-v1-abcDEF0123456789");
-    const error = new GatewayError("upstream_401", "The provider refused.", { detail: "Bearer hunter2", cause });
-    logger.error({ error, headers: new Headers({ authorization: "hunter2", accept: "text/plain" }) }, "failed");
+    const error = new GatewayError("upstream_401", "The provider refused.", {
+      detail: "Bearer hunter2",
+      cause,
+    });
+    logger.error(
+      { error, headers: new Headers({ authorization: "hunter2", accept: "text/plain" }) },
+      "failed",
+    );
     expect(lines.join("")).not.toContain("hunter2");
     expect(lines.join("")).not.toContain("abcDEF");
     expect(last()).toMatchObject({
-      error: { type: "GatewayError", code: "upstream_401", message: "The provider refused.", cause: { type: "Error" } },
+      error: {
+        type: "GatewayError",
+        code: "upstream_401",
+        message: "The provider refused.",
+        cause: { type: "Error" },
+      },
       headers: { authorization: redacted, accept: "text/plain" },
     });
   });
@@ -105,7 +153,9 @@ describe("secrets", () => {
 
 describe("content", () => {
   test("is left out by default and shown on demand", () => {
-    const fields = { request: { model: "acme/large", messages: [{ role: "user", content: "my diagnosis" }] } };
+    const fields = {
+      request: { model: "acme/large", messages: [{ role: "user", content: "my diagnosis" }] },
+    };
     const quiet = recorded();
     quiet.logger.info(fields, "request");
     expect(quiet.last()).toMatchObject({ request: { model: "acme/large", messages: omitted } });
@@ -118,9 +168,16 @@ describe("content", () => {
 describe("odd values", () => {
   test("cycles, bigints, bytes, dates and long lists end in a bounded line", () => {
     const { logger, last, lines } = recorded();
-    const loop: Record<string, unknown> = { chargedNanoUsd: 12n, bytes: new Uint8Array(9), at: new Date(0) };
+    const loop: Record<string, unknown> = {
+      chargedNanoUsd: 12n,
+      bytes: new Uint8Array(9),
+      at: new Date(0),
+    };
     loop.self = loop;
-    logger.info({ loop, list: Array.from({ length: 60 }, (_, index) => index), text: "x".repeat(20_000) }, "odd");
+    logger.info(
+      { loop, list: Array.from({ length: 60 }, (_, index) => index), text: "x".repeat(20_000) },
+      "odd",
+    );
     const expected = { chargedNanoUsd: "12", bytes: "[9 bytes]", at: "1970-01-01T00:00:00.000Z" };
     expect(last()).toMatchObject({ loop: expected });
     expect(last().list).toHaveLength(51);

@@ -26,7 +26,13 @@ export interface LoggerOptions {
 }
 
 /** How much each level weighs; lines below the level that is set are not written. */
-const severities: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50, silent: Number.POSITIVE_INFINITY };
+const severities: Readonly<Record<LogLevel, number>> = {
+  debug: 20,
+  info: 30,
+  warn: 40,
+  error: 50,
+  silent: Number.POSITIVE_INFINITY,
+};
 
 /** How long a pipe that is full is left to its reader before it is tried again. */
 const fullPipeMs = 10;
@@ -38,12 +44,19 @@ const fullPipeMs = 10;
  */
 export function createLogger(options: LoggerOptions): Logger {
   const { level, write = writeToStandardError, includeContent = false } = options;
-  const at = (severity: Exclude<LogLevel, "silent">) => (fields: LogFields, message: string): void => {
-    if (severities[severity] < severities[level]) return;
-    const time = new Date(systemClock.nowMs()).toISOString();
-    const line = { level: severity, time, ...redactFields(fields, { includeContent }), msg: redactText(message) };
-    write(`${JSON.stringify(line)}\n`);
-  };
+  const at =
+    (severity: Exclude<LogLevel, "silent">) =>
+    (fields: LogFields, message: string): void => {
+      if (severities[severity] < severities[level]) return;
+      const time = new Date(systemClock.nowMs()).toISOString();
+      const line = {
+        level: severity,
+        time,
+        ...redactFields(fields, { includeContent }),
+        msg: redactText(message),
+      };
+      write(`${JSON.stringify(line)}\n`);
+    };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 

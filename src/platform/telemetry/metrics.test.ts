@@ -20,24 +20,26 @@ describe("exposition", () => {
     const metrics = createMetrics();
     metrics.recordInference(finished);
     const lines = (await metrics.text()).split("\n");
-    expect(lines).toEqual(expect.arrayContaining([
-      `switchyard_requests_total{endpoint="/v1/chat/completions",status="2xx"} 1`,
-      `switchyard_inference_requests_total{provider="acme",model="acme/large",outcome="completed"} 1`,
-      `switchyard_request_duration_seconds_bucket{le="0.025",endpoint="/v1/chat/completions"} 0`,
-      `switchyard_request_duration_seconds_bucket{le="0.05",endpoint="/v1/chat/completions"} 1`,
-      `switchyard_request_duration_seconds_bucket{le="+Inf",endpoint="/v1/chat/completions"} 1`,
-      `switchyard_request_duration_seconds_sum{endpoint="/v1/chat/completions"} 0.042`,
-      `switchyard_request_duration_seconds_count{endpoint="/v1/chat/completions"} 1`,
-      `switchyard_gateway_overhead_seconds_bucket{le="0.0005",endpoint="/v1/chat/completions"} 1`,
-      `switchyard_time_to_first_token_seconds_count{provider="acme"} 1`,
-      `switchyard_tokens_total{provider="acme",kind="input"} 120`,
-      `switchyard_tokens_total{provider="acme",kind="output"} 90`,
-      `switchyard_charged_nano_usd_total 195000`,
-      `switchyard_rate_limited_total 0`,
-      `# TYPE switchyard_request_duration_seconds histogram`,
-      `# TYPE switchyard_requests_total counter`,
-      `# TYPE switchyard_open_streams gauge`,
-    ]));
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        `switchyard_requests_total{endpoint="/v1/chat/completions",status="2xx"} 1`,
+        `switchyard_inference_requests_total{provider="acme",model="acme/large",outcome="completed"} 1`,
+        `switchyard_request_duration_seconds_bucket{le="0.025",endpoint="/v1/chat/completions"} 0`,
+        `switchyard_request_duration_seconds_bucket{le="0.05",endpoint="/v1/chat/completions"} 1`,
+        `switchyard_request_duration_seconds_bucket{le="+Inf",endpoint="/v1/chat/completions"} 1`,
+        `switchyard_request_duration_seconds_sum{endpoint="/v1/chat/completions"} 0.042`,
+        `switchyard_request_duration_seconds_count{endpoint="/v1/chat/completions"} 1`,
+        `switchyard_gateway_overhead_seconds_bucket{le="0.0005",endpoint="/v1/chat/completions"} 1`,
+        `switchyard_time_to_first_token_seconds_count{provider="acme"} 1`,
+        `switchyard_tokens_total{provider="acme",kind="input"} 120`,
+        `switchyard_tokens_total{provider="acme",kind="output"} 90`,
+        `switchyard_charged_nano_usd_total 195000`,
+        `switchyard_rate_limited_total 0`,
+        `# TYPE switchyard_request_duration_seconds histogram`,
+        `# TYPE switchyard_requests_total counter`,
+        `# TYPE switchyard_open_streams gauge`,
+      ]),
+    );
     expect(lines.filter((line) => line.startsWith("process_cpu_seconds_total"))).toHaveLength(1);
     expect(metrics.contentType).toStartWith("text/plain; version=0.0.4");
   });
@@ -66,13 +68,16 @@ describe("exposition", () => {
       "switchyard_rate_limited_total 1",
       `switchyard_errors_total{code="insufficient_balance",fault="client"} 2`,
       `switchyard_upstream_attempts_total{provider="acme",outcome="failed"} 2`,
-    ]) expect(text).toContain(`${line}\n`);
+    ])
+      expect(text).toContain(`${line}\n`);
   });
 
   test("escapes label values", async () => {
     const metrics = createMetrics();
-    metrics.inference("ac\"me\n", "a\\b", "failed").inc();
-    expect(await metrics.text()).toContain(`{provider="ac\\"me\\n",model="a\\\\b",outcome="failed"} 1`);
+    metrics.inference('ac"me\n', "a\\b", "failed").inc();
+    expect(await metrics.text()).toContain(
+      `{provider="ac\\"me\\n",model="a\\\\b",outcome="failed"} 1`,
+    );
   });
 });
 
@@ -109,8 +114,15 @@ describe("cells", () => {
     expect(new Family(["a"], () => 1).entries()).toEqual([]);
   });
 
-  test.each([[200, "2xx"], [101, "1xx"], [404, "4xx"], [499, "4xx"], [503, "5xx"], [0, "1xx"], [999, "5xx"]] as const)(
-    "of status %i are of class %s",
-    (status, expected) => expect(statusClass(status)).toBe(expected),
+  test.each([
+    [200, "2xx"],
+    [101, "1xx"],
+    [404, "4xx"],
+    [499, "4xx"],
+    [503, "5xx"],
+    [0, "1xx"],
+    [999, "5xx"],
+  ] as const)("of status %i are of class %s", (status, expected) =>
+    expect(statusClass(status)).toBe(expected),
   );
 });

@@ -96,7 +96,8 @@ export interface MetricsOptions {
 const statusClasses = ["1xx", "1xx", "2xx", "3xx", "4xx", "5xx"] as const;
 
 /** The class of an HTTP status; what is none counts as a failure of ours. */
-export const statusClass = (status: number): StatusClass => statusClasses[Math.floor(status / 100)] ?? "5xx";
+export const statusClass = (status: number): StatusClass =>
+  statusClasses[Math.floor(status / 100)] ?? "5xx";
 
 /**
  * The service's own metrics. Labels are endpoints, providers, models (capped), codes and outcomes: all bounded, and
@@ -122,7 +123,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     (await import("./exposition.ts")).exposition(definitionsOf(families, gauges));
   return {
     request: (endpoint, status) => families.requests.at(endpoint, statusClass(status)),
-    inference: (provider, model, outcome) => families.inference.at(provider, capModel(model), outcome),
+    inference: (provider, model, outcome) =>
+      families.inference.at(provider, capModel(model), outcome),
     requestDuration: (endpoint) => families.durations.at(endpoint),
     gatewayOverhead: (endpoint) => families.overheads.at(endpoint),
     firstToken: (provider) => families.firstTokens.at(provider),
@@ -187,12 +189,14 @@ function inferenceRecorder(families: Families, capModel: (model: string) => stri
     families.inference.at(provider, capModel(finished.model), finished.outcome).value += 1;
     families.durations.at(endpoint).observe(finished.durationMs / 1000);
     families.overheads.at(endpoint).observe(finished.overheadMs / 1000);
-    if (finished.firstTokenMs !== undefined) families.firstTokens.at(provider).observe(finished.firstTokenMs / 1000);
+    if (finished.firstTokenMs !== undefined)
+      families.firstTokens.at(provider).observe(finished.firstTokenMs / 1000);
     if (finished.chargedNanoUsd !== undefined) charged.value += Number(finished.chargedNanoUsd);
     if (tokens === undefined) return;
     for (const name of tokenNames) {
       const count = tokens[name];
-      if (count !== undefined && count > 0) families.tokens.at(provider, tokenKinds[name]).value += count;
+      if (count !== undefined && count > 0)
+        families.tokens.at(provider, tokenKinds[name]).value += count;
     }
   };
 }

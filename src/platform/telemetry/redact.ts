@@ -11,18 +11,51 @@ const maxTextLength = 8_192;
 
 /** Last word of a key whose value is a secret: `x-api-key`, `clientSecret`, `OPENAI_API_KEY`, `set-cookie`. */
 const secretWords = new Set([
-  "authorization", "bearer", "key", "keys", "apikey", "secret", "secrets", "password", "passwords",
-  "passwd", "passphrase", "cookie", "cookies", "token", "jwt", "credential", "credentials", "otp",
+  "authorization",
+  "bearer",
+  "key",
+  "keys",
+  "apikey",
+  "secret",
+  "secrets",
+  "password",
+  "passwords",
+  "passwd",
+  "passphrase",
+  "cookie",
+  "cookies",
+  "token",
+  "jwt",
+  "credential",
+  "credentials",
+  "otp",
 ]);
 
 /** Keys that carry prompts and answers; never logged unless the operator asks for them. */
 const contentKeys = new Set([
-  "messages", "prompt", "input", "output", "content", "instructions", "system", "body", "choices",
-  "arguments", "documents", "delta", "requestbody", "responsebody", "outputtext",
+  "messages",
+  "prompt",
+  "input",
+  "output",
+  "content",
+  "instructions",
+  "system",
+  "body",
+  "choices",
+  "arguments",
+  "documents",
+  "delta",
+  "requestbody",
+  "responsebody",
+  "outputtext",
 ]);
 
 const lastWord = (key: string): string =>
-  key.replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase().split(/[^a-z0-9]+/).at(-1) ?? "";
+  key
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .at(-1) ?? "";
 
 const escaped = (literal: string): string => literal.replace(/[^A-Za-z0-9]/g, "\\$&");
 
@@ -31,8 +64,14 @@ const escaped = (literal: string): string => literal.replace(/[^A-Za-z0-9]/g, "\
  * query, and the password of a connection URL. The group that is kept says which kind it was.
  */
 const secretPatterns: readonly RegExp[] = [
-  new RegExp(`(?<![A-Za-z0-9])(${escaped(brand.llmKeyPrefix)}|${escaped(brand.managementKeyPrefix)})[\\w-]+`, "g"),
-  new RegExp(`(?<![A-Za-z0-9])(${escaped(brand.managementKeyFamilyPrefix)}|sk-|gsk_|xai-|AIza)[\\w-]{8,}`, "g"),
+  new RegExp(
+    `(?<![A-Za-z0-9])(${escaped(brand.llmKeyPrefix)}|${escaped(brand.managementKeyPrefix)})[\\w-]+`,
+    "g",
+  ),
+  new RegExp(
+    `(?<![A-Za-z0-9])(${escaped(brand.managementKeyFamilyPrefix)}|sk-|gsk_|xai-|AIza)[\\w-]{8,}`,
+    "g",
+  ),
   /\b(bearer\s+)[^\s"',[]+/gi,
   /([?&](?:key|api_?key|token|access_token|refresh_token|secret|client_secret|password|code)=)[^&\s"'#]+/gi,
   /(\b[a-z][\w+.-]{0,20}:\/\/[^\s/:@]*:)[^\s/@]+(?=@)/gi,
@@ -41,7 +80,10 @@ const secretPatterns: readonly RegExp[] = [
 /** The text without anything that looks like a secret, and no longer than a log line should be. */
 export function redactText(text: string): string {
   const bounded = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}...` : text;
-  return secretPatterns.reduce((result, pattern) => result.replace(pattern, `$1${redacted}`), bounded);
+  return secretPatterns.reduce(
+    (result, pattern) => result.replace(pattern, `$1${redacted}`),
+    bounded,
+  );
 }
 
 /** How much may be shown. */
@@ -62,7 +104,10 @@ interface Walk extends RedactOptions {
   depth: number;
 }
 
-function redactRecord(record: Readonly<Record<string, unknown>>, walk: Walk): Record<string, unknown> {
+function redactRecord(
+  record: Readonly<Record<string, unknown>>,
+  walk: Walk,
+): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(record)) result[key] = redactEntry(key, value, walk);
   return result;
@@ -71,15 +116,18 @@ function redactRecord(record: Readonly<Record<string, unknown>>, walk: Walk): Re
 function redactEntry(key: string, value: unknown, walk: Walk): unknown {
   if (value === null || value === undefined || typeof value === "boolean") return value;
   if (secretWords.has(lastWord(key))) return redacted;
-  const isContent = typeof value !== "number" && contentKeys.has(key.toLowerCase().replace(/[_-]/g, ""));
+  const isContent =
+    typeof value !== "number" && contentKeys.has(key.toLowerCase().replace(/[_-]/g, ""));
   return isContent && !walk.includeContent ? omitted : redactValue(value, walk);
 }
 
 function redactValue(value: unknown, walk: Walk): unknown {
   if (typeof value === "string") return redactText(value);
   if (typeof value === "bigint") return value.toString();
-  if (typeof value !== "object" || value === null) return typeof value === "function" ? "[function]" : value;
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString();
+  if (typeof value !== "object" || value === null)
+    return typeof value === "function" ? "[function]" : value;
+  if (value instanceof Date)
+    return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString();
   if (value instanceof URL) return redactText(value.href);
   if (walk.depth >= maxDepth) return "[too deep]";
   const inner = { ...walk, depth: walk.depth + 1 };

@@ -79,10 +79,10 @@ export class Family<Cell> {
     let branch = this.root;
     for (const value of values) {
       let next = branch.branches.get(value);
-      if (next === undefined) branch.branches.set(value, next = newBranch());
+      if (next === undefined) branch.branches.set(value, (next = newBranch()));
       branch = next;
     }
-    return branch.cell ??= this.create();
+    return (branch.cell ??= this.create());
   }
 
   /** Every cell with its labels. */
@@ -93,6 +93,8 @@ export class Family<Cell> {
   private below(branch: Branch<Cell>, labels: Record<string, string>): LabelledCell<Cell>[] {
     const name = this.labelNames[Object.keys(labels).length];
     if (name === undefined) return branch.cell === undefined ? [] : [{ labels, cell: branch.cell }];
-    return [...branch.branches].flatMap(([value, next]) => this.below(next, { ...labels, [name]: value }));
+    return [...branch.branches].flatMap(([value, next]) =>
+      this.below(next, { ...labels, [name]: value }),
+    );
   }
 }

@@ -1,10 +1,22 @@
 import {
-  ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context, type Link, type Span, type Tracer,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Context,
+  type Link,
+  type Span,
+  type Tracer,
 } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import {
-  BasicTracerProvider, BatchSpanProcessor, RandomIdGenerator, type IdGenerator, type SpanExporter,
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  RandomIdGenerator,
+  type IdGenerator,
+  type SpanExporter,
 } from "@opentelemetry/sdk-trace-base";
 import { genAi } from "./gen-ai-attributes.ts";
 import { redactText } from "./redact.ts";
@@ -35,7 +47,10 @@ export function createSpanRecorder(options: TracingOptions & { endpoint: string 
     exportTimeoutMillis: exportTimeoutMs,
   });
   const provider = new BasicTracerProvider({
-    resource: resourceFromAttributes({ "service.name": options.serviceName, "service.version": options.version }),
+    resource: resourceFromAttributes({
+      "service.name": options.serviceName,
+      "service.version": options.version,
+    }),
     idGenerator: ids,
     spanProcessors: [processor],
   });
@@ -62,12 +77,16 @@ function traceIdGenerator(): IdGenerator & { nextTraceId: string } {
   };
 }
 
-function reportingErrors(exporter: SpanExporter, onExportError: (error: unknown) => void): SpanExporter {
+function reportingErrors(
+  exporter: SpanExporter,
+  onExportError: (error: unknown) => void,
+): SpanExporter {
   return {
-    export: (spans, done) => exporter.export(spans, (result) => {
-      if (result.error !== undefined) onExportError(result.error);
-      done(result);
-    }),
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        if (result.error !== undefined) onExportError(result.error);
+        done(result);
+      }),
     shutdown: () => exporter.shutdown(),
     forceFlush: async () => exporter.forceFlush?.(),
   };
@@ -75,14 +94,19 @@ function reportingErrors(exporter: SpanExporter, onExportError: (error: unknown)
 
 function recordSpans(tracer: Tracer, inference: TracedInference): void {
   const { context, links } = placeInTrace(inference.traceId, parseTraceParent(inference.parent));
-  const span = tracer.startSpan(inference.name, {
-    kind: SpanKind.SERVER,
-    startTime: inference.startMs,
-    attributes: inference.attributes,
-    links,
-  }, context);
+  const span = tracer.startSpan(
+    inference.name,
+    {
+      kind: SpanKind.SERVER,
+      startTime: inference.startMs,
+      attributes: inference.attributes,
+      links,
+    },
+    context,
+  );
   const inside = trace.setSpan(context, span);
-  for (const attempt of inference.attempts) recordAttempt(tracer, { context: inside, inference, attempt });
+  for (const attempt of inference.attempts)
+    recordAttempt(tracer, { context: inside, inference, attempt });
   if (inference.error !== undefined) markFailed(span, inference.error);
   span.end(inference.endMs);
 }
@@ -93,7 +117,10 @@ function recordSpans(tracer: Tracer, inference: TracedInference): void {
  * own trace only, and taking over a stranger's trace id would let one caller write into another's trace (W3C Trace
  * Context 3.4 lets a service restart the trace at a trust boundary; OpenTelemetry asks for a link there).
  */
-function placeInTrace(traceId: string, parent: TraceParent | undefined): { context: Context; links: Link[] } {
+function placeInTrace(
+  traceId: string,
+  parent: TraceParent | undefined,
+): { context: Context; links: Link[] } {
   if (parent === undefined) return { context: ROOT_CONTEXT, links: [] };
   const spanContext = {
     traceId: parent.traceId,
@@ -101,7 +128,8 @@ function placeInTrace(traceId: string, parent: TraceParent | undefined): { conte
     traceFlags: parent.sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
     isRemote: true,
   };
-  if (parent.traceId !== traceId) return { context: ROOT_CONTEXT, links: [{ context: spanContext }] };
+  if (parent.traceId !== traceId)
+    return { context: ROOT_CONTEXT, links: [{ context: spanContext }] };
   return { context: trace.setSpanContext(ROOT_CONTEXT, spanContext), links: [] };
 }
 
@@ -114,18 +142,23 @@ interface AttemptRecord {
 function recordAttempt(tracer: Tracer, { context, inference, attempt }: AttemptRecord): void {
   const operation = inference.attributes[genAi.operationName];
   const model = attempt.model ?? inference.attributes[genAi.requestModel];
-  const span = tracer.startSpan([operation ?? "inference", attempt.provider].join(" "), {
-    kind: SpanKind.CLIENT,
-    startTime: attempt.startMs,
-    attributes: {
-      [genAi.operationName]: operation,
-      [genAi.providerName]: attempt.provider,
-      [genAi.requestModel]: model,
-      [genAi.serverAddress]: attempt.serverAddress,
-      [genAi.httpResponseStatusCode]: attempt.status === 0 ? undefined : attempt.status,
+  const span = tracer.startSpan(
+    [operation ?? "inference", attempt.provider].join(" "),
+    {
+      kind: SpanKind.CLIENT,
+      startTime: attempt.startMs,
+      attributes: {
+        [genAi.operationName]: operation,
+        [genAi.providerName]: attempt.provider,
+        [genAi.requestModel]: model,
+        [genAi.serverAddress]: attempt.serverAddress,
+        [genAi.httpResponseStatusCode]: attempt.status === 0 ? undefined : attempt.status,
+      },
     },
-  }, context);
-  const errorType = attempt.errorType ?? (attempt.status >= 400 ? String(attempt.status) : undefined);
+    context,
+  );
+  const errorType =
+    attempt.errorType ?? (attempt.status >= 400 ? String(attempt.status) : undefined);
   if (errorType !== undefined) markFailed(span, { type: errorType });
   span.end(attempt.endMs);
 }

@@ -24,7 +24,8 @@ const tracesPath = "v1/traces";
 export function readTracingSettings(
   environment: Environment,
 ): Pick<TracingOptions, "endpoint" | "headers" | "serviceName"> {
-  const endpoint = environment.OTEL_SDK_DISABLED?.toLowerCase() === "true" ? undefined : endpointFrom(environment);
+  const endpoint =
+    environment.OTEL_SDK_DISABLED?.toLowerCase() === "true" ? undefined : endpointFrom(environment);
   return {
     ...(endpoint === undefined ? {} : { endpoint }),
     headers: {

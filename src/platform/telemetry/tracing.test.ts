@@ -26,20 +26,26 @@ const otlpSpan = z.object({
   status: z.object({ code: z.number(), message: z.string().optional() }),
 });
 const otlpExport = z.object({
-  resourceSpans: z.array(z.object({
-    resource: z.object({ attributes: otlpAttributes }),
-    scopeSpans: z.array(z.object({ spans: z.array(otlpSpan) })),
-  })),
+  resourceSpans: z.array(
+    z.object({
+      resource: z.object({ attributes: otlpAttributes }),
+      scopeSpans: z.array(z.object({ spans: z.array(otlpSpan) })),
+    }),
+  ),
 });
 
 type OtlpSpan = z.infer<typeof otlpSpan>;
 
 const plain = (attributes: z.infer<typeof otlpAttributes>): Record<string, unknown> =>
-  Object.fromEntries(attributes.map(({ key, value }) => [
-    key,
-    value.stringValue ?? value.boolValue ?? value.arrayValue?.values.map((item) => item.stringValue)
-      ?? Number(value.intValue),
-  ]));
+  Object.fromEntries(
+    attributes.map(({ key, value }) => [
+      key,
+      value.stringValue ??
+        value.boolValue ??
+        value.arrayValue?.values.map((item) => item.stringValue) ??
+        Number(value.intValue),
+    ]),
+  );
 
 /** A collector on loopback that keeps what it is sent. */
 function startCollector(status = 200) {
@@ -54,7 +60,8 @@ function startCollector(status = 200) {
     },
   });
   const spans = (): OtlpSpan[] =>
-    received.flatMap(({ body }) => body.resourceSpans)
+    received
+      .flatMap(({ body }) => body.resourceSpans)
       .flatMap((resource) => resource.scopeSpans)
       .flatMap((scope) => scope.spans);
   return { server, received, spans, url: `http://127.0.0.1:${server.port}/v1/traces` };
@@ -84,7 +91,13 @@ const inference: TracedInference = {
       status: 503,
       serverAddress: "acme.example",
     },
-    { provider: "beta", startMs: 1_700_000_000_210, endMs: 1_700_000_001_490, status: 200, model: "large-v2" },
+    {
+      provider: "beta",
+      startMs: 1_700_000_000_210,
+      endMs: 1_700_000_001_490,
+      status: 200,
+      model: "large-v2",
+    },
   ],
 };
 
@@ -101,7 +114,12 @@ afterEach(async () => {
 async function exported(...inferences: TracedInference[]) {
   const collector = collectorWith();
   const headers = { "x-tenant": "t1" };
-  const tracing = createTracing({ endpoint: collector.url, headers, serviceName: "gate", version: "9.9.9" });
+  const tracing = createTracing({
+    endpoint: collector.url,
+    headers,
+    serviceName: "gate",
+    version: "9.9.9",
+  });
   for (const one of inferences) tracing.recordInference(one);
   await tracing.shutdown();
   const spans = collector.spans();
@@ -135,14 +153,18 @@ describe("one request", () => {
     expect(first?.path).toBe("/v1/traces");
     expect(first?.headers.get("content-type")).toBe("application/json");
     expect(first?.headers.get("x-tenant")).toBe("t1");
-    expect(plain(first?.body.resourceSpans[0]?.resource.attributes ?? []))
-      .toEqual({ "service.name": "gate", "service.version": "9.9.9" });
+    expect(plain(first?.body.resourceSpans[0]?.resource.attributes ?? [])).toEqual({
+      "service.name": "gate",
+      "service.version": "9.9.9",
+    });
   });
 
   test("has a client span under it for each attempt, the failed one marked", async () => {
     const { spans, root } = await exported(inference);
     const attempts = spans.filter((span) => span.kind === 3);
-    expect(attempts.map((span) => [span.name, span.traceId, span.parentSpanId, span.status.code])).toEqual([
+    expect(
+      attempts.map((span) => [span.name, span.traceId, span.parentSpanId, span.status.code]),
+    ).toEqual([
       ["chat acme", traceId, root.spanId, 2],
       ["chat beta", traceId, root.spanId, 0],
     ]);
@@ -194,7 +216,9 @@ describe("a caller's traceparent", () => {
     ["00-11111111111111111111111111111111-0000000000000000-01", false],
     ["00-1111111111111111111111111111111A-2222222222222222-01", false],
     ["", false],
-  ])("%j is valid: %p", (header, valid) => expect(parseTraceParent(header) !== undefined).toBe(valid));
+  ])("%j is valid: %p", (header, valid) =>
+    expect(parseTraceParent(header) !== undefined).toBe(valid),
+  );
 });
 
 describe("many requests", () => {
@@ -202,7 +226,12 @@ describe("many requests", () => {
     const ids = Array.from({ length: 700 }, (_, index) => `${index}`.padStart(32, "a"));
     const { spans } = await exported(...ids.map((id) => ({ ...inference, traceId: id })));
     expect(spans).toHaveLength(2_100);
-    expect(spans.filter((span) => span.kind === 2).map((span) => span.traceId).sort()).toEqual(ids.toSorted());
+    expect(
+      spans
+        .filter((span) => span.kind === 2)
+        .map((span) => span.traceId)
+        .sort(),
+    ).toEqual(ids.toSorted());
   });
 });
 
@@ -211,7 +240,12 @@ describe("a collector that refuses", () => {
     const errors: unknown[] = [];
     const { url } = collectorWith(400);
     const onExportError = (error: unknown): void => void errors.push(error);
-    const tracing = createTracing({ endpoint: url, serviceName: "gate", version: "1", onExportError });
+    const tracing = createTracing({
+      endpoint: url,
+      serviceName: "gate",
+      version: "1",
+      onExportError,
+    });
     tracing.recordInference(inference);
     await tracing.shutdown();
     expect(errors).toHaveLength(1);
@@ -229,16 +263,26 @@ describe("settings", () => {
   test.each([
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c:4318/" }, "http://c:4318/v1/traces"],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c:4318/otel" }, "http://c:4318/otel/v1/traces"],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c", OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://t/own" }, "http://t/own"],
+    [
+      {
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://c",
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://t/own",
+      },
+      "http://t/own",
+    ],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c", OTEL_SDK_DISABLED: "true" }, undefined],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: "" }, undefined],
-  ])("%j export to %p", (environment, endpoint) => expect(readTracingSettings(environment).endpoint).toBe(endpoint));
+  ])("%j export to %p", (environment, endpoint) =>
+    expect(readTracingSettings(environment).endpoint).toBe(endpoint),
+  );
 
   test("take headers as name=value pairs, percent-encoded, the traces' own last", () => {
-    expect(readTracingSettings({
-      OTEL_EXPORTER_OTLP_HEADERS: "authorization=Basic%20abc==, x-a=1,broken",
-      OTEL_EXPORTER_OTLP_TRACES_HEADERS: "x-a=2",
-      OTEL_SERVICE_NAME: "edge",
-    })).toMatchObject({ headers: { authorization: "Basic abc==", "x-a": "2" }, serviceName: "edge" });
+    expect(
+      readTracingSettings({
+        OTEL_EXPORTER_OTLP_HEADERS: "authorization=Basic%20abc==, x-a=1,broken",
+        OTEL_EXPORTER_OTLP_TRACES_HEADERS: "x-a=2",
+        OTEL_SERVICE_NAME: "edge",
+      }),
+    ).toMatchObject({ headers: { authorization: "Basic abc==", "x-a": "2" }, serviceName: "edge" });
   });
 });

@@ -18,20 +18,33 @@ export interface OperatorScene extends PeopledGateway {
 
 /** Starts one on a storage engine. */
 export async function startOperatorScene(
-  url: string | undefined, changes: Partial<AppSettings> = {}, tools: Partial<AppTools> = {},
+  url: string | undefined,
+  changes: Partial<AppSettings> = {},
+  tools: Partial<AppTools> = {},
 ): Promise<OperatorScene> {
   const peopled = await startPeopled(url, changes, tools);
-  const organizationId = textAt(await peopled.owner.json("POST", "/organizations", { name: "Acme" }), "id");
-  const withKey: OperatorScene["withKey"] = (secret, method, path, body) => fetch(peopled.gateway().baseUrl + path, {
-    method, headers: { authorization: `Bearer ${secret}` }, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
+  const organizationId = textAt(
+    await peopled.owner.json("POST", "/organizations", { name: "Acme" }),
+    "id",
+  );
+  const withKey: OperatorScene["withKey"] = (secret, method, path, body) =>
+    fetch(peopled.gateway().baseUrl + path, {
+      method,
+      headers: { authorization: `Bearer ${secret}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
   return {
     ...peopled,
     organizationId,
     async person(name) {
       const email = `${name}@example.com`;
       const browser = await peopled.invited(organizationId, { email, role: "member" });
-      return { browser, email, password: `password of ${email}`, id: textAt(await browser.json("GET", "/session"), "user.id") };
+      return {
+        browser,
+        email,
+        password: `password of ${email}`,
+        id: textAt(await browser.json("GET", "/session"), "user.id"),
+      };
     },
     automation: (method, path, body) => withKey(testManagementKey, method, path, body),
     withKey,

@@ -26,19 +26,38 @@ describe.skipIf(!hasRedis)(`an operator at one of two gateways${redisMissing}`, 
   let cookie = "";
   const ask = async (method: string, path: string, body?: unknown): Promise<Response> => {
     const headers = { cookie, origin: there.url };
-    const response = await fetch(there.url + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
-    const line = response.headers.getSetCookie().find((each) => each.startsWith(brand.sessionCookie));
+    const response = await fetch(there.url + path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const line = response.headers
+      .getSetCookie()
+      .find((each) => each.startsWith(brand.sessionCookie));
     if (line !== undefined) cookie = line.split(";")[0] ?? "";
     return response;
   };
 
   test("blocks somebody at the other one, sessions and keys alike, and lets them in again", async () => {
-    const claim = nodes.gateways.flatMap(({ stdoutLines }) => /claim\?token=([0-9A-Za-z]{43})/.exec(stdoutLines.join("\n"))?.[1] ?? []);
-    const owner = { name: "Owner", email: "owner@example.com", password: "a password of some length" };
-    const claimed = await Promise.all(claim.map((token) => ask("POST", "/api/auth/sign-up", { ...owner, claim_token: token })));
+    const claim = nodes.gateways.flatMap(
+      ({ stdoutLines }) => /claim\?token=([0-9A-Za-z]{43})/.exec(stdoutLines.join("\n"))?.[1] ?? [],
+    );
+    const owner = {
+      name: "Owner",
+      email: "owner@example.com",
+      password: "a password of some length",
+    };
+    const claimed = await Promise.all(
+      claim.map((token) => ask("POST", "/api/auth/sign-up", { ...owner, claim_token: token })),
+    );
     expect(claimed.map(({ status }) => status)).toContain(200);
-    const organization = textAt(await (await ask("POST", "/v1/organizations", { name: "Acme" })).json(), "id");
-    const invited = await ask("POST", `/v1/organizations/${organization}/invitations`, { email: "guest@example.com" });
+    const organization = textAt(
+      await (await ask("POST", "/v1/organizations", { name: "Acme" })).json(),
+      "id",
+    );
+    const invited = await ask("POST", `/v1/organizations/${organization}/invitations`, {
+      email: "guest@example.com",
+    });
     const invitation: unknown = await invited.json();
     cookie = "";
     const token = new URL(textAt(invitation, "url")).searchParams.get("token");
@@ -47,10 +66,14 @@ describe.skipIf(!hasRedis)(`an operator at one of two gateways${redisMissing}`, 
     const id = textAt(await (await ask("GET", "/v1/session")).json(), "user.id");
     const key = textAt(await (await ask("POST", "/v1/keys", { name: "own" })).json(), "key");
     const statusWith = async (gateway: GatewayProcess): Promise<number> =>
-      (await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })).status;
+      (await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } }))
+        .status;
     const untilBoth = async (status: number): Promise<void> => {
       for (const gateway of nodes.gateways) {
-        await until(async () => (await statusWith(gateway)) === status, { patienceMs, what: `${status} at each gateway` });
+        await until(async () => (await statusWith(gateway)) === status, {
+          patienceMs,
+          what: `${status} at each gateway`,
+        });
       }
     };
     await untilBoth(200);

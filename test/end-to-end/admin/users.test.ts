@@ -13,15 +13,20 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
   }, 60_000);
   afterAll(() => scene.stop());
 
-  const users = async (query: string): Promise<unknown[]> => listAt(await scene.owner.json("GET", `/admin/users${query}`), "data");
-  const names = async (query: string): Promise<unknown[]> => (await users(query)).map((user) => at(user, "email"));
+  const users = async (query: string): Promise<unknown[]> =>
+    listAt(await scene.owner.json("GET", `/admin/users${query}`), "data");
+  const names = async (query: string): Promise<unknown[]> =>
+    (await users(query)).map((user) => at(user, "email"));
 
   test("are listed page by page, and found by name, by address, and by what they are", async () => {
     const before = (await users("")).length;
     for (const name of ["ann", "bert", "per_cent"]) await scene.person(name);
     expect(await names("")).toHaveLength(before + 3);
     expect(await scene.owner.json("GET", "/admin/users?limit=1&offset=0")).toMatchObject({
-      object: "list", total: before + 3, has_more: true, data: [{ email: "per_cent@example.com", object: "user", blocked: false }],
+      object: "list",
+      total: before + 3,
+      has_more: true,
+      data: [{ email: "per_cent@example.com", object: "user", blocked: false }],
     });
     const pages = [0, 1, 2, 3].map((offset) => users(`?limit=1&offset=${offset}`));
     expect((await Promise.all(pages)).flat()).toEqual((await users("")).slice(0, 4));
@@ -41,24 +46,39 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
     const { browser, id } = await scene.person("carla");
     const shown = await scene.owner.json("GET", `/admin/users/${id}`);
     expect(shown).toMatchObject({
-      id, email: "carla@example.com", operator: false, blocked: false, last_signed_in_at: expect.any(String),
-      workspace_id: expect.stringMatching(/^ws_/), sign_in: { password: true, passkeys: 0, providers: [] },
-      sessions: [{ address: "127.0.0.1" }], organizations: [{ id: scene.organizationId, role: "member" }],
+      id,
+      email: "carla@example.com",
+      operator: false,
+      blocked: false,
+      last_signed_in_at: expect.any(String),
+      workspace_id: expect.stringMatching(/^ws_/),
+      sign_in: { password: true, passkeys: 0, providers: [] },
+      sessions: [{ address: "127.0.0.1" }],
+      organizations: [{ id: scene.organizationId, role: "member" }],
     });
-    expect(JSON.stringify(shown)).not.toContain(decodeURIComponent(browser.cookies.get(brand.sessionCookie) ?? "").split(".")[0] ?? "-");
+    expect(JSON.stringify(shown)).not.toContain(
+      decodeURIComponent(browser.cookies.get(brand.sessionCookie) ?? "").split(".")[0] ?? "-",
+    );
     expect((await scene.owner.api("GET", "/admin/users/usr_none")).status).toBe(404);
   });
 
   test("who are blocked lose sessions and keys with the next request, and get their keys back when let in", async () => {
     const { browser, id, email, password } = await scene.person("dora");
     const llm = textAt(await browser.json("POST", "/keys", { name: "own" }), "key");
-    const management = textAt(await browser.json("POST", "/management-keys", { name: "own", scopes: ["read:credits"] }), "key");
+    const management = textAt(
+      await browser.json("POST", "/management-keys", { name: "own", scopes: ["read:credits"] }),
+      "key",
+    );
     const statuses = async (): Promise<number[]> => [
-      (await browser.api("GET", "/session")).status, (await scene.withKey(llm, "GET", "/models")).status,
+      (await browser.api("GET", "/session")).status,
+      (await scene.withKey(llm, "GET", "/models")).status,
       (await scene.withKey(management, "GET", "/credits")).status,
     ];
     expect(await statuses()).toEqual([200, 200, 200]);
-    expect(await scene.owner.json("PATCH", `/admin/users/${id}`, { blocked: true })).toMatchObject({ id, blocked: true });
+    expect(await scene.owner.json("PATCH", `/admin/users/${id}`, { blocked: true })).toMatchObject({
+      id,
+      blocked: true,
+    });
     expect(await statuses()).toEqual([401, 401, 401]);
     expect((await browser.signIn(email, password)).status).toBe(403);
     expect((await browser.signIn(email, "not the password")).status).toBe(401);
@@ -78,13 +98,19 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
     const ownerId = textAt(await scene.owner.json("GET", "/session"), "user.id");
     expect((await browser.api("GET", "/admin/users")).status).toBe(403);
     for (const change of [{ operator: false }, { blocked: true }]) {
-      expect(await errorOf(await scene.automation("PATCH", `/admin/users/${ownerId}`, change))).toMatchObject({ status: 409 });
+      expect(
+        await errorOf(await scene.automation("PATCH", `/admin/users/${ownerId}`, change)),
+      ).toMatchObject({ status: 409 });
     }
     expect((await scene.automation("DELETE", `/admin/users/${ownerId}`)).status).toBe(409);
     await scene.owner.json("PATCH", `/admin/users/${id}`, { operator: true });
     expect((await browser.api("GET", "/admin/users")).status).toBe(200);
     expect((await browser.api("PATCH", `/admin/users/${id}`, { blocked: true })).status).toBe(409);
-    const answers = await Promise.all([ownerId, id].map((each) => scene.automation("PATCH", `/admin/users/${each}`, { operator: false })));
+    const answers = await Promise.all(
+      [ownerId, id].map((each) =>
+        scene.automation("PATCH", `/admin/users/${each}`, { operator: false }),
+      ),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
     await scene.automation("PATCH", `/admin/users/${ownerId}`, { operator: true });
     await scene.automation("PATCH", `/admin/users/${id}`, { operator: false });
@@ -99,7 +125,9 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
     const organization = await browser.json("POST", "/organizations", { name: "Fred's" });
     const deletion = await scene.owner.json("DELETE", `/admin/users/${id}`);
     expect(deletion).toEqual({
-      deleted: true, id, closed_workspaces: [
+      deleted: true,
+      id,
+      closed_workspaces: [
         { id: workspace, llm_keys: 1, management_keys: 0, provider_keys: 0 },
         { id: at(organization, "workspace_id"), llm_keys: 0, management_keys: 0, provider_keys: 0 },
       ],
@@ -109,30 +137,51 @@ describe.each(engines)("users, to operators, on %s", (_, freshUrl) => {
     expect((await browser.signIn(email, password)).status).toBe(401);
     expect((await scene.owner.api("GET", `/admin/users/${id}`)).status).toBe(404);
     const owner = await scene.person("gina");
-    const shared = textAt(await owner.browser.json("POST", "/organizations", { name: "Shared" }), "id");
-    const invitation = await owner.browser.json("POST", `/organizations/${shared}/invitations`, { email: "owner@example.com" });
+    const shared = textAt(
+      await owner.browser.json("POST", "/organizations", { name: "Shared" }),
+      "id",
+    );
+    const invitation = await owner.browser.json("POST", `/organizations/${shared}/invitations`, {
+      email: "owner@example.com",
+    });
     await scene.owner.json("POST", "/invitations/accept", {
       token: new URL(textAt(invitation, "url")).searchParams.get("token"),
     });
-    expect(await errorOf(await scene.owner.api("DELETE", `/admin/users/${owner.id}`))).toMatchObject({ status: 409 });
+    expect(
+      await errorOf(await scene.owner.api("DELETE", `/admin/users/${owner.id}`)),
+    ).toMatchObject({ status: 409 });
   });
 
   test("lose their sessions when an operator ends these", async () => {
     const { browser, id } = await scene.person("hans");
-    expect(await scene.owner.json("DELETE", `/admin/users/${id}/sessions`)).toEqual({ deleted: true, count: 1 });
+    expect(await scene.owner.json("DELETE", `/admin/users/${id}/sessions`)).toEqual({
+      deleted: true,
+      count: 1,
+    });
     expect((await browser.api("GET", "/session")).status).toBe(401);
   });
 
   test("are changed in the audit log's sight, and out of reach of everybody who is no operator", async () => {
     const { browser, id } = await scene.person("ida");
     await scene.owner.json("PATCH", `/admin/users/${id}`, { blocked: true });
-    expect(listAt(await scene.owner.json("GET", "/security/audit?limit=1"), "data")[0]).toMatchObject({
-      action: "PATCH /admin/users/:id", target: id, fields: ["blocked"], outcome: "done",
+    expect(
+      listAt(await scene.owner.json("GET", "/security/audit?limit=1"), "data")[0],
+    ).toMatchObject({
+      action: "PATCH /admin/users/:id",
+      target: id,
+      fields: ["blocked"],
+      outcome: "done",
       actor: { kind: "user", label: "owner@example.com" },
     });
     await scene.owner.json("PATCH", `/admin/users/${id}`, { blocked: false });
     await browser.signIn("ida@example.com", "password of ida@example.com");
-    const own = textAt(await browser.json("POST", "/management-keys", { name: "all", scopes: ["write:management-keys"] }), "key");
+    const own = textAt(
+      await browser.json("POST", "/management-keys", {
+        name: "all",
+        scopes: ["write:management-keys"],
+      }),
+      "key",
+    );
     const refusals: [Promise<Response>, number][] = [
       [browser.api("PATCH", `/admin/users/${id}`, { operator: true }), 403],
       [scene.withKey(own, "PATCH", `/admin/users/${id}`, { operator: true }), 403],

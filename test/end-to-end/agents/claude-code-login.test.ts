@@ -21,11 +21,14 @@ class Terminal {
     this.child = Bun.spawn([...command], {
       ...options,
       terminal: {
-        cols: 120, rows: 45,
+        cols: 120,
+        rows: 45,
         data: (_, data) => {
           // Words are placed by moving the cursor instead of by blanks.
           const text = decoder.decode(data, { stream: true });
-          this.shown += text.replaceAll(/\u001b\[\d*[CG]/g, " ").replaceAll(/\u001b\[[\d;?<>=]*[A-Za-z]/g, "");
+          this.shown += text
+            .replaceAll(/\u001b\[\d*[CG]/g, " ")
+            .replaceAll(/\u001b\[[\d;?<>=]*[A-Za-z]/g, "");
           this.wake();
         },
       },
@@ -41,7 +44,8 @@ class Terminal {
         this.shown = this.shown.slice(match.index + match[0].length);
         return match;
       }
-      if (this.child.exitCode !== null) throw new Error(`the program ended before it showed ${pattern}:\n${this.shown}`);
+      if (this.child.exitCode !== null)
+        throw new Error(`the program ended before it showed ${pattern}:\n${this.shown}`);
       await new Promise<void>((resolve) => (this.wake = resolve));
     }
   }
@@ -56,53 +60,69 @@ class Terminal {
   }
 }
 
-describe.skipIf(missing !== undefined)(`Claude Code${missing ? ` (missing: ${missing})` : ""}`, () => {
-  const home = mkdtempSync(join(tmpdir(), "switchyard-login-"));
-  let people: PeopledGateway;
-  beforeAll(async () => {
-    let origin = publicOrigin;
-    people = await startPeopled(undefined, { publicUrl: () => origin });
-    origin = people.gateway().origin;
-    people.owner.origin = origin;
-    const trusted = { hasCompletedOnboarding: true, theme: "dark", projects: { [home]: { hasTrustDialogAccepted: true } } };
-    await Bun.write(join(home, ".claude.json"), JSON.stringify(trusted));
-    const settings = { forceLoginMethod: "gateway", forceLoginGatewayUrl: people.gateway().origin };
-    await Bun.write(join(home, ".claude", "settings.json"), JSON.stringify(settings));
-  }, 60_000);
-  afterAll(async () => {
-    await people.stop();
-    rmSync(home, { recursive: true, force: true });
-  });
+describe.skipIf(missing !== undefined)(
+  `Claude Code${missing ? ` (missing: ${missing})` : ""}`,
+  () => {
+    const home = mkdtempSync(join(tmpdir(), "switchyard-login-"));
+    let people: PeopledGateway;
+    beforeAll(async () => {
+      let origin = publicOrigin;
+      people = await startPeopled(undefined, { publicUrl: () => origin });
+      origin = people.gateway().origin;
+      people.owner.origin = origin;
+      const trusted = {
+        hasCompletedOnboarding: true,
+        theme: "dark",
+        projects: { [home]: { hasTrustDialogAccepted: true } },
+      };
+      await Bun.write(join(home, ".claude.json"), JSON.stringify(trusted));
+      const settings = {
+        forceLoginMethod: "gateway",
+        forceLoginGatewayUrl: people.gateway().origin,
+      };
+      await Bun.write(join(home, ".claude", "settings.json"), JSON.stringify(settings));
+    }, 60_000);
+    afterAll(async () => {
+      await people.stop();
+      rmSync(home, { recursive: true, force: true });
+    });
 
-  test("/login signs in to the gateway by the code that its person approves in the browser", async () => {
-    const env = {
-      ...onlyLoopback, PATH: process.env["PATH"] ?? "", HOME: home, TERM: "xterm-256color", BROWSER: "true", DISABLE_AUTOUPDATER: "1",
-      DISABLE_ERROR_REPORTING: "1", DISABLE_TELEMETRY: "1",
-    };
-    const terminal = new Terminal(agentCommand("claude", []), { cwd: home, env });
-    try {
-      await terminal.shows(/Not logged in/);
-      terminal.write("/login");
-      await terminal.shows(/\/login/);
-      terminal.write(enter);
-      await terminal.shows(/Enter to connect/);
-      terminal.write(enter);
-      await terminal.shows(/No, cancel/);
-      terminal.write(up);
-      await terminal.shows(/❯\s*Yes, trust/);
-      terminal.write(enter);
-      const [, userCode = ""] = await terminal.shows(/Code:\s*([A-Z]{4}-[A-Z]{4})/);
-      expect((await decideDevice(people.owner, userCode)).status).toBe(200);
-      await terminal.shows(/Signed in to Cloud gateway as\s+owner@example\.com/);
-      await terminal.shows(/No, cancel/);
-      terminal.write(up);
-      await terminal.shows(/❯\s*Yes, continue/);
-      terminal.write(enter);
-      await terminal.shows(/Connected to Cloud gateway/);
-      const listed: unknown = await (await people.owner.ask("GET", "/api/v1/connections")).json();
-      expect(JSON.stringify(listed)).toContain("Claude Code");
-    } finally {
-      await terminal.end();
-    }
-  }, 120_000);
-});
+    test("/login signs in to the gateway by the code that its person approves in the browser", async () => {
+      const env = {
+        ...onlyLoopback,
+        PATH: process.env["PATH"] ?? "",
+        HOME: home,
+        TERM: "xterm-256color",
+        BROWSER: "true",
+        DISABLE_AUTOUPDATER: "1",
+        DISABLE_ERROR_REPORTING: "1",
+        DISABLE_TELEMETRY: "1",
+      };
+      const terminal = new Terminal(agentCommand("claude", []), { cwd: home, env });
+      try {
+        await terminal.shows(/Not logged in/);
+        terminal.write("/login");
+        await terminal.shows(/\/login/);
+        terminal.write(enter);
+        await terminal.shows(/Enter to connect/);
+        terminal.write(enter);
+        await terminal.shows(/No, cancel/);
+        terminal.write(up);
+        await terminal.shows(/❯\s*Yes, trust/);
+        terminal.write(enter);
+        const [, userCode = ""] = await terminal.shows(/Code:\s*([A-Z]{4}-[A-Z]{4})/);
+        expect((await decideDevice(people.owner, userCode)).status).toBe(200);
+        await terminal.shows(/Signed in to Cloud gateway as\s+owner@example\.com/);
+        await terminal.shows(/No, cancel/);
+        terminal.write(up);
+        await terminal.shows(/❯\s*Yes, continue/);
+        terminal.write(enter);
+        await terminal.shows(/Connected to Cloud gateway/);
+        const listed: unknown = await (await people.owner.ask("GET", "/api/v1/connections")).json();
+        expect(JSON.stringify(listed)).toContain("Claude Code");
+      } finally {
+        await terminal.end();
+      }
+    }, 120_000);
+  },
+);

@@ -2,101 +2,113 @@ import { describe, expect, test } from "bun:test";
 import { testLlmKey } from "../../support/gateway.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { head, json } from "../../support/upstream/steps.ts";
-import { briefModel, clientStage, modelIn, upstreamDialects } from "../clients/support/client-stage.ts";
+import {
+  briefModel,
+  clientStage,
+  modelIn,
+  upstreamDialects,
+} from "../clients/support/client-stage.ts";
 import { missingAgent, runAgent, type AgentRun } from "./support/agent-run.ts";
 
 const missing = missingAgent("claude");
 
-describe.skipIf(missing !== undefined)(`Claude Code${missing ? ` (missing: ${missing})` : ""}`, () => {
-  const stage = clientStage();
+describe.skipIf(missing !== undefined)(
+  `Claude Code${missing ? ` (missing: ${missing})` : ""}`,
+  () => {
+    const stage = clientStage();
 
-  const run = (
-    model: string,
-    variables: Record<string, string> = { ANTHROPIC_AUTH_TOKEN: testLlmKey },
-  ): Promise<AgentRun> =>
-    runAgent({
-      name: "claude",
-      parameters: [
-        ...["-p", "Write a note.", "--model", model],
-        ...["--output-format", "stream-json", "--verbose", "--allowedTools", "Bash"],
-      ],
-      variables: {
-        ANTHROPIC_BASE_URL: stage.gateway.origin,
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-        CLAUDE_CODE_MAX_RETRIES: "0",
-        DISABLE_AUTOUPDATER: "1",
-        DISABLE_ERROR_REPORTING: "1",
-        DISABLE_TELEMETRY: "1",
-        ...variables,
+    const run = (
+      model: string,
+      variables: Record<string, string> = { ANTHROPIC_AUTH_TOKEN: testLlmKey },
+    ): Promise<AgentRun> =>
+      runAgent({
+        name: "claude",
+        parameters: [
+          ...["-p", "Write a note.", "--model", model],
+          ...["--output-format", "stream-json", "--verbose", "--allowedTools", "Bash"],
+        ],
+        variables: {
+          ANTHROPIC_BASE_URL: stage.gateway.origin,
+          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+          CLAUDE_CODE_MAX_RETRIES: "0",
+          DISABLE_AUTOUPDATER: "1",
+          DISABLE_ERROR_REPORTING: "1",
+          DISABLE_TELEMETRY: "1",
+          ...variables,
+        },
+      });
+
+    const command = "echo made by a tool > note.txt && cat note.txt";
+    const call = { id: "toolu_note", name: "Bash", arguments: { command, description: "Write" } };
+
+    test.each(upstreamDialects)("does its task over %s", async (dialect) => {
+      const { upstream } = stage;
+      const before = upstream.requests.length;
+      upstream.say({ text: ["I will write it."], calls: [call] }, { text: ["It is ", "written."] });
+      const done = await run(modelIn(dialect));
+      expect(done.exitCode).toBe(0);
+      expect(done.files.get("note.txt")).toBe("made by a tool\n");
+      const bodies = upstream.requests.slice(before).map(({ body }) => body);
+      expect(bodies).toHaveLength(2);
+      expect(bodies[1]).toContain("made by a tool");
+      expect(done.events.at(-1)).toMatchObject({
+        type: "result",
+        is_error: false,
+        result: "It is written.",
+        usage: { input_tokens: 22, output_tokens: 14 },
+      });
+    });
+
+    test("is served by a model that answers more briefly than it asks for", async () => {
+      stage.upstream.say({ text: ["Hello."] });
+      const done = await run(briefModel);
+      expect(done.events.at(-1)).toMatchObject({ is_error: false, result: "Hello." });
+      expect(stage.upstream.requests.at(-1)?.json()).toMatchObject({ max_tokens: 4096 });
+    });
+
+    test("is content with its key as x-api-key", async () => {
+      stage.upstream.say({ text: ["Hello."] });
+      const done = await run(modelIn("openai-chat"), { ANTHROPIC_API_KEY: testLlmKey });
+      expect(done.events.at(-1)).toMatchObject({ is_error: false, result: "Hello." });
+    });
+
+    test("is told why its key is refused, and asks once", async () => {
+      const done = await run(modelIn("openai-chat"), {
+        ANTHROPIC_AUTH_TOKEN: "sk-svc-v1-nobody",
+        CLAUDE_CODE_MAX_RETRIES: "5",
+      });
+      expect(done.exitCode).not.toBe(0);
+      expect(done.events.at(-1)).toMatchObject({ is_error: true, api_error_status: 401 });
+      const refused = stage.gateway.logLines.filter((line) => line.includes('"invalid_api_key"'));
+      expect(refused).toHaveLength(1);
+    });
+
+    test.each(upstreamDialects)(
+      "knows a full context window of %s for what it is",
+      async (dialect) => {
+        const { upstream } = stage;
+        const before = upstream.requests.length;
+        const message =
+          "This model's maximum context length is 8192 tokens, and 9000 were asked for.";
+        const error = { message, type: "invalid_request_error", code: "context_length_exceeded" };
+        upstream.enqueue(json({ error }, { status: 400 }));
+        const done = await run(modelIn(dialect));
+        const result = expect.stringContaining("too long");
+        expect(done.events.at(-1)).toMatchObject({ is_error: true, result });
+        expect(upstream.requests.length - before).toBe(1);
       },
+    );
+
+    test("hears of a stream that breaks off, and gets its answer on asking again", async () => {
+      const { upstream } = stage;
+      const { opening, content, failure } = wireOf("openai-chat");
+      upstream.enqueue([head(), ...opening, ...content, ...failure]);
+      upstream.say({ text: ["Here it is."] });
+      const done = await run(modelIn("openai-chat"), {
+        ANTHROPIC_AUTH_TOKEN: testLlmKey,
+        CLAUDE_CODE_MAX_RETRIES: "2",
+      });
+      expect(done.events.at(-1)).toMatchObject({ is_error: false, result: "Here it is." });
     });
-
-  const command = "echo made by a tool > note.txt && cat note.txt";
-  const call = { id: "toolu_note", name: "Bash", arguments: { command, description: "Write" } };
-
-  test.each(upstreamDialects)("does its task over %s", async (dialect) => {
-    const { upstream } = stage;
-    const before = upstream.requests.length;
-    upstream.say({ text: ["I will write it."], calls: [call] }, { text: ["It is ", "written."] });
-    const done = await run(modelIn(dialect));
-    expect(done.exitCode).toBe(0);
-    expect(done.files.get("note.txt")).toBe("made by a tool\n");
-    const bodies = upstream.requests.slice(before).map(({ body }) => body);
-    expect(bodies).toHaveLength(2);
-    expect(bodies[1]).toContain("made by a tool");
-    expect(done.events.at(-1)).toMatchObject({
-      type: "result",
-      is_error: false,
-      result: "It is written.",
-      usage: { input_tokens: 22, output_tokens: 14 },
-    });
-  });
-
-  test("is served by a model that answers more briefly than it asks for", async () => {
-    stage.upstream.say({ text: ["Hello."] });
-    const done = await run(briefModel);
-    expect(done.events.at(-1)).toMatchObject({ is_error: false, result: "Hello." });
-    expect(stage.upstream.requests.at(-1)?.json()).toMatchObject({ max_tokens: 4096 });
-  });
-
-  test("is content with its key as x-api-key", async () => {
-    stage.upstream.say({ text: ["Hello."] });
-    const done = await run(modelIn("openai-chat"), { ANTHROPIC_API_KEY: testLlmKey });
-    expect(done.events.at(-1)).toMatchObject({ is_error: false, result: "Hello." });
-  });
-
-  test("is told why its key is refused, and asks once", async () => {
-    const done = await run(modelIn("openai-chat"), {
-      ANTHROPIC_AUTH_TOKEN: "sk-svc-v1-nobody",
-      CLAUDE_CODE_MAX_RETRIES: "5",
-    });
-    expect(done.exitCode).not.toBe(0);
-    expect(done.events.at(-1)).toMatchObject({ is_error: true, api_error_status: 401 });
-    const refused = stage.gateway.logLines.filter((line) => line.includes('"invalid_api_key"'));
-    expect(refused).toHaveLength(1);
-  });
-
-  test.each(upstreamDialects)("knows a full context window of %s for what it is", async (dialect) => {
-    const { upstream } = stage;
-    const before = upstream.requests.length;
-    const message = "This model's maximum context length is 8192 tokens, and 9000 were asked for.";
-    const error = { message, type: "invalid_request_error", code: "context_length_exceeded" };
-    upstream.enqueue(json({ error }, { status: 400 }));
-    const done = await run(modelIn(dialect));
-    const result = expect.stringContaining("too long");
-    expect(done.events.at(-1)).toMatchObject({ is_error: true, result });
-    expect(upstream.requests.length - before).toBe(1);
-  });
-
-  test("hears of a stream that breaks off, and gets its answer on asking again", async () => {
-    const { upstream } = stage;
-    const { opening, content, failure } = wireOf("openai-chat");
-    upstream.enqueue([head(), ...opening, ...content, ...failure]);
-    upstream.say({ text: ["Here it is."] });
-    const done = await run(modelIn("openai-chat"), {
-      ANTHROPIC_AUTH_TOKEN: testLlmKey,
-      CLAUDE_CODE_MAX_RETRIES: "2",
-    });
-    expect(done.events.at(-1)).toMatchObject({ is_error: false, result: "Here it is." });
-  });
-});
+  },
+);

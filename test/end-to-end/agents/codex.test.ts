@@ -3,7 +3,12 @@ import { join } from "node:path";
 import { testLlmKey } from "../../support/gateway.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { head, json } from "../../support/upstream/steps.ts";
-import { clientStage, codingModel, modelIn, upstreamDialects } from "../clients/support/client-stage.ts";
+import {
+  clientStage,
+  codingModel,
+  modelIn,
+  upstreamDialects,
+} from "../clients/support/client-stage.ts";
 import { missingAgent, runAgent, type AgentRun } from "./support/agent-run.ts";
 
 const missing = missingAgent("codex");
@@ -74,7 +79,13 @@ describe.skipIf(missing !== undefined)(`Codex${missing ? ` (missing: ${missing})
 
   test.each(upstreamDialects)("patches a file with its grammar's tool over %s", async (dialect) => {
     const { upstream } = stage;
-    const patch = ["*** Begin Patch", "*** Add File: note.txt", "+made by a patch", "*** End Patch", ""];
+    const patch = [
+      "*** Begin Patch",
+      "*** Add File: note.txt",
+      "+made by a patch",
+      "*** End Patch",
+      "",
+    ];
     const input = patch.join("\n");
     upstream.say(
       { textCalls: [{ id: "call_patch", name: "apply_patch", input }] },
@@ -87,13 +98,16 @@ describe.skipIf(missing !== undefined)(`Codex${missing ? ` (missing: ${missing})
     expect(upstream.requests.at(-1)?.body).toContain("Success");
   });
 
-  test.each(upstreamDialects)("is told when %s breaks off, with the provider's words", async (dialect) => {
-    const { opening, content, failure } = wireOf(dialect);
-    stage.upstream.enqueue([head(), ...opening, ...content, ...failure]);
-    const done = await run(modelIn(dialect));
-    expect(done.exitCode).not.toBe(0);
-    expect(JSON.stringify(done.events)).toContain("The fixture failed.");
-  });
+  test.each(upstreamDialects)(
+    "is told when %s breaks off, with the provider's words",
+    async (dialect) => {
+      const { opening, content, failure } = wireOf(dialect);
+      stage.upstream.enqueue([head(), ...opening, ...content, ...failure]);
+      const done = await run(modelIn(dialect));
+      expect(done.exitCode).not.toBe(0);
+      expect(JSON.stringify(done.events)).toContain("The fixture failed.");
+    },
+  );
 
   test("is told why its key is refused", async () => {
     const done = await run(modelIn("openai-chat"), { key: "sk-svc-v1-nobody" });

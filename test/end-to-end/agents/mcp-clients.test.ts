@@ -3,7 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { provider, testLlmKey, testManagementKey } from "../../support/gateway.ts";
-import { startScriptedUpstream, type ScriptedUpstream } from "../../support/scripted-upstream/scripted-upstream.ts";
+import {
+  startScriptedUpstream,
+  type ScriptedUpstream,
+} from "../../support/scripted-upstream/scripted-upstream.ts";
 import { publicOrigin, startPeopled, type PeopledGateway } from "../api/people-browser.ts";
 import { AppSide } from "../consent/flows.ts";
 import { approveAt, firstMatch } from "../mcp/conformance/peopled-mcp.ts";
@@ -17,8 +20,23 @@ let upstream: ScriptedUpstream;
 let home = "";
 beforeAll(async () => {
   upstream = await startScriptedUpstream();
-  const models = [{ id: model, context_length: 262_144, max_completion_tokens: 131_072, pricing: { prompt: "0.50", completion: "1.50" } }];
-  const providers = [provider({ id: "scripted", dialect: "openai-chat", base_url: upstream.baseUrl, api_key: "secret", models })];
+  const models = [
+    {
+      id: model,
+      context_length: 262_144,
+      max_completion_tokens: 131_072,
+      pricing: { prompt: "0.50", completion: "1.50" },
+    },
+  ];
+  const providers = [
+    provider({
+      id: "scripted",
+      dialect: "openai-chat",
+      base_url: upstream.baseUrl,
+      api_key: "secret",
+      models,
+    }),
+  ];
   let origin = publicOrigin;
   people = await startPeopled(undefined, { providers, publicUrl: () => origin });
   origin = people.gateway().origin;
@@ -34,73 +52,139 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const environment = (): Record<string, string> => ({
-  ...onlyLoopback, PATH: process.env["PATH"] ?? "", HOME: home, BROWSER: "true", TERM: "xterm",
-  ANTHROPIC_BASE_URL: people.gateway().origin, ANTHROPIC_AUTH_TOKEN: testLlmKey, GATEWAY_KEY: testLlmKey, MCP_KEY: testManagementKey,
-  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", CLAUDE_CODE_MAX_RETRIES: "0", DISABLE_AUTOUPDATER: "1",
-  DISABLE_ERROR_REPORTING: "1", DISABLE_TELEMETRY: "1",
+  ...onlyLoopback,
+  PATH: process.env["PATH"] ?? "",
+  HOME: home,
+  BROWSER: "true",
+  TERM: "xterm",
+  ANTHROPIC_BASE_URL: people.gateway().origin,
+  ANTHROPIC_AUTH_TOKEN: testLlmKey,
+  GATEWAY_KEY: testLlmKey,
+  MCP_KEY: testManagementKey,
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  CLAUDE_CODE_MAX_RETRIES: "0",
+  DISABLE_AUTOUPDATER: "1",
+  DISABLE_ERROR_REPORTING: "1",
+  DISABLE_TELEMETRY: "1",
 });
 
-const start = (agent: "claude" | "codex", ...parameters: string[]) => Bun.spawn(agentCommand(agent, parameters), {
-  cwd: home, env: environment(), stdin: "ignore", stdout: "pipe", stderr: "pipe",
-});
+const start = (agent: "claude" | "codex", ...parameters: string[]) =>
+  Bun.spawn(agentCommand(agent, parameters), {
+    cwd: home,
+    env: environment(),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
 
 /** Runs an agent to its end; gives what it printed. */
 async function run(agent: "claude" | "codex", ...parameters: string[]): Promise<string> {
   const child = start(agent, ...parameters);
   const [output, errors, exitCode] = await Promise.all([
-    new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
   ]);
-  if (exitCode !== 0) throw new Error(`${agent} ${parameters[0]} ended with ${exitCode}: ${output}${errors}`);
+  if (exitCode !== 0)
+    throw new Error(`${agent} ${parameters[0]} ended with ${exitCode}: ${output}${errors}`);
   return output;
 }
 
 /** A model that asks for the tool, and then says that it is done. */
 const scriptToolCall = (): void =>
-  upstream.say({ text: ["I look."], calls: [{ id: "call_1", name: tool, arguments: {} }] }, { text: ["That is all."] });
+  upstream.say(
+    { text: ["I look."], calls: [{ id: "call_1", name: tool, arguments: {} }] },
+    { text: ["That is all."] },
+  );
 
 /** What the model was told of the tool's result. */
 const toldToModel = (): string => upstream.requests.at(-1)?.body ?? "";
 
 const mcpUrl = (): string => `${people.gateway().origin}/mcp`;
 const registered = (redirect: string): Promise<string> =>
-  new AppSide(people.gateway().baseUrl).clientId({ redirect_uris: [redirect], client_name: "An agent" });
+  new AppSide(people.gateway().baseUrl).clientId({
+    redirect_uris: [redirect],
+    client_name: "An agent",
+  });
 
 const missingClaude = missingAgent("claude");
-describe.skipIf(missingClaude !== undefined)(`Claude Code${missingClaude ? ` (missing: ${missingClaude})` : ""}`, () => {
-  const ask = async (): Promise<void> => {
-    scriptToolCall();
-    const output = await run("claude", "-p", "How many credits are left?", "--model", model, "--output-format", "stream-json", "--verbose",
-      "--allowedTools", tool);
-    expect(output).toContain("That is all.");
-    expect(toldToModel()).toContain("topup_balance");
-  };
+describe.skipIf(missingClaude !== undefined)(
+  `Claude Code${missingClaude ? ` (missing: ${missingClaude})` : ""}`,
+  () => {
+    const ask = async (): Promise<void> => {
+      scriptToolCall();
+      const output = await run(
+        "claude",
+        "-p",
+        "How many credits are left?",
+        "--model",
+        model,
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--allowedTools",
+        tool,
+      );
+      expect(output).toContain("That is all.");
+      expect(toldToModel()).toContain("topup_balance");
+    };
 
-  test("calls a tool with a key", async () => {
-    await run("claude", "mcp", "add", "--transport", "http", "switchyard", mcpUrl(),
-      "--header", `Authorization: Bearer ${testManagementKey}`);
-    expect(await run("claude", "mcp", "list")).toContain("Connected");
-    await ask();
-  }, 120_000);
+    test("calls a tool with a key", async () => {
+      await run(
+        "claude",
+        "mcp",
+        "add",
+        "--transport",
+        "http",
+        "switchyard",
+        mcpUrl(),
+        "--header",
+        `Authorization: Bearer ${testManagementKey}`,
+      );
+      expect(await run("claude", "mcp", "list")).toContain("Connected");
+      await ask();
+    }, 120_000);
 
-  test("calls a tool with a token that OAuth gave it", async () => {
-    const clientId = await registered("http://localhost/callback");
-    await run("claude", "mcp", "add", "--transport", "http", "--client-id", clientId, "switchyard", mcpUrl());
-    const printed = new TransformStream<Uint8Array>();
-    const writer = printed.writable.getWriter();
-    // It signs in where a person is at a terminal alone.
-    const child = Bun.spawn(agentCommand("claude", ["mcp", "login", "switchyard"]), {
-      cwd: home, env: environment(), terminal: { cols: 2_000, rows: 40, data: (_, data) => void writer.write(data) },
-    });
-    const { match } = await firstMatch(printed.readable, /https?:[^\s\u0007\u001b]+\/authorize\?[^\s\u0007\u001b]+(?=[\s\u0007\u001b])/);
-    expect((await approveAt(people.owner, match)).status).toBe(200);
-    expect(await child.exited).toBe(0);
-    await ask();
-  }, 120_000);
-});
+    test("calls a tool with a token that OAuth gave it", async () => {
+      const clientId = await registered("http://localhost/callback");
+      await run(
+        "claude",
+        "mcp",
+        "add",
+        "--transport",
+        "http",
+        "--client-id",
+        clientId,
+        "switchyard",
+        mcpUrl(),
+      );
+      const printed = new TransformStream<Uint8Array>();
+      const writer = printed.writable.getWriter();
+      // It signs in where a person is at a terminal alone.
+      const child = Bun.spawn(agentCommand("claude", ["mcp", "login", "switchyard"]), {
+        cwd: home,
+        env: environment(),
+        terminal: { cols: 2_000, rows: 40, data: (_, data) => void writer.write(data) },
+      });
+      const { match } = await firstMatch(
+        printed.readable,
+        /https?:[^\s\u0007\u001b]+\/authorize\?[^\s\u0007\u001b]+(?=[\s\u0007\u001b])/,
+      );
+      expect((await approveAt(people.owner, match)).status).toBe(200);
+      expect(await child.exited).toBe(0);
+      await ask();
+    }, 120_000);
+  },
+);
 
 const missingCodex = missingAgent("codex");
-describe.skipIf(missingCodex !== undefined)(`Codex${missingCodex ? ` (missing: ${missingCodex})` : ""}`, () => {
-  const configure = () => Bun.write(join(home, ".codex", "config.toml"), `
+describe.skipIf(missingCodex !== undefined)(
+  `Codex${missingCodex ? ` (missing: ${missingCodex})` : ""}`,
+  () => {
+    const configure = () =>
+      Bun.write(
+        join(home, ".codex", "config.toml"),
+        `
     model = "${model}"
     model_provider = "gateway"
     check_for_update_on_startup = false
@@ -112,28 +196,55 @@ describe.skipIf(missingCodex !== undefined)(`Codex${missingCodex ? ` (missing: $
     wire_api = "responses"
     request_max_retries = 0
     stream_max_retries = 0
-  `);
-  const ask = async (): Promise<void> => {
-    scriptToolCall();
-    const output = await run("codex", "exec", "--skip-git-repo-check", "--json", "--dangerously-bypass-approvals-and-sandbox", "Credits?");
-    expect(output).toContain('"type":"mcp_tool_call","server":"switchyard","tool":"get_credits"');
-    expect(output).toContain("That is all.");
-    expect(toldToModel()).toContain("topup_balance");
-  };
+  `,
+      );
+    const ask = async (): Promise<void> => {
+      scriptToolCall();
+      const output = await run(
+        "codex",
+        "exec",
+        "--skip-git-repo-check",
+        "--json",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "Credits?",
+      );
+      expect(output).toContain('"type":"mcp_tool_call","server":"switchyard","tool":"get_credits"');
+      expect(output).toContain("That is all.");
+      expect(toldToModel()).toContain("topup_balance");
+    };
 
-  test("calls a tool with a key", async () => {
-    await configure();
-    await run("codex", "mcp", "add", "switchyard", "--url", mcpUrl(), "--bearer-token-env-var", "MCP_KEY");
-    await ask();
-  }, 120_000);
+    test("calls a tool with a key", async () => {
+      await configure();
+      await run(
+        "codex",
+        "mcp",
+        "add",
+        "switchyard",
+        "--url",
+        mcpUrl(),
+        "--bearer-token-env-var",
+        "MCP_KEY",
+      );
+      await ask();
+    }, 120_000);
 
-  test("calls a tool with a token that OAuth gave it", async () => {
-    await configure();
-    const clientId = await registered("http://127.0.0.1/callback");
-    const child = start("codex", "mcp", "add", "switchyard", "--url", mcpUrl(), "--oauth-client-id", clientId);
-    const { match } = await firstMatch(child.stdout, /https?:\S+\/authorize\?\S+(?=\s)/);
-    expect((await approveAt(people.owner, match)).status).toBe(200);
-    expect(await child.exited).toBe(0);
-    await ask();
-  }, 120_000);
-});
+    test("calls a tool with a token that OAuth gave it", async () => {
+      await configure();
+      const clientId = await registered("http://127.0.0.1/callback");
+      const child = start(
+        "codex",
+        "mcp",
+        "add",
+        "switchyard",
+        "--url",
+        mcpUrl(),
+        "--oauth-client-id",
+        clientId,
+      );
+      const { match } = await firstMatch(child.stdout, /https?:\S+\/authorize\?\S+(?=\s)/);
+      expect((await approveAt(people.owner, match)).status).toBe(200);
+      expect(await child.exited).toBe(0);
+      await ask();
+    }, 120_000);
+  },
+);

@@ -32,17 +32,20 @@ test.each([
   ["/api/v1/generation/{id}", "/generation/gen_none", "/api/v1/generation/{id}"],
   ["/v1/generation/{generation_id}", "/generation/gen_none", "/api/v1/generation/{id}"],
   ["/models/{owner}/{model}", "/models/acme/large", "/api/v1/models/{owner}/{model}"],
-])("a key that lists %s may call %s, and nothing that it does not list", async (listed, path, shown) => {
-  const key = await keyFor([listed]);
-  expect([200, 404]).toContain((await ask(path, key)).status);
-  const refused = await errorOf(await ask("/generation?id=gen_none", key));
-  expect(refused).toMatchObject({
-    status: 403,
-    code: "insufficient_scope",
-    type: "permission_error",
-  });
-  expect(refused.metadata).toMatchObject({ allowed_endpoints: [shown] });
-});
+])(
+  "a key that lists %s may call %s, and nothing that it does not list",
+  async (listed, path, shown) => {
+    const key = await keyFor([listed]);
+    expect([200, 404]).toContain((await ask(path, key)).status);
+    const refused = await errorOf(await ask("/generation?id=gen_none", key));
+    expect(refused).toMatchObject({
+      status: 403,
+      code: "insufficient_scope",
+      type: "permission_error",
+    });
+    expect(refused.metadata).toMatchObject({ allowed_endpoints: [shown] });
+  },
+);
 
 test.each([[null], [[]]])("a key made with the list %p may call everything", async (list) => {
   const key = await keyFor(list);

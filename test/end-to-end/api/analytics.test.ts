@@ -11,8 +11,11 @@ import { errorOf } from "./error-envelope-of.ts";
 import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 const usage = {
-  prompt_tokens: 100, completion_tokens: 20, total_tokens: 120,
-  prompt_tokens_details: { cached_tokens: 40 }, completion_tokens_details: { reasoning_tokens: 5 },
+  prompt_tokens: 100,
+  completion_tokens: 20,
+  total_tokens: 120,
+  prompt_tokens_details: { cached_tokens: 40 },
+  completion_tokens_details: { reasoning_tokens: 5 },
 };
 const pricing = { prompt: "1", completion: "2", cache_read: "0.5" };
 /** 60 uncached, 40 cached and 20 output tokens. */
@@ -27,9 +30,15 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     upstream = await startFaultUpstream();
     upstream.script((request) => chatAnswer(request, { usage }));
     stage = await startTwoWorkspaces(freshUrl, {
-      providers: ["one", "two"].map((id) => provider({
-        id, base_url: upstream.baseUrl, dialect: "openai-chat", api_key: "k", models: [{ id: `acme/${id}`, pricing }],
-      })),
+      providers: ["one", "two"].map((id) =>
+        provider({
+          id,
+          base_url: upstream.baseUrl,
+          dialect: "openai-chat",
+          api_key: "k",
+          models: [{ id: `acme/${id}`, pricing }],
+        }),
+      ),
     });
     secondKey = textAt(await (await stage.own("POST", "/keys", { name: "second" })).json(), "key");
     const ask = async (secret: string, model: string): Promise<void> => {
@@ -51,38 +60,69 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     return response.json();
   };
   /** Ids of the key of the tests and of the second one. */
-  const keyIds = async (): Promise<string[]> => listAt(await bodyOf("/keys"), "data")
-    .toSorted((left, right) => Number(at(left, "name") === "second") - Number(at(right, "name") === "second"))
-    .map((key) => textAt(key, "id"));
+  const keyIds = async (): Promise<string[]> =>
+    listAt(await bodyOf("/keys"), "data")
+      .toSorted(
+        (left, right) =>
+          Number(at(left, "name") === "second") - Number(at(right, "name") === "second"),
+      )
+      .map((key) => textAt(key, "id"));
 
   test("usage is summed up over the workspace, every count exact", async () => {
     const body = await bodyOf("/analytics/usage");
     const today = `${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`;
     expect(body).toMatchObject({ object: "list", interval: "day" });
-    expect(listAt(body, "data")).toEqual([{
-      bucket: today, requests: 5, errors: 1, tokens: 480, prompt_tokens: 400, completion_tokens: 80, cached_tokens: 160,
-      reasoning_tokens: 20, cost: expect.closeTo(4 * cost, 9) as unknown,
-    }]);
+    expect(listAt(body, "data")).toEqual([
+      {
+        bucket: today,
+        requests: 5,
+        errors: 1,
+        tokens: 480,
+        prompt_tokens: 400,
+        completion_tokens: 80,
+        cached_tokens: 160,
+        reasoning_tokens: 20,
+        cost: expect.closeTo(4 * cost, 9) as unknown,
+      },
+    ]);
   });
 
   test("it is told apart by model, key and provider, alone and together, by the hour too", async () => {
     const rowsOf = async (query: string, names: string[]): Promise<string[]> =>
-      listAt(await bodyOf(`/analytics/usage?${query}`), "data")
-        .map((row) => [...names, "requests", "errors"].map((name) => String(at(row, name))).join(" "));
+      listAt(await bodyOf(`/analytics/usage?${query}`), "data").map((row) =>
+        [...names, "requests", "errors"].map((name) => String(at(row, name))).join(" "),
+      );
     expect(await rowsOf("group_by=model", ["model"])).toEqual(["acme/one 3 0", "acme/two 2 1"]);
-    expect(await rowsOf("group_by=provider&interval=hour", ["provider"])).toEqual(["one 3 0", "two 2 1"]);
+    expect(await rowsOf("group_by=provider&interval=hour", ["provider"])).toEqual([
+      "one 3 0",
+      "two 2 1",
+    ]);
     const [first = "", second = ""] = await keyIds();
-    expect((await rowsOf("group_by=key,model", ["model", "key_id"])).sort()).toEqual([
-      `acme/one ${first} 2 0`, `acme/one ${second} 1 0`, `acme/two ${first} 1 0`, `acme/two ${second} 1 1`,
-    ].sort());
+    expect((await rowsOf("group_by=key,model", ["model", "key_id"])).sort()).toEqual(
+      [
+        `acme/one ${first} 2 0`,
+        `acme/one ${second} 1 0`,
+        `acme/two ${first} 1 0`,
+        `acme/two ${second} 1 1`,
+      ].sort(),
+    );
   });
 
   test("activity tells the day by model and key", async () => {
     const rows = listAt(await bodyOf("/analytics/activity"), "data");
     expect(rows).toHaveLength(4);
     expect(Object.keys(rows[0] as object)).toEqual([
-      "date", "model", "key_id", "requests", "errors", "tokens", "prompt_tokens", "completion_tokens", "cached_tokens",
-      "reasoning_tokens", "cost",
+      "date",
+      "model",
+      "key_id",
+      "requests",
+      "errors",
+      "tokens",
+      "prompt_tokens",
+      "completion_tokens",
+      "cached_tokens",
+      "reasoning_tokens",
+      "cost",
     ]);
     expect(textAt(rows, "0.date")).toBe(new Date().toISOString().slice(0, 10));
   });
@@ -91,7 +131,9 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     const ids: string[] = [];
     let cursor: unknown;
     for (let page = 0; page < 3; page += 1) {
-      const body = await bodyOf(`/analytics/generations?limit=2${typeof cursor === "string" ? `&after=${cursor}` : ""}`);
+      const body = await bodyOf(
+        `/analytics/generations?limit=2${typeof cursor === "string" ? `&after=${cursor}` : ""}`,
+      );
       ids.push(...listAt(body, "data").map((row) => textAt(row, "id")));
       cursor = at(body, "next_cursor");
       expect(at(body, "has_more")).toBe(ids.length < 5);
@@ -100,16 +142,31 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     expect(ids).toHaveLength(5);
     expect(ids).toEqual(ids.toSorted().reverse());
     const [newest, last] = listAt(await bodyOf("/analytics/generations"), "data");
-    expect(newest).toMatchObject({ model: "acme/two", provider_name: "two", status: "failed", tokens_prompt: 0, total_cost: 0 });
-    expect(last).toMatchObject({ model: "acme/one", provider_name: "one", status: "completed", tokens_prompt: 100, total_cost: cost });
+    expect(newest).toMatchObject({
+      model: "acme/two",
+      provider_name: "two",
+      status: "failed",
+      tokens_prompt: 0,
+      total_cost: 0,
+    });
+    expect(last).toMatchObject({
+      model: "acme/one",
+      provider_name: "one",
+      status: "completed",
+      tokens_prompt: 100,
+      total_cost: cost,
+    });
     const hourAgo = new Date(Date.now() - hourMs).toISOString();
     expect(listAt(await bodyOf(`/analytics/generations?to=${hourAgo}`), "data")).toEqual([]);
     expect(listAt(await bodyOf(`/analytics/generations?from=${hourAgo}`), "data")).toHaveLength(5);
   });
 
-  test.each(["/analytics/usage", "/analytics/activity", "/analytics/generations"])("%s shows another workspace nothing", async (path) => {
-    expect(listAt(await (await stage.stranger("GET", path)).json(), "data")).toEqual([]);
-  });
+  test.each(["/analytics/usage", "/analytics/activity", "/analytics/generations"])(
+    "%s shows another workspace nothing",
+    async (path) => {
+      expect(listAt(await (await stage.stranger("GET", path)).json(), "data")).toEqual([]);
+    },
+  );
 
   test("a cursor of one workspace shows another one nothing", async () => {
     const [generation] = listAt(await bodyOf("/analytics/generations?limit=1"), "data");
@@ -130,12 +187,35 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     const body: unknown = await response.json();
     expect(Object.keys(body as object)).toEqual(["generated_at", "totals", "top_models", "trend"]);
     expect(at(body, "totals")).toEqual({
-      tokens: 480, requests: 5, prompt_tokens: 400, completion_tokens: 80, cached_tokens: 160, reasoning_tokens: 20,
+      tokens: 480,
+      requests: 5,
+      prompt_tokens: 400,
+      completion_tokens: 80,
+      cached_tokens: 160,
+      reasoning_tokens: 20,
     });
-    expect(listAt(body, "top_models")).toEqual([
-      { model_id: "acme/one", model_name: "one", provider: "acme", rank: 1, tokens: 360, requests: 3, share: 0.75 },
-      { model_id: "acme/two", model_name: "two", provider: "acme", rank: 2, tokens: 120, requests: 2, share: 0.25 },
-    ].map((row) => ({ ...row, model_name: expect.any(String) as unknown })));
+    expect(listAt(body, "top_models")).toEqual(
+      [
+        {
+          model_id: "acme/one",
+          model_name: "one",
+          provider: "acme",
+          rank: 1,
+          tokens: 360,
+          requests: 3,
+          share: 0.75,
+        },
+        {
+          model_id: "acme/two",
+          model_name: "two",
+          provider: "acme",
+          rank: 2,
+          tokens: 120,
+          requests: 2,
+          share: 0.25,
+        },
+      ].map((row) => ({ ...row, model_name: expect.any(String) as unknown })),
+    );
     expect(stage.gateway().app.insights.network.volumeOf("acme/one")).toBe(3);
     expect(stage.gateway().app.insights.network.volumeOf("acme/none")).toBe(0);
   });

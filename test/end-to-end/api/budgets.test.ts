@@ -9,27 +9,45 @@ import { isSigned, startMailServer, startWebhook } from "./receivers.ts";
 import { engines } from "./two-workspaces.ts";
 
 /** A provider whose every answer costs 0.002 USD. */
-const startUpstream = () => Bun.serve({
-  hostname: "127.0.0.1", port: 0,
-  fetch: () => Response.json({
-    id: "x", object: "chat.completion", created: 1, model: "large-v2",
-    choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
-    usage: { prompt_tokens: 1000, completion_tokens: 1000, total_tokens: 2000 },
-  }),
-});
+const startUpstream = () =>
+  Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () =>
+      Response.json({
+        id: "x",
+        object: "chat.completion",
+        created: 1,
+        model: "large-v2",
+        choices: [
+          { index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" },
+        ],
+        usage: { prompt_tokens: 1000, completion_tokens: 1000, total_tokens: 2000 },
+      }),
+  });
 const cost = 0.002;
 
 /** Sessions end by the machine's clock, so this one stays behind it. */
 const longAgo = (): FakeClock => new FakeClock(Date.UTC(2025, 2, 3, 12));
 
 describe.each(engines)("budgets on %s", (_, freshUrl) => {
-  const [upstream, mail, webhook, clock] = [startUpstream(), startMailServer(), startWebhook(), longAgo()];
+  const [upstream, mail, webhook, clock] = [
+    startUpstream(),
+    startMailServer(),
+    startWebhook(),
+    longAgo(),
+  ];
   let scene: OperatorScene;
   beforeAll(async () => {
-    scene = await startOperatorScene(await freshUrl(), {
-      providers: [acme(`http://127.0.0.1:${upstream.port}/v1`)], mail: { url: mail.url, from: "Gateway <noreply@example.com>" },
-      webhookNetworks: ["127.0.0.0/8"],
-    }, { clock });
+    scene = await startOperatorScene(
+      await freshUrl(),
+      {
+        providers: [acme(`http://127.0.0.1:${upstream.port}/v1`)],
+        mail: { url: mail.url, from: "Gateway <noreply@example.com>" },
+        webhookNetworks: ["127.0.0.0/8"],
+      },
+      { clock },
+    );
   }, 60_000);
   afterAll(async () => {
     await scene.stop();
@@ -38,14 +56,19 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     await upstream.stop(true);
   });
 
-  const create = (body: object): Promise<Response> => scene.owner.api("POST", "/budgets", { name: "b", ...body });
-  const created = async (body: object): Promise<unknown> => scene.owner.json("POST", "/budgets", { name: "b", ...body });
+  const create = (body: object): Promise<Response> =>
+    scene.owner.api("POST", "/budgets", { name: "b", ...body });
+  const created = async (body: object): Promise<unknown> =>
+    scene.owner.json("POST", "/budgets", { name: "b", ...body });
   const watch = (): Promise<void> => scene.gateway().app.budgets.watch.run();
-  const alerts = async (id: string): Promise<unknown[]> => listAt(await scene.owner.json("GET", `/budgets/${id}/alerts`), "data");
+  const alerts = async (id: string): Promise<unknown[]> =>
+    listAt(await scene.owner.json("GET", `/budgets/${id}/alerts`), "data");
   const ask = async (key?: string): Promise<void> => {
     const body = { model: "acme/large", messages: [{ role: "user", content: "hi" }] };
-    const answer = key === undefined
-      ? await scene.gateway().post("/chat/completions", body) : await scene.withKey(key, "POST", "/chat/completions", body);
+    const answer =
+      key === undefined
+        ? await scene.gateway().post("/chat/completions", body)
+        : await scene.withKey(key, "POST", "/chat/completions", body);
     expect(answer.status).toBe(200);
   };
   const cleared = async (): Promise<void> => {
@@ -60,9 +83,20 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
 
   test("tell each threshold once a period, by mail and by a signed webhook, and begin anew with the next", async () => {
     await cleared();
-    const made = await created({ limit: 4 * cost, emails: ["owner@example.com"], webhook_url: webhook.url, name: "all of it" });
+    const made = await created({
+      limit: 4 * cost,
+      emails: ["owner@example.com"],
+      webhook_url: webhook.url,
+      name: "all of it",
+    });
     const [id, secret] = [textAt(made, "data.id"), textAt(made, "webhook_secret")];
-    const defaults = { object: "budget", scope: "workspace", period: "monthly", thresholds: [50, 80, 100], spent: 0 };
+    const defaults = {
+      object: "budget",
+      scope: "workspace",
+      period: "monthly",
+      thresholds: [50, 80, 100],
+      spent: 0,
+    };
     expect(at(made, "data")).toMatchObject(defaults);
     await ask();
     await watch();
@@ -77,25 +111,42 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     const [hook] = webhook.hooks;
     expect(hook && isSigned(hook, secret)).toBe(true);
     expect(JSON.parse(hook?.body ?? "{}")).toMatchObject({
-      type: "budget.threshold_reached", data: { budget_id: id, threshold: 50, limit: 4 * cost, spent: 2 * cost },
+      type: "budget.threshold_reached",
+      data: { budget_id: id, threshold: 50, limit: 4 * cost, spent: 2 * cost },
     });
     expect(hook?.headers.get("x-service-event")).toBe("budget.threshold_reached");
     await ask();
     await ask();
     await watch();
-    expect(webhook.hooks.map(({ body }) => at(JSON.parse(body), "data.threshold"))).toEqual([50, 100]);
-    const told = (await alerts(id)).map((alert) => [at(alert, "threshold"), listAt(alert, "deliveries").map((each) => at(each, "status"))]);
-    expect(told).toEqual([[100, ["delivered", "delivered"]], [80, []], [50, ["delivered", "delivered"]]]);
+    expect(webhook.hooks.map(({ body }) => at(JSON.parse(body), "data.threshold"))).toEqual([
+      50, 100,
+    ]);
+    const told = (await alerts(id)).map((alert) => [
+      at(alert, "threshold"),
+      listAt(alert, "deliveries").map((each) => at(each, "status")),
+    ]);
+    expect(told).toEqual([
+      [100, ["delivered", "delivered"]],
+      [80, []],
+      [50, ["delivered", "delivered"]],
+    ]);
     clock.advance(31 * dayMs);
     expect(await scene.owner.json("GET", `/budgets/${id}`)).toMatchObject({ spent: 0 });
     await ask();
     await ask();
     await watch();
-    expect(webhook.hooks.map(({ body }) => at(JSON.parse(body), "data.threshold"))).toEqual([50, 100, 50]);
+    expect(webhook.hooks.map(({ body }) => at(JSON.parse(body), "data.threshold"))).toEqual([
+      50, 100, 50,
+    ]);
     await scene.owner.json("PATCH", `/budgets/${id}`, { limit: 2 * cost });
     await watch();
-    expect(webhook.hooks.map(({ body }) => at(JSON.parse(body), "data.threshold"))).toEqual([50, 100, 50, 100]);
-    const rotated = textAt(await scene.owner.json("POST", `/budgets/${id}/rotate-secret`), "webhook_secret");
+    expect(webhook.hooks.map(({ body }) => at(JSON.parse(body), "data.threshold"))).toEqual([
+      50, 100, 50, 100,
+    ]);
+    const rotated = textAt(
+      await scene.owner.json("POST", `/budgets/${id}/rotate-secret`),
+      "webhook_secret",
+    );
     expect(rotated).not.toBe(secret);
     await scene.owner.json("PATCH", `/budgets/${id}`, { limit: cost });
     await watch();
@@ -106,19 +157,29 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
   test("count what a workspace, a key with its children, a user, a model or a provider costs", async () => {
     await cleared();
     const key = await scene.owner.json("POST", "/keys", { name: "own", allowed_endpoints: null });
-    const child = await (await scene.withKey(textAt(key, "key"), "POST", "/key/children", { name: "child" })).json();
+    const child = await (
+      await scene.withKey(textAt(key, "key"), "POST", "/key/children", { name: "child" })
+    ).json();
     const userId = textAt(await scene.owner.json("GET", "/session"), "user.id");
     const subjects = [
-      { scope: "workspace" }, { scope: "key", subject: textAt(key, "data.id") }, { scope: "key", subject: textAt(child, "data.id") },
-      { scope: "user", subject: userId }, { scope: "model", subject: "acme/large" }, { scope: "provider", subject: "acme" },
+      { scope: "workspace" },
+      { scope: "key", subject: textAt(key, "data.id") },
+      { scope: "key", subject: textAt(child, "data.id") },
+      { scope: "user", subject: userId },
+      { scope: "model", subject: "acme/large" },
+      { scope: "provider", subject: "acme" },
       { scope: "provider", subject: "another" },
     ];
     const daily = { limit: 1, period: "daily" };
-    const ids = await Promise.all(subjects.map(async (subject) => textAt(await created({ ...subject, ...daily }), "data.id")));
+    const ids = await Promise.all(
+      subjects.map(async (subject) => textAt(await created({ ...subject, ...daily }), "data.id")),
+    );
     await ask();
     await ask(textAt(key, "key"));
     await ask(textAt(child, "key"));
-    const spent = await Promise.all(ids.map(async (id) => numberAt(await scene.owner.json("GET", `/budgets/${id}`), "spent")));
+    const spent = await Promise.all(
+      ids.map(async (id) => numberAt(await scene.owner.json("GET", `/budgets/${id}`), "spent")),
+    );
     expect(spent).toEqual([3, 2, 1, 2, 3, 3, 0].map((times) => (times * cost * 1e9) / 1e9));
   });
 
@@ -131,7 +192,12 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     for (const [index, minutes] of waits.entries()) {
       await watch();
       const [delivery] = listAt((await alerts(id))[0], "deliveries");
-      expect(delivery).toMatchObject({ status: "pending", attempts: index + 1, last_status: 500, last_error: "The webhook answered 500." });
+      expect(delivery).toMatchObject({
+        status: "pending",
+        attempts: index + 1,
+        last_status: 500,
+        last_error: "The webhook answered 500.",
+      });
       clock.advance((minutes - 1) * minuteMs);
       await watch();
       expect(webhook.hooks).toHaveLength(index + 1);
@@ -143,7 +209,9 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     clock.advance(dayMs);
     await watch();
     expect(webhook.hooks.length).toBe(6);
-    expect(new Set(webhook.hooks.map(({ headers }) => headers.get("x-service-delivery"))).size).toBe(1);
+    expect(
+      new Set(webhook.hooks.map(({ headers }) => headers.get("x-service-delivery"))).size,
+    ).toBe(1);
     expect(JSON.stringify(await alerts(id))).not.toContain("a secret of the network");
   });
 
@@ -153,15 +221,27 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     webhook.answerWith(302, { location: `http://127.0.0.1:${upstream.port}/internal` });
     await ask();
     await watch();
-    expect(listAt((await alerts(id))[0], "deliveries")[0]).toMatchObject({ status: "pending", last_status: 302 });
+    expect(listAt((await alerts(id))[0], "deliveries")[0]).toMatchObject({
+      status: "pending",
+      last_status: 302,
+    });
     webhook.answerWith(204);
     clock.advance(minuteMs);
     await watch();
-    expect(listAt((await alerts(id))[0], "deliveries")[0]).toMatchObject({ status: "delivered", attempts: 2, last_status: 204 });
+    expect(listAt((await alerts(id))[0], "deliveries")[0]).toMatchObject({
+      status: "delivered",
+      attempts: 2,
+      last_status: 204,
+    });
   });
 
-  const chat = { model: "acme/large", messages: [{ role: "user", content: "hi" }], max_tokens: 1000 };
-  const spentOf = async (id: string): Promise<number> => numberAt(await scene.owner.json("GET", `/budgets/${id}`), "spent");
+  const chat = {
+    model: "acme/large",
+    messages: [{ role: "user", content: "hi" }],
+    max_tokens: 1000,
+  };
+  const spentOf = async (id: string): Promise<number> =>
+    numberAt(await scene.owner.json("GET", `/budgets/${id}`), "spent");
   const refusal = async (answer: Response): Promise<unknown> => {
     expect(answer.status).toBe(402);
     return at(await answer.json(), "error.metadata");
@@ -171,20 +251,37 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     const userId = textAt(await scene.owner.json("GET", "/session"), "user.id");
     const key = await scene.owner.json("POST", "/keys", { name: "own", allowed_endpoints: null });
     const secret = textAt(key, "key");
-    const child = textAt(await (await scene.withKey(secret, "POST", "/key/children", { name: "child" })).json(), "key");
-    const send = (bearer: string): Promise<Response> => scene.withKey(bearer, "POST", "/chat/completions", chat);
+    const child = textAt(
+      await (await scene.withKey(secret, "POST", "/key/children", { name: "child" })).json(),
+      "key",
+    );
+    const send = (bearer: string): Promise<Response> =>
+      scene.withKey(bearer, "POST", "/chat/completions", chat);
     for (const subject of [
-      { scope: "workspace" }, { scope: "key", subject: textAt(key, "data.id") }, { scope: "user", subject: userId },
-      { scope: "model", subject: "acme/large" }, { scope: "provider", subject: "acme" },
+      { scope: "workspace" },
+      { scope: "key", subject: textAt(key, "data.id") },
+      { scope: "user", subject: userId },
+      { scope: "model", subject: "acme/large" },
+      { scope: "provider", subject: "acme" },
     ]) {
       await cleared();
-      const id = textAt(await created({ ...subject, limit: 2 * cost, action: "block", name: "enough" }), "data.id");
-      for (const bearer of [secret, subject.scope === "user" ? secret : child]) expect((await send(bearer)).status).toBe(200);
+      const id = textAt(
+        await created({ ...subject, limit: 2 * cost, action: "block", name: "enough" }),
+        "data.id",
+      );
+      for (const bearer of [secret, subject.scope === "user" ? secret : child])
+        expect((await send(bearer)).status).toBe(200);
       expect(await refusal(await send(secret))).toMatchObject({
-        reason: "budget_reached", budget_id: id, budget_name: "enough", budget_scope: subject.scope, available_usd: 0,
+        reason: "budget_reached",
+        budget_id: id,
+        budget_name: "enough",
+        budget_scope: subject.scope,
+        available_usd: 0,
       });
       expect(await spentOf(id)).toBe(2 * cost);
-      expect(at(await scene.owner.json("PATCH", `/budgets/${id}`, { action: "alert" }), "action")).toBe("alert");
+      expect(
+        at(await scene.owner.json("PATCH", `/budgets/${id}`, { action: "alert" }), "action"),
+      ).toBe("alert");
       expect((await send(secret)).status).toBe(200);
       await scene.owner.json("PATCH", `/budgets/${id}`, { action: "block" });
       expect((await send(secret)).status).toBe(402);
@@ -200,7 +297,9 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     await cleared();
     await ask();
     const id = textAt(await created({ limit: 6 * cost, action: "block" }), "data.id");
-    const answers = await Promise.all(Array.from({ length: 30 }, () => scene.gateway().post("/chat/completions", chat)));
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => scene.gateway().post("/chat/completions", chat)),
+    );
     const statuses = new Set(answers.map(({ status }) => status));
     expect([...statuses].sort()).toEqual([200, 402]);
     expect(await spentOf(id)).toBeLessThanOrEqual(6 * cost);
@@ -209,14 +308,24 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
 
   test.each([
     [{ limit: 1, action: "stop" }, "action"],
-    [{ limit: 0 }, "limit"], [{ limit: -1 }, "limit"], [{}, "limit"], [{ limit: 1, scope: "key" }, "subject"],
-    [{ limit: 1, subject: "key_x" }, "subject"], [{ limit: 1, scope: "key", subject: "key_of_others" }, "subject"],
-    [{ limit: 1, scope: "user", subject: "usr_of_others" }, "subject"], [{ limit: 1, thresholds: [] }, "thresholds"],
-    [{ limit: 1, thresholds: [0] }, "thresholds[0]"], [{ limit: 1, emails: ["stranger@example.com"] }, "emails"],
-    [{ limit: 1, emails: ["no address"] }, "emails[0]"], [{ limit: 1, webhook_url: "http://example.com/" }, "webhook_url"],
-    [{ limit: 1, webhook_url: "https://10.0.0.1/" }, "webhook_url"], [{ limit: 1, webhook_url: "https://169.254.169.254/" }, "webhook_url"],
-    [{ limit: 1, webhook_url: "https://[::1]/" }, "webhook_url"], [{ limit: 1, webhook_url: "file:///etc/passwd" }, "webhook_url"],
-    [{ limit: 1, period: "hourly" }, "period"], [{ limit: 1, more: true }, "more"],
+    [{ limit: 0 }, "limit"],
+    [{ limit: -1 }, "limit"],
+    [{}, "limit"],
+    [{ limit: 1, scope: "key" }, "subject"],
+    [{ limit: 1, subject: "key_x" }, "subject"],
+    [{ limit: 1, scope: "key", subject: "key_of_others" }, "subject"],
+    [{ limit: 1, scope: "user", subject: "usr_of_others" }, "subject"],
+    [{ limit: 1, thresholds: [] }, "thresholds"],
+    [{ limit: 1, thresholds: [0] }, "thresholds[0]"],
+    [{ limit: 1, emails: ["stranger@example.com"] }, "emails"],
+    [{ limit: 1, emails: ["no address"] }, "emails[0]"],
+    [{ limit: 1, webhook_url: "http://example.com/" }, "webhook_url"],
+    [{ limit: 1, webhook_url: "https://10.0.0.1/" }, "webhook_url"],
+    [{ limit: 1, webhook_url: "https://169.254.169.254/" }, "webhook_url"],
+    [{ limit: 1, webhook_url: "https://[::1]/" }, "webhook_url"],
+    [{ limit: 1, webhook_url: "file:///etc/passwd" }, "webhook_url"],
+    [{ limit: 1, period: "hourly" }, "period"],
+    [{ limit: 1, more: true }, "more"],
   ])("%j is refused", async (body, param) => {
     expect(await errorOf(await create(body))).toMatchObject({ status: 400, param });
   });
@@ -225,10 +334,17 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
     await cleared();
     const id = textAt(await created({ limit: 1 }), "data.id");
     const { browser } = await scene.person("sara");
-    for (const [method, path] of [["GET", `/budgets/${id}`], ["DELETE", `/budgets/${id}`], ["GET", `/budgets/${id}/alerts`]] as const) {
+    for (const [method, path] of [
+      ["GET", `/budgets/${id}`],
+      ["DELETE", `/budgets/${id}`],
+      ["GET", `/budgets/${id}/alerts`],
+    ] as const) {
       expect((await browser.api(method, path)).status).toBe(404);
     }
-    const shared = textAt(await scene.owner.json("GET", `/organizations/${scene.organizationId}`), "workspace_id");
+    const shared = textAt(
+      await scene.owner.json("GET", `/organizations/${scene.organizationId}`),
+      "workspace_id",
+    );
     await browser.json("PATCH", "/session", { workspace_id: shared });
     expect((await browser.api("GET", "/budgets")).status).toBe(200);
     const refused = await errorOf(await browser.api("POST", "/budgets", { name: "b", limit: 1 }));
@@ -238,7 +354,13 @@ describe.each(engines)("budgets on %s", (_, freshUrl) => {
 
 test("mail is refused where none can be sent", async () => {
   const scene = await startOperatorScene(undefined);
-  const refused = await errorOf(await scene.owner.api("POST", "/budgets", { name: "b", limit: 1, emails: ["owner@example.com"] }));
+  const refused = await errorOf(
+    await scene.owner.api("POST", "/budgets", {
+      name: "b",
+      limit: 1,
+      emails: ["owner@example.com"],
+    }),
+  );
   expect(refused).toMatchObject({ status: 501, code: "not_configured", param: "emails" });
   await scene.stop();
 });

@@ -7,10 +7,14 @@ import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspace
 
 const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-const providers = ["acme", "beta"].map((id) => provider({
-  id, name: `${id} Inference`, base_url: "http://127.0.0.1:1/v1",
-  models: [{ id: `${id}/large`, pricing: { prompt: "1", completion: "1" } }],
-}));
+const providers = ["acme", "beta"].map((id) =>
+  provider({
+    id,
+    name: `${id} Inference`,
+    base_url: "http://127.0.0.1:1/v1",
+    models: [{ id: `${id}/large`, pricing: { prompt: "1", completion: "1" } }],
+  }),
+);
 
 describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
@@ -28,16 +32,25 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
   let count = 0;
   const freshKey = (): string => `sk-acme-${String((count += 1)).padStart(4, "0")}-secret-xyz`;
   const create = (fields: Record<string, unknown> = {}): Promise<Response> =>
-    workspaces.own("POST", "/auth/byok", { provider_id: "acme", api_key: freshKey(), label: "mine", ...fields });
+    workspaces.own("POST", "/auth/byok", {
+      provider_id: "acme",
+      api_key: freshKey(),
+      label: "mine",
+      ...fields,
+    });
   const make = async (fields: Record<string, unknown> = {}): Promise<string> => {
     const response = await create(fields);
     expect(response.status).toBe(200);
     return textAt(await response.json(), "id");
   };
-  const change = (id: string, fields: unknown): Promise<Response> => workspaces.own("PATCH", `/auth/byok/keys/${id}`, fields);
-  const donate = (id: string, fields: Record<string, unknown> = { consent: true }): Promise<Response> =>
-    workspaces.own("POST", "/byok/donated", { key_id: id, ...fields });
-  const groups = async (): Promise<unknown[]> => listAt(await (await workspaces.own("GET", "/auth/byok")).json(), "data");
+  const change = (id: string, fields: unknown): Promise<Response> =>
+    workspaces.own("PATCH", `/auth/byok/keys/${id}`, fields);
+  const donate = (
+    id: string,
+    fields: Record<string, unknown> = { consent: true },
+  ): Promise<Response> => workspaces.own("POST", "/byok/donated", { key_id: id, ...fields });
+  const groups = async (): Promise<unknown[]> =>
+    listAt(await (await workspaces.own("GET", "/auth/byok")).json(), "data");
   const show = async (id: string): Promise<unknown> =>
     (await groups()).flatMap((group) => listAt(group, "keys")).find((key) => at(key, "id") === id);
 
@@ -47,24 +60,44 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect(response.status).toBe(200);
     const record: unknown = await response.json();
     expect(record).toEqual({
-      id: expect.stringMatching(/^byok_[0-9a-f]{32}$/), provider_id: "acme", label: "mine", key_preview: "sk-a****xyz", enabled: true,
-      route_coverage: "all", kind: "byok", source: "cli", status: "active", quota: null, donation: null,
-      created_at: iso, updated_at: null, last_used_at: null,
+      id: expect.stringMatching(/^byok_[0-9a-f]{32}$/),
+      provider_id: "acme",
+      label: "mine",
+      key_preview: "sk-a****xyz",
+      enabled: true,
+      route_coverage: "all",
+      kind: "byok",
+      source: "cli",
+      status: "active",
+      quota: null,
+      donation: null,
+      created_at: iso,
+      updated_at: null,
+      last_used_at: null,
     });
     expect(await show(textAt(record, "id"))).toEqual(record);
     expect(JSON.stringify([record, await groups()])).not.toContain(apiKey);
   });
 
   test("keys are listed by provider, each provider's in the order in which they were made", async () => {
-    const made = [await make({ provider_id: "beta" }), await make(), await make({ provider_id: "BETA" })];
+    const made = [
+      await make({ provider_id: "beta" }),
+      await make(),
+      await make({ provider_id: "BETA" }),
+    ];
     const listed = await groups();
-    expect(listed.map((group) => [at(group, "provider_id"), at(group, "name")]))
-      .toEqual([["acme", "acme Inference"], ["beta", "beta Inference"]]);
+    expect(listed.map((group) => [at(group, "provider_id"), at(group, "name")])).toEqual([
+      ["acme", "acme Inference"],
+      ["beta", "beta Inference"],
+    ]);
     expect(listAt(listed[1], "keys").map((key) => at(key, "id"))).toEqual([made[0], made[2]]);
   });
 
   test("source is api and the label the provider's name unless they are said", async () => {
-    expect(await show(await make({ label: undefined }))).toMatchObject({ source: "api", label: "acme Inference" });
+    expect(await show(await make({ label: undefined }))).toMatchObject({
+      source: "api",
+      label: "acme Inference",
+    });
     expect(await show(await make({ source: "dashboard" }))).toMatchObject({ source: "dashboard" });
   });
 
@@ -87,7 +120,12 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
   ])("a creation with %j is refused", async (fields, param, message) => {
     const before = (await groups()).flatMap((group) => listAt(group, "keys")).length;
     const error = await errorOf(await create(fields));
-    expect(error).toMatchObject({ status: 400, code: "bad_request", param, type: "invalid_request_error" });
+    expect(error).toMatchObject({
+      status: 400,
+      code: "bad_request",
+      param,
+      type: "invalid_request_error",
+    });
     expect(error.message).toContain(message);
     expect((await groups()).flatMap((group) => listAt(group, "keys")).length).toBe(before);
   });
@@ -96,34 +134,67 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     const apiKey = freshKey();
     const id = await make({ api_key: apiKey });
     const error = await errorOf(await create({ api_key: apiKey }));
-    expect(error).toMatchObject({ status: 409, code: "conflict", param: "api_key", type: "conflict_error" });
+    expect(error).toMatchObject({
+      status: 409,
+      code: "conflict",
+      param: "api_key",
+      type: "conflict_error",
+    });
     expect(error.message).toContain(id);
     await make({ api_key: apiKey, provider_id: "beta" });
-    const both = await Promise.all(["one", "two"].map((label) => create({ api_key: `${apiKey}-parallel-xyz`, label })));
+    const both = await Promise.all(
+      ["one", "two"].map((label) => create({ api_key: `${apiKey}-parallel-xyz`, label })),
+    );
     expect(both.map(({ status }) => status).sort()).toEqual([200, 409]);
-    expect(await errorOf(await change(await make(), { api_key: apiKey }))).toMatchObject({ status: 409, param: "api_key" });
+    expect(await errorOf(await change(await make(), { api_key: apiKey }))).toMatchObject({
+      status: 409,
+      param: "api_key",
+    });
     expect((await change(id, { api_key: apiKey })).status).toBe(200);
   });
 
   test("fields are changed one by one, and a rotation keeps id, source and donation", async () => {
     const id = await make({ source: "cli" });
-    expect(await (await change(id, { label: "other", enabled: false })).json())
-      .toMatchObject({ id, label: "other", enabled: false, status: "disabled", updated_at: iso });
-    expect(await (await change(id, { quota: { limit: 2.5, reset: "weekly" } })).json())
-      .toMatchObject({ enabled: false, quota: { limit: 2.5, used: 0, reset: "weekly" } });
-    expect(await (await change(id, { quota: { limit: 1 }, enabled: true })).json())
-      .toMatchObject({ quota: { limit: 1, used: 0, reset: null } });
-    expect(await (await change(id, { quota: null })).json()).toMatchObject({ quota: null, label: "other" });
+    expect(await (await change(id, { label: "other", enabled: false })).json()).toMatchObject({
+      id,
+      label: "other",
+      enabled: false,
+      status: "disabled",
+      updated_at: iso,
+    });
+    expect(
+      await (await change(id, { quota: { limit: 2.5, reset: "weekly" } })).json(),
+    ).toMatchObject({ enabled: false, quota: { limit: 2.5, used: 0, reset: "weekly" } });
+    expect(await (await change(id, { quota: { limit: 1 }, enabled: true })).json()).toMatchObject({
+      quota: { limit: 1, used: 0, reset: null },
+    });
+    expect(await (await change(id, { quota: null })).json()).toMatchObject({
+      quota: null,
+      label: "other",
+    });
     expect((await donate(id)).status).toBe(200);
-    expect(await (await change(id, { api_key: "sk-new-and-longer-abc" })).json())
-      .toMatchObject({ id, key_preview: "sk-n****abc", kind: "donated", source: "cli", label: "other" });
+    expect(await (await change(id, { api_key: "sk-new-and-longer-abc" })).json()).toMatchObject({
+      id,
+      key_preview: "sk-n****abc",
+      kind: "donated",
+      source: "cli",
+      label: "other",
+    });
   });
 
   test.each([
-    [{ source: "cli" }, "source"], [{ provider_id: "beta" }, "provider_id"], [{ kind: "donated" }, "kind"], [{ api_key: "x" }, "api_key"],
-    [{ base_url: "http://10.0.0.1" }, "base_url"], [{ quota: 7 }, "quota"],
+    [{ source: "cli" }, "source"],
+    [{ provider_id: "beta" }, "provider_id"],
+    [{ kind: "donated" }, "kind"],
+    [{ api_key: "x" }, "api_key"],
+    [{ base_url: "http://10.0.0.1" }, "base_url"],
+    [{ quota: 7 }, "quota"],
   ])("a change to %j is refused", async (fields, param) => {
-    expect(await errorOf(await change(await make(), fields))).toMatchObject({ status: 400, code: "bad_request", param });
+    expect(await errorOf(await change(await make(), fields))).toMatchObject({
+      status: 400,
+      code: "bad_request",
+      param,
+    });
   });
 
   test("a deleted key is gone, from the database too, and its donation with it", async () => {
@@ -134,36 +205,76 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     expect(await show(id)).toBeUndefined();
     expect((await workspaces.own("DELETE", `/auth/byok/keys/${id}`)).status).toBe(404);
     const { database } = workspaces.gateway().app.storage;
-    expect(await database.selectFrom("provider_keys").select("id").where("id", "=", id).execute()).toEqual([]);
+    expect(
+      await database.selectFrom("provider_keys").select("id").where("id", "=", id).execute(),
+    ).toEqual([]);
     expect(workspaces.gateway().app.catalog().providers.has("acme")).toBe(true);
   });
 
   test("donating needs consent in so many words", async () => {
     const id = await make();
     for (const consent of [undefined, false, null, "true", 1]) {
-      expect(await errorOf(await donate(id, { consent }))).toMatchObject({ status: 400, param: "consent" });
+      expect(await errorOf(await donate(id, { consent }))).toMatchObject({
+        status: 400,
+        param: "consent",
+      });
     }
-    expect(await errorOf(await workspaces.own("POST", "/byok/donated", { consent: true })))
-      .toMatchObject({ status: 400, param: "key_id" });
-    expect(await errorOf(await donate(id, { consent: true, daily_limit: -1 }))).toMatchObject({ status: 400, param: "daily_limit" });
+    expect(
+      await errorOf(await workspaces.own("POST", "/byok/donated", { consent: true })),
+    ).toMatchObject({ status: 400, param: "key_id" });
+    expect(await errorOf(await donate(id, { consent: true, daily_limit: -1 }))).toMatchObject({
+      status: 400,
+      param: "daily_limit",
+    });
     expect(await show(id)).toMatchObject({ kind: "byok", donation: null });
   });
 
   test("a key is donated, paused, resumed, limited and withdrawn", async () => {
     const id = await make();
-    const byDonation = (method: string, body?: unknown): Promise<Response> => workspaces.own(method, `/byok/donated/${id}`, body);
-    expect(await errorOf(await byDonation("DELETE"))).toMatchObject({ status: 409, code: "conflict" });
-    expect(await errorOf(await byDonation("PATCH", { paused: true }))).toMatchObject({ status: 409, code: "conflict" });
-    expect(await (await donate(id, { consent: true, daily_limit: 5 })).json()).toMatchObject({
-      id, kind: "donated", status: "active",
-      donation: { donated_at: iso, daily_limit: 5, used_today: 0, paused: false, pause_reason: null },
+    const byDonation = (method: string, body?: unknown): Promise<Response> =>
+      workspaces.own(method, `/byok/donated/${id}`, body);
+    expect(await errorOf(await byDonation("DELETE"))).toMatchObject({
+      status: 409,
+      code: "conflict",
     });
-    expect(await errorOf(await donate(id))).toMatchObject({ status: 409, code: "conflict", param: "key_id" });
-    expect(await (await byDonation("PATCH", { paused: true })).json())
-      .toMatchObject({ kind: "donated", status: "paused", donation: { paused: true, pause_reason: "owner", daily_limit: 5 } });
-    expect(await (await byDonation("PATCH", { paused: false, daily_limit: null })).json())
-      .toMatchObject({ kind: "donated", status: "active", donation: { paused: false, daily_limit: null } });
-    expect(await (await byDonation("DELETE")).json()).toMatchObject({ id, kind: "byok", donation: null });
+    expect(await errorOf(await byDonation("PATCH", { paused: true }))).toMatchObject({
+      status: 409,
+      code: "conflict",
+    });
+    expect(await (await donate(id, { consent: true, daily_limit: 5 })).json()).toMatchObject({
+      id,
+      kind: "donated",
+      status: "active",
+      donation: {
+        donated_at: iso,
+        daily_limit: 5,
+        used_today: 0,
+        paused: false,
+        pause_reason: null,
+      },
+    });
+    expect(await errorOf(await donate(id))).toMatchObject({
+      status: 409,
+      code: "conflict",
+      param: "key_id",
+    });
+    expect(await (await byDonation("PATCH", { paused: true })).json()).toMatchObject({
+      kind: "donated",
+      status: "paused",
+      donation: { paused: true, pause_reason: "owner", daily_limit: 5 },
+    });
+    expect(
+      await (await byDonation("PATCH", { paused: false, daily_limit: null })).json(),
+    ).toMatchObject({
+      kind: "donated",
+      status: "active",
+      donation: { paused: false, daily_limit: null },
+    });
+    expect(await (await byDonation("DELETE")).json()).toMatchObject({
+      id,
+      kind: "byok",
+      donation: null,
+    });
     expect(await errorOf(await byDonation("DELETE"))).toMatchObject({ status: 409 });
     expect(probedSecrets).toEqual([]);
   });
@@ -174,24 +285,45 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     await donate(id);
     const refuse = async (): Promise<void> => {
       const { database } = workspaces.gateway().app.storage;
-      await database.updateTable("provider_keys").set({ pause_reason: "credential" }).where("id", "=", id).execute();
+      await database
+        .updateTable("provider_keys")
+        .set({ pause_reason: "credential" })
+        .where("id", "=", id)
+        .execute();
       await workspaces.restart();
     };
     await refuse();
-    expect(await show(id)).toMatchObject({ kind: "donated", status: "paused", donation: { pause_reason: "credential" } });
+    expect(await show(id)).toMatchObject({
+      kind: "donated",
+      status: "paused",
+      donation: { pause_reason: "credential" },
+    });
     probed = "refused";
-    expect(await errorOf(await workspaces.own("PATCH", `/byok/donated/${id}`, { paused: false })))
-      .toMatchObject({ status: 409, param: "paused" });
+    expect(
+      await errorOf(await workspaces.own("PATCH", `/byok/donated/${id}`, { paused: false })),
+    ).toMatchObject({ status: 409, param: "paused" });
     expect(await show(id)).toMatchObject({ status: "paused" });
     probed = "accepted";
-    expect((await workspaces.own("PATCH", `/byok/donated/${id}`, { paused: false })).status).toBe(200);
-    expect(await show(id)).toMatchObject({ kind: "donated", status: "active", donation: { paused: false } });
+    expect((await workspaces.own("PATCH", `/byok/donated/${id}`, { paused: false })).status).toBe(
+      200,
+    );
+    expect(await show(id)).toMatchObject({
+      kind: "donated",
+      status: "active",
+      donation: { paused: false },
+    });
     expect(probedSecrets).toEqual([apiKey, apiKey]);
     await refuse();
     probed = "refused";
-    expect(await (await change(id, { api_key: "sk-still-not-accepted" })).json()).toMatchObject({ kind: "donated", status: "paused" });
+    expect(await (await change(id, { api_key: "sk-still-not-accepted" })).json()).toMatchObject({
+      kind: "donated",
+      status: "paused",
+    });
     probed = "accepted";
-    expect(await (await change(id, { api_key: "sk-accepted-at-last" })).json()).toMatchObject({ kind: "donated", status: "active" });
+    expect(await (await change(id, { api_key: "sk-accepted-at-last" })).json()).toMatchObject({
+      kind: "donated",
+      status: "active",
+    });
     expect(probedSecrets.slice(2)).toEqual(["sk-still-not-accepted", "sk-accepted-at-last"]);
   });
 
@@ -200,7 +332,10 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
     const id = await make({ api_key: apiKey });
     await donate(id);
     const before = await show(id);
-    expect(await (await workspaces.stranger("GET", "/auth/byok")).json()).toEqual({ object: "list", data: [] });
+    expect(await (await workspaces.stranger("GET", "/auth/byok")).json()).toEqual({
+      object: "list",
+      data: [],
+    });
     const asked: [string, string, unknown?][] = [
       ["PATCH", `/auth/byok/keys/${id}`, { label: "stolen" }],
       ["DELETE", `/auth/byok/keys/${id}`],
@@ -209,12 +344,21 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
       ["DELETE", `/byok/donated/${id}`],
     ];
     for (const [method, path, body] of asked) {
-      expect(await errorOf(await workspaces.stranger(method, path, body))).toMatchObject({ status: 404, code: "not_found" });
+      expect(await errorOf(await workspaces.stranger(method, path, body))).toMatchObject({
+        status: 404,
+        code: "not_found",
+      });
     }
     expect(await show(id)).toEqual(before);
-    const theirs = await workspaces.stranger("POST", "/auth/byok", { provider_id: "acme", api_key: apiKey });
+    const theirs = await workspaces.stranger("POST", "/auth/byok", {
+      provider_id: "acme",
+      api_key: apiKey,
+    });
     expect(theirs.status).toBe(200);
-    expect((await workspaces.stranger("DELETE", `/auth/byok/keys/${textAt(await theirs.json(), "id")}`)).status).toBe(200);
+    expect(
+      (await workspaces.stranger("DELETE", `/auth/byok/keys/${textAt(await theirs.json(), "id")}`))
+        .status,
+    ).toBe(200);
   });
 
   test("everything is there after a restart", async () => {

@@ -16,10 +16,17 @@ describe.each(engines)("a cancelled background response, on %s", (_, freshUrl) =
   let stage: TwoWorkspaces;
   beforeAll(async () => {
     upstream = await startFaultUpstream();
-    stage = await startTwoWorkspaces(freshUrl, { providers: wires.map(({ dialect }) => provider({
-      id: dialect, base_url: upstream.baseUrl, dialect, api_key: "k",
-      models: [{ id: `acme/${dialect}`, pricing: { prompt: "100", completion: "1000" } }],
-    })) });
+    stage = await startTwoWorkspaces(freshUrl, {
+      providers: wires.map(({ dialect }) =>
+        provider({
+          id: dialect,
+          base_url: upstream.baseUrl,
+          dialect,
+          api_key: "k",
+          models: [{ id: `acme/${dialect}`, pricing: { prompt: "100", completion: "1000" } }],
+        }),
+      ),
+    });
   }, 30_000);
   afterAll(async () => {
     await stage.stop();
@@ -30,15 +37,25 @@ describe.each(engines)("a cancelled background response, on %s", (_, freshUrl) =
     (await stage.as(testLlmKey)(method, path, body)).json();
 
   /** Begins a response whose provider falls silent behind its first two pieces of content. */
-  async function begin({ dialect, opening, content }: UpstreamWire): Promise<{ id: string; leave(): Promise<void> }> {
+  async function begin({
+    dialect,
+    opening,
+    content,
+  }: UpstreamWire): Promise<{ id: string; leave(): Promise<void> }> {
     const gate = upstream.gate();
     upstream.enqueue([head(), ...opening, ...content.slice(0, 2), gate]);
-    const response = await ask("POST", "/responses", { model: `acme/${dialect}`, input: "Hello", background: true });
+    const response = await ask("POST", "/responses", {
+      model: `acme/${dialect}`,
+      input: "Hello",
+      background: true,
+    });
     const id = textAt(response, "id");
     // Both pieces have come when a follower has read the second one.
     const followed = await stage.as(testLlmKey)("GET", `/responses/${id}?stream=true`);
-    const reader = (followed.body ?? new Blob([]).stream()).pipeThrough(new TextDecoderStream()).getReader();
-    for (let text = ""; (text.match(/^event: response.output_text.delta$/gm) ?? []).length < 2;) {
+    const reader = (followed.body ?? new Blob([]).stream())
+      .pipeThrough(new TextDecoderStream())
+      .getReader();
+    for (let text = ""; (text.match(/^event: response.output_text.delta$/gm) ?? []).length < 2; ) {
       const { value, done } = await reader.read();
       if (done) throw new Error(`the stream ended early: ${text}`);
       text += value;
@@ -46,32 +63,51 @@ describe.each(engines)("a cancelled background response, on %s", (_, freshUrl) =
     return { id, leave: () => reader.cancel() };
   }
 
-  test.each(wires.map((wire) => [wire.dialect, wire] as const))("%s: it keeps what was delivered and charged", async (_name, wire) => {
-    const { id, leave } = await begin(wire);
-    const cancelled = await ask("POST", `/responses/${id}/cancel`);
-    expect(cancelled).toMatchObject({
-      id, status: "cancelled", error: null, output_text: "Hello ",
-      output: [{ type: "message", content: [{ type: "output_text", text: "Hello " }] }],
-      service_metadata: { requestId: id.slice("resp_".length), upstream: { backend: wire.dialect } },
-    });
-    expect(numberAt(cancelled, "usage.output_tokens")).toBeGreaterThan(0);
-    expect(numberAt(cancelled, "usage.cost")).toBeGreaterThan(0);
-    expect(await ask("GET", `/responses/${id}`)).toEqual(cancelled);
-    for (const name of [id, id.slice("resp_".length)]) {
-      expect(await ask("GET", `/generation/${name}`)).toMatchObject({ data: {
-        status: "cancelled", cancelled: true, total_cost: at(cancelled, "usage.cost"),
-        tokens_completion: at(cancelled, "usage.output_tokens"),
-      } });
-    }
-    await leave();
-  });
+  test.each(wires.map((wire) => [wire.dialect, wire] as const))(
+    "%s: it keeps what was delivered and charged",
+    async (_name, wire) => {
+      const { id, leave } = await begin(wire);
+      const cancelled = await ask("POST", `/responses/${id}/cancel`);
+      expect(cancelled).toMatchObject({
+        id,
+        status: "cancelled",
+        error: null,
+        output_text: "Hello ",
+        output: [{ type: "message", content: [{ type: "output_text", text: "Hello " }] }],
+        service_metadata: {
+          requestId: id.slice("resp_".length),
+          upstream: { backend: wire.dialect },
+        },
+      });
+      expect(numberAt(cancelled, "usage.output_tokens")).toBeGreaterThan(0);
+      expect(numberAt(cancelled, "usage.cost")).toBeGreaterThan(0);
+      expect(await ask("GET", `/responses/${id}`)).toEqual(cancelled);
+      for (const name of [id, id.slice("resp_".length)]) {
+        expect(await ask("GET", `/generation/${name}`)).toMatchObject({
+          data: {
+            status: "cancelled",
+            cancelled: true,
+            total_cost: at(cancelled, "usage.cost"),
+            tokens_completion: at(cancelled, "usage.output_tokens"),
+          },
+        });
+      }
+      await leave();
+    },
+  );
 
   test("a whole background response is found by its id and its trace id, too", async () => {
-    const response = await ask("POST", "/responses", { model: "acme/openai-chat", input: "Hello", background: true });
+    const response = await ask("POST", "/responses", {
+      model: "acme/openai-chat",
+      input: "Hello",
+      background: true,
+    });
     const id = textAt(response, "id");
     await (await stage.as(testLlmKey)("GET", `/responses/${id}?stream=true`)).text();
     for (const name of [id, id.slice("resp_".length)]) {
-      expect(await ask("GET", `/generation/${name}`)).toMatchObject({ data: { status: "completed", model: "acme/openai-chat" } });
+      expect(await ask("GET", `/generation/${name}`)).toMatchObject({
+        data: { status: "completed", model: "acme/openai-chat" },
+      });
     }
   });
 });

@@ -13,8 +13,12 @@ import { at, listAt, numberAt, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
 
-const model = (id: string, price: string, more: Record<string, unknown> = {}) =>
-  ({ id, pricing: { prompt: price, completion: price }, context_length: 1_000, ...more });
+const model = (id: string, price: string, more: Record<string, unknown> = {}) => ({
+  id,
+  pricing: { prompt: price, completion: price },
+  context_length: 1_000,
+  ...more,
+});
 
 let upstream: FaultUpstream;
 let other: FaultUpstream;
@@ -23,7 +27,10 @@ let gateway: TestGateway;
 beforeEach(async () => {
   [upstream, other] = await Promise.all([startFaultUpstream(), startFaultUpstream()]);
   clock = new FakeClock();
-  gateway = await startGateway({ providers: [acme(upstream.baseUrl, { models: [model("acme/large", "10")] })] }, { clock });
+  gateway = await startGateway(
+    { providers: [acme(upstream.baseUrl, { models: [model("acme/large", "10")] })] },
+    { clock },
+  );
 });
 afterEach(async () => {
   await gateway.stop();
@@ -31,21 +38,31 @@ afterEach(async () => {
   other.stop();
 });
 
-const refresh = (models: unknown[], { baseUrl = upstream.baseUrl, ...changes }: Record<string, unknown> & { baseUrl?: string } = {}) =>
-  gateway.app.refreshCatalog({ providers: [acme(baseUrl, { models, ...changes })] });
+const refresh = (
+  models: unknown[],
+  { baseUrl = upstream.baseUrl, ...changes }: Record<string, unknown> & { baseUrl?: string } = {},
+) => gateway.app.refreshCatalog({ providers: [acme(baseUrl, { models, ...changes })] });
 
 /** What a request cost, and how that is explained. */
-async function explained(answer: Response): Promise<{ cost: number; version: string; perMillion: unknown; charged: number }> {
+async function explained(
+  answer: Response,
+): Promise<{ cost: number; version: string; perMillion: unknown; charged: number }> {
   const text = await answer.text();
   const id = answer.headers.get("x-service-trace-id") ?? "";
   const record: unknown = await (await gateway.get(`/generation/${id}`)).json();
   const cost = Number(/"cost":([\d.e-]+)/.exec(text)?.[1]);
   const price = at(record, "data.price");
   const charged = numberAt(record, "data.total_cost");
-  return { cost, charged, version: textAt(price, "version"), perMillion: at(price, "usd_per_million") };
+  return {
+    cost,
+    charged,
+    version: textAt(price, "version"),
+    perMillion: at(price, "usd_per_million"),
+  };
 }
 
-const ask = (fields: Record<string, unknown> = {}): Promise<Response> => gateway.post("/chat/completions", chatRequest(fields));
+const ask = (fields: Record<string, unknown> = {}): Promise<Response> =>
+  gateway.post("/chat/completions", chatRequest(fields));
 
 /** What the upstream's answers use: 11 tokens in, 7 out. */
 const tokens = 18;
@@ -54,19 +71,33 @@ describe("prices", () => {
   test("of a refresh hold from then on, and an old charge is still explained by its own", async () => {
     const before = await ask();
     const first = await explained(before);
-    expect(first).toMatchObject({ cost: tokens * 10e-6, charged: tokens * 10e-6, perMillion: { inputTokens: "10", outputTokens: "10" } });
+    expect(first).toMatchObject({
+      cost: tokens * 10e-6,
+      charged: tokens * 10e-6,
+      perMillion: { inputTokens: "10", outputTokens: "10" },
+    });
     const change = refresh([model("acme/large", "30")]);
     expect([change.added, change.removed, change.repriced.length]).toEqual([[], [], 1]);
     const second = await explained(await ask());
-    expect(second).toMatchObject({ cost: tokens * 30e-6, perMillion: { inputTokens: "30", outputTokens: "30" } });
+    expect(second).toMatchObject({
+      cost: tokens * 30e-6,
+      perMillion: { inputTokens: "30", outputTokens: "30" },
+    });
     expect([second.version]).toEqual([...change.repriced]);
     expect(second.version).toMatch(/^acme\/acme\/large@configuration-[0-9a-f]{8}$/);
     expect(first.version).not.toBe(second.version);
-    const old: unknown = await (await gateway.get(`/generation/${before.headers.get("x-service-trace-id")}`)).json();
+    const old: unknown = await (
+      await gateway.get(`/generation/${before.headers.get("x-service-trace-id")}`)
+    ).json();
     expect(old).toMatchObject({
-      data: { total_cost: tokens * 10e-6, price: { version: first.version, usd_per_million: { inputTokens: "10" } } },
+      data: {
+        total_cost: tokens * 10e-6,
+        price: { version: first.version, usd_per_million: { inputTokens: "10" } },
+      },
     });
-    expect(listAt(old, "data.price.lines").map((line) => at(line, "usd_per_million"))).toEqual([10, 10]);
+    expect(listAt(old, "data.price.lines").map((line) => at(line, "usd_per_million"))).toEqual([
+      10, 10,
+    ]);
   });
 
   test("have the same version when they come back", async () => {
@@ -79,25 +110,36 @@ describe("prices", () => {
   test("of a stream under way are those that it began with, whatever becomes of its model", async () => {
     const gate = upstream.gate();
     const [first, content, ...later] = chatChunks({ usageOn: "after" }).map((chunk) => sse(chunk));
-    if (first === undefined || content === undefined) throw new Error("the fixture has too few chunks");
+    if (first === undefined || content === undefined)
+      throw new Error("the fixture has too few chunks");
     upstream.enqueue([head(), first, content, gate, ...later, sse("[DONE]"), end()]);
     const stream = await ask({ stream: true });
     await gate.reached;
     refresh([model("acme/small", "30")], { baseUrl: other.baseUrl });
     expect(await errorOf(await ask())).toMatchObject({ status: 404, code: "model_unavailable" });
     gate.open();
-    expect(await explained(stream)).toMatchObject({ cost: tokens * 10e-6, charged: tokens * 10e-6, perMillion: { inputTokens: "10" } });
+    expect(await explained(stream)).toMatchObject({
+      cost: tokens * 10e-6,
+      charged: tokens * 10e-6,
+      perMillion: { inputTokens: "10" },
+    });
   });
 });
 
 test("routes have their new address, credential and wire name from the next request on", async () => {
   await (await ask()).text();
-  refresh([model("acme/large", "10", { upstream_model: "large-v3" })], { baseUrl: other.baseUrl, api_key: "rotated" });
+  refresh([model("acme/large", "10", { upstream_model: "large-v3" })], {
+    baseUrl: other.baseUrl,
+    api_key: "rotated",
+  });
   const answer = await ask();
   await answer.text();
   expect([upstream.requests.length, other.requests.length]).toEqual([1, 1]);
   const [sent] = other.requests;
-  expect([sent?.headers.get("authorization"), at(sent?.json(), "model")]).toEqual(["Bearer rotated", "large-v3"]);
+  expect([sent?.headers.get("authorization"), at(sent?.json(), "model")]).toEqual([
+    "Bearer rotated",
+    "large-v3",
+  ]);
   expect(answer.headers.get("x-service-upstream-model")).toBe("large-v3");
 });
 
@@ -113,7 +155,9 @@ test("under load no request is dropped while the catalog changes a hundred times
   };
   const clients = Promise.all(Array.from({ length: 4 }, askOn));
   for (let round = 0; round < 100; round += 1) {
-    refresh([model("acme/large", String(10 + (round % 2)))], { baseUrl: round % 2 === 0 ? other.baseUrl : upstream.baseUrl });
+    refresh([model("acme/large", String(10 + (round % 2)))], {
+      baseUrl: round % 2 === 0 ? other.baseUrl : upstream.baseUrl,
+    });
     await (await gateway.get("/models/count")).text();
   }
   asking = false;
@@ -123,29 +167,47 @@ test("under load no request is dropped while the catalog changes a hundred times
 });
 
 test("models come and go, and those that stay keep the date on which they were added", async () => {
-  const created = async (id: string): Promise<unknown> => at(await (await gateway.get(`/models/${id}`)).json(), "created");
+  const created = async (id: string): Promise<unknown> =>
+    at(await (await gateway.get(`/models/${id}`)).json(), "created");
   const before = await created("acme/large");
   clock.advance(3_600_000);
-  expect(refresh([model("acme/large", "10"), model("acme/new", "1")])).toEqual({ added: ["acme/new"], removed: [], repriced: [] });
-  expect([await created("acme/large"), await created("acme/new")]).toEqual([before, Number(before) + 3_600]);
+  expect(refresh([model("acme/large", "10"), model("acme/new", "1")])).toEqual({
+    added: ["acme/new"],
+    removed: [],
+    repriced: [],
+  });
+  expect([await created("acme/large"), await created("acme/new")]).toEqual([
+    before,
+    Number(before) + 3_600,
+  ]);
   expect(refresh([model("acme/new", "1")])).toMatchObject({ removed: ["acme/large"] });
   expect(await errorOf(await gateway.get("/models/acme/large"))).toMatchObject({ status: 404 });
 });
 
 test("the lists of models and providers, and routing presets, follow", async () => {
-  const providers = async (): Promise<unknown[]> => listAt(await (await gateway.get("/providers")).json(), "data");
-  const countOf = async (): Promise<unknown> => at((await providers()).find((entry) => at(entry, "id") === "acme"), "model_count");
+  const providers = async (): Promise<unknown[]> =>
+    listAt(await (await gateway.get("/providers")).json(), "data");
+  const countOf = async (): Promise<unknown> =>
+    at(
+      (await providers()).find((entry) => at(entry, "id") === "acme"),
+      "model_count",
+    );
   expect(await countOf()).toBe(1);
   refresh([model("acme/large", "10"), model("acme/new:free", "0")]);
   expect(await countOf()).toBe(2);
-  expect(at(await (await gateway.get("/models/service/free")).json(), "members")).toEqual(["acme/new:free"]);
+  expect(at(await (await gateway.get("/models/service/free")).json(), "members")).toEqual([
+    "acme/new:free",
+  ]);
 });
 
 test("the sandbox goes when a provider with a credential comes, and is back without one", async () => {
   const simulated = await startGateway({ sandbox: "auto" });
   try {
     const status = async (): Promise<number> => {
-      const answer = await simulated.post("/chat/completions", chatRequest({ model: "sandbox/chat:free" }));
+      const answer = await simulated.post(
+        "/chat/completions",
+        chatRequest({ model: "sandbox/chat:free" }),
+      );
       await answer.text();
       return answer.status;
     };
@@ -167,32 +229,57 @@ describe("a facts file", () => {
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
   const facts = (snapshot: string, input: string): CatalogFacts => ({
-    source: "test", licence: "none", snapshot, units: "USD per million tokens", aliases: {},
-    rows: [{
-      id: "openai/tiny", provider: "openai", upstream: "tiny", name: "Tiny", surface: "chat", prices: { input, output: "1" },
-      capabilities: ["chat"],
-    }],
+    source: "test",
+    licence: "none",
+    snapshot,
+    units: "USD per million tokens",
+    aliases: {},
+    rows: [
+      {
+        id: "openai/tiny",
+        provider: "openai",
+        upstream: "tiny",
+        name: "Tiny",
+        surface: "chat",
+        prices: { input, output: "1" },
+        capabilities: ["chat"],
+      },
+    ],
   });
 
   test("of an operator's own takes the place of the one that ships with the project, with its date as the version of prices", async () => {
     const factsPath = join(directory, "facts.json");
     writeFileSync(factsPath, factsText(facts("2026-11-01", "1")));
     gateway.app.refreshCatalog({ providers: [], factsPath });
-    expect([...gateway.app.catalog().models.keys()].filter((id) => !id.startsWith("service/"))).toEqual(["openai/tiny"]);
+    expect(
+      [...gateway.app.catalog().models.keys()].filter((id) => !id.startsWith("service/")),
+    ).toEqual(["openai/tiny"]);
     writeFileSync(factsPath, factsText(facts("2026-11-02", "2")));
-    expect(gateway.app.refreshCatalog({ providers: [], factsPath }).repriced).toEqual(["openai/openai/tiny@2026-11-02"]);
-    expect(at(await (await gateway.get("/models/openai/tiny")).json(), "pricing.list_pricing.input_per_1m")).toBe(2);
+    expect(gateway.app.refreshCatalog({ providers: [], factsPath }).repriced).toEqual([
+      "openai/openai/tiny@2026-11-02",
+    ]);
+    expect(
+      at(
+        await (await gateway.get("/models/openai/tiny")).json(),
+        "pricing.list_pricing.input_per_1m",
+      ),
+    ).toBe(2);
   });
 
   test.each([
     ["is no JSON", "{"],
-    ["has a field that facts do not have", JSON.stringify({ ...facts("2026-11-01", "1"), extra: 1 })],
+    [
+      "has a field that facts do not have",
+      JSON.stringify({ ...facts("2026-11-01", "1"), extra: 1 }),
+    ],
     ["has a price below zero", JSON.stringify(facts("2026-11-01", "-1"))],
   ])("that %s changes nothing", async (_, text) => {
     const before = gateway.app.catalog();
     const factsPath = join(directory, "facts.json");
     writeFileSync(factsPath, text);
-    expect(() => gateway.app.refreshCatalog({ providers: [], factsPath })).toThrow(ConfigurationError);
+    expect(() => gateway.app.refreshCatalog({ providers: [], factsPath })).toThrow(
+      ConfigurationError,
+    );
     expect(gateway.app.catalog()).toBe(before);
     const answer = await ask();
     await answer.text();

@@ -27,7 +27,10 @@ beforeAll(async () => {
       at("one", [model("acme/first", "3", { max_completion_tokens: 50 })]),
       at("two", [model("acme/second", "1"), model("acme/shared", "2")]),
       at("three", [model("acme/shared", "2")]),
-      at("narrow", [model("acme/short", "1", { context_length: 8_000 }), model("acme/also-short", "1", { context_length: 8_000 })]),
+      at("narrow", [
+        model("acme/short", "1", { context_length: 8_000 }),
+        model("acme/also-short", "1", { context_length: 8_000 }),
+      ]),
       at("wide", [model("acme/long", "1", { context_length: 32_000 })]),
     ],
   });
@@ -138,9 +141,14 @@ test("a fallback model that nobody knows is named by its place", async () => {
   const error = await errorOf(await send({ models: ["acme/second", "acme/nobody-knows"] }));
   expect(error).toMatchObject({ status: 404, code: "model_unavailable", param: "models[1]" });
   const messages = await gateway.post("/messages", {
-    model: "acme/first", models: ["acme/nobody-knows"], max_tokens: 9, messages: [{ role: "user", content: "Hi" }],
+    model: "acme/first",
+    models: ["acme/nobody-knows"],
+    max_tokens: 9,
+    messages: [{ role: "user", content: "Hi" }],
   });
-  expect(await messages.json()).toMatchObject({ error: { code: "no_upstream", param: "models[0]" } });
+  expect(await messages.json()).toMatchObject({
+    error: { code: "no_upstream", param: "models[0]" },
+  });
 });
 
 test("all models fail: 502 with every attempt, and no advice to retry", async () => {
@@ -163,7 +171,9 @@ test("a request that the provider calls wrong is not tried elsewhere", async () 
 
 /** How providers say that a request is too long, and where it goes on: a streamed request as any other. */
 describe.each([[false], [true]])("a request that is too long, stream: %p", (stream) => {
-  const tooLong = json(chatError("This model's maximum context length is 8000 tokens."), { status: 400 });
+  const tooLong = json(chatError("This model's maximum context length is 8000 tokens."), {
+    status: 400,
+  });
   const sendLong = (...models: string[]): Promise<Response> =>
     gateway.post("/chat/completions", chatRequest({ stream, model: "acme/short", models }));
 
@@ -178,11 +188,17 @@ describe.each([[false], [true]])("a request that is too long, stream: %p", (stre
 
   test("is answered with the overflow where none is larger, or the larger one is too short", async () => {
     upstream.enqueue(tooLong);
-    expect(await errorOf(await sendLong("acme/also-short"))).toMatchObject({ status: 400, code: "context_length_exceeded" });
+    expect(await errorOf(await sendLong("acme/also-short"))).toMatchObject({
+      status: 400,
+      code: "context_length_exceeded",
+    });
     upstream.enqueue(tooLong, tooLong);
     const error = await errorOf(await sendLong("acme/long"));
     expect(error).toMatchObject({ status: 400, code: "context_length_exceeded" });
-    expect(at(error.metadata, "upstream_attempts")).toMatchObject([{ backend: "narrow" }, { backend: "wide" }]);
+    expect(at(error.metadata, "upstream_attempts")).toMatchObject([
+      { backend: "narrow" },
+      { backend: "wide" },
+    ]);
   });
 });
 

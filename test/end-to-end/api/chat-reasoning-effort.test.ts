@@ -23,7 +23,11 @@ beforeAll(async () => {
           { id: "acme/high-only", pricing, reasoning: declared(["high"], "high") },
           { id: "acme/no-default", pricing, reasoning: declared(["minimal", "medium"]) },
           { id: "acme/silent", pricing },
-          { id: "acme/any-order", pricing, reasoning: declared(["high", "ultra", "low", "medium"], "medium") },
+          {
+            id: "acme/any-order",
+            pricing,
+            reasoning: declared(["high", "ultra", "low", "medium"], "medium"),
+          },
         ],
       }),
     ],
@@ -50,7 +54,12 @@ const rows: readonly [model: string, asked: unknown, sent: unknown, rule: string
   ["acme/no-default", "high", "medium", "the nearest lower level"],
   ["acme/no-default", "low", "minimal", "the nearest lower level"],
   ["acme/no-default", "ludicrous", undefined, "no default: left to the provider"],
-  ["acme/any-order", "max", "high", "the nearest lower level, in whichever order they are declared"],
+  [
+    "acme/any-order",
+    "max",
+    "high",
+    "the nearest lower level, in whichever order they are declared",
+  ],
   ["acme/any-order", "minimal", "low", "the lowest level where all are higher"],
   ["acme/any-order", "ultra", "ultra", "a level of the model's own"],
   ["acme/silent", "ludicrous", "ludicrous", "no declared levels: unchanged"],
@@ -67,18 +76,27 @@ test.each(rows)("%s, reasoning_effort %p is sent as %p: %s", async (model, asked
 
 /** Rules 1 and 2: what switches thinking off in its dialect does so whatever effort stands beside it. */
 const switchedOff: readonly [path: string, body: Record<string, unknown>][] = [
-  ["/messages", {
-    max_tokens: 64, messages: [{ role: "user", content: "Hi" }], thinking: { type: "disabled" }, output_config: { effort: "high" },
-  }],
+  [
+    "/messages",
+    {
+      max_tokens: 64,
+      messages: [{ role: "user", content: "Hi" }],
+      thinking: { type: "disabled" },
+      output_config: { effort: "high" },
+    },
+  ],
   ["/responses", { input: "Hi", reasoning: { enabled: false, effort: "high" } }],
 ];
 
-test.each(switchedOff)("%s: thinking that is switched off is `none` beside an effort", async (path, body) => {
-  const response = await gateway.post(path, { model: "acme/three", ...body });
-  expect(response.status).toBe(200);
-  await response.text();
-  expect(at(upstream.requests.at(-1)?.json(), "reasoning_effort")).toBe("none");
-});
+test.each(switchedOff)(
+  "%s: thinking that is switched off is `none` beside an effort",
+  async (path, body) => {
+    const response = await gateway.post(path, { model: "acme/three", ...body });
+    expect(response.status).toBe(200);
+    await response.text();
+    expect(at(upstream.requests.at(-1)?.json(), "reasoning_effort")).toBe("none");
+  },
+);
 
 test("each branch of a fallback is clamped to its own model's levels", async () => {
   upstream.enqueue(json({}, { status: 503 }), json({}, { status: 503 }));

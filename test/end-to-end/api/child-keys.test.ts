@@ -31,41 +31,72 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
 
   const made = async (response: Promise<Response>): Promise<Made> => {
     const answer: unknown = await (await response).json();
-    return { id: textAt(answer, "data.id"), hash: textAt(answer, "data.hash"), secret: textAt(answer, "key") };
+    return {
+      id: textAt(answer, "data.id"),
+      hash: textAt(answer, "data.hash"),
+      secret: textAt(answer, "key"),
+    };
   };
   const make = (fields: Record<string, unknown> = {}): Promise<Made> =>
     made(workspaces.own("POST", "/keys", { name: "parent", ...fields }));
   const ask = (parent: Made, fields: Record<string, unknown> = {}): Promise<Response> =>
     workspaces.as(parent.secret)("POST", "/key/children", { name: "child", ...fields });
-  const makeChild = (parent: Made, fields: Record<string, unknown> = {}): Promise<Made> => made(ask(parent, fields));
+  const makeChild = (parent: Made, fields: Record<string, unknown> = {}): Promise<Made> =>
+    made(ask(parent, fields));
   const chat = async ({ secret }: Made): Promise<number> => {
-    const response = await workspaces.as(secret)("POST", "/chat/completions", chatRequest({ max_tokens: 7 }));
+    const response = await workspaces.as(secret)(
+      "POST",
+      "/chat/completions",
+      chatRequest({ max_tokens: 7 }),
+    );
     await response.text();
     return response.status;
   };
-  const show = async ({ hash }: Made): Promise<unknown> => (await workspaces.own("GET", `/keys/${hash}`)).json();
+  const show = async ({ hash }: Made): Promise<unknown> =>
+    (await workspaces.own("GET", `/keys/${hash}`)).json();
 
   test("a child has what its parent has, and names it", async () => {
     const expiry = "2031-01-31T00:00:00.000Z";
     const bounds = {
-      limit: 5, limit_reset: "weekly", rate_limit: 30, tpm: 1_000, expires_at: expiry,
-      allowed_models: ["acme/large"], allowed_endpoints: ["/api/v1/key/children", "/api/v1/chat/completions"],
+      limit: 5,
+      limit_reset: "weekly",
+      rate_limit: 30,
+      tpm: 1_000,
+      expires_at: expiry,
+      allowed_models: ["acme/large"],
+      allowed_endpoints: ["/api/v1/key/children", "/api/v1/chat/completions"],
     };
     const parent = await make(bounds);
     const response = await ask(parent);
     expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
     const answer: unknown = await response.json();
     expect(textAt(answer, "key")).toMatch(/^sk-svc-v1-[0-9A-Za-z]{40,}$/);
-    expect(at(answer, "data")).toMatchObject({ name: "child", parent_key_id: parent.id, ...bounds });
+    expect(at(answer, "data")).toMatchObject({
+      name: "child",
+      parent_key_id: parent.id,
+      ...bounds,
+    });
     expect(Object.keys(Object(await show(parent)))).not.toContain("parent_key_id");
-    expect(await show({ ...parent, hash: textAt(answer, "data.hash") })).toMatchObject({ parent_key_id: parent.id });
+    expect(await show({ ...parent, hash: textAt(answer, "data.hash") })).toMatchObject({
+      parent_key_id: parent.id,
+    });
   });
 
   test("a child may have less", async () => {
-    const parent = await make({ limit: 5, rate_limit: 30, tpm: 1_000, expires_at: "2031-01-31T00:00:00Z" });
+    const parent = await make({
+      limit: 5,
+      rate_limit: 30,
+      tpm: 1_000,
+      expires_at: "2031-01-31T00:00:00Z",
+    });
     const less = {
-      limit: 1, limit_reset: "daily", rate_limit: 10, tpm: 10, expires_at: "2030-01-31T00:00:00.000Z",
-      allowed_models: ["acme/large"], allowed_endpoints: ["/api/v1/chat/completions"],
+      limit: 1,
+      limit_reset: "daily",
+      rate_limit: 10,
+      tpm: 10,
+      expires_at: "2030-01-31T00:00:00.000Z",
+      allowed_models: ["acme/large"],
+      allowed_endpoints: ["/api/v1/chat/completions"],
     };
     expect(at(await (await ask(parent, less)).json(), "data")).toMatchObject(less);
   });
@@ -83,17 +114,28 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     [{ limit: -1 }, "limit"],
   ])("%j goes beyond its parent, or is wrong, and is refused by name", async (fields, param) => {
     const parent = await make({
-      limit: 5, rate_limit: 30, tpm: 1_000, expires_at: "2031-01-31T00:00:00Z",
-      allowed_models: ["acme/large"], allowed_endpoints: ["/api/v1/key/children", "/api/v1/chat/completions"],
+      limit: 5,
+      rate_limit: 30,
+      tpm: 1_000,
+      expires_at: "2031-01-31T00:00:00Z",
+      allowed_models: ["acme/large"],
+      allowed_endpoints: ["/api/v1/key/children", "/api/v1/chat/completions"],
     });
-    expect(await errorOf(await ask(parent, fields))).toMatchObject({ status: 400, code: "bad_request", param });
+    expect(await errorOf(await ask(parent, fields))).toMatchObject({
+      status: 400,
+      code: "bad_request",
+      param,
+    });
   });
 
   test("children make none, and keys whose endpoints omit the route neither", async () => {
     const child = await makeChild(await make());
     expect(await errorOf(await ask(child))).toMatchObject({ status: 403, code: "forbidden" });
     const inferenceOnly = await make({ allowed_endpoints: ["/chat/completions"] });
-    expect(await errorOf(await ask(inferenceOnly))).toMatchObject({ status: 403, code: "insufficient_scope" });
+    expect(await errorOf(await ask(inferenceOnly))).toMatchObject({
+      status: 403,
+      code: "insufficient_scope",
+    });
   });
 
   test("what a child spends is spent by its parent, whose limit holds for both", async () => {
@@ -101,7 +143,10 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     const [first, second] = [await makeChild(parent), await makeChild(parent)];
     expect([await chat(first), await chat(second)]).toEqual([200, 200]);
     expect([await chat(first), await chat(second), await chat(parent)]).toEqual([402, 402, 402]);
-    expect(await show(parent)).toMatchObject({ real_usage: 2 * chargeUsd, limit_remaining: 0.000009 });
+    expect(await show(parent)).toMatchObject({
+      real_usage: 2 * chargeUsd,
+      limit_remaining: 0.000009,
+    });
     expect(await show(first)).toMatchObject({ real_usage: chargeUsd, limit_remaining: oneUsd });
   });
 
@@ -136,7 +181,10 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     const child = await makeChild(parent);
     await workspaces.own("PATCH", `/keys/${parent.hash}`, { disabled: true });
     expect(await chat(child)).toBe(401);
-    await workspaces.own("PATCH", `/keys/${parent.hash}`, { disabled: false, expires_at: "2020-01-01T00:00:00Z" });
+    await workspaces.own("PATCH", `/keys/${parent.hash}`, {
+      disabled: false,
+      expires_at: "2020-01-01T00:00:00Z",
+    });
     expect(await chat(child)).toBe(401);
     await workspaces.own("PATCH", `/keys/${parent.hash}`, { expires_at: null });
     expect(await chat(child)).toBe(200);
@@ -147,14 +195,18 @@ describe.each(engines)("keys that a key makes, on %s", (_, freshUrl) => {
     await workspaces.own("DELETE", `/keys/${rotated.hash}`);
     expect(await chat(child)).toBe(401);
     expect((await workspaces.own("GET", `/keys/${child.hash}`)).status).toBe(404);
-    const listed = listAt(await (await workspaces.own("GET", "/keys?include_disabled=true")).json(), "data");
+    const listed = listAt(
+      await (await workspaces.own("GET", "/keys?include_disabled=true")).json(),
+      "data",
+    );
     expect(listed.map((key) => at(key, "id"))).not.toContain(child.id);
   });
 
   test("a parent deletes its own children, and no other key", async () => {
     const [parent, other] = [await make(), await make()];
     const [child, foreign] = [await makeChild(parent), await makeChild(other)];
-    const remove = (hash: string): Promise<Response> => workspaces.as(parent.secret)("DELETE", `/key/children/${hash}`);
+    const remove = (hash: string): Promise<Response> =>
+      workspaces.as(parent.secret)("DELETE", `/key/children/${hash}`);
     for (const hash of [parent.hash, other.hash, foreign.hash, "none"])
       expect(await errorOf(await remove(hash))).toMatchObject({ status: 404, code: "not_found" });
     expect(await (await remove(child.hash)).json()).toEqual({ deleted: true, id: child.id });

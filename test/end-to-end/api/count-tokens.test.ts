@@ -10,7 +10,14 @@ beforeAll(async () => {
   const models = [{ id: "native/large", pricing: { prompt: "1", completion: "1" } }];
   gateway = await startGateway({
     providers: [
-      provider({ id: "native", base_url: native.baseUrl, dialect: "anthropic-messages", api_key: "k", models }), acme(native.baseUrl),
+      provider({
+        id: "native",
+        base_url: native.baseUrl,
+        dialect: "anthropic-messages",
+        api_key: "k",
+        models,
+      }),
+      acme(native.baseUrl),
     ],
   });
 });
@@ -19,9 +26,16 @@ afterAll(async () => {
   native.stop();
 });
 
-const prompt = { messages: [{ role: "user", content: "How many tokens is this?" }], system: "Count." };
+const prompt = {
+  messages: [{ role: "user", content: "How many tokens is this?" }],
+  system: "Count.",
+};
 const count = (model: string, changes = {}) =>
-  gateway.post("/messages/count_tokens", { model, ...prompt, ...changes }, { headers: { "anthropic-beta": "some-beta" } });
+  gateway.post(
+    "/messages/count_tokens",
+    { model, ...prompt, ...changes },
+    { headers: { "anthropic-beta": "some-beta" } },
+  );
 
 test("a provider that counts is asked, with the client's own body and betas", async () => {
   native.enqueue(json({ input_tokens: 17 }));
@@ -30,12 +44,20 @@ test("a provider that counts is asked, with the client's own body and betas", as
   expect(response.headers.get("x-service-token-count")).toBe("native");
   const sent = native.requests.at(-1);
   expect(sent?.path).toBe("/v1/messages/count_tokens");
-  expect([sent?.headers.get("x-api-key"), sent?.headers.get("anthropic-beta")]).toEqual(["k", "some-beta"]);
+  expect([sent?.headers.get("x-api-key"), sent?.headers.get("anthropic-beta")]).toEqual([
+    "k",
+    "some-beta",
+  ]);
   expect(sent?.json()).toEqual({ model: "large", ...prompt });
 });
 
 test("what a provider cannot tell is estimated", async () => {
-  native.enqueue(json({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }, { status: 529 }));
+  native.enqueue(
+    json(
+      { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
+      { status: 529 },
+    ),
+  );
   for (const model of ["native/large", "acme/large"]) {
     const response = await count(model);
     const { input_tokens: tokens } = (await response.json()) as { input_tokens: number };
@@ -46,16 +68,31 @@ test("what a provider cannot tell is estimated", async () => {
 });
 
 test("what a provider calls wrong is wrong", async () => {
-  native.enqueue(json({ type: "error", error: { type: "invalid_request_error", message: "messages: at least one" } }, { status: 400 }));
+  native.enqueue(
+    json(
+      {
+        type: "error",
+        error: { type: "invalid_request_error", message: "messages: at least one" },
+      },
+      { status: 400 },
+    ),
+  );
   const response = await count("native/large");
   expect(response.status).toBe(400);
-  expect(await response.json()).toMatchObject({ type: "error", error: { type: "invalid_request_error", code: "bad_request" } });
-  const told = ["x-service-provider-chain", "x-service-model", "x-service-upstream-model"].map((name) => response.headers.get(name));
+  expect(await response.json()).toMatchObject({
+    type: "error",
+    error: { type: "invalid_request_error", code: "bad_request" },
+  });
+  const told = ["x-service-provider-chain", "x-service-model", "x-service-upstream-model"].map(
+    (name) => response.headers.get(name),
+  );
   expect(told).toEqual(["native", "native/large", "large"]);
   expect(response.headers.get("server-timing")).toContain("dur=");
 });
 
 test("nothing is charged, recorded or held", async () => {
-  expect(await gateway.app.storage.database.selectFrom("generations").selectAll().execute()).toEqual([]);
+  expect(
+    await gateway.app.storage.database.selectFrom("generations").selectAll().execute(),
+  ).toEqual([]);
   expect(gateway.app.ledger.openHoldCount).toBe(0);
 });

@@ -33,13 +33,19 @@ const takesManagement = ({ scope, without, mcp }: ContractRow): boolean =>
 
 /** The answer that is wanted, in the dialect of the endpoint: JSON-RPC has numbers for codes, and no hints. */
 const inDialect = ({ mcp }: ContractRow, { status, ...answer }: Answer): Answer =>
-  mcp && answer.code !== undefined ? { status, code: status === 401 ? "-32001" : "-32000" } : { status, ...answer };
+  mcp && answer.code !== undefined
+    ? { status, code: status === 401 ? "-32001" : "-32000" }
+    : { status, ...answer };
 
-const takesSession = ({ scope, session }: ContractRow): boolean => scope !== undefined || session === true;
+const takesSession = ({ scope, session }: ContractRow): boolean =>
+  scope !== undefined || session === true;
 
 /** What a session gets; the refusal is of those routes that take some sessions. */
 const answerToSession = (row: ContractRow, refusal: Answer | undefined): Answer => {
-  if (row.without !== undefined) return row.signedIn === undefined || refusal === signIn ? accepted(row) : { status: row.signedIn };
+  if (row.without !== undefined)
+    return row.signedIn === undefined || refusal === signIn
+      ? accepted(row)
+      : { status: row.signedIn };
   return takesSession(row) ? (refusal ?? accepted(row)) : wrongFamily;
 };
 
@@ -50,13 +56,22 @@ const refusalOfMember = ({ scope, operator }: ContractRow): Answer | undefined =
 };
 
 /** Sessions in the browser's way: what each sends as its cookie, and the answer it gets. */
-const sessionFamilies: Record<string, { cookie: () => string; answer: (row: ContractRow) => Answer }> = {
-  "a session of an owner": { cookie: () => sessions.owner(), answer: (row) => answerToSession(row, undefined) },
+const sessionFamilies: Record<
+  string,
+  { cookie: () => string; answer: (row: ContractRow) => Answer }
+> = {
+  "a session of an owner": {
+    cookie: () => sessions.owner(),
+    answer: (row) => answerToSession(row, undefined),
+  },
   "a session of a member, whose role holds some scopes": {
     cookie: () => sessions.member(),
     answer: (row) => answerToSession(row, refusalOfMember(row)),
   },
-  "a session that has ended": { cookie: () => sessions.ended(), answer: (row) => answerToSession(row, signIn) },
+  "a session that has ended": {
+    cookie: () => sessions.ended(),
+    answer: (row) => answerToSession(row, signIn),
+  },
 };
 
 /** Every kind of credential: the `Authorization` header it is sent as, and the answer it gets. */
@@ -107,7 +122,8 @@ const families: Record<
   },
   "a management key of another workspace with all scopes": {
     header: () => `Bearer ${secrets.managementElsewhere}`,
-    answer: (row) => openTo(row, row.operator ? noOperator : takesManagement(row) ? accepted(row) : wrongFamily),
+    answer: (row) =>
+      openTo(row, row.operator ? noOperator : takesManagement(row) ? accepted(row) : wrongFamily),
   },
   "a management key without the scope": {
     header: ({ scope }) =>
@@ -144,7 +160,8 @@ afterAll(async () => {
 
 let addresses = 0;
 /** Each request comes from an address of its own, so that none meets the limits of anonymous ones. */
-const anotherAddress = (): string => `10.${(addresses += 1) >> 16}.${(addresses >> 8) & 255}.${addresses & 255}`;
+const anotherAddress = (): string =>
+  `10.${(addresses += 1) >> 16}.${(addresses >> 8) & 255}.${addresses & 255}`;
 
 async function ask(
   name: string,
@@ -155,7 +172,11 @@ async function ask(
   const response = await fetch(gateway.origin + options.base + (row.path ?? pattern), {
     method,
     redirect: "manual",
-    headers: { "x-forwarded-for": anotherAddress(), "x-forwarded-proto": "https", ...options.headers },
+    headers: {
+      "x-forwarded-for": anotherAddress(),
+      "x-forwarded-proto": "https",
+      ...options.headers,
+    },
     ...(method === "GET" ? {} : { body: "{}" }),
   });
   const body: unknown = response.headers.get("content-type")?.startsWith("application/json")
@@ -189,7 +210,10 @@ for (const [name, row] of Object.entries(contract)) {
         async (base) => {
           const wanted = inDialect(row, answer(row));
           const authorization = header(row);
-          const got = await ask(name, row, { base, headers: authorization === undefined ? {} : { authorization } });
+          const got = await ask(name, row, {
+            base,
+            headers: authorization === undefined ? {} : { authorization },
+          });
           expect(got.answer).toMatchObject(wanted);
           if (wanted.code === undefined) expect([401, 403]).not.toContain(got.answer.status);
         },
@@ -200,10 +224,14 @@ for (const [name, row] of Object.entries(contract)) {
         `${family} under %p`,
         async (base) => {
           const wanted = inDialect(row, answer(row));
-          const got = await ask(name, row, { base, headers: { cookie: `${brand.sessionCookie}=${cookie()}`, origin: publicOrigin } });
+          const got = await ask(name, row, {
+            base,
+            headers: { cookie: `${brand.sessionCookie}=${cookie()}`, origin: publicOrigin },
+          });
           expect(got.answer).toMatchObject(wanted);
           if (wanted.code === undefined) expect([401, 403]).not.toContain(got.answer.status);
-          if (name.startsWith("POST") && name.endsWith("/sign-out")) sessions = await signedInSessions(gateway);
+          if (name.startsWith("POST") && name.endsWith("/sign-out"))
+            sessions = await signedInSessions(gateway);
         },
       );
     }
@@ -211,6 +239,8 @@ for (const [name, row] of Object.entries(contract)) {
 }
 
 test("every endpoint for management keys takes sessions too, as the contract has it", () => {
-  const without = endpoints.filter(({ access }) => access.managementScope !== undefined && access.session === undefined);
+  const without = endpoints.filter(
+    ({ access }) => access.managementScope !== undefined && access.session === undefined,
+  );
   expect(without.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
 });

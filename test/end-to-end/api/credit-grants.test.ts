@@ -6,49 +6,99 @@ import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspace
 describe.each(engines)("granted credits on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
-    workspaces = await startTwoWorkspaces(freshUrl, { plans: { enterprise: { monthlyCreditsNanoUsd: 3_000_000_000n } } });
+    workspaces = await startTwoWorkspaces(freshUrl, {
+      plans: { enterprise: { monthlyCreditsNanoUsd: 3_000_000_000n } },
+    });
   }, 60_000);
   afterAll(() => workspaces.stop());
 
   const grant = (body: unknown): Promise<Response> => workspaces.own("POST", "/admin/grants", body);
-  const credits = async (ask = workspaces.stranger): Promise<unknown> => (await ask("GET", "/credits")).json();
+  const credits = async (ask = workspaces.stranger): Promise<unknown> =>
+    (await ask("GET", "/credits")).json();
 
   test("a plan's credits are there from the start, once, and stay over a restart", async () => {
-    expect(await credits(workspaces.own)).toMatchObject({ balance: 13, monthly_balance: 3, topup_balance: 10 });
-    expect(await credits()).toMatchObject({ balance: 3, monthly_balance: 3, topup_balance: 0, used: 0 });
+    expect(await credits(workspaces.own)).toMatchObject({
+      balance: 13,
+      monthly_balance: 3,
+      topup_balance: 10,
+    });
+    expect(await credits()).toMatchObject({
+      balance: 3,
+      monthly_balance: 3,
+      topup_balance: 0,
+      used: 0,
+    });
     await workspaces.restart();
     expect(await credits()).toMatchObject({ balance: 3 });
   });
 
   test("an operator grants to any workspace, into either bucket, and the same request counts once", async () => {
-    const body = { workspace_id: "ws_strange", amount: 1.5, description: "sorry", idempotency_key: "once" };
+    const body = {
+      workspace_id: "ws_strange",
+      amount: 1.5,
+      description: "sorry",
+      idempotency_key: "once",
+    };
     const first: unknown = await (await grant(body)).json();
     expect(first).toEqual({
-      id: expect.stringMatching(/^txn_grant_/), object: "credit_grant", workspace_id: "ws_strange", amount: 1.5, bucket: "monthly",
-      kind: "admin", description: "sorry", granted_at: expect.any(String), granted_by: expect.stringMatching(/^mgk_/),
+      id: expect.stringMatching(/^txn_grant_/),
+      object: "credit_grant",
+      workspace_id: "ws_strange",
+      amount: 1.5,
+      bucket: "monthly",
+      kind: "admin",
+      description: "sorry",
+      granted_at: expect.any(String),
+      granted_by: expect.stringMatching(/^mgk_/),
     });
     expect(await (await grant(body)).json()).toEqual(first);
-    expect(await errorOf(await grant({ ...body, amount: 2 }))).toMatchObject({ status: 409, param: "idempotency_key" });
+    expect(await errorOf(await grant({ ...body, amount: 2 }))).toMatchObject({
+      status: 409,
+      param: "idempotency_key",
+    });
     const least = { workspace_id: "ws_strange", amount: 0.000_000_001, bucket: "topup" };
     const second: unknown = await (await grant(least)).json();
     expect(await credits()).toMatchObject({ balance: 4.5, monthly_balance: 4.5, topup_balance: 0 });
     expect(workspaces.gateway().app.ledger.book.workspace("ws_strange").topupNano).toBe(1n);
-    const listed = listAt(await (await workspaces.own("GET", "/admin/grants?workspace_id=ws_strange")).json(), "data");
+    const listed = listAt(
+      await (await workspaces.own("GET", "/admin/grants?workspace_id=ws_strange")).json(),
+      "data",
+    );
     expect(listed.map((each) => at(each, "kind")).sort()).toEqual(["admin", "admin", "plan"]);
     expect(listed).toContainEqual(second);
-    const [entry] = listAt(await (await workspaces.own("GET", "/security/audit?limit=1")).json(), "data");
-    expect(entry).toMatchObject({ action: "POST /admin/grants", target: `ws_strange ${textAt(second, "id")}` });
+    const [entry] = listAt(
+      await (await workspaces.own("GET", "/security/audit?limit=1")).json(),
+      "data",
+    );
+    expect(entry).toMatchObject({
+      action: "POST /admin/grants",
+      target: `ws_strange ${textAt(second, "id")}`,
+    });
   });
 
   test("credits for a referral are monthly ones: spent before what was bought, and told as such", async () => {
     const before = await credits(workspaces.own);
-    const referral = { workspace_id: "ws_own", amount: 2, kind: "referral", description: "brought somebody" };
-    expect(await (await grant(referral)).json()).toMatchObject({ kind: "referral", bucket: "monthly", amount: 2 });
-    expect(await credits(workspaces.own)).toMatchObject({
-      monthly_balance: numberAt(before, "monthly_balance") + 2, topup_balance: numberAt(before, "topup_balance"),
-      balance: numberAt(before, "balance") + 2, used: 0,
+    const referral = {
+      workspace_id: "ws_own",
+      amount: 2,
+      kind: "referral",
+      description: "brought somebody",
+    };
+    expect(await (await grant(referral)).json()).toMatchObject({
+      kind: "referral",
+      bucket: "monthly",
+      amount: 2,
     });
-    expect(await errorOf(await grant({ ...referral, bucket: "topup" }))).toMatchObject({ status: 400, param: "bucket" });
+    expect(await credits(workspaces.own)).toMatchObject({
+      monthly_balance: numberAt(before, "monthly_balance") + 2,
+      topup_balance: numberAt(before, "topup_balance"),
+      balance: numberAt(before, "balance") + 2,
+      used: 0,
+    });
+    expect(await errorOf(await grant({ ...referral, bucket: "topup" }))).toMatchObject({
+      status: 400,
+      param: "bucket",
+    });
   });
 
   test("nobody grants themselves anything: another workspace's key with every scope is refused", async () => {
@@ -57,20 +107,28 @@ describe.each(engines)("granted credits on %s", (_, freshUrl) => {
       await workspaces.stranger("POST", "/admin/grants", { workspace_id: "ws_strange", amount: 5 }),
       await workspaces.stranger("GET", "/admin/grants"),
     ];
-    for (const refused of refusals) expect(await errorOf(refused)).toMatchObject({ status: 403, code: "forbidden" });
+    for (const refused of refusals)
+      expect(await errorOf(refused)).toMatchObject({ status: 403, code: "forbidden" });
     expect(await credits()).toEqual(before);
   });
 
   test.each([
-    [{ amount: 1 }, "workspace_id"], [{ workspace_id: "ws_strange" }, "amount"], [{ workspace_id: "ws_strange", amount: 0 }, "amount"],
-    [{ workspace_id: "ws_strange", amount: -1 }, "amount"], [{ workspace_id: "ws_strange", amount: 1e-12 }, "amount"],
-    [{ workspace_id: "ws_strange", amount: 1e9 }, "amount"], [{ workspace_id: "ws_strange", amount: 1, bucket: "mine" }, "bucket"],
+    [{ amount: 1 }, "workspace_id"],
+    [{ workspace_id: "ws_strange" }, "amount"],
+    [{ workspace_id: "ws_strange", amount: 0 }, "amount"],
+    [{ workspace_id: "ws_strange", amount: -1 }, "amount"],
+    [{ workspace_id: "ws_strange", amount: 1e-12 }, "amount"],
+    [{ workspace_id: "ws_strange", amount: 1e9 }, "amount"],
+    [{ workspace_id: "ws_strange", amount: 1, bucket: "mine" }, "bucket"],
     [{ workspace_id: "ws_strange", amount: 1, kind: "plan" }, "kind"],
   ])("%j is refused", async (body, param) => {
     expect(await errorOf(await grant(body))).toMatchObject({ status: 400, param });
   });
 
   test("credits of no workspace are refused", async () => {
-    expect(await errorOf(await grant({ workspace_id: "ws_none", amount: 1 }))).toMatchObject({ status: 404, param: "workspace_id" });
+    expect(await errorOf(await grant({ workspace_id: "ws_none", amount: 1 }))).toMatchObject({
+      status: 404,
+      param: "workspace_id",
+    });
   });
 });

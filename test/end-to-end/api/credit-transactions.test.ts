@@ -16,7 +16,11 @@ describe.each(engines)("the statement on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     upstream = await startFaultUpstream();
-    workspaces = await startTwoWorkspaces(freshUrl, { providers: [acme(upstream.baseUrl)] }, { clock });
+    workspaces = await startTwoWorkspaces(
+      freshUrl,
+      { providers: [acme(upstream.baseUrl)] },
+      { clock },
+    );
   }, 60_000);
   afterAll(async () => {
     await workspaces.stop();
@@ -25,14 +29,25 @@ describe.each(engines)("the statement on %s", (_, freshUrl) => {
 
   const chat = async (): Promise<void> => {
     const asked = await workspaces.as(testLlmKey)("POST", "/chat/completions", {
-      model: "acme/large", messages: [{ role: "user", content: "Hello" }],
+      model: "acme/large",
+      messages: [{ role: "user", content: "Hello" }],
     });
     expect(asked.status).toBe(200);
     await asked.text();
   };
-  const grant = (amount: number, bucket: "monthly" | "topup", workspace = "ws_own"): Promise<Response> =>
-    workspaces.own("POST", "/admin/grants", { workspace_id: workspace, amount, bucket, description: "a gift" });
-  const page = async (query = ""): Promise<unknown> => (await workspaces.own("GET", `/credits/transactions${query}`)).json();
+  const grant = (
+    amount: number,
+    bucket: "monthly" | "topup",
+    workspace = "ws_own",
+  ): Promise<Response> =>
+    workspaces.own("POST", "/admin/grants", {
+      workspace_id: workspace,
+      amount,
+      bucket,
+      description: "a gift",
+    });
+  const page = async (query = ""): Promise<unknown> =>
+    (await workspaces.own("GET", `/credits/transactions${query}`)).json();
 
   test("lists what came and what was charged a day, adds up to the balance, and is paged without gaps", async () => {
     clock.advance(minuteMs);
@@ -44,19 +59,34 @@ describe.each(engines)("the statement on %s", (_, freshUrl) => {
     await grant(3, "topup", "ws_strange");
     await chat();
     const all = listAt(await page(), "data");
-    expect(all.map((entry) => [at(entry, "kind"), at(entry, "bucket"), at(entry, "amount"), at(entry, "requests")])).toEqual([
-      ["charges", null, -chargeUsd, 1], ["grant", "topup", 2, null], ["charges", null, -2 * chargeUsd, 2], ["grant", "monthly", 1, null],
+    expect(
+      all.map((entry) => [
+        at(entry, "kind"),
+        at(entry, "bucket"),
+        at(entry, "amount"),
+        at(entry, "requests"),
+      ]),
+    ).toEqual([
+      ["charges", null, -chargeUsd, 1],
+      ["grant", "topup", 2, null],
+      ["charges", null, -2 * chargeUsd, 2],
+      ["grant", "monthly", 1, null],
       ["topup", "topup", 10, null],
     ]);
     expect(all[0]).toMatchObject({ object: "credit_transaction", at: "2025-03-04T23:59:59.999Z" });
-    const { balance } = await (await workspaces.own("GET", "/credits")).json() as { balance: number };
+    const { balance } = (await (await workspaces.own("GET", "/credits")).json()) as {
+      balance: number;
+    };
     expect(numberAt(all[0], "balance")).toBeCloseTo(balance, 6);
     const balances = all.map((entry) => numberAt(entry, "balance"));
     for (const [index, entry] of all.entries()) {
-      expect(numberAt(entry, "amount")).toBeCloseTo((balances[index] ?? 0) - (balances[index + 1] ?? 0), 9);
+      expect(numberAt(entry, "amount")).toBeCloseTo(
+        (balances[index] ?? 0) - (balances[index + 1] ?? 0),
+        9,
+      );
     }
     const pages: unknown[] = [];
-    for (let query = "?limit=1"; query !== "";) {
+    for (let query = "?limit=1"; query !== ""; ) {
       const seen = await page(query);
       pages.push(...listAt(seen, "data"));
       query = at(seen, "has_more") === true ? `?limit=1&cursor=${textAt(seen, "next_cursor")}` : "";
@@ -70,15 +100,25 @@ describe.each(engines)("the statement on %s", (_, freshUrl) => {
     const all = listAt(await page(), "data");
     expect(all[0]).toMatchObject({ kind: "expiry", bucket: "monthly" });
     const sum = all.reduce<number>((total, entry) => total + numberAt(entry, "amount"), 0);
-    const { balance } = await (await workspaces.own("GET", "/credits")).json() as { balance: number };
+    const { balance } = (await (await workspaces.own("GET", "/credits")).json()) as {
+      balance: number;
+    };
     expect(sum).toBeCloseTo(balance, 6);
     expect(numberAt(all[0], "balance")).toBeCloseTo(balance, 6);
   });
 
   test("a workspace sees its own alone, and what is no cursor is refused by name", async () => {
-    const strange = listAt(await (await workspaces.stranger("GET", "/credits/transactions")).json(), "data");
+    const strange = listAt(
+      await (await workspaces.stranger("GET", "/credits/transactions")).json(),
+      "data",
+    );
     expect(strange.map((entry) => at(entry, "amount"))).toEqual([3]);
-    for (const query of ["cursor=none", "limit=0", "limit=1000", `cursor=${Buffer.from("1 x y").toString("base64url")}`]) {
+    for (const query of [
+      "cursor=none",
+      "limit=0",
+      "limit=1000",
+      `cursor=${Buffer.from("1 x y").toString("base64url")}`,
+    ]) {
       const refused = await errorOf(await workspaces.own("GET", `/credits/transactions?${query}`));
       expect([refused.status, refused.param]).toEqual([400, query.split("=")[0] ?? ""]);
     }

@@ -25,19 +25,29 @@ const methods = ["get", "put", "post", "delete", "options", "head", "patch", "tr
 
 /** POST and PATCH bring a body, but for actions that need none; a revocation may bring its reason. */
 const withoutBody = [
-  "post /session/playground-key", "post /responses/{id}/cancel",  "post /budgets/{id}/rotate-secret",
-  "post /api/auth/sign-out", "post /api/auth/send-verification-email", "post /presets/{slug}/versions/{version}/restore",
-  "post /auth/byok/keys/{key_id}/test", "post /budgets/{id}/test",
-  "post /admin/upstreams/{id}/clear", "post /admin/users/{id}/password-reset", "post /prompts/{id}/star", "post /skills/{id}/star",
+  "post /session/playground-key",
+  "post /responses/{id}/cancel",
+  "post /budgets/{id}/rotate-secret",
+  "post /api/auth/sign-out",
+  "post /api/auth/send-verification-email",
+  "post /presets/{slug}/versions/{version}/restore",
+  "post /auth/byok/keys/{key_id}/test",
+  "post /budgets/{id}/test",
+  "post /admin/upstreams/{id}/clear",
+  "post /admin/users/{id}/password-reset",
+  "post /prompts/{id}/star",
+  "post /skills/{id}/star",
 ];
 /** What is deleted for a reason, with a password, or with a word on credits or keys that are left. */
 const withBody = [
-  "delete /management-keys/{id}", "delete /security/ip-allowlist/{id}", "delete /session/user", "delete /organizations/{id}",
+  "delete /management-keys/{id}",
+  "delete /security/ip-allowlist/{id}",
+  "delete /session/user",
+  "delete /organizations/{id}",
   "delete /organizations/{id}/members/{user_id}",
 ];
 const sendsBody = (called: string): boolean =>
-  withBody.includes(called) ||
-  (/^(?:post|patch) /.test(called) && !withoutBody.includes(called));
+  withBody.includes(called) || (/^(?:post|patch) /.test(called) && !withoutBody.includes(called));
 
 const operations = (): Operation[] =>
   Object.entries(Object(at(document, "paths")) as Record<string, unknown>).flatMap(([path, item]) =>
@@ -154,7 +164,9 @@ describe("the OpenAPI document", () => {
       for (const status of statuses) {
         const answer: unknown = Object(at(body, "responses"))[status];
         const reference = at(answer, "$ref");
-        expect(at(typeof reference === "string" ? resolve(reference) : answer, "description")).toBeString();
+        expect(
+          at(typeof reference === "string" ? resolve(reference) : answer, "description"),
+        ).toBeString();
       }
     }
   });
@@ -174,16 +186,22 @@ describe("the OpenAPI document", () => {
 
 describe("the page for people", () => {
   test("begins with a request that works as it stands, for a model that costs nothing", async () => {
-    const command = page.replaceAll("&quot;", '"').match(/curl [^<]*chat\/completions[^<]*/)?.[0] ?? "";
+    const command =
+      page.replaceAll("&quot;", '"').match(/curl [^<]*chat\/completions[^<]*/)?.[0] ?? "";
     expect(command).toContain("sandbox/chat:free");
-    const answer = await gateway.post("/chat/completions", /-d '(.*)'/.exec(command.replaceAll("&#x27;", "'"))?.[1] ?? "");
+    const answer = await gateway.post(
+      "/chat/completions",
+      /-d '(.*)'/.exec(command.replaceAll("&#x27;", "'"))?.[1] ?? "",
+    );
     expect(answer.status).toBe(200);
     expect(at(await answer.json(), "usage.cost")).toBe(0);
   });
 
   test("runs no inline script and loads nothing from elsewhere", async () => {
     const { headers } = await fetch(`${gateway.origin}/docs`);
-    expect(headers.get("content-security-policy")).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(headers.get("content-security-policy")).toContain(
+      "default-src 'none'; script-src 'self'; style-src 'self'",
+    );
     expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(page).not.toMatch(/<script>|src="(?!\/docs\/site\/)|<style|style=|@import/i);
   });

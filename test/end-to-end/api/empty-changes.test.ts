@@ -8,17 +8,31 @@ import { startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 const clock = new FakeClock();
 let workspaces: TwoWorkspaces;
 beforeAll(async () => {
-  workspaces = await startTwoWorkspaces(async () => undefined, {}, { clock, probeKey: async () => "accepted" });
+  workspaces = await startTwoWorkspaces(
+    async () => undefined,
+    {},
+    { clock, probeKey: async () => "accepted" },
+  );
 }, 60_000);
 afterAll(() => workspaces.stop());
 
-const json = async (method: string, path: string, body?: unknown): Promise<unknown> => (await workspaces.own(method, path, body)).json();
+const json = async (method: string, path: string, body?: unknown): Promise<unknown> =>
+  (await workspaces.own(method, path, body)).json();
 
 /** Makes a record, and gives its path with the path of the record in the answer to a change. */
 const makers: Record<string, () => Promise<[path: string, record: string]>> = {
-  "a key": async () => [`/keys/${textAt(await json("POST", "/keys", { name: "k" }), "data.hash")}`, "data."],
-  "a preset": async () => [`/presets/${textAt(await json("POST", "/presets", { slug: "p", name: "p", config: {} }), "slug")}`, ""],
-  "a budget": async () => [`/budgets/${textAt(await json("POST", "/budgets", { name: "b", limit: 1 }), "data.id")}`, ""],
+  "a key": async () => [
+    `/keys/${textAt(await json("POST", "/keys", { name: "k" }), "data.hash")}`,
+    "data.",
+  ],
+  "a preset": async () => [
+    `/presets/${textAt(await json("POST", "/presets", { slug: "p", name: "p", config: {} }), "slug")}`,
+    "",
+  ],
+  "a budget": async () => [
+    `/budgets/${textAt(await json("POST", "/budgets", { name: "b", limit: 1 }), "data.id")}`,
+    "",
+  ],
   "a provider key": async () => [`/auth/byok/keys/${await providerKey("one")}`, ""],
   "a donation": async () => {
     const id = await providerKey("two");
@@ -28,21 +42,34 @@ const makers: Record<string, () => Promise<[path: string, record: string]>> = {
 };
 
 const providerKey = async (name: string): Promise<string> =>
-  textAt(await json("POST", "/auth/byok", { provider_id: "openai", api_key: `sk-0123456789-${name}` }), "id");
+  textAt(
+    await json("POST", "/auth/byok", { provider_id: "openai", api_key: `sk-0123456789-${name}` }),
+    "id",
+  );
 
-test.each(Object.keys(makers))("an empty change leaves %s as it is, with the time of its last change", async (kind) => {
-  const [path, record] = await (makers[kind] as (typeof makers)[string])();
-  const before = at(await json("PATCH", path, {}), `${record}updated_at`);
-  clock.advance(minuteMs);
-  const answer = await workspaces.own("PATCH", path, {});
-  expect([answer.status, at(await answer.json(), `${record}updated_at`)]).toEqual([200, before]);
-});
+test.each(Object.keys(makers))(
+  "an empty change leaves %s as it is, with the time of its last change",
+  async (kind) => {
+    const [path, record] = await (makers[kind] as (typeof makers)[string])();
+    const before = at(await json("PATCH", path, {}), `${record}updated_at`);
+    clock.advance(minuteMs);
+    const answer = await workspaces.own("PATCH", path, {});
+    expect([answer.status, at(await answer.json(), `${record}updated_at`)]).toEqual([200, before]);
+  },
+);
 
-test.each(["/auth/byok/keys/", "/byok/donated/"])("a misspelt field of PATCH %s is refused by name", async (path) => {
-  const id = await providerKey(`misspelt-${path.length}`);
-  expect(await errorOf(await workspaces.own("PATCH", path + id, { enable: false }))).toMatchObject({ status: 400, param: "enable" });
-});
+test.each(["/auth/byok/keys/", "/byok/donated/"])(
+  "a misspelt field of PATCH %s is refused by name",
+  async (path) => {
+    const id = await providerKey(`misspelt-${path.length}`);
+    expect(
+      await errorOf(await workspaces.own("PATCH", path + id, { enable: false })),
+    ).toMatchObject({ status: 400, param: "enable" });
+  },
+);
 
 test("what is no donation has none to change, not even by nothing", async () => {
-  expect(await errorOf(await workspaces.own("PATCH", `/byok/donated/${await providerKey("own")}`, {}))).toMatchObject({ status: 409 });
+  expect(
+    await errorOf(await workspaces.own("PATCH", `/byok/donated/${await providerKey("own")}`, {})),
+  ).toMatchObject({ status: 409 });
 });

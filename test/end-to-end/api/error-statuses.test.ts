@@ -29,10 +29,17 @@ const chat = (fields: Record<string, unknown> = {}): Promise<Response> =>
   gateway.post("/chat/completions", chatRequest(fields));
 
 const unknownKey = "Bearer sk-svc-v1-nobodynobodynobodynobodynobody";
-test.each(["", unknownKey])("401 says what kind of credential is wanted: %p", async (authorization) => {
-  const response = await fetch(`${gateway.baseUrl}/chat/completions`, { method: "POST", body: "{}", headers: { authorization } });
-  expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
-});
+test.each(["", unknownKey])(
+  "401 says what kind of credential is wanted: %p",
+  async (authorization) => {
+    const response = await fetch(`${gateway.baseUrl}/chat/completions`, {
+      method: "POST",
+      body: "{}",
+      headers: { authorization },
+    });
+    expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  },
+);
 
 test("a model that is not in the catalog: 404, naming the model", async () => {
   const error = await errorOf(await chat({ model: "acme/unknown" }));
@@ -147,7 +154,9 @@ test("a failure of the gateway itself: 500 with the trace id, and nothing of its
     type: "internal_server_error",
   });
   expect(error.metadata).toEqual({
-    type: "internal_server_error", fault: "gateway", trace_id: expect.stringMatching(/^[0-9a-f]{32}$/),
+    type: "internal_server_error",
+    fault: "gateway",
+    trace_id: expect.stringMatching(/^[0-9a-f]{32}$/),
     doc_url: expect.stringMatching(/^http:\/\/\S+\/docs\/reference\/errors#internal_server_error$/),
   });
   expect(error.headers.get("x-should-retry")).toBeNull();

@@ -11,8 +11,11 @@ import { errorOf } from "./error-envelope-of.ts";
 import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 const usage = {
-  prompt_tokens: 100, completion_tokens: 20, total_tokens: 120,
-  prompt_tokens_details: { cached_tokens: 40 }, completion_tokens_details: { reasoning_tokens: 5 },
+  prompt_tokens: 100,
+  completion_tokens: 20,
+  total_tokens: 120,
+  prompt_tokens_details: { cached_tokens: 40 },
+  completion_tokens_details: { reasoning_tokens: 5 },
 };
 const pricing = { prompt: "1", completion: "2" };
 /** One cheap answer costs 0.00014 USD; those of the dear model a hundred times as much. */
@@ -24,9 +27,15 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
   let secondId: string;
   let secondKey: string;
 
-  const ask = async (secret: string, body: object, headers: Record<string, string> = {}): Promise<number> => {
+  const ask = async (
+    secret: string,
+    body: object,
+    headers: Record<string, string> = {},
+  ): Promise<number> => {
     const response = await fetch(`${stage.gateway().baseUrl}/chat/completions`, {
-      method: "POST", headers: { authorization: `Bearer ${secret}`, ...headers }, body: JSON.stringify(body),
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, ...headers },
+      body: JSON.stringify(body),
     });
     await response.text();
     return response.status;
@@ -36,20 +45,37 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     upstream = await startFaultUpstream();
     upstream.script((request) => chatAnswer(request, { usage }));
     stage = await startTwoWorkspaces(freshUrl, {
-      providers: ["one", "two"].map((id) => provider({
-        id, base_url: upstream.baseUrl, dialect: "openai-chat", api_key: "k",
-        models: [{ id: "acme/both", pricing }, { id: `acme/${id}`, pricing: id === "two" ? dear : pricing }],
-      })),
+      providers: ["one", "two"].map((id) =>
+        provider({
+          id,
+          base_url: upstream.baseUrl,
+          dialect: "openai-chat",
+          api_key: "k",
+          models: [
+            { id: "acme/both", pricing },
+            { id: `acme/${id}`, pricing: id === "two" ? dear : pricing },
+          ],
+        }),
+      ),
     });
-    const made: unknown = await (await stage.own("POST", "/keys", { name: "=second, \"quoted\"" })).json();
+    const made: unknown = await (
+      await stage.own("POST", "/keys", { name: '=second, "quoted"' })
+    ).json();
     [secondKey, secondId] = [textAt(made, "key"), textAt(made, "data.id")];
     const app = { "x-title": "Writer", "http-referer": "https://writer.example" };
     expect(await ask(testLlmKey, chatRequest({ model: "acme/one" }), app)).toBe(200);
-    expect(await ask(testLlmKey, chatRequest({ model: "acme/two", stream: true, session_id: "s-1" }))).toBe(200);
+    expect(
+      await ask(testLlmKey, chatRequest({ model: "acme/two", stream: true, session_id: "s-1" })),
+    ).toBe(200);
     expect(await ask(secondKey, chatRequest({ model: "acme/one" }))).toBe(200);
     // Served by the second provider after the first one failed.
     upstream.enqueue(json(chatError("no"), { status: 500 }));
-    expect(await ask(secondKey, chatRequest({ model: "acme/both", provider: { order: ["one", "two"] } }))).toBe(200);
+    expect(
+      await ask(
+        secondKey,
+        chatRequest({ model: "acme/both", provider: { order: ["one", "two"] } }),
+      ),
+    ).toBe(200);
     upstream.enqueue(json(chatError("no"), { status: 500 }));
     expect(await ask(secondKey, chatRequest({ model: "acme/two" }))).toBe(502);
   }, 30_000);
@@ -63,27 +89,68 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     expect(response.status).toBe(200);
     return response.json();
   };
-  const rowsOf = async (query: string): Promise<unknown[]> => listAt(await bodyOf(`/analytics/generations?${query}`), "data");
+  const rowsOf = async (query: string): Promise<unknown[]> =>
+    listAt(await bodyOf(`/analytics/generations?${query}`), "data");
 
   test("a row says what the list shows", async () => {
     const [failed, moved, plain, , first] = await rowsOf("");
     expect(first).toMatchObject({
-      object: "generation", key_name: expect.any(String) as unknown, user_id: expect.any(String) as unknown, surface: "chat",
-      status: "completed", model: "acme/one", app_title: "Writer", origin: "https://writer.example",
-      attempts: 1, fallback: false, tokens_cached: 40,
-      tokens_reasoning: 5, credential_source: "platform", is_byok: false, error: null, session_id: null,
+      object: "generation",
+      key_name: expect.any(String) as unknown,
+      user_id: expect.any(String) as unknown,
+      surface: "chat",
+      status: "completed",
+      model: "acme/one",
+      app_title: "Writer",
+      origin: "https://writer.example",
+      attempts: 1,
+      fallback: false,
+      tokens_cached: 40,
+      tokens_reasoning: 5,
+      credential_source: "platform",
+      is_byok: false,
+      error: null,
+      session_id: null,
     });
-    expect(plain).toMatchObject({ key_name: "=second, \"quoted\"", key_id: secondId, app_title: null });
+    expect(plain).toMatchObject({
+      key_name: '=second, "quoted"',
+      key_id: secondId,
+      app_title: null,
+    });
     expect(moved).toMatchObject({ attempts: 2, fallback: true, provider_name: "two" });
-    expect(failed).toMatchObject({ status: "failed", attempts: 1, error: { code: "upstream_error", status: 502 } });
+    expect(failed).toMatchObject({
+      status: "failed",
+      attempts: 1,
+      error: { code: "upstream_error", status: 502 },
+    });
   });
 
   test.each([
-    ["model=acme/one", 2], ["model=acme/one,acme/two", 4], ["requested_model=acme/both", 1], ["provider=two", 3], ["provider=none", 0],
-    ["surface=chat", 5], ["surface=messages,embeddings", 0], ["status=failed", 1], ["status=failed,cut", 1], ["status=completed", 4],
-    ["status=failed,completed", 5], ["error=upstream_error", 1], ["error=no_upstream", 0], ["app=Writer", 1], ["session_id=s-1", 1],
-    ["streamed=true", 1], ["streamed=false", 4], ["byok=true", 0], ["byok=false", 5], ["min_cost=0.001", 1], ["min_cost=1e-9", 4],
-    ["min_latency=0", 5], ["min_latency=600000", 0], ["model=acme/one&app=Writer&status=completed", 1], ["model=acme/two&app=Writer", 0],
+    ["model=acme/one", 2],
+    ["model=acme/one,acme/two", 4],
+    ["requested_model=acme/both", 1],
+    ["provider=two", 3],
+    ["provider=none", 0],
+    ["surface=chat", 5],
+    ["surface=messages,embeddings", 0],
+    ["status=failed", 1],
+    ["status=failed,cut", 1],
+    ["status=completed", 4],
+    ["status=failed,completed", 5],
+    ["error=upstream_error", 1],
+    ["error=no_upstream", 0],
+    ["app=Writer", 1],
+    ["session_id=s-1", 1],
+    ["streamed=true", 1],
+    ["streamed=false", 4],
+    ["byok=true", 0],
+    ["byok=false", 5],
+    ["min_cost=0.001", 1],
+    ["min_cost=1e-9", 4],
+    ["min_latency=0", 5],
+    ["min_latency=600000", 0],
+    ["model=acme/one&app=Writer&status=completed", 1],
+    ["model=acme/two&app=Writer", 0],
     ["user_id=usr_nobody", 0],
   ])("%s finds %d", async (query, count) => {
     expect(await rowsOf(query)).toHaveLength(count);
@@ -98,13 +165,22 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     expect((await rowsOf(`user_id=${textAt(row, "user_id")}`)).length).toBeGreaterThanOrEqual(3);
     expect(await rowsOf(`user_id=${textAt(row, "user_id")}&key_id=key_none`)).toEqual([]);
     const id = textAt(row, "id");
-    for (const form of [id, `chatcmpl-${id.slice(4)}`, id.slice(4)]) expect(await rowsOf(`id=${form}`)).toEqual([row]);
-    expect(listAt(await (await stage.stranger("GET", `/analytics/generations?id=${id}`)).json(), "data")).toEqual([]);
+    for (const form of [id, `chatcmpl-${id.slice(4)}`, id.slice(4)])
+      expect(await rowsOf(`id=${form}`)).toEqual([row]);
+    expect(
+      listAt(await (await stage.stranger("GET", `/analytics/generations?id=${id}`)).json(), "data"),
+    ).toEqual([]);
   });
 
   test.each([
-    ["colour=red", "colour"], ["status=odd", "status"], ["streamed=yes", "streamed"], ["min_cost=much", "min_cost"],
-    ["min_latency=-1", "min_latency"], ["model=", "model"], ["app=", "app"], ["format=xml", "format"],
+    ["colour=red", "colour"],
+    ["status=odd", "status"],
+    ["streamed=yes", "streamed"],
+    ["min_cost=much", "min_cost"],
+    ["min_latency=-1", "min_latency"],
+    ["model=", "model"],
+    ["app=", "app"],
+    ["format=xml", "format"],
   ])("%s is refused by name", async (query, param) => {
     const error = await errorOf(await stage.own("GET", `/analytics/generations?${query}`));
     expect([error.status, error.param]).toEqual([400, param]);
@@ -120,24 +196,49 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
   });
 
   test("errors are told by code, provider and model; what limits refused is counted", async () => {
-    const tight: unknown = await (await stage.own("POST", "/keys", { name: "tight", limit: 0.000001 })).json();
-    for (let asked = 0; asked < 2; asked += 1) expect(await ask(textAt(tight, "key"), chatRequest({ model: "acme/two" }))).toBe(402);
+    const tight: unknown = await (
+      await stage.own("POST", "/keys", { name: "tight", limit: 0.000001 })
+    ).json();
+    for (let asked = 0; asked < 2; asked += 1)
+      expect(await ask(textAt(tight, "key"), chatRequest({ model: "acme/two" }))).toBe(402);
     const body = await bodyOf("/analytics/errors");
     expect(listAt(body, "data")).toMatchObject([
-      { status: "failed", code: "upstream_error", http_status: 502, provider: "two", model: "acme/two", requests: 1 },
+      {
+        status: "failed",
+        code: "upstream_error",
+        http_status: 502,
+        provider: "two",
+        model: "acme/two",
+        requests: 1,
+      },
     ]);
     expect(listAt(body, "refused")).toEqual([
-      { code: "insufficient_balance", http_status: 402, key_id: textAt(tight, "data.id"), key_name: "tight", requests: 2 },
+      {
+        code: "insufficient_balance",
+        http_status: 402,
+        key_id: textAt(tight, "data.id"),
+        key_name: "tight",
+        requests: 2,
+      },
     ]);
     expect(at(await bodyOf(`/analytics/errors?key_id=${secondId}`), "refused")).toEqual([]);
-    expect(at(await (await stage.stranger("GET", "/analytics/errors")).json(), "refused")).toEqual([]);
+    expect(at(await (await stage.stranger("GET", "/analytics/errors")).json(), "refused")).toEqual(
+      [],
+    );
   });
 
   test("latencies are told in percentiles", async () => {
-    const buckets = listAt(await bodyOf("/analytics/latency?model=acme/one,acme/two,acme/both"), "data");
+    const buckets = listAt(
+      await bodyOf("/analytics/latency?model=acme/one,acme/two,acme/both"),
+      "data",
+    );
     expect(buckets).toHaveLength(1);
     const number = expect.any(Number) as unknown;
-    expect(buckets[0]).toMatchObject({ samples: 4, total: { p50: number }, first_token: { p99: number } });
+    expect(buckets[0]).toMatchObject({
+      samples: 4,
+      total: { p50: number },
+      first_token: { p99: number },
+    });
     expect(await bodyOf("/analytics/latency?provider=none")).toMatchObject({ data: [] });
   });
 
@@ -147,24 +248,43 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     const many = Array.from({ length: 40_000 }, (_each, index) => {
       const record = recordInSeries(index, startMs + index * 60_000);
       const rare = index % 4_000 === 7;
-      const asked = { keyId: rare ? "key_rare" : "key_common", requestedModel: rare ? "asked/rare" : record.model };
+      const asked = {
+        keyId: rare ? "key_rare" : "key_common",
+        requestedModel: rare ? "asked/rare" : record.model,
+      };
       return { ...record, ...asked, workspaceId: "ws_own" };
     });
     for (let index = 0; index < many.length; index += 1_000) {
-      await Promise.all(many.slice(index, index + 1_000).map((record) => commits.commit(settledUnit(record))));
+      await Promise.all(
+        many.slice(index, index + 1_000).map((record) => commits.commit(settledUnit(record))),
+      );
     }
     for (const filter of ["key_id=key_rare", "requested_model=asked/rare"]) {
       const found: string[] = [];
-      for (let cursor: unknown = ""; typeof cursor === "string";) {
-        const body = await bodyOf(`/analytics/generations?limit=4&${filter}${cursor === "" ? "" : `&after=${cursor}`}`);
+      for (let cursor: unknown = ""; typeof cursor === "string"; ) {
+        const body = await bodyOf(
+          `/analytics/generations?limit=4&${filter}${cursor === "" ? "" : `&after=${cursor}`}`,
+        );
         found.push(...listAt(body, "data").map((row) => textAt(row, "id")));
         cursor = at(body, "next_cursor");
       }
-      expect(found).toEqual(many.filter(({ requestedModel }) => requestedModel === "asked/rare").map(({ id }) => id).toReversed());
+      expect(found).toEqual(
+        many
+          .filter(({ requestedModel }) => requestedModel === "asked/rare")
+          .map(({ id }) => id)
+          .toReversed(),
+      );
     }
     const year = "from=2026-01-01&to=2026-12-31";
-    expect(at(await bodyOf(`/analytics/generations/histogram?${year}&key_id=key_rare`), "totals.requests")).toBe(10);
-    const table = await (await stage.own("GET", "/analytics/generations?format=csv&key_id=key_common")).text();
+    expect(
+      at(
+        await bodyOf(`/analytics/generations/histogram?${year}&key_id=key_rare`),
+        "totals.requests",
+      ),
+    ).toBe(10);
+    const table = await (
+      await stage.own("GET", "/analytics/generations?format=csv&key_id=key_common")
+    ).text();
     expect(table.split("\r\n")).toHaveLength(40_000 - 10 + 2);
   }, 60_000);
 });

@@ -188,4 +188,3 @@ test.each(["/generation", "/generation?id="])(
     });
   },
 );
-

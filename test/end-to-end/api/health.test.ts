@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
-import { type FaultUpstream, refusingBaseUrl, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import {
+  type FaultUpstream,
+  refusingBaseUrl,
+  startFaultUpstream,
+} from "../../support/upstream/fault-upstream.ts";
 import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
 import { json } from "../../support/upstream/steps.ts";
 import { at, listAt, numberAt, textAt } from "./at.ts";
@@ -15,15 +19,30 @@ afterEach(async () => {
 });
 
 const pricing = { prompt: "0.50", completion: "1.50" };
-const from = (id: string, baseUrl: string, fields: Record<string, unknown> = {}) => provider({
-  id, name: id.toUpperCase(), base_url: baseUrl, dialect: "openai-chat", api_key: "k",
-  models: [{ id: `acme/${id}`, pricing }], ...fields,
-});
+const from = (id: string, baseUrl: string, fields: Record<string, unknown> = {}) =>
+  provider({
+    id,
+    name: id.toUpperCase(),
+    base_url: baseUrl,
+    dialect: "openai-chat",
+    api_key: "k",
+    models: [{ id: `acme/${id}`, pricing }],
+    ...fields,
+  });
 
-async function open(
-  { providers = [], url, clock = new FakeClock() }: { providers?: ReturnType<typeof provider>[]; url?: string; clock?: FakeClock },
-): Promise<{ gateway: TestGateway; clock: FakeClock }> {
-  const gateway = await startGateway({ providers, ...(url === undefined ? {} : { storageUrl: url }) }, { clock });
+async function open({
+  providers = [],
+  url,
+  clock = new FakeClock(),
+}: {
+  providers?: ReturnType<typeof provider>[];
+  url?: string;
+  clock?: FakeClock;
+}): Promise<{ gateway: TestGateway; clock: FakeClock }> {
+  const gateway = await startGateway(
+    { providers, ...(url === undefined ? {} : { storageUrl: url }) },
+    { clock },
+  );
   ends.push(() => gateway.stop());
   return { gateway, clock };
 }
@@ -34,10 +53,12 @@ async function upstreamThatEnds(): Promise<FaultUpstream> {
   return upstream;
 }
 
-const snapshotOf = async (gateway: TestGateway): Promise<unknown> => (await fetch(`${gateway.baseUrl}/health`)).json();
+const snapshotOf = async (gateway: TestGateway): Promise<unknown> =>
+  (await fetch(`${gateway.baseUrl}/health`)).json();
 
 const ask = async (gateway: TestGateway, model: string, times: number): Promise<void> => {
-  for (let count = 0; count < times; count += 1) await (await gateway.post("/chat/completions", chatRequest({ model }))).text();
+  for (let count = 0; count < times; count += 1)
+    await (await gateway.post("/chat/completions", chatRequest({ model }))).text();
 };
 
 test("it is public, 200, and may be cached as the contract says; every component has the contract's members", async () => {
@@ -45,21 +66,62 @@ test("it is public, 200, and may be cached as the contract says; every component
   await ask(gateway, "acme/well", 5);
   const response = await fetch(`${gateway.baseUrl}/health`);
   expect(response.status).toBe(200);
-  expect(response.headers.get("cache-control")).toBe("public, max-age=60, s-maxage=300, stale-while-revalidate=600");
+  expect(response.headers.get("cache-control")).toBe(
+    "public, max-age=60, s-maxage=300, stale-while-revalidate=600",
+  );
   const body: unknown = await response.json();
-  expect(Object.keys(body as object)).toEqual(["status", "description", "version", "checked_at", "components", "events"]);
-  expect(body).toMatchObject({ status: "healthy", version: "0.0.0-test", checked_at: "2026-11-21T12:00:00.000Z" });
+  expect(Object.keys(body as object)).toEqual([
+    "status",
+    "description",
+    "version",
+    "checked_at",
+    "components",
+    "events",
+  ]);
+  expect(body).toMatchObject({
+    status: "healthy",
+    version: "0.0.0-test",
+    checked_at: "2026-11-21T12:00:00.000Z",
+  });
   const components = at(body, "components") as Record<string, object | null>;
-  expect(Object.keys(components)).toEqual(["api", "providers", "smoke_tests", "workflows", "routing", "postgres", "clickhouse"]);
+  expect(Object.keys(components)).toEqual([
+    "api",
+    "providers",
+    "smoke_tests",
+    "workflows",
+    "routing",
+    "postgres",
+    "clickhouse",
+  ]);
   for (const component of Object.values(components)) {
-    if (component !== null) expect(Object.keys(component).sort()).toEqual(["data", "description", "note", "status"]);
+    if (component !== null)
+      expect(Object.keys(component).sort()).toEqual(["data", "description", "note", "status"]);
   }
   expect(components["smoke_tests"]).toBeNull();
-  expect(at(body, "components.api.data")).toEqual({ requests_1h: 5, error_rate: 0, latency_ms: { avg: 0 }, cache_hit_rate: 0 });
-  expect(at(body, "components.routing.data.summary"))
-    .toEqual({ total: 1, healthy: 1, deprioritized: 0, excluded: 0, quarantined: 0, budget_exhausted: 0 });
-  expect(Object.keys(at(body, "components.workflows.data") as object)).toEqual(["healthy", "stale", "failing", "never_ran", "workflows"]);
-  expect(listAt(body, "events")).toEqual([{ at: expect.any(String) as unknown, upstream_id: "well", from: "unknown", to: "healthy" }]);
+  expect(at(body, "components.api.data")).toEqual({
+    requests_1h: 5,
+    error_rate: 0,
+    latency_ms: { avg: 0 },
+    cache_hit_rate: 0,
+  });
+  expect(at(body, "components.routing.data.summary")).toEqual({
+    total: 1,
+    healthy: 1,
+    deprioritized: 0,
+    excluded: 0,
+    quarantined: 0,
+    budget_exhausted: 0,
+  });
+  expect(Object.keys(at(body, "components.workflows.data") as object)).toEqual([
+    "healthy",
+    "stale",
+    "failing",
+    "never_ran",
+    "workflows",
+  ]);
+  expect(listAt(body, "events")).toEqual([
+    { at: expect.any(String) as unknown, upstream_id: "well", from: "unknown", to: "healthy" },
+  ]);
 });
 
 test("an outage counts as an error, and a refused credential, a refused request and rationing do not", async () => {
@@ -72,26 +134,50 @@ test("an outage counts as an error, and a refused credential, a refused request 
     return numberAt(await snapshotOf(gateway), "components.api.data.error_rate");
   };
   const rates: Record<number, number> = {};
-  for (const status of [400, 401, 403, 404, 410, 422, 429, 500, 502, 503]) rates[status] = await rateAfter(status);
-  expect(rates).toEqual({ 400: 0, 401: 0, 403: 0, 404: 1, 410: 1, 422: 0, 429: 0, 500: 1, 502: 1, 503: 1 });
+  for (const status of [400, 401, 403, 404, 410, 422, 429, 500, 502, 503])
+    rates[status] = await rateAfter(status);
+  expect(rates).toEqual({
+    400: 0,
+    401: 0,
+    403: 0,
+    404: 1,
+    410: 1,
+    422: 0,
+    429: 0,
+    500: 1,
+    502: 1,
+    503: 1,
+  });
 });
 
 test("a provider that is gone is quarantined, told of in events, and back after its time; an hour later all is forgotten", async () => {
   const upstream = await upstreamThatEnds();
-  const { gateway, clock } = await open({ providers: [from("well", upstream.baseUrl), from("gone", refusingBaseUrl())] });
+  const { gateway, clock } = await open({
+    providers: [from("well", upstream.baseUrl), from("gone", refusingBaseUrl())],
+  });
   await ask(gateway, "acme/well", 30);
   await ask(gateway, "acme/gone", 9);
   clock.advance(10_000);
   await ask(gateway, "acme/gone", 1);
   expect(gateway.app.insights.stateOf("gone")).toBe("quarantined");
   const body = await snapshotOf(gateway);
-  expect(at(body, "components.routing.data.degraded"))
-    .toEqual([{ id: "gone", name: "GONE", logo: "/logos/gone.svg", state: "quarantined" }]);
-  expect(listAt(body, "components.providers.data.providers").map((row) => `${textAt(row, "name")} ${textAt(row, "status")}`))
-    .toEqual(["gone down", "well healthy"]);
-  expect(listAt(body, "events").map((event) => `${textAt(event, "upstream_id")} ${textAt(event, "from")} ${textAt(event, "to")}`))
-    .toEqual(["gone degraded down", "gone unknown degraded", "well unknown healthy"]);
-  expect([textAt(body, "status"), textAt(body, "components.api.status")]).toEqual(["degraded", "degraded"]);
+  expect(at(body, "components.routing.data.degraded")).toEqual([
+    { id: "gone", name: "GONE", logo: "/logos/gone.svg", state: "quarantined" },
+  ]);
+  expect(
+    listAt(body, "components.providers.data.providers").map(
+      (row) => `${textAt(row, "name")} ${textAt(row, "status")}`,
+    ),
+  ).toEqual(["gone down", "well healthy"]);
+  expect(
+    listAt(body, "events").map(
+      (event) => `${textAt(event, "upstream_id")} ${textAt(event, "from")} ${textAt(event, "to")}`,
+    ),
+  ).toEqual(["gone degraded down", "gone unknown degraded", "well unknown healthy"]);
+  expect([textAt(body, "status"), textAt(body, "components.api.status")]).toEqual([
+    "degraded",
+    "degraded",
+  ]);
   clock.advance(120_000);
   await gateway.app.insights.health.check();
   expect(gateway.app.insights.stateOf("gone")).toBeUndefined();
@@ -111,20 +197,27 @@ describe.each(engines)("on %s", (engine, freshUrl) => {
     await gateway.app.storage.close();
     await gateway.app.insights.health.check();
     const body = await snapshotOf(gateway);
-    expect(at(body, "components.postgres.status") as string).toBe(engine === "Postgres" ? "down" : "no_signal");
+    expect(at(body, "components.postgres.status") as string).toBe(
+      engine === "Postgres" ? "down" : "no_signal",
+    );
     expect(textAt(body, "status")).toBe("no_signal");
   });
 });
 
 test("a spent budget shows as a state until the next day", async () => {
   const upstream = await upstreamThatEnds();
-  const { gateway, clock } = await open({ providers: [from("paid", upstream.baseUrl, { budget_usd_per_day: 0.000_02 })] });
+  const { gateway, clock } = await open({
+    providers: [from("paid", upstream.baseUrl, { budget_usd_per_day: 0.000_02 })],
+  });
   await ask(gateway, "acme/paid", 1);
   expect(gateway.app.insights.stateOf("paid")).toBeUndefined();
   await ask(gateway, "acme/paid", 1);
   expect(gateway.app.insights.stateOf("paid")).toBe("budget_exhausted");
   const body = await snapshotOf(gateway);
-  expect([textAt(body, "status"), textAt(body, "components.routing.status")]).toEqual(["down", "down"]);
+  expect([textAt(body, "status"), textAt(body, "components.routing.status")]).toEqual([
+    "down",
+    "down",
+  ]);
   clock.advance(12 * 3_600_000);
   await gateway.app.insights.health.check();
   expect(gateway.app.insights.stateOf("paid")).toBeUndefined();
@@ -133,16 +226,21 @@ test("a spent budget shows as a state until the next day", async () => {
 test("smoke tests run when their hour has come, through the port that asks, and a failed one excludes", async () => {
   const clock = new FakeClock(Date.UTC(2026, 10, 21, 4, 16));
   const asked: string[] = [];
-  const gateway = await startGateway({ providers: [from("well", "http://127.0.0.1:9"), from("sick", "http://127.0.0.1:9")] }, {
-    clock,
-    smoke: {
-      providerIds: () => ["sick", "well"],
-      async ask(id) {
-        asked.push(id);
-        return id === "well" ? { outcome: "passed", latencyMs: 5 } : { outcome: "failed", message: "it answered 500" };
+  const gateway = await startGateway(
+    { providers: [from("well", "http://127.0.0.1:9"), from("sick", "http://127.0.0.1:9")] },
+    {
+      clock,
+      smoke: {
+        providerIds: () => ["sick", "well"],
+        async ask(id) {
+          asked.push(id);
+          return id === "well"
+            ? { outcome: "passed", latencyMs: 5 }
+            : { outcome: "failed", message: "it answered 500" };
+        },
       },
     },
-  });
+  );
   ends.push(() => gateway.stop());
   const { health } = gateway.app.insights;
   await health.check();
@@ -155,7 +253,15 @@ test("smoke tests run when their hour has come, through the port that asks, and 
   const body = await snapshotOf(gateway);
   expect(at(body, "components.smoke_tests")).toMatchObject({
     status: "partial",
-    data: { total: 2, passed: 1, failed: 1, skipped: 0, last_run: "2026-11-21T04:17:00.000Z", stale: false, cadence: "17 4 * * *" },
+    data: {
+      total: 2,
+      passed: 1,
+      failed: 1,
+      skipped: 0,
+      last_run: "2026-11-21T04:17:00.000Z",
+      stale: false,
+      cadence: "17 4 * * *",
+    },
   });
   expect(gateway.app.insights.stateOf("sick")).toBe("excluded");
   expect(JSON.stringify(body)).not.toContain("500");
@@ -165,13 +271,22 @@ test("smoke tests run when their hour has come, through the port that asks, and 
 test("the gateway asks each provider that chats by its cheapest model, charges nobody, and blames none for a refused request", async () => {
   const clock = new FakeClock(Date.UTC(2026, 10, 21, 4, 16));
   const upstream = await upstreamThatEnds();
-  const models = [{ id: "acme/dear", pricing: { prompt: "9", completion: "9" } }, { id: "acme/cheap", pricing }];
-  const gateway = await startGateway({
-    providers: [
-      from("gone", refusingBaseUrl()), from("locked", upstream.baseUrl), from("picky", upstream.baseUrl),
-      from("well", upstream.baseUrl, { models }), from("keyless", upstream.baseUrl, { api_key: undefined }),
-    ],
-  }, { clock, smoke: undefined });
+  const models = [
+    { id: "acme/dear", pricing: { prompt: "9", completion: "9" } },
+    { id: "acme/cheap", pricing },
+  ];
+  const gateway = await startGateway(
+    {
+      providers: [
+        from("gone", refusingBaseUrl()),
+        from("locked", upstream.baseUrl),
+        from("picky", upstream.baseUrl),
+        from("well", upstream.baseUrl, { models }),
+        from("keyless", upstream.baseUrl, { api_key: undefined }),
+      ],
+    },
+    { clock, smoke: undefined },
+  );
   ends.push(() => gateway.stop());
   const refused = (status: number) => json(chatError("no"), { status });
   upstream.enqueue(refused(401), refused(401), refused(400));
@@ -182,11 +297,24 @@ test("the gateway asks each provider that chats by its cheapest model, charges n
   await health.check();
   await health.idle();
   const body = await snapshotOf(gateway);
-  expect(at(body, "components.smoke_tests.data")).toMatchObject({ total: 4, passed: 1, failed: 2, skipped: 1 });
-  expect(["gone", "locked", "picky", "well"].map((id) => gateway.app.insights.stateOf(id)))
-    .toEqual(["excluded", "excluded", undefined, undefined]);
-  expect(upstream.requests.map((request) => at(request.json(), "model"))).toEqual(["locked", "locked", "picky", "cheap"]);
-  expect(await gateway.app.storage.database.selectFrom("generations").selectAll().execute()).toEqual([]);
+  expect(at(body, "components.smoke_tests.data")).toMatchObject({
+    total: 4,
+    passed: 1,
+    failed: 2,
+    skipped: 1,
+  });
+  expect(["gone", "locked", "picky", "well"].map((id) => gateway.app.insights.stateOf(id))).toEqual(
+    ["excluded", "excluded", undefined, undefined],
+  );
+  expect(upstream.requests.map((request) => at(request.json(), "model"))).toEqual([
+    "locked",
+    "locked",
+    "picky",
+    "cheap",
+  ]);
+  expect(
+    await gateway.app.storage.database.selectFrom("generations").selectAll().execute(),
+  ).toEqual([]);
   expect(at(body, "components.api.data.requests_1h")).toBe(0);
 });
 
@@ -200,8 +328,13 @@ test("after 300 requests of one address within a minute it answers 429", async (
     if (response.status === 429) refusal = response;
     else await response.arrayBuffer();
   }
-  expect([...statuses]).toEqual([[200, 300], [429, 1]]);
+  expect([...statuses]).toEqual([
+    [200, 300],
+    [429, 1],
+  ]);
   expect(refusal?.headers.get("retry-after")).toBe("60");
   expect(refusal?.headers.get("cache-control")).toBeNull();
-  expect(refusal === undefined ? undefined : await errorOf(refusal)).toMatchObject({ code: "ip_rate_limit_exceeded" });
+  expect(refusal === undefined ? undefined : await errorOf(refusal)).toMatchObject({
+    code: "ip_rate_limit_exceeded",
+  });
 });

@@ -22,22 +22,37 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     key = `key-${++made}`;
   });
 
-  const send = (path: string, body: unknown, secret = testManagementKey, name: string | null = key): Promise<Response> =>
+  const send = (
+    path: string,
+    body: unknown,
+    secret = testManagementKey,
+    name: string | null = key,
+  ): Promise<Response> =>
     fetch(stage.gateway().baseUrl + path, {
       method: "POST",
-      headers: { authorization: `Bearer ${secret}`, ...(name === null ? {} : { "idempotency-key": name }) },
+      headers: {
+        authorization: `Bearer ${secret}`,
+        ...(name === null ? {} : { "idempotency-key": name }),
+      },
       body: typeof body === "string" ? body : JSON.stringify(body),
     });
   const keysNamed = async (name: string, ask = stage.own): Promise<number> =>
-    listAt(await (await ask("GET", "/keys")).json(), "data").filter((each) => at(each, "name") === name).length;
+    listAt(await (await ask("GET", "/keys")).json(), "data").filter(
+      (each) => at(each, "name") === name,
+    ).length;
 
   test("a repeated creation makes one key and answers the same, secret and all, marked as given again", async () => {
     const first = await send("/keys", { name: "once" });
     const again = await send("/keys", { name: "once" });
     expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([200, null]);
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
-    expect([again.headers.get("cache-control"), again.headers.get("content-type")]).toEqual(["no-store", "application/json"]);
-    expect(again.headers.get("x-service-trace-id")).not.toBe(first.headers.get("x-service-trace-id"));
+    expect([again.headers.get("cache-control"), again.headers.get("content-type")]).toEqual([
+      "no-store",
+      "application/json",
+    ]);
+    expect(again.headers.get("x-service-trace-id")).not.toBe(
+      first.headers.get("x-service-trace-id"),
+    );
     expect(await again.text()).toBe(await first.text());
     expect(await keysNamed("once")).toBe(1);
   });
@@ -45,7 +60,8 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
   test("both bases of the API are the same request", async () => {
     const first: unknown = await (await send("/keys", { name: "bases" })).json();
     const other = await fetch(stage.gateway().baseUrl.replace("/api/v1", "/v1") + "/keys", {
-      method: "POST", headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": key },
+      method: "POST",
+      headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": key },
       body: JSON.stringify({ name: "bases" }),
     });
     expect(await other.json()).toEqual(first);
@@ -62,21 +78,36 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
   });
 
   test("of a hundred at once one acts, and all are told the same", async () => {
-    const answers = await Promise.all(Array.from({ length: 100 }, () => send("/keys", { name: "hundred" })));
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => send("/keys", { name: "hundred" })),
+    );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(new Set(await Promise.all(answers.map((answer) => answer.text()))).size).toBe(1);
-    expect(answers.filter(({ headers }) => headers.get("idempotent-replayed") === null)).toHaveLength(1);
+    expect(
+      answers.filter(({ headers }) => headers.get("idempotent-replayed") === null),
+    ).toHaveLength(1);
     expect(await keysNamed("hundred")).toBe(1);
   });
 
   test("a grant is given once", async () => {
-    const workspaceId = textAt(await (await stage.own("GET", "/admin/workspaces?search=ws_strange")).json(), "data.0.id");
-    const balance = async (): Promise<number> => numberAt(await (await stage.stranger("GET", "/credits")).json(), "balance");
+    const workspaceId = textAt(
+      await (await stage.own("GET", "/admin/workspaces?search=ws_strange")).json(),
+      "data.0.id",
+    );
+    const balance = async (): Promise<number> =>
+      numberAt(await (await stage.stranger("GET", "/credits")).json(), "balance");
     const before = await balance();
     const grant = { workspace_id: workspaceId, amount: 2, bucket: "topup" };
-    const answers = await Promise.all([send("/admin/grants", grant), send("/admin/grants", grant), send("/admin/grants", grant)]);
+    const answers = await Promise.all([
+      send("/admin/grants", grant),
+      send("/admin/grants", grant),
+      send("/admin/grants", grant),
+    ]);
     expect(new Set(await Promise.all(answers.map((answer) => answer.text()))).size).toBe(1);
-    const list = listAt(await (await stage.own("GET", `/admin/grants?workspace_id=${workspaceId}`)).json(), "data");
+    const list = listAt(
+      await (await stage.own("GET", `/admin/grants?workspace_id=${workspaceId}`)).json(),
+      "data",
+    );
     expect(list.filter((each) => at(each, "amount") === 2)).toHaveLength(1);
     expect(await balance()).toBeCloseTo(before + 2);
   });
@@ -88,8 +119,12 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     const { id } = JSON.parse(first) as { id: string };
     const added: string[] = [];
     key += "-message";
-    for (let time = 0; time < 2; time++) added.push(await (await send(`/conversations/${id}/messages`, conversation)).text());
-    expect([JSON.parse(added[0] ?? ""), added[1]]).toEqual([expect.objectContaining({ message_count: 2 }), added[0]]);
+    for (let time = 0; time < 2; time++)
+      added.push(await (await send(`/conversations/${id}/messages`, conversation)).text());
+    expect([JSON.parse(added[0] ?? ""), added[1]]).toEqual([
+      expect.objectContaining({ message_count: 2 }),
+      added[0],
+    ]);
 
     const prompt = { title: "t", description: "d", body: "b", category: "coding" };
     key += "-prompt";
@@ -97,14 +132,23 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
     for (const action of [`/prompts/${promptId}/star`, `/admin/prompts/${promptId}/approve`]) {
       key += "-next";
       const answers = [await send(action, ""), await send(action, "")];
-      expect(answers.map(({ status, headers }) => [status, headers.get("idempotent-replayed")])).toEqual([[200, null], [200, "true"]]);
+      expect(
+        answers.map(({ status, headers }) => [status, headers.get("idempotent-replayed")]),
+      ).toEqual([
+        [200, null],
+        [200, "true"],
+      ]);
     }
   });
 
   test("each credential has its own keys", async () => {
     const mine = await send("/keys", { name: "mine" });
     const theirs = await send("/keys", { name: "mine" }, strangersKey);
-    expect([mine.status, theirs.status, theirs.headers.get("idempotent-replayed")]).toEqual([200, 200, null]);
+    expect([mine.status, theirs.status, theirs.headers.get("idempotent-replayed")]).toEqual([
+      200,
+      200,
+      null,
+    ]);
     const child = await send("/key/children", { name: "mine" }, testLlmKey);
     expect([child.status, child.headers.get("idempotent-replayed")]).toEqual([200, null]);
     expect(await keysNamed("mine", stage.stranger)).toBe(1);
@@ -130,27 +174,41 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
 
   test("neither the key, nor the request, nor the secret of the answer is in the database in clear", async () => {
     const secret = textAt(await (await send("/keys", { name: "sealed-name" })).json(), "key");
-    const rows = await stage.gateway().app.storage.database.selectFrom("idempotent_requests").selectAll().execute();
+    const rows = await stage
+      .gateway()
+      .app.storage.database.selectFrom("idempotent_requests")
+      .selectAll()
+      .execute();
     const text = JSON.stringify(rows);
     expect(text).toContain('"answer":"v1|');
-    for (const clear of [secret, secret.slice(12), key, "sealed-name"]) expect(text).not.toContain(clear);
+    for (const clear of [secret, secret.slice(12), key, "sealed-name"])
+      expect(text).not.toContain(clear);
   });
 
   test("a request that was cut off is not done again: 409 says so", async () => {
     await send("/keys", { name: "cut" });
-    await stage.gateway().app.storage.database.updateTable("idempotent_requests").set({ state: "started", answer: null })
-      .where("started_at_ms", "=", clock.nowMs()).execute();
+    await stage
+      .gateway()
+      .app.storage.database.updateTable("idempotent_requests")
+      .set({ state: "started", answer: null })
+      .where("started_at_ms", "=", clock.nowMs())
+      .execute();
     const underWay = await errorOf(await send("/keys", { name: "cut" }));
     expect(underWay).toMatchObject({ status: 409, message: expect.stringContaining("under way") });
     expect(underWay.headers.get("retry-after")).toBe("1");
     clock.advance(61_000);
-    expect(await errorOf(await send("/keys", { name: "cut" }))).toMatchObject({ status: 409, message: expect.stringContaining("cut off") });
+    expect(await errorOf(await send("/keys", { name: "cut" }))).toMatchObject({
+      status: 409,
+      message: expect.stringContaining("cut off"),
+    });
     expect(await keysNamed("cut")).toBe(1);
   });
 
   test.each([" ", "x".repeat(256), "ü"])("the key %j is refused", async (name) => {
     const refused = await fetch(`${stage.gateway().baseUrl}/keys`, {
-      method: "POST", headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": name }, body: '{"name":"k"}',
+      method: "POST",
+      headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": name },
+      body: '{"name":"k"}',
     });
     expect(await errorOf(refused)).toMatchObject({ status: 400, param: "Idempotency-Key" });
   });
@@ -163,9 +221,15 @@ const repeatable = [/^\/api\/auth\//];
 const discarding = ["/v1/metrics", "/v1/logs", "/v1/traces"];
 
 test("every route that makes or moves something takes an idempotency key", () => {
-  const unaudited = endpoints.filter((endpoint) => endpoint.unaudited && endpoint.method === "POST");
-  expect(unaudited.filter(({ idempotent }) => !idempotent).map(({ path }) => path)).toEqual(discarding);
+  const unaudited = endpoints.filter(
+    (endpoint) => endpoint.unaudited && endpoint.method === "POST",
+  );
+  expect(unaudited.filter(({ idempotent }) => !idempotent).map(({ path }) => path)).toEqual(
+    discarding,
+  );
   const posts = endpoints.filter((endpoint) => endpoint.method === "POST" && isAudited(endpoint));
-  const without = posts.filter(({ idempotent, path }) => !idempotent && !repeatable.some((pattern) => pattern.test(path)));
+  const without = posts.filter(
+    ({ idempotent, path }) => !idempotent && !repeatable.some((pattern) => pattern.test(path)),
+  );
   expect(without.map(({ path }) => path)).toEqual([]);
 });

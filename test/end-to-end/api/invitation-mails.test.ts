@@ -12,10 +12,17 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
   let organizationId: string;
   let workspaceId: string;
   beforeAll(async () => {
-    scene = await startPeopled(await freshUrl(), { mail: { url: mail.url, from: "noreply@example.com" } }, { clock });
+    scene = await startPeopled(
+      await freshUrl(),
+      { mail: { url: mail.url, from: "noreply@example.com" } },
+      { clock },
+    );
     const name = "Acme https://evil.example/login\r\nBcc: x@evil.example";
     const organization = await scene.owner.json("POST", "/organizations", { name });
-    [organizationId, workspaceId] = [textAt(organization, "id"), textAt(organization, "workspace_id")];
+    [organizationId, workspaceId] = [
+      textAt(organization, "id"),
+      textAt(organization, "workspace_id"),
+    ];
   }, 60_000);
   afterAll(async () => {
     await scene.stop();
@@ -23,17 +30,29 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
   });
 
   const invite = (email: string): Promise<unknown> =>
-    scene.owner.json("POST", `/organizations/${organizationId}/invitations`, { email, role: "admin" });
-  const mailsTo = (email: string): string[] => mail.mails.filter(({ to }) => to === email).map(({ text }) => text);
+    scene.owner.json("POST", `/organizations/${organizationId}/invitations`, {
+      email,
+      role: "admin",
+    });
+  const mailsTo = (email: string): string[] =>
+    mail.mails.filter(({ to }) => to === email).map(({ text }) => text);
 
   test("the link arrives, works, and is in the answer as well", async () => {
     const answer = await invite("anna@example.com");
-    expect(answer).toMatchObject({ mail: "sent", data: { email: "anna@example.com", role: "admin" } });
+    expect(answer).toMatchObject({
+      mail: "sent",
+      data: { email: "anna@example.com", role: "admin" },
+    });
     const [received] = mail.mails.filter(({ to }) => to === "anna@example.com");
     expect(received && linkIn(received)).toBe(textAt(answer, "url"));
     expect(received?.from).toBe("noreply@example.com");
     const token = new URL(textAt(answer, "url")).searchParams.get("token");
-    const person = { name: "Anna", email: "anna@example.com", password: "a long password", invitation_token: token };
+    const person = {
+      name: "Anna",
+      email: "anna@example.com",
+      password: "a long password",
+      invitation_token: token,
+    };
     expect((await scene.stranger().ask("POST", "/api/auth/sign-up", person)).status).toBe(200);
   });
 
@@ -47,17 +66,22 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
 
   test("an address gets few mails within an hour, and the link is there all the same", async () => {
     const outcomes: unknown[] = [];
-    for (let times = 0; times < 7; times += 1) outcomes.push(at(await invite("carl@example.com"), "mail"));
+    for (let times = 0; times < 7; times += 1)
+      outcomes.push(at(await invite("carl@example.com"), "mail"));
     expect(outcomes).toEqual(["sent", "sent", "sent", "sent", "sent", "limited", "limited"]);
     expect(mailsTo("carl@example.com")).toHaveLength(5);
     clock.advance(hourMs + 60_000);
-    expect(await invite("carl@example.com")).toMatchObject({ mail: "sent", url: expect.stringContaining("/join?token=") });
+    expect(await invite("carl@example.com")).toMatchObject({
+      mail: "sent",
+      url: expect.stringContaining("/join?token="),
+    });
   });
 
   test("one person sends few within an hour", async () => {
     clock.advance(2 * hourMs);
     const outcomes: unknown[] = [];
-    for (let index = 0; index < 32; index += 1) outcomes.push(at(await invite(`person${index}@example.com`), "mail"));
+    for (let index = 0; index < 32; index += 1)
+      outcomes.push(at(await invite(`person${index}@example.com`), "mail"));
     expect(outcomes).toEqual([...Array(30).fill("sent"), "limited", "limited"]);
   });
 
@@ -65,10 +89,13 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
     clock.advance(1);
     const answer = await invite("dora@example.com");
     const expected = {
-      action: "POST /organizations/:id/invitations", target: `${organizationId} ${textAt(answer, "data.id")}`,
-      actor: { label: "owner@example.com" }, outcome: "done",
+      action: "POST /organizations/:id/invitations",
+      target: `${organizationId} ${textAt(answer, "data.id")}`,
+      actor: { label: "owner@example.com" },
+      outcome: "done",
     };
-    const newest = async (): Promise<unknown> => listAt(await scene.owner.json("GET", "/security/audit?limit=1"), "data")[0];
+    const newest = async (): Promise<unknown> =>
+      listAt(await scene.owner.json("GET", "/security/audit?limit=1"), "data")[0];
     expect(await newest()).toMatchObject(expected);
     const home = textAt(await scene.owner.json("GET", "/session"), "workspace.id");
     await scene.owner.json("PATCH", "/session", { workspace_id: workspaceId });
@@ -80,14 +107,24 @@ describe.each(engines)("invitations by mail on %s", (_, freshUrl) => {
   test("a mail server that refuses or is gone costs nobody the invitation", async () => {
     clock.advance(2 * hourMs);
     mail.stop();
-    expect(await invite("emil@example.com")).toMatchObject({ mail: "failed", url: expect.stringContaining("/join?token=") });
+    expect(await invite("emil@example.com")).toMatchObject({
+      mail: "failed",
+      url: expect.stringContaining("/join?token="),
+    });
   });
 });
 
 test("where no mail is configured the answer says so, and has the link", async () => {
   const scene = await startPeopled(undefined);
-  const { id } = await scene.owner.json("POST", "/organizations", { name: "Acme" }) as { id: string };
-  const answer = await scene.owner.json("POST", `/organizations/${id}/invitations`, { email: "fritz@example.com" });
-  expect(answer).toMatchObject({ mail: "not_configured", url: expect.stringContaining("/join?token=") });
+  const { id } = (await scene.owner.json("POST", "/organizations", { name: "Acme" })) as {
+    id: string;
+  };
+  const answer = await scene.owner.json("POST", `/organizations/${id}/invitations`, {
+    email: "fritz@example.com",
+  });
+  expect(answer).toMatchObject({
+    mail: "not_configured",
+    url: expect.stringContaining("/join?token="),
+  });
   await scene.stop();
 });

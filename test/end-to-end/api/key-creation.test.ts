@@ -147,14 +147,17 @@ describe("wrong fields are refused by name", () => {
 
 test("a limit that is too small to be counted is nothing, and not no limit", async () => {
   for (const limit of [1e-10, 1e-100, Number.MIN_VALUE]) {
-    expect(await (await create({ name: "tiny", limit })).json()).toMatchObject({ data: { limit: 0, limit_remaining: 0 } });
+    expect(await (await create({ name: "tiny", limit })).json()).toMatchObject({
+      data: { limit: 0, limit_remaining: 0 },
+    });
   }
 });
 
 describe("the list", () => {
   test.each(["1", "TRUE", "yes", ""])("include_disabled=%s is refused", async (text) => {
-    expect(await errorOf(await gateway.get(`/keys?include_disabled=${text}`, headers)))
-      .toMatchObject({ status: 400, code: "bad_request", param: "include_disabled" });
+    expect(
+      await errorOf(await gateway.get(`/keys?include_disabled=${text}`, headers)),
+    ).toMatchObject({ status: 400, code: "bad_request", param: "include_disabled" });
   });
 
   test("has the newest first, disabled ones only on demand, and never a secret", async () => {

@@ -37,14 +37,22 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
   const make = async (fields: Record<string, unknown> = {}): Promise<Made> =>
     made(await (await workspaces.own("POST", "/keys", { name: "k", ...fields })).json());
   const chat = async ({ secret }: Pick<Made, "secret">): Promise<number> => {
-    const response = await workspaces.as(secret)("POST", "/chat/completions", chatRequest({ max_tokens: 7 }));
+    const response = await workspaces.as(secret)(
+      "POST",
+      "/chat/completions",
+      chatRequest({ max_tokens: 7 }),
+    );
     await response.text();
     return response.status;
   };
-  const show = async ({ hash }: Made): Promise<unknown> => (await workspaces.own("GET", `/keys/${hash}`)).json();
-  const change = (key: Made, fields: unknown): Promise<Response> => workspaces.own("PATCH", `/keys/${key.hash}`, fields);
+  const show = async ({ hash }: Made): Promise<unknown> =>
+    (await workspaces.own("GET", `/keys/${hash}`)).json();
+  const change = (key: Made, fields: unknown): Promise<Response> =>
+    workspaces.own("PATCH", `/keys/${key.hash}`, fields);
   const listed = async (query = "?include_disabled=true"): Promise<unknown[]> =>
-    listAt(await (await workspaces.own("GET", `/keys${query}`)).json(), "data").map((key) => at(key, "id"));
+    listAt(await (await workspaces.own("GET", `/keys${query}`)).json(), "data").map((key) =>
+      at(key, "id"),
+    );
 
   test("one key is shown with the record that the list has", async () => {
     const key = await make({ limit: 3, allowed_models: ["ACME/Large"], tpm: 100 });
@@ -57,21 +65,47 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
   });
 
   test("PATCH changes what is sent, keeps the rest, and null takes a limit away", async () => {
-    const key = await make({ limit: 5, limit_reset: "daily", rate_limit: 30, expires_at: "2030-01-31T00:00:00Z", tpm: 70 });
+    const key = await make({
+      limit: 5,
+      limit_reset: "daily",
+      rate_limit: 30,
+      expires_at: "2030-01-31T00:00:00Z",
+      tpm: 70,
+    });
     const changed = await change(key, {
-      name: "renamed", limit: 7.5, limit_reset: "weekly", include_byok_in_limit: true, rate_limit: 40,
+      name: "renamed",
+      limit: 7.5,
+      limit_reset: "weekly",
+      include_byok_in_limit: true,
+      rate_limit: 40,
       expires_at: "2031-01-31T02:00:00+02:00",
     });
     expect(changed.status).toBe(200);
     expect(await changed.json()).toEqual({
       data: expect.objectContaining({
-        id: key.id, hash: key.hash, name: "renamed", limit: 7.5, limit_remaining: 7.5, limit_reset: "weekly", include_byok_in_limit: true,
-        rate_limit: 40, expires_at: "2031-01-31T00:00:00.000Z", tpm: 70, disabled: false, updated_at: expect.stringMatching(/Z$/),
+        id: key.id,
+        hash: key.hash,
+        name: "renamed",
+        limit: 7.5,
+        limit_remaining: 7.5,
+        limit_reset: "weekly",
+        include_byok_in_limit: true,
+        rate_limit: 40,
+        expires_at: "2031-01-31T00:00:00.000Z",
+        tpm: 70,
+        disabled: false,
+        updated_at: expect.stringMatching(/Z$/),
       }),
     });
     await change(key, { limit: null, limit_reset: null, rate_limit: null, expires_at: null });
     expect(await show(key)).toMatchObject({
-      name: "renamed", limit: null, limit_remaining: null, limit_reset: null, rate_limit: 2400, expires_at: null, tpm: 70,
+      name: "renamed",
+      limit: null,
+      limit_remaining: null,
+      limit_reset: null,
+      rate_limit: 2400,
+      expires_at: null,
+      tpm: 70,
     });
     const before = await show(key);
     expect((await change(key, {})).status).toBe(200);
@@ -98,7 +132,11 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
   ])("PATCH refuses %j by name and changes nothing", async (fields, param) => {
     const key = await make({ name: "untouched" });
     const before = await show(key);
-    expect(await errorOf(await change(key, fields))).toMatchObject({ status: 400, code: "bad_request", param });
+    expect(await errorOf(await change(key, fields))).toMatchObject({
+      status: 400,
+      code: "bad_request",
+      param,
+    });
     expect(await show(key)).toEqual(before);
   });
 
@@ -136,17 +174,26 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
     expect((await workspaces.own("GET", `/keys/${key.hash}`)).status).toBe(404);
     const { data: _, ...kept } = before;
     expect(at(answer, "data")).toEqual({
-      ...kept, hash: rotated.hash, label: expect.stringMatching(/^sk-svc-v1-.{4}\.\.\./), updated_at: expect.any(String),
+      ...kept,
+      hash: rotated.hash,
+      label: expect.stringMatching(/^sk-svc-v1-.{4}\.\.\./),
+      updated_at: expect.any(String),
     });
     expect(at(answer, "data.real_usage")).toBe(chargeUsd);
     expect(await chat(rotated)).toBe(200);
     expect(await chat(rotated)).toBe(402);
-    expect(await show(rotated)).toMatchObject({ real_usage: 2 * chargeUsd, real_usage_monthly_requests: 2, limit_remaining: 0.000009 });
+    expect(await show(rotated)).toMatchObject({
+      real_usage: 2 * chargeUsd,
+      real_usage_monthly_requests: 2,
+      limit_remaining: 0.000009,
+    });
   });
 
   test("of rotations at the same time one is answered and the others are 409", async () => {
     const key = await make();
-    const answers = await Promise.all([1, 2, 3].map(() => workspaces.own("POST", `/keys/${key.hash}/rotate`)));
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => workspaces.own("POST", `/keys/${key.hash}/rotate`)),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
     const won = answers.find(({ status }) => status === 200);
     const lost = answers.find(({ status }) => status === 409);
@@ -159,15 +206,31 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
   test("a deleted key is gone for everybody, and its row stays", async () => {
     const key = await make();
     expect(await chat(key)).toBe(200);
-    expect(await (await workspaces.own("DELETE", `/keys/${key.hash}`)).json()).toEqual({ deleted: true, id: key.id });
+    expect(await (await workspaces.own("DELETE", `/keys/${key.hash}`)).json()).toEqual({
+      deleted: true,
+      id: key.id,
+    });
     expect(await chat(key)).toBe(401);
-    for (const [method, path] of [["GET", ""], ["PATCH", ""], ["DELETE", ""], ["POST", "/rotate"]] as const) {
-      const answer = await workspaces.own(method, `/keys/${key.hash}${path}`, method === "PATCH" ? { name: "again" } : undefined);
+    for (const [method, path] of [
+      ["GET", ""],
+      ["PATCH", ""],
+      ["DELETE", ""],
+      ["POST", "/rotate"],
+    ] as const) {
+      const answer = await workspaces.own(
+        method,
+        `/keys/${key.hash}${path}`,
+        method === "PATCH" ? { name: "again" } : undefined,
+      );
       expect(await errorOf(answer)).toMatchObject({ status: 404, code: "not_found" });
     }
     expect(await listed()).not.toContain(key.id);
     const { database } = workspaces.gateway().app.storage;
-    const row = await database.selectFrom("llm_keys").select("deleted_at_ms").where("id", "=", key.id).executeTakeFirstOrThrow();
+    const row = await database
+      .selectFrom("llm_keys")
+      .select("deleted_at_ms")
+      .where("id", "=", key.id)
+      .executeTakeFirstOrThrow();
     expect(row.deleted_at_ms).toBeNumber();
   });
 
@@ -186,19 +249,40 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
   test("another workspace finds none of the keys, and changes none", async () => {
     const key = await make({ name: "mine" });
     const before = await show(key);
-    for (const [method, path] of [["GET", ""], ["PATCH", ""], ["DELETE", ""], ["POST", "/rotate"]] as const) {
-      const answer = await workspaces.stranger(method, `/keys/${key.hash}${path}`, method === "PATCH" ? { name: "theirs" } : undefined);
+    for (const [method, path] of [
+      ["GET", ""],
+      ["PATCH", ""],
+      ["DELETE", ""],
+      ["POST", "/rotate"],
+    ] as const) {
+      const answer = await workspaces.stranger(
+        method,
+        `/keys/${key.hash}${path}`,
+        method === "PATCH" ? { name: "theirs" } : undefined,
+      );
       expect(await errorOf(answer)).toMatchObject({ status: 404, code: "not_found" });
     }
-    expect(await (await workspaces.stranger("GET", "/keys?include_disabled=true")).json()).toEqual({ object: "list", data: [] });
+    expect(await (await workspaces.stranger("GET", "/keys?include_disabled=true")).json()).toEqual({
+      object: "list",
+      data: [],
+    });
     expect(await show(key)).toEqual(before);
     expect(await chat(key)).toBe(200);
   });
 
   test("an LLM key is told which credential these routes need", async () => {
     const key = await make();
-    for (const [method, path] of [["GET", ""], ["PATCH", ""], ["DELETE", ""], ["POST", "/rotate"]] as const) {
-      const answer = await workspaces.as(key.secret)(method, `/keys/${key.hash}${path}`, method === "PATCH" ? { name: "x" } : undefined);
+    for (const [method, path] of [
+      ["GET", ""],
+      ["PATCH", ""],
+      ["DELETE", ""],
+      ["POST", "/rotate"],
+    ] as const) {
+      const answer = await workspaces.as(key.secret)(
+        method,
+        `/keys/${key.hash}${path}`,
+        method === "PATCH" ? { name: "x" } : undefined,
+      );
       const error = await errorOf(answer);
       expect(error).toMatchObject({ status: 401, code: "unauthorized" });
       expect(at(error.metadata, "hint")).toContain("llm-keys");
@@ -206,17 +290,29 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
   });
 
   test("a new start knows what was changed, rotated, deleted and used", async () => {
-    const [changed, rotated, deleted, unused] = [await make(), await make(), await make(), await make()];
+    const [changed, rotated, deleted, unused] = [
+      await make(),
+      await make(),
+      await make(),
+      await make(),
+    ];
     await change(changed, { disabled: true, name: "kept" });
     await workspaces.own("DELETE", `/keys/${deleted.hash}`);
     const next = made(await (await workspaces.own("POST", `/keys/${rotated.hash}/rotate`)).json());
     expect(await chat(next)).toBe(200);
     const shown = await show(next);
-    expect(Date.parse(textAt(shown, "last_used_at"))).toBeGreaterThanOrEqual(Date.parse(textAt(shown, "created_at")));
+    expect(Date.parse(textAt(shown, "last_used_at"))).toBeGreaterThanOrEqual(
+      Date.parse(textAt(shown, "created_at")),
+    );
     await workspaces.restart();
     expect(await show(next)).toEqual(shown);
     expect(await show(changed)).toMatchObject({ name: "kept", disabled: true, last_used_at: null });
     expect(await show(unused)).toMatchObject({ last_used_at: null });
-    expect([await chat(changed), await chat(rotated), await chat(deleted), await chat(next)]).toEqual([401, 401, 401, 200]);
+    expect([
+      await chat(changed),
+      await chat(rotated),
+      await chat(deleted),
+      await chat(next),
+    ]).toEqual([401, 401, 401, 200]);
   }, 30_000);
 });

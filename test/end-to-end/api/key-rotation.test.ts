@@ -18,22 +18,34 @@ describe.each(engines)("rotations with a grace on %s", (_, freshUrl) => {
   }, 60_000);
   afterAll(() => workspaces.stop());
 
-  const made = (answer: unknown): Made => ({ secret: textAt(answer, "key"), hash: textAt(answer, "data.hash") });
-  const make = async (): Promise<Made> => made(await (await workspaces.own("POST", "/keys", { name: "rotated" })).json());
-  const rotate = (key: Made, body?: object): Promise<Response> => workspaces.own("POST", `/keys/${key.hash}/rotate`, body);
-  const status = async ({ secret }: Pick<Made, "secret">): Promise<number> => (await workspaces.as(secret)("GET", "/key")).status;
+  const made = (answer: unknown): Made => ({
+    secret: textAt(answer, "key"),
+    hash: textAt(answer, "data.hash"),
+  });
+  const make = async (): Promise<Made> =>
+    made(await (await workspaces.own("POST", "/keys", { name: "rotated" })).json());
+  const rotate = (key: Made, body?: object): Promise<Response> =>
+    workspaces.own("POST", `/keys/${key.hash}/rotate`, body);
+  const status = async ({ secret }: Pick<Made, "secret">): Promise<number> =>
+    (await workspaces.as(secret)("GET", "/key")).status;
 
   test("the old secret is accepted for as long, over a restart, and not a moment longer", async () => {
     const old = await make();
     const answer: unknown = await (await rotate(old, { grace_seconds: 3_600 })).json();
     const fresh = made(answer);
-    expect(textAt(answer, "previous_valid_until")).toBe(new Date(clock.nowMs() + hourMs).toISOString());
+    expect(textAt(answer, "previous_valid_until")).toBe(
+      new Date(clock.nowMs() + hourMs).toISOString(),
+    );
     expect([await status(old), await status(fresh)]).toEqual([200, 200]);
     const own: unknown = await (await workspaces.as(old.secret)("GET", "/key")).json();
-    expect(at(own, "data.expires_at") ?? at(own, "expires_at")).toBe(textAt(answer, "previous_valid_until"));
+    expect(at(own, "data.expires_at") ?? at(own, "expires_at")).toBe(
+      textAt(answer, "previous_valid_until"),
+    );
     // Its path is the new one from now on.
     expect((await workspaces.own("GET", `/keys/${old.hash}`)).status).toBe(404);
-    expect(at(await (await workspaces.own("GET", `/keys/${fresh.hash}`)).json(), "expires_at")).toBeNull();
+    expect(
+      at(await (await workspaces.own("GET", `/keys/${fresh.hash}`)).json(), "expires_at"),
+    ).toBeNull();
     await workspaces.restart();
     clock.advance(hourMs - 1);
     expect([await status(old), await status(fresh)]).toEqual([200, 200]);
@@ -45,15 +57,21 @@ describe.each(engines)("rotations with a grace on %s", (_, freshUrl) => {
     const first = await make();
     const second = made(await (await rotate(first, { grace_seconds: 60 })).json());
     const third = made(await (await rotate(second, { grace_seconds: 60 })).json());
-    expect([await status(first), await status(second), await status(third)]).toEqual([401, 200, 200]);
+    expect([await status(first), await status(second), await status(third)]).toEqual([
+      401, 200, 200,
+    ]);
     const answer: unknown = await (await rotate(third)).json();
     expect(Object.keys(Object(answer))).toEqual(["key", "data"]);
-    expect([await status(second), await status(third), await status(made(answer))]).toEqual([401, 401, 200]);
+    expect([await status(second), await status(third), await status(made(answer))]).toEqual([
+      401, 401, 200,
+    ]);
   });
 
   test("disabling and deleting the key ends both, and children go on under the new secret", async () => {
     const old = await make();
-    const child: unknown = await (await workspaces.as(old.secret)("POST", "/key/children", { name: "child" })).json();
+    const child: unknown = await (
+      await workspaces.as(old.secret)("POST", "/key/children", { name: "child" })
+    ).json();
     const fresh = made(await (await rotate(old, { grace_seconds: 60 })).json());
     expect(await status({ secret: textAt(child, "key") })).toBe(200);
     await workspaces.own("PATCH", `/keys/${fresh.hash}`, { disabled: true });
@@ -61,10 +79,19 @@ describe.each(engines)("rotations with a grace on %s", (_, freshUrl) => {
     await workspaces.own("PATCH", `/keys/${fresh.hash}`, { disabled: false });
     expect([await status(old), await status(fresh)]).toEqual([200, 200]);
     await workspaces.own("DELETE", `/keys/${fresh.hash}`);
-    expect([await status(old), await status(fresh), await status({ secret: textAt(child, "key") })]).toEqual([401, 401, 401]);
+    expect([
+      await status(old),
+      await status(fresh),
+      await status({ secret: textAt(child, "key") }),
+    ]).toEqual([401, 401, 401]);
   });
 
-  const wrong = [{ grace_seconds: -1 }, { grace_seconds: 604_801 }, { grace_seconds: 1.5 }, { grace: 1 }];
+  const wrong = [
+    { grace_seconds: -1 },
+    { grace_seconds: 604_801 },
+    { grace_seconds: 1.5 },
+    { grace: 1 },
+  ];
   test.each(wrong.map((body) => [body]))("%j is refused", async (body) => {
     const refused = await errorOf(await rotate(await make(), body));
     expect([refused.status, refused.param]).toEqual([400, Object.keys(body)[0] ?? ""]);

@@ -120,7 +120,11 @@ describe("a key's limit", () => {
 
 /** Of an expiry that has passed no key is made, but one may be ended with it. */
 async function change({ hash }: MadeKey, fields: object): Promise<void> {
-  const answer = await fetch(`${gateway.baseUrl}/keys/${hash}`, { method: "PATCH", headers: management, body: JSON.stringify(fields) });
+  const answer = await fetch(`${gateway.baseUrl}/keys/${hash}`, {
+    method: "PATCH",
+    headers: management,
+    body: JSON.stringify(fields),
+  });
   expect(answer.status).toBe(200);
 }
 
@@ -168,8 +172,14 @@ describe("what a key tells of itself", () => {
         limit_remaining: 2,
         limit_reset: "weekly",
         include_byok_in_limit: false,
-        usage: 0, usage_daily: 0, usage_weekly: 0, usage_monthly: 0,
-        byok_usage: 0, byok_usage_daily: 0, byok_usage_weekly: 0, byok_usage_monthly: 0,
+        usage: 0,
+        usage_daily: 0,
+        usage_weekly: 0,
+        usage_monthly: 0,
+        byok_usage: 0,
+        byok_usage_daily: 0,
+        byok_usage_weekly: 0,
+        byok_usage_monthly: 0,
         is_free_tier: false,
         is_management_key: false,
         is_provisioning_key: false,
@@ -178,7 +188,11 @@ describe("what a key tells of itself", () => {
         organization_id: null,
         expires_at: null,
         allowed_data_regions: ["global"],
-        free_model_daily_requests: { limit: 2400 * 24 * 60, used: expect.any(Number), remaining: expect.any(Number) },
+        free_model_daily_requests: {
+          limit: 2400 * 24 * 60,
+          used: expect.any(Number),
+          remaining: expect.any(Number),
+        },
         rate_limit: { requests: 2400, interval: "60s", note: expect.any(String) },
       },
     });
@@ -186,8 +200,12 @@ describe("what a key tells of itself", () => {
 
   test("a rate limit above the plan's is told as the plan's, which is what holds", async () => {
     const key = await makeKey({ rate_limit: 1_000_000 });
-    expect(await (await gateway.get("/auth/key", key.bearer)).json()).toMatchObject({ key: { rate_limit: 2400 } });
-    expect(await (await gateway.get("/key", key.bearer)).json()).toMatchObject({ data: { rate_limit: { requests: 2400 } } });
+    expect(await (await gateway.get("/auth/key", key.bearer)).json()).toMatchObject({
+      key: { rate_limit: 2400 },
+    });
+    expect(await (await gateway.get("/key", key.bearer)).json()).toMatchObject({
+      data: { rate_limit: { requests: 2400 } },
+    });
     expect(await recordOf(key)).toMatchObject({ rate_limit: 1_000_000 });
   });
 

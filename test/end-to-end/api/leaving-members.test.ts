@@ -17,7 +17,8 @@ async function found(browser: Browser, name: string): Promise<Organization> {
 
 const enter = (browser: Browser, { workspaceId }: Organization): Promise<unknown> =>
   browser.json("PATCH", "/session", { workspace_id: workspaceId });
-const userIdOf = async (browser: Browser): Promise<string> => textAt(await browser.json("GET", "/session"), "user.id");
+const userIdOf = async (browser: Browser): Promise<string> =>
+  textAt(await browser.json("GET", "/session"), "user.id");
 
 describe.each(engines)("keys of somebody who leaves, on %s", (_, freshUrl) => {
   let peopled: PeopledGateway;
@@ -39,39 +40,71 @@ describe.each(engines)("keys of somebody who leaves, on %s", (_, freshUrl) => {
     const withKey = (path: string, body: unknown): Promise<Response> =>
       gateway.post(path, body, { headers: { authorization: `Bearer ${managing}` } });
     const made = textAt(await (await withKey("/keys", { name: "by key" })).json(), "key");
-    const managed = textAt(await (await withKey("/management-keys", { name: "by key", scopes: ["read:llm-keys"] })).json(), "key");
+    const managed = textAt(
+      await (
+        await withKey("/management-keys", { name: "by key", scopes: ["read:llm-keys"] })
+      ).json(),
+      "key",
+    );
     const works = async (path: string, secret: string): Promise<boolean> =>
       (await gateway.get(path, { authorization: `Bearer ${secret}` })).status === 200;
     return {
-      admin, userId: await userIdOf(admin),
+      admin,
+      userId: await userIdOf(admin),
       inForce: async () => [
-        await works("/keys", managing), await works("/keys", managed), await works("/key", key), await works("/key", made),
+        await works("/keys", managing),
+        await works("/keys", managed),
+        await works("/key", key),
+        await works("/key", made),
       ],
     };
   };
   const removed = (userId: string, query = "", body?: unknown): Promise<unknown> =>
-    peopled.owner.json("DELETE", `/organizations/${organization.id}/members/${userId}${query}`, body);
+    peopled.owner.json(
+      "DELETE",
+      `/organizations/${organization.id}/members/${userId}${query}`,
+      body,
+    );
   const names = (answer: unknown, list: string): string[] =>
-    listAt(answer, list).map((key) => `${textAt(key, "object")} ${textAt(key, "name")}`).sort();
+    listAt(answer, list)
+      .map((key) => `${textAt(key, "object")} ${textAt(key, "name")}`)
+      .sort();
 
   test("lose management keys, those made with one too, and the answer lists what still works", async () => {
     const { userId, inForce } = await adminWithKeys("default@example.com");
     expect(await inForce()).toEqual([true, true, true, true]);
     const answer = await removed(userId);
-    expect(names(answer, "revoked_keys")).toEqual(["management_key by key", "management_key managing"]);
+    expect(names(answer, "revoked_keys")).toEqual([
+      "management_key by key",
+      "management_key managing",
+    ]);
     expect(names(answer, "keys_in_force")).toEqual(["llm_key by hand", "llm_key by key"]);
     expect(await inForce()).toEqual([false, false, true, true]);
     // What a crash left is ended by asking again; after that there is nobody to remove.
-    expect(names(await removed(userId, "?revoke_keys=all"), "revoked_keys")).toEqual(["llm_key by hand", "llm_key by key"]);
+    expect(names(await removed(userId, "?revoke_keys=all"), "revoked_keys")).toEqual([
+      "llm_key by hand",
+      "llm_key by key",
+    ]);
     expect(await inForce()).toEqual([false, false, false, false]);
-    expect(await statusOf(peopled.owner.api("DELETE", `/organizations/${organization.id}/members/${userId}`))).toBe(404);
+    expect(
+      await statusOf(
+        peopled.owner.api("DELETE", `/organizations/${organization.id}/members/${userId}`),
+      ),
+    ).toBe(404);
   });
 
   test("all end, or none, as the request says", async () => {
-    const [all, none] = [await adminWithKeys("all@example.com"), await adminWithKeys("none@example.com")];
-    expect(names(await removed(all.userId, "", { revoke_keys: "all" }), "keys_in_force")).toEqual([]);
+    const [all, none] = [
+      await adminWithKeys("all@example.com"),
+      await adminWithKeys("none@example.com"),
+    ];
+    expect(names(await removed(all.userId, "", { revoke_keys: "all" }), "keys_in_force")).toEqual(
+      [],
+    );
     expect(await all.inForce()).toEqual([false, false, false, false]);
-    expect(listAt(await removed(none.userId, "", { revoke_keys: "none" }), "keys_in_force")).toHaveLength(4);
+    expect(
+      listAt(await removed(none.userId, "", { revoke_keys: "none" }), "keys_in_force"),
+    ).toHaveLength(4);
     expect(await none.inForce()).toEqual([true, true, true, true]);
     const path = `/organizations/${organization.id}/members/${none.userId}?revoke_keys=some`;
     expect(await statusOf(peopled.owner.api("DELETE", path))).toBe(400);
@@ -81,7 +114,10 @@ describe.each(engines)("keys of somebody who leaves, on %s", (_, freshUrl) => {
     const { admin, userId, inForce } = await adminWithKeys("leaves@example.com");
     const path = `/organizations/${organization.id}/members/${userId}`;
     expect(await statusOf(admin.api("DELETE", path, { revoke_keys: "none" }))).toBe(403);
-    expect(names(await admin.json("DELETE", path), "keys_in_force")).toEqual(["llm_key by hand", "llm_key by key"]);
+    expect(names(await admin.json("DELETE", path), "keys_in_force")).toEqual([
+      "llm_key by hand",
+      "llm_key by key",
+    ]);
     expect(await inForce()).toEqual([false, false, true, true]);
   });
 });

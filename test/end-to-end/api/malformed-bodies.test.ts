@@ -82,7 +82,11 @@ for (const [path, key] of routes) {
       const error = await errorOf(
         await send(path, key, { body, headers: { "content-encoding": encoding } }),
       );
-      expect(error).toMatchObject({ status: 400, code: "bad_request", type: "invalid_request_error" });
+      expect(error).toMatchObject({
+        status: 400,
+        code: "bad_request",
+        type: "invalid_request_error",
+      });
       expect(error.message).toContain("content-encoding");
     },
   );
@@ -92,17 +96,30 @@ test.each(Object.entries(compressions))("a body in %s is unfolded", async (encod
   const message = { role: "user", content: "ö" };
   const body = compress(Buffer.from(JSON.stringify({ model: "nobody/none", messages: [message] })));
   const error = await errorOf(
-    await send("/chat/completions", testLlmKey, { body, headers: { "content-encoding": encoding } }),
+    await send("/chat/completions", testLlmKey, {
+      body,
+      headers: { "content-encoding": encoding },
+    }),
   );
   expect(error).toMatchObject({ status: 404, code: "model_unavailable" });
 });
 
-test.each(["identity", "Identity", "GZIP"])("a coding is known however it is written: %s", async (encoding) => {
-  const text = Buffer.from(JSON.stringify({ model: "nobody/none", messages: [{ role: "user", content: "ö" }] }));
-  const body = encoding === "GZIP" ? new Uint8Array(gzipSync(text)) : new Uint8Array(text);
-  const error = await errorOf(await send("/chat/completions", testLlmKey, { body, headers: { "content-encoding": encoding } }));
-  expect(error).toMatchObject({ status: 404, code: "model_unavailable" });
-});
+test.each(["identity", "Identity", "GZIP"])(
+  "a coding is known however it is written: %s",
+  async (encoding) => {
+    const text = Buffer.from(
+      JSON.stringify({ model: "nobody/none", messages: [{ role: "user", content: "ö" }] }),
+    );
+    const body = encoding === "GZIP" ? new Uint8Array(gzipSync(text)) : new Uint8Array(text);
+    const error = await errorOf(
+      await send("/chat/completions", testLlmKey, {
+        body,
+        headers: { "content-encoding": encoding },
+      }),
+    );
+    expect(error).toMatchObject({ status: 404, code: "model_unavailable" });
+  },
+);
 
 test.each([
   ["/chat/completions", testLlmKey, 32 * 1024 * 1024],

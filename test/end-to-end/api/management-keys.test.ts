@@ -15,19 +15,26 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
 
   const create = (fields: unknown, secret = testManagementKey): Promise<Response> =>
     workspaces.as(secret)("POST", "/management-keys", fields);
-  const make = async (fields: Record<string, unknown> = {}): Promise<{ id: string; secret: string }> => {
-    const answer: unknown = await (await create({ name: "m", scopes: ["read:credits"], ...fields })).json();
+  const make = async (
+    fields: Record<string, unknown> = {},
+  ): Promise<{ id: string; secret: string }> => {
+    const answer: unknown = await (
+      await create({ name: "m", scopes: ["read:credits"], ...fields })
+    ).json();
     return { id: textAt(answer, "data.id"), secret: textAt(answer, "key") };
   };
   const list = async (query = ""): Promise<unknown[]> =>
     listAt(await (await workspaces.own("GET", `/management-keys${query}`)).json(), "data");
   const recordOf = async (id: string): Promise<unknown> =>
     (await list("?include_invalid=true")).find((key) => at(key, "id") === id);
-  const balance = async (secret: string): Promise<number> => (await workspaces.as(secret)("GET", "/credits")).status;
+  const balance = async (secret: string): Promise<number> =>
+    (await workspaces.as(secret)("GET", "/credits")).status;
 
   test("a new key has its whole record, and its secret once", async () => {
     const response = await create({
-      name: " reporting ", description: "for the books", scopes: ["read:credits", "write:presets", "read:credits"],
+      name: " reporting ",
+      description: "for the books",
+      scopes: ["read:credits", "write:presets", "read:credits"],
       expires_at: "2031-01-31T02:00:00+02:00",
     });
     expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
@@ -35,10 +42,18 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     const secret = textAt(answer, "key");
     expect(secret).toMatch(/^ak_live_[0-9A-Za-z]{40,}$/);
     const record = {
-      id: expect.stringMatching(/^mgk_[0-9a-f]{32}$/), object: "management_key", name: "reporting", description: "for the books",
-      scopes: ["read:credits", "write:presets"], label: `${secret.slice(0, 12)}...${secret.slice(-4)}`,
-      created_at: expect.stringMatching(iso), expires_at: "2031-01-31T00:00:00.000Z", last_used_at: null,
-      status: "active", revoked_at: null, revocation_reason: null,
+      id: expect.stringMatching(/^mgk_[0-9a-f]{32}$/),
+      object: "management_key",
+      name: "reporting",
+      description: "for the books",
+      scopes: ["read:credits", "write:presets"],
+      label: `${secret.slice(0, 12)}...${secret.slice(-4)}`,
+      created_at: expect.stringMatching(iso),
+      expires_at: "2031-01-31T00:00:00.000Z",
+      last_used_at: null,
+      status: "active",
+      revoked_at: null,
+      revocation_reason: null,
     };
     expect(answer).toEqual({ key: secret, data: record });
     expect((await list())[0]).toEqual(record);
@@ -65,15 +80,28 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     [{ name: "m", scopes: ["read:credits"], description: 7 }, "description"],
   ])("%j is refused by name", async (fields, param) => {
     const before = (await list("?include_invalid=true")).length;
-    expect(await errorOf(await create(fields))).toMatchObject({ status: 400, code: "bad_request", param });
+    expect(await errorOf(await create(fields))).toMatchObject({
+      status: 400,
+      code: "bad_request",
+      param,
+    });
     expect((await list("?include_invalid=true")).length).toBe(before);
   });
 
   test("a key grants no scope that it lacks itself, and reading where it may write", async () => {
-    const { secret } = await make({ scopes: ["write:management-keys", "write:presets", "read:byok"] });
-    const granted = await create({ name: "less", scopes: ["read:presets", "write:presets", "read:management-keys"] }, secret);
+    const { secret } = await make({
+      scopes: ["write:management-keys", "write:presets", "read:byok"],
+    });
+    const granted = await create(
+      { name: "less", scopes: ["read:presets", "write:presets", "read:management-keys"] },
+      secret,
+    );
     expect(granted.status).toBe(200);
-    for (const scopes of [["read:presets", "write:byok"], ["read:presets", "inference"], ["read:presets", "read:credits"]]) {
+    for (const scopes of [
+      ["read:presets", "write:byok"],
+      ["read:presets", "inference"],
+      ["read:presets", "read:credits"],
+    ]) {
       const error = await errorOf(await create({ name: "more", scopes }, secret));
       expect(error).toMatchObject({ status: 403, code: "insufficient_scope", param: "scopes[1]" });
       expect(error.metadata).toMatchObject({ required_scope: scopes[1] });
@@ -83,20 +111,29 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
   test("a revoked key is refused at its next request, and listed on demand with the reason", async () => {
     const { id, secret } = await make();
     expect(await balance(secret)).toBe(200);
-    const revoked = await workspaces.own("DELETE", `/management-keys/${id}`, { revocation_reason: "left the company" });
+    const revoked = await workspaces.own("DELETE", `/management-keys/${id}`, {
+      revocation_reason: "left the company",
+    });
     expect(await revoked.json()).toEqual({ deleted: true, id });
     expect(await balance(secret)).toBe(401);
     expect((await list()).map((key) => at(key, "id"))).not.toContain(id);
     expect(await recordOf(id)).toMatchObject({
-      status: "revoked", revoked_at: expect.stringMatching(iso), revocation_reason: "left the company",
+      status: "revoked",
+      revoked_at: expect.stringMatching(iso),
+      revocation_reason: "left the company",
     });
-    expect(await errorOf(await workspaces.own("DELETE", `/management-keys/${id}`))).toMatchObject({ status: 404, code: "not_found" });
+    expect(await errorOf(await workspaces.own("DELETE", `/management-keys/${id}`))).toMatchObject({
+      status: 404,
+      code: "not_found",
+    });
     expect(await recordOf(id)).toMatchObject({ revocation_reason: "left the company" });
   });
 
   test("a revocation needs no body, and refuses a reason that is none", async () => {
     const [first, second] = [await make(), await make()];
-    const wrong = await workspaces.own("DELETE", `/management-keys/${first.id}`, { revocation_reason: 7 });
+    const wrong = await workspaces.own("DELETE", `/management-keys/${first.id}`, {
+      revocation_reason: 7,
+    });
     expect(await errorOf(wrong)).toMatchObject({ status: 400, param: "revocation_reason" });
     expect(await balance(first.secret)).toBe(200);
     expect((await workspaces.own("DELETE", `/management-keys/${second.id}`)).status).toBe(200);
@@ -110,8 +147,9 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
   });
 
   test("include_invalid takes true and false, and nothing else", async () => {
-    expect(await errorOf(await workspaces.own("GET", "/management-keys?include_invalid=1")))
-      .toMatchObject({ status: 400, code: "bad_request", param: "include_invalid" });
+    expect(
+      await errorOf(await workspaces.own("GET", "/management-keys?include_invalid=1")),
+    ).toMatchObject({ status: 400, code: "bad_request", param: "include_invalid" });
   });
 
   test("inference takes none of them, and these routes take no LLM key", async () => {
@@ -119,17 +157,24 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     const inference = await errorOf(await workspaces.as(secret)("POST", "/chat/completions", {}));
     expect(inference).toMatchObject({ status: 401, code: "unauthorized" });
     expect(at(inference.metadata, "hint")).toBeString();
-    const refused = await errorOf(await create({ name: "m", scopes: ["read:credits"] }, testLlmKey));
+    const refused = await errorOf(
+      await create({ name: "m", scopes: ["read:credits"] }, testLlmKey),
+    );
     expect(refused).toMatchObject({ status: 401, code: "unauthorized" });
     expect(at(refused.metadata, "hint")).toContain("write:management-keys");
   });
 
   test("another workspace sees none of them, and revokes none", async () => {
     const { id, secret } = await make();
-    const theirs = listAt(await (await workspaces.stranger("GET", "/management-keys?include_invalid=true")).json(), "data");
+    const theirs = listAt(
+      await (await workspaces.stranger("GET", "/management-keys?include_invalid=true")).json(),
+      "data",
+    );
     expect(theirs).toHaveLength(1);
     expect(theirs.map((key) => at(key, "id"))).not.toContain(id);
-    expect(await errorOf(await workspaces.stranger("DELETE", `/management-keys/${id}`))).toMatchObject({ status: 404, code: "not_found" });
+    expect(
+      await errorOf(await workspaces.stranger("DELETE", `/management-keys/${id}`)),
+    ).toMatchObject({ status: 404, code: "not_found" });
     expect(await balance(secret)).toBe(200);
   });
 

@@ -166,35 +166,60 @@ describe("presets", () => {
     expect(at(await body("", { authorization: `Bearer ${testManagementKey}` }), "presets")).toEqual(
       [],
     );
-    expect(Object.keys(Object(await body("", anonymous)))).toEqual(["object", "data", "total_count", "links"]);
+    expect(Object.keys(Object(await body("", anonymous)))).toEqual([
+      "object",
+      "data",
+      "total_count",
+      "links",
+    ]);
   });
 
   test("are left out with presets=0", async () => {
-    for (const off of ["0", "false"]) expect(Object.keys(Object(await body(`?presets=${off}`)))).not.toContain("presets");
+    for (const off of ["0", "false"])
+      expect(Object.keys(Object(await body(`?presets=${off}`)))).not.toContain("presets");
   });
 });
 
 describe("what is announced", () => {
   test("is listed with a marker and its price, for everybody", async () => {
     for (const headers of [undefined, anonymous]) {
-      const next = listAt(await body("", headers), "data").find((model) => at(model, "id") === "acme/next");
-      expect(next).toMatchObject({ coming_soon: true, pricing: { input_per_1m: 0.5, output_per_1m: 1.5 } });
+      const next = listAt(await body("", headers), "data").find(
+        (model) => at(model, "id") === "acme/next",
+      );
+      expect(next).toMatchObject({
+        coming_soon: true,
+        pricing: { input_per_1m: 0.5, output_per_1m: 1.5 },
+      });
     }
   });
 
   test("answers 404 when it is called", async () => {
-    const answer = await gateway.post("/chat/completions", { model: "acme/next", messages: [{ role: "user", content: "?" }] });
-    expect(await errorOf(answer)).toMatchObject({ status: 404, code: "model_unavailable", param: "model" });
+    const answer = await gateway.post("/chat/completions", {
+      model: "acme/next",
+      messages: [{ role: "user", content: "?" }],
+    });
+    expect(await errorOf(answer)).toMatchObject({
+      status: 404,
+      code: "model_unavailable",
+      param: "model",
+    });
   });
 });
 
 test("a key that may use a member of a routing preset sees the preset", async () => {
-  const create = (allowed: string) => gateway.post(
-    "/keys", { name: "narrow", allowed_models: [allowed] }, { headers: { authorization: `Bearer ${testManagementKey}` } },
-  );
+  const create = (allowed: string) =>
+    gateway.post(
+      "/keys",
+      { name: "narrow", allowed_models: [allowed] },
+      { headers: { authorization: `Bearer ${testManagementKey}` } },
+    );
   const seenWith = async (allowed: string): Promise<boolean> => {
-    const headers = { authorization: `Bearer ${textAt(await (await create(allowed)).json(), "key")}` };
-    return listAt(await body("", headers), "data").some((model) => at(model, "id") === "service/auto");
+    const headers = {
+      authorization: `Bearer ${textAt(await (await create(allowed)).json(), "key")}`,
+    };
+    return listAt(await body("", headers), "data").some(
+      (model) => at(model, "id") === "service/auto",
+    );
   };
   expect([await seenWith("acme/alpha"), await seenWith("own/only")]).toEqual([true, false]);
 });

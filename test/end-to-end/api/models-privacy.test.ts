@@ -1,12 +1,22 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { provider, startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  provider,
+  startGateway,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { listAt, textAt } from "./at.ts";
 
 const pricing = { prompt: "0.50", completion: "1.50" };
-const entry = (id: string, models: readonly string[], fields: Record<string, unknown> = {}) => provider({
-  id, base_url: "http://127.0.0.1:9/v1", dialect: "openai-chat", api_key: "k", ...fields,
-  models: models.map((model) => ({ id: model, pricing })),
-});
+const entry = (id: string, models: readonly string[], fields: Record<string, unknown> = {}) =>
+  provider({
+    id,
+    base_url: "http://127.0.0.1:9/v1",
+    dialect: "openai-chat",
+    api_key: "k",
+    ...fields,
+    models: models.map((model) => ({ id: model, pricing })),
+  });
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -21,15 +31,19 @@ afterAll(() => gateway.stop());
 
 const demand = async (settings: unknown): Promise<void> => {
   const answer = await gateway.post("/security/privacy", settings, {
-    method: "PATCH", headers: { authorization: `Bearer ${testManagementKey}` },
+    method: "PATCH",
+    headers: { authorization: `Bearer ${testManagementKey}` },
   });
   expect(answer.status).toBe(200);
 };
 const idsOf = async (query: string, ask = (path: string) => gateway.get(path)): Promise<string[]> =>
   listAt(await (await ask(`/models${query}`)).json(), "data")
-    .map((model) => textAt(model, "id")).filter((id) => id.startsWith("acme/"));
+    .map((model) => textAt(model, "id"))
+    .filter((id) => id.startsWith("acme/"));
 const chainOf = async (model: string): Promise<string[]> =>
-  listAt(await (await gateway.get(`/models/${model}/routing-preview`)).json(), "data").map((entry) => textAt(entry, "provider"));
+  listAt(await (await gateway.get(`/models/${model}/routing-preview`)).json(), "data").map(
+    (entry) => textAt(entry, "provider"),
+  );
 
 const all = ["acme/both", "acme/forgotten", "acme/kept"];
 
@@ -37,7 +51,8 @@ test("models that only blocked providers serve are not listed, unless privacy is
   expect(await idsOf("")).toEqual(all);
   await demand({ blocked_providers: ["keeps"] });
   expect(await idsOf("")).toEqual(["acme/both", "acme/forgotten"]);
-  for (const query of ["?privacy=0", "?privacy=false", "?all=1"]) expect(await idsOf(query)).toEqual(all);
+  for (const query of ["?privacy=0", "?privacy=false", "?all=1"])
+    expect(await idsOf(query)).toEqual(all);
   expect(await idsOf("?privacy=1")).toEqual(["acme/both", "acme/forgotten"]);
   expect(await idsOf("", (path) => fetch(gateway.baseUrl + path))).toEqual(all);
   expect(await chainOf("acme/both")).toEqual(["forgets"]);

@@ -58,7 +58,10 @@ test("addresses of upstreams stay inside, also when nobody answers there", async
   );
   expect(error).toMatchObject({ status: 502, code: "bad_gateway" });
   // The gateway's own documentation is at its own address, which is a loopback one here.
-  const text = JSON.stringify({ ...error, headers: [...error.headers] }).replace(/"doc_url":"http:\/\/127\.0\.0\.1\/docs\/[^"]*"/, "");
+  const text = JSON.stringify({ ...error, headers: [...error.headers] }).replace(
+    /"doc_url":"http:\/\/127\.0\.0\.1\/docs\/[^"]*"/,
+    "",
+  );
   expect(text).not.toMatch(/127\.0\.0\.1|ECONN|localhost/);
 });
 

@@ -2,7 +2,12 @@ import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { z } from "zod";
 import { endpoints } from "../../../src/endpoints/index.ts";
-import { startGateway, testLlmKey, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { chatRequest } from "./chat-request.ts";
 
 type Json = Record<string, unknown>;
@@ -19,7 +24,9 @@ afterAll(() => gateway.stop());
 async function findings(source: string): Promise<string[]> {
   const config = await createConfig({ extends: ["recommended"] });
   const problems = await lintFromString({ source, absoluteRef: "openapi.json", config });
-  return problems.map(({ ruleId, message, location }) => `${ruleId} at ${location[0]?.pointer ?? ""}: ${message}`);
+  return problems.map(
+    ({ ruleId, message, location }) => `${ruleId} at ${location[0]?.pointer ?? ""}: ${message}`,
+  );
 }
 
 test("Redocly's recommended rules find nothing, and every example fits its schema", async () => {
@@ -30,22 +37,30 @@ test("the rules would find a missing summary, a dangling reference and an exampl
   const document = JSON.parse(text) as { paths: Record<string, Record<string, Json>> };
   const operation = document.paths["/keys"]?.["get"];
   delete operation?.["summary"];
-  const broken = JSON.stringify(document).replace('"#/components/schemas/Budget"', '"#/components/schemas/Nowhere"')
+  const broken = JSON.stringify(document)
+    .replace('"#/components/schemas/Budget"', '"#/components/schemas/Nowhere"')
     .replace('"status":"ready"', '"status":"asleep"');
   const rules = new Set((await findings(broken)).map((finding) => finding.split(" ")[0]));
-  expect(rules).toEqual(new Set(["operation-summary", "no-unresolved-refs", "no-invalid-media-type-examples"]));
+  expect(rules).toEqual(
+    new Set(["operation-summary", "no-unresolved-refs", "no-invalid-media-type-examples"]),
+  );
 }, 60_000);
 
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The fields of schemas below a value, by their paths, that say nothing of themselves. */
 function silentFields(value: unknown, path = ""): string[] {
-  if (Array.isArray(value)) return value.flatMap((each, index) => silentFields(each, `${path}/${index}`));
+  if (Array.isArray(value))
+    return value.flatMap((each, index) => silentFields(each, `${path}/${index}`));
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
     if (key === "example" || key === "const" || key === "enum") return [];
-    const isFields = key === "properties" && isObject(inner) && !("properties" in inner && "type" in inner);
-    const silent = isFields ? Object.entries(inner).filter(([, field]) => !isObject(field) || !("description" in field)) : [];
+    const isFields =
+      key === "properties" && isObject(inner) && !("properties" in inner && "type" in inner);
+    const silent = isFields
+      ? Object.entries(inner).filter(([, field]) => !isObject(field) || !("description" in field))
+      : [];
     return [...silent.map(([name]) => `${path}/${name}`), ...silentFields(inner, `${path}/${key}`)];
   });
 }
@@ -53,38 +68,65 @@ function silentFields(value: unknown, path = ""): string[] {
 test("every field of every request and answer is described", () => {
   const document = JSON.parse(text) as Json;
   expect(silentFields(document)).toEqual([]);
-  expect(silentFields({ type: "object", properties: { silent: { type: "string" } } })).toEqual(["/silent"]);
+  expect(silentFields({ type: "object", properties: { silent: { type: "string" } } })).toEqual([
+    "/silent",
+  ]);
 });
 
 test("every operation has an example of its success", () => {
-  const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, { responses?: Json }>> };
-  const without = Object.entries(paths).flatMap(([path, item]) => Object.entries(item).flatMap(([method, { responses }]) => {
-    const { content } = Object(responses?.["200"]) as { content?: Record<string, Json> };
-    return Object.entries(content ?? {}).filter(([type, media]) => type !== "application/zip" && media["example"] === undefined)
-      .map(([type]) => `${method} ${path} ${type}`);
-  }));
+  const { paths } = JSON.parse(text) as {
+    paths: Record<string, Record<string, { responses?: Json }>>;
+  };
+  const without = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, { responses }]) => {
+      const { content } = Object(responses?.["200"]) as { content?: Record<string, Json> };
+      return Object.entries(content ?? {})
+        .filter(([type, media]) => type !== "application/zip" && media["example"] === undefined)
+        .map(([type]) => `${method} ${path} ${type}`);
+    }),
+  );
   expect(without).toEqual([]);
 });
 
 /** Routes that are asked with more than their path. */
-const queries: Record<string, string> = { "/models/recommend": "?task=coding", "/generation": "?id=", "/credits/quote": "?amount=25" };
+const queries: Record<string, string> = {
+  "/models/recommend": "?task=coding",
+  "/generation": "?id=",
+  "/credits/quote": "?amount=25",
+};
 
 test("what reading routes answer is what the document says, and nothing beside it", async () => {
-  const said = (await (await gateway.post("/chat/completions", chatRequest({ model: "sandbox/echo" }))).json()) as { id: string };
-  await gateway.post("/keys", { name: "documented", limit: 5 }, { headers: { authorization: `Bearer ${testManagementKey}` } });
+  const said = (await (
+    await gateway.post("/chat/completions", chatRequest({ model: "sandbox/echo" }))
+  ).json()) as { id: string };
+  await gateway.post(
+    "/keys",
+    { name: "documented", limit: 5 },
+    { headers: { authorization: `Bearer ${testManagementKey}` } },
+  );
   const differing: string[] = [];
   let read = 0;
   for (const { method, base, path, access, response, otherResponseTypes } of endpoints) {
-    if (method !== "GET" || base !== "api" || path.includes(":") || response === undefined || otherResponseTypes !== undefined) continue;
+    if (
+      method !== "GET" ||
+      base !== "api" ||
+      path.includes(":") ||
+      response === undefined ||
+      otherResponseTypes !== undefined
+    )
+      continue;
     const secret = access.managementScope === undefined ? testLlmKey : testManagementKey;
-    const query = path === "/generation" ? `?id=${said.id}` : queries[path] ?? "";
-    const answer = await fetch(gateway.baseUrl + path + query, { headers: { authorization: `Bearer ${secret}` } });
+    const query = path === "/generation" ? `?id=${said.id}` : (queries[path] ?? "");
+    const answer = await fetch(gateway.baseUrl + path + query, {
+      headers: { authorization: `Bearer ${secret}` },
+    });
     if (answer.status !== 200) continue;
     read += 1;
     const body: unknown = await answer.json();
     const parsed = z.safeParse(response, body);
     if (!parsed.success) differing.push(`${path}: ${z.prettifyError(parsed.error)}`);
-    else if (JSON.stringify(sorted(parsed.data)) !== JSON.stringify(sorted(body))) differing.push(`${path}: fields are not described`);
+    else if (JSON.stringify(sorted(parsed.data)) !== JSON.stringify(sorted(body)))
+      differing.push(`${path}: fields are not described`);
   }
   expect(differing).toEqual([]);
   expect(read).toBeGreaterThan(25);
@@ -93,5 +135,11 @@ test("what reading routes answer is what the document says, and nothing beside i
 /** The value with the fields of its objects in the order of their names. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  return isObject(value) ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])])) : value;
+  return isObject(value)
+    ? Object.fromEntries(
+        Object.keys(value)
+          .sort()
+          .map((key) => [key, sorted(value[key])]),
+      )
+    : value;
 }

@@ -5,13 +5,19 @@ import { describedEndpoints } from "../../../src/http/open-api.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 
 const operationSchema = z.looseObject({
-  operationId: z.string(), summary: z.string(),
-  responses: z.object({
-    200: z.looseObject({ content: z.record(z.string(), z.unknown()).optional() }).optional(), 302: z.unknown().optional(),
-    default: z.unknown(),
-  }).loose(),
+  operationId: z.string(),
+  summary: z.string(),
+  responses: z
+    .object({
+      200: z.looseObject({ content: z.record(z.string(), z.unknown()).optional() }).optional(),
+      302: z.unknown().optional(),
+      default: z.unknown(),
+    })
+    .loose(),
 });
-const documentSchema = z.looseObject({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
+const documentSchema = z.looseObject({
+  paths: z.record(z.string(), z.record(z.string(), z.unknown())),
+});
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -27,17 +33,34 @@ test("the document says of every endpoint what a success holds, and names each o
   const found = new Map<string, z.infer<typeof operationSchema>>();
   for (const [path, item] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(item)) {
-      if (method !== "servers") found.set(`${method.toUpperCase()} ${path}`, operationSchema.parse(operation));
+      if (method !== "servers")
+        found.set(`${method.toUpperCase()} ${path}`, operationSchema.parse(operation));
     }
   }
   const described = describedEndpoints(endpoints);
-  expect([...found.keys()].sort()).toEqual(described.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`).sort());
-  expect(new Set([...found.values()].map(({ operationId }) => operationId)).size).toBe(described.length);
-  const silent = [...found].filter(([, { responses }]) => responses[200]?.content === undefined).map(([name]) => name);
+  expect([...found.keys()].sort()).toEqual(
+    described.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`).sort(),
+  );
+  expect(new Set([...found.values()].map(({ operationId }) => operationId)).size).toBe(
+    described.length,
+  );
+  const silent = [...found]
+    .filter(([, { responses }]) => responses[200]?.content === undefined)
+    .map(([name]) => name);
   expect(new Set(silent)).toEqual(withoutContent);
 });
 
-const pages = ["/sign-in", "/forgot-password", "/device", "/claim", "/join", "/sign-up", "/reset-password", "/verify-email", "/docs"];
+const pages = [
+  "/sign-in",
+  "/forgot-password",
+  "/device",
+  "/claim",
+  "/join",
+  "/sign-up",
+  "/reset-password",
+  "/verify-email",
+  "/docs",
+];
 test.each(pages)("%s is the page that the document promises", async (path) => {
   const { paths } = documentSchema.parse(await (await gateway.get("/openapi.json")).json());
   const { responses } = operationSchema.parse(paths[path]?.["get"]);
@@ -45,7 +68,8 @@ test.each(pages)("%s is the page that the document promises", async (path) => {
   expect(Object.keys(responses[200]?.content ?? {})).toContain(String(type));
 });
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function referencesIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(referencesIn);
@@ -55,11 +79,16 @@ function referencesIn(value: unknown): string[] {
 }
 
 const atPointer = (document: unknown, reference: string): unknown =>
-  reference.slice(2).split("/").reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), document);
+  reference
+    .slice(2)
+    .split("/")
+    .reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), document);
 
 test("every tag says what it is for, and the document its licence", async () => {
   const document: unknown = await (await gateway.get("/openapi.json")).json();
-  const tags = z.object({ tags: z.array(z.object({ name: z.string(), description: z.string() })) }).parse(document).tags;
+  const tags = z
+    .object({ tags: z.array(z.object({ name: z.string(), description: z.string() })) })
+    .parse(document).tags;
   expect(tags.filter(({ name, description }) => description === name)).toEqual([]);
   expect(atPointer(document, "#/info/license")).toEqual({ name: "MIT", identifier: "MIT" });
 });
@@ -67,44 +96,111 @@ test("every tag says what it is for, and the document its licence", async () => 
 test("every reference leads somewhere, and records have names", async () => {
   const document: unknown = await (await gateway.get("/openapi.json")).json();
   const references = [...new Set(referencesIn(document))];
-  expect(references.filter((reference) => atPointer(document, reference) === undefined)).toEqual([]);
-  const named = ["Error", "LlmKey", "ManagementKey", "ProviderKey", "Budget", "Preset", "CreditGrant", "StoredResponse",
-    "Model", "Generation", "Credits", "CurrentKey", "ChatCompletion", "PaymentError", "MessagesError"];
-  expect(named.filter((name) => !isObject(atPointer(document, `#/components/schemas/${name}`)))).toEqual([]);
+  expect(references.filter((reference) => atPointer(document, reference) === undefined)).toEqual(
+    [],
+  );
+  const named = [
+    "Error",
+    "LlmKey",
+    "ManagementKey",
+    "ProviderKey",
+    "Budget",
+    "Preset",
+    "CreditGrant",
+    "StoredResponse",
+    "Model",
+    "Generation",
+    "Credits",
+    "CurrentKey",
+    "ChatCompletion",
+    "PaymentError",
+    "MessagesError",
+  ];
+  expect(
+    named.filter((name) => !isObject(atPointer(document, `#/components/schemas/${name}`))),
+  ).toEqual([]);
   expect(references).toContain("#/components/schemas/LlmKey");
 });
 
 test("streams have typed events, errors their statuses, answers their headers, and idempotent requests their key", async () => {
   const document: unknown = await (await gateway.get("/openapi.json")).json();
   const at = (path: string): unknown =>
-    path.split("|").reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), document);
+    path
+      .split("|")
+      .reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), document);
   const streams = [
-    ["/chat/completions|post", "ChatCompletionChunk"], ["/messages|post", "MessageStreamEvent"], ["/responses|post", "ResponseStreamEvent"],
+    ["/chat/completions|post", "ChatCompletionChunk"],
+    ["/messages|post", "MessageStreamEvent"],
+    ["/responses|post", "ResponseStreamEvent"],
     ["/responses/{id}|get", "ResponseStreamEvent"],
   ];
   for (const [path, name] of streams) {
-    expect(at(`paths|${path}|responses|200|content|text/event-stream|schema`)).toEqual({ $ref: `#/components/schemas/${name}` });
+    expect(at(`paths|${path}|responses|200|content|text/event-stream|schema`)).toEqual({
+      $ref: `#/components/schemas/${name}`,
+    });
   }
-  expect(Object.keys(Object(at("paths|/chat/completions|post|responses")))).toEqual(
-    ["200", "400", "401", "402", "403", "404", "408", "413", "429", "500", "502", "503", "504", "default"],
+  expect(Object.keys(Object(at("paths|/chat/completions|post|responses")))).toEqual([
+    "200",
+    "400",
+    "401",
+    "402",
+    "403",
+    "404",
+    "408",
+    "413",
+    "429",
+    "500",
+    "502",
+    "503",
+    "504",
+    "default",
+  ]);
+  expect(Object.keys(Object(at("paths|/chat/completions|post|responses|200|headers")))).toContain(
+    "Server-Timing",
   );
-  expect(Object.keys(Object(at("paths|/chat/completions|post|responses|200|headers")))).toContain("Server-Timing");
   for (const status of ["400", "402", "404", "502", "504"]) {
     const reference = String(at(`paths|/chat/completions|post|responses|${status}|$ref`));
-    expect(Object.keys(Object(atPointer(document, `${reference}/headers`))))
-      .toEqual(expect.arrayContaining(["X-Service-Provider-Chain", "Server-Timing", "X-RateLimit-Limit", "RateLimit-Policy"]));
+    expect(Object.keys(Object(atPointer(document, `${reference}/headers`)))).toEqual(
+      expect.arrayContaining([
+        "X-Service-Provider-Chain",
+        "Server-Timing",
+        "X-RateLimit-Limit",
+        "RateLimit-Policy",
+      ]),
+    );
   }
   const payment = "components|responses|InferencePaymentRequired|content|application/json";
   expect(at(`${payment}|schema`)).toEqual({ $ref: "#/components/schemas/PaymentError" });
-  expect(at(`${payment}|example|error|metadata`)).toMatchObject({ reason: "balance_too_low", affordable_output_tokens: 12 });
+  expect(at(`${payment}|example|error|metadata`)).toMatchObject({
+    reason: "balance_too_low",
+    affordable_output_tokens: 12,
+  });
   expect(at("components|schemas|ErrorMetadata|properties|upstream_error|type")).toBe("object");
-  const errorOfMessages = "components|responses|MessagesInferenceBadRequest|content|application/json|example";
-  expect(at(errorOfMessages)).toMatchObject({ type: "error", error: { type: "invalid_request_error" }, request_id: expect.any(String) });
-  const names = (path: string): unknown[] => (at(path) as { name: string }[]).map(({ name }) => name);
-  expect(names("paths|/responses|post|parameters")).toEqual(expect.arrayContaining(["X-Service-Metadata-Frame", "X-Service-Provider"]));
-  expect(at("paths|/readyz|get|responses|503|content|application/json|schema|properties|status|const")).toBe("unready");
-  expect(Object.keys(Object(at("paths|/metrics|get|responses|200|content")))).toEqual(["text/plain"]);
-  expect(Object.keys(Object(at("paths|/logos/{file}|get|responses|200|content")))).toEqual(["image/svg+xml"]);
-  expect(at("paths|/keys|post|parameters")).toEqual([expect.objectContaining({ name: "Idempotency-Key", in: "header" })]);
-  expect(at("paths|/keys|post|requestBody|content|application/json|schema|additionalProperties")).toBe(false);
+  const errorOfMessages =
+    "components|responses|MessagesInferenceBadRequest|content|application/json|example";
+  expect(at(errorOfMessages)).toMatchObject({
+    type: "error",
+    error: { type: "invalid_request_error" },
+    request_id: expect.any(String),
+  });
+  const names = (path: string): unknown[] =>
+    (at(path) as { name: string }[]).map(({ name }) => name);
+  expect(names("paths|/responses|post|parameters")).toEqual(
+    expect.arrayContaining(["X-Service-Metadata-Frame", "X-Service-Provider"]),
+  );
+  expect(
+    at("paths|/readyz|get|responses|503|content|application/json|schema|properties|status|const"),
+  ).toBe("unready");
+  expect(Object.keys(Object(at("paths|/metrics|get|responses|200|content")))).toEqual([
+    "text/plain",
+  ]);
+  expect(Object.keys(Object(at("paths|/logos/{file}|get|responses|200|content")))).toEqual([
+    "image/svg+xml",
+  ]);
+  expect(at("paths|/keys|post|parameters")).toEqual([
+    expect.objectContaining({ name: "Idempotency-Key", in: "header" }),
+  ]);
+  expect(
+    at("paths|/keys|post|requestBody|content|application/json|schema|additionalProperties"),
+  ).toBe(false);
 });

@@ -7,27 +7,47 @@ describe.each(engines)("signing up where anybody may, on %s", (_, freshUrl) => {
   test("is answered alike whether the address has an account or not, and ends with the link in the mail", async () => {
     const mail = startMailServer();
     const people = { signUp: "open", plan: "free", oidc: [] } as const;
-    const peopled = await startPeopled(await freshUrl(), { people, mail: { url: mail.url, from: "noreply@example.com" } });
+    const peopled = await startPeopled(await freshUrl(), {
+      people,
+      mail: { url: mail.url, from: "noreply@example.com" },
+    });
     const { recovery } = peopled.gateway().app.people;
     await recovery.idle();
     const sent = mail.mails.length;
     const signUp = async (email: string): Promise<unknown[]> => {
       const browser = peopled.stranger();
-      const response = await browser.ask("POST", "/api/auth/sign-up", { name: "N", email, password: "a long password" });
+      const response = await browser.ask("POST", "/api/auth/sign-up", {
+        name: "N",
+        email,
+        password: "a long password",
+      });
       return [response.status, await response.json(), browser.cookies.size];
     };
     const answers = [await signUp("new@example.com"), await signUp("owner@example.com")];
-    expect(answers).toEqual([[200, { confirmation: "sent" }, 0], [200, { confirmation: "sent" }, 0]]);
+    expect(answers).toEqual([
+      [200, { confirmation: "sent" }, 0],
+      [200, { confirmation: "sent" }, 0],
+    ]);
     await recovery.idle();
-    expect(mail.mails.slice(sent).map(({ to }) => to).sort()).toEqual(["new@example.com", "owner@example.com"]);
-    expect((await peopled.stranger().signIn("new@example.com", "a long password")).status).toBe(401);
+    expect(
+      mail.mails
+        .slice(sent)
+        .map(({ to }) => to)
+        .sort(),
+    ).toEqual(["new@example.com", "owner@example.com"]);
+    expect((await peopled.stranger().signIn("new@example.com", "a long password")).status).toBe(
+      401,
+    );
     const [received] = mail.mails.slice(sent).filter(({ to }) => to === "new@example.com");
     const token = new URL(received === undefined ? "" : linkIn(received)).searchParams.get("token");
-    const verify = async (): Promise<number> => (await peopled.stranger().ask("POST", "/api/auth/verify-email", { token })).status;
+    const verify = async (): Promise<number> =>
+      (await peopled.stranger().ask("POST", "/api/auth/verify-email", { token })).status;
     expect([await verify(), await verify()]).toEqual([200, 403]);
     const browser = peopled.stranger();
     expect((await browser.signIn("new@example.com", "a long password")).status).toBe(200);
-    expect(await browser.json("GET", "/session")).toMatchObject({ user: { email: "new@example.com", email_verified: true } });
+    expect(await browser.json("GET", "/session")).toMatchObject({
+      user: { email: "new@example.com", email_verified: true },
+    });
     await peopled.stop();
     mail.stop();
   }, 60_000);

@@ -10,20 +10,33 @@ describe.each(engines)("one's own account on %s", (_, freshUrl) => {
   let organizationId: string;
   let workspaceId: string;
   beforeAll(async () => {
-    peopled = await startPeopled(await freshUrl(), { mail: { url: mail.url, from: "noreply@example.com" }, trustProxy: true });
+    peopled = await startPeopled(await freshUrl(), {
+      mail: { url: mail.url, from: "noreply@example.com" },
+      trustProxy: true,
+    });
     const organization = await peopled.owner.json("POST", "/organizations", { name: "Acme" });
-    [organizationId, workspaceId] = [textAt(organization, "id"), textAt(organization, "workspace_id")];
+    [organizationId, workspaceId] = [
+      textAt(organization, "id"),
+      textAt(organization, "workspace_id"),
+    ];
   });
   afterAll(async () => {
     await peopled.stop();
     mail.stop();
   });
 
-  const person = (email: string): Promise<Browser> => peopled.invited(organizationId, { email, role: "admin" });
+  const person = (email: string): Promise<Browser> =>
+    peopled.invited(organizationId, { email, role: "admin" });
   const status = async (asked: Promise<Response>): Promise<number> => (await asked).status;
   const mailed = async (to: string, from: number): Promise<string> => {
     await peopled.gateway().app.people.recovery.idle();
-    return mail.mails.slice(from).filter((each) => each.to === to).map(linkIn).at(-1) ?? "";
+    return (
+      mail.mails
+        .slice(from)
+        .filter((each) => each.to === to)
+        .map(linkIn)
+        .at(-1) ?? ""
+    );
   };
 
   test("has another address once the link that was sent there was used, and tells nobody whose an address is", async () => {
@@ -35,15 +48,30 @@ describe.each(engines)("one's own account on %s", (_, freshUrl) => {
       browser.ask("POST", "/api/auth/change-email", { new_email: email, password: secret });
     expect(await status(change("new@example.com", "not the password"))).toBe(400);
     const answers = await Promise.all([change("new@example.com"), change("owner@example.com")]);
-    expect(await Promise.all(answers.map((each) => each.json()))).toEqual([{ requested: true }, { requested: true }]);
+    expect(await Promise.all(answers.map((each) => each.json()))).toEqual([
+      { requested: true },
+      { requested: true },
+    ]);
     const link = await mailed("new@example.com", sent);
     expect(await mailed("owner@example.com", sent)).toBe("");
-    expect(mail.mails.slice(sent).map(({ to }) => to).sort()).toEqual(["new@example.com", "owner@example.com"]);
+    expect(
+      mail.mails
+        .slice(sent)
+        .map(({ to }) => to)
+        .sort(),
+    ).toEqual(["new@example.com", "owner@example.com"]);
     expect(await status(peopled.stranger().signIn("new@example.com", password))).toBe(401);
     const token = new URL(link).searchParams.get("token");
-    expect(await status(peopled.stranger().ask("POST", "/api/auth/verify-email", { token }))).toBe(200);
-    expect(await status(peopled.stranger().ask("POST", "/api/auth/verify-email", { token }))).toBe(403);
-    expect(at(await browser.json("GET", "/session"), "user")).toMatchObject({ email: "new@example.com", email_verified: true });
+    expect(await status(peopled.stranger().ask("POST", "/api/auth/verify-email", { token }))).toBe(
+      200,
+    );
+    expect(await status(peopled.stranger().ask("POST", "/api/auth/verify-email", { token }))).toBe(
+      403,
+    );
+    expect(at(await browser.json("GET", "/session"), "user")).toMatchObject({
+      email: "new@example.com",
+      email_verified: true,
+    });
     expect(await status(peopled.stranger().signIn("new@example.com", password))).toBe(200);
     expect(await status(peopled.stranger().signIn("old@example.com", password))).toBe(401);
     await peopled.gateway().app.people.recovery.idle();
@@ -55,14 +83,31 @@ describe.each(engines)("one's own account on %s", (_, freshUrl) => {
     const [way] = listAt(await browser.json("GET", "/session/sign-in-methods"), "data");
     expect(way).toMatchObject({ object: "sign_in_method", type: "password", provider: null });
     const id = textAt(way, "id");
-    const passkeys = peopled.gateway().app.storage.database.withTables<{ passkeys: Record<string, string | number> }>();
-    const { user } = await browser.json("GET", "/session") as { user: { id: string } };
+    const passkeys = peopled
+      .gateway()
+      .app.storage.database.withTables<{ passkeys: Record<string, string | number> }>();
+    const { user } = (await browser.json("GET", "/session")) as { user: { id: string } };
     expect(await status(browser.api("DELETE", `/session/sign-in-methods/${id}`))).toBe(409);
-    await passkeys.insertInto("passkeys").values({
-      id: "psk_second", public_key: "-", user_id: user.id, credential_id: "second", counter: 0, device_type: "x", backed_up: 0,
-    }).execute();
-    expect(await status(peopled.owner.api("DELETE", "/session/sign-in-methods/psk_second"))).toBe(404);
-    const both = await Promise.all([id, "psk_second"].map((each) => status(browser.api("DELETE", `/session/sign-in-methods/${each}`))));
+    await passkeys
+      .insertInto("passkeys")
+      .values({
+        id: "psk_second",
+        public_key: "-",
+        user_id: user.id,
+        credential_id: "second",
+        counter: 0,
+        device_type: "x",
+        backed_up: 0,
+      })
+      .execute();
+    expect(await status(peopled.owner.api("DELETE", "/session/sign-in-methods/psk_second"))).toBe(
+      404,
+    );
+    const both = await Promise.all(
+      [id, "psk_second"].map((each) =>
+        status(browser.api("DELETE", `/session/sign-in-methods/${each}`)),
+      ),
+    );
     expect(both.sort()).toEqual([200, 409]);
     expect(listAt(await browser.json("GET", "/session/sign-in-methods"), "data")).toHaveLength(1);
   });
@@ -71,19 +116,38 @@ describe.each(engines)("one's own account on %s", (_, freshUrl) => {
     const [browser, gateway] = [await person("leaver@example.com"), peopled.gateway()];
     const own = textAt(await browser.json("POST", "/keys", { name: "own" }), "key");
     await browser.json("PATCH", "/session", { workspace_id: workspaceId });
-    const managing = textAt(await browser.json("POST", "/management-keys", { name: "m", scopes: ["read:llm-keys"] }), "key");
+    const managing = textAt(
+      await browser.json("POST", "/management-keys", { name: "m", scopes: ["read:llm-keys"] }),
+      "key",
+    );
     const shared = textAt(await browser.json("POST", "/keys", { name: "shared" }), "key");
     const works = async (path: string, secret: string): Promise<number> =>
       status(gateway.get(path, { authorization: `Bearer ${secret}` }));
-    expect([await works("/key", own), await works("/keys", managing), await works("/key", shared)]).toEqual([200, 200, 200]);
+    expect([
+      await works("/key", own),
+      await works("/keys", managing),
+      await works("/key", shared),
+    ]).toEqual([200, 200, 200]);
     expect(await status(browser.api("DELETE", "/session/user"))).toBe(400);
-    expect(await status(browser.api("DELETE", "/session/user", { password: "not the password" }))).toBe(400);
-    const deleted = await browser.json("DELETE", "/session/user", { password: "password of leaver@example.com" });
+    expect(
+      await status(browser.api("DELETE", "/session/user", { password: "not the password" })),
+    ).toBe(400);
+    const deleted = await browser.json("DELETE", "/session/user", {
+      password: "password of leaver@example.com",
+    });
     expect(listAt(deleted, "closed_workspaces")).toHaveLength(1);
-    expect([await works("/key", own), await works("/keys", managing), await works("/key", shared)]).toEqual([401, 401, 200]);
+    expect([
+      await works("/key", own),
+      await works("/keys", managing),
+      await works("/key", shared),
+    ]).toEqual([401, 401, 200]);
     expect(await status(browser.api("GET", "/session"))).toBe(401);
-    expect(await status(browser.signIn("leaver@example.com", "password of leaver@example.com"))).toBe(401);
-    expect(await status(peopled.owner.api("DELETE", "/session/user", { password: ownersPassword }))).toBe(409);
+    expect(
+      await status(browser.signIn("leaver@example.com", "password of leaver@example.com")),
+    ).toBe(401);
+    expect(
+      await status(peopled.owner.api("DELETE", "/session/user", { password: ownersPassword })),
+    ).toBe(409);
   });
 
   test("an organisation is deleted by an owner, with everything that opens it", async () => {
@@ -92,11 +156,20 @@ describe.each(engines)("one's own account on %s", (_, freshUrl) => {
     const admin = await peopled.invited(id, { email: "short@example.com", role: "admin" });
     await admin.json("PATCH", "/session", { workspace_id: workspace });
     const key = textAt(await admin.json("POST", "/keys", { name: "k" }), "key");
-    await peopled.owner.json("POST", "/admin/grants", { workspace_id: workspace, amount: 5, bucket: "topup" });
+    await peopled.owner.json("POST", "/admin/grants", {
+      workspace_id: workspace,
+      amount: 5,
+      bucket: "topup",
+    });
     expect(await status(admin.api("DELETE", `/organizations/${id}`))).toBe(403);
     expect(await status(peopled.owner.api("DELETE", `/organizations/${id}`))).toBe(409);
-    expect(await peopled.owner.json("DELETE", `/organizations/${id}`, { confirm: true })).toEqual({ deleted: true, id });
-    expect(await status(peopled.gateway().get("/key", { authorization: `Bearer ${key}` }))).toBe(401);
+    expect(await peopled.owner.json("DELETE", `/organizations/${id}`, { confirm: true })).toEqual({
+      deleted: true,
+      id,
+    });
+    expect(await status(peopled.gateway().get("/key", { authorization: `Bearer ${key}` }))).toBe(
+      401,
+    );
     expect(await status(admin.api("GET", `/organizations/${id}`))).toBe(404);
     expect(at(await admin.json("GET", "/session"), "workspace.organization_id")).toBeNull();
     expect(await status(peopled.owner.api("DELETE", `/organizations/${id}`))).toBe(404);

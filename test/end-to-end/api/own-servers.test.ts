@@ -7,7 +7,11 @@ import { at } from "./at.ts";
 
 let upstream: FaultUpstream;
 let gateway: TestGateway;
-const model = (id: string): object => ({ id, upstream_model: "qwen3", pricing: { prompt: "1", completion: "1" } });
+const model = (id: string): object => ({
+  id,
+  upstream_model: "qwen3",
+  pricing: { prompt: "1", completion: "1" },
+});
 
 beforeAll(async () => {
   upstream = await startFaultUpstream();
@@ -17,7 +21,12 @@ beforeAll(async () => {
     providers: [
       provider({ ...at, id: "llama.cpp", models: [model("own/unknown")] }),
       provider({ ...at, id: "proxy", like: "openai", models: [model("own/proxied")] }),
-      provider({ ...at, id: "templated", deviations: ["system_only_first"], models: [model("own/templated")] }),
+      provider({
+        ...at,
+        id: "templated",
+        deviations: ["system_only_first"],
+        models: [model("own/templated")],
+      }),
     ],
   });
 });
@@ -32,28 +41,53 @@ test.each([
   ["/chat/completions", { messages, max_completion_tokens: 20 }],
   ["/messages", { messages, max_tokens: 20 }],
   ["/responses", { input: "Hi", max_output_tokens: 20 }],
-] as const)("on %s the output cap arrives under the name that an own server knows", async (path, body) => {
-  const sentTo = async (model: string): Promise<unknown> => {
-    const response = await gateway.post(path, { ...body, model });
-    expect([response.status, response.headers.get("x-service-translation-loss")]).toEqual([200, null]);
-    return upstream.requests.at(-1)?.json();
-  };
-  const unknown = await sentTo("own/unknown");
-  expect([at(unknown, "max_tokens"), at(unknown, "max_completion_tokens")]).toEqual([20, undefined]);
-  const proxied = await sentTo("own/proxied");
-  expect([at(proxied, "max_tokens"), at(proxied, "max_completion_tokens")]).toEqual([undefined, 20]);
-});
+] as const)(
+  "on %s the output cap arrives under the name that an own server knows",
+  async (path, body) => {
+    const sentTo = async (model: string): Promise<unknown> => {
+      const response = await gateway.post(path, { ...body, model });
+      expect([response.status, response.headers.get("x-service-translation-loss")]).toEqual([
+        200,
+        null,
+      ]);
+      return upstream.requests.at(-1)?.json();
+    };
+    const unknown = await sentTo("own/unknown");
+    expect([at(unknown, "max_tokens"), at(unknown, "max_completion_tokens")]).toEqual([
+      20,
+      undefined,
+    ]);
+    const proxied = await sentTo("own/proxied");
+    expect([at(proxied, "max_tokens"), at(proxied, "max_completion_tokens")]).toEqual([
+      undefined,
+      20,
+    ]);
+  },
+);
 
 test("a provider whose id has a dot is named as any other", async () => {
   for (const preference of [{ only: ["llama.cpp"] }, { order: ["LLAMA.CPP"] }]) {
-    const response = await gateway.post("/chat/completions", { messages, model: "own/unknown", provider: preference });
-    expect([response.status, response.headers.get("x-service-provider-chain")]).toEqual([200, "llama.cpp"]);
+    const response = await gateway.post("/chat/completions", {
+      messages,
+      model: "own/unknown",
+      provider: preference,
+    });
+    expect([response.status, response.headers.get("x-service-provider-chain")]).toEqual([
+      200,
+      "llama.cpp",
+    ]);
   }
-  expect(at(await (await gateway.get("/providers")).json(), "data")).toContainEqual(expect.objectContaining({ id: "llama.cpp" }));
+  expect(at(await (await gateway.get("/providers")).json(), "data")).toContainEqual(
+    expect.objectContaining({ id: "llama.cpp" }),
+  );
 });
 
 test("a named deviation applies to clients of other dialects", async () => {
-  const turns = [{ role: "user", content: "Hi" }, { role: "system", content: "Be brief." }, { role: "user", content: "Go" }];
+  const turns = [
+    { role: "user", content: "Hi" },
+    { role: "system", content: "Be brief." },
+    { role: "user", content: "Go" },
+  ];
   await gateway.post("/responses", { model: "own/templated", input: turns });
   const sent = at(upstream.requests.at(-1)?.json(), "messages");
   expect(sent).not.toContainEqual(expect.objectContaining({ role: "system" }));

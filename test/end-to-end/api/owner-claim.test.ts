@@ -7,13 +7,21 @@ import { at, listAt, textAt } from "./at.ts";
 import { Browser, startPeopled } from "./people-browser.ts";
 import { engines } from "./two-workspaces.ts";
 
-const person = { name: "Olga Owner", email: "owner@example.com", password: "a password of some length" };
+const person = {
+  name: "Olga Owner",
+  email: "owner@example.com",
+  password: "a password of some length",
+};
 
 const signUp = (gateway: TestGateway, body: object): Promise<Response> =>
   new Browser(() => gateway).ask("POST", "/api/auth/sign-up", { ...person, ...body });
 
 const rowsOf = ({ app }: TestGateway, table: "users" | "owner_claims"): Promise<unknown[]> =>
-  app.storage.database.withTables<Record<"users" | "owner_claims", { id: string }>>().selectFrom(table).selectAll().execute();
+  app.storage.database
+    .withTables<Record<"users" | "owner_claims", { id: string }>>()
+    .selectFrom(table)
+    .selectAll()
+    .execute();
 
 async function tokenOf(gateway: TestGateway): Promise<string> {
   const token = await gateway.app.issueClaim();
@@ -32,7 +40,14 @@ describe.each(engines)("the owner account on %s", (_, freshUrl) => {
 
   test("is nobody's before it is claimed, and nobody else has one", async () => {
     const answer = await (await fetch(`${gateway.origin}/api/auth/methods`)).json();
-    expect(answer).toEqual({ claimed: false, sign_up: "invitation", password: true, passkey: true, password_reset: false, oidc: [] });
+    expect(answer).toEqual({
+      claimed: false,
+      sign_up: "invitation",
+      password: true,
+      passkey: true,
+      password_reset: false,
+      oidc: [],
+    });
     for (const body of [{}, { claim_token: "guess" }, { invitation_token: "guess" }]) {
       expect((await signUp(gateway, body)).status).toBe(403);
     }
@@ -46,16 +61,22 @@ describe.each(engines)("the owner account on %s", (_, freshUrl) => {
     clock.advance(dayMs + 1);
     expect((await signUp(gateway, { claim_token: expired })).status).toBe(403);
     const page = await fetch(`${gateway.origin}/claim?token=${expired}`);
-    expect([page.status, await page.text()]).toEqual([404, expect.stringContaining("does not work")]);
+    expect([page.status, await page.text()]).toEqual([
+      404,
+      expect.stringContaining("does not work"),
+    ]);
   });
 
   test("is claimed once, however many hold the link, and the database does not hold it", async () => {
     const token = await tokenOf(gateway);
     expect(JSON.stringify(await rowsOf(gateway, "owner_claims"))).not.toContain(token);
-    const claim = (index: number): Promise<Response> => signUp(gateway, { claim_token: token, email: `owner${index}@example.com` });
+    const claim = (index: number): Promise<Response> =>
+      signUp(gateway, { claim_token: token, email: `owner${index}@example.com` });
     const answers = await Promise.all([0, 1, 2, 3, 4].map(claim));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403, 403, 403]);
-    expect((await signUp(gateway, { claim_token: token, email: "late@example.com" })).status).toBe(403);
+    expect((await signUp(gateway, { claim_token: token, email: "late@example.com" })).status).toBe(
+      403,
+    );
     expect(await gateway.app.issueClaim()).toBeUndefined();
   });
 });
@@ -72,14 +93,18 @@ describe("whoever claims the owner account", () => {
     const browser = new Browser(() => gateway);
     const page = await browser.ask("GET", `/claim?token=${token}`);
     expect(Object.fromEntries(page.headers)).toMatchObject({
-      "content-type": "text/html; charset=utf-8", "cache-control": "no-store", "referrer-policy": "same-origin",
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      "referrer-policy": "same-origin",
       "content-security-policy": expect.stringMatching(
         /^default-src 'none'; style-src 'sha256-[^']+'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
       ),
     });
     const html = await page.text();
     const style = /<style>([^]*)<\/style>/.exec(html)?.[1] ?? "";
-    expect(page.headers.get("content-security-policy")).toContain(new Bun.CryptoHasher("sha256").update(style).digest("base64"));
+    expect(page.headers.get("content-security-policy")).toContain(
+      new Bun.CryptoHasher("sha256").update(style).digest("base64"),
+    );
     expect(html).not.toContain("<script");
     const form = new URLSearchParams({ ...person, token });
     browser.origin = "https://evil.example";
@@ -88,12 +113,21 @@ describe("whoever claims the owner account", () => {
     const done = await browser.ask("POST", "/claim", form);
     expect([done.status, done.headers.get("location")]).toEqual([303, "/"]);
     expect(await (await browser.ask("GET", "/")).text()).toContain("Connect a model provider");
-    expect(await (await new Browser(() => gateway).ask("GET", "/claim")).text()).toContain("This service has an owner");
+    expect(await (await new Browser(() => gateway).ask("GET", "/claim")).text()).toContain(
+      "This service has an owner",
+    );
     const session = await browser.json("GET", "/session");
-    expect(session).toMatchObject({ user: { operator: true, email: person.email }, workspace: { name: "First workspace", role: "owner" } });
-    expect(listAt(await browser.json("GET", "/keys"), "data").map((key) => at(key, "name"))).toEqual(["bootstrap"]);
+    expect(session).toMatchObject({
+      user: { operator: true, email: person.email },
+      workspace: { name: "First workspace", role: "owner" },
+    });
+    expect(
+      listAt(await browser.json("GET", "/keys"), "data").map((key) => at(key, "name")),
+    ).toEqual(["bootstrap"]);
     expect(await browser.json("GET", "/credits")).toMatchObject({ balance: 10 });
-    expect((await gateway.get("/auth/key", { authorization: `Bearer ${testLlmKey}` })).status).toBe(200);
+    expect((await gateway.get("/auth/key", { authorization: `Bearer ${testLlmKey}` })).status).toBe(
+      200,
+    );
   });
 });
 
@@ -104,21 +138,38 @@ describe("afterwards", () => {
   });
 
   const rows: [policy: SignUpPolicy, alone: number, invited: number][] = [
-    ["closed", 403, 403], ["invitation", 403, 200], ["open", 200, 200],
+    ["closed", 403, 403],
+    ["invitation", 403, 200],
+    ["open", 200, 200],
   ];
-  test.each(rows)("with sign_up %s, strangers get %d and the invited %d", async (policy, alone, invited) => {
-    const peopled = await startPeopled(undefined, { people: { signUp: policy, plan: "payg", oidc: [] } });
-    stop = () => peopled.stop();
-    expect((await signUp(peopled.gateway(), { email: "stranger@example.com" })).status).toBe(alone);
-    const id = textAt(await peopled.owner.json("POST", "/organizations", { name: "Acme" }), "id");
-    const invitation = await peopled.owner.json("POST", `/organizations/${id}/invitations`, { email: "guest@example.com" });
-    const token = new URL(String(at(invitation, "url"))).searchParams.get("token");
-    const joined = await signUp(peopled.gateway(), { email: "guest@example.com", invitation_token: token });
-    expect(joined.status).toBe(invited);
-    if (alone !== 200) return;
-    const stranger = peopled.stranger();
-    await stranger.signIn("stranger@example.com", person.password);
-    expect(await stranger.json("GET", "/session")).toMatchObject({ user: { operator: false }, workspace: { plan: "payg", role: "owner" } });
-    expect((await signUp(peopled.gateway(), { email: "Stranger@example.com" })).status).toBe(409);
-  });
+  test.each(rows)(
+    "with sign_up %s, strangers get %d and the invited %d",
+    async (policy, alone, invited) => {
+      const peopled = await startPeopled(undefined, {
+        people: { signUp: policy, plan: "payg", oidc: [] },
+      });
+      stop = () => peopled.stop();
+      expect((await signUp(peopled.gateway(), { email: "stranger@example.com" })).status).toBe(
+        alone,
+      );
+      const id = textAt(await peopled.owner.json("POST", "/organizations", { name: "Acme" }), "id");
+      const invitation = await peopled.owner.json("POST", `/organizations/${id}/invitations`, {
+        email: "guest@example.com",
+      });
+      const token = new URL(String(at(invitation, "url"))).searchParams.get("token");
+      const joined = await signUp(peopled.gateway(), {
+        email: "guest@example.com",
+        invitation_token: token,
+      });
+      expect(joined.status).toBe(invited);
+      if (alone !== 200) return;
+      const stranger = peopled.stranger();
+      await stranger.signIn("stranger@example.com", person.password);
+      expect(await stranger.json("GET", "/session")).toMatchObject({
+        user: { operator: false },
+        workspace: { plan: "payg", role: "owner" },
+      });
+      expect((await signUp(peopled.gateway(), { email: "Stranger@example.com" })).status).toBe(409);
+    },
+  );
 });

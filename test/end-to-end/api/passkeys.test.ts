@@ -11,15 +11,28 @@ async function challengeFor(browser: Browser, path: string): Promise<string> {
   return textAt(await (await browser.ask("GET", `${base}/${path}`)).json(), "challenge");
 }
 
-async function add(browser: Browser, authenticator: Authenticator, origin = publicOrigin): Promise<Response> {
+async function add(
+  browser: Browser,
+  authenticator: Authenticator,
+  origin = publicOrigin,
+): Promise<Response> {
   const challenge = await challengeFor(browser, "generate-register-options");
   const response = authenticator.register({ challenge, rpId, origin });
   return browser.ask("POST", `${base}/verify-registration`, { response, name: "Laptop" });
 }
 
-async function signIn(browser: Browser, authenticator: Authenticator, changes: { origin?: string; rpId?: string } = {}): Promise<Response> {
+async function signIn(
+  browser: Browser,
+  authenticator: Authenticator,
+  changes: { origin?: string; rpId?: string } = {},
+): Promise<Response> {
   const challenge = await challengeFor(browser, "generate-authenticate-options");
-  const response = authenticator.authenticate({ challenge, rpId, origin: publicOrigin, ...changes });
+  const response = authenticator.authenticate({
+    challenge,
+    rpId,
+    origin: publicOrigin,
+    ...changes,
+  });
   return browser.ask("POST", `${base}/verify-authentication`, { response });
 }
 
@@ -32,10 +45,17 @@ describe.each(engines)("passkeys on %s", (_, freshUrl) => {
   afterAll(() => peopled.stop());
 
   test("are added by whoever is signed in, from pages of ours", async () => {
-    expect((await peopled.stranger().ask("GET", `${base}/generate-register-options`)).status).toBe(401);
-    expect((await add(peopled.owner, new Authenticator(), "https://evil.example")).status).toBe(400);
+    expect((await peopled.stranger().ask("GET", `${base}/generate-register-options`)).status).toBe(
+      401,
+    );
+    expect((await add(peopled.owner, new Authenticator(), "https://evil.example")).status).toBe(
+      400,
+    );
     const added = await add(peopled.owner, laptop);
-    expect([added.status, await added.json()]).toEqual([200, expect.objectContaining({ object: "passkey", name: "Laptop" })]);
+    expect([added.status, await added.json()]).toEqual([
+      200,
+      expect.objectContaining({ object: "passkey", name: "Laptop" }),
+    ]);
     const list = await (await peopled.owner.ask("GET", `${base}/list-user-passkeys`)).json();
     expect(listAt(list, "data")).toHaveLength(1);
   });
@@ -61,10 +81,14 @@ describe.each(engines)("passkeys on %s", (_, freshUrl) => {
     const challenge = await challengeFor(browser, "generate-authenticate-options");
     const asked = new Map(browser.cookies);
     const response = laptop.authenticate({ challenge, rpId, origin: publicOrigin });
-    expect((await browser.ask("POST", `${base}/verify-authentication`, { response })).status).toBe(200);
+    expect((await browser.ask("POST", `${base}/verify-authentication`, { response })).status).toBe(
+      200,
+    );
     const replaying = peopled.stranger();
     for (const [name, value] of asked) replaying.cookies.set(name, value);
-    expect((await replaying.ask("POST", `${base}/verify-authentication`, { response })).ok).toBe(false);
+    expect((await replaying.ask("POST", `${base}/verify-authentication`, { response })).ok).toBe(
+      false,
+    );
   });
 
   test("are deleted, and prove nothing any more", async () => {

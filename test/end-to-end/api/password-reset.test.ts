@@ -15,7 +15,11 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
   const [mail, clock] = [startMailServer(), new FakeClock(Date.now() - 100 * dayMs)];
   let scene: OperatorScene;
   beforeAll(async () => {
-    scene = await startOperatorScene(await freshUrl(), { mail: { url: mail.url, from: "noreply@example.com" } }, { clock });
+    scene = await startOperatorScene(
+      await freshUrl(),
+      { mail: { url: mail.url, from: "noreply@example.com" } },
+      { clock },
+    );
   }, 60_000);
   afterAll(async () => {
     await scene.stop();
@@ -39,7 +43,11 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     const { browser, email, password } = await scene.person("anna");
     const token = await requested(email);
     expect(mail.mails[0]).toMatchObject({ to: email, from: "noreply@example.com" });
-    expect(JSON.stringify(await scene.gateway().app.storage.database.selectFrom("user_links").selectAll().execute())).not.toContain(token);
+    expect(
+      JSON.stringify(
+        await scene.gateway().app.storage.database.selectFrom("user_links").selectAll().execute(),
+      ),
+    ).not.toContain(token);
     expect((await reset(token, "short")).status).toBe(400);
     expect((await browser.api("GET", "/session")).status).toBe(200);
     expect((await reset(token)).status).toBe(200);
@@ -53,7 +61,9 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
   test("is taken by one of those who hold the link, however many ask at once", async () => {
     const { email } = await scene.person("bella");
     const token = await requested(email);
-    const answers = await Promise.all([0, 1, 2, 3].map((index) => reset(token, `${another} ${index}`)));
+    const answers = await Promise.all(
+      [0, 1, 2, 3].map((index) => reset(token, `${another} ${index}`)),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403, 403]);
   });
 
@@ -64,7 +74,8 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     expect((await reset(replaced)).status).toBe(403);
     clock.advance(hourMs + 1);
     expect((await reset(old)).status).toBe(403);
-    for (const guess of ["guess", "", "%00"]) expect([400, 403]).toContain((await reset(guess)).status);
+    for (const guess of ["guess", "", "%00"])
+      expect([400, 403]).toContain((await reset(guess)).status);
   });
 
   test("says nothing of who has an account, and sends strangers and the blocked nothing", async () => {
@@ -72,9 +83,19 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     await scene.owner.json("PATCH", `/admin/users/${id}`, { blocked: true });
     await sent();
     mail.mails.length = 0;
-    const answers = await Promise.all([request("nobody@example.com"), request(email), request("owner@example.com")]);
-    const shown = await Promise.all(answers.map(async (answer) => [answer.status, await answer.json()]));
-    expect(shown).toEqual([[200, { requested: true }], [200, { requested: true }], [200, { requested: true }]]);
+    const answers = await Promise.all([
+      request("nobody@example.com"),
+      request(email),
+      request("owner@example.com"),
+    ]);
+    const shown = await Promise.all(
+      answers.map(async (answer) => [answer.status, await answer.json()]),
+    );
+    expect(shown).toEqual([
+      [200, { requested: true }],
+      [200, { requested: true }],
+      [200, { requested: true }],
+    ]);
     await sent();
     expect(mail.mails.map(({ to }) => to)).toEqual(["owner@example.com"]);
   });
@@ -107,7 +128,11 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     expect(new URL(link).origin).toBe("http://127.0.0.1");
     const browser: Browser = scene.stranger();
     const page = await browser.ask("GET", `/reset-password?token=${tokenOf(link)}`);
-    expect([page.status, page.headers.get("cache-control"), page.headers.get("referrer-policy")]).toEqual([200, "no-store", "same-origin"]);
+    expect([
+      page.status,
+      page.headers.get("cache-control"),
+      page.headers.get("referrer-policy"),
+    ]).toEqual([200, "no-store", "same-origin"]);
     expect(await page.text()).not.toContain("<script");
     const form = new URLSearchParams({ token: tokenOf(link), password: another });
     browser.origin = "https://evil.example";
@@ -115,7 +140,9 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     browser.origin = "http://127.0.0.1";
     const done = await browser.ask("POST", "/reset-password", form);
     expect([done.status, done.headers.get("location")]).toEqual([303, "/sign-in?note=password"]);
-    expect(await (await browser.ask("GET", "/sign-in?note=password")).text()).toContain("The password is set");
+    expect(await (await browser.ask("GET", "/sign-in?note=password")).text()).toContain(
+      "The password is set",
+    );
     expect((await browser.ask("POST", "/reset-password", form)).status).toBe(403);
     expect((await browser.signIn(email, password)).status).toBe(401);
     expect((await browser.signIn(email, another)).status).toBe(200);
@@ -136,12 +163,16 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
     mail.mails.length = 0;
     const { browser } = await scene.person("helen");
     await sent();
-    const token = tokenOf(mail.mails.map(linkIn).find((link) => link.includes("/verify-email")) ?? "");
+    const token = tokenOf(
+      mail.mails.map(linkIn).find((link) => link.includes("/verify-email")) ?? "",
+    );
     expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(false);
     expect((await reset(token)).status).toBe(403);
     expect((await browser.ask("GET", `/verify-email?token=${token}`)).status).toBe(200);
     expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(false);
-    expect((await browser.ask("POST", "/verify-email", new URLSearchParams({ token }))).status).toBe(303);
+    expect(
+      (await browser.ask("POST", "/verify-email", new URLSearchParams({ token }))).status,
+    ).toBe(303);
     expect(at(await browser.json("GET", "/session"), "user.email_verified")).toBe(true);
     expect((await browser.ask("POST", "/api/auth/verify-email", { token })).status).toBe(403);
     expect((await browser.ask("POST", "/api/auth/send-verification-email")).status).toBe(200);
@@ -151,12 +182,19 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
 test("without a mail server there is no link by mail, for whoever asks, and operators still make one", async () => {
   const scene = await startOperatorScene(undefined);
   const { id, email, browser } = await scene.person("ivan");
-  expect(at(await (await browser.ask("GET", "/api/auth/methods")).json(), "password_reset")).toBe(false);
+  expect(at(await (await browser.ask("GET", "/api/auth/methods")).json(), "password_reset")).toBe(
+    false,
+  );
   for (const each of [email, "nobody@example.com"]) {
-    const refused = await errorOf(await scene.stranger().ask("POST", "/api/auth/request-password-reset", { email: each }));
+    const refused = await errorOf(
+      await scene.stranger().ask("POST", "/api/auth/request-password-reset", { email: each }),
+    );
     expect(refused).toMatchObject({ status: 501, code: "not_configured" });
   }
-  const url = textAt(await (await scene.automation("POST", `/admin/users/${id}/password-reset`)).json(), "url");
+  const url = textAt(
+    await (await scene.automation("POST", `/admin/users/${id}/password-reset`)).json(),
+    "url",
+  );
   const form = new URLSearchParams({ token: tokenOf(url), password: another });
   expect((await scene.stranger().ask("POST", "/reset-password", form)).status).toBe(303);
   expect((await browser.signIn(email, another)).status).toBe(200);

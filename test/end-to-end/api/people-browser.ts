@@ -30,10 +30,14 @@ export class Browser {
       headers: {
         ...(cookie === "" ? {} : { cookie }),
         ...(method === "GET" || this.origin === null ? {} : { origin: this.origin }),
-        ...(body === undefined || body instanceof URLSearchParams ? {} : { "content-type": "application/json" }),
+        ...(body === undefined || body instanceof URLSearchParams
+          ? {}
+          : { "content-type": "application/json" }),
         ...this.headers,
       },
-      ...(body === undefined ? {} : { body: body instanceof URLSearchParams ? body : JSON.stringify(body) }),
+      ...(body === undefined
+        ? {}
+        : { body: body instanceof URLSearchParams ? body : JSON.stringify(body) }),
     });
     for (const line of response.headers.getSetCookie()) this.keep(line);
     return response;
@@ -48,7 +52,8 @@ export class Browser {
   async json(method: string, path: string, body?: unknown): Promise<unknown> {
     const response = await this.api(method, path, body);
     const answer: unknown = await response.json();
-    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(answer)}`);
+    if (!response.ok)
+      throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(answer)}`);
     return answer;
   }
 
@@ -79,7 +84,10 @@ export interface PeopledGateway {
 }
 
 /** Starts one that is public at its own address, as clients need it that check who answers. */
-export async function startAtOrigin(url: string | undefined, changes: Partial<AppSettings> = {}): Promise<PeopledGateway> {
+export async function startAtOrigin(
+  url: string | undefined,
+  changes: Partial<AppSettings> = {},
+): Promise<PeopledGateway> {
   let origin = publicOrigin;
   const people = await startPeopled(url, { publicUrl: () => origin, ...changes });
   origin = people.gateway().origin;
@@ -89,7 +97,9 @@ export async function startAtOrigin(url: string | undefined, changes: Partial<Ap
 
 /** Starts one on a storage engine. */
 export async function startPeopled(
-  url: string | undefined, changes: Partial<AppSettings> = {}, tools: Partial<AppTools> = {},
+  url: string | undefined,
+  changes: Partial<AppSettings> = {},
+  tools: Partial<AppTools> = {},
 ): Promise<PeopledGateway> {
   const settings = { ...(url === undefined ? {} : { storageUrl: url }), ...changes };
   let gateway = await startGateway(settings, tools);
@@ -101,18 +111,27 @@ export async function startPeopled(
   const owner = stranger();
   const claimToken = await gateway.app.issueClaim();
   const person = { name: "Olga Owner", email: "owner@example.com", password: ownersPassword };
-  const answer = await owner.ask("POST", "/api/auth/sign-up", { ...person, claim_token: claimToken });
+  const answer = await owner.ask("POST", "/api/auth/sign-up", {
+    ...person,
+    claim_token: claimToken,
+  });
   if (!answer.ok) throw new Error(`the owner could not claim the gateway: ${await answer.text()}`);
   return {
     gateway: () => gateway,
     owner,
     stranger,
     async invited(organizationId, { email, role }) {
-      const invitation = await owner.json("POST", `/organizations/${organizationId}/invitations`, { email, role });
+      const invitation = await owner.json("POST", `/organizations/${organizationId}/invitations`, {
+        email,
+        role,
+      });
       const browser = stranger();
       const token = new URL(textAt(invitation, "url")).searchParams.get("token");
       const joined = await browser.ask("POST", "/api/auth/sign-up", {
-        name: email, email, password: `password of ${email}`, invitation_token: token,
+        name: email,
+        email,
+        password: `password of ${email}`,
+        invitation_token: token,
       });
       if (!joined.ok) throw new Error(`${email} could not join: ${await joined.text()}`);
       return browser;

@@ -11,12 +11,21 @@ describe.each(engines)("preferences on %s", (_, freshUrl) => {
   }, 60_000);
   afterAll(() => people.stop());
 
-  const preferences = async (): Promise<unknown> => at(await people.owner.json("GET", "/session/preferences"), "preferences");
-  const change = (body: unknown): Promise<unknown> => people.owner.json("PATCH", "/session/preferences", body);
+  const preferences = async (): Promise<unknown> =>
+    at(await people.owner.json("GET", "/session/preferences"), "preferences");
+  const change = (body: unknown): Promise<unknown> =>
+    people.owner.json("PATCH", "/session/preferences", body);
 
   test("are kept by name, changed one by one, and taken away by null", async () => {
-    expect(await people.owner.json("GET", "/session/preferences")).toEqual({ object: "preferences", preferences: {} });
-    await change({ theme: "dark", time_zone: "Europe/Vienna", "overview.dismissed": ["budget", 1, true, { deep: null }] });
+    expect(await people.owner.json("GET", "/session/preferences")).toEqual({
+      object: "preferences",
+      preferences: {},
+    });
+    await change({
+      theme: "dark",
+      time_zone: "Europe/Vienna",
+      "overview.dismissed": ["budget", 1, true, { deep: null }],
+    });
     const answer = await change({ theme: "light", time_zone: null });
     const kept = { theme: "light", "overview.dismissed": ["budget", 1, true, { deep: null }] };
     expect(answer).toEqual({ object: "preferences", preferences: kept });
@@ -24,33 +33,58 @@ describe.each(engines)("preferences on %s", (_, freshUrl) => {
   });
 
   test("that two pages change at once are both kept", async () => {
-    await Promise.all(Array.from({ length: 10 }, (_unused, index) => change({ [`page${index}`]: index })));
-    expect(await preferences()).toMatchObject(Object.fromEntries(Array.from({ length: 10 }, (_unused, index) => [`page${index}`, index])));
+    await Promise.all(
+      Array.from({ length: 10 }, (_unused, index) => change({ [`page${index}`]: index })),
+    );
+    expect(await preferences()).toMatchObject(
+      Object.fromEntries(Array.from({ length: 10 }, (_unused, index) => [`page${index}`, index])),
+    );
   });
 
   test("are a person's own, and end with the account", async () => {
-    const organization = textAt(await people.owner.json("POST", "/organizations", { name: "Acme" }), "id");
-    const guest = await people.invited(organization, { email: "guest@example.com", role: "member" });
+    const organization = textAt(
+      await people.owner.json("POST", "/organizations", { name: "Acme" }),
+      "id",
+    );
+    const guest = await people.invited(organization, {
+      email: "guest@example.com",
+      role: "member",
+    });
     expect(await guest.json("GET", "/session/preferences")).toMatchObject({ preferences: {} });
     await guest.json("PATCH", "/session/preferences", { theme: "dark" });
     expect(at(await preferences(), "theme")).not.toBe("dark");
     const { database } = people.gateway().app.storage;
-    const rows = async (): Promise<number> => (await database.withTables<{ user_preferences: { value: string } }>()
-      .selectFrom("user_preferences").select("value").where("value", "=", '"dark"').execute()).length;
+    const rows = async (): Promise<number> =>
+      (
+        await database
+          .withTables<{ user_preferences: { value: string } }>()
+          .selectFrom("user_preferences")
+          .select("value")
+          .where("value", "=", '"dark"')
+          .execute()
+      ).length;
     expect(await rows()).toBe(1);
     await guest.json("DELETE", "/session/user", { password: "password of guest@example.com" });
     expect(await rows()).toBe(0);
   });
 
   test.each([
-    [{ "Not a name": 1 }, "Not a name"], [{ theme: "x".repeat(2_100) }, "theme"], [{ zero: "a\u0000b" }, "zero"],
+    [{ "Not a name": 1 }, "Not a name"],
+    [{ theme: "x".repeat(2_100) }, "theme"],
+    [{ zero: "a\u0000b" }, "zero"],
   ])("are refused by name: %#", async (body, param) => {
     const refused = await errorOf(await people.owner.api("PATCH", "/session/preferences", body));
-    expect([refused.status, refused.code, refused.message.includes(param)]).toEqual([400, "bad_request", true]);
+    expect([refused.status, refused.code, refused.message.includes(param)]).toEqual([
+      400,
+      "bad_request",
+      true,
+    ]);
   });
 
   test("are a hundred at most, and a change that goes beyond does nothing", async () => {
-    const many = Object.fromEntries(Array.from({ length: 101 }, (_unused, index) => [`many${index}`, index]));
+    const many = Object.fromEntries(
+      Array.from({ length: 101 }, (_unused, index) => [`many${index}`, index]),
+    );
     expect((await people.owner.api("PATCH", "/session/preferences", many)).status).toBe(400);
     expect(await preferences()).not.toHaveProperty("many0");
   });

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { acme, provider, startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  acme,
+  provider,
+  startGateway,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
@@ -11,9 +17,18 @@ beforeAll(async () => {
   const pricing = { prompt: "0.50", completion: "1.50" };
   gateway = await startGateway({
     providers: [
-      acme(upstream.baseUrl, { models: [{ id: "acme/large", upstream_model: "large-v2", pricing }, { id: "acme/tiny:free" }] }),
+      acme(upstream.baseUrl, {
+        models: [
+          { id: "acme/large", upstream_model: "large-v2", pricing },
+          { id: "acme/tiny:free" },
+        ],
+      }),
       provider({
-        id: "other", base_url: upstream.baseUrl, dialect: "openai-chat", api_key: "k", models: [{ id: "acme/large", pricing }],
+        id: "other",
+        base_url: upstream.baseUrl,
+        dialect: "openai-chat",
+        api_key: "k",
+        models: [{ id: "acme/large", pricing }],
       }),
     ],
   });
@@ -29,12 +44,17 @@ let count = 0;
 async function preset(config: unknown): Promise<string> {
   const slug = `use-${(count += 1)}`;
   const headers = { authorization: `Bearer ${testManagementKey}` };
-  expect((await gateway.post("/presets", { slug, name: "p", config }, { headers })).status).toBe(200);
+  expect((await gateway.post("/presets", { slug, name: "p", config }, { headers })).status).toBe(
+    200,
+  );
   return `@preset/${slug}`;
 }
 
 /** What the provider was sent for a request that was answered. */
-async function sentFor(path: string, body: unknown): Promise<{ sent: unknown; response: Response }> {
+async function sentFor(
+  path: string,
+  body: unknown,
+): Promise<{ sent: unknown; response: Response }> {
   const response = await gateway.post(path, body);
   expect([response.status, await response.clone().text()]).toEqual([200, expect.any(String)]);
   return { sent: JSON.parse(String(upstream.requests.at(-1)?.body ?? "{}")) as unknown, response };
@@ -51,7 +71,12 @@ const dialects: [path: string, body: Record<string, unknown>][] = [
 
 describe.each(dialects)("presets on %s", (path, body) => {
   test("their model, system message and settings reach the provider", async () => {
-    const model = await preset({ model: "acme/large", system: "Be kind.", temperature: 0.25, provider: { only: ["acme"] } });
+    const model = await preset({
+      model: "acme/large",
+      system: "Be kind.",
+      temperature: 0.25,
+      provider: { only: ["acme"] },
+    });
     const { sent, response } = await sentFor(path, { model, ...body });
     expect(sent).toMatchObject({ model: "large-v2", temperature: 0.25 });
     expect(at(sent, "messages.0.content")).toEqual("Be kind.");
@@ -67,14 +92,20 @@ describe.each(dialects)("presets on %s", (path, body) => {
   });
 
   test("a preset of a free model is counted as one", async () => {
-    const { response } = await sentFor(path, { model: await preset({ model: "acme/tiny:free" }), ...body });
+    const { response } = await sentFor(path, {
+      model: await preset({ model: "acme/tiny:free" }),
+      ...body,
+    });
     expect(response.headers.get("x-service-model")).toBe("acme/tiny:free");
     expect(response.headers.get("x-service-credits-balance-at-admission")).toBeNull();
   });
 
   test("an unknown one is 404, one without a model 400", async () => {
     const unknown = await gateway.post(path, { model: "@preset/none", ...body });
-    const modelless = await gateway.post(path, { model: await preset({ temperature: 1 }), ...body });
+    const modelless = await gateway.post(path, {
+      model: await preset({ temperature: 1 }),
+      ...body,
+    });
     expect([unknown.status, modelless.status]).toEqual([404, 400]);
     expect(at(await unknown.json(), "error.code")).toBe("not_found");
     expect(at(await modelless.json(), "error.message")).toContain("names no model");
@@ -83,8 +114,16 @@ describe.each(dialects)("presets on %s", (path, body) => {
 
 test("lists of providers intersect, and nothing left means nobody may serve", async () => {
   const model = await preset({ model: "acme/large", provider: { only: ["other"] } });
-  const both = await gateway.post("/chat/completions", { model, messages, provider: { only: ["acme", "other"] } });
+  const both = await gateway.post("/chat/completions", {
+    model,
+    messages,
+    provider: { only: ["acme", "other"] },
+  });
   expect(both.headers.get("x-service-provider-chain")).toBe("other");
-  const none = await gateway.post("/chat/completions", { model, messages, provider: { only: ["acme"] } });
+  const none = await gateway.post("/chat/completions", {
+    model,
+    messages,
+    provider: { only: ["acme"] },
+  });
   expect(await errorOf(none)).toMatchObject({ status: 404, code: "no_upstream" });
 });

@@ -8,13 +8,32 @@ const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** Every field of the contract's PresetConfig. */
 const everything = {
-  model: "acme/large", models: ["acme/small"], system: "Be brief. \u0000 too", temperature: 0.5, max_tokens: 100,
-  max_completion_tokens: 200, top_p: 0.9, top_k: 40, frequency_penalty: -2, presence_penalty: 2, repetition_penalty: 1.1,
-  stop: ["END"], seed: 7, response_format: { type: "json_object" },
-  tools: [{ type: "function", function: { name: "look", parameters: { type: "object" } } }], tool_choice: "auto",
-  provider: { only: ["acme"], sort: { by: "price", partition: "none" }, max_price: { prompt: "1" }, zdr: true },
-  reasoning: { effort: "low", max_tokens: 1024, exclude: true }, stream_options: { include_usage: true },
-  require_params: ["tools"], min_context: 32_000,
+  model: "acme/large",
+  models: ["acme/small"],
+  system: "Be brief. \u0000 too",
+  temperature: 0.5,
+  max_tokens: 100,
+  max_completion_tokens: 200,
+  top_p: 0.9,
+  top_k: 40,
+  frequency_penalty: -2,
+  presence_penalty: 2,
+  repetition_penalty: 1.1,
+  stop: ["END"],
+  seed: 7,
+  response_format: { type: "json_object" },
+  tools: [{ type: "function", function: { name: "look", parameters: { type: "object" } } }],
+  tool_choice: "auto",
+  provider: {
+    only: ["acme"],
+    sort: { by: "price", partition: "none" },
+    max_price: { prompt: "1" },
+    zdr: true,
+  },
+  reasoning: { effort: "low", max_tokens: 1024, exclude: true },
+  stream_options: { include_usage: true },
+  require_params: ["tools"],
+  min_context: 32_000,
 };
 
 describe.each(engines)("presets on %s", (_, freshUrl) => {
@@ -32,23 +51,42 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     expect((await create({ slug, name: "p", config: {}, ...fields })).status).toBe(200);
     return slug;
   };
-  const show = async (slug: string): Promise<unknown> => (await workspaces.own("GET", `/presets/${slug}`)).json();
-  const change = (slug: string, fields: unknown): Promise<Response> => workspaces.own("PATCH", `/presets/${slug}`, fields);
-  const list = async (): Promise<unknown[]> => listAt(await (await workspaces.own("GET", "/presets")).json(), "data");
+  const show = async (slug: string): Promise<unknown> =>
+    (await workspaces.own("GET", `/presets/${slug}`)).json();
+  const change = (slug: string, fields: unknown): Promise<Response> =>
+    workspaces.own("PATCH", `/presets/${slug}`, fields);
+  const list = async (): Promise<unknown[]> =>
+    listAt(await (await workspaces.own("GET", "/presets")).json(), "data");
 
   test("a new preset has the contract's record, with every field of its configuration", async () => {
     const slug = freshSlug();
-    const response = await create({ slug, name: "Everything", description: "all of it", config: everything });
+    const response = await create({
+      slug,
+      name: "Everything",
+      description: "all of it",
+      config: everything,
+    });
     expect(response.status).toBe(200);
     const record = {
-      id: expect.stringMatching(/^prs_[0-9a-f]{32}$/), object: "preset", slug, name: "Everything", description: "all of it",
-      config: everything, version: 1, created_at: expect.stringMatching(iso), updated_at: expect.stringMatching(iso), last_used_at: null,
+      id: expect.stringMatching(/^prs_[0-9a-f]{32}$/),
+      object: "preset",
+      slug,
+      name: "Everything",
+      description: "all of it",
+      config: everything,
+      version: 1,
+      created_at: expect.stringMatching(iso),
+      updated_at: expect.stringMatching(iso),
+      last_used_at: null,
     };
     const created: unknown = await response.json();
     expect(created).toEqual(record);
     expect(at(created, "updated_at")).toBe(at(created, "created_at"));
     expect(await show(slug)).toEqual(created);
-    expect(await (await workspaces.own("GET", "/presets")).json()).toEqual({ object: "list", data: [created] });
+    expect(await (await workspaces.own("GET", "/presets")).json()).toEqual({
+      object: "list",
+      data: [created],
+    });
   });
 
   test("the list has the newest first, and a change keeps its place", async () => {
@@ -76,7 +114,12 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     [{ slug: "x", name: "p\u0000", config: {} }, "bad_request", "name"],
   ])("%j is refused: %s", async (fields, code, param) => {
     const before = (await list()).length;
-    expect(await errorOf(await create(fields))).toMatchObject({ status: 400, code, param, type: "invalid_request_error" });
+    expect(await errorOf(await create(fields))).toMatchObject({
+      status: 400,
+      code,
+      param,
+      type: "invalid_request_error",
+    });
     expect((await list()).length).toBe(before);
   });
 
@@ -111,30 +154,51 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     [{ stream_options: { include_usage: 1 } }, "stream_options.include_usage"],
     [{ require_params: "tools" }, "require_params"],
     [{ min_context: -1 }, "min_context"],
-  ])("a configuration with %j is refused by name, when it is made and when it is changed", async (config, field) => {
-    const slug = await make({ config: { top_k: 5 } });
-    const wrong = { status: 400, code: "bad_request", param: `config.${field}` };
-    expect(await errorOf(await create({ slug: freshSlug(), name: "p", config }))).toMatchObject(wrong);
-    expect(await errorOf(await change(slug, { name: "new", config }))).toMatchObject(wrong);
-    expect(await show(slug)).toMatchObject({ name: "p", config: { top_k: 5 } });
-  });
+  ])(
+    "a configuration with %j is refused by name, when it is made and when it is changed",
+    async (config, field) => {
+      const slug = await make({ config: { top_k: 5 } });
+      const wrong = { status: 400, code: "bad_request", param: `config.${field}` };
+      expect(await errorOf(await create({ slug: freshSlug(), name: "p", config }))).toMatchObject(
+        wrong,
+      );
+      expect(await errorOf(await change(slug, { name: "new", config }))).toMatchObject(wrong);
+      expect(await show(slug)).toMatchObject({ name: "p", config: { top_k: 5 } });
+    },
+  );
 
   test("fields that a configuration does not know, and null, are left out", async () => {
-    const slug = await make({ config: { temperature: 1, seed: null, messages: [], stream: true, nonsense: { a: 1 } } });
+    const slug = await make({
+      config: { temperature: 1, seed: null, messages: [], stream: true, nonsense: { a: 1 } },
+    });
     expect(at(await show(slug), "config")).toEqual({ temperature: 1 });
   });
 
   test("a slug is unique within its workspace, and free again once its preset is deleted", async () => {
     const slug = await make();
     const [again, twice] = [await create({ slug, name: "again", config: {} }), freshSlug()];
-    expect(await errorOf(again)).toMatchObject({ status: 409, code: "duplicate_slug", type: "conflict_error", param: "slug" });
-    const both = await Promise.all([1, 2].map(() => create({ slug: twice, name: "p", config: {} })));
+    expect(await errorOf(again)).toMatchObject({
+      status: 409,
+      code: "duplicate_slug",
+      type: "conflict_error",
+      param: "slug",
+    });
+    const both = await Promise.all(
+      [1, 2].map(() => create({ slug: twice, name: "p", config: {} })),
+    );
     expect(both.map(({ status }) => status).sort()).toEqual([200, 409]);
-    expect((await workspaces.stranger("POST", "/presets", { slug, name: "theirs", config: {} })).status).toBe(200);
-    expect(await (await workspaces.own("DELETE", `/presets/${slug}`)).json()).toEqual({ deleted: true, slug });
+    expect(
+      (await workspaces.stranger("POST", "/presets", { slug, name: "theirs", config: {} })).status,
+    ).toBe(200);
+    expect(await (await workspaces.own("DELETE", `/presets/${slug}`)).json()).toEqual({
+      deleted: true,
+      slug,
+    });
     expect((await create({ slug, name: "anew", config: {} })).status).toBe(200);
     expect(await show(slug)).toMatchObject({ name: "anew" });
-    expect(await (await workspaces.stranger("GET", `/presets/${slug}`)).json()).toMatchObject({ name: "theirs" });
+    expect(await (await workspaces.stranger("GET", `/presets/${slug}`)).json()).toMatchObject({
+      name: "theirs",
+    });
   });
 
   test("a description stays when it is left out, is cleared by null and set by a text", async () => {
@@ -151,29 +215,55 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     const slug = await make({ name: "first" });
     expect((await change(slug, { name: "  " })).status).toBe(200);
     expect(await show(slug)).toMatchObject({ name: "first" });
-    expect(await (await change(slug, { name: "second", slug })).json()).toMatchObject({ slug, name: "second" });
-    expect(await errorOf(await change(slug, { slug: "elsewhere" }))).toMatchObject({ status: 400, param: "slug" });
-    expect(await errorOf(await change(slug, { config: null }))).toMatchObject({ status: 400, code: "config_required" });
+    expect(await (await change(slug, { name: "second", slug })).json()).toMatchObject({
+      slug,
+      name: "second",
+    });
+    expect(await errorOf(await change(slug, { slug: "elsewhere" }))).toMatchObject({
+      status: 400,
+      param: "slug",
+    });
+    expect(await errorOf(await change(slug, { config: null }))).toMatchObject({
+      status: 400,
+      code: "config_required",
+    });
   });
 
   test("a configuration is merged at its first level; null takes a field out", async () => {
     const config = { temperature: 0.2, top_p: 0.5, provider: { only: ["acme"], zdr: true } };
     const slug = await make({ config });
-    await change(slug, { config: { temperature: 0.3, top_p: null, provider: { ignore: ["other"] }, seed: 1 } });
-    expect(at(await show(slug), "config")).toEqual({ temperature: 0.3, provider: { ignore: ["other"] }, seed: 1 });
+    await change(slug, {
+      config: { temperature: 0.3, top_p: null, provider: { ignore: ["other"] }, seed: 1 },
+    });
+    expect(at(await show(slug), "config")).toEqual({
+      temperature: 0.3,
+      provider: { ignore: ["other"] },
+      seed: 1,
+    });
     await change(slug, { config: {} });
-    expect(at(await show(slug), "config")).toEqual({ temperature: 0.3, provider: { ignore: ["other"] }, seed: 1 });
+    expect(at(await show(slug), "config")).toEqual({
+      temperature: 0.3,
+      provider: { ignore: ["other"] },
+      seed: 1,
+    });
   });
 
   test("changes at the same time all stand", async () => {
     const slug = await make();
-    await Promise.all([{ seed: 1 }, { top_k: 2 }, { temperature: 1 }, { top_p: 1 }].map((config) => change(slug, { config })));
+    await Promise.all(
+      [{ seed: 1 }, { top_k: 2 }, { temperature: 1 }, { top_p: 1 }].map((config) =>
+        change(slug, { config }),
+      ),
+    );
     expect(at(await show(slug), "config")).toEqual({ seed: 1, top_k: 2, temperature: 1, top_p: 1 });
   });
 
   test("what is not there is 404, for this workspace and for all others", async () => {
     const slug = await make({ name: "mine" });
-    for (const [ask, path] of [[workspaces.own, "/presets/none"], [workspaces.stranger, `/presets/${slug}`]] as const) {
+    for (const [ask, path] of [
+      [workspaces.own, "/presets/none"],
+      [workspaces.stranger, `/presets/${slug}`],
+    ] as const) {
       for (const method of ["GET", "PATCH", "DELETE"]) {
         const answer = await ask(method, path, method === "PATCH" ? { name: "theirs" } : undefined);
         expect(await errorOf(answer)).toMatchObject({ status: 404, code: "not_found" });
@@ -186,9 +276,12 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
 
   test("GET /models lists them for callers of the workspace, unless they are not wanted", async () => {
     const slug = await make({ config: everything });
-    const models = async (query: string): Promise<unknown> => (await workspaces.as(testLlmKey)("GET", `/models${query}`)).json();
+    const models = async (query: string): Promise<unknown> =>
+      (await workspaces.as(testLlmKey)("GET", `/models${query}`)).json();
     expect(at(await models(""), "presets")).toEqual(await list());
-    expect(listAt(await models(""), "presets").map((preset) => textAt(preset, "slug"))).toContain(slug);
+    expect(listAt(await models(""), "presets").map((preset) => textAt(preset, "slug"))).toContain(
+      slug,
+    );
     expect(Object.keys(Object(await models("?presets=0")))).not.toContain("presets");
     const anonymous: unknown = await (await fetch(`${workspaces.gateway().baseUrl}/models`)).json();
     expect(Object.keys(Object(anonymous))).not.toContain("presets");
@@ -202,6 +295,9 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
     await workspaces.restart();
     expect(await list()).toEqual(before);
     expect(before.map((preset) => at(preset, "slug"))).not.toContain(deleted);
-    expect(await show(changed)).toMatchObject({ description: "d", config: { ...everything, seed: 99 } });
+    expect(await show(changed)).toMatchObject({
+      description: "d",
+      config: { ...everything, seed: 99 },
+    });
   }, 30_000);
 });

@@ -61,7 +61,8 @@ export function startMailServer(): MailServer {
     }
   };
   const server = Bun.listen<Session>({
-    hostname: "127.0.0.1", port: 0,
+    hostname: "127.0.0.1",
+    port: 0,
     socket: {
       open(socket) {
         socket.data = { buffer: "", inData: false, mail: blank() };
@@ -97,14 +98,16 @@ export function startWebhook(): Webhook {
   let status = 200;
   let headers: Record<string, string> = {};
   const server = Bun.serve({
-    hostname: "127.0.0.1", port: 0,
+    hostname: "127.0.0.1",
+    port: 0,
     async fetch(request) {
       hooks.push({ headers: request.headers, body: await request.text() });
       return new Response("a secret of the network", { status, headers });
     },
   });
   return {
-    url: `http://127.0.0.1:${server.port}/hook`, hooks,
+    url: `http://127.0.0.1:${server.port}/hook`,
+    hooks,
     answerWith(next, nextHeaders = {}) {
       status = next;
       headers = nextHeaders;
@@ -115,6 +118,7 @@ export function startWebhook(): Webhook {
 
 /** Whether a message is signed with a secret, as the documentation says. */
 export function isSigned({ headers, body }: ReceivedHook, secret: string): boolean {
-  const [, seconds = "", signature = ""] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(headers.get("x-service-signature") ?? "") ?? [];
+  const [, seconds = "", signature = ""] =
+    /^t=(\d+),v1=([0-9a-f]{64})$/.exec(headers.get("x-service-signature") ?? "") ?? [];
   return createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex") === signature;
 }

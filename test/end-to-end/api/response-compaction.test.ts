@@ -27,7 +27,8 @@ const conversation = [
 ];
 const messagesAsked = (): unknown[] => listAt(upstream.requests.at(-1)?.json(), "messages");
 const summarise = (): void => upstream.enqueue((request) => chatAnswer(request, { text: summary }));
-const compact = (body: Record<string, unknown>): Promise<Response> => gateway.post("/responses/compact", { model: "acme/large", ...body });
+const compact = (body: Record<string, unknown>): Promise<Response> =>
+  gateway.post("/responses/compact", { model: "acme/large", ...body });
 
 test("the model summarises the conversation, charged and recorded like any other request", async () => {
   summarise();
@@ -36,16 +37,37 @@ test("the model summarises the conversation, charged and recorded like any other
   const answer: unknown = await response.json();
   const id = textAt(answer, "id");
   expect(answer).toMatchObject({
-    id: expect.stringMatching(/^resp_/), object: "response.compaction", created_at: expect.any(Number),
-    output: [{ type: "compaction", id: expect.stringMatching(/^cmp_/), encrypted_content: expect.any(String) }],
-    usage: { input_tokens: expect.any(Number), output_tokens: expect.any(Number), total_tokens: expect.any(Number) },
+    id: expect.stringMatching(/^resp_/),
+    object: "response.compaction",
+    created_at: expect.any(Number),
+    output: [
+      {
+        type: "compaction",
+        id: expect.stringMatching(/^cmp_/),
+        encrypted_content: expect.any(String),
+      },
+    ],
+    usage: {
+      input_tokens: expect.any(Number),
+      output_tokens: expect.any(Number),
+      total_tokens: expect.any(Number),
+    },
   });
   expect(numberAt(answer, "usage.cost")).toBeGreaterThan(0);
   const asked = messagesAsked();
-  expect(asked.map((message) => at(message, "role"))).toEqual(["system", "user", "assistant", "user", "user"]);
+  expect(asked.map((message) => at(message, "role"))).toEqual([
+    "system",
+    "user",
+    "assistant",
+    "user",
+    "user",
+  ]);
   expect(textAt(asked.at(-1), "content")).toStartWith("Summarise the conversation");
   const generation = await gateway.get(`/generation/${id}`);
-  expect(at(await generation.json(), "data.total_cost")).toBeCloseTo(numberAt(answer, "usage.cost"), 9);
+  expect(at(await generation.json(), "data.total_cost")).toBeCloseTo(
+    numberAt(answer, "usage.cost"),
+    9,
+  );
 });
 
 test("OpenAI's client compacts, and goes on with the output as it came", async () => {
@@ -53,7 +75,10 @@ test("OpenAI's client compacts, and goes on with the output as it came", async (
   const compacted = await client.responses.compact({ model: "acme/large", input: "I am Alice." });
   const [item] = compacted.output;
   if (item?.type !== "compaction") throw new Error("no compaction item");
-  await client.responses.create({ model: "acme/large", input: [item, { role: "user", content: "Who am I?" }] });
+  await client.responses.create({
+    model: "acme/large",
+    input: [item, { role: "user", content: "Who am I?" }],
+  });
   const [first, second] = messagesAsked();
   expect(textAt(first, "content")).toEndWith(summary);
   expect(at(second, "content")).toBe("Who am I?");
@@ -62,12 +87,26 @@ test("OpenAI's client compacts, and goes on with the output as it came", async (
 test("a stored conversation is compacted, and a stored compaction is continued", async () => {
   const first = await client.responses.create({ model: "acme/large", input: "I am Alice." });
   summarise();
-  const compacted = await client.responses.compact({ model: "acme/large", previous_response_id: first.id });
-  expect(messagesAsked().map((message) => at(message, "role"))).toEqual(["user", "assistant", "user"]);
+  const compacted = await client.responses.compact({
+    model: "acme/large",
+    previous_response_id: first.id,
+  });
+  expect(messagesAsked().map((message) => at(message, "role"))).toEqual([
+    "user",
+    "assistant",
+    "user",
+  ]);
   const [item] = compacted.output;
   if (item?.type !== "compaction") throw new Error("no compaction item");
-  const second = await client.responses.create({ model: "acme/large", input: [item, { role: "user", content: "Hello" }] });
-  await client.responses.create({ model: "acme/large", input: "Again", previous_response_id: second.id });
+  const second = await client.responses.create({
+    model: "acme/large",
+    input: [item, { role: "user", content: "Hello" }],
+  });
+  await client.responses.create({
+    model: "acme/large",
+    input: "Again",
+    previous_response_id: second.id,
+  });
   expect(textAt(messagesAsked()[0], "content")).toEndWith(summary);
 });
 
@@ -76,12 +115,23 @@ test.each([
   [{}, "input"],
   [{ input: [{ type: "message" }] }, "input[0].role"],
 ])("%j is refused by name", async (body, param) => {
-  expect(await errorOf(await compact(body))).toMatchObject({ status: 400, code: "bad_request", param });
+  expect(await errorOf(await compact(body))).toMatchObject({
+    status: 400,
+    code: "bad_request",
+    param,
+  });
 });
 
 test("a damaged item is refused by its place", async () => {
   const refused = await gateway.post("/responses", {
-    model: "acme/large", input: [{ type: "compaction", encrypted_content: "swc1." }, { role: "user", content: "x" }],
+    model: "acme/large",
+    input: [
+      { type: "compaction", encrypted_content: "swc1." },
+      { role: "user", content: "x" },
+    ],
   });
-  expect(await errorOf(refused)).toMatchObject({ status: 400, param: "input[0].encrypted_content" });
+  expect(await errorOf(refused)).toMatchObject({
+    status: 400,
+    param: "input[0].encrypted_content",
+  });
 });

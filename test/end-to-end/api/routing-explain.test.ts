@@ -1,16 +1,30 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { provider, startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  provider,
+  startGateway,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 
 let upstream: FaultUpstream;
 let gateway: TestGateway;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
-  const at = (id: string, prompt: string, changes = {}) => provider({
-    id, base_url: upstream.baseUrl, api_key: "k", models: [{ id: "acme/large", pricing: { prompt, completion: prompt } }], ...changes,
-  });
+  const at = (id: string, prompt: string, changes = {}) =>
+    provider({
+      id,
+      base_url: upstream.baseUrl,
+      api_key: "k",
+      models: [{ id: "acme/large", pricing: { prompt, completion: prompt } }],
+      ...changes,
+    });
   gateway = await startGateway({
-    providers: [at("dear", "3"), at("cheap", "1"), at("private", "2", { data_policy: { zdr: true } })],
+    providers: [
+      at("dear", "3"),
+      at("cheap", "1"),
+      at("private", "2", { data_policy: { zdr: true } }),
+    ],
   });
 });
 afterAll(async () => {
@@ -18,7 +32,11 @@ afterAll(async () => {
   upstream.stop();
 });
 
-const chat = { model: "acme/large", messages: [{ role: "user", content: "Hello, how are you today?" }], max_tokens: 1_000 };
+const chat = {
+  model: "acme/large",
+  messages: [{ role: "user", content: "Hello, how are you today?" }],
+  max_tokens: 1_000,
+};
 interface Explanation {
   candidates: { position: number; provider: string; reason: string; estimated_cost_usd: number }[];
   left_out: { provider: string; rule: string }[];
@@ -32,9 +50,16 @@ const explain = async (changes: object = {}): Promise<Explanation> => {
 };
 
 test("candidates stand in their order, with reasons, costs and the hold", async () => {
-  const { candidates, left_out: leftOut, hold_usd: hold, error } = await explain({ provider: { sort: "price" } });
+  const {
+    candidates,
+    left_out: leftOut,
+    hold_usd: hold,
+    error,
+  } = await explain({ provider: { sort: "price" } });
   expect(candidates.map(({ provider: id, reason }) => `${id}: ${reason}`)).toEqual([
-    "cheap: sort price", "private: sort price", "dear: sort price",
+    "cheap: sort price",
+    "private: sort price",
+    "dear: sort price",
   ]);
   expect(candidates[0]?.estimated_cost_usd).toBeCloseTo(0.00103, 4);
   expect([leftOut, error]).toEqual([[], null]);
@@ -44,33 +69,65 @@ test("candidates stand in their order, with reasons, costs and the hold", async 
 test("who was left out is named with the rule", async () => {
   const { candidates, left_out: leftOut } = await explain({ provider: { zdr: true } });
   expect(candidates.map(({ provider: id }) => id)).toEqual(["private"]);
-  expect(leftOut.map(({ provider: id, rule }) => `${id}: ${rule}`).toSorted()).toEqual(["cheap: zdr", "dear: zdr"]);
+  expect(leftOut.map(({ provider: id, rule }) => `${id}: ${rule}`).toSorted()).toEqual([
+    "cheap: zdr",
+    "dear: zdr",
+  ]);
 });
 
 test("a request that nobody may serve is explained, not refused", async () => {
-  expect(await explain({ provider: { max_price: { prompt: "0.1" } } })).toMatchObject({ candidates: [], error: { code: "no_upstream" } });
+  expect(await explain({ provider: { max_price: { prompt: "0.1" } } })).toMatchObject({
+    candidates: [],
+    error: { code: "no_upstream" },
+  });
 });
 
 test("nothing was sent, held or recorded by any of this; a served request keeps its trail", async () => {
   expect([upstream.requests.length, gateway.app.ledger.openHoldCount]).toEqual([0, 0]);
-  const served = await gateway.post("/chat/completions", { ...chat, provider: { order: ["dear"], ignore: ["cheap"] } });
+  const served = await gateway.post("/chat/completions", {
+    ...chat,
+    provider: { order: ["dear"], ignore: ["cheap"] },
+  });
   const { id } = (await served.json()) as { id: string };
-  const record = (await (await gateway.get(`/generation/${id}`)).json()) as { data: { routing: unknown } };
+  const record = (await (await gateway.get(`/generation/${id}`)).json()) as {
+    data: { routing: unknown };
+  };
   expect(record.data.routing).toEqual({
-    order: ["dear acme/large: order", "private acme/large: fallback"], left_out: ["cheap acme/large: ignore"],
+    order: ["dear acme/large: order", "private acme/large: fallback"],
+    left_out: ["cheap acme/large: ignore"],
   });
 });
 
 test("a request that the key cannot bear whole is told what it would be given, and one that it cannot bear at all why", async () => {
-  const { key } = (await (await gateway.post("/keys", { name: "small", limit: 0.002 }, {
-    headers: { authorization: `Bearer ${testManagementKey}` },
-  })).json()) as { key: string };
+  const { key } = (await (
+    await gateway.post(
+      "/keys",
+      { name: "small", limit: 0.002 },
+      {
+        headers: { authorization: `Bearer ${testManagementKey}` },
+      },
+    )
+  ).json()) as { key: string };
   const ask = async (fields: object): Promise<Record<string, unknown>> =>
-    (await gateway.post("/routing/explain", { ...chat, ...fields }, { headers: { authorization: `Bearer ${key}` } })).json() as never;
+    (
+      await gateway.post(
+        "/routing/explain",
+        { ...chat, ...fields },
+        { headers: { authorization: `Bearer ${key}` } },
+      )
+    ).json() as never;
   const bounded = await ask({ max_tokens: 100_000, provider: { only: ["cheap"] } });
-  expect(bounded).toMatchObject({ hold_usd: 0.002, candidates: [{ provider: "cheap", output_cap: expect.any(Number) }], error: null });
+  expect(bounded).toMatchObject({
+    hold_usd: 0.002,
+    candidates: [{ provider: "cheap", output_cap: expect.any(Number) }],
+    error: null,
+  });
   expect(bounded["worst_case_usd"]).toBeGreaterThan(0.1);
-  expect(await ask({ max_tokens: 100_000, provider: { only: ["cheap"], require_parameters: true } }))
-    .toMatchObject({ hold_usd: 0, error: { code: "insufficient_balance", metadata: { reason: "key_limit_reached" } } });
+  expect(
+    await ask({ max_tokens: 100_000, provider: { only: ["cheap"], require_parameters: true } }),
+  ).toMatchObject({
+    hold_usd: 0,
+    error: { code: "insufficient_balance", metadata: { reason: "key_limit_reached" } },
+  });
   expect(gateway.app.ledger.openHoldCount).toBe(0);
 });

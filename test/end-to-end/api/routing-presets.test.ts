@@ -43,7 +43,11 @@ describe("a request for a preset", () => {
     ["service/auto", {}, "acme/large"],
     ["SERVICE/Auto", {}, "acme/large"],
     ["service/auto:floor", {}, "acme/small"],
-    ["service/auto:floor", { tools: [{ type: "function", function: { name: "f" } }] }, "acme/large"],
+    [
+      "service/auto:floor",
+      { tools: [{ type: "function", function: { name: "f" } }] },
+      "acme/large",
+    ],
     ["service/auto:exacto", {}, "acme/large"],
     ["service/free", {}, "acme/gift:free"],
   ])("%s with %j is served by %s's member", async (id, fields, expected) => {
@@ -51,9 +55,14 @@ describe("a request for a preset", () => {
   });
 
   test("without a member that can be reached: 404", async () => {
-    const response = await gateway.post("/chat/completions", chatRequest({ model: "service/hermes" }));
+    const response = await gateway.post(
+      "/chat/completions",
+      chatRequest({ model: "service/hermes" }),
+    );
     expect(await errorOf(response)).toMatchObject({
-      status: 404, code: "no_upstream", message: "No provider can serve service/hermes: nobody offers it here.",
+      status: 404,
+      code: "no_upstream",
+      message: "No provider can serve service/hermes: nobody offers it here.",
     });
   });
 });

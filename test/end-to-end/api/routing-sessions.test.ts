@@ -9,10 +9,14 @@ import { at } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 
 /** Prices so far apart that the draw always falls on the first: whoever is served by the second is so for another reason. */
-const entry = (id: string, baseUrl: string, price: string) => provider({
-  id, base_url: baseUrl, dialect: "openai-chat", api_key: "k",
-  models: [{ id: "acme/large", pricing: { prompt: price, completion: price } }],
-});
+const entry = (id: string, baseUrl: string, price: string) =>
+  provider({
+    id,
+    base_url: baseUrl,
+    dialect: "openai-chat",
+    api_key: "k",
+    models: [{ id: "acme/large", pricing: { prompt: price, completion: price } }],
+  });
 
 let upstreams: [FaultUpstream, FaultUpstream];
 let gateway: TestGateway;
@@ -20,9 +24,15 @@ let clock: FakeClock;
 beforeEach(async () => {
   upstreams = [await startFaultUpstream(), await startFaultUpstream()];
   clock = new FakeClock();
-  gateway = await startGateway({
-    providers: [entry("first", upstreams[0].baseUrl, "0.001"), entry("second", upstreams[1].baseUrl, "10")],
-  }, { clock });
+  gateway = await startGateway(
+    {
+      providers: [
+        entry("first", upstreams[0].baseUrl, "0.001"),
+        entry("second", upstreams[1].baseUrl, "10"),
+      ],
+    },
+    { clock },
+  );
 });
 afterEach(async () => {
   await gateway.stop();
@@ -31,12 +41,19 @@ afterEach(async () => {
 
 const surfaces: readonly (readonly [path: string, body: Record<string, unknown>])[] = [
   ["/chat/completions", chatRequest({ model: "acme/large" })],
-  ["/messages", { model: "acme/large", max_tokens: 50, messages: [{ role: "user", content: "Hello" }] }],
+  [
+    "/messages",
+    { model: "acme/large", max_tokens: 50, messages: [{ role: "user", content: "Hello" }] },
+  ],
   ["/responses", { model: "acme/large", input: "Hello", store: false }],
 ];
 
 /** Who was tried, and whether the session was told to have moved. */
-async function ask(path: string, body: Record<string, unknown>, headers: Record<string, string> = {}): Promise<string> {
+async function ask(
+  path: string,
+  body: Record<string, unknown>,
+  headers: Record<string, string> = {},
+): Promise<string> {
   const response = await gateway.post(path, body, { headers });
   await response.text();
   const moved = response.headers.get("x-service-session-moved");
@@ -47,10 +64,14 @@ test("a session stays where it was served, on each surface, named in the body or
   for (const [path, body] of surfaces) {
     expect(await ask(path, body)).toBe("first");
     const session = `s of ${path}`;
-    expect(await ask(path, { ...body, session_id: session, provider: { only: ["second"] } })).toBe("second");
+    expect(await ask(path, { ...body, session_id: session, provider: { only: ["second"] } })).toBe(
+      "second",
+    );
     expect(await ask(path, { ...body, session_id: session })).toBe("second");
     expect(await ask(path, body, { "x-session-id": session })).toBe("second");
-    expect(await ask(path, { ...body, session_id: "another" }, { "x-session-id": session })).toBe("first");
+    expect(await ask(path, { ...body, session_id: "another" }, { "x-session-id": session })).toBe(
+      "first",
+    );
     expect(await ask(path, body)).toBe("first");
   }
 });
@@ -63,7 +84,9 @@ test("a session that has to move says so once, and stays at its new place", asyn
   expect(await ask(path, session)).toBe("second->first moved=true");
   upstreams[1].script(healthyChat);
   expect(await ask(path, session)).toBe("first");
-  expect(await ask(path, { ...session, provider: { order: ["second"] } })).toBe("second moved=true");
+  expect(await ask(path, { ...session, provider: { order: ["second"] } })).toBe(
+    "second moved=true",
+  );
   clock.advance(61 * 60_000);
   expect(await ask(path, session)).toBe("first");
 });
@@ -76,6 +99,7 @@ test("a session id has at most 256 characters, in the body and in the header", a
     for (const sent of [
       await gateway.post(path, { ...body, session_id: `${longest}s` }),
       await gateway.post(path, body, { headers: { "x-session-id": `${longest}s` } }),
-    ]) expect([sent.status, at(await sent.json(), "error.code")]).toEqual([400, "bad_request"]);
+    ])
+      expect([sent.status, at(await sent.json(), "error.code")]).toEqual([400, "bad_request"]);
   }
 });

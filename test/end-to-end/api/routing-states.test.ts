@@ -14,34 +14,63 @@ afterEach(async () => {
 });
 
 /** Prices so far apart that the draw always falls on the first while it is primary. */
-const entry = (id: string, baseUrl: string, fields: Record<string, unknown> = {}) => provider({
-  id, base_url: baseUrl, dialect: "openai-chat", api_key: "k",
-  models: [{ id: "acme/large", pricing: { prompt: id === "first" ? "0.001" : "1000", completion: "0.001" } }], ...fields,
-});
+const entry = (id: string, baseUrl: string, fields: Record<string, unknown> = {}) =>
+  provider({
+    id,
+    base_url: baseUrl,
+    dialect: "openai-chat",
+    api_key: "k",
+    models: [
+      {
+        id: "acme/large",
+        pricing: { prompt: id === "first" ? "0.001" : "1000", completion: "0.001" },
+      },
+    ],
+    ...fields,
+  });
 
-async function open(first: Record<string, unknown>, address?: string): Promise<{ gateway: TestGateway; clock: FakeClock }> {
+async function open(
+  first: Record<string, unknown>,
+  address?: string,
+): Promise<{ gateway: TestGateway; clock: FakeClock }> {
   const upstream = await startFaultUpstream();
   ends.push(() => upstream.stop());
   const clock = new FakeClock();
-  const gateway = await startGateway({
-    providers: [entry("first", address ?? upstream.baseUrl, first), entry("second", upstream.baseUrl)],
-  }, { clock });
+  const gateway = await startGateway(
+    {
+      providers: [
+        entry("first", address ?? upstream.baseUrl, first),
+        entry("second", upstream.baseUrl),
+      ],
+    },
+    { clock },
+  );
   ends.push(() => gateway.stop());
   return { gateway, clock };
 }
 
 /** Who was asked, in order. */
-const chainOf = async (gateway: TestGateway, changes: Record<string, unknown> = {}): Promise<string | null> => {
-  const response = await gateway.post("/chat/completions", chatRequest({ model: "acme/large", ...changes }));
+const chainOf = async (
+  gateway: TestGateway,
+  changes: Record<string, unknown> = {},
+): Promise<string | null> => {
+  const response = await gateway.post(
+    "/chat/completions",
+    chatRequest({ model: "acme/large", ...changes }),
+  );
   await response.text();
   return response.headers.get("x-service-provider-chain");
 };
 
 async function explained(gateway: TestGateway): Promise<{ order: string[]; leftOut: string[] }> {
-  const body: unknown = await (await gateway.post("/routing/explain", chatRequest({ model: "acme/large" }))).json();
+  const body: unknown = await (
+    await gateway.post("/routing/explain", chatRequest({ model: "acme/large" }))
+  ).json();
   return {
     order: listAt(body, "candidates").map((candidate) => textAt(candidate, "provider")),
-    leftOut: listAt(body, "left_out").map((left) => `${textAt(left, "provider")} ${textAt(left, "rule")}`),
+    leftOut: listAt(body, "left_out").map(
+      (left) => `${textAt(left, "provider")} ${textAt(left, "rule")}`,
+    ),
   };
 }
 
@@ -49,8 +78,14 @@ test("a provider whose budget of the day is spent is left out until the next day
   const { gateway, clock } = await open({ budget_usd_per_day: 0.000_000_01 });
   expect(await chainOf(gateway)).toBe("first");
   expect(await chainOf(gateway)).toBe("second");
-  expect(await explained(gateway)).toEqual({ order: ["second"], leftOut: ["first budget_exhausted"] });
-  const response = await gateway.post("/chat/completions", chatRequest({ model: "acme/large", provider: { only: ["first"] } }));
+  expect(await explained(gateway)).toEqual({
+    order: ["second"],
+    leftOut: ["first budget_exhausted"],
+  });
+  const response = await gateway.post(
+    "/chat/completions",
+    chatRequest({ model: "acme/large", provider: { only: ["first"] } }),
+  );
   expect([response.status, (await errorOf(response)).code]).toEqual([503, "service_unavailable"]);
   clock.advance(12 * 3_600_000);
   await gateway.app.insights.health.check();
@@ -70,31 +105,51 @@ test("one that cannot be reached is asked last, then left out, then asked last a
   expect(await chainOf(gateway, { provider: { order: ["first"] } })).toBe("second");
   clock.advance(31_000);
   expect((await explained(gateway)).order).toEqual(["second", "first"]);
-  const events = gateway.app.insights.health.snapshot().events.filter(({ upstream_id: id }) => id === "first");
+  const events = gateway.app.insights.health
+    .snapshot()
+    .events.filter(({ upstream_id: id }) => id === "first");
   expect(events.map(({ to }) => to)).toEqual(["down", "degraded"]);
 });
 
 test("a provider that fails its fallbacks gets a hundred of them, then it is passed over, which the record says", async () => {
   const [sick, well] = [await startFaultUpstream(), await startFaultUpstream()];
   sick.script(json(chatError("no"), { status: 500 }));
-  const priced = (id: string, baseUrl: string, price: string) => provider({
-    id, base_url: baseUrl, dialect: "openai-chat", api_key: "k",
-    models: [{ id: "acme/large", pricing: { prompt: price, completion: price } }],
-  });
-  const gateway = await startGateway({
-    providers: [
-      priced("first", refusingBaseUrl(), "0.001"), priced("second", sick.baseUrl, "0.002"), priced("third", well.baseUrl, "0.003"),
-    ],
-  }, { clock: new FakeClock() });
-  ends.push(() => sick.stop(), () => well.stop(), () => gateway.stop());
+  const priced = (id: string, baseUrl: string, price: string) =>
+    provider({
+      id,
+      base_url: baseUrl,
+      dialect: "openai-chat",
+      api_key: "k",
+      models: [{ id: "acme/large", pricing: { prompt: price, completion: price } }],
+    });
+  const gateway = await startGateway(
+    {
+      providers: [
+        priced("first", refusingBaseUrl(), "0.001"),
+        priced("second", sick.baseUrl, "0.002"),
+        priced("third", well.baseUrl, "0.003"),
+      ],
+    },
+    { clock: new FakeClock() },
+  );
+  ends.push(
+    () => sick.stop(),
+    () => well.stop(),
+    () => gateway.stop(),
+  );
   const chains: Record<string, number> = {};
   for (let count = 0; count < 110; count += 1) {
     const chain = String(await chainOf(gateway, { provider: { sort: "price" } }));
     chains[chain] = (chains[chain] ?? 0) + 1;
   }
   expect(chains).toEqual({ "first->second->third": 100, "first->third": 10 });
-  const response = await gateway.post("/chat/completions", chatRequest({ model: "acme/large", provider: { sort: "price" } }));
+  const response = await gateway.post(
+    "/chat/completions",
+    chatRequest({ model: "acme/large", provider: { sort: "price" } }),
+  );
   await response.text();
-  const record: unknown = await (await gateway.get(`/generation/gen_${response.headers.get("x-service-trace-id")}`)).json();
+  const record: unknown = await (
+    await gateway.get(`/generation/gen_${response.headers.get("x-service-trace-id")}`)
+  ).json();
   expect(JSON.stringify(record)).toContain("second acme/large: retry_budget");
 });

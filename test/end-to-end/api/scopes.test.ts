@@ -19,13 +19,22 @@ const rows: readonly [only: Scope, allowed: string[]][] = [
   ["inference", []],
 ];
 const requests = [
-  "POST /keys", "GET /keys", "GET /key", "GET /credits",
-  "GET /presets", "POST /presets", "GET /management-keys", "POST /management-keys",
+  "POST /keys",
+  "GET /keys",
+  "GET /key",
+  "GET /credits",
+  "GET /presets",
+  "POST /presets",
+  "GET /management-keys",
+  "POST /management-keys",
 ];
 /** A body that a creation takes; the one scope that is granted is one that its maker holds. */
-const bodyFor = (path: string, scope: Scope): string => JSON.stringify({
-  name: "k", ...(path === "/presets" ? { slug: "s", config: {} } : {}), ...(path === "/management-keys" ? { scopes: [scope] } : {}),
-});
+const bodyFor = (path: string, scope: Scope): string =>
+  JSON.stringify({
+    name: "k",
+    ...(path === "/presets" ? { slug: "s", config: {} } : {}),
+    ...(path === "/management-keys" ? { scopes: [scope] } : {}),
+  });
 
 let storage: SeededStorage;
 let gateway: TestGateway;

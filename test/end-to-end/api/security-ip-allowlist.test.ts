@@ -21,7 +21,11 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
   }, 60_000);
   afterAll(() => workspaces.stop());
 
-  const ask = (method: string, path: string, { from = office, secret = testManagementKey, body }: Sent = {}): Promise<Response> =>
+  const ask = (
+    method: string,
+    path: string,
+    { from = office, secret = testManagementKey, body }: Sent = {},
+  ): Promise<Response> =>
     fetch(workspaces.gateway().baseUrl + path, {
       method,
       headers: { authorization: `Bearer ${secret}`, "x-forwarded-for": from },
@@ -32,11 +36,14 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
   const add = (body: Record<string, unknown>, from?: string): Promise<Response> =>
     ask("POST", "/security/ip-allowlist", { body, ...(from === undefined ? {} : { from }) });
   const clear = async (): Promise<void> => {
-    for (const entry of await list()) await ask("DELETE", `/security/ip-allowlist/${textAt(entry, "id")}?confirm=true`);
+    for (const entry of await list())
+      await ask("DELETE", `/security/ip-allowlist/${textAt(entry, "id")}?confirm=true`);
   };
   const chat = (from: string): Promise<Response> =>
     ask("POST", "/chat/completions", {
-      from, secret: testLlmKey, body: { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hello" }] },
+      from,
+      secret: testLlmKey,
+      body: { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hello" }] },
     });
 
   test("an entry has its record, is listed, shuts everybody else out of every kind of route, and goes again", async () => {
@@ -44,7 +51,10 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
     expect(response.status).toBe(200);
     const entry: unknown = await response.json();
     expect(entry).toEqual({
-      id: expect.stringMatching(/^ipa_[0-9a-f]{32}$/), cidr: "203.0.113.0/24", description: "The office", created_at: expect.any(String),
+      id: expect.stringMatching(/^ipa_[0-9a-f]{32}$/),
+      cidr: "203.0.113.0/24",
+      description: "The office",
+      created_at: expect.any(String),
     });
     expect(await list()).toEqual([entry]);
     const refusals = [
@@ -55,10 +65,24 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
       await chat(elsewhere),
     ];
     for (const refused of refusals) {
-      expect(await errorOf(refused)).toMatchObject({ status: 403, code: "ip_not_allowed", type: "permission_error" });
+      expect(await errorOf(refused)).toMatchObject({
+        status: 403,
+        code: "ip_not_allowed",
+        type: "permission_error",
+      });
     }
-    expect((await fetch(`${workspaces.gateway().baseUrl}/models`, { headers: { "x-forwarded-for": elsewhere } })).status).toBe(200);
-    const answers = [await chat(office), await chat("::ffff:203.0.113.8"), await ask("GET", "/keys")];
+    expect(
+      (
+        await fetch(`${workspaces.gateway().baseUrl}/models`, {
+          headers: { "x-forwarded-for": elsewhere },
+        })
+      ).status,
+    ).toBe(200);
+    const answers = [
+      await chat(office),
+      await chat("::ffff:203.0.113.8"),
+      await ask("GET", "/keys"),
+    ];
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     await clear();
     expect((await chat(elsewhere)).status).toBe(200);
@@ -73,20 +97,33 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
     expect((await add({ cidr: "2001:db8::/32" })).status).toBe(200);
     const [, own] = await list();
     const path = `/security/ip-allowlist/${textAt(own, "id")}`;
-    expect(await errorOf(await ask("DELETE", path))).toMatchObject({ status: 400, param: "confirm" });
+    expect(await errorOf(await ask("DELETE", path))).toMatchObject({
+      status: 400,
+      param: "confirm",
+    });
     expect((await ask("DELETE", path, { body: { confirm: true } })).status).toBe(200);
     expect((await ask("GET", "/keys")).status).toBe(403);
-    const [last] = listAt(await (await ask("GET", "/security/ip-allowlist", { from: "2001:db8::5" })).json(), "data");
+    const [last] = listAt(
+      await (await ask("GET", "/security/ip-allowlist", { from: "2001:db8::5" })).json(),
+      "data",
+    );
     // The last entry gone, everybody is let in again: that needs no confirmation.
-    const gone = await ask("DELETE", `/security/ip-allowlist/${textAt(last, "id")}`, { from: "2001:db8::5" });
+    const gone = await ask("DELETE", `/security/ip-allowlist/${textAt(last, "id")}`, {
+      from: "2001:db8::5",
+    });
     expect(await gone.json()).toEqual({ deleted: true, id: textAt(last, "id") });
     expect((await ask("GET", "/keys")).status).toBe(200);
   });
 
   test("a secret that is tried from elsewhere does not count as used", async () => {
-    const created: unknown = await (await ask("POST", "/keys", { body: { name: "stolen" } })).json();
+    const created: unknown = await (
+      await ask("POST", "/keys", { body: { name: "stolen" } })
+    ).json();
     await add({ cidr: office });
-    const refused = await ask("GET", "/credits", { from: elsewhere, secret: textAt(created, "key") });
+    const refused = await ask("GET", "/credits", {
+      from: elsewhere,
+      secret: textAt(created, "key"),
+    });
     const keys = listAt(await (await ask("GET", "/security/keys")).json(), "data");
     const key = keys.find((each) => at(each, "id") === textAt(created, "data.id"));
     expect([refused.status, at(key, "last_used_at")]).toEqual([403, null]);
@@ -94,15 +131,22 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
   });
 
   test.each([
-    [{}, 400, "cidr"], [{ cidr: "not an address" }, 400, "cidr"], [{ cidr: "10.0.0.0/33" }, 400, "cidr"], [{ cidr: "0x7f.1" }, 400, "cidr"],
-    [{ cidr: office, confirm: "yes" }, 400, "confirm"], [{ cidr: office, description: 5 }, 400, "description"],
+    [{}, 400, "cidr"],
+    [{ cidr: "not an address" }, 400, "cidr"],
+    [{ cidr: "10.0.0.0/33" }, 400, "cidr"],
+    [{ cidr: "0x7f.1" }, 400, "cidr"],
+    [{ cidr: office, confirm: "yes" }, 400, "confirm"],
+    [{ cidr: office, description: 5 }, 400, "description"],
   ])("%j is refused", async (body, status, param) => {
     expect(await errorOf(await add(body))).toMatchObject({ status, param });
     expect(await list()).toEqual([]);
   });
 
   test("a range is listed once, also of two that come at the same time", async () => {
-    const answers = await Promise.all([add({ cidr: "203.0.113.0/24" }), add({ cidr: "203.0.113.128/24" })]);
+    const answers = await Promise.all([
+      add({ cidr: "203.0.113.0/24" }),
+      add({ cidr: "203.0.113.128/24" }),
+    ]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
     await clear();
   });
@@ -125,17 +169,28 @@ test("somebody shut out of a workspace can still see where they are, go to anoth
   const peopled = await startPeopled(undefined, { trustProxy: true });
   const { owner } = peopled;
   owner.headers = { "x-forwarded-for": office };
-  const shared = textAt(await owner.json("POST", "/organizations", { name: "Acme" }), "workspace_id");
+  const shared = textAt(
+    await owner.json("POST", "/organizations", { name: "Acme" }),
+    "workspace_id",
+  );
   const own = textAt(await owner.json("GET", "/session"), "workspace.id");
   await owner.json("PATCH", "/session", { workspace_id: shared });
   await owner.json("POST", "/security/ip-allowlist", { cidr: office });
   owner.headers = { "x-forwarded-for": elsewhere };
   const refused: [string, string, unknown?][] = [
-    ["GET", "/keys"], ["POST", "/keys", { name: "x" }], ["GET", "/credits"], ["GET", "/organizations"], ["GET", "/security/ip-allowlist"],
-    ["GET", "/admin/users"], ["PATCH", `/workspaces/${shared}`, { name: "x" }],
+    ["GET", "/keys"],
+    ["POST", "/keys", { name: "x" }],
+    ["GET", "/credits"],
+    ["GET", "/organizations"],
+    ["GET", "/security/ip-allowlist"],
+    ["GET", "/admin/users"],
+    ["PATCH", `/workspaces/${shared}`, { name: "x" }],
   ];
   for (const [method, path, body] of refused) {
-    expect(await errorOf(await owner.api(method, path, body))).toMatchObject({ status: 403, code: "ip_not_allowed" });
+    expect(await errorOf(await owner.api(method, path, body))).toMatchObject({
+      status: 403,
+      code: "ip_not_allowed",
+    });
   }
   expect(await owner.json("GET", "/session")).toMatchObject({ workspace: { id: shared } });
   expect(listAt(await owner.json("GET", "/workspaces"), "data")).toHaveLength(2);

@@ -103,5 +103,6 @@ const plainManagementKey = (index: number): Omit<ManagementKey, "workspaceId" | 
   createdAtMs: index + 1,
   expiresAtMs: null,
   revokedAtMs: null,
-  revocationReason: null, creatorUserId: null,
+  revocationReason: null,
+  creatorUserId: null,
 });

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brand } from "../../../src/platform/lib/brand.ts";
 import { at, listAt, textAt } from "./at.ts";
-import { type Browser, ownersPassword, startPeopled, type PeopledGateway } from "./people-browser.ts";
+import {
+  type Browser,
+  ownersPassword,
+  startPeopled,
+  type PeopledGateway,
+} from "./people-browser.ts";
 import { engines } from "./two-workspaces.ts";
 
 describe.each(engines)("sessions on %s", (_, freshUrl) => {
@@ -23,9 +28,12 @@ describe.each(engines)("sessions on %s", (_, freshUrl) => {
     const [cookie = ""] = answer.headers.getSetCookie();
     expect(cookie).toMatch(/^__session=[^;]+; Max-Age=604800; Path=\/; HttpOnly; SameSite=Lax$/);
     const text = await answer.text();
-    expect(text).not.toContain(decodeURIComponent(browser.cookies.get(brand.sessionCookie) ?? "").split(".")[0] ?? "");
+    expect(text).not.toContain(
+      decodeURIComponent(browser.cookies.get(brand.sessionCookie) ?? "").split(".")[0] ?? "",
+    );
     expect(await browser.json("GET", "/session")).toMatchObject({
-      object: "session", user: { name: "Olga Owner", email: "owner@example.com", operator: true },
+      object: "session",
+      user: { name: "Olga Owner", email: "owner@example.com", operator: true },
       workspace: { role: "owner", plan: "enterprise", organization_id: null },
     });
   });
@@ -56,8 +64,14 @@ describe.each(engines)("sessions on %s", (_, freshUrl) => {
     const other = textAt(await elsewhere.json("GET", "/session"), "id");
     const listed = listAt(await here.json("GET", "/sessions"), "data");
     expect(listed.filter((entry) => at(entry, "current") === true)).toHaveLength(1);
-    expect(listed.find((entry) => at(entry, "id") === other)).toMatchObject({ object: "session", address: "127.0.0.1", current: false });
-    expect(JSON.stringify(listed)).not.toContain(decodeURIComponent(elsewhere.cookies.get(brand.sessionCookie) ?? "").split(".")[0] ?? "");
+    expect(listed.find((entry) => at(entry, "id") === other)).toMatchObject({
+      object: "session",
+      address: "127.0.0.1",
+      current: false,
+    });
+    expect(JSON.stringify(listed)).not.toContain(
+      decodeURIComponent(elsewhere.cookies.get(brand.sessionCookie) ?? "").split(".")[0] ?? "",
+    );
     expect((await elsewhere.api("GET", "/keys")).status).toBe(200);
     expect(await here.json("DELETE", `/sessions/${other}`)).toEqual({ deleted: true, id: other });
     expect((await elsewhere.api("GET", "/keys")).status).toBe(401);
@@ -82,7 +96,10 @@ describe.each(engines)("sessions on %s", (_, freshUrl) => {
     const [here, elsewhere] = [await signedIn(), await signedIn()];
     const before = here.cookies.get(brand.sessionCookie);
     const change = (current: string, wanted: string): Promise<Response> =>
-      here.ask("POST", "/api/auth/change-password", { current_password: current, new_password: wanted });
+      here.ask("POST", "/api/auth/change-password", {
+        current_password: current,
+        new_password: wanted,
+      });
     expect((await change("wrong wrong wrong", "another long one")).status).toBe(400);
     expect((await change(ownersPassword, "another long one")).status).toBe(200);
     expect(here.cookies.get(brand.sessionCookie)).not.toBe(before ?? "");
@@ -104,7 +121,12 @@ describe("a session's cookie", () => {
     const cookie = decodeURIComponent(owner.cookies.get(brand.sessionCookie) ?? "");
     const [token = "", signature = ""] = cookie.split(".");
     const forgeries = [
-      token, `${token}.`, `${token}.${signature.slice(0, -5)}AAAA=`, `${token}x.${signature}`, `.${signature}`, "%E0%A4%A",
+      token,
+      `${token}.`,
+      `${token}.${signature.slice(0, -5)}AAAA=`,
+      `${token}x.${signature}`,
+      `.${signature}`,
+      "%E0%A4%A",
     ];
     for (const forged of forgeries) {
       const browser = peopled.stranger();
@@ -114,10 +136,14 @@ describe("a session's cookie", () => {
   });
 
   test("is secure where people reach the service by https", async () => {
-    const secure = await startPeopled(undefined, { publicUrl: () => "https://gateway.example.com" });
+    const secure = await startPeopled(undefined, {
+      publicUrl: () => "https://gateway.example.com",
+    });
     const browser = secure.stranger();
     const answer = await browser.signIn("owner@example.com", ownersPassword);
-    expect(answer.headers.getSetCookie()[0]).toMatch(/^__session=[^;]+; Max-Age=604800; Path=\/; HttpOnly; Secure; SameSite=Lax$/);
+    expect(answer.headers.getSetCookie()[0]).toMatch(
+      /^__session=[^;]+; Max-Age=604800; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    );
     expect((await browser.api("POST", "/organizations", { name: "Acme" })).status).toBe(200);
     browser.origin = "http://gateway.example.com";
     expect((await browser.api("POST", "/organizations", { name: "Acme" })).status).toBe(403);
@@ -164,7 +190,9 @@ describe("what another site makes a browser send", () => {
     owner.origin = origin;
     owner.headers = site === undefined ? {} : { "sec-fetch-site": site };
     const answers = [
-      await owner.api("POST", "/keys", body), await owner.api("POST", "/organizations", body), await owner.api("PATCH", "/session", body),
+      await owner.api("POST", "/keys", body),
+      await owner.api("POST", "/organizations", body),
+      await owner.api("PATCH", "/session", body),
     ];
     expect(answers.map((answer) => answer.status)).toEqual([status, status, status]);
     expect((await owner.signIn("owner@example.com", ownersPassword)).status).toBe(status);
@@ -199,23 +227,29 @@ describe("guessing", () => {
     };
     const statuses: number[] = [];
     for (let tries = 0; tries < 11; tries += 1) {
-      statuses.push((await from("198.51.100.7").signIn("owner@example.com", `guess ${tries} guess`)).status);
+      statuses.push(
+        (await from("198.51.100.7").signIn("owner@example.com", `guess ${tries} guess`)).status,
+      );
     }
     expect(statuses).toEqual([...Array<number>(10).fill(401), 429]);
     const refused = await from("198.51.100.7").signIn("owner@example.com", ownersPassword);
     expect(refused.status).toBe(429);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(800);
-    expect((await from("203.0.113.9").signIn("owner@example.com", ownersPassword)).status).toBe(200);
+    expect((await from("203.0.113.9").signIn("owner@example.com", ownersPassword)).status).toBe(
+      200,
+    );
     await peopled.stop();
   });
 
   test("by many at once is counted exactly", async () => {
     const peopled = await startPeopled(undefined, { trustProxy: true });
-    const answers = await Promise.all(Array.from({ length: 25 }, () => {
-      const browser = peopled.stranger();
-      browser.headers = { "x-forwarded-for": "198.51.100.8" };
-      return browser.signIn("owner@example.com", "guess guess guess");
-    }));
+    const answers = await Promise.all(
+      Array.from({ length: 25 }, () => {
+        const browser = peopled.stranger();
+        browser.headers = { "x-forwarded-for": "198.51.100.8" };
+        return browser.signIn("owner@example.com", "guess guess guess");
+      }),
+    );
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(10);
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(15);
     await peopled.stop();

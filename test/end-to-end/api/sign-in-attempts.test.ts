@@ -3,7 +3,13 @@ import { FakeClock } from "../../support/fake-clock.ts";
 import { freshDatabase } from "../../support/postgres.ts";
 import { freshRedis, hasRedis } from "../../support/redis.ts";
 import { at, listAt } from "./at.ts";
-import { Browser, ownersPassword, publicOrigin, startPeopled, type PeopledGateway } from "./people-browser.ts";
+import {
+  Browser,
+  ownersPassword,
+  publicOrigin,
+  startPeopled,
+  type PeopledGateway,
+} from "./people-browser.ts";
 import { startGateway } from "../../support/gateway.ts";
 import { engines } from "./two-workspaces.ts";
 
@@ -30,7 +36,8 @@ describe.each(engines)("attempts to sign in on %s", (_, freshUrl) => {
 
   test("from one network of IPv6 count together, and another network is its own", async () => {
     const statuses: number[] = [];
-    for (let host = 1; host <= 11; host += 1) statuses.push(await attempt(`2001:db8:1:1:${host}::${host}`));
+    for (let host = 1; host <= 11; host += 1)
+      statuses.push(await attempt(`2001:db8:1:1:${host}::${host}`));
     expect(statuses).toEqual([...Array<number>(10).fill(401), 429]);
     expect(await attempt("2001:db8:1:2::1", ownersPassword)).toBe(200);
   });
@@ -42,7 +49,8 @@ describe.each(engines)("attempts to sign in on %s", (_, freshUrl) => {
     expect(await attempt(atHome, ownersPassword)).toBe(200);
     const statuses: number[] = [];
     for (let network = 0; network < 11; network += 1) {
-      for (let tries = 0; tries < 10; tries += 1) statuses.push(await attempt(`2001:db8:2:${network}::1`));
+      for (let tries = 0; tries < 10; tries += 1)
+        statuses.push(await attempt(`2001:db8:2:${network}::1`));
     }
     // The owner's own two count as well: nobody was known to sign in from there before.
     expect(statuses.filter((status) => status === 401)).toHaveLength(98);
@@ -55,9 +63,18 @@ describe.each(engines)("attempts to sign in on %s", (_, freshUrl) => {
     expect((await forged.signIn(email, ownersPassword)).status).toBe(429);
     // A known browser is no way to go on guessing either.
     const guesses: number[] = [];
-    for (let tries = 0; tries < 11; tries += 1) guesses.push((await from(known, "198.51.100.99").signIn(email, "guess guess")).status);
+    for (let tries = 0; tries < 11; tries += 1)
+      guesses.push((await from(known, "198.51.100.99").signIn(email, "guess guess")).status);
     expect(guesses).toEqual([...Array<number>(10).fill(401), 429]);
-    expect((await from(peopled.stranger(), "203.0.113.50").ask("POST", "/api/auth/request-password-reset", { email })).status).toBe(501);
+    expect(
+      (
+        await from(peopled.stranger(), "203.0.113.50").ask(
+          "POST",
+          "/api/auth/request-password-reset",
+          { email },
+        )
+      ).status,
+    ).toBe(501);
   });
 
   test("are in the audit log, failed and successful ones, and refused ones once", async () => {
@@ -70,32 +87,51 @@ describe.each(engines)("attempts to sign in on %s", (_, freshUrl) => {
     await owner.signIn(email, ownersPassword);
     const entries = listAt(await owner.json("GET", "/security/audit?limit=13"), "data");
     expect(entries[0]).toMatchObject({
-      action: "sign-in: password", outcome: "done", status: 200, address: "203.0.113.9", actor: { kind: "user", label: email },
+      action: "sign-in: password",
+      outcome: "done",
+      status: 200,
+      address: "203.0.113.9",
+      actor: { kind: "user", label: email },
     });
     expect(entries[1]).toMatchObject({
-      action: "sign-in: password", outcome: "refused", status: 401, actor: { kind: "anonymous", id: "", label: "nobody@example.com" },
+      action: "sign-in: password",
+      outcome: "refused",
+      status: 401,
+      actor: { kind: "anonymous", id: "", label: "nobody@example.com" },
     });
-    expect(entries[2]).toMatchObject({ status: 429, address: "203.0.113.7", actor: { kind: "user", label: email } });
-    expect(entries.slice(3).map((entry) => at(entry, "status"))).toEqual(Array<number>(10).fill(401));
+    expect(entries[2]).toMatchObject({
+      status: 429,
+      address: "203.0.113.7",
+      actor: { kind: "user", label: email },
+    });
+    expect(entries.slice(3).map((entry) => at(entry, "status"))).toEqual(
+      Array<number>(10).fill(401),
+    );
     expect(JSON.stringify(entries)).not.toContain("guess");
   });
 });
 
-test.skipIf(!hasRedis)("attempts are shared by gateways on one database and outlive a restart", async () => {
-  const url = await freshDatabase();
-  const settings = { ...trusting, storageUrl: url, sharedUrl: await freshRedis() };
-  const peopled = await startPeopled(url, settings);
-  const other = await startGateway(settings);
-  const elsewhere = new Browser(() => other);
-  elsewhere.origin = publicOrigin;
-  const statuses: number[] = [];
-  for (let tries = 0; tries < 11; tries += 1) {
-    const browser = from(tries % 2 === 0 ? peopled.stranger() : elsewhere, "198.51.100.7");
-    statuses.push((await browser.signIn(email, "guess guess guess")).status);
-  }
-  expect(statuses).toEqual([...Array<number>(10).fill(401), 429]);
-  await other.stop();
-  await peopled.restart();
-  expect((await from(peopled.stranger(), "198.51.100.7").signIn(email, ownersPassword)).status).toBe(429);
-  await peopled.stop();
-}, 60_000);
+test.skipIf(!hasRedis)(
+  "attempts are shared by gateways on one database and outlive a restart",
+  async () => {
+    const url = await freshDatabase();
+    const settings = { ...trusting, storageUrl: url, sharedUrl: await freshRedis() };
+    const peopled = await startPeopled(url, settings);
+    const other = await startGateway(settings);
+    const elsewhere = new Browser(() => other);
+    elsewhere.origin = publicOrigin;
+    const statuses: number[] = [];
+    for (let tries = 0; tries < 11; tries += 1) {
+      const browser = from(tries % 2 === 0 ? peopled.stranger() : elsewhere, "198.51.100.7");
+      statuses.push((await browser.signIn(email, "guess guess guess")).status);
+    }
+    expect(statuses).toEqual([...Array<number>(10).fill(401), 429]);
+    await other.stop();
+    await peopled.restart();
+    expect(
+      (await from(peopled.stranger(), "198.51.100.7").signIn(email, ownersPassword)).status,
+    ).toBe(429);
+    await peopled.stop();
+  },
+  60_000,
+);

@@ -11,7 +11,8 @@ import { paymentSettings } from "../../support/stripe/paying-gateway.ts";
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway({
-    sandbox: true, payments: paymentSettings("http://127.0.0.1:1"),
+    sandbox: true,
+    payments: paymentSettings("http://127.0.0.1:1"),
     referrals: { referrerNano: 1n, referredNano: 1n, after: "sign_up", maximumPerWorkspace: 1 },
   });
 });

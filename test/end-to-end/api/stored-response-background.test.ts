@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { namesIn, ScriptedBackground, type ScriptedRun } from "../../support/scripted-background.ts";
+import {
+  namesIn,
+  ScriptedBackground,
+  type ScriptedRun,
+} from "../../support/scripted-background.ts";
 import { queuedJob, recordOf, responseId } from "../../support/stored-responses.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { startStoredResponses, type StoredResponsesGateway } from "./stored-responses-gateway.ts";
@@ -19,13 +23,16 @@ async function begin(): Promise<{ id: string; run: ScriptedRun; path: string }> 
   return { id, run: await script.nth(count), path: `/responses/${id}` };
 }
 
-const json = async (method: string, path: string): Promise<unknown> => (await stage.ask(method, path)).json();
+const json = async (method: string, path: string): Promise<unknown> =>
+  (await stage.ask(method, path)).json();
 
 /** Reads a stream event by event, without the comments before them. */
 async function follow(path: string) {
   const response = await stage.ask("GET", path);
   expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
-  const reader = (response.body ?? new Blob([]).stream()).pipeThrough(new TextDecoderStream()).getReader();
+  const reader = (response.body ?? new Blob([]).stream())
+    .pipeThrough(new TextDecoderStream())
+    .getReader();
   let text = "";
   return {
     async next(): Promise<string | undefined> {
@@ -52,14 +59,16 @@ test("events are followed as they come, from any of them on, and replayed afterw
   );
   const later = await follow(`${path}?stream=true&starting_after=0`);
   run.event("response.in_progress");
-  for (const each of [follower, later]) expect(namesIn(await each.next() ?? "")).toEqual(["1 response.in_progress"]);
+  for (const each of [follower, later])
+    expect(namesIn((await each.next()) ?? "")).toEqual(["1 response.in_progress"]);
   await later.leave();
   run.complete("Hello");
   const end = ["2 response.completed", "3 response.service.metadata"];
-  for (const name of end) expect(namesIn(await follower.next() ?? "")).toEqual([name]);
+  for (const name of end) expect(namesIn((await follower.next()) ?? "")).toEqual([name]);
   expect(await follower.next()).toBeUndefined();
   expect(await json("GET", path)).toEqual(recordOf(id, { output_text: "Hello" }));
-  const replayed = async (query: string) => namesIn(await (await stage.ask("GET", `${path}?stream=true${query}`)).text());
+  const replayed = async (query: string) =>
+    namesIn(await (await stage.ask("GET", `${path}?stream=true${query}`)).text());
   expect(await replayed("")).toEqual(["0 response.created", "1 response.in_progress", ...end]);
   expect(await replayed("&starting_after=1")).toEqual(end);
   expect(await replayed("&starting_after=3")).toEqual([]);
@@ -76,7 +85,9 @@ test("cancelling stops the work, twice is once, and what has ended is answered a
   const whole = await begin();
   whole.run.complete();
   await stage.gateway.app.background.untilIdle();
-  expect(await json("POST", `${whole.path}/cancel`)).toEqual(recordOf(whole.id, { output_text: "done" }));
+  expect(await json("POST", `${whole.path}/cancel`)).toEqual(
+    recordOf(whole.id, { output_text: "done" }),
+  );
 });
 
 test("deleting stops the work, and lets its followers go", async () => {
@@ -84,10 +95,10 @@ test("deleting stops the work, and lets its followers go", async () => {
   run.signal.addEventListener("abort", () => run.reject(run.signal.reason));
   run.event("response.created");
   const follower = await follow(`${path}?stream=true`);
-  expect(namesIn(await follower.next() ?? "")).toEqual(["0 response.created"]);
+  expect(namesIn((await follower.next()) ?? "")).toEqual(["0 response.created"]);
   expect(await json("DELETE", path)).toMatchObject({ deleted: true });
   expect(run.signal.aborted).toBe(true);
   expect(await errorOf(await stage.ask("GET", path))).toMatchObject({ status: 404 });
-  expect(namesIn(await follower.next() ?? "")).toEqual(["1 response.failed"]);
+  expect(namesIn((await follower.next()) ?? "")).toEqual(["1 response.failed"]);
   expect(await follower.next()).toBeUndefined();
 });

@@ -6,7 +6,11 @@ import { seedStorage } from "./seed-storage.ts";
 const secret = (name: string): string => `sk-svc-v1-${name}${"0123456789abcdef".repeat(2)}`;
 
 /** Keys of two workspaces; the first one has two. */
-export const keys = { own: secret("own"), colleague: secret("colleague"), stranger: secret("stranger") };
+export const keys = {
+  own: secret("own"),
+  colleague: secret("colleague"),
+  stranger: secret("stranger"),
+};
 
 /** A gateway over two workspaces, and the store that its responses are in. */
 export interface StoredResponsesGateway {
@@ -18,21 +22,33 @@ export interface StoredResponsesGateway {
 }
 
 /** Starts a gateway whose background responses are worked on by `runBackground`. */
-export async function startStoredResponses(runBackground: RunBackground): Promise<StoredResponsesGateway> {
+export async function startStoredResponses(
+  runBackground: RunBackground,
+): Promise<StoredResponsesGateway> {
   const seeded = await seedStorage({
     workspaces: [{ id: "ws_a" }, { id: "ws_b" }],
     llmKeys: [
-      { secret: keys.own, workspaceId: "ws_a", id: "key_a" }, { secret: keys.colleague, workspaceId: "ws_a" },
+      { secret: keys.own, workspaceId: "ws_a", id: "key_a" },
+      { secret: keys.colleague, workspaceId: "ws_a" },
       { secret: keys.stranger, workspaceId: "ws_b" },
     ],
   });
-  const bootstrap = { llmKey: undefined, managementKey: undefined, creditsNanoUsd: undefined, plan: "enterprise" } as const;
+  const bootstrap = {
+    llmKey: undefined,
+    managementKey: undefined,
+    creditsNanoUsd: undefined,
+    plan: "enterprise",
+  } as const;
   const gateway = await startGateway({ ...seeded.settings, bootstrap }, { runBackground });
   const { storage } = gateway.app;
   return {
     gateway,
-    responses: new ResponseStore({ database: storage.database.withTables(), commits: storage.commits }),
-    ask: (method, path, key = keys.own) => fetch(gateway.baseUrl + path, { method, headers: { authorization: `Bearer ${key}` } }),
+    responses: new ResponseStore({
+      database: storage.database.withTables(),
+      commits: storage.commits,
+    }),
+    ask: (method, path, key = keys.own) =>
+      fetch(gateway.baseUrl + path, { method, headers: { authorization: `Bearer ${key}` } }),
     async stop() {
       await gateway.stop();
       seeded.remove();

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { codeOf } from "../../support/authenticator-app.ts";
 import { at, listAt, textAt } from "./at.ts";
-import { type Browser, ownersPassword, startPeopled, type PeopledGateway } from "./people-browser.ts";
+import {
+  type Browser,
+  ownersPassword,
+  startPeopled,
+  type PeopledGateway,
+} from "./people-browser.ts";
 import { engines } from "./two-workspaces.ts";
 
 const email = "owner@example.com";
@@ -15,21 +20,34 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
   });
   afterAll(() => peopled.stop());
 
-  const post = async (browser: Browser, path: string, body: unknown): Promise<{ status: number; answer: unknown }> => {
+  const post = async (
+    browser: Browser,
+    path: string,
+    body: unknown,
+  ): Promise<{ status: number; answer: unknown }> => {
     const response = await browser.ask("POST", `/api/auth${path}`, body);
     return { status: response.status, answer: await response.json() };
   };
   const withPassword = async (): Promise<Browser> => {
     const browser = peopled.stranger();
-    const { status, answer } = await post(browser, "/sign-in/email", { email, password: ownersPassword });
-    expect([status, answer]).toEqual([200, { two_factor_required: true, methods: ["totp", "backup_code"] }]);
+    const { status, answer } = await post(browser, "/sign-in/email", {
+      email,
+      password: ownersPassword,
+    });
+    expect([status, answer]).toEqual([
+      200,
+      { two_factor_required: true, methods: ["totp", "backup_code"] },
+    ]);
     return browser;
   };
-  const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.api("GET", "/session")).status === 200;
+  const isSignedIn = async (browser: Browser): Promise<boolean> =>
+    (await browser.api("GET", "/session")).status === 200;
 
   test("is set up with the password, and in force once a code of the app was given", async () => {
     const { owner } = peopled;
-    expect((await post(owner, "/two-factor/enable", { password: "not the password" })).status).toBe(400);
+    expect((await post(owner, "/two-factor/enable", { password: "not the password" })).status).toBe(
+      400,
+    );
     const begun = await post(owner, "/two-factor/enable", { password: ownersPassword });
     expect(begun.status).toBe(200);
     uri = textAt(begun.answer, "totp_uri");
@@ -42,8 +60,12 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     const confirmed = await post(owner, "/two-factor/confirm", { code: codeOf(uri, Date.now()) });
     expect(confirmed).toEqual({ status: 200, answer: { two_factor: true } });
     expect(await isSignedIn(owner)).toBe(true);
-    const rows = await peopled.gateway().app.storage.database.withTables<{ two_factors: { secret: string } }>()
-      .selectFrom("two_factors").selectAll().execute();
+    const rows = await peopled
+      .gateway()
+      .app.storage.database.withTables<{ two_factors: { secret: string } }>()
+      .selectFrom("two_factors")
+      .selectAll()
+      .execute();
     expect(JSON.stringify(rows)).not.toContain(backupCodes[0] ?? "");
   });
 
@@ -54,7 +76,10 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     expect(await isSignedIn(browser)).toBe(false);
     const again = await withPassword();
     const code = codeOf(uri, Date.now());
-    expect(await post(browser, "/sign-in/two-factor", { code })).toMatchObject({ status: 200, answer: { user: { email } } });
+    expect(await post(browser, "/sign-in/two-factor", { code })).toMatchObject({
+      status: 200,
+      answer: { user: { email } },
+    });
     expect(await isSignedIn(browser)).toBe(true);
     expect((await post(again, "/sign-in/two-factor", { code })).status).toBe(401);
     expect(await isSignedIn(again)).toBe(false);
@@ -73,7 +98,9 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     expect((await post(first, "/sign-in/two-factor", { backup_code: one })).status).toBe(200);
     expect(await isSignedIn(first)).toBe(true);
     expect((await post(second, "/sign-in/two-factor", { backup_code: one })).status).toBe(401);
-    const renewed = await post(peopled.owner, "/two-factor/backup-codes", { password: ownersPassword });
+    const renewed = await post(peopled.owner, "/two-factor/backup-codes", {
+      password: ownersPassword,
+    });
     expect(listAt(renewed.answer, "backup_codes")).toHaveLength(10);
     expect((await post(second, "/sign-in/two-factor", { backup_code: other })).status).toBe(401);
     const [fresh] = listAt(renewed.answer, "backup_codes");
@@ -83,13 +110,19 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
   test("is in the audit log with what came of it", async () => {
     const entries = listAt(await peopled.owner.json("GET", "/security/audit?limit=200"), "data");
     const outcomes = (action: string) =>
-      new Set(entries.filter((entry) => at(entry, "action") === action).map((entry) => at(entry, "status")));
+      new Set(
+        entries
+          .filter((entry) => at(entry, "action") === action)
+          .map((entry) => at(entry, "status")),
+      );
     expect(outcomes("sign-in: code of an app")).toEqual(new Set([200, 401]));
     expect(outcomes("sign-in: backup code")).toEqual(new Set([200, 401]));
   });
 
   test("is taken away with the password", async () => {
-    expect((await post(peopled.owner, "/two-factor/disable", { password: "not the password" })).status).toBe(400);
+    expect(
+      (await post(peopled.owner, "/two-factor/disable", { password: "not the password" })).status,
+    ).toBe(400);
     const ended = await post(peopled.owner, "/two-factor/disable", { password: ownersPassword });
     expect(ended).toEqual({ status: 200, answer: { two_factor: false } });
     const browser = peopled.stranger();
@@ -101,11 +134,19 @@ describe.each(engines)("a second factor on %s", (_, freshUrl) => {
     const { owner } = peopled;
     const userId = textAt(await owner.json("GET", "/session"), "user.id");
     const begun = await post(owner, "/two-factor/enable", { password: ownersPassword });
-    await post(owner, "/two-factor/confirm", { code: codeOf(textAt(begun.answer, "totp_uri"), Date.now()) });
+    await post(owner, "/two-factor/confirm", {
+      code: codeOf(textAt(begun.answer, "totp_uri"), Date.now()),
+    });
     await withPassword();
-    expect(await owner.json("DELETE", `/admin/users/${userId}/two-factor`)).toEqual({ deleted: true, id: userId });
+    expect(await owner.json("DELETE", `/admin/users/${userId}/two-factor`)).toEqual({
+      deleted: true,
+      id: userId,
+    });
     expect(listAt(await owner.json("GET", "/security/audit?limit=1"), "data")[0]).toMatchObject({
-      action: "DELETE /admin/users/:id/two-factor", target: userId, outcome: "done", actor: { kind: "user", label: email },
+      action: "DELETE /admin/users/:id/two-factor",
+      target: userId,
+      outcome: "done",
+      actor: { kind: "user", label: email },
     });
     expect(await isSignedIn(owner)).toBe(true);
     const browser = peopled.stranger();

@@ -12,25 +12,52 @@ beforeAll(async () => {
 afterAll(() => gateway.stop());
 
 const headers = { authorization: `Bearer ${testManagementKey}` };
-const send = (method: string, path: string, body?: unknown): Promise<Response> => fetch(gateway.baseUrl + path, {
-  method,
-  headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
-  ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-});
+const send = (method: string, path: string, body?: unknown): Promise<Response> =>
+  fetch(gateway.baseUrl + path, {
+    method,
+    headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
 const create = (body: unknown): Promise<Response> => send("POST", "/keys", body);
 
 const filled = (path: string): string => path.replace(/:\w+/g, "none");
-const ofManagers = endpoints.filter(({ base, access }) => base === "api" && access.managementScope !== undefined);
+const ofManagers = endpoints.filter(
+  ({ base, access }) => base === "api" && access.managementScope !== undefined,
+);
 
 describe("unknown fields of bodies", () => {
   test.each([
     ["POST", "/keys", { name: "typo", limitt: 5 }, "limitt", "did you mean limit?"],
     ["POST", "/keys", { nmae: "typo" }, "nmae", "did you mean name?"],
-    ["POST", "/management-keys", { name: "typo", scope: ["read:credits"] }, "scope", "did you mean scopes?"],
-    ["POST", "/presets", { slug: "s", name: "n", configuration: {} }, "configuration", "it takes slug, name, description, config."],
+    [
+      "POST",
+      "/management-keys",
+      { name: "typo", scope: ["read:credits"] },
+      "scope",
+      "did you mean scopes?",
+    ],
+    [
+      "POST",
+      "/presets",
+      { slug: "s", name: "n", configuration: {} },
+      "configuration",
+      "it takes slug, name, description, config.",
+    ],
     ["PATCH", "/presets/typo", { nam: "n" }, "nam", "did you mean name?"],
-    ["POST", "/auth/byok", { provider_id: "openai", apikey: "x" }, "apikey", "did you mean api_key?"],
-    ["POST", "/auth/byok", { provider_id: "p", api_key: "sk-123456789", quota: { limit: 1, rest: "a" } }, "quota.rest", "mean reset?"],
+    [
+      "POST",
+      "/auth/byok",
+      { provider_id: "openai", apikey: "x" },
+      "apikey",
+      "did you mean api_key?",
+    ],
+    [
+      "POST",
+      "/auth/byok",
+      { provider_id: "p", api_key: "sk-123456789", quota: { limit: 1, rest: "a" } },
+      "quota.rest",
+      "mean reset?",
+    ],
     ["POST", "/admin/grants", { workspace_id: "w", ammount: 1 }, "ammount", "did you mean amount?"],
     ["PATCH", `/keys/${"0".repeat(64)}`, { limitt: 1 }, "limitt", "did you mean limit?"],
     ["PATCH", `/keys/${"0".repeat(64)}`, { hash: "f" }, "hash", "cannot be changed"],
@@ -41,12 +68,15 @@ describe("unknown fields of bodies", () => {
   });
 
   const withBody = ofManagers.filter(({ body }) => body !== undefined);
-  test.each(withBody.map(({ method, path }) => [method, path]))("%s %s refuses a field that it does not know", async (method, path) => {
-    const refused = await errorOf(await send(method, filled(path), { surely_unknown: 1 }));
-    // Some are not set up here, or ask first whether there is what they change.
-    if ([404, 501].includes(refused.status)) return;
-    expect(refused).toMatchObject({ status: 400, param: "surely_unknown" });
-  });
+  test.each(withBody.map(({ method, path }) => [method, path]))(
+    "%s %s refuses a field that it does not know",
+    async (method, path) => {
+      const refused = await errorOf(await send(method, filled(path), { surely_unknown: 1 }));
+      // Some are not set up here, or ask first whether there is what they change.
+      if ([404, 501].includes(refused.status)) return;
+      expect(refused).toMatchObject({ status: 400, param: "surely_unknown" });
+    },
+  );
 
   test("nothing is made of a request that was refused", async () => {
     await create({ name: "surely refused", limitt: 5 });
@@ -57,20 +87,30 @@ describe("unknown fields of bodies", () => {
 
 describe("unknown parameters of queries", () => {
   const reading = ofManagers.filter(({ method }) => method === "GET");
-  test.each(reading.map(({ path }) => [path]))("GET %s refuses a parameter that it does not know", async (path) => {
-    expect(await errorOf(await gateway.get(`${filled(path)}?surely_unknown=1`, headers))).toMatchObject({
-      status: 400, code: "bad_request", param: "surely_unknown",
-    });
-  });
+  test.each(reading.map(({ path }) => [path]))(
+    "GET %s refuses a parameter that it does not know",
+    async (path) => {
+      expect(
+        await errorOf(await gateway.get(`${filled(path)}?surely_unknown=1`, headers)),
+      ).toMatchObject({
+        status: 400,
+        code: "bad_request",
+        param: "surely_unknown",
+      });
+    },
+  );
 
   test("the parameter that was meant is named", async () => {
     const refused = await errorOf(await gateway.get("/keys?include_disable=true", headers));
     expect(refused.message).toContain("did you mean include_disabled?");
   });
 
-  test.each(["/models?client_version=0.169.0", "/models/count?beta=true"])("%s passes, as clients send it", async (path) => {
-    expect((await gateway.get(path)).status).toBe(200);
-  });
+  test.each(["/models?client_version=0.169.0", "/models/count?beta=true"])(
+    "%s passes, as clients send it",
+    async (path) => {
+      expect((await gateway.get(path)).status).toBe(200);
+    },
+  );
 });
 
 describe("allowed_endpoints", () => {
@@ -79,13 +119,25 @@ describe("allowed_endpoints", () => {
     ["/api/v1/embedings", "/api/v1/embeddings"],
     ["v1/messages", "/api/v1/messages"],
   ])("%s is refused, and %s is suggested", async (entry, meant) => {
-    const refused = await errorOf(await create({ name: "k", allowed_endpoints: ["/models", entry] }));
-    expect(refused).toMatchObject({ status: 400, code: "bad_request", param: "allowed_endpoints[1]" });
+    const refused = await errorOf(
+      await create({ name: "k", allowed_endpoints: ["/models", entry] }),
+    );
+    expect(refused).toMatchObject({
+      status: 400,
+      code: "bad_request",
+      param: "allowed_endpoints[1]",
+    });
     expect(refused.message).toContain(`did you mean ${meant}?`);
   });
 
   test("paths are shown as callers write them, each once, however they were sent", async () => {
-    const sent = ["/chat/completions", "/v1/chat/completions", "/api/v1/responses/{response_id}", "/responses/:id/", "/v2/embed"];
+    const sent = [
+      "/chat/completions",
+      "/v1/chat/completions",
+      "/api/v1/responses/{response_id}",
+      "/responses/:id/",
+      "/v2/embed",
+    ];
     const made: unknown = await (await create({ name: "k", allowed_endpoints: sent })).json();
     const shown = ["/api/v1/chat/completions", "/api/v1/responses/{id}", "/v2/embed"];
     expect(at(made, "data.allowed_endpoints")).toEqual(shown);
@@ -94,20 +146,37 @@ describe("allowed_endpoints", () => {
   });
 
   test("PATCH changes them, and the next request meets them", async () => {
-    const made: unknown = await (await create({ name: "k", allowed_endpoints: ["/credits"] })).json();
-    const ask = async (): Promise<number> => (await gateway.get("/credits", { authorization: `Bearer ${textAt(made, "key")}` })).status;
-    const change = (list: unknown): Promise<Response> => send("PATCH", `/keys/${textAt(made, "data.hash")}`, { allowed_endpoints: list });
+    const made: unknown = await (
+      await create({ name: "k", allowed_endpoints: ["/credits"] })
+    ).json();
+    const ask = async (): Promise<number> =>
+      (await gateway.get("/credits", { authorization: `Bearer ${textAt(made, "key")}` })).status;
+    const change = (list: unknown): Promise<Response> =>
+      send("PATCH", `/keys/${textAt(made, "data.hash")}`, { allowed_endpoints: list });
     expect(await ask()).toBe(200);
-    expect(at(await (await change(["/v1/models"])).json(), "data.allowed_endpoints")).toEqual(["/api/v1/models"]);
+    expect(at(await (await change(["/v1/models"])).json(), "data.allowed_endpoints")).toEqual([
+      "/api/v1/models",
+    ]);
     expect(await ask()).toBe(403);
-    expect(await errorOf(await change(["/nowhere"]))).toMatchObject({ status: 400, param: "allowed_endpoints[0]" });
+    expect(await errorOf(await change(["/nowhere"]))).toMatchObject({
+      status: 400,
+      param: "allowed_endpoints[0]",
+    });
     expect(at(await (await change(null)).json(), "data.allowed_endpoints")).toBeNull();
     expect(await ask()).toBe(200);
   });
 
   test("PATCH changes models and tokens a minute, too", async () => {
-    const made: unknown = await (await create({ name: "k", allowed_models: ["acme/large"], tpm: 100 })).json();
-    const changed = await send("PATCH", `/keys/${textAt(made, "data.hash")}`, { allowed_models: ["ACME/Small"], tpm: null });
-    expect(at(await changed.json(), "data")).toMatchObject({ allowed_models: ["acme/small"], tpm: null });
+    const made: unknown = await (
+      await create({ name: "k", allowed_models: ["acme/large"], tpm: 100 })
+    ).json();
+    const changed = await send("PATCH", `/keys/${textAt(made, "data.hash")}`, {
+      allowed_models: ["ACME/Small"],
+      tpm: null,
+    });
+    expect(at(await changed.json(), "data")).toMatchObject({
+      allowed_models: ["acme/small"],
+      tpm: null,
+    });
   });
 });

@@ -108,13 +108,20 @@ test.each([
   expect(answer).toMatch(/connection: close/i);
 });
 
-test.each([
-  "Content-Length: 2\r\nContent-Length: 2",
-  "Content-Length: 2\r\nExpect: a-miracle",
-])("a request with %p is refused", async (lines) => {
-  expect(await sendRaw(`POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\n${lines}\r\n\r\n{}`)).toStartWith("HTTP/1.1 400 ");
-});
+test.each(["Content-Length: 2\r\nContent-Length: 2", "Content-Length: 2\r\nExpect: a-miracle"])(
+  "a request with %p is refused",
+  async (lines) => {
+    expect(
+      await sendRaw(`POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\n${lines}\r\n\r\n{}`),
+    ).toStartWith("HTTP/1.1 400 ");
+  },
+);
 
-test.each(["a", "a:8787", "[::1]:8787", "127.0.0.1:", ""])("GET /healthz with the host %p is answered", async (host) => {
-  expect(await sendRaw(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).toStartWith("HTTP/1.1 200 ");
-});
+test.each(["a", "a:8787", "[::1]:8787", "127.0.0.1:", ""])(
+  "GET /healthz with the host %p is answered",
+  async (host) => {
+    expect(
+      await sendRaw(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
+    ).toStartWith("HTTP/1.1 200 ");
+  },
+);

@@ -10,29 +10,42 @@ beforeAll(async () => {
 afterAll(() => gateway.stop());
 
 /** Asks for a WebSocket as clients do (RFC 6455, section 4.1). */
-function upgrade(path: string): Promise<{ status: number; upgrade: string | undefined; retry: unknown; body: unknown }> {
+function upgrade(
+  path: string,
+): Promise<{ status: number; upgrade: string | undefined; retry: unknown; body: unknown }> {
   return new Promise((resolve, reject) => {
     const headers = {
-      connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
     };
     const asked = request(gateway.origin + path, { headers });
     asked.on("error", reject);
     asked.on("response", (response) => {
       let text = "";
       response.on("data", (part) => (text += String(part)));
-      const { statusCode: status = 0, headers: { upgrade: protocol, "x-should-retry": retry } } = response;
-      response.on("end", () => resolve({ status, upgrade: protocol, retry, body: JSON.parse(text) }));
+      const {
+        statusCode: status = 0,
+        headers: { upgrade: protocol, "x-should-retry": retry },
+      } = response;
+      response.on("end", () =>
+        resolve({ status, upgrade: protocol, retry, body: JSON.parse(text) }),
+      );
     });
     asked.end();
   });
 }
 
 const paths = ["/v1/responses", "/api/v1/responses", "/v1/chat/completions"];
-test.each(paths)("a WebSocket on %s is refused at once, so that clients go on over HTTP", async (path) => {
-  const { body, ...head } = await upgrade(path);
-  expect(head).toEqual({ status: 426, upgrade: "HTTP/1.1", retry: "false" });
-  expect(at(body, "error.code")).toBe("upgrade_required");
-});
+test.each(paths)(
+  "a WebSocket on %s is refused at once, so that clients go on over HTTP",
+  async (path) => {
+    const { body, ...head } = await upgrade(path);
+    expect(head).toEqual({ status: 426, upgrade: "HTTP/1.1", retry: "false" });
+    expect(at(body, "error.code")).toBe("upgrade_required");
+  },
+);
 
 test("without an upgrade the method is what is wrong", async () => {
   expect((await gateway.get("/responses")).status).toBe(405);

@@ -29,7 +29,9 @@ describe("how the client reaches the gateway", () => {
   test("with a token instead of a key", async () => {
     stage.upstream.say({ text: ["Hi."] });
     const client = anthropic({ apiKey: null, authToken: testLlmKey });
-    expect((await client.messages.create({ ...hello, model: native })).stop_reason).toBe("end_turn");
+    expect((await client.messages.create({ ...hello, model: native })).stop_reason).toBe(
+      "end_turn",
+    );
   });
 
   test("models are listed in its form", async () => {
@@ -99,26 +101,34 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
     expect(events.at(0)).toMatchObject({ message: { content: [], model, role: "assistant" } });
   });
 
-  test.each([false, true])("the tool runner goes round until there is an answer (stream: %p)", async (stream) => {
-    stage.upstream.say(
-      { calls: [{ id: "toolu_1", name: "get_weather", arguments: { city: "Oslo" } }] },
-      { text: ["Sun in Oslo."] },
-    );
-    const cities: string[] = [];
-    const tool = betaTool({
-      name: "get_weather",
-      description: "Weather of a city.",
-      inputSchema: weatherTool.parameters,
-      run: ({ city }: { city: string }) => {
-        cities.push(city);
-        return "Sun.";
-      },
-    });
-    const runner = anthropic().beta.messages.toolRunner({ ...hello, model, tools: [tool], stream });
-    const message = await runner.runUntilDone();
-    expect(cities).toEqual(["Oslo"]);
-    expect(message.content).toMatchObject([{ type: "text", text: "Sun in Oslo." }]);
-  });
+  test.each([false, true])(
+    "the tool runner goes round until there is an answer (stream: %p)",
+    async (stream) => {
+      stage.upstream.say(
+        { calls: [{ id: "toolu_1", name: "get_weather", arguments: { city: "Oslo" } }] },
+        { text: ["Sun in Oslo."] },
+      );
+      const cities: string[] = [];
+      const tool = betaTool({
+        name: "get_weather",
+        description: "Weather of a city.",
+        inputSchema: weatherTool.parameters,
+        run: ({ city }: { city: string }) => {
+          cities.push(city);
+          return "Sun.";
+        },
+      });
+      const runner = anthropic().beta.messages.toolRunner({
+        ...hello,
+        model,
+        tools: [tool],
+        stream,
+      });
+      const message = await runner.runUntilDone();
+      expect(cities).toEqual(["Oslo"]);
+      expect(message.content).toMatchObject([{ type: "text", text: "Sun in Oslo." }]);
+    },
+  );
 });
 
 test("tokens are counted by a provider of the same dialect, and estimated for others", async () => {
@@ -134,8 +144,15 @@ test("tokens are counted by a provider of the same dialect, and estimated for ot
     const model = modelIn(dialect);
     const { input_tokens: few } = await anthropic().messages.countTokens({ ...count, model });
     expect(few).toBeGreaterThan(5);
-    const messages = [...hello.messages, { role: "assistant" as const, content: "Well, ".repeat(500) }];
-    const { input_tokens: many } = await anthropic().messages.countTokens({ ...count, messages, model });
+    const messages = [
+      ...hello.messages,
+      { role: "assistant" as const, content: "Well, ".repeat(500) },
+    ];
+    const { input_tokens: many } = await anthropic().messages.countTokens({
+      ...count,
+      messages,
+      model,
+    });
     expect(many).toBeGreaterThan(few + 400);
   }
 });

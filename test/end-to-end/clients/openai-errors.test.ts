@@ -163,9 +163,7 @@ describe("streams", () => {
     const stream = await openai.chat.completions.create({ ...request, stream: true });
     for await (const chunk of stream)
       if (chunk.choices[0]?.delta.content) stream.controller.abort();
-    await (
-      await upstream.waitForRequest(ordinal)
-    ).aborted;
+    await (await upstream.waitForRequest(ordinal)).aborted;
     const after = await openai.chat.completions.create(request);
     expect(after.choices[0]?.message.content).toBe(fixtureText);
   });

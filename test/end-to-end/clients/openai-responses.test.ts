@@ -86,13 +86,22 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
     const input: OpenAI.Responses.ResponseInput = [{ role: "user", content: "Patch it." }];
     const { responses } = openai();
     for (const stream of [false, true]) {
-      upstream.say({ textCalls: [{ id: "call_1", name: "apply_patch", input: patch }] }, { text: ["Done."] });
+      upstream.say(
+        { textCalls: [{ id: "call_1", name: "apply_patch", input: patch }] },
+        { text: ["Done."] },
+      );
       const request = { model, input, tools: [tool] };
-      const first = await (stream ? responses.stream(request).finalResponse() : responses.create(request));
+      const first = await (stream
+        ? responses.stream(request).finalResponse()
+        : responses.create(request));
       const call = first.output[0];
       expect(call).toMatchObject({ type: "custom_tool_call", name: "apply_patch", input: patch });
       if (call?.type !== "custom_tool_call") throw new Error("no call came");
-      const output = { type: "custom_tool_call_output" as const, call_id: call.call_id, output: "It is patched." };
+      const output = {
+        type: "custom_tool_call_output" as const,
+        call_id: call.call_id,
+        output: "It is patched.",
+      };
       const second = await responses.create({ ...request, input: [...input, call, output] });
       expect(second.output_text).toBe("Done.");
       expect(upstream.requests.at(-1)?.body).toContain("It is patched.");

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
-import { startScriptedUpstream, type ScriptedUpstream } from "../../support/scripted-upstream/scripted-upstream.ts";
+import {
+  startScriptedUpstream,
+  type ScriptedUpstream,
+} from "../../support/scripted-upstream/scripted-upstream.ts";
 import { OpenRouterClient, type OpenRouter } from "./adapters/openrouter-sdk.ts";
 
 /**
@@ -11,22 +14,44 @@ let gateway: TestGateway;
 let client: OpenRouter;
 
 const pricing = { prompt: "0.50", completion: "1.50" };
-const chatModel = { id: "acme/large", context_length: 128_000, max_completion_tokens: 4_096, pricing };
+const chatModel = {
+  id: "acme/large",
+  context_length: 128_000,
+  max_completion_tokens: 4_096,
+  pricing,
+};
 const reasoning = { levels: ["low", "high"], default: "low" };
 const models = [
   { ...chatModel, capabilities: ["chat", "vision"], reasoning, supported_parameters: ["tools"] },
   { id: "acme/small:free", context_length: 8_000, pricing: { prompt: "0", completion: "0" } },
-  { id: "acme/embed", surface: "embeddings", context_length: 8_000, pricing: { prompt: "0.10", completion: "0" } },
+  {
+    id: "acme/embed",
+    surface: "embeddings",
+    context_length: 8_000,
+    pricing: { prompt: "0.10", completion: "0" },
+  },
 ];
 
 beforeAll(async () => {
   upstream = await startScriptedUpstream();
   const { baseUrl } = upstream;
-  gateway = await startGateway({ providers: [
-    provider({ id: "acme", dialect: "openai-chat", base_url: baseUrl, api_key: "upstream-secret", models }),
-    provider({ id: "own", dialect: "openai-chat", base_url: baseUrl, models: [chatModel] }),
-  ] });
-  client = new OpenRouterClient({ serverURL: gateway.baseUrl, apiKey: testLlmKey, retryConfig: { strategy: "none" } });
+  gateway = await startGateway({
+    providers: [
+      provider({
+        id: "acme",
+        dialect: "openai-chat",
+        base_url: baseUrl,
+        api_key: "upstream-secret",
+        models,
+      }),
+      provider({ id: "own", dialect: "openai-chat", base_url: baseUrl, models: [chatModel] }),
+    ],
+  });
+  client = new OpenRouterClient({
+    serverURL: gateway.baseUrl,
+    apiKey: testLlmKey,
+    retryConfig: { strategy: "none" },
+  });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -44,13 +69,25 @@ test("models.list reads the catalog, whole and in pages, and says of each model 
   expect(all.map(({ id }) => id)).toEqual(expect.arrayContaining(models.map(({ id }) => id)));
   expect(await listed({ limit: 2 })).toEqual(all);
   expect(all.find(({ id }) => id === "acme/large")).toMatchObject({
-    name: "large", canonicalSlug: "acme/large", contextLength: 128_000, supportedParameters: ["tools"], defaultParameters: null,
-    perRequestLimits: null, supportedVoices: null, pricing: { prompt: "0.0000005", completion: "0.0000015" },
-    architecture: { modality: "text+image->text", inputModalities: ["text", "image"], outputModalities: ["text"] },
+    name: "large",
+    canonicalSlug: "acme/large",
+    contextLength: 128_000,
+    supportedParameters: ["tools"],
+    defaultParameters: null,
+    perRequestLimits: null,
+    supportedVoices: null,
+    pricing: { prompt: "0.0000005", completion: "0.0000015" },
+    architecture: {
+      modality: "text+image->text",
+      inputModalities: ["text", "image"],
+      outputModalities: ["text"],
+    },
     topProvider: { contextLength: 128_000, maxCompletionTokens: 4_096, isModerated: false },
     reasoning: { supportedEfforts: ["low", "high"], defaultEffort: "low", mandatory: true },
   });
-  expect(all.find(({ id }) => id === "acme/embed")).toMatchObject({ architecture: { modality: "text->embeddings" } });
+  expect(all.find(({ id }) => id === "acme/embed")).toMatchObject({
+    architecture: { modality: "text->embeddings" },
+  });
 });
 
 test("models.count counts what anybody can reach", async () => {
@@ -60,13 +97,19 @@ test("models.count counts what anybody can reach", async () => {
 
 test("providers.list reads every provider", async () => {
   const { data } = await client.providers.list();
-  expect(data.find(({ slug }) => slug === "acme")).toEqual(expect.objectContaining({ name: "acme", privacyPolicyUrl: null }));
+  expect(data.find(({ slug }) => slug === "acme")).toEqual(
+    expect.objectContaining({ name: "acme", privacyPolicyUrl: null }),
+  );
 });
 
 test("a request's charge is in credits, in the key's record and in its generation", async () => {
   const before = (await client.credits.getCredits()).data;
   const answer = await client.chat.send({
-    chatRequest: { model: "acme/large", messages: [{ role: "user", content: "Say something." }], maxTokens: 100 },
+    chatRequest: {
+      model: "acme/large",
+      messages: [{ role: "user", content: "Say something." }],
+      maxTokens: 100,
+    },
   });
   if (!("usage" in answer) || !("id" in answer)) throw new Error("a whole answer was expected");
   const cost = Number(answer.usage?.cost);
@@ -74,14 +117,39 @@ test("a request's charge is in credits, in the key's record and in its generatio
 
   const generation = (await client.generations.getGeneration({ id: String(answer.id) })).data;
   expect(generation).toMatchObject({
-    apiType: "completions", model: "acme/large", providerName: "acme", totalCost: cost, usage: cost, isByok: false, streamed: false,
-    cancelled: false, finishReason: "stop", origin: "", httpReferer: null, dataRegion: "global", router: null, appId: null,
-    providerResponses: [{ providerName: "acme", status: 200, isByok: false, modelPermaslug: "acme/large", latency: expect.any(Number) }],
+    apiType: "completions",
+    model: "acme/large",
+    providerName: "acme",
+    totalCost: cost,
+    usage: cost,
+    isByok: false,
+    streamed: false,
+    cancelled: false,
+    finishReason: "stop",
+    origin: "",
+    httpReferer: null,
+    dataRegion: "global",
+    router: null,
+    appId: null,
+    providerResponses: [
+      {
+        providerName: "acme",
+        status: 200,
+        isByok: false,
+        modelPermaslug: "acme/large",
+        latency: expect.any(Number),
+      },
+    ],
   });
   const key = (await client.apiKeys.getCurrentKeyMetadata()).data;
   expect(key).toMatchObject({
-    usage: cost, usageDaily: cost, byokUsage: 0, isManagementKey: false, allowedDataRegions: ["global"],
-    workspaceId: generation["workspaceId"], organizationId: null,
+    usage: cost,
+    usageDaily: cost,
+    byokUsage: 0,
+    isManagementKey: false,
+    allowedDataRegions: ["global"],
+    workspaceId: generation["workspaceId"],
+    organizationId: null,
   });
   const after = (await client.credits.getCredits()).data;
   expect(Number(after["totalUsage"]) - Number(before["totalUsage"])).toBeCloseTo(cost, 6);
@@ -89,10 +157,23 @@ test("a request's charge is in credits, in the key's record and in its generatio
 });
 
 test("requests to free models are counted by the day", async () => {
-  const { freeModelDailyRequests: before } = (await client.apiKeys.getCurrentKeyMetadata()).data as { freeModelDailyRequests: Quota };
-  await client.chat.send({ chatRequest: { model: "acme/small:free", messages: [{ role: "user", content: "Hello" }], maxTokens: 100 } });
-  const { freeModelDailyRequests: after } = (await client.apiKeys.getCurrentKeyMetadata()).data as { freeModelDailyRequests: Quota };
-  expect([after.used - before.used, after.limit - before.limit, after.limit - after.used]).toEqual([1, 0, after.remaining]);
+  const { freeModelDailyRequests: before } = (await client.apiKeys.getCurrentKeyMetadata())
+    .data as { freeModelDailyRequests: Quota };
+  await client.chat.send({
+    chatRequest: {
+      model: "acme/small:free",
+      messages: [{ role: "user", content: "Hello" }],
+      maxTokens: 100,
+    },
+  });
+  const { freeModelDailyRequests: after } = (await client.apiKeys.getCurrentKeyMetadata()).data as {
+    freeModelDailyRequests: Quota;
+  };
+  expect([after.used - before.used, after.limit - before.limit, after.limit - after.used]).toEqual([
+    1,
+    0,
+    after.remaining,
+  ]);
 });
 
 interface Quota {

@@ -7,21 +7,28 @@ import { clientStage } from "./support/client-stage.ts";
 
 const missing = missingForPython();
 
-describe.skipIf(missing !== undefined)(`Python's clients${missing ? ` (missing: ${missing})` : ""}`, () => {
-  const stage = clientStage();
-  const driver = pythonDriver();
-  afterAll(() => driver.stop());
+describe.skipIf(missing !== undefined)(
+  `Python's clients${missing ? ` (missing: ${missing})` : ""}`,
+  () => {
+    const stage = clientStage();
+    const driver = pythonDriver();
+    afterAll(() => driver.stop());
 
-  const clients = [
-    driver.client("chat", { name: "openai, chat", errorNames: openaiErrorNames, cannot: {} }),
-    driver.client("responses", { name: "openai, responses", errorNames: openaiErrorNames, cannot: {} }),
-    driver.client("messages", {
-      name: "anthropic",
-      errorNames: anthropicErrorNames,
-      cannot: {
-        "cost in streams": "its helper keeps only the fields of usage that it knows",
-      },
-    }),
-  ];
-  for (const client of clients) describeClient(client, stage);
-});
+    const clients = [
+      driver.client("chat", { name: "openai, chat", errorNames: openaiErrorNames, cannot: {} }),
+      driver.client("responses", {
+        name: "openai, responses",
+        errorNames: openaiErrorNames,
+        cannot: {},
+      }),
+      driver.client("messages", {
+        name: "anthropic",
+        errorNames: anthropicErrorNames,
+        cannot: {
+          "cost in streams": "its helper keeps only the fields of usage that it knows",
+        },
+      }),
+    ];
+    for (const client of clients) describeClient(client, stage);
+  },
+);

@@ -24,28 +24,43 @@ const tools: OpenAI.Responses.FunctionTool[] = [
 describe.each(upstreamDialects)("over %s", (dialect) => {
   const model = modelIn(dialect);
 
-  test.each([false, true])("a conversation goes on from a response's id (stream: %p)", async (stream) => {
-    const { responses } = openai();
-    const create = (body: OpenAI.Responses.ResponseCreateParamsNonStreaming) =>
-      stream ? responses.stream({ ...body, stream: true }).finalResponse() : responses.create(body);
-    stage.upstream.say({ calls: [call] }, { text: ["Sun in Oslo."] }, { text: ["No umbrella."] });
-    const asked = await create({ model, input: "Weather in Oslo?", instructions: "Be brief.", tools });
-    const [made] = asked.output;
-    if (made?.type !== "function_call") throw new Error("no call came");
-    const told = await create({
-      model,
-      tools,
-      previous_response_id: asked.id,
-      input: [{ type: "function_call_output", call_id: made.call_id, output: "22 degrees" }],
-    });
-    expect(told).toMatchObject({ output_text: "Sun in Oslo.", previous_response_id: asked.id });
-    const last = await create({ model, tools, previous_response_id: told.id, input: "Umbrella?" });
-    expect(last.output_text).toBe("No umbrella.");
-    const body = stage.upstream.requests.at(-1)?.body;
-    expect(body).toMatch(/Weather in Oslo\?.*22 degrees.*Sun in Oslo\..*Umbrella\?/s);
-    // Instructions are not inherited (platform.openai.com/docs/api-reference/responses/create).
-    expect(body).not.toContain("Be brief.");
-  });
+  test.each([false, true])(
+    "a conversation goes on from a response's id (stream: %p)",
+    async (stream) => {
+      const { responses } = openai();
+      const create = (body: OpenAI.Responses.ResponseCreateParamsNonStreaming) =>
+        stream
+          ? responses.stream({ ...body, stream: true }).finalResponse()
+          : responses.create(body);
+      stage.upstream.say({ calls: [call] }, { text: ["Sun in Oslo."] }, { text: ["No umbrella."] });
+      const asked = await create({
+        model,
+        input: "Weather in Oslo?",
+        instructions: "Be brief.",
+        tools,
+      });
+      const [made] = asked.output;
+      if (made?.type !== "function_call") throw new Error("no call came");
+      const told = await create({
+        model,
+        tools,
+        previous_response_id: asked.id,
+        input: [{ type: "function_call_output", call_id: made.call_id, output: "22 degrees" }],
+      });
+      expect(told).toMatchObject({ output_text: "Sun in Oslo.", previous_response_id: asked.id });
+      const last = await create({
+        model,
+        tools,
+        previous_response_id: told.id,
+        input: "Umbrella?",
+      });
+      expect(last.output_text).toBe("No umbrella.");
+      const body = stage.upstream.requests.at(-1)?.body;
+      expect(body).toMatch(/Weather in Oslo\?.*22 degrees.*Sun in Oslo\..*Umbrella\?/s);
+      // Instructions are not inherited (platform.openai.com/docs/api-reference/responses/create).
+      expect(body).not.toContain("Be brief.");
+    },
+  );
 
   test("a response is retrieved as it was answered, with its input, until it is deleted", async () => {
     const { responses } = openai();
@@ -53,11 +68,17 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
     const created = await responses.create({ model, input: "Say hello." });
     const { _request_id: _, ...retrieved } = await responses.retrieve(created.id);
     expect(created).toMatchObject(retrieved);
-    expect(retrieved.usage).toMatchObject({ input_tokens: 11, output_tokens: 7, cost: scriptedCost });
+    expect(retrieved.usage).toMatchObject({
+      input_tokens: 11,
+      output_tokens: 7,
+      cost: scriptedCost,
+    });
     const items = await Array.fromAsync(responses.inputItems.list(created.id));
     expect(items).toMatchObject([{ type: "message", role: "user", id: expect.any(String) }]);
     await responses.delete(created.id);
-    expect(await failureOf(() => responses.retrieve(created.id))).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(await failureOf(() => responses.retrieve(created.id))).toBeInstanceOf(
+      OpenAI.NotFoundError,
+    );
   });
 
   test("a background response is queued, worked on and found", async () => {

@@ -10,7 +10,9 @@ afterAll(endProcesses);
 
 const authorization = { authorization: `Bearer ${testManagementKey}` };
 const namesAt = async (url: string): Promise<string[]> => {
-  const { data } = (await (await fetch(`${url}/v1/keys`, { headers: authorization })).json()) as { data: { name: string }[] };
+  const { data } = (await (await fetch(`${url}/v1/keys`, { headers: authorization })).json()) as {
+    data: { name: string }[];
+  };
   return data.map(({ name }) => name);
 };
 
@@ -19,11 +21,23 @@ test("a backup of a running gateway is verified, and restores what was there", a
   const folder = join(temporaryDirectory(), "backup");
   const gateway = await startProcess({ dataDirectory, environment: bootstrapVariables });
   const make = (name: string) =>
-    fetch(`${gateway.url}/v1/keys`, { method: "POST", headers: authorization, body: JSON.stringify({ name }) });
+    fetch(`${gateway.url}/v1/keys`, {
+      method: "POST",
+      headers: authorization,
+      body: JSON.stringify({ name }),
+    });
   await make("before");
-  expect(await runCommand(["backup", folder], { dataDirectory })).toMatchObject({ exitCode: 0, stderr: "" });
-  expect(readdirSync(folder).toSorted()).toEqual(["encryption.key", "manifest.json", "switchyard.db"]);
-  for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+  expect(await runCommand(["backup", folder], { dataDirectory })).toMatchObject({
+    exitCode: 0,
+    stderr: "",
+  });
+  expect(readdirSync(folder).toSorted()).toEqual([
+    "encryption.key",
+    "manifest.json",
+    "switchyard.db",
+  ]);
+  for (const name of readdirSync(folder))
+    expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
   await make("after");
   expect(await runCommand(["backup", folder], { dataDirectory })).toMatchObject({
     exitCode: 2,
@@ -44,7 +58,10 @@ test("a backup of a running gateway is verified, and restores what was there", a
   const again = await startProcess({ dataDirectory });
   expect(await namesAt(again.url)).toContain("before");
   expect(await namesAt(again.url)).not.toContain("after");
-  expect((await fetch(`${again.url}/v1/credits`, { headers: { authorization: `Bearer ${testLlmKey}` } })).status).toBe(200);
+  expect(
+    (await fetch(`${again.url}/v1/credits`, { headers: { authorization: `Bearer ${testLlmKey}` } }))
+      .status,
+  ).toBe(200);
   await again.terminate();
 });
 
@@ -54,7 +71,9 @@ test("a backup that was changed is refused, and a new machine needs nothing but 
   await (await startProcess({ dataDirectory, environment: bootstrapVariables })).terminate();
   await runCommand(["backup", folder], { dataDirectory });
   const elsewhere = join(temporaryDirectory(), "new");
-  expect(await runCommand(["restore", folder], { dataDirectory: elsewhere })).toMatchObject({ exitCode: 0 });
+  expect(await runCommand(["restore", folder], { dataDirectory: elsewhere })).toMatchObject({
+    exitCode: 0,
+  });
   const gateway = await startProcess({ dataDirectory: elsewhere });
   expect(await namesAt(gateway.url)).toEqual(["bootstrap"]);
   await gateway.terminate();
@@ -62,5 +81,8 @@ test("a backup that was changed is refused, and a new machine needs nothing but 
   bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
   await Bun.write(join(folder, "switchyard.db"), bytes);
   const refused = await runCommand(["restore", folder, "--force"], { dataDirectory: elsewhere });
-  expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("was changed; nothing was restored") });
+  expect(refused).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("was changed; nothing was restored"),
+  });
 });

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { endProcesses, startProcess, temporaryDirectory, type GatewayProcess } from "../../support/process.ts";
+import {
+  endProcesses,
+  startProcess,
+  temporaryDirectory,
+  type GatewayProcess,
+} from "../../support/process.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { at } from "../api/at.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
@@ -9,7 +14,11 @@ import { jsonOf, runCommand } from "./run-command.ts";
 const dataDirectory = temporaryDirectory();
 let gateway: GatewayProcess;
 const online = () => ({
-  environment: { SWITCHYARD_URL: gateway.url, SWITCHYARD_MANAGEMENT_KEY: testManagementKey, SWITCHYARD_KEY: testLlmKey },
+  environment: {
+    SWITCHYARD_URL: gateway.url,
+    SWITCHYARD_MANAGEMENT_KEY: testManagementKey,
+    SWITCHYARD_KEY: testLlmKey,
+  },
 });
 
 beforeAll(async () => {
@@ -20,21 +29,42 @@ afterAll(endProcesses);
 describe("the command beside a running gateway", () => {
   test("creates a key with a cap, lists it, and revokes it", async () => {
     const created = await runCommand(
-      ["keys", "create", "laptop", "--limit", "5", "--reset", "daily", "--models", "sandbox/chat:free"],
+      [
+        "keys",
+        "create",
+        "laptop",
+        "--limit",
+        "5",
+        "--reset",
+        "daily",
+        "--models",
+        "sandbox/chat:free",
+      ],
       online(),
     );
-    expect(created).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("not shown again") });
+    expect(created).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining("not shown again"),
+    });
     const secret = created.stdout.trim();
     expect(secret).toStartWith("sk-svc-v1-");
     const listed = await runCommand(["--json", "keys", "list"], online());
     expect(jsonOf(listed)).toContainEqual(
-      expect.objectContaining({ name: "laptop", limit: 5, limit_reset: "daily", allowed_models: ["sandbox/chat:free"] }),
+      expect.objectContaining({
+        name: "laptop",
+        limit: 5,
+        limit_reset: "daily",
+        allowed_models: ["sandbox/chat:free"],
+      }),
     );
     expect((await runCommand(["keys", "list"], online())).stdout).toMatch(
       /^ID +NAME +KEY +LIMIT[\s\S]+laptop +\S+ +\$5 daily +\$5 +never +active/m,
     );
     const asked = await runCommand(["--key", secret, "--json", "ask", "Hello"], online());
-    expect(jsonOf(asked)).toMatchObject({ model: "sandbox/chat:free", content: expect.any(String) });
+    expect(jsonOf(asked)).toMatchObject({
+      model: "sandbox/chat:free",
+      content: expect.any(String),
+    });
     expect((await runCommand(["keys", "revoke", "laptop"], online())).stdout).toMatch(
       /^The key laptop \(key_\S+\) is revoked\.\n$/,
     );
@@ -46,10 +76,22 @@ describe("the command beside a running gateway", () => {
   });
 
   test("grants credits to the only workspace, and exports what it has without secrets", async () => {
-    const granted = await runCommand(["--json", "credits", "grant", "2.5", "--description", "for a trial"], online());
-    expect(jsonOf(granted)).toMatchObject({ object: "credit_grant", amount: 2.5, bucket: "topup", description: "for a trial" });
+    const granted = await runCommand(
+      ["--json", "credits", "grant", "2.5", "--description", "for a trial"],
+      online(),
+    );
+    expect(jsonOf(granted)).toMatchObject({
+      object: "credit_grant",
+      amount: 2.5,
+      bucket: "topup",
+      description: "for a trial",
+    });
     const exported = await runCommand(["export"], online());
-    expect(jsonOf(exported)).toMatchObject({ object: "workspace_export", credits: { balance: 12.5 }, left_out: {} });
+    expect(jsonOf(exported)).toMatchObject({
+      object: "workspace_export",
+      credits: { balance: 12.5 },
+      left_out: {},
+    });
     expect(exported.stdout).not.toContain(testLlmKey);
     const file = join(temporaryDirectory(), "export.json");
     expect(await runCommand(["export", "--output", file], online())).toMatchObject({
@@ -63,7 +105,10 @@ describe("the command beside a running gateway", () => {
     expect((await runCommand(["models", "sandbox/chat"], online())).stdout).toMatch(
       /^MODEL +CONTEXT +INPUT\/1M +OUTPUT\/1M\nsandbox\/chat:free +131072 +\$0 +\$0\n$/,
     );
-    const answer = await runCommand(["ask", "sandbox:tokens=5", "--model", "sandbox/chat:free"], online());
+    const answer = await runCommand(
+      ["ask", "sandbox:tokens=5", "--model", "sandbox/chat:free"],
+      online(),
+    );
     expect(answer).toMatchObject({
       exitCode: 0,
       stderr: expect.stringMatching(/^sandbox\/chat:free: \d+ tokens in, 5 out, \$0\n$/),
@@ -72,10 +117,18 @@ describe("the command beside a running gateway", () => {
   });
 
   test("names the key that is missing, and the gateway that does not answer", async () => {
-    const keyless = await runCommand(["keys", "list"], { environment: { SWITCHYARD_URL: gateway.url } });
-    expect(keyless).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("set SWITCHYARD_MANAGEMENT_KEY or --key") });
+    const keyless = await runCommand(["keys", "list"], {
+      environment: { SWITCHYARD_URL: gateway.url },
+    });
+    expect(keyless).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("set SWITCHYARD_MANAGEMENT_KEY or --key"),
+    });
     const away = await runCommand(["--url", "http://127.0.0.1:1", "models"]);
-    expect(away).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no gateway answers at http://127.0.0.1:1") });
+    expect(away).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("no gateway answers at http://127.0.0.1:1"),
+    });
   });
 
   test("is refused as usage with 2 where words or options do not exist", async () => {
@@ -86,10 +139,17 @@ describe("the command beside a running gateway", () => {
       ["keys", "create", "x", "--limit", "much"],
       ["completion", "cmd"],
     ]) {
-      expect([parameters, (await runCommand(parameters, online())).exitCode]).toEqual([parameters, 2]);
+      expect([parameters, (await runCommand(parameters, online())).exitCode]).toEqual([
+        parameters,
+        2,
+      ]);
     }
-    expect((await runCommand(["--help"])).stdout).toMatch(/start .*\n[\s\S]*doctor[\s\S]*backup[\s\S]*keys[\s\S]*completion/);
-    expect((await runCommand(["completion", "bash"])).stdout).toContain('"keys") words="create list revoke --help" ;;');
+    expect((await runCommand(["--help"])).stdout).toMatch(
+      /start .*\n[\s\S]*doctor[\s\S]*backup[\s\S]*keys[\s\S]*completion/,
+    );
+    expect((await runCommand(["completion", "bash"])).stdout).toContain(
+      '"keys") words="create list revoke --help" ;;',
+    );
   });
 });
 
@@ -99,8 +159,14 @@ describe("the command without a gateway", () => {
     const offline = { dataDirectory };
     const created = await runCommand(["--json", "keys", "create", "offline"], offline);
     expect(created).toMatchObject({ exitCode: 0, stderr: "" });
-    expect(jsonOf(created)).toMatchObject({ key: expect.stringMatching(/^sk-svc-v1-/), data: { name: "offline" } });
-    const managementKeys = at(jsonOf(await runCommand(["export"], offline)), "management_keys.data") as {
+    expect(jsonOf(created)).toMatchObject({
+      key: expect.stringMatching(/^sk-svc-v1-/),
+      data: { name: "offline" },
+    });
+    const managementKeys = at(
+      jsonOf(await runCommand(["export"], offline)),
+      "management_keys.data",
+    ) as {
       name: string;
       status?: string;
     }[];
@@ -109,13 +175,20 @@ describe("the command without a gateway", () => {
     gateway = await startProcess({ dataDirectory });
     const listed = jsonOf(await runCommand(["--json", "keys", "list"], online()));
     expect(listed).toContainEqual(expect.objectContaining({ name: "offline" }));
-    const left = await fetch(`${gateway.url}/v1/management-keys`, { headers: { authorization: `Bearer ${testManagementKey}` } });
-    expect(at(await left.json(), "data")).not.toContainEqual(expect.objectContaining({ name: "switchyard command" }));
+    const left = await fetch(`${gateway.url}/v1/management-keys`, {
+      headers: { authorization: `Bearer ${testManagementKey}` },
+    });
+    expect(at(await left.json(), "data")).not.toContainEqual(
+      expect.objectContaining({ name: "switchyard command" }),
+    );
   });
 
   test("says that there is no database yet", async () => {
     const answer = await runCommand(["keys", "list"], { environment: { PORT: "1" } });
-    expect(answer).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("run `switchyard start` first") });
+    expect(answer).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("run `switchyard start` first"),
+    });
   });
 
   test("checks a configuration with its lines", async () => {

@@ -14,10 +14,19 @@ const yamlFor = (port: number | undefined): string =>
   `providers:\n  - id: acme\n    base_url: http://127.0.0.1:${port}/v1\n    dialect: openai-chat\n    api_key: k\n    models: []\n`;
 
 test("the doctor names what it examined, and asks the providers that have a key", async () => {
-  const provider = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(null, { status: 404 }) });
-  const reached = await runCommand(["--json", "doctor"], { dataDirectory, yaml: yamlFor(provider.port) });
+  const provider = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => new Response(null, { status: 404 }),
+  });
+  const reached = await runCommand(["--json", "doctor"], {
+    dataDirectory,
+    yaml: yamlFor(provider.port),
+  });
   expect(jsonOf(reached)).toMatchObject({ healthy: true });
-  const { findings } = jsonOf(reached) as { findings: { check: string; state: string; text: string }[] };
+  const { findings } = jsonOf(reached) as {
+    findings: { check: string; state: string; text: string }[];
+  };
   expect(findings.map(({ check }) => check)).toEqual([
     "versions",
     "configuration",
@@ -33,19 +42,34 @@ test("the doctor names what it examined, and asks the providers that have a key"
     exitCode: 1,
     stderr: expect.stringMatching(/^problem +providers +acme cannot be reached at /),
   });
-  expect(await runCommand(["doctor", "--offline"], { dataDirectory })).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(await runCommand(["doctor", "--offline"], { dataDirectory })).toMatchObject({
+    exitCode: 0,
+    stderr: "",
+  });
 });
 
 test("the doctor reports a provider's clock that is far off", async () => {
   const date = new Date(Date.now() - 3_600_000).toUTCString();
-  const provider = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(null, { headers: { date } }) });
-  const { exitCode, stderr } = await runCommand(["doctor"], { dataDirectory, yaml: yamlFor(provider.port) });
+  const provider = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => new Response(null, { headers: { date } }),
+  });
+  const { exitCode, stderr } = await runCommand(["doctor"], {
+    dataDirectory,
+    yaml: yamlFor(provider.port),
+  });
   await provider.stop(true);
-  expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/clock +this machine's clock is 36\d\d s off/)]);
+  expect([exitCode, stderr]).toEqual([
+    1,
+    expect.stringMatching(/clock +this machine's clock is 36\d\d s off/),
+  ]);
 });
 
 test("the doctor reports a wrong configuration, a missing database and a missing key", async () => {
-  expect(await runCommand(["doctor"], { dataDirectory, yaml: "server:\n  prot: 1\n" })).toMatchObject({
+  expect(
+    await runCommand(["doctor"], { dataDirectory, yaml: "server:\n  prot: 1\n" }),
+  ).toMatchObject({
     exitCode: 1,
     stderr: expect.stringMatching(/^problem +configuration +switchyard\.yaml:2 server\.prot/),
   });

@@ -4,7 +4,10 @@ import { runProcess, type EndedProcess, type ProcessOptions } from "../../suppor
 const root = join(import.meta.dir, "..", "..", "..");
 
 /** Runs the command `switchyard` as Node finds it, and waits for its end. */
-export const runCommand = (parameters: readonly string[], options: Omit<ProcessOptions, "command"> = {}): Promise<EndedProcess> =>
+export const runCommand = (
+  parameters: readonly string[],
+  options: Omit<ProcessOptions, "command"> = {},
+): Promise<EndedProcess> =>
   runProcess({ ...options, command: ["node", join(root, "bin", "switchyard.mjs"), ...parameters] });
 
 /** The JSON document that a command prints. */

@@ -10,7 +10,9 @@ const guide = readFileSync(join(import.meta.dir, "../../../docs/guides/app-keys.
 /** The code block of a language of the guide about keys for apps, for a gateway at an origin. */
 function blockOf(language: string, origin: string): string[] {
   const [, block = ""] = new RegExp(`\`\`\`${language}\n(.*?)\n\`\`\``, "s").exec(guide) ?? [];
-  return block.replaceAll(/https:\/\/gateway\.example\.com|http:\/\/127\.0\.0\.1:8787/g, origin).split("\n");
+  return block
+    .replaceAll(/https:\/\/gateway\.example\.com|http:\/\/127\.0\.0\.1:8787/g, origin)
+    .split("\n");
 }
 
 let people: PeopledGateway;
@@ -19,43 +21,62 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => people.stop());
 
-const works = async (token: string): Promise<number> => (await new AppSide(people.gateway().baseUrl).bearer(token, "/auth/key")).status;
+const works = async (token: string): Promise<number> =>
+  (await new AppSide(people.gateway().baseUrl).bearer(token, "/auth/key")).status;
 
 /** Runs a line of a page's script; `location` and `sessionStorage` are those of a browser, as far as the lines use them. */
-const AsyncFunction = Object.getPrototypeOf(async () => undefined).constructor as FunctionConstructor;
+const AsyncFunction = Object.getPrototypeOf(async () => undefined)
+  .constructor as FunctionConstructor;
 
 test("the lines for an app in the browser give it a key", async () => {
   const [proof = "", leave = "", , exchange = ""] = blockOf("js", people.gateway().origin);
-  const page = { location: { origin: "https://app.example", href: "" }, sessionStorage: { verifier: "" } };
-  await new AsyncFunction("location", "sessionStorage", `${proof}\n${leave}`)(page.location, page.sessionStorage);
+  const page = {
+    location: { origin: "https://app.example", href: "" },
+    sessionStorage: { verifier: "" },
+  };
+  await new AsyncFunction("location", "sessionStorage", `${proof}\n${leave}`)(
+    page.location,
+    page.sessionStorage,
+  );
   const { pathname, search } = new URL(page.location.href);
   const back = placeOf(await decideAt(people.owner, pathname + search));
   expect(back.href).toStartWith("https://app.example/back?code=");
-  const exchanged: unknown = await new AsyncFunction("sessionStorage", "code", `${exchange}\nreturn { key };`)(
-    page.sessionStorage, back.searchParams.get("code"),
-  );
+  const exchanged: unknown = await new AsyncFunction(
+    "sessionStorage",
+    "code",
+    `${exchange}\nreturn { key };`,
+  )(page.sessionStorage, back.searchParams.get("code"));
   expect(await works(textAt(exchanged, "key"))).toBe(200);
 });
 
 test("the README shows the lines that run here", () => {
   const readme = readFileSync(join(import.meta.dir, "../../../README.md"), "utf8");
   for (const language of ["js", "bash"]) {
-    expect(readme).toContain(new RegExp(`\`\`\`${language}\n.*?\n\`\`\``, "s").exec(guide)?.[0] ?? "no block");
+    expect(readme).toContain(
+      new RegExp(`\`\`\`${language}\n.*?\n\`\`\``, "s").exec(guide)?.[0] ?? "no block",
+    );
   }
 });
 
 const programs = ["bash", "curl", "jq"];
 const missing = programs.filter((name) => Bun.which(name) === null).join(", ");
-test.skipIf(missing !== "")(`the lines for a CLI give it a token${missing && ` (missing: ${missing})`}`, async () => {
-  const [start = "", show = "", poll = ""] = blockOf("bash", people.gateway().origin);
-  const shell = Bun.spawn(["bash", "-c", `${start}\n${show}\nread\n${poll}`], { stdin: "pipe", stdout: "pipe" });
-  const output = shell.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  const shown = (await output.read()).value ?? "";
-  const userCode = /user_code=(\S+)/.exec(shown)?.[1] ?? "";
-  expect((await decideDevice(people.owner, userCode)).status).toBe(200);
-  shell.stdin.write("\n");
-  await shell.stdin.end();
-  let answer = "";
-  for (let part = await output.read(); !part.done; part = await output.read()) answer += part.value;
-  expect(await works(textAt(JSON.parse(answer), "access_token"))).toBe(200);
-});
+test.skipIf(missing !== "")(
+  `the lines for a CLI give it a token${missing && ` (missing: ${missing})`}`,
+  async () => {
+    const [start = "", show = "", poll = ""] = blockOf("bash", people.gateway().origin);
+    const shell = Bun.spawn(["bash", "-c", `${start}\n${show}\nread\n${poll}`], {
+      stdin: "pipe",
+      stdout: "pipe",
+    });
+    const output = shell.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    const shown = (await output.read()).value ?? "";
+    const userCode = /user_code=(\S+)/.exec(shown)?.[1] ?? "";
+    expect((await decideDevice(people.owner, userCode)).status).toBe(200);
+    shell.stdin.write("\n");
+    await shell.stdin.end();
+    let answer = "";
+    for (let part = await output.read(); !part.done; part = await output.read())
+      answer += part.value;
+    expect(await works(textAt(JSON.parse(answer), "access_token"))).toBe(200);
+  },
+);

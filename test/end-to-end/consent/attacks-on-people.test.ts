@@ -1,10 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { at, textAt } from "../api/at.ts";
-import { type Browser, ownersPassword, type PeopledGateway, startPeopled } from "../api/people-browser.ts";
+import {
+  type Browser,
+  ownersPassword,
+  type PeopledGateway,
+  startPeopled,
+} from "../api/people-browser.ts";
 import { engines } from "../api/two-workspaces.ts";
 import {
-  AppSide, authorizationCode, authorizePath, authorizeQuery, challenge, connectDevice, decideDevice, keyCode, placeOf, verifier,
+  AppSide,
+  authorizationCode,
+  authorizePath,
+  authorizeQuery,
+  challenge,
+  connectDevice,
+  decideDevice,
+  keyCode,
+  placeOf,
+  verifier,
 } from "./flows.ts";
 import { formWith } from "./page-form.ts";
 
@@ -23,32 +37,55 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
     await browser.signIn("owner@example.com", ownersPassword);
     return browser;
   };
-  const opens = async (token: string): Promise<number> => (await app.bearer(token, "/auth/key")).status;
+  const opens = async (token: string): Promise<number> =>
+    (await app.bearer(token, "/auth/key")).status;
   const asked = (secret: string, method: string, path: string, body?: unknown): Promise<Response> =>
     fetch(people.gateway().baseUrl + path, {
-      method, headers: { authorization: `Bearer ${secret}` }, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      method,
+      headers: { authorization: `Bearer ${secret}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
   const authPath = `/auth?callback_url=https%3A%2F%2Fapp.example%2Fcb&code_challenge=${challenge}&code_challenge_method=S256`;
 
   describe("wider scopes", () => {
     test("by a refresh, by a registration, by a tampered form and by a bundle that was not asked for", async () => {
-      const clientId = await app.clientId({ scope: "write:llm-keys write:management-keys write:security" });
-      const tampered = { bundle: "standard", scope: ["read:credits", "write:llm-keys", "write:management-keys", "write:security"] };
+      const clientId = await app.clientId({
+        scope: "write:llm-keys write:management-keys write:security",
+      });
+      const tampered = {
+        bundle: "standard",
+        scope: ["read:credits", "write:llm-keys", "write:management-keys", "write:security"],
+      };
       const wide = { asked: { scope: "read:credits write:security" }, decided: tampered };
       const code = await authorizationCode(people.owner, clientId, wide);
-      const tokens: unknown = await (await app.exchange({ code, client_id: clientId, scope: "write:llm-keys" })).json();
+      const tokens: unknown = await (
+        await app.exchange({ code, client_id: clientId, scope: "write:llm-keys" })
+      ).json();
       expect(textAt(tokens, "scope")).toBe("read:credits");
-      const refreshed: unknown = await (await app.refresh(textAt(tokens, "refresh_token"), { scope: "inference write:llm-keys" })).json();
+      const refreshed: unknown = await (
+        await app.refresh(textAt(tokens, "refresh_token"), { scope: "inference write:llm-keys" })
+      ).json();
       expect(textAt(refreshed, "scope")).toBe("read:credits");
     });
 
     test("by caps, ends and models above what was asked for", async () => {
       const soon = new Date(clock.nowMs() + 3_600_000).toISOString();
-      const code = await keyCode(people.owner, { limit: "2", usage_limit_type: "daily", expires_at: soon }, {
-        limit: "9999", expiry: "365", asked_limit: "2",
-      });
-      const key = textAt(await (await app.json("/auth/keys", { code, code_verifier: verifier })).json(), "key");
-      const listed: { origin: string; limit: number; expires_at: string }[] = Object(await people.owner.json("GET", "/connections")).data;
+      const code = await keyCode(
+        people.owner,
+        { limit: "2", usage_limit_type: "daily", expires_at: soon },
+        {
+          limit: "9999",
+          expiry: "365",
+          asked_limit: "2",
+        },
+      );
+      const key = textAt(
+        await (await app.json("/auth/keys", { code, code_verifier: verifier })).json(),
+        "key",
+      );
+      const listed: { origin: string; limit: number; expires_at: string }[] = Object(
+        await people.owner.json("GET", "/connections"),
+      ).data;
       const connection = listed.find(({ origin }) => origin === "key");
       expect([connection?.limit, connection?.expires_at]).toEqual([2, soon]);
       expect(await opens(key)).toBe(200);
@@ -58,40 +95,69 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
       const other: unknown = await people.owner.json("POST", "/keys", { name: "of the person" });
       const soon = new Date(clock.nowMs() + 86_400_000).toISOString();
       const tokens = await connectDevice(app, people.owner, {
-        fields: { client_name: "Capped", scope: "inference read:llm-keys write:llm-keys offline_access" },
+        fields: {
+          client_name: "Capped",
+          scope: "inference read:llm-keys write:llm-keys offline_access",
+        },
         decided: { limit: "0.5", expiry: "7", models: "acme/large" },
       });
       const secret = textAt(tokens, "access_token");
-      const created = (body: Record<string, unknown>): Promise<Response> => asked(secret, "POST", "/keys", { name: "child", ...body });
+      const created = (body: Record<string, unknown>): Promise<Response> =>
+        asked(secret, "POST", "/keys", { name: "child", ...body });
       for (const [param, body] of [
-        ["limit", { limit: 1 }], ["expires_at", { expires_at: "2099-01-01T00:00:00Z" }],
+        ["limit", { limit: 1 }],
+        ["expires_at", { expires_at: "2099-01-01T00:00:00Z" }],
         ["allowed_models[0]", { allowed_models: ["acme/other"] }],
       ] as const) {
-        expect([param, textAt(await (await created(body)).json(), "error.param")]).toEqual([param, param]);
+        expect([param, textAt(await (await created(body)).json(), "error.param")]).toEqual([
+          param,
+          param,
+        ]);
       }
       const child: unknown = await (await created({})).json();
       expect(at(child, "data")).toMatchObject({ limit: 0.5, allowed_models: ["acme/large"] });
       const [childKey, childHash] = [textAt(child, "key"), textAt(child, "data.hash")];
       expect(await opens(childKey)).toBe(200);
-      const changes: readonly [hash: string, method: string, path: string, body: unknown, status: number][] = [
-        [childHash, "PATCH", "", { limit: 1 }, 400], [childHash, "PATCH", "", { limit: null }, 400],
-        [childHash, "PATCH", "", { expires_at: null }, 400], [childHash, "PATCH", "", { allowed_models: null }, 400],
-        [textAt(other, "data.hash"), "POST", "/children", { name: "uncapped" }, 403], [childHash, "POST", "/children", { name: "c" }, 403],
-        [childHash, "PATCH", "", { allowed_models: ["acme/other"] }, 400], [childHash, "PATCH", "", { limit: 0.2, expires_at: soon }, 200],
-        [textAt(other, "data.hash"), "POST", "/rotate", {}, 403], [textAt(other, "data.hash"), "PATCH", "", { limit: null }, 403],
+      const changes: readonly [
+        hash: string,
+        method: string,
+        path: string,
+        body: unknown,
+        status: number,
+      ][] = [
+        [childHash, "PATCH", "", { limit: 1 }, 400],
+        [childHash, "PATCH", "", { limit: null }, 400],
+        [childHash, "PATCH", "", { expires_at: null }, 400],
+        [childHash, "PATCH", "", { allowed_models: null }, 400],
+        [textAt(other, "data.hash"), "POST", "/children", { name: "uncapped" }, 403],
+        [childHash, "POST", "/children", { name: "c" }, 403],
+        [childHash, "PATCH", "", { allowed_models: ["acme/other"] }, 400],
+        [childHash, "PATCH", "", { limit: 0.2, expires_at: soon }, 200],
+        [textAt(other, "data.hash"), "POST", "/rotate", {}, 403],
+        [textAt(other, "data.hash"), "PATCH", "", { limit: null }, 403],
         [textAt(other, "data.hash"), "PATCH", "", { disabled: false }, 403],
         [textAt(other, "data.hash"), "PATCH", "", { disabled: true }, 200],
       ];
       for (const [hash, method, path, body, status] of changes) {
-        expect([body, (await asked(secret, method, `/keys/${hash}${path}`, body)).status]).toEqual([body, status]);
+        expect([body, (await asked(secret, method, `/keys/${hash}${path}`, body)).status]).toEqual([
+          body,
+          status,
+        ]);
       }
-      const rows = await people.gateway().app.storage.database.withTables<{ llm_keys: { id: string; hash: string } }>()
-        .selectFrom("llm_keys").select(["id", "hash"]).execute();
+      const rows = await people
+        .gateway()
+        .app.storage.database.withTables<{ llm_keys: { id: string; hash: string } }>()
+        .selectFrom("llm_keys")
+        .select(["id", "hash"])
+        .execute();
       const listed = Object(await people.owner.json("GET", "/connections"));
       const connections: { id: string; key_id: string; client: { name: string } }[] = listed.data;
       const capped = connections.find(({ client }) => client.name === "Capped");
       const ownHash = rows.find(({ id }) => id === capped?.key_id)?.hash ?? "";
-      for (const [method, path, body] of [["PATCH", "", { limit: null }], ["POST", "/rotate", {}]] as const) {
+      for (const [method, path, body] of [
+        ["PATCH", "", { limit: null }],
+        ["POST", "/rotate", {}],
+      ] as const) {
         expect((await asked(secret, method, `/keys/${ownHash}${path}`, body)).status).toBe(404);
         expect((await people.owner.api(method, `/keys/${ownHash}${path}`, body)).status).toBe(404);
       }
@@ -103,7 +169,9 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
     });
 
     test("by a key for inference that an app without inference creates, or by minting with PKCE", async () => {
-      const tokens = await connectDevice(app, people.owner, { fields: { scope: "read:llm-keys write:llm-keys" } });
+      const tokens = await connectDevice(app, people.owner, {
+        fields: { scope: "read:llm-keys write:llm-keys" },
+      });
       const secret = textAt(tokens, "access_token");
       expect((await asked(secret, "POST", "/keys", { name: "child" })).status).toBe(403);
       const body = { callback_url: "https://app.example/", code_challenge: challenge };
@@ -114,18 +182,29 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
 
   describe("verifier downgrade", () => {
     test.each<[string, Record<string, string | null>]>([
-      ["plain", { code_challenge: verifier, code_challenge_method: "plain" }], ["no method", { code_challenge_method: null }],
-      ["no challenge", { code_challenge: null }], ["a short challenge", { code_challenge: "short" }],
+      ["plain", { code_challenge: verifier, code_challenge_method: "plain" }],
+      ["no method", { code_challenge_method: null }],
+      ["no challenge", { code_challenge: null }],
+      ["a short challenge", { code_challenge: "short" }],
       ["s256", { code_challenge_method: "s256" }],
     ])("OAuth takes S256 alone: %s", async (_name, changes) => {
-      const answer = await people.owner.ask("GET", `${authorizePath}?${authorizeQuery(await app.clientId(), changes)}`);
+      const answer = await people.owner.ask(
+        "GET",
+        `${authorizePath}?${authorizeQuery(await app.clientId(), changes)}`,
+      );
       expect(placeOf(answer).searchParams.get("error")).toBe("invalid_request");
     });
 
     test.each<[string, Record<string, string>]>([
       ["the challenge as its verifier", { code_verifier: challenge }],
-      ["the challenge as a plain verifier", { code_verifier: challenge, code_challenge_method: "plain" }],
-      ["the verifier as if it were plain", { code_verifier: verifier, code_challenge_method: "plain" }],
+      [
+        "the challenge as a plain verifier",
+        { code_verifier: challenge, code_challenge_method: "plain" },
+      ],
+      [
+        "the verifier as if it were plain",
+        { code_verifier: verifier, code_challenge_method: "plain" },
+      ],
       ["no verifier", {}],
     ])("a code of /auth is not exchanged with %s", async (_name, fields) => {
       const code = await keyCode(people.owner);
@@ -138,17 +217,22 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
     test("the page says who asked, from where and when, whatever the app calls itself", async () => {
       const name = `Trust me\u202e <b>Bank</b>`;
       const { userCode } = await app.startDevice({ client_name: name });
-      const page = await (await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }))).text();
+      const page = await (
+        await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }))
+      ).text();
       expect(page).toContain("Connect Trust me &lt;b&gt;Bank&lt;/b&gt;");
       expect(page).toContain("Never approve a code that someone sent you.");
-      for (const fact of ["Code", "Asked from", "Asked at", "Program"]) expect(page).toContain(`<dt>${fact}</dt>`);
+      for (const fact of ["Code", "Asked from", "Asked at", "Program"])
+        expect(page).toContain(`<dt>${fact}</dt>`);
     });
 
     test("after sixty wrong codes of an address a right one is refused there too, and taken elsewhere", async () => {
       const guesser = await signedIn();
       guesser.headers = { "x-forwarded-for": "203.0.113.7" };
-      const guess = (userCode: string): Promise<Response> => guesser.ask("POST", "/device", new URLSearchParams({ user_code: userCode }));
-      for (let tried = 0; tried < 60; tried += 1) expect((await guess("BBBB-BBBB")).status).toBe(404);
+      const guess = (userCode: string): Promise<Response> =>
+        guesser.ask("POST", "/device", new URLSearchParams({ user_code: userCode }));
+      for (let tried = 0; tried < 60; tried += 1)
+        expect((await guess("BBBB-BBBB")).status).toBe(404);
       const { deviceCode, userCode } = await app.startDevice();
       const refused = await guess(userCode);
       expect([refused.status, refused.headers.has("retry-after")]).toEqual([429, true]);
@@ -162,14 +246,22 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
   test("a session that was planted before signing in is not the one after it", async () => {
     const victim = people.stranger();
     victim.cookies.set("__session", "planted.by-an-attacker");
-    await victim.ask("POST", "/sign-in", new URLSearchParams({ email: "owner@example.com", password: ownersPassword }));
+    await victim.ask(
+      "POST",
+      "/sign-in",
+      new URLSearchParams({ email: "owner@example.com", password: ownersPassword }),
+    );
     expect(victim.cookies.get("__session")).not.toBe("planted.by-an-attacker");
     const attacker = people.stranger();
     attacker.cookies.set("__session", "planted.by-an-attacker");
     expect((await attacker.ask("GET", "/api/v1/session")).status).toBe(401);
     const before = victim.cookies.get("__session");
     await victim.ask("POST", "/sign-out", new URLSearchParams());
-    await victim.ask("POST", "/sign-in", new URLSearchParams({ email: "owner@example.com", password: ownersPassword }));
+    await victim.ask(
+      "POST",
+      "/sign-in",
+      new URLSearchParams({ email: "owner@example.com", password: ownersPassword }),
+    );
     expect(victim.cookies.get("__session")).not.toBe(before);
   });
 
@@ -177,38 +269,68 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
     test("a double click on a device's form connects once, and both answers say so; so does going back", async () => {
       for (const decision of ["approve", "decline"]) {
         const { deviceCode, userCode } = await app.startDevice({ client_name: "Clicked twice" });
-        const page = await (await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }))).text();
-        const click = (): Promise<Response> => people.owner.ask("POST", "/device", formWith(page, { decision }));
-        const answers = [...await Promise.all([click(), click()]), await click()];
+        const page = await (
+          await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }))
+        ).text();
+        const click = (): Promise<Response> =>
+          people.owner.ask("POST", "/device", formWith(page, { decision }));
+        const answers = [...(await Promise.all([click(), click()])), await click()];
         if (decision === "approve") await app.poll(deviceCode);
-        answers.push(await click(), await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode })));
+        answers.push(
+          await click(),
+          await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode })),
+        );
         for (const answer of answers) {
           const told = decision === "approve" ? "Clicked twice is connected" : "was not connected";
           expect([answer.status, (await answer.text()).includes(told)]).toEqual([200, true]);
         }
-        const stranger = await people.invited(await organization(), { email: `${decision}@example.com`, role: "member" });
-        expect((await stranger.ask("POST", "/device", new URLSearchParams({ user_code: userCode }))).status).toBe(404);
+        const stranger = await people.invited(await organization(), {
+          email: `${decision}@example.com`,
+          role: "member",
+        });
+        expect(
+          (await stranger.ask("POST", "/device", new URLSearchParams({ user_code: userCode })))
+            .status,
+        ).toBe(404);
       }
     });
 
     test("two tabs, and a form that is sent twice, give codes of their own, each good once", async () => {
       const clientId = await app.clientId();
-      const [one, two] = await Promise.all(["one", "two"].map(async (state) =>
-        (await people.owner.ask("GET", `${authorizePath}?${authorizeQuery(clientId, { state })}`)).text()));
+      const [one, two] = await Promise.all(
+        ["one", "two"].map(async (state) =>
+          (
+            await people.owner.ask("GET", `${authorizePath}?${authorizeQuery(clientId, { state })}`)
+          ).text(),
+        ),
+      );
       const send = async (page: string | undefined): Promise<URLSearchParams> =>
-        placeOf(await people.owner.ask("POST", authorizePath, formWith(page ?? "", { decision: "approve" }))).searchParams;
+        placeOf(
+          await people.owner.ask(
+            "POST",
+            authorizePath,
+            formWith(page ?? "", { decision: "approve" }),
+          ),
+        ).searchParams;
       const answers = [await send(two), await send(one), await send(one)];
       expect(answers.map((answer) => answer.get("state"))).toEqual(["two", "one", "one"]);
       const codes = answers.map((answer) => answer.get("code") ?? "");
       expect(new Set(codes).size).toBe(3);
-      for (const code of codes) expect((await app.exchange({ code, client_id: clientId })).status).toBe(200);
+      for (const code of codes)
+        expect((await app.exchange({ code, client_id: clientId })).status).toBe(200);
     });
 
     test("a form that was opened by another account is shown again and decides nothing", async () => {
       const page = await (await people.owner.ask("GET", authPath)).text();
-      const other = await people.invited(await organization(), { email: "other-tab@example.com", role: "member" });
+      const other = await people.invited(await organization(), {
+        email: "other-tab@example.com",
+        role: "member",
+      });
       const answer = await other.ask("POST", "/auth", formWith(page, { decision: "approve" }));
-      expect([answer.status, (await answer.text()).includes("You are signed in as other-tab@example.com now")]).toEqual([400, true]);
+      expect([
+        answer.status,
+        (await answer.text()).includes("You are signed in as other-tab@example.com now"),
+      ]).toEqual([400, true]);
     });
 
     test("using another account comes back to the same request", async () => {
@@ -218,19 +340,33 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
         const link = /href="(\/sign-out[^"]*)"/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
         const out = await (await browser.ask("GET", link)).text();
         const signedOut = await browser.ask("POST", "/sign-out", formWith(out, {}));
-        const signIn = await (await browser.ask("GET", signedOut.headers.get("location") ?? "")).text();
-        const back = await browser.ask("POST", "/sign-in", formWith(signIn, { email: "owner@example.com", password: ownersPassword }));
-        const [went, asked] = [back.headers.get("location") ?? "", path].map((each) => new URL(each, "http://127.0.0.1"));
+        const signIn = await (
+          await browser.ask("GET", signedOut.headers.get("location") ?? "")
+        ).text();
+        const back = await browser.ask(
+          "POST",
+          "/sign-in",
+          formWith(signIn, { email: "owner@example.com", password: ownersPassword }),
+        );
+        const [went, asked] = [back.headers.get("location") ?? "", path].map(
+          (each) => new URL(each, "http://127.0.0.1"),
+        );
         expect(went?.pathname).toBe(asked?.pathname ?? "");
-        expect(Object.fromEntries(went?.searchParams ?? [])).toEqual(Object.fromEntries(asked?.searchParams ?? []));
+        expect(Object.fromEntries(went?.searchParams ?? [])).toEqual(
+          Object.fromEntries(asked?.searchParams ?? []),
+        );
       }
     });
 
     test("a device code, a session or an account that ended in between approves nothing", async () => {
       const { userCode } = await app.startDevice();
-      const page = await (await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }))).text();
+      const page = await (
+        await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }))
+      ).text();
       clock.advance(901_000);
-      expect((await people.owner.ask("POST", "/device", formWith(page, { decision: "approve" }))).status).toBe(404);
+      expect(
+        (await people.owner.ask("POST", "/device", formWith(page, { decision: "approve" }))).status,
+      ).toBe(404);
       const browser = await signedIn();
       const consent = await (await browser.ask("GET", authPath)).text();
       browser.cookies.clear();
@@ -241,50 +377,89 @@ describe.each(engines)("attacks on those who consent, on %s", (_, freshUrl) => {
 
   let organizationId: string | undefined;
   const organization = async (): Promise<string> =>
-    (organizationId ??= textAt(await people.owner.json("POST", "/organizations", { name: "Team" }), "id"));
+    (organizationId ??= textAt(
+      await people.owner.json("POST", "/organizations", { name: "Team" }),
+      "id",
+    ));
 
   const ends: [end: string, endOf: (userId: string) => Promise<unknown>, audited: string][] = [
-    ["blocked", (userId) => people.owner.json("PATCH", `/admin/users/${userId}`, { blocked: true }), "its person was blocked"],
-    ["deleted", (userId) => people.owner.json("DELETE", `/admin/users/${userId}`), "the account of its person was deleted"],
     [
-      "removed", async (userId) => people.owner.json("DELETE", `/organizations/${await organization()}/members/${userId}`),
+      "blocked",
+      (userId) => people.owner.json("PATCH", `/admin/users/${userId}`, { blocked: true }),
+      "its person was blocked",
+    ],
+    [
+      "deleted",
+      (userId) => people.owner.json("DELETE", `/admin/users/${userId}`),
+      "the account of its person was deleted",
+    ],
+    [
+      "removed",
+      async (userId) =>
+        people.owner.json("DELETE", `/organizations/${await organization()}/members/${userId}`),
       "its person is no longer a member",
     ],
   ];
   const auditedActions = async (): Promise<string[]> => {
-    const rows = await people.gateway().app.storage.database.withTables<{ audit_log: { action: string } }>()
-      .selectFrom("audit_log").select("action").execute();
+    const rows = await people
+      .gateway()
+      .app.storage.database.withTables<{ audit_log: { action: string } }>()
+      .selectFrom("audit_log")
+      .select("action")
+      .execute();
     return rows.map(({ action }) => action);
   };
 
   describe.each(ends)("a person who is %s", (end, endOf, audited) => {
-
     test("gives nothing that was approved before, and keeps nothing that was connected", async () => {
-      const member = await people.invited(await organization(), { email: `${end}@example.com`, role: "member" });
+      const member = await people.invited(await organization(), {
+        email: `${end}@example.com`,
+        role: "member",
+      });
       const places = Object(await member.json("GET", "/workspaces")).data;
       const decided = { workspace_id: places.at(-1).id };
-      const connected = await connectDevice(app, member, { fields: { scope: "inference offline_access" }, decided });
+      const connected = await connectDevice(app, member, {
+        fields: { scope: "inference offline_access" },
+        decided,
+      });
       const clientId = await app.clientId();
       const [code, forKey, device] = [
-        await authorizationCode(member, clientId, { decided }), await keyCode(member, {}, decided), await app.startDevice(),
+        await authorizationCode(member, clientId, { decided }),
+        await keyCode(member, {}, decided),
+        await app.startDevice(),
       ];
       await decideDevice(member, device.userCode, decided);
       await endOf(textAt(connected, "user_id"));
       expect(await opens(textAt(connected, "access_token"))).toBe(401);
       const answers = [
-        await app.refresh(textAt(connected, "refresh_token")), await app.exchange({ code, client_id: clientId }),
-        await app.json("/auth/keys", { code: forKey, code_verifier: verifier }), await app.poll(device.deviceCode),
+        await app.refresh(textAt(connected, "refresh_token")),
+        await app.exchange({ code, client_id: clientId }),
+        await app.json("/auth/keys", { code: forKey, code_verifier: verifier }),
+        await app.poll(device.deviceCode),
       ];
       expect(answers.map(({ status }) => status)).toEqual([401, 400, 400, 400]);
-      expect(Object(await people.owner.json("GET", `/admin/connections?user_id=${textAt(connected, "user_id")}`)).total).toBe(0);
+      expect(
+        Object(
+          await people.owner.json(
+            "GET",
+            `/admin/connections?user_id=${textAt(connected, "user_id")}`,
+          ),
+        ).total,
+      ).toBe(0);
       expect(await auditedActions()).toContain(`end app (${audited})`);
     });
   });
 
   test("an operator sees every connection, page by page", async () => {
-    for (const name of ["first", "second", "third"]) await connectDevice(app, people.owner, { fields: { client_name: name } });
+    for (const name of ["first", "second", "third"])
+      await connectDevice(app, people.owner, { fields: { client_name: name } });
     const first = Object(await people.owner.json("GET", "/admin/connections?limit=2"));
     const rest = Object(await people.owner.json("GET", "/admin/connections?limit=200&offset=2"));
-    expect([first.data.length, first.has_more, rest.has_more, first.total]).toEqual([2, true, false, 2 + rest.data.length]);
+    expect([first.data.length, first.has_more, rest.has_more, first.total]).toEqual([
+      2,
+      true,
+      false,
+      2 + rest.data.length,
+    ]);
   });
 });

@@ -16,20 +16,63 @@ async function flood({ app: { storage } }: TestGateway): Promise<void> {
   const database = storage.database.withTables<Tables>();
   const nowMs = Date.now();
   const rows = Array.from({ length: count }, (_, index) => ({
-    code: { device_code_hash: `device ${index}`, user_code_hash: `user ${index}`, expires_at_ms: nowMs + 900_000, interval_s: 5 },
-    client: { id: `client_flood${index}`, redirect_uris: "[]", application_type: "web", registered_address: `198.51.${index % 200}.1` },
+    code: {
+      device_code_hash: `device ${index}`,
+      user_code_hash: `user ${index}`,
+      expires_at_ms: nowMs + 900_000,
+      interval_s: 5,
+    },
+    client: {
+      id: `client_flood${index}`,
+      redirect_uris: "[]",
+      application_type: "web",
+      registered_address: `198.51.${index % 200}.1`,
+    },
   }));
-  const nothing = { client_id: null, key_label: null, last_polled_at_ms: null, decided_by_user_id: null, workspace_id: null, terms: null };
-  const unknown = { client_uri: null, logo_uri: null, scope: null, secret_hash: null, last_used_at_ms: null };
+  const nothing = {
+    client_id: null,
+    key_label: null,
+    last_polled_at_ms: null,
+    decided_by_user_id: null,
+    workspace_id: null,
+    terms: null,
+  };
+  const unknown = {
+    client_uri: null,
+    logo_uri: null,
+    scope: null,
+    secret_hash: null,
+    last_used_at_ms: null,
+  };
   for (let from = 0; from < count; from += 200) {
     const part = rows.slice(from, from + 200);
-    await database.insertInto("device_codes").values(part.map(({ code, client }) => ({
-      ...nothing, ...code, client_name: "flood", scopes: "[]", offline: 0, address: client.registered_address, user_agent: "",
-      created_at_ms: nowMs, status: "pending",
-    }))).execute();
-    await database.insertInto("oauth_clients").values(part.map(({ client }) => ({
-      ...unknown, ...client, name: "flood", created_at_ms: nowMs,
-    }))).execute();
+    await database
+      .insertInto("device_codes")
+      .values(
+        part.map(({ code, client }) => ({
+          ...nothing,
+          ...code,
+          client_name: "flood",
+          scopes: "[]",
+          offline: 0,
+          address: client.registered_address,
+          user_agent: "",
+          created_at_ms: nowMs,
+          status: "pending",
+        })),
+      )
+      .execute();
+    await database
+      .insertInto("oauth_clients")
+      .values(
+        part.map(({ client }) => ({
+          ...unknown,
+          ...client,
+          name: "flood",
+          created_at_ms: nowMs,
+        })),
+      )
+      .execute();
   }
 }
 
@@ -55,30 +98,48 @@ describe.each(engines)(`${count} pending device codes and registrations, on %s`,
       await connectDevice(new AppSide(people.gateway().baseUrl, headers), people.owner);
     },
     async "an OAuth client's flow"(people) {
-      const app = new AppSide(people.gateway().baseUrl, { "x-forwarded-for": `203.0.113.${(address += 1) % 250}` });
+      const app = new AppSide(people.gateway().baseUrl, {
+        "x-forwarded-for": `203.0.113.${(address += 1) % 250}`,
+      });
       const clientId = await app.clientId();
-      await app.exchange({ code: await authorizationCode(people.owner, clientId), client_id: clientId });
+      await app.exchange({
+        code: await authorizationCode(people.owner, clientId),
+        client_id: clientId,
+      });
     },
     async "an inference request"(people) {
       const body = { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hello" }] };
-      const answer = await new AppSide(people.gateway().baseUrl).as(testLlmKey, "POST", "/chat/completions", body);
-      if (!answer.ok) throw new Error(`inference answered ${answer.status}: ${await answer.text()}`);
+      const answer = await new AppSide(people.gateway().baseUrl).as(
+        testLlmKey,
+        "POST",
+        "/chat/completions",
+        body,
+      );
+      if (!answer.ok)
+        throw new Error(`inference answered ${answer.status}: ${await answer.text()}`);
       await answer.text();
     },
   };
 
   // The fastest of many, in turns with a gateway that has none: what else the machine does makes none of them faster.
-  test.each(Object.entries(works))("%s takes at most three times what it takes without them", async (_name, work) => {
-    const takenMs: Record<"flooded" | "quiet", number[]> = { flooded: [], quiet: [] };
-    for (let round = 0; round < 25; round += 1) {
-      for (const [name, people] of [["flooded", flooded], ["quiet", quiet]] as const) {
-        const startedMs = performance.now();
-        await work(people);
-        takenMs[name].push(performance.now() - startedMs);
+  test.each(Object.entries(works))(
+    "%s takes at most three times what it takes without them",
+    async (_name, work) => {
+      const takenMs: Record<"flooded" | "quiet", number[]> = { flooded: [], quiet: [] };
+      for (let round = 0; round < 25; round += 1) {
+        for (const [name, people] of [
+          ["flooded", flooded],
+          ["quiet", quiet],
+        ] as const) {
+          const startedMs = performance.now();
+          await work(people);
+          takenMs[name].push(performance.now() - startedMs);
+        }
       }
-    }
-    expect(Math.min(...takenMs.flooded) / Math.min(...takenMs.quiet)).toBeLessThan(3);
-  }, 60_000);
+      expect(Math.min(...takenMs.flooded) / Math.min(...takenMs.quiet)).toBeLessThan(3);
+    },
+    60_000,
+  );
 
   test("expired codes and clients that nobody connected are forgotten", async () => {
     const { app } = flooded.gateway();
@@ -86,17 +147,29 @@ describe.each(engines)(`${count} pending device codes and registrations, on %s`,
     clock.advance(40 * 86_400_000);
     const clients = new OauthClients({ database: app.storage.database.withTables(), clock });
     await clients.removeUnused();
-    const left = await app.storage.database.withTables<Tables>().selectFrom("oauth_clients").select("id")
-      .where("name", "=", "flood").execute();
+    const left = await app.storage.database
+      .withTables<Tables>()
+      .selectFrom("oauth_clients")
+      .select("id")
+      .where("name", "=", "flood")
+      .execute();
     expect(left).toEqual([]);
   });
 
   test("an address registers at most two hundred clients a day, and keeps nobody else from it", async () => {
     const own = new AppSide(quiet.gateway().baseUrl, { "x-forwarded-for": "192.0.2.1" });
-    const register = (app: AppSide): Promise<Response> => app.json("/mcp/oauth/register", { redirect_uris: [callback] });
-    for (let made = 0; made < registeredPerDayMax; made += 1) expect((await register(own)).status).toBe(201);
-    expect([(await register(own)).status, (await register(own)).headers.has("retry-after")]).toEqual([429, true]);
-    expect((await register(new AppSide(quiet.gateway().baseUrl, { "x-forwarded-for": "192.0.2.2" }))).status).toBe(201);
+    const register = (app: AppSide): Promise<Response> =>
+      app.json("/mcp/oauth/register", { redirect_uris: [callback] });
+    for (let made = 0; made < registeredPerDayMax; made += 1)
+      expect((await register(own)).status).toBe(201);
+    expect([
+      (await register(own)).status,
+      (await register(own)).headers.has("retry-after"),
+    ]).toEqual([429, true]);
+    expect(
+      (await register(new AppSide(quiet.gateway().baseUrl, { "x-forwarded-for": "192.0.2.2" })))
+        .status,
+    ).toBe(201);
   });
 
   test("where there are too many clients that nobody connected, the oldest make room", async () => {
@@ -107,7 +180,13 @@ describe.each(engines)(`${count} pending device codes and registrations, on %s`,
     const made: string[] = [];
     for (let index = 0; index < 6; index += 1) {
       clock.advance(1);
-      const wanted = { name: "n", redirectUris: [callback], clientUri: null, logoUri: null, applicationType: "web" } as const;
+      const wanted = {
+        name: "n",
+        redirectUris: [callback],
+        clientUri: null,
+        logoUri: null,
+        applicationType: "web",
+      } as const;
       made.push((await clients.register(wanted, `address ${index}`))?.id ?? "");
       if (index === 0) await clients.noteUse(made[0] ?? "");
     }

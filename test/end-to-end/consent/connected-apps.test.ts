@@ -17,23 +17,33 @@ describe.each(engines)("what becomes of connected apps, on %s", (_, freshUrl) =>
   }, 60_000);
   afterAll(() => people.stop());
 
-  const connections = async (): Promise<{ id: string; client: { name: string }; origin: string; key_id: string }[]> =>
-    Object(await people.owner.json("GET", "/connections")).data;
+  const connections = async (): Promise<
+    { id: string; client: { name: string }; origin: string; key_id: string }[]
+  > => Object(await people.owner.json("GET", "/connections")).data;
   const audited = async (): Promise<string[]> =>
     Object(await people.owner.json("GET", "/security/audit?limit=200")).data.map(
-      (entry: { actor: { kind: string }; action: string }) => `${entry.actor.kind}: ${entry.action}`,
+      (entry: { actor: { kind: string }; action: string }) =>
+        `${entry.actor.kind}: ${entry.action}`,
     );
-  const isLive = async (token: string): Promise<boolean> => (await app.bearer(token, "/auth/key")).ok;
+  const isLive = async (token: string): Promise<boolean> =>
+    (await app.bearer(token, "/auth/key")).ok;
 
   test("an app that was given a key at /auth is listed, and ends with its key or with its connection", async () => {
     const given = async (): Promise<string> => {
       clock.advance(1);
       const code = await keyCode(people.owner, { key_label: "Of the app" });
-      return textAt(await (await app.json("/auth/keys", { code, code_verifier: verifier })).json(), "key");
+      return textAt(
+        await (await app.json("/auth/keys", { code, code_verifier: verifier })).json(),
+        "key",
+      );
     };
     const first = await given();
     const [connection] = await connections();
-    expect(connection).toMatchObject({ origin: "key", client: { name: "app.example" }, scopes: ["inference"] });
+    expect(connection).toMatchObject({
+      origin: "key",
+      client: { name: "app.example" },
+      scopes: ["inference"],
+    });
     await people.owner.json("DELETE", `/connections/${connection?.id}`);
     expect(await isLive(first)).toBe(false);
     const second = await given();
@@ -64,15 +74,25 @@ describe.each(engines)("what becomes of connected apps, on %s", (_, freshUrl) =>
     const [byOperator] = await connections();
     await people.owner.json("DELETE", `/admin/connections/${byOperator?.id}`);
     await app.json("/auth/keys", { code: await keyCode(people.owner), code_verifier: verifier });
-    expect(await audited()).toEqual(expect.arrayContaining([
-      "user: connect app (device): Told", "app: refresh app", "app: end app (refresh token reused)", "app: end app (revoked by the app)",
-      "user: connect app (oauth): A client", "app: end app (authorization code replayed)", "user: DELETE /connections/:id",
-      "user: DELETE /admin/connections/:id", "user: connect app (key): app.example",
-    ]));
+    expect(await audited()).toEqual(
+      expect.arrayContaining([
+        "user: connect app (device): Told",
+        "app: refresh app",
+        "app: end app (refresh token reused)",
+        "app: end app (revoked by the app)",
+        "user: connect app (oauth): A client",
+        "app: end app (authorization code replayed)",
+        "user: DELETE /connections/:id",
+        "user: DELETE /admin/connections/:id",
+        "user: connect app (key): app.example",
+      ]),
+    );
   });
 
   test("an app that a member connected ends, and is told of, when the member is removed or deletes the account", async () => {
-    const organization: unknown = await people.owner.json("POST", "/organizations", { name: "Team" });
+    const organization: unknown = await people.owner.json("POST", "/organizations", {
+      name: "Team",
+    });
     const [id, workspaceId] = [textAt(organization, "id"), textAt(organization, "workspace_id")];
     const member = await people.invited(id, { email: "removed@example.com", role: "member" });
     const removed = await connectDevice(app, member, { decided: { workspace_id: workspaceId } });
@@ -81,7 +101,8 @@ describe.each(engines)("what becomes of connected apps, on %s", (_, freshUrl) =>
     expect(await isLive(textAt(removed, "access_token"))).toBe(false);
     const other = await people.invited(id, { email: "deleted@example.com", role: "member" });
     const deleted = await connectDevice(app, other, {
-      fields: { scope: "inference offline_access" }, decided: { workspace_id: workspaceId },
+      fields: { scope: "inference offline_access" },
+      decided: { workspace_id: workspaceId },
     });
     await people.owner.json("DELETE", `/admin/users/${textAt(deleted, "user_id")}`);
     expect(await isLive(textAt(deleted, "access_token"))).toBe(false);
@@ -90,23 +111,39 @@ describe.each(engines)("what becomes of connected apps, on %s", (_, freshUrl) =>
 
   test("what ended is deleted by the leading gateway", async () => {
     const clientId = await app.clientId();
-    await app.exchange({ code: await authorizationCode(people.owner, clientId), client_id: clientId });
+    await app.exchange({
+      code: await authorizationCode(people.owner, clientId),
+      client_id: clientId,
+    });
     await connectDevice(app, people.owner, { fields: { scope: "inference offline_access" } });
-    for (const { id } of await connections()) await people.owner.json("DELETE", `/connections/${id}`);
+    for (const { id } of await connections())
+      await people.owner.json("DELETE", `/connections/${id}`);
     await app.startDevice();
     const { database } = people.gateway().app.storage;
     const { consent, insights } = people.gateway().app;
-    const rows = async (): Promise<number[]> => Promise.all(
-      (["device_codes", "authorization_codes", "connections"] as const).map(async (table) =>
-        Number((await database.withTables<Pick<ConsentTables, keyof ConsentTables>>().selectFrom(table)
-          .select(({ fn }) => fn.countAll().as("count")).executeTakeFirstOrThrow()).count)),
-    );
+    const rows = async (): Promise<number[]> =>
+      Promise.all(
+        (["device_codes", "authorization_codes", "connections"] as const).map(async (table) =>
+          Number(
+            (
+              await database
+                .withTables<Pick<ConsentTables, keyof ConsentTables>>()
+                .selectFrom(table)
+                .select(({ fn }) => fn.countAll().as("count"))
+                .executeTakeFirstOrThrow()
+            ).count,
+          ),
+        ),
+      );
     expect((await rows()).every((count) => count > 0)).toBe(true);
     const forget = async (): Promise<void> => {
       clock.advance(91 * 86_400_000);
       const ran = Promise.withResolvers<void>();
       const watched = { ...consent, removeEnded: () => consent.removeEnded().then(ran.resolve) };
-      const timer = forgetConsent({ consent: watched, isLeader: () => true, insights, logger: { error: ran.reject } }, 10);
+      const timer = forgetConsent(
+        { consent: watched, isLeader: () => true, insights, logger: { error: ran.reject } },
+        10,
+      );
       await ran.promise;
       clearInterval(timer);
     };

@@ -17,7 +17,11 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
   const clock = new FakeClock();
   beforeAll(async () => {
     upstream = await startFaultUpstream();
-    people = await startPeopled(await freshUrl(), { providers: [acme(upstream.baseUrl)] }, { clock });
+    people = await startPeopled(
+      await freshUrl(),
+      { providers: [acme(upstream.baseUrl)] },
+      { clock },
+    );
   }, 60_000);
   afterAll(async () => {
     await people.stop();
@@ -32,7 +36,9 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
         ? { body: JSON.stringify(fields), headers: { "content-type": "application/json" } }
         : { body: new URLSearchParams(fields) }),
     });
-  const start = async (fields: Record<string, string> = {}): Promise<{ deviceCode: string; userCode: string }> => {
+  const start = async (
+    fields: Record<string, string> = {},
+  ): Promise<{ deviceCode: string; userCode: string }> => {
     const answer: unknown = await (await post("/oauth/device/code", fields)).json();
     return { deviceCode: textAt(answer, "device_code"), userCode: textAt(answer, "user_code") };
   };
@@ -42,8 +48,15 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     response.status,
     textAt(await response.json(), "error"),
   ];
-  const decide = async (userCode: string, changes: Record<string, string | readonly string[] | null> = {}): Promise<Response> => {
-    const shown = await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }));
+  const decide = async (
+    userCode: string,
+    changes: Record<string, string | readonly string[] | null> = {},
+  ): Promise<Response> => {
+    const shown = await people.owner.ask(
+      "POST",
+      "/device",
+      new URLSearchParams({ user_code: userCode }),
+    );
     const page = await shown.text();
     if (shown.status !== 200) return new Response(page, { status: shown.status });
     return people.owner.ask("POST", "/device", formWith(page, { decision: "approve", ...changes }));
@@ -77,15 +90,22 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     );
     const answer: unknown = await response.json();
     expect([response.status, response.headers.get("cache-control")]).toEqual([200, "no-store"]);
-    expect(textAt(answer, "user_code")).toMatch(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/);
+    expect(textAt(answer, "user_code")).toMatch(
+      /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/,
+    );
     expect(textAt(answer, "verification_uri")).toBe("http://127.0.0.1/device");
-    expect(textAt(answer, "verification_uri_complete")).toBe(`http://127.0.0.1/device?user_code=${textAt(answer, "user_code")}`);
+    expect(textAt(answer, "verification_uri_complete")).toBe(
+      `http://127.0.0.1/device?user_code=${textAt(answer, "user_code")}`,
+    );
     expect(at(answer, "expires_in")).toBe(900);
     expect(at(answer, "interval")).toBe(5);
   });
 
   test("a code is approved, and the token opens what was granted and nothing else", async () => {
-    const { tokens, accessToken } = await connected({ client_name: "My CLI", scope: "inference read:credits" });
+    const { tokens, accessToken } = await connected({
+      client_name: "My CLI",
+      scope: "inference read:credits",
+    });
     expect(accessToken).toMatch(/^sk-svc-at-/);
     expect(tokens).toMatchObject({ token_type: "Bearer", scope: "read:credits inference" });
     expect(textAt(tokens, "user_id")).toMatch(/^usr_/);
@@ -103,7 +123,10 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
       ["GET", "/session"],
       ["GET", "/admin/users"],
     ] as const) {
-      expect([path, (await asked(accessToken, method, path, method === "POST" ? {} : undefined)).status]).toEqual([path, 403]);
+      expect([
+        path,
+        (await asked(accessToken, method, path, method === "POST" ? {} : undefined)).status,
+      ]).toEqual([path, 403]);
     }
   });
 
@@ -120,7 +143,9 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     );
     expect(textAt(tokens, "scope")).toBe("read:credits");
     expect((await asked(accessToken, "POST", "/chat/completions", chatRequest())).status).toBe(403);
-    expect(at(await (await asked(accessToken, "GET", "/key")).json(), "data")).toMatchObject({ limit: 0.5 });
+    expect(at(await (await asked(accessToken, "GET", "/key")).json(), "data")).toMatchObject({
+      limit: 0.5,
+    });
     const [connection] = Object(await people.owner.json("GET", "/connections")).data;
     expect(connection).toMatchObject({
       object: "connection",
@@ -157,7 +182,9 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
   test("of a hundred polls at the same time one gets the token", async () => {
     const { deviceCode, userCode } = await start();
     await decide(userCode);
-    const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await poll(deviceCode)).status));
+    const statuses = await Promise.all(
+      Array.from({ length: 100 }, async () => (await poll(deviceCode)).status),
+    );
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
   });
 
@@ -169,9 +196,15 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
   });
 
   test("an unknown grant type, and a grant without its code, are refused flat", async () => {
-    expect(await errorOf(await post("/oauth/token", { grant_type: "password" }))).toEqual([400, "unsupported_grant_type"]);
+    expect(await errorOf(await post("/oauth/token", { grant_type: "password" }))).toEqual([
+      400,
+      "unsupported_grant_type",
+    ]);
     expect(await errorOf(await post("/oauth/token", {}))).toEqual([400, "invalid_request"]);
-    expect(await errorOf(await post("/oauth/token", { grant_type: deviceGrant }))).toEqual([400, "invalid_request"]);
+    expect(await errorOf(await post("/oauth/token", { grant_type: deviceGrant }))).toEqual([
+      400,
+      "invalid_request",
+    ]);
   });
 
   test("a coding agent that names its surface alone gets tokens that it can refresh", async () => {
@@ -194,7 +227,10 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     expect(await errorOf(reused)).toEqual([401, "invalid_grant"]);
     expect(reused.headers.get("www-authenticate")).toBeNull();
     expect((await asked(textAt(third, "access_token"), "GET", "/auth/key")).status).toBe(401);
-    expect(await errorOf(await refresh(textAt(third, "refresh_token")))).toEqual([401, "invalid_grant"]);
+    expect(await errorOf(await refresh(textAt(third, "refresh_token")))).toEqual([
+      401,
+      "invalid_grant",
+    ]);
   });
 
   test("a token that is given back ends its connection", async () => {
@@ -210,11 +246,20 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     const { accessToken } = await connected({ client_name: "Listed" });
     const [connection] = Object(await people.owner.json("GET", "/connections")).data;
     expect(connection.client.name).toBe("Listed");
-    expect(await people.owner.json("GET", `/connections/${connection.id}`)).toMatchObject({ id: connection.id });
-    expect(Object(await people.owner.json("GET", "/admin/connections")).data[0].id).toBe(connection.id);
-    const keys = Object(await people.owner.json("GET", "/keys")).data.map(({ id }: { id: string }) => id);
+    expect(await people.owner.json("GET", `/connections/${connection.id}`)).toMatchObject({
+      id: connection.id,
+    });
+    expect(Object(await people.owner.json("GET", "/admin/connections")).data[0].id).toBe(
+      connection.id,
+    );
+    const keys = Object(await people.owner.json("GET", "/keys")).data.map(
+      ({ id }: { id: string }) => id,
+    );
     expect(keys).not.toContain(connection.key_id);
-    expect(await people.owner.json("DELETE", `/connections/${connection.id}`)).toEqual({ deleted: true, id: connection.id });
+    expect(await people.owner.json("DELETE", `/connections/${connection.id}`)).toEqual({
+      deleted: true,
+      id: connection.id,
+    });
     expect((await asked(accessToken, "GET", "/auth/key")).status).toBe(401);
     expect((await people.owner.api("GET", `/connections/${connection.id}`)).status).toBe(404);
     expect((await people.owner.api("DELETE", `/connections/${connection.id}`)).status).toBe(404);
@@ -229,16 +274,33 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
     const shown = await people.owner.ask("GET", `/device?user_code=${userCode}`);
     expect(await shown.text()).not.toContain("Approve");
     const stranger = people.stranger();
-    expect(await (await stranger.ask("GET", `/device?user_code=${userCode}`)).text()).toContain(userCode);
-    const sent = await stranger.ask("POST", "/device", new URLSearchParams({ user_code: userCode }));
+    expect(await (await stranger.ask("GET", `/device?user_code=${userCode}`)).text()).toContain(
+      userCode,
+    );
+    const sent = await stranger.ask(
+      "POST",
+      "/device",
+      new URLSearchParams({ user_code: userCode }),
+    );
     expect([sent.status, sent.headers.get("location")]).toEqual([
-      303, `/sign-in?return_to=${encodeURIComponent(`/device?user_code=${userCode}`)}`,
+      303,
+      `/sign-in?return_to=${encodeURIComponent(`/device?user_code=${userCode}`)}`,
     ]);
-    const foreign = await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode }));
+    const foreign = await people.owner.ask(
+      "POST",
+      "/device",
+      new URLSearchParams({ user_code: userCode }),
+    );
     expect(foreign.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
     people.owner.origin = "https://evil.example";
     expect(
-      (await people.owner.ask("POST", "/device", new URLSearchParams({ user_code: userCode, decision: "approve" }))).status,
+      (
+        await people.owner.ask(
+          "POST",
+          "/device",
+          new URLSearchParams({ user_code: userCode, decision: "approve" }),
+        )
+      ).status,
     ).toBe(403);
     people.owner.origin = "http://127.0.0.1";
   });
@@ -246,7 +308,10 @@ describe.each(engines)("connecting a device, on %s", (_, freshUrl) => {
   test("an address has at most sixty codes pending", async () => {
     clock.advance(901_000);
     for (let made = 0; made < 60; made += 1) await start();
-    expect(await errorOf(await post("/oauth/device/code", {}))).toEqual([429, "temporarily_unavailable"]);
+    expect(await errorOf(await post("/oauth/device/code", {}))).toEqual([
+      429,
+      "temporarily_unavailable",
+    ]);
     clock.advance(901_000);
     await start();
   });

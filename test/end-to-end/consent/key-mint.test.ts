@@ -39,8 +39,12 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
       body: JSON.stringify({ code_verifier: verifier, ...body }),
     });
   const keyOf = async (response: Response): Promise<string> => textAt(await response.json(), "key");
-  const parentKey = async (fields: Record<string, unknown> = {}): Promise<{ secret: string; hash: string }> => {
-    const answer: unknown = await (await workspaces.own("POST", "/keys", { name: "parent", ...fields })).json();
+  const parentKey = async (
+    fields: Record<string, unknown> = {},
+  ): Promise<{ secret: string; hash: string }> => {
+    const answer: unknown = await (
+      await workspaces.own("POST", "/keys", { name: "parent", ...fields })
+    ).json();
     return { secret: textAt(answer, "key"), hash: textAt(answer, "data.hash") };
   };
   const chat = async (secret: string): Promise<number> => {
@@ -54,7 +58,9 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     const answer: unknown = await response.json();
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(at(answer, "data.app_id")).toBeNumber();
-    expect(Math.abs(Date.parse(textAt(answer, "data.created_at")) - Date.now())).toBeLessThan(60_000);
+    expect(Math.abs(Date.parse(textAt(answer, "data.created_at")) - Date.now())).toBeLessThan(
+      60_000,
+    );
     const first = await exchange({ code: textAt(answer, "data.id") });
     expect([first.status, first.headers.get("cache-control")]).toEqual([200, "no-store"]);
     const made: unknown = await first.json();
@@ -62,12 +68,17 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     expect(textAt(made, "user_id")).not.toBe("");
     expect(await chat(textAt(made, "key"))).toBe(200);
     const second = await exchange({ code: textAt(answer, "data.id") });
-    expect([second.status, textAt(await second.json(), "error.code")]).toEqual([400, "bad_request"]);
+    expect([second.status, textAt(await second.json(), "error.code")]).toEqual([
+      400,
+      "bad_request",
+    ]);
   });
 
   test("of a hundred exchanges at the same time one makes a key", async () => {
     const one = await code();
-    const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await exchange({ code: one })).status));
+    const statuses = await Promise.all(
+      Array.from({ length: 100 }, async () => (await exchange({ code: one })).status),
+    );
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
     expect(new Set(statuses)).toEqual(new Set([200, 400]));
   });
@@ -83,7 +94,12 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     expect([wide.status, textAt(await wide.json(), "error.param")]).toEqual([400, "limit"]);
     const late = await codeWith(parent.secret, { expires_at: "2032-01-01T00:00:00Z" });
     expect([late.status, textAt(await late.json(), "error.param")]).toEqual([400, "expires_at"]);
-    const asked = { limit: 2, usage_limit_type: "daily", expires_at: "2030-01-01T00:00:00Z", key_label: "my agent" };
+    const asked = {
+      limit: 2,
+      usage_limit_type: "daily",
+      expires_at: "2030-01-01T00:00:00Z",
+      key_label: "my agent",
+    };
     const secret = await keyOf(await exchange({ code: await code(asked, parent.secret) }));
     const shown: unknown = await (await workspaces.as(secret)("GET", "/key")).json();
     expect(at(shown, "data")).toMatchObject({ limit: 2, limit_remaining: 2 });
@@ -113,7 +129,11 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
     ["another verifier", {}, { code_verifier: otherVerifier }],
     ["the challenge in place of the verifier", {}, { code_verifier: challenge }],
     ["another method", {}, { code_challenge_method: "plain" }],
-    ["plain exchanged as S256", { code_challenge: verifier, code_challenge_method: "plain" }, { code_challenge_method: "S256" }],
+    [
+      "plain exchanged as S256",
+      { code_challenge: verifier, code_challenge_method: "plain" },
+      { code_challenge_method: "S256" },
+    ],
     ["a short verifier", {}, { code_verifier: "x".repeat(42) }],
     ["a long verifier", {}, { code_verifier: "x".repeat(129) }],
     ["an unknown code", {}, { code: "nothing" }],
@@ -126,7 +146,9 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
 
   test("plain works where it was asked for, with and without its name", async () => {
     const plain = { code_challenge: verifier, code_challenge_method: "plain" };
-    expect((await exchange({ code: await code(plain), code_challenge_method: "plain" })).status).toBe(200);
+    expect(
+      (await exchange({ code: await code(plain), code_challenge_method: "plain" })).status,
+    ).toBe(200);
     expect((await exchange({ code: await code(plain) })).status).toBe(200);
   });
 
@@ -177,7 +199,8 @@ describe.each(engines)("minting a key with PKCE, on %s", (_, freshUrl) => {
 
   test("a key has at most a hundred codes under way", async () => {
     const parent = await parentKey();
-    for (let made = 0; made < 100; made += 1) expect((await codeWith(parent.secret)).status).toBe(200);
+    for (let made = 0; made < 100; made += 1)
+      expect((await codeWith(parent.secret)).status).toBe(200);
     const refused = await codeWith(parent.secret);
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "60"]);
     expect((await codeWith(testLlmKey)).status).toBe(200);

@@ -25,7 +25,11 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
       body: json ? JSON.stringify(body) : new URLSearchParams(body as Record<string, string>),
     });
   const register = (body: Record<string, unknown> = {}): Promise<Response> =>
-    post("/mcp/oauth/register", { redirect_uris: [callback], client_name: "A client", ...body }, true);
+    post(
+      "/mcp/oauth/register",
+      { redirect_uris: [callback], client_name: "A client", ...body },
+      true,
+    );
   const clientId = async (body: Record<string, unknown> = {}): Promise<string> =>
     textAt(await (await register(body)).json(), "client_id");
   const query = (id: string, changes: Record<string, string | null> = {}): string => {
@@ -38,7 +42,9 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
       state: "the state",
       ...changes,
     };
-    const set = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== null);
+    const set = Object.entries(parameters).filter(
+      (entry): entry is [string, string] => entry[1] !== null,
+    );
     return new URLSearchParams(set).toString();
   };
   const consented = async (
@@ -47,13 +53,23 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
   ) => {
     const shown = await people.owner.ask("GET", `${authorizePath}?${query(id, asked)}`);
     const page = await shown.text();
-    if (shown.status !== 200) throw new Error(`${shown.status} ${shown.headers.get("location")} ${page}`);
-    const answer = await people.owner.ask("POST", authorizePath, formWith(page, { decision: "approve", ...decided }));
+    if (shown.status !== 200)
+      throw new Error(`${shown.status} ${shown.headers.get("location")} ${page}`);
+    const answer = await people.owner.ask(
+      "POST",
+      authorizePath,
+      formWith(page, { decision: "approve", ...decided }),
+    );
     expect(answer.status).toBe(303);
     return new URL(answer.headers.get("location") ?? "");
   };
   const exchange = (fields: Record<string, unknown>): Promise<Response> =>
-    post("/mcp/oauth/token", { grant_type: "authorization_code", redirect_uri: callback, code_verifier: verifier, ...fields });
+    post("/mcp/oauth/token", {
+      grant_type: "authorization_code",
+      redirect_uri: callback,
+      code_verifier: verifier,
+      ...fields,
+    });
   const connected = async (options: Parameters<typeof consented>[1] = {}) => {
     const id = await clientId();
     const code = (await consented(id, options)).searchParams.get("code") ?? "";
@@ -70,12 +86,26 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
   ];
 
   test("metadata leads to endpoints that are there", async () => {
-    for (const path of ["/oauth-authorization-server", "/oauth-authorization-server/mcp", "/openid-configuration"]) {
-      const answer: unknown = await (await fetch(`${people.gateway().origin}/.well-known${path}`)).json();
-      expect(answer).toMatchObject({ issuer: "http://127.0.0.1", code_challenge_methods_supported: ["S256"] });
+    for (const path of [
+      "/oauth-authorization-server",
+      "/oauth-authorization-server/mcp",
+      "/openid-configuration",
+    ]) {
+      const answer: unknown = await (
+        await fetch(`${people.gateway().origin}/.well-known${path}`)
+      ).json();
+      expect(answer).toMatchObject({
+        issuer: "http://127.0.0.1",
+        code_challenge_methods_supported: ["S256"],
+      });
     }
-    const resource: unknown = await (await fetch(`${people.gateway().origin}/.well-known/oauth-protected-resource/mcp`)).json();
-    expect(resource).toMatchObject({ resource: "http://127.0.0.1/mcp", authorization_servers: ["http://127.0.0.1"] });
+    const resource: unknown = await (
+      await fetch(`${people.gateway().origin}/.well-known/oauth-protected-resource/mcp`)
+    ).json();
+    expect(resource).toMatchObject({
+      resource: "http://127.0.0.1/mcp",
+      authorization_servers: ["http://127.0.0.1"],
+    });
   });
 
   test("a client is registered, connected, and its token opens what was granted", async () => {
@@ -92,12 +122,24 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
       "read:presets",
     ]);
     expect((await bearer(textAt(tokens, "access_token"), "/keys")).status).toBe(200);
-    expect((await bearer(textAt(tokens, "access_token"), "/security/ip-allowlist")).status).toBe(403);
+    expect((await bearer(textAt(tokens, "access_token"), "/security/ip-allowlist")).status).toBe(
+      403,
+    );
     const standard = await connected({ decided: { bundle: "standard" } });
     // The contract's list, to the letter.
     expect(textAt(standard.tokens, "scope").split(" ").toSorted()).toEqual([
-      "inference", "read:analytics", "read:byok", "read:connections", "read:credits", "read:hub", "read:llm-keys", "read:presets",
-      "write:connections", "write:hub", "write:llm-keys", "write:presets",
+      "inference",
+      "read:analytics",
+      "read:byok",
+      "read:connections",
+      "read:credits",
+      "read:hub",
+      "read:llm-keys",
+      "read:presets",
+      "write:connections",
+      "write:hub",
+      "write:llm-keys",
+      "write:presets",
     ]);
     const [newest] = Object(await people.owner.json("GET", "/connections")).data;
     expect(["standard", "read_only"]).toContain(newest.bundle);
@@ -106,19 +148,25 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
   test("the answer carries state and iss, also where the person declines", async () => {
     const id = await clientId();
     const approved = await consented(id);
-    expect([approved.searchParams.get("state"), approved.searchParams.get("iss")]).toEqual(["the state", "http://127.0.0.1"]);
-    const declined = await consented(id, { decided: { decision: "decline" } });
-    expect([declined.searchParams.get("error"), declined.searchParams.get("code"), declined.searchParams.get("iss")]).toEqual([
-      "access_denied",
-      null,
+    expect([approved.searchParams.get("state"), approved.searchParams.get("iss")]).toEqual([
+      "the state",
       "http://127.0.0.1",
     ]);
+    const declined = await consented(id, { decided: { decision: "decline" } });
+    expect([
+      declined.searchParams.get("error"),
+      declined.searchParams.get("code"),
+      declined.searchParams.get("iss"),
+    ]).toEqual(["access_denied", null, "http://127.0.0.1"]);
   });
 
   test("a form that was tampered with grants no more than was asked for", async () => {
     const { tokens } = await connected({
       asked: { scope: "read:credits inference" },
-      decided: { bundle: "standard", scope: ["read:credits", "inference", "write:llm-keys", "write:management-keys"] },
+      decided: {
+        bundle: "standard",
+        scope: ["read:credits", "inference", "write:llm-keys", "write:management-keys"],
+      },
     });
     expect(textAt(tokens, "scope")).toBe("read:credits inference");
   });
@@ -131,27 +179,44 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
 
   test.each<[string, (id: string) => Promise<Record<string, unknown>>]>([
     ["another client", async () => ({ client_id: await clientId() })],
-    ["another redirect_uri", async (id) => ({ client_id: id, redirect_uri: "https://client.example/other" })],
+    [
+      "another redirect_uri",
+      async (id) => ({ client_id: id, redirect_uri: "https://client.example/other" }),
+    ],
     ["another verifier", async (id) => ({ client_id: id, code_verifier: verifier.toUpperCase() })],
     ["the challenge as its verifier", async (id) => ({ client_id: id, code_verifier: challenge })],
   ])("a code is refused with %s", async (_name, changes) => {
     const id = await clientId();
     const code = (await consented(id)).searchParams.get("code") ?? "";
-    expect(await errorOf(await exchange({ code, ...(await changes(id)) }))).toEqual([400, "invalid_grant"]);
+    expect(await errorOf(await exchange({ code, ...(await changes(id)) }))).toEqual([
+      400,
+      "invalid_grant",
+    ]);
     expect((await exchange({ code, client_id: id })).status).toBe(200);
   });
 
   test("a refresh rotates, widens nothing, and its reuse ends the family", async () => {
     const { id, tokens } = await connected({ asked: { scope: "read:credits inference" } });
     const refresh = (token: string, more: Record<string, unknown> = {}): Promise<Response> =>
-      post("/mcp/oauth/token", { grant_type: "refresh_token", refresh_token: token, client_id: id, ...more });
-    const second: unknown = await (await refresh(textAt(tokens, "refresh_token"), { scope: "write:llm-keys" })).json();
+      post("/mcp/oauth/token", {
+        grant_type: "refresh_token",
+        refresh_token: token,
+        client_id: id,
+        ...more,
+      });
+    const second: unknown = await (
+      await refresh(textAt(tokens, "refresh_token"), { scope: "write:llm-keys" })
+    ).json();
     expect(textAt(second, "scope")).toBe("read:credits inference");
-    expect(await errorOf(await refresh(textAt(second, "refresh_token"), { client_id: await clientId() }))).toEqual([
+    expect(
+      await errorOf(
+        await refresh(textAt(second, "refresh_token"), { client_id: await clientId() }),
+      ),
+    ).toEqual([400, "invalid_grant"]);
+    expect(await errorOf(await refresh(textAt(tokens, "refresh_token")))).toEqual([
       400,
       "invalid_grant",
     ]);
-    expect(await errorOf(await refresh(textAt(tokens, "refresh_token")))).toEqual([400, "invalid_grant"]);
     expect((await bearer(textAt(second, "access_token"), "/auth/key")).status).toBe(401);
   });
 
@@ -168,7 +233,10 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     ["upper case", { redirect_uri: "https://CLIENT.example/cb" }],
     ["a script", { redirect_uri: "javascript:alert(1)" }],
   ])("%s is shown to the person, and the browser goes nowhere", async (_name, changes) => {
-    const response = await people.owner.ask("GET", `${authorizePath}?${query(await clientId(), changes)}`);
+    const response = await people.owner.ask(
+      "GET",
+      `${authorizePath}?${query(await clientId(), changes)}`,
+    );
     expect([response.status, response.headers.get("location")]).toEqual([400, null]);
   });
 
@@ -181,29 +249,40 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
     ["invalid_target", { resource: "https://other.example/mcp" }],
     ["invalid_target", { resource: "http://127.0.0.1/mcp#x" }],
   ])("%s is told to the app: %p", async (error, changes) => {
-    const response = await people.owner.ask("GET", `${authorizePath}?${query(await clientId(), changes)}`);
+    const response = await people.owner.ask(
+      "GET",
+      `${authorizePath}?${query(await clientId(), changes)}`,
+    );
     const location = new URL(response.headers.get("location") ?? "");
-    expect([response.status, location.origin, location.searchParams.get("error"), location.searchParams.get("iss")]).toEqual([
-      303,
-      "https://client.example",
-      error,
-      "http://127.0.0.1",
-    ]);
+    expect([
+      response.status,
+      location.origin,
+      location.searchParams.get("error"),
+      location.searchParams.get("iss"),
+    ]).toEqual([303, "https://client.example", error, "http://127.0.0.1"]);
   });
 
   test("a resource is bound to the token, and another one is refused", async () => {
     const id = await clientId();
-    const code = (await consented(id, { asked: { resource: "http://127.0.0.1/mcp" } })).searchParams.get("code") ?? "";
-    expect(await errorOf(await exchange({ code, client_id: id, resource: "http://127.0.0.1/api/v1/mcp" }))).toEqual([
-      400,
-      "invalid_target",
-    ]);
+    const code =
+      (await consented(id, { asked: { resource: "http://127.0.0.1/mcp" } })).searchParams.get(
+        "code",
+      ) ?? "";
+    expect(
+      await errorOf(
+        await exchange({ code, client_id: id, resource: "http://127.0.0.1/api/v1/mcp" }),
+      ),
+    ).toEqual([400, "invalid_target"]);
   });
 
   test.each<[string, Record<string, unknown>, string]>([
     ["loopback without a type", { redirect_uris: ["http://127.0.0.1:33418/callback"] }, "native"],
     ["localhost without a type", { redirect_uris: ["http://localhost:3000/cb"] }, "native"],
-    ["a custom scheme", { redirect_uris: ["cursor://anysphere.cursor-retrieval/oauth/callback"] }, "native"],
+    [
+      "a custom scheme",
+      { redirect_uris: ["cursor://anysphere.cursor-retrieval/oauth/callback"] },
+      "native",
+    ],
     ["https", {}, "web"],
   ])("a client with %s is registered", async (_name, body, type) => {
     const response = await register(body);
@@ -212,7 +291,9 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
 
   test("loopback redirects may use any port", async () => {
     const id = await clientId({ redirect_uris: ["http://127.0.0.1/callback"] });
-    const back = await consented(id, { asked: { redirect_uri: "http://127.0.0.1:51234/callback" } });
+    const back = await consented(id, {
+      asked: { redirect_uri: "http://127.0.0.1:51234/callback" },
+    });
     expect(back.href).toStartWith("http://127.0.0.1:51234/callback?code=");
     const wrong = await people.owner.ask(
       "GET",
@@ -234,9 +315,14 @@ describe.each(engines)("connecting an app with OAuth, on %s", (_, freshUrl) => {
   });
 
   test("a member who is removed loses the apps that they connected there", async () => {
-    const organization: unknown = await people.owner.json("POST", "/organizations", { name: "Team" });
+    const organization: unknown = await people.owner.json("POST", "/organizations", {
+      name: "Team",
+    });
     const organizationId = textAt(organization, "id");
-    const member = await people.invited(organizationId, { email: "member@example.com", role: "member" });
+    const member = await people.invited(organizationId, {
+      email: "member@example.com",
+      role: "member",
+    });
     const workspaceId = textAt(organization, "workspace_id");
     const id = await clientId();
     const shown = await member.ask("GET", `${authorizePath}?${query(id)}`);

@@ -25,11 +25,16 @@ describe.each(engines)("apps of OpenRouter's flow with the host changed, on %s",
     return placeOf(await decideAt(people.owner, pathname + search)).searchParams.get("code") ?? "";
   };
   const works = async (key: string): Promise<boolean> =>
-    (await fetch(`${people.gateway().origin}/api/v1/key`, { headers: { authorization: `Bearer ${key}` } })).ok;
+    (
+      await fetch(`${people.gateway().origin}/api/v1/key`, {
+        headers: { authorization: `Bearer ${key}` },
+      })
+    ).ok;
 
   test.each(["S256", "plain"])("the documented requests give a key (%s)", async (method) => {
     const codeVerifier = crypto.randomUUID() + crypto.randomUUID();
-    const challenge = method === "S256" ? await createSHA256CodeChallenge(codeVerifier) : codeVerifier;
+    const challenge =
+      method === "S256" ? await createSHA256CodeChallenge(codeVerifier) : codeVerifier;
     const code = await approve(
       `${people.gateway().origin}/auth?callback_url=${callback}&code_challenge=${challenge}&code_challenge_method=${method}`,
     );
@@ -39,7 +44,10 @@ describe.each(engines)("apps of OpenRouter's flow with the host changed, on %s",
       body: JSON.stringify({ code, code_verifier: codeVerifier, code_challenge_method: method }),
     });
     const answer: unknown = await response.json();
-    expect([response.status, Object.keys(Object(answer)).toSorted()]).toEqual([200, ["key", "user_id"]]);
+    expect([response.status, Object.keys(Object(answer)).toSorted()]).toEqual([
+      200,
+      ["key", "user_id"],
+    ]);
     expect(await works(textAt(answer, "key"))).toBe(true);
   });
 
@@ -47,10 +55,15 @@ describe.each(engines)("apps of OpenRouter's flow with the host changed, on %s",
     const serverURL = `${people.gateway().origin}/api/v1`;
     const anonymous = new OpenRouter({ serverURL });
     const { codeChallenge, codeVerifier } = await anonymous.oAuth.createSHA256CodeChallenge();
-    const url = await anonymous.oAuth.createAuthorizationUrl({ callbackUrl: callback, codeChallenge, codeChallengeMethod: "S256" });
-    const exchange = (code: string) => anonymous.oAuth.exchangeAuthCodeForAPIKey({
-      requestBody: { code, codeVerifier, codeChallengeMethod: "S256" },
+    const url = await anonymous.oAuth.createAuthorizationUrl({
+      callbackUrl: callback,
+      codeChallenge,
+      codeChallengeMethod: "S256",
     });
+    const exchange = (code: string) =>
+      anonymous.oAuth.exchangeAuthCodeForAPIKey({
+        requestBody: { code, codeVerifier, codeChallengeMethod: "S256" },
+      });
     const { key } = await exchange(await approve(url));
     expect(await works(key)).toBe(true);
     const asked = await new OpenRouter({ serverURL, apiKey: key }).oAuth.createAuthCode({

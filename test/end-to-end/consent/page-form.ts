@@ -9,13 +9,16 @@ export function formOf(page: string): URLSearchParams {
       .replaceAll("&gt;", ">")
       .replaceAll("&amp;", "&");
   for (const [, attributes = ""] of page.matchAll(/<input([^>]*)>/g)) {
-    const valueOf = (name: string): string | undefined => new RegExp(` ${name}="([^"]*)"`).exec(attributes)?.[1];
+    const valueOf = (name: string): string | undefined =>
+      new RegExp(` ${name}="([^"]*)"`).exec(attributes)?.[1];
     const name = valueOf("name");
     const isBox = /type="(?:checkbox|radio)"/.test(attributes);
     if (name === undefined || (isBox && !/ checked/.test(attributes))) continue;
     form.append(name, decode(valueOf("value") ?? ""));
   }
-  for (const [, name = "", options = ""] of page.matchAll(/<select[^>]*name="([^"]*)"[^>]*>(.*?)<\/select>/gs)) {
+  for (const [, name = "", options = ""] of page.matchAll(
+    /<select[^>]*name="([^"]*)"[^>]*>(.*?)<\/select>/gs,
+  )) {
     const chosen = /value="([^"]*)" selected/.exec(options) ?? /value="([^"]*)"/.exec(options);
     form.append(name, decode(chosen?.[1] ?? ""));
   }
@@ -23,11 +26,15 @@ export function formOf(page: string): URLSearchParams {
 }
 
 /** The same with some fields changed; an array stands for several of one name, null takes a field away. */
-export function formWith(page: string, changes: Readonly<Record<string, string | readonly string[] | null>>): URLSearchParams {
+export function formWith(
+  page: string,
+  changes: Readonly<Record<string, string | readonly string[] | null>>,
+): URLSearchParams {
   const form = formOf(page);
   for (const [name, value] of Object.entries(changes)) {
     form.delete(name);
-    for (const each of value === null ? [] : typeof value === "string" ? [value] : value) form.append(name, each);
+    for (const each of value === null ? [] : typeof value === "string" ? [value] : value)
+      form.append(name, each);
   }
   return form;
 }

@@ -15,7 +15,15 @@ describe.each(engines)("inference from the playground, on %s", (_, freshUrl) => 
     upstream.script((request) => chatAnswer(request, {}));
     const models = [{ id: "acme/large", pricing: { prompt: "0", completion: "0" } }];
     people = await startPeopled(await freshUrl(), {
-      providers: [provider({ id: "acme", base_url: upstream.baseUrl, dialect: "openai-chat", api_key: "k", models })],
+      providers: [
+        provider({
+          id: "acme",
+          base_url: upstream.baseUrl,
+          dialect: "openai-chat",
+          api_key: "k",
+          models,
+        }),
+      ],
     });
   }, 60_000);
   afterAll(async () => {
@@ -24,10 +32,12 @@ describe.each(engines)("inference from the playground, on %s", (_, freshUrl) => 
   });
 
   const issue = (): Promise<unknown> => people.owner.json("POST", "/session/playground-key");
-  const send = (key: unknown, path = "/models", body?: unknown): Promise<Response> => fetch(people.gateway().baseUrl + path, {
-    method: body === undefined ? "GET" : "POST", headers: { authorization: `Bearer ${textAt(key, "key")}` },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
+  const send = (key: unknown, path = "/models", body?: unknown): Promise<Response> =>
+    fetch(people.gateway().baseUrl + path, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { authorization: `Bearer ${textAt(key, "key")}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
 
   test("a person's requests are told under the name Playground, whichever token sent them, and no key is listed", async () => {
     const first = await issue();
@@ -36,10 +46,17 @@ describe.each(engines)("inference from the playground, on %s", (_, freshUrl) => 
     expect(at(second, "key_id")).toBe(at(first, "key_id"));
     expect((await send(second, "/chat/completions", chatRequest())).status).toBe(200);
     expect((await send(first)).status).toBe(401);
-    expect(listAt(await people.owner.json("GET", "/keys"), "data").map((key) => at(key, "id"))).not.toContain(at(first, "key_id"));
+    expect(
+      listAt(await people.owner.json("GET", "/keys"), "data").map((key) => at(key, "id")),
+    ).not.toContain(at(first, "key_id"));
     const rows = listAt(await people.owner.json("GET", "/analytics/generations"), "data");
     expect(rows).toHaveLength(2);
-    for (const row of rows) expect(row).toMatchObject({ key_id: at(first, "key_id"), key_name: "Playground", status: "completed" });
+    for (const row of rows)
+      expect(row).toMatchObject({
+        key_id: at(first, "key_id"),
+        key_name: "Playground",
+        status: "completed",
+      });
     const connections = listAt(await people.owner.json("GET", "/connections"), "data");
     expect(connections).toMatchObject([{ id: at(first, "connection_id"), origin: "playground" }]);
   });
@@ -47,7 +64,9 @@ describe.each(engines)("inference from the playground, on %s", (_, freshUrl) => 
   test("tabs that ask at once share one record", async () => {
     const keys = await Promise.all([issue(), issue(), issue()]);
     expect(new Set(keys.map((key) => at(key, "key_id"))).size).toBe(1);
-    expect((await Promise.all(keys.map((key) => send(key)))).filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(
+      (await Promise.all(keys.map((key) => send(key)))).filter(({ status }) => status === 200),
+    ).toHaveLength(1);
   });
 
   test("it opens inference and no administration, and ends where it is disconnected", async () => {

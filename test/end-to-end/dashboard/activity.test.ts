@@ -8,7 +8,10 @@ import { expectSound, settled, tabTo } from "./screen.ts";
 
 /** The text of what a click saves. */
 async function saved(page: Page, button: string): Promise<string> {
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: button }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: button }).click(),
+  ]);
   return readFileSync(await download.path(), "utf8");
 }
 
@@ -24,8 +27,16 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
   test("find why one request cost what it did, by the keyboard alone", async () => {
     const screen = await scene.open("developer", "/activity?model=acme/large&status=completed");
     const { page } = screen;
-    const listed = await scene.ask("developer", "GET", "/analytics/generations?model=acme/large&status=completed&limit=1");
-    const explained = await scene.ask("developer", "GET", `/generation/${textAt(listAt(listed, "data")[0], "id")}/explain`);
+    const listed = await scene.ask(
+      "developer",
+      "GET",
+      "/analytics/generations?model=acme/large&status=completed&limit=1",
+    );
+    const explained = await scene.ask(
+      "developer",
+      "GET",
+      `/generation/${textAt(listAt(listed, "data")[0], "id")}/explain`,
+    );
     await tabTo(page, /^\d+ \w+ \d{4}/);
     await page.keyboard.press("Enter");
     const dialog = page.getByRole("dialog", { name: "Request" });
@@ -34,17 +45,28 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     for (const sentence of listAt(explained, "explanation")) {
       expect(await dialog.getByText(String(sentence)).first().isVisible()).toBe(true);
     }
-    expect(await dialog.getByRole("table").locator("tbody tr").count()).toBe(listAt(explained, "lines").length);
+    expect(await dialog.getByRole("table").locator("tbody tr").count()).toBe(
+      listAt(explained, "lines").length,
+    );
     for (const line of listAt(at(explained, "generation"), "routing.order")) {
       expect(await dialog.getByText(String(line), { exact: true }).isVisible()).toBe(true);
     }
     expect(await dialog.getByRole("img", { name: "2 attempts" }).isVisible()).toBe(true);
-    expect(await dialog.getByText(/^curl /).first().isVisible()).toBe(true);
+    expect(
+      await dialog
+        .getByText(/^curl /)
+        .first()
+        .isVisible(),
+    ).toBe(true);
     await expectSound(screen);
     await page.keyboard.press("j");
-    await page.waitForURL((url) => url.searchParams.get("id") !== textAt(listAt(listed, "data")[0], "id"));
+    await page.waitForURL(
+      (url) => url.searchParams.get("id") !== textAt(listAt(listed, "data")[0], "id"),
+    );
     await page.keyboard.press("k");
-    await page.waitForURL((url) => url.searchParams.get("id") === textAt(listAt(listed, "data")[0], "id"));
+    await page.waitForURL(
+      (url) => url.searchParams.get("id") === textAt(listAt(listed, "data")[0], "id"),
+    );
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
     expect(new URL(page.url()).search).toBe("?model=acme%2Flarge&status=completed");
@@ -93,7 +115,10 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await page.getByRole("button", { name: "Ask broken no more" }).click();
     await page.getByText("broken is asked no more for this workspace.").waitFor();
     const before = scene.failing.requests.length;
-    const answer = await scene.chat({ model: "acme/large", messages: [{ role: "user", content: "Again" }] });
+    const answer = await scene.chat({
+      model: "acme/large",
+      messages: [{ role: "user", content: "Again" }],
+    });
     expect(answer.status).toBe(200);
     expect(scene.failing.requests.length).toBe(before);
     await scene.ask("owner", "PATCH", "/security/privacy", { blocked_providers: [] });
@@ -104,16 +129,22 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     const screen = await scene.open("developer", "/activity");
     const { page } = screen;
     const before = await rows(page).count();
-    const empty = textAt(await scene.ask("owner", "POST", "/keys", { name: "Empty", limit: 0.000000001 }), "key");
+    const empty = textAt(
+      await scene.ask("owner", "POST", "/keys", { name: "Empty", limit: 0.000000001 }),
+      "key",
+    );
     const hi = { model: "acme/large", messages: [{ role: "user", content: "Hi" }] };
     const refused = await scene.chat(hi, { authorization: `Bearer ${empty}` });
     expect(refused.status).toBe(402);
-    for (let sent = 0; sent < 2; sent += 1) await (await scene.chat({ ...hi, model: "sandbox/chat:free" })).text();
+    for (let sent = 0; sent < 2; sent += 1)
+      await (await scene.chat({ ...hi, model: "sandbox/chat:free" })).text();
     await page.evaluate('document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))');
     await page.getByRole("button", { name: "2 newer requests" }).waitFor();
     expect(await rows(page).count()).toBe(before);
     await page.getByRole("button", { name: "2 newer requests" }).click();
-    await rows(page).nth(before + 1).waitFor();
+    await rows(page)
+      .nth(before + 1)
+      .waitFor();
     expect(await rows(page).count()).toBe(before + 2);
     await screen.go(page.url());
     await page.getByText(/^1 refused with 402/).waitFor();
@@ -135,9 +166,17 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await page.getByLabel("Range").selectOption("24h");
     await page.waitForURL(/range=24h/);
     await settled(page);
-    const total = Number((await table.locator("tbody td").nth(1).innerText()).replaceAll(/\D/g, ""));
-    const usage = await scene.ask("owner", "GET", `/analytics/usage?from=${new Date(Date.now() - 86_400_000).toISOString()}&interval=hour`);
-    expect(total).toBe(listAt(usage, "data").reduce<number>((sum, row) => sum + Number(at(row, "requests")), 0));
+    const total = Number(
+      (await table.locator("tbody td").nth(1).innerText()).replaceAll(/\D/g, ""),
+    );
+    const usage = await scene.ask(
+      "owner",
+      "GET",
+      `/analytics/usage?from=${new Date(Date.now() - 86_400_000).toISOString()}&interval=hour`,
+    );
+    expect(total).toBe(
+      listAt(usage, "data").reduce<number>((sum, row) => sum + Number(at(row, "requests")), 0),
+    );
     expect(await table.innerText()).toContain("none in the period before");
     await expectSound(screen);
     const json: unknown = JSON.parse(await saved(page, "Download JSON"));

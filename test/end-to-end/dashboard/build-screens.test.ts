@@ -31,19 +31,27 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await page.keyboard.press("Enter");
     await page.getByText("2, in force").waitFor();
     expect(await scene.ask("developer", "GET", "/presets/short-answers")).toMatchObject({
-      version: 2, config: { model: "sandbox/chat:free", system: "Be brief.", temperature: 0.2 },
+      version: 2,
+      config: { model: "sandbox/chat:free", system: "Be brief.", temperature: 0.2 },
     });
     await page.getByLabel("Message").focus();
     await page.keyboard.type("Hello");
     await tabTo(page, "Run preset");
     await page.keyboard.press("Enter");
-    await page.getByRole("region", { name: "Stored preset" }).getByText("Open the record").waitFor();
+    await page
+      .getByRole("region", { name: "Stored preset" })
+      .getByText("Open the record")
+      .waitFor();
     await expectSound(screen);
     await screen.close();
   });
 
   test("a wrong field is named, the draft runs beside the stored preset, and an older version comes back", async () => {
-    await scene.ask("owner", "POST", "/presets", { slug: "versions", name: "Versions", config: { model: "sandbox/chat:free", seed: 1 } });
+    await scene.ask("owner", "POST", "/presets", {
+      slug: "versions",
+      name: "Versions",
+      config: { model: "sandbox/chat:free", seed: 1 },
+    });
     await scene.ask("owner", "PATCH", "/presets/versions", { config: { seed: 2 } });
     const screen = await scene.open("developer", "/presets/versions", "phone");
     const { page } = screen;
@@ -53,12 +61,18 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await page.getByLabel("Temperature").fill("1");
     await page.getByLabel("Message").fill("Hello");
     await page.getByRole("button", { name: "Run preset and draft" }).click();
-    await page.getByRole("region", { name: "Draft in the editor" }).getByText("Open the record").waitFor();
+    await page
+      .getByRole("region", { name: "Draft in the editor" })
+      .getByText("Open the record")
+      .waitFor();
     await page.getByRole("button", { name: "Show" }).last().click();
     await page.getByRole("dialog", { name: "Version 1" }).getByText('"seed": 1').waitFor();
     await page.getByRole("button", { name: "Restore this version" }).click();
     await page.getByText("3, in force").waitFor();
-    expect(await scene.ask("owner", "GET", "/presets/versions")).toMatchObject({ version: 3, config: { seed: 1 } });
+    expect(await scene.ask("owner", "GET", "/presets/versions")).toMatchObject({
+      version: 3,
+      config: { seed: 1 },
+    });
     await expectSound(screen);
     await page.getByRole("button", { name: "Delete preset" }).first().click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete preset" }).click();
@@ -77,7 +91,8 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await page.keyboard.press("Enter");
     const candidates = page.getByRole("group", { name: "Candidates" }).getByRole("row");
     await candidates.nth(1).waitFor();
-    const places = async (): Promise<string[]> => (await candidates.allInnerTexts()).slice(1).map((text) => text.split(/\s+/)[1] ?? "");
+    const places = async (): Promise<string[]> =>
+      (await candidates.allInnerTexts()).slice(1).map((text) => text.split(/\s+/)[1] ?? "");
     expect((await places()).toSorted()).toEqual(["acme", "broken"]);
     for (const provider of ["broken", "acme"]) {
       await page.getByRole("button", { name: `Add ${provider}` }).focus();
@@ -108,8 +123,10 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await page.getByLabel("Name of the preset").fill("Broken first");
     await page.getByRole("button", { name: "Save as preset" }).click();
     await page.getByRole("link", { name: "@preset/broken-first" }).waitFor();
-    expect(at(await scene.ask("owner", "GET", "/presets/broken-first"), "config"))
-      .toEqual({ model: "acme/large", provider: { order: ["broken", "acme"] } });
+    expect(at(await scene.ask("owner", "GET", "/presets/broken-first"), "config")).toEqual({
+      model: "acme/large",
+      provider: { order: ["broken", "acme"] },
+    });
     await page.getByLabel("Zero retention only").check();
     await page.getByRole("button", { name: "Ask before sending" }).click();
     await page.getByText("Nobody is left. Loosen a rule below.").waitFor();
@@ -126,9 +143,17 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await page.getByLabel("Spending cap in USD").focus();
     await page.keyboard.type("5");
     await page.keyboard.press("Enter");
-    const secret = await page.getByRole("dialog", { name: "Your key" }).locator("code").first().innerText();
+    const secret = await page
+      .getByRole("dialog", { name: "Your key" })
+      .locator("code")
+      .first()
+      .innerText();
     expect(secret).toStartWith("sk-svc-v1-");
-    for (const [client, words] of [["codex", "wire_api"], ["claude", "ANTHROPIC_AUTH_TOKEN"], ["python", "from openai"]] as const) {
+    for (const [client, words] of [
+      ["codex", "wire_api"],
+      ["claude", "ANTHROPIC_AUTH_TOKEN"],
+      ["python", "from openai"],
+    ] as const) {
       await page.getByLabel("Use it with").selectOption(client);
       expect(await page.getByRole("dialog").locator("code").last().innerText()).toContain(words);
     }
@@ -148,12 +173,17 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await page.keyboard.press("Escape");
     await page.getByText("↳ Robot's child").waitFor();
     const status = async (key: string): Promise<number> =>
-      (await fetch(`${scene.gateway.baseUrl}/key`, { headers: { authorization: `Bearer ${key}` } })).status;
+      (await fetch(`${scene.gateway.baseUrl}/key`, { headers: { authorization: `Bearer ${key}` } }))
+        .status;
     const rotated = async (grace: string): Promise<string> => {
       await row.getByRole("button", { name: "Rotate" }).click();
       await page.getByLabel("The old secret").selectOption(grace);
       await page.getByRole("button", { name: "Rotate key" }).click();
-      const fresh = await page.getByRole("dialog", { name: "Your key" }).locator("code").first().innerText();
+      const fresh = await page
+        .getByRole("dialog", { name: "Your key" })
+        .locator("code")
+        .first()
+        .innerText();
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
       return fresh;
@@ -165,7 +195,9 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await row.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("button", { name: "Delete key" }).click();
     await page.getByText("↳ Robot's child").waitFor({ state: "detached" });
-    const names = listAt(await scene.ask("developer", "GET", "/keys"), "data").map((key) => textAt(key, "name"));
+    const names = listAt(await scene.ask("developer", "GET", "/keys"), "data").map((key) =>
+      textAt(key, "name"),
+    );
     expect(names).not.toContain("Robot");
     await screen.close();
   });
@@ -178,13 +210,25 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
     await page.getByLabel("Name").fill("Deployer");
     await page.getByLabel("see usage and requests").check();
     await page.getByRole("button", { name: "Create management key" }).last().click();
-    const secret = await page.getByRole("dialog", { name: "Your management key" }).locator("code").first().innerText();
+    const secret = await page
+      .getByRole("dialog", { name: "Your management key" })
+      .locator("code")
+      .first()
+      .innerText();
     const status = async (path: string): Promise<number> =>
-      (await fetch(scene.gateway.baseUrl + path, { headers: { authorization: `Bearer ${secret}` } })).status;
+      (
+        await fetch(scene.gateway.baseUrl + path, {
+          headers: { authorization: `Bearer ${secret}` },
+        })
+      ).status;
     expect([await status("/budgets"), await status("/keys")]).toEqual([200, 403]);
     await page.keyboard.press("Escape");
     await expectSound(screen);
-    await page.getByRole("row").filter({ hasText: "Deployer" }).getByRole("button", { name: "Revoke" }).click();
+    await page
+      .getByRole("row")
+      .filter({ hasText: "Deployer" })
+      .getByRole("button", { name: "Revoke" })
+      .click();
     await page.getByLabel("Reason").fill("no longer needed");
     await page.getByRole("button", { name: "Revoke key" }).click();
     await page.getByRole("row").filter({ hasText: "Deployer" }).waitFor({ state: "detached" });

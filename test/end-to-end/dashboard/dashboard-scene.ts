@@ -15,7 +15,12 @@ const root = resolve(import.meta.dirname, "../../..");
 const folder = join(root, "dashboard", "dist");
 
 /** People of a scene: who runs the installation, and what the others are in the organisation. */
-export const persons = { operator: "owner", owner: "owner", developer: "admin", member: "member" } as const;
+export const persons = {
+  operator: "owner",
+  owner: "owner",
+  developer: "admin",
+  member: "member",
+} as const;
 export type Person = keyof typeof persons;
 
 /** Name, address and password of a person, all made of what they are. */
@@ -26,7 +31,12 @@ export const passwordOf = (person: string): string => `the long password of ${pe
 export const looks = {
   light: { colorScheme: "light", viewport: { width: 1280, height: 800 } },
   dark: { colorScheme: "dark", viewport: { width: 1280, height: 800 } },
-  phone: { colorScheme: "light", viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
+  phone: {
+    colorScheme: "light",
+    viewport: { width: 390, height: 844 },
+    isMobile: true,
+    hasTouch: true,
+  },
 } as const satisfies Record<string, BrowserContextOptions>;
 export type Look = keyof typeof looks;
 
@@ -52,7 +62,9 @@ export interface DashboardScene {
 }
 
 function buildDashboard(): void {
-  const built = spawnSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], { encoding: "utf8" });
+  const built = spawnSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], {
+    encoding: "utf8",
+  });
   if (built.status !== 0) throw new Error(`the dashboard could not be built: ${built.stderr}`);
 }
 
@@ -68,7 +80,10 @@ async function gather(gateway: TestGateway, origin: string): Promise<Organisatio
   const signUp = async (person: string, token: object): Promise<Browser> => {
     const own = browser();
     const joined = await own.ask("POST", "/api/auth/sign-up", {
-      name: `${person[0]?.toUpperCase()}${person.slice(1)} Example`, email: emailOf(person), password: passwordOf(person), ...token,
+      name: `${person[0]?.toUpperCase()}${person.slice(1)} Example`,
+      email: emailOf(person),
+      password: passwordOf(person),
+      ...token,
     });
     if (!joined.ok) throw new Error(`${person} could not sign up: ${await joined.text()}`);
     return own;
@@ -78,13 +93,26 @@ async function gather(gateway: TestGateway, origin: string): Promise<Organisatio
   const [organizationId, workspaceId] = [textAt(made, "id"), textAt(made, "workspace_id")];
   const invited = async (person: Person): Promise<Browser> => {
     const invitation = await operator.json("POST", `/organizations/${organizationId}/invitations`, {
-      email: emailOf(person), role: persons[person],
+      email: emailOf(person),
+      role: persons[person],
     });
-    return signUp(person, { invitation_token: new URL(textAt(invitation, "url")).searchParams.get("token") });
+    return signUp(person, {
+      invitation_token: new URL(textAt(invitation, "url")).searchParams.get("token"),
+    });
   };
-  const people = { operator, owner: await invited("owner"), developer: await invited("developer"), member: await invited("member") };
-  for (const person of Object.values(people)) await person.json("PATCH", "/session", { workspace_id: workspaceId });
-  await operator.json("POST", "/admin/grants", { workspace_id: workspaceId, amount: 25, description: "A start" });
+  const people = {
+    operator,
+    owner: await invited("owner"),
+    developer: await invited("developer"),
+    member: await invited("member"),
+  };
+  for (const person of Object.values(people))
+    await person.json("PATCH", "/session", { workspace_id: workspaceId });
+  await operator.json("POST", "/admin/grants", {
+    workspace_id: workspaceId,
+    amount: 25,
+    description: "A start",
+  });
   return { organizationId, workspaceId, people };
 }
 
@@ -93,9 +121,13 @@ const hello = { model: "acme/large", messages: [{ role: "user", content: "Hello"
 /** One request of each outcome: served after a failed attempt, streamed, free, and failed at every provider. */
 async function seed(chat: DashboardScene["chat"]): Promise<void> {
   for (const body of [
-    hello, { ...hello, stream: true }, { ...hello, model: "sandbox/chat:free" }, { ...hello, model: "sandbox/chat:free", stream: true },
+    hello,
+    { ...hello, stream: true },
+    { ...hello, model: "sandbox/chat:free" },
+    { ...hello, model: "sandbox/chat:free", stream: true },
     { ...hello, model: "broken/small" },
-  ]) await (await chat(body, { "x-title": "Night watch", "user-agent": "night-watch/1.0" })).text();
+  ])
+    await (await chat(body, { "x-title": "Night watch", "user-agent": "night-watch/1.0" })).text();
 }
 
 const providersOf = (serving: FaultUpstream, failing: FaultUpstream): AppSettings["providers"] => {
@@ -103,7 +135,11 @@ const providersOf = (serving: FaultUpstream, failing: FaultUpstream): AppSetting
   return [
     acme(serving.baseUrl),
     provider({
-      id: "broken", name: "Broken Inference", base_url: failing.baseUrl, dialect: "openai-chat", api_key: "upstream-secret",
+      id: "broken",
+      name: "Broken Inference",
+      base_url: failing.baseUrl,
+      dialect: "openai-chat",
+      api_key: "upstream-secret",
       models: [
         // Cheaper than the other one, so that it is asked first.
         { id: "acme/large", ...model, pricing: { prompt: "0.01", completion: "0.02" } },
@@ -115,32 +151,54 @@ const providersOf = (serving: FaultUpstream, failing: FaultUpstream): AppSetting
 
 /** Starts one on a storage engine; `seeded: false` leaves it without a request. */
 export async function startDashboardScene(
-  url?: string, { seeded = true, ...changes }: Partial<AppSettings> & { seeded?: boolean } = {},
+  url?: string,
+  { seeded = true, ...changes }: Partial<AppSettings> & { seeded?: boolean } = {},
 ): Promise<DashboardScene> {
   buildDashboard();
   const [serving, failing] = await Promise.all([startFaultUpstream(), startFaultUpstream()]);
-  failing.script(json({ error: { message: "The model is out of order.", type: "server_error" } }, { status: 500 }));
+  failing.script(
+    json(
+      { error: { message: "The model is out of order.", type: "server_error" } },
+      { status: 500 },
+    ),
+  );
   let origin = "";
   const gateway = await startGateway({
-    ...(url === undefined ? {} : { storageUrl: url }), sandbox: true, publicUrl: () => origin,
-    providers: providersOf(serving, failing), dashboard: { folder, buildScript: undefined }, ...changes,
+    ...(url === undefined ? {} : { storageUrl: url }),
+    sandbox: true,
+    publicUrl: () => origin,
+    providers: providersOf(serving, failing),
+    dashboard: { folder, buildScript: undefined },
+    ...changes,
   });
   origin = `http://localhost:${new URL(gateway.origin).port}`;
   const { people, ...organisation } = await gather(gateway, origin);
-  const ask: DashboardScene["ask"] = (person, method, path, body) => people[person].json(method, path, body);
+  const ask: DashboardScene["ask"] = (person, method, path, body) =>
+    people[person].json(method, path, body);
   const key = textAt(await ask("owner", "POST", "/keys", { name: "Night watch" }), "key");
-  const chat: DashboardScene["chat"] = (body, headers = {}) => fetch(`${gateway.baseUrl}/chat/completions`, {
-    method: "POST", body: JSON.stringify(body), headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
-  });
+  const chat: DashboardScene["chat"] = (body, headers = {}) =>
+    fetch(`${gateway.baseUrl}/chat/completions`, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+    });
   if (seeded) await seed(chat);
   const chromium: Chromium = await startChromium();
   return {
-    gateway, origin, ...organisation, serving, failing, ask, chat,
+    gateway,
+    origin,
+    ...organisation,
+    serving,
+    failing,
+    ask,
+    chat,
     async open(person, path, look = "light", options = {}) {
       const context = await chromium.newContext({ ...looks[look], ...options });
       const cookie = people[person].cookies.get(brand.sessionCookie);
       if (cookie === undefined) throw new Error(`${person} has no session`);
-      await context.addCookies([{ name: brand.sessionCookie, value: cookie, url: origin, httpOnly: true }]);
+      await context.addCookies([
+        { name: brand.sessionCookie, value: cookie, url: origin, httpOnly: true },
+      ]);
       return openScreen(context, `${origin}/dashboard${path}`);
     },
     async openSignedOut(path, look = "light", options = {}) {

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { listAt, textAt } from "../api/at.ts";
-import { emailOf, passwordOf, startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
+import {
+  emailOf,
+  passwordOf,
+  startDashboardScene,
+  type DashboardScene,
+} from "./dashboard-scene.ts";
 import { expectSound, focusedName, settled, tabTo } from "./screen.ts";
 
 describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () => {
@@ -28,7 +33,10 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await choose("usag", /\/dashboard\/usage$/);
     await choose("acme/larg", /\/dashboard\/(?:models\/acme\/large|activity\?id=)/);
     await choose("Night wat", /\/dashboard\/activity\?key_id=/);
-    const [newest] = listAt(await scene.ask("developer", "GET", "/analytics/generations?limit=1"), "data");
+    const [newest] = listAt(
+      await scene.ask("developer", "GET", "/analytics/generations?limit=1"),
+      "data",
+    );
     const id = textAt(newest, "id");
     await choose(id, new RegExp(`/dashboard/activity\\?id=${id}`));
     await page.getByRole("dialog", { name: "Request" }).waitFor();
@@ -54,7 +62,10 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     expect(await page.getByLabel("Model").inputValue()).toBe("g/?");
     await page.locator("body").click({ position: { x: 2, y: 2 } });
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keyboard" }).getByText("g a", { exact: true }).waitFor();
+    await page
+      .getByRole("dialog", { name: "Keyboard" })
+      .getByText("g a", { exact: true })
+      .waitFor();
     await close();
   });
 
@@ -98,13 +109,19 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await page.goto(`${scene.origin}/dashboard/keys`);
     await settled(page);
     const switching = page.getByLabel("Workspace", { exact: true });
-    const own = await switching.locator("option").filter({ hasNotText: "Acme & Sons" }).first().getAttribute("value");
+    const own = await switching
+      .locator("option")
+      .filter({ hasNotText: "Acme & Sons" })
+      .first()
+      .getAttribute("value");
     await switching.selectOption(own);
     await page.getByText("No key yet.").waitFor();
     // The other tab stays, although the session has gone on: also when it loads everything again.
     await first.page.reload();
     await first.page.getByText("Night watch", { exact: true }).first().waitFor();
-    expect(await first.page.getByLabel("Workspace", { exact: true }).inputValue()).toBe(scene.workspaceId);
+    expect(await first.page.getByLabel("Workspace", { exact: true }).inputValue()).toBe(
+      scene.workspaceId,
+    );
     await page.reload();
     await page.getByText("No key yet.").waitFor();
     await scene.ask("developer", "PATCH", "/session", { workspace_id: scene.workspaceId });
@@ -112,11 +129,18 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
   });
 
   test("moments are in the zone of the browser, with UTC for those who point at them", async () => {
-    const { page, close } = await scene.open("developer", "/activity", "light", { timezoneId: "Asia/Tokyo", locale: "en-GB" });
+    const { page, close } = await scene.open("developer", "/activity", "light", {
+      timezoneId: "Asia/Tokyo",
+      locale: "en-GB",
+    });
     const time = page.getByRole("table").locator("time").first();
-    const utc = new Date(await time.getAttribute("datetime") ?? "");
-    expect(await time.getAttribute("title")).toBe(`${utc.toISOString().slice(0, 19).replace("T", " ")} UTC`);
-    expect(await time.innerText()).toContain(utc.toLocaleTimeString("en-GB", { timeZone: "Asia/Tokyo" }));
+    const utc = new Date((await time.getAttribute("datetime")) ?? "");
+    expect(await time.getAttribute("title")).toBe(
+      `${utc.toISOString().slice(0, 19).replace("T", " ")} UTC`,
+    );
+    expect(await time.innerText()).toContain(
+      utc.toLocaleTimeString("en-GB", { timeZone: "Asia/Tokyo" }),
+    );
     await close();
   });
 });

@@ -14,7 +14,9 @@ describe.skipIf(!hasChromium)(`budgets, provider keys and credits${missingChromi
   beforeAll(async () => {
     stripe = startFakeStripe();
     scene = await startDashboardScene(undefined, {
-      payments: paymentSettings(stripe.url), mail: { url: mail.url, from: "noreply@example.com" }, webhookNetworks: ["127.0.0.0/8"],
+      payments: paymentSettings(stripe.url),
+      mail: { url: mail.url, from: "noreply@example.com" },
+      webhookNetworks: ["127.0.0.0/8"],
     });
   }, 60_000);
   afterAll(async () => {
@@ -38,13 +40,22 @@ describe.skipIf(!hasChromium)(`budgets, provider keys and credits${missingChromi
     await page.getByLabel("Limit in USD").focus();
     await page.keyboard.press("Enter");
     await page.getByText("refusing").waitFor();
-    const refused = await scene.chat({ model: "acme/large", messages: [{ role: "user", content: "Hello" }] });
-    expect([refused.status, at(await refused.json(), "error.metadata.reason")]).toEqual([402, "budget_reached"]);
+    const refused = await scene.chat({
+      model: "acme/large",
+      messages: [{ role: "user", content: "Hello" }],
+    });
+    expect([refused.status, at(await refused.json(), "error.metadata.reason")]).toEqual([
+      402,
+      "budget_reached",
+    ]);
     await expectSound(screen);
     await page.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("button", { name: "Delete budget" }).click();
     await page.getByText("No budget yet.").waitFor();
-    const served = await scene.chat({ model: "acme/large", messages: [{ role: "user", content: "Hello" }] });
+    const served = await scene.chat({
+      model: "acme/large",
+      messages: [{ role: "user", content: "Hello" }],
+    });
     expect(served.status).toBe(200);
     await served.text();
     await screen.close();
@@ -80,7 +91,10 @@ describe.skipIf(!hasChromium)(`budgets, provider keys and credits${missingChromi
     await page.getByLabel("Key", { exact: true }).fill("sk-acme-of-our-own-1");
     await page.getByLabel("Label").fill("Ours");
     await page.getByRole("button", { name: "Test key" }).click();
-    await page.getByRole("status").filter({ hasText: /provider/ }).waitFor();
+    await page
+      .getByRole("status")
+      .filter({ hasText: /provider/ })
+      .waitFor();
     await page.getByLabel("Quota in USD").fill("3");
     await page.getByRole("button", { name: "Add provider key" }).last().click();
     const row = page.getByRole("row").filter({ hasText: "Ours" });
@@ -107,7 +121,8 @@ describe.skipIf(!hasChromium)(`budgets, provider keys and credits${missingChromi
     const screen = await scene.open("owner", "/credits");
     const { page } = screen;
     await page.route("https://checkout.example/**", (route) =>
-      route.fulfill({ contentType: "text/html", body: "<title>Checkout</title>" }));
+      route.fulfill({ contentType: "text/html", body: "<title>Checkout</title>" }),
+    );
     await page.getByText(/a fee of \$1\.00: the card is charged \$11\.00/).waitFor();
     await page.getByLabel("Save the card for automatic top-ups").check();
     await tabTo(page, "Top up by card");
@@ -117,7 +132,9 @@ describe.skipIf(!hasChromium)(`budgets, provider keys and credits${missingChromi
     for (const event of stripe.world.pay(session)) {
       const body = JSON.stringify(event);
       const told = await fetch(`${scene.gateway.baseUrl}/webhooks/stripe`, {
-        method: "POST", body, headers: signed(body, { atMs: Date.now() }),
+        method: "POST",
+        body,
+        headers: signed(body, { atMs: Date.now() }),
       });
       expect(told.status).toBe(200);
     }
@@ -128,12 +145,18 @@ describe.skipIf(!hasChromium)(`budgets, provider keys and credits${missingChromi
     await page.getByLabel("I agree that the saved card is charged without asking again.").check();
     await page.getByRole("button", { name: "Turn automatic top-up on" }).click();
     await page.getByRole("button", { name: "End automatic top-up" }).waitFor();
-    expect(await scene.ask("owner", "GET", "/credits/automatic")).toMatchObject({ status: "on", amount: 20, monthly_limit: 100 });
+    expect(await scene.ask("owner", "GET", "/credits/automatic")).toMatchObject({
+      status: "on",
+      amount: 20,
+      monthly_limit: 100,
+    });
     await expectSound(screen);
     await page.getByRole("button", { name: "End automatic top-up" }).click();
     await page.getByRole("button", { name: "Turn automatic top-up on" }).waitFor();
-    const sum = listAt(await scene.ask("owner", "GET", "/credits/transactions"), "data")
-      .reduce<number>((total, entry) => total + Number(at(entry, "amount")), 0);
+    const sum = listAt(
+      await scene.ask("owner", "GET", "/credits/transactions"),
+      "data",
+    ).reduce<number>((total, entry) => total + Number(at(entry, "amount")), 0);
     expect(sum).toBeCloseTo(Number(at(await scene.ask("owner", "GET", "/credits"), "balance")), 5);
     await screen.close();
   });

@@ -36,11 +36,15 @@ describe.skipIf(!hasChromium)(`organisation, security, account and apps${missing
   test("roles are changed, owners are made after a question, and somebody is removed with their keys", async () => {
     const screen = await scene.open("owner", "/members");
     const { page } = screen;
-    const roles = async (): Promise<Record<string, unknown>> => Object.fromEntries(
-      listAt(await scene.ask("operator", "GET", `/organizations/${scene.organizationId}/members`), "data")
-        .map((each) => [textAt(each, "name"), at(each, "role")]),
-    );
-    const changed = () => page.waitForResponse((response) => response.request().method() === "PATCH" && response.ok());
+    const roles = async (): Promise<Record<string, unknown>> =>
+      Object.fromEntries(
+        listAt(
+          await scene.ask("operator", "GET", `/organizations/${scene.organizationId}/members`),
+          "data",
+        ).map((each) => [textAt(each, "name"), at(each, "role")]),
+      );
+    const changed = () =>
+      page.waitForResponse((response) => response.request().method() === "PATCH" && response.ok());
     const promoted = changed();
     await page.getByLabel("Role of Member Example").selectOption("admin");
     await promoted;
@@ -48,10 +52,22 @@ describe.skipIf(!hasChromium)(`organisation, security, account and apps${missing
     const transferred = changed();
     await page.getByRole("button", { name: "Make owner" }).click();
     await transferred;
-    expect(await roles()).toMatchObject({ "Member Example": "admin", "Developer Example": "owner" });
-    await page.getByRole("row").filter({ hasText: "member@example.com" }).getByRole("button", { name: "Remove" }).click();
-    const removed = page.waitForResponse((response) => response.request().method() === "DELETE" && response.ok());
-    await page.getByRole("dialog", { name: "Remove Member Example" }).getByRole("button", { name: "Remove member" }).click();
+    expect(await roles()).toMatchObject({
+      "Member Example": "admin",
+      "Developer Example": "owner",
+    });
+    await page
+      .getByRole("row")
+      .filter({ hasText: "member@example.com" })
+      .getByRole("button", { name: "Remove" })
+      .click();
+    const removed = page.waitForResponse(
+      (response) => response.request().method() === "DELETE" && response.ok(),
+    );
+    await page
+      .getByRole("dialog", { name: "Remove Member Example" })
+      .getByRole("button", { name: "Remove member" })
+      .click();
     await removed;
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(Object.keys(await roles())).not.toContain("Member Example");
@@ -69,17 +85,30 @@ describe.skipIf(!hasChromium)(`organisation, security, account and apps${missing
     await page.getByRole("button", { name: "Use your address" }).click();
     await page.getByRole("button", { name: "Allow range" }).click();
     await page.getByRole("group", { name: "Allowed addresses" }).getByText("127.0.0.1").waitFor();
-    await page.getByRole("group", { name: "Allowed addresses" }).getByRole("button", { name: "Remove" }).click();
+    await page
+      .getByRole("group", { name: "Allowed addresses" })
+      .getByRole("button", { name: "Remove" })
+      .click();
     await page.getByText("Every address may use this workspace.").waitFor();
     await page.getByLabel("Blocked providers").fill("broken");
     await page.getByRole("button", { name: "Save privacy" }).click();
     await page.getByText("saved").waitFor();
-    expect(await scene.ask("owner", "GET", "/security/privacy")).toMatchObject({ blocked_providers: ["broken"] });
+    expect(await scene.ask("owner", "GET", "/security/privacy")).toMatchObject({
+      blocked_providers: ["broken"],
+    });
     await page.reload();
     await settled(page);
-    await page.getByRole("group", { name: "Audit log" }).getByText("Change the privacy settings of the workspace").first().waitFor();
+    await page
+      .getByRole("group", { name: "Audit log" })
+      .getByText("Change the privacy settings of the workspace")
+      .first()
+      .waitFor();
     await page.getByLabel("Action").selectOption("PATCH /security/privacy");
-    await page.getByRole("group", { name: "Audit log" }).getByText("Add to the IP allowlist").first().waitFor({ state: "detached" });
+    await page
+      .getByRole("group", { name: "Audit log" })
+      .getByText("Add to the IP allowlist")
+      .first()
+      .waitFor({ state: "detached" });
     const saved = page.waitForEvent("download");
     await page.getByRole("button", { name: "Download CSV" }).click();
     expect((await saved).suggestedFilename()).toBe("audit.csv");
@@ -97,7 +126,9 @@ describe.skipIf(!hasChromium)(`organisation, security, account and apps${missing
     await tabTo(page, "Save preferences");
     await page.keyboard.press("Enter");
     await page.getByText("saved").waitFor();
-    expect(await scene.ask("operator", "GET", "/session/preferences")).toMatchObject({ preferences: { theme: "dark", time_zone: "UTC" } });
+    expect(await scene.ask("operator", "GET", "/session/preferences")).toMatchObject({
+      preferences: { theme: "dark", time_zone: "UTC" },
+    });
     await expectSound(screen);
     await page.getByRole("button", { name: "Set up authenticator app" }).click();
     await page.getByLabel("Your password").fill(passwordOf("operator"));
@@ -123,7 +154,11 @@ describe.skipIf(!hasChromium)(`organisation, security, account and apps${missing
   test("an app is revoked by the keyboard alone, and its key is refused at once", async () => {
     const key = textAt(await scene.ask("developer", "POST", "/session/playground-key"), "key");
     const status = async (): Promise<number> =>
-      (await fetch(`${scene.gateway.baseUrl}/models`, { headers: { authorization: `Bearer ${key}` } })).status;
+      (
+        await fetch(`${scene.gateway.baseUrl}/models`, {
+          headers: { authorization: `Bearer ${key}` },
+        })
+      ).status;
     expect(await status()).toBe(200);
     const screen = await scene.open("developer", "/connections");
     await tabTo(screen.page, "Disconnect");

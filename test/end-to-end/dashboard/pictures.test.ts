@@ -3,17 +3,28 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import sharp from "sharp";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
-import { startDashboardScene, type DashboardScene, type Look, type Person } from "./dashboard-scene.ts";
+import {
+  startDashboardScene,
+  type DashboardScene,
+  type Look,
+  type Person,
+} from "./dashboard-scene.ts";
 
 const folder = resolve(import.meta.dirname, "../../../docs/pictures");
 /** With PICTURES=write the pictures of the documentation are taken anew. */
 const isWriting = process.env["PICTURES"] === "write";
 
 const screens: readonly (readonly [name: string, path: string, person: Person])[] = [
-  ["overview", "", "owner"], ["playground", "/playground", "developer"], ["activity", "/activity", "developer"],
+  ["overview", "", "owner"],
+  ["playground", "/playground", "developer"],
+  ["activity", "/activity", "developer"],
   ["usage", "/usage", "owner"],
-  ["models", "/models", "developer"], ["keys", "/keys", "developer"], ["hub", "/hub", "developer"], ["operator", "/operator", "operator"],
-  ["credits", "/credits", "owner"], ["members", "/members", "owner"],
+  ["models", "/models", "developer"],
+  ["keys", "/keys", "developer"],
+  ["hub", "/hub", "developer"],
+  ["operator", "/operator", "operator"],
+  ["credits", "/credits", "owner"],
+  ["members", "/members", "owner"],
 ];
 
 /** Brightness of a picture in fields so large that letters and figures in them do not matter, and the layout does. */
@@ -23,7 +34,11 @@ const fieldsOf = async (picture: Uint8Array): Promise<Uint8Array> =>
 /** The mean difference of two pictures' fields, from 0 to 1. */
 async function difference(one: Uint8Array, other: Uint8Array): Promise<number> {
   const [left, right] = await Promise.all([fieldsOf(one), fieldsOf(other)]);
-  return left.reduce((sum, field, index) => sum + Math.abs(field - (right[index] ?? 0)), 0) / left.length / 255;
+  return (
+    left.reduce((sum, field, index) => sum + Math.abs(field - (right[index] ?? 0)), 0) /
+    left.length /
+    255
+  );
 }
 
 const differenceMax = 0.04;
@@ -37,10 +52,18 @@ describe.skipIf(!hasChromium)(`the pictures of the documentation${missingChromiu
   afterAll(() => scene.stop());
 
   const looked = screens.flatMap(([name, path, person]) =>
-    (["light", "dark"] as const).map((look): [string, Look, string, Person] => [name, look, path, person]));
+    (["light", "dark"] as const).map((look): [string, Look, string, Person] => [
+      name,
+      look,
+      path,
+      person,
+    ]),
+  );
   test.each(looked)("%s, %s, looks as it did", async (name, look, path, person) => {
     const screen = await scene.open(person, path, look);
-    const taken = await sharp(await screen.page.screenshot()).webp({ quality: 70 }).toBuffer();
+    const taken = await sharp(await screen.page.screenshot())
+      .webp({ quality: 70 })
+      .toBuffer();
     await screen.close();
     const file = join(folder, `${name}-${look}.webp`);
     if (isWriting) {

@@ -5,14 +5,18 @@ import { at, listAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { expectSound, settled, tabTo } from "./screen.ts";
 
-const pixel = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+const pixel = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
 
 const ask = async (page: Page, text: string, model?: string): Promise<void> => {
   if (model !== undefined) await page.getByLabel("Model", { exact: true }).fill(model);
   await page.getByLabel("Message").fill(text);
   await page.getByRole("button", { name: "Send", exact: true }).click();
 };
-const done = (page: Page): Promise<void> => page.getByRole("link", { name: "Open the record" }).first().waitFor();
+const done = (page: Page): Promise<void> =>
+  page.getByRole("link", { name: "Open the record" }).first().waitFor();
 
 describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
   let scene: DashboardScene;
@@ -30,7 +34,9 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await done(page);
     expect(await page.getByText('You wrote: "What is it?"').isVisible()).toBe(true);
     for (const name of ["Route", "First token", "Total", "Tokens", "Cost"]) {
-      expect(await page.getByRole("definition").filter({ hasText: /\S/ }).count()).toBeGreaterThanOrEqual(5);
+      expect(
+        await page.getByRole("definition").filter({ hasText: /\S/ }).count(),
+      ).toBeGreaterThanOrEqual(5);
       expect(await page.getByRole("term").filter({ hasText: name }).first().isVisible()).toBe(true);
     }
     await expectSound(screen);
@@ -38,7 +44,9 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await page.keyboard.press("Enter");
     await page.getByRole("dialog", { name: "Request" }).waitFor();
     await settled(page);
-    expect(await page.getByRole("dialog").getByText("sandbox/chat:free").first().isVisible()).toBe(true);
+    expect(await page.getByRole("dialog").getByText("sandbox/chat:free").first().isVisible()).toBe(
+      true,
+    );
     await screen.close();
   });
 
@@ -63,32 +71,53 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     const first = page.getByRole("region", { name: "acme/large" });
     expect(await first.getByText(/by .*acme/).isVisible()).toBe(true);
     expect(await first.getByText(/^\$0\.0+[1-9]/).isVisible()).toBe(true);
-    expect(await page.getByRole("region", { name: "sandbox/chat:free" }).getByText("$0.00").isVisible()).toBe(true);
+    expect(
+      await page.getByRole("region", { name: "sandbox/chat:free" }).getByText("$0.00").isVisible(),
+    ).toBe(true);
     await close();
   });
 
   test("sends pictures, tools, a format, parameters and provider rules as they were set", async () => {
     const { page, close } = await scene.open("developer", "/playground");
-    await page.getByLabel("Pictures and documents").setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: pixel });
+    await page
+      .getByLabel("Pictures and documents")
+      .setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: pixel });
     await page.getByRole("button", { name: "dot.png: remove" }).waitFor();
     await page.getByText("Parameters, tools, answer format and provider rules").click();
     await page.getByLabel("Temperature").fill("0.5");
     await page.getByLabel("Answer format").selectOption("json_object");
     await page.getByLabel("Never these providers").fill("broken");
-    const tool = { type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } };
+    const tool = {
+      type: "function",
+      function: { name: "look", parameters: { type: "object", properties: {} } },
+    };
     await page.getByLabel("Tools").fill(JSON.stringify([tool]));
     await page.getByLabel("System prompt").fill("Be brief.");
-    const [failedBefore, servedBefore] = [scene.failing.requests.length, scene.serving.requests.length];
+    const [failedBefore, servedBefore] = [
+      scene.failing.requests.length,
+      scene.serving.requests.length,
+    ];
     await ask(page, "Look at this", "acme/large");
     await done(page);
     expect(scene.failing.requests.length).toBe(failedBefore);
     expect(scene.serving.requests.length).toBe(servedBefore + 1);
     expect(scene.serving.requests.at(-1)?.json()).toMatchObject({
-      temperature: 0.5, response_format: { type: "json_object" }, tools: [tool],
-      messages: [{ role: "system", content: "Be brief." }, { role: "user", content: [
-        { type: "text", text: "Look at this" },
-        { type: "image_url", image_url: { url: `data:image/png;base64,${pixel.toString("base64")}` } },
-      ] }],
+      temperature: 0.5,
+      response_format: { type: "json_object" },
+      tools: [tool],
+      messages: [
+        { role: "system", content: "Be brief." },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Look at this" },
+            {
+              type: "image_url",
+              image_url: { url: `data:image/png;base64,${pixel.toString("base64")}` },
+            },
+          ],
+        },
+      ],
     });
     await close();
   });
@@ -99,7 +128,11 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await page.getByLabel("Tools").fill("[{");
     await ask(page, "Call it");
     expect(await page.getByRole("alert").innerText()).toStartWith("Tools is not JSON");
-    await page.getByLabel("Tools").fill('[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{}}}}]');
+    await page
+      .getByLabel("Tools")
+      .fill(
+        '[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{}}}}]',
+      );
     await page.getByRole("button", { name: "Send", exact: true }).click();
     await page.getByText(/^look\(/).waitFor();
     await close();
@@ -121,7 +154,10 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await done(page);
     const kind = page.getByLabel("sandbox/chat:free as code");
     for (const [value, expected] of [
-      ["curl", "curl "], ["openai", 'from "openai"'], ["anthropic", "@anthropic-ai/sdk"], ["ai-sdk", "@ai-sdk/openai"],
+      ["curl", "curl "],
+      ["openai", 'from "openai"'],
+      ["anthropic", "@anthropic-ai/sdk"],
+      ["ai-sdk", "@ai-sdk/openai"],
     ] as const) {
       await kind.selectOption(value);
       const code = await page.locator("pre").first().innerText();
@@ -134,11 +170,15 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     expect(new URL(link).hash).toMatch(/^#p=[\w-]+$/);
     const other = await scene.open("member", link.slice(`${scene.origin}/dashboard`.length));
     expect(await other.page.getByLabel("Message").inputValue()).toBe("It's a draft");
-    expect(await other.page.getByLabel("Model", { exact: true }).inputValue()).toBe("sandbox/chat:free");
+    expect(await other.page.getByLabel("Model", { exact: true }).inputValue()).toBe(
+      "sandbox/chat:free",
+    );
     await other.close();
-    const kept = String(await page.evaluate(
-      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.documentElement.outerHTML])",
-    ));
+    const kept = String(
+      await page.evaluate(
+        "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.documentElement.outerHTML])",
+      ),
+    );
     expect(kept).not.toContain("sk-svc-");
     expect(scene.gateway.logLines.join("\n")).not.toMatch(/sk-svc-(?:at|v1)-\w{20}/);
     await screen.close();
@@ -163,7 +203,8 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     expect(await page.locator("pre").first().innerText()).toContain('"content":"First words"');
     await screen.close();
     await scene.ask("owner", "PATCH", "/conversations/settings", { keep: false });
-    const kept = async (): Promise<number> => listAt(await scene.ask("developer", "GET", "/conversations"), "data").length;
+    const kept = async (): Promise<number> =>
+      listAt(await scene.ask("developer", "GET", "/conversations"), "data").length;
     const before = await kept();
     const off = await scene.open("developer", "/playground");
     await ask(off.page, "Off the record");

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { textAt } from "../api/at.ts";
-import { persons, startDashboardScene, type DashboardScene, type Person } from "./dashboard-scene.ts";
+import {
+  persons,
+  startDashboardScene,
+  type DashboardScene,
+  type Person,
+} from "./dashboard-scene.ts";
 import { settled } from "./screen.ts";
 
 const payload = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
@@ -14,18 +19,21 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
   afterAll(() => scene.stop());
 
   const everybody = Object.keys(persons) as Person[];
-  test.each(everybody)("every screen that the %s is shown can be read: none asks for what the role forbids", async (person) => {
-    const screen = await scene.open(person, "");
-    const links = screen.page.getByRole("navigation", { name: "Pages" }).getByRole("link");
-    const paths = await Promise.all((await links.all()).map((link) => link.getAttribute("href")));
-    expect(paths.length).toBeGreaterThan(8);
-    expect(paths.includes("/dashboard/operator")).toBe(person === "operator");
-    for (const path of paths) {
-      await screen.go(scene.origin + String(path));
-      expect([path, screen.problems]).toEqual([path, []]);
-    }
-    await screen.close();
-  });
+  test.each(everybody)(
+    "every screen that the %s is shown can be read: none asks for what the role forbids",
+    async (person) => {
+      const screen = await scene.open(person, "");
+      const links = screen.page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+      const paths = await Promise.all((await links.all()).map((link) => link.getAttribute("href")));
+      expect(paths.length).toBeGreaterThan(8);
+      expect(paths.includes("/dashboard/operator")).toBe(person === "operator");
+      for (const path of paths) {
+        await screen.go(scene.origin + String(path));
+        expect([path, screen.problems]).toEqual([path, []]);
+      }
+      await screen.close();
+    },
+  );
 
   /** Actions by the screen that has them, and the people who may take them. */
   const actions: readonly (readonly [path: string, button: string, may: readonly Person[]])[] = [
@@ -35,19 +43,28 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     ["/activity?status=failed", "Ask broken no more", ["operator", "owner", "developer"]],
     ["/hub", "Reviews", ["operator"]],
   ];
-  test.each(actions.map(([path, button, may]): [string, string, readonly Person[]] => [path, button, may]))(
-    "%s has %s for those who may alone", async (path, button, may) => {
-      for (const person of Object.keys(persons) as Person[]) {
-        const { page, close } = await scene.open(person, path);
-        if (path.startsWith("/activity")) {
-          await page.getByRole("table").last().locator("tbody tr").first().getByRole("button").click();
-          await page.getByRole("heading", { name: "Why it cost this" }).waitFor();
-        }
-        expect([person, await page.getByRole("button", { name: button }).count() > 0]).toEqual([person, may.includes(person)]);
-        await close();
+  test.each(
+    actions.map(([path, button, may]): [string, string, readonly Person[]] => [path, button, may]),
+  )("%s has %s for those who may alone", async (path, button, may) => {
+    for (const person of Object.keys(persons) as Person[]) {
+      const { page, close } = await scene.open(person, path);
+      if (path.startsWith("/activity")) {
+        await page
+          .getByRole("table")
+          .last()
+          .locator("tbody tr")
+          .first()
+          .getByRole("button")
+          .click();
+        await page.getByRole("heading", { name: "Why it cost this" }).waitFor();
       }
-    },
-  );
+      expect([person, (await page.getByRole("button", { name: button }).count()) > 0]).toEqual([
+        person,
+        may.includes(person),
+      ]);
+      await close();
+    }
+  });
 
   test("a member who types the operator's address is told who may open it, and shown nothing of it", async () => {
     const { page, close } = await scene.open("member", "/operator?group=workspaces");
@@ -60,32 +77,67 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     await scene.ask("owner", "PATCH", "/session", { name: payload });
     await scene.ask("owner", "PATCH", `/workspaces/${scene.workspaceId}`, { name: payload });
     await scene.ask("owner", "POST", "/keys", { name: payload });
-    const prompt = { title: payload, description: payload, body: payload, category: "x", visibility: "public" };
+    const prompt = {
+      title: payload,
+      description: payload,
+      body: payload,
+      category: "x",
+      visibility: "public",
+    };
     await scene.ask("owner", "POST", "/prompts", prompt);
-    await scene.ask("owner", "POST", "/presets", { slug: "evil", name: payload, config: { model: "acme/large" } });
-    const headers = { "x-title": payload, "http-referer": "javascript:window.hacked=1", "user-agent": payload };
-    await (await scene.chat({ model: "sandbox/chat:free", messages: [{ role: "user", content: payload }] }, headers)).text();
-    await (await scene.chat({ model: payload, messages: [{ role: "user", content: "Hi" }] }, headers)).text();
+    await scene.ask("owner", "POST", "/presets", {
+      slug: "evil",
+      name: payload,
+      config: { model: "acme/large" },
+    });
+    const headers = {
+      "x-title": payload,
+      "http-referer": "javascript:window.hacked=1",
+      "user-agent": payload,
+    };
+    await (
+      await scene.chat(
+        { model: "sandbox/chat:free", messages: [{ role: "user", content: payload }] },
+        headers,
+      )
+    ).text();
+    await (
+      await scene.chat({ model: payload, messages: [{ role: "user", content: "Hi" }] }, headers)
+    ).text();
     const { json } = await import("../../support/upstream/steps.ts");
     scene.failing.script(json({ error: { message: payload, type: payload } }, { status: 500 }));
-    await (await scene.chat({ model: "broken/small", messages: [{ role: "user", content: "Hi" }] }, headers)).text();
+    await (
+      await scene.chat(
+        { model: "broken/small", messages: [{ role: "user", content: "Hi" }] },
+        headers,
+      )
+    ).text();
     const screen = await scene.open("operator", "");
     const { page } = screen;
-    const sections = ["workspaces", "people", "providers", "errors"].map((group) => `/dashboard/operator?group=${group}`);
+    const sections = ["workspaces", "people", "providers", "errors"].map(
+      (group) => `/dashboard/operator?group=${group}`,
+    );
     const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
     const paths = await Promise.all((await links.all()).map((link) => link.getAttribute("href")));
     for (const path of [...paths, ...sections, "/dashboard/hub?group=reviews"]) {
       await screen.go(scene.origin + String(path));
-      const found = await page.evaluate("[window.hacked, document.querySelectorAll('img[src=x]').length]");
+      const found = await page.evaluate(
+        "[window.hacked, document.querySelectorAll('img[src=x]').length]",
+      );
       expect([path, found]).toEqual([path, [undefined, 0]]);
     }
     await screen.go(`${scene.origin}/dashboard/keys`);
     expect(await page.getByRole("table").getByText(payload).first().isVisible()).toBe(true);
     await screen.go(`${scene.origin}/dashboard/activity`);
-    for (const row of (await page.getByRole("table").last().locator("tbody tr").all()).slice(0, 3)) {
+    for (const row of (await page.getByRole("table").last().locator("tbody tr").all()).slice(
+      0,
+      3,
+    )) {
       await row.getByRole("button").first().click();
       await page.getByRole("heading", { name: "Why it cost this" }).waitFor();
-      expect(await page.evaluate("[window.hacked, document.querySelectorAll('img[src=x]').length]")).toEqual([undefined, 0]);
+      expect(
+        await page.evaluate("[window.hacked, document.querySelectorAll('img[src=x]').length]"),
+      ).toEqual([undefined, 0]);
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
     }
@@ -100,9 +152,11 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     const shown = page.getByText(/sk-svc-v1-\w{20}/).first();
     await shown.waitFor();
     const [secret = ""] = /sk-svc-v1-\w+/.exec(await shown.innerText()) ?? [];
-    const kept = String(await page.evaluate(
-      "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.cookie])",
-    ));
+    const kept = String(
+      await page.evaluate(
+        "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.cookie])",
+      ),
+    );
     expect(kept).not.toContain(secret);
     expect(scene.gateway.logLines.join("\n")).not.toContain(secret);
     await page.reload();
@@ -133,7 +187,11 @@ describe.skipIf(!hasChromium)(`the operator and the hub${missingChromium}`, () =
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await row.getByText("$42.").waitFor();
-    const grants = await scene.ask("operator", "GET", `/admin/grants?workspace_id=${scene.workspaceId}`);
+    const grants = await scene.ask(
+      "operator",
+      "GET",
+      `/admin/grants?workspace_id=${scene.workspaceId}`,
+    );
     expect(JSON.stringify(grants)).toContain("An apology");
     await close();
   });
@@ -148,7 +206,10 @@ describe.skipIf(!hasChromium)(`the operator and the hub${missingChromium}`, () =
     await page.getByLabel("Who sees it").selectOption("public");
     await page.getByRole("button", { name: "Publish", exact: true }).click();
     await page.getByRole("button", { name: "Summarise" }).click();
-    await page.getByRole("dialog", { name: "Prompt" }).getByText("Say it in one sentence.").waitFor();
+    await page
+      .getByRole("dialog", { name: "Prompt" })
+      .getByText("Say it in one sentence.")
+      .waitFor();
     await close();
     const review = await scene.open("operator", "/hub?group=reviews");
     await review.page.getByRole("button", { name: "Approve" }).click();

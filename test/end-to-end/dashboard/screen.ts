@@ -28,14 +28,17 @@ function watch(page: Page, { problems, scripts }: Pick<Screen, "problems" | "scr
   page.on("pageerror", (error) => problems.push(`exception: ${error.message}`));
   // What failed to load is named with its address below, where the console only says that something did.
   page.on("console", (message) => {
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) problems.push(`console: ${message.text()}`);
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+      problems.push(`console: ${message.text()}`);
   });
   page.on("response", (response: Response) => {
     const { pathname } = new URL(response.url());
     // 501 says that the operator has not set something up, which a screen shows in words.
     const status = response.status();
-    if (status >= 400 && status !== 501) problems.push(`${status} ${response.request().method()} ${pathname}`);
-    if (pathname.endsWith(".js") && response.ok()) scripts.set(pathname, Number(response.headers()["content-length"]));
+    if (status >= 400 && status !== 501)
+      problems.push(`${status} ${response.request().method()} ${pathname}`);
+    if (pathname.endsWith(".js") && response.ok())
+      scripts.set(pathname, Number(response.headers()["content-length"]));
   });
 }
 
@@ -52,7 +55,11 @@ export async function openScreen(context: BrowserContext, url: string): Promise<
   };
   await go(url);
   return {
-    context, page, problems, scripts, go,
+    context,
+    page,
+    problems,
+    scripts,
+    go,
     async press(...keys) {
       for (const key of keys) await page.keyboard.press(key);
     },
@@ -71,7 +78,8 @@ export async function expectSound({ page, problems }: Screen): Promise<void> {
 
 /** Moves the focus with the tab key until it is on what has this name; the test fails where it never comes there. */
 export async function tabTo(page: Page, name: string | RegExp, limit = 120): Promise<void> {
-  const matches = (text: string): boolean => (typeof name === "string" ? text === name : name.test(text));
+  const matches = (text: string): boolean =>
+    typeof name === "string" ? text === name : name.test(text);
   const seen: string[] = [];
   for (let step = 0; step < limit; step += 1) {
     await page.keyboard.press("Tab");
@@ -79,7 +87,9 @@ export async function tabTo(page: Page, name: string | RegExp, limit = 120): Pro
     if (matches(text)) return;
     seen.push(text);
   }
-  throw new Error(`the tab key does not lead to ${String(name)}; it leads to ${[...new Set(seen)].join(" | ")}`);
+  throw new Error(
+    `the tab key does not lead to ${String(name)}; it leads to ${[...new Set(seen)].join(" | ")}`,
+  );
 }
 
 const nameOfFocused = `(() => {
@@ -90,4 +100,5 @@ const nameOfFocused = `(() => {
 })()`;
 
 /** The name of what has the focus, as a screen reader would say it: its label, or its text. */
-export const focusedName = async (page: Page): Promise<string> => String(await page.evaluate(nameOfFocused));
+export const focusedName = async (page: Page): Promise<string> =>
+  String(await page.evaluate(nameOfFocused));

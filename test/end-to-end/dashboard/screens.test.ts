@@ -2,7 +2,12 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
-import { startDashboardScene, type DashboardScene, type Look, type Person } from "./dashboard-scene.ts";
+import {
+  startDashboardScene,
+  type DashboardScene,
+  type Look,
+  type Person,
+} from "./dashboard-scene.ts";
 import { expectSound, type Screen } from "./screen.ts";
 
 /** Every screen, with the person who works there. */
@@ -38,7 +43,8 @@ const firstBytesMax = 130_000;
 const furtherBytesMax = 60_000;
 const assets = resolve(import.meta.dirname, "../../../dashboard/dist");
 /** The charts' library is one file that two screens load after their first paint, when they have figures to show. */
-const isChart = (name: string): boolean => readFileSync(join(assets, name), "utf8").includes("recharts-wrapper");
+const isChart = (name: string): boolean =>
+  readFileSync(join(assets, name), "utf8").includes("recharts-wrapper");
 const chartBytesMax = 120_000;
 
 describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
@@ -49,7 +55,9 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
   afterAll(() => scene.stop());
 
   const every: readonly Look[] = ["light", "dark", "phone"];
-  const looked = screens.flatMap(([path, person]) => every.map((look): [string, Person, Look] => [path, person, look]));
+  const looked = screens.flatMap(([path, person]) =>
+    every.map((look): [string, Person, Look] => [path, person, look]),
+  );
   test.each(looked)("%s for the %s, %s, is sound", async (path, person, look) => {
     const screen = await scene.open(person, path, look);
     await expectSound(screen);

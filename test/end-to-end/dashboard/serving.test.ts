@@ -11,13 +11,16 @@ const folder = join(root, "dashboard", "dist");
 
 let people: PeopledGateway;
 beforeAll(async () => {
-  const built = spawnSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], { encoding: "utf8" });
+  const built = spawnSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], {
+    encoding: "utf8",
+  });
   if (built.status !== 0) throw new Error(`the dashboard could not be built: ${built.stderr}`);
   people = await startPeopled(undefined, { dashboard: { folder, buildScript: undefined } });
 }, 60_000);
 afterAll(() => people.stop());
 
-const get = (path: string, headers: Record<string, string> = {}): Promise<Response> => fetch(people.gateway().origin + path, { headers });
+const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(people.gateway().origin + path, { headers });
 
 test("the page has a strict policy and names files that are there", async () => {
   const response = await get("/dashboard/keys");
@@ -27,14 +30,20 @@ test("the page has a strict policy and names files that are there", async () => 
   expect(policy).toContain("default-src 'none'");
   expect(policy).toContain("frame-ancestors 'none'");
   expect(policy).not.toContain("unsafe");
-  const named = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = ""]) => path);
+  const named = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(
+    ([, path = ""]) => path,
+  );
   expect(named.length).toBeGreaterThanOrEqual(3);
   for (const path of named) expect([path, (await get(path)).status]).toEqual([path, 200]);
 });
 
 test("files are compressed, typed and kept by caches for as long as their name stands for their content", async () => {
-  const [, script = ""] = /src="(\/assets\/main-[^"]+)"/.exec(await (await get("/dashboard/keys")).text()) ?? [];
-  const response = await fetch(people.gateway().origin + script, { headers: { "accept-encoding": "gzip" }, decompress: false });
+  const [, script = ""] =
+    /src="(\/assets\/main-[^"]+)"/.exec(await (await get("/dashboard/keys")).text()) ?? [];
+  const response = await fetch(people.gateway().origin + script, {
+    headers: { "accept-encoding": "gzip" },
+    decompress: false,
+  });
   expect(response.headers.get("content-encoding")).toBe("gzip");
   expect(response.headers.get("content-type")).toStartWith("text/javascript");
   expect(response.headers.get("cache-control")).toContain("immutable");
@@ -45,9 +54,12 @@ test("files are compressed, typed and kept by caches for as long as their name s
   expect((await get("/fonts/inter.woff2")).headers.get("content-type")).toBe("font/woff2");
 });
 
-test.each(["/assets/none.js", "/assets/..%2findex.html", "/fonts/none.woff2"])("%s is not there", async (path) => {
-  expect((await get(path)).status).toBe(404);
-});
+test.each(["/assets/none.js", "/assets/..%2findex.html", "/fonts/none.woff2"])(
+  "%s is not there",
+  async (path) => {
+    expect((await get(path)).status).toBe(404);
+  },
+);
 
 test("the start page leads people who signed in to the dashboard, and others sign in first", async () => {
   const start = await people.owner.ask("GET", "/");
@@ -60,34 +72,57 @@ test("the start page leads people who signed in to the dashboard, and others sig
 const browserAccepts = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 test.each([
-  ["/overview", "/dashboard"], ["/dashboard/", "/dashboard"], ["/overview?days=7", "/dashboard?days=7"],
+  ["/overview", "/dashboard"],
+  ["/dashboard/", "/dashboard"],
+  ["/overview?days=7", "/dashboard?days=7"],
   ["/playground", "/dashboard/playground"],
-  ["/activity?status=failed&id=gen_1", "/dashboard/activity?status=failed&id=gen_1"], ["/keys/", "/dashboard/keys"],
+  ["/activity?status=failed&id=gen_1", "/dashboard/activity?status=failed&id=gen_1"],
+  ["/keys/", "/dashboard/keys"],
   ["/models/acme/large", "/dashboard/models/acme/large"],
 ])("a browser that opens %s at the root is led to %s", async (path, screen) => {
-  const answer = await fetch(people.gateway().origin + path, { redirect: "manual", headers: { accept: browserAccepts } });
+  const answer = await fetch(people.gateway().origin + path, {
+    redirect: "manual",
+    headers: { accept: browserAccepts },
+  });
   expect([answer.status, answer.headers.get("location")]).toEqual([303, screen]);
 });
 
 test.each([
-  ["GET", "/activity", { accept: "application/json" }], ["GET", "/activity", {}], ["POST", "/activity", { accept: "text/html" }],
-  ["GET", "/activity", { accept: "text/html", authorization: "Bearer x" }], ["GET", "/activities", { accept: "application/json" }],
+  ["GET", "/activity", { accept: "application/json" }],
+  ["GET", "/activity", {}],
+  ["POST", "/activity", { accept: "text/html" }],
+  ["GET", "/activity", { accept: "text/html", authorization: "Bearer x" }],
+  ["GET", "/activities", { accept: "application/json" }],
 ])("%s %s with %j is no screen: a program's 404", async (method, path, headers) => {
-  const answer = await fetch(people.gateway().origin + path, { method, redirect: "manual", headers: headers as Record<string, string> });
+  const answer = await fetch(people.gateway().origin + path, {
+    method,
+    redirect: "manual",
+    headers: headers as Record<string, string>,
+  });
   expect(answer.status).toBe(404);
-  if (!("accept" in headers) || headers.accept !== "text/html") expect(answer.headers.get("content-type")).toStartWith("application/json");
+  if (!("accept" in headers) || headers.accept !== "text/html")
+    expect(answer.headers.get("content-type")).toStartWith("application/json");
 });
 
 test("a gateway without a dashboard has none of its pages", async () => {
   const plain: TestGateway = await startGateway();
   expect((await fetch(`${plain.origin}/dashboard/keys`)).status).toBe(404);
-  expect((await fetch(`${plain.origin}/keys`, { redirect: "manual", headers: { accept: browserAccepts } })).status).toBe(404);
+  expect(
+    (
+      await fetch(`${plain.origin}/keys`, {
+        redirect: "manual",
+        headers: { accept: browserAccepts },
+      })
+    ).status,
+  ).toBe(404);
   await plain.stop();
 });
 
 test("while it is built the page says so and loads itself again", async () => {
   const empty = mkdtempSync(join(tmpdir(), "switchyard-dashboard-"));
-  const plain: TestGateway = await startGateway({ dashboard: { folder: empty, buildScript: undefined } });
+  const plain: TestGateway = await startGateway({
+    dashboard: { folder: empty, buildScript: undefined },
+  });
   const response = await fetch(`${plain.origin}/dashboard/keys`);
   expect([response.status, response.headers.get("refresh")]).toEqual([503, "1"]);
   await plain.stop();

@@ -10,11 +10,20 @@ import { endpoints } from "../../../src/endpoints/index.ts";
 import { describedEndpoints } from "../../../src/http/open-api.ts";
 import { errorCatalog } from "../../../src/platform/lib/errors.ts";
 import { metricTable } from "../../../src/platform/telemetry/metric-families.ts";
-import { axeFindings, hasChromium, missingChromium, sidewaysPixels, startChromium } from "../../support/chromium.ts";
+import {
+  axeFindings,
+  hasChromium,
+  missingChromium,
+  sidewaysPixels,
+  startChromium,
+} from "../../support/chromium.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
-const site = await buildDocumentation({ version: "0.0.0-test", publicUrl: "http://127.0.0.1:8787" });
+const site = await buildDocumentation({
+  version: "0.0.0-test",
+  publicUrl: "http://127.0.0.1:8787",
+});
 const sourceText = [...new Bun.Glob("src/**/*.ts").scanSync(root)]
   .filter((name) => !name.includes(".test.") && !name.includes("/documentation/"))
   .map((name) => readFileSync(join(root, name), "utf8"))
@@ -26,16 +35,23 @@ describe("the documentation", () => {
       readdirSync(join(root, "docs", slug)).map((name) => `${slug}/${name.replace(".md", "")}`),
     );
     expect(files.toSorted()).toEqual(
-      writtenSections.flatMap(({ slug, pages }) => pages.map((page) => `${slug}/${page.slug}`)).toSorted(),
+      writtenSections
+        .flatMap(({ slug, pages }) => pages.map((page) => `${slug}/${page.slug}`))
+        .toSorted(),
     );
   });
 
   test("has no link that leads nowhere, and no anchor that is dead", () => {
     const anchors = new Map(
-      site.pages.map(({ path }) => [`/docs/${path}`, new Set(site.render(path)?.headings.map(({ id }) => id))]),
+      site.pages.map(({ path }) => [
+        `/docs/${path}`,
+        new Set(site.render(path)?.headings.map(({ id }) => id)),
+      ]),
     );
     const dead = site.pages.flatMap(({ path }) => {
-      const links = [...(site.render(path)?.html ?? "").matchAll(/href="([^"]+)"/g)].map(([, href = ""]) => href);
+      const links = [...(site.render(path)?.html ?? "").matchAll(/href="([^"]+)"/g)].map(
+        ([, href = ""]) => href,
+      );
       return links
         .filter((href) => !/^(?:https?:|mailto:)/.test(href))
         .filter((href) => {
@@ -66,9 +82,13 @@ describe("the documentation", () => {
       ([, name = ""]) => `x-service-${name.toLowerCase()}`,
     );
     expect(ownHeaders.length).toBeGreaterThan(20);
-    expect(has("headers", [...ownHeaders, ...headerTexts.map(({ name }) => name.toLowerCase())])).toEqual([]);
+    expect(
+      has("headers", [...ownHeaders, ...headerTexts.map(({ name }) => name.toLowerCase())]),
+    ).toEqual([]);
     const configuration = site.markdown("reference/configuration") ?? "";
-    const paths = settings(readFileSync(join(root, "switchyard.example.yaml"), "utf8")).map(({ path }) => path);
+    const paths = settings(readFileSync(join(root, "switchyard.example.yaml"), "utf8")).map(
+      ({ path }) => path,
+    );
     expect(paths.length).toBeGreaterThan(100);
     expect(paths.filter((path) => !configuration.includes(`\`${path}\``))).toEqual([]);
     const read = readFileSync(join(root, "src/platform/config/environment-settings.ts"), "utf8");
@@ -80,7 +100,10 @@ describe("the documentation", () => {
       .join("\n");
     const missing = describedEndpoints(endpoints)
       .filter(({ tag }) => tag !== "Pages")
-      .filter(({ method, path }) => !reference.includes(`\n## ${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}\n`));
+      .filter(
+        ({ method, path }) =>
+          !reference.includes(`\n## ${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}\n`),
+      );
     expect(missing.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
   });
 
@@ -92,7 +115,9 @@ describe("the documentation", () => {
     }
     const entries = JSON.parse(site.file("search.json")?.text ?? "[]") as { id: string }[];
     expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);
-    expect(entries).toContainEqual(expect.objectContaining({ id: "/docs/reference/errors#insufficient_balance" }));
+    expect(entries).toContainEqual(
+      expect.objectContaining({ id: "/docs/reference/errors#insufficient_balance" }),
+    );
   });
 });
 
@@ -113,7 +138,10 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     const complaints: string[] = [];
     page.on(
       "request",
-      (request) => request.url().startsWith(gateway.origin) || request.url().startsWith("data:") || elsewhere.push(request.url()),
+      (request) =>
+        request.url().startsWith(gateway.origin) ||
+        request.url().startsWith("data:") ||
+        elsewhere.push(request.url()),
     );
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
     for (const path of [
@@ -138,10 +166,16 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
   test("is where every error leads to, in the format of its client", async () => {
     for (const path of ["/chat/completions", "/messages", "/responses", "/embeddings", "/keys"]) {
       const answer = await fetch(`${gateway.origin}/v1${path}`, { method: "POST", body: "{}" });
-      const { error } = (await answer.json()) as { error: { code: string; metadata: { doc_url: string } } };
+      const { error } = (await answer.json()) as {
+        error: { code: string; metadata: { doc_url: string } };
+      };
       const { pathname, hash } = new URL(error.metadata.doc_url);
       const page = await (await fetch(`${gateway.origin}${pathname}`)).text();
-      expect([path, hash, page.includes(`<h2 id="${error.code}">`)]).toEqual([path, `#${error.code}`, true]);
+      expect([path, hash, page.includes(`<h2 id="${error.code}">`)]).toEqual([
+        path,
+        `#${error.code}`,
+        true,
+      ]);
     }
   });
 

@@ -2,13 +2,19 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gate, startParseProvider, type ParseProvider } from "../../support/documents/parse-provider.ts";
+import {
+  gate,
+  startParseProvider,
+  type ParseProvider,
+} from "../../support/documents/parse-provider.ts";
 import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
 import { freshDatabase } from "../../support/postgres.ts";
 
 /** Odd on purpose: what comes back has to be these very bytes. */
-const result = '{ "result_type":"document",\n "document" : {"page_count": 3, "markdown":"# \\u00e9 é", "chunks":[]}, "units":1.50e1 }';
-const body = '{"source": {"type":"url", "url":"https://example.com/a.pdf",  "file_name":"a.pdf"}, "x_unknown": [1.0]}';
+const result =
+  '{ "result_type":"document",\n "document" : {"page_count": 3, "markdown":"# \\u00e9 é", "chunks":[]}, "units":1.50e1 }';
+const body =
+  '{"source": {"type":"url", "url":"https://example.com/a.pdf",  "file_name":"a.pdf"}, "x_unknown": [1.0]}';
 
 let upstream: ParseProvider;
 beforeAll(() => {
@@ -29,12 +35,18 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
   let storageUrl: string;
   let gateway: TestGateway;
 
-  const start = (): Promise<TestGateway> => startGateway({
-    storageUrl,
-    providers: [provider({
-      id: "parser", base_url: upstream.baseUrl, dialect: { documents: "documents-parse" }, api_key: "parser-secret",
-    })],
-  });
+  const start = (): Promise<TestGateway> =>
+    startGateway({
+      storageUrl,
+      providers: [
+        provider({
+          id: "parser",
+          base_url: upstream.baseUrl,
+          dialect: { documents: "documents-parse" },
+          api_key: "parser-secret",
+        }),
+      ],
+    });
   beforeEach(async () => {
     upstream.questions.length = 0;
     storageUrl = await open();
@@ -55,15 +67,24 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
   test("a result within the wait is relayed byte for byte, and the request's body as it came", async () => {
     upstream.will(() => new Response(result));
     const response = await parse({ wait: 30 });
-    expect({ status: response.status, text: await response.text() }).toEqual({ status: 200, text: result });
+    expect({ status: response.status, text: await response.text() }).toEqual({
+      status: 200,
+      text: result,
+    });
     expect(Object.fromEntries(response.headers)).toMatchObject({
-      "x-service-documents-pages": "3", "x-service-provider-chain": "parser", "x-service-credential-source": "platform",
+      "x-service-documents-pages": "3",
+      "x-service-provider-chain": "parser",
+      "x-service-credential-source": "platform",
       "content-type": "application/json",
     });
-    expect(upstream.questions).toEqual([{
-      path: "/v1/documents/parse?wait_seconds=60", body, authorization: "Bearer parser-secret",
-      idempotencyKey: expect.stringMatching(/^job_/),
-    }]);
+    expect(upstream.questions).toEqual([
+      {
+        path: "/v1/documents/parse?wait_seconds=60",
+        body,
+        authorization: "Bearer parser-secret",
+        idempotencyKey: expect.stringMatching(/^job_/),
+      },
+    ]);
   });
 
   test("a job that is still running is picked up with its key, or with its id where no key was sent", async () => {
@@ -73,12 +94,22 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
       return new Response(result);
     });
     const [keyed, keyless] = [await parse({ key: "first" }), await parse()];
-    const [first, second] = [await keyed.json(), await keyless.json()] as { job_id: string; status: string }[];
+    const [first, second] = [await keyed.json(), await keyless.json()] as {
+      job_id: string;
+      status: string;
+    }[];
     expect([keyed.status, keyless.status]).toEqual([202, 202]);
     const status = expect.stringMatching(/queued|running/);
-    expect(first).toMatchObject({ object: "document_job", job_id: expect.stringMatching(/^job_/), status });
+    expect(first).toMatchObject({
+      object: "document_job",
+      job_id: expect.stringMatching(/^job_/),
+      status,
+    });
     expect(first?.job_id).not.toBe(second?.job_id);
-    const picked = [parse({ key: "first", wait: 30 }), parse({ key: second?.job_id ?? "", wait: 30 })];
+    const picked = [
+      parse({ key: "first", wait: 30 }),
+      parse({ key: second?.job_id ?? "", wait: 30 }),
+    ];
     done.open();
     for (const response of await Promise.all(picked)) expect(await response.text()).toBe(result);
     expect(upstream.questions.length).toBe(2);
@@ -86,15 +117,23 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
 
   test("a key means one job, however many ask at once, and no other body", async () => {
     upstream.will(() => new Response(result));
-    const answers = await Promise.all(Array.from({ length: 12 }, () => parse({ key: "once", wait: 30 })));
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => parse({ key: "once", wait: 30 })),
+    );
     for (const answer of answers) expect(await answer.text()).toBe(result);
     expect(upstream.questions.length).toBe(1);
     const other = await parse({ key: "once", text: body.replace("1.0", "1") });
-    expect([other.status, await other.json()]).toMatchObject([409, { error: { code: "conflict", param: "Idempotency-Key" } }]);
+    expect([other.status, await other.json()]).toMatchObject([
+      409,
+      { error: { code: "conflict", param: "Idempotency-Key" } },
+    ]);
   });
 
   test("a provider that is not done is asked again under the same key", async () => {
-    upstream.will(() => new Response('{"job_id":"theirs","status":"queued"}', { status: 202 }), () => new Response(result));
+    upstream.will(
+      () => new Response('{"job_id":"theirs","status":"queued"}', { status: 202 }),
+      () => new Response(result),
+    );
     const response = await parse({ wait: 30 });
     expect(await response.text()).toBe(result);
     expect(new Set(upstream.questions.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
@@ -123,7 +162,11 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
     expect(after).toEqual(before as never);
     await restart();
     const again = await parse({ key: "long" });
-    expect([again.status, await again.text(), again.headers.get("x-service-documents-pages")]).toEqual([200, result, "3"]);
+    expect([
+      again.status,
+      await again.text(),
+      again.headers.get("x-service-documents-pages"),
+    ]).toEqual([200, result, "3"]);
     expect(upstream.questions.length).toBe(2);
   });
 });

@@ -18,10 +18,15 @@ afterAll(() => gateway.stop());
 
 /** Every other file comes as a form, whose file may be empty; the others in JSON. */
 function send({ bytes }: Pick<HostileFile, "bytes">, place: number): Promise<Response> {
-  if (place % 2 === 1 && bytes.length > 0) return gateway.post("/ocr/extract", { image: Buffer.from(bytes).toString("base64") });
+  if (place % 2 === 1 && bytes.length > 0)
+    return gateway.post("/ocr/extract", { image: Buffer.from(bytes).toString("base64") });
   const form = new FormData();
   form.set("image", new File([new Uint8Array(bytes)], "scan.png"));
-  return fetch(`${gateway.baseUrl}/ocr/extract`, { method: "POST", headers: { authorization: `Bearer ${testLlmKey}` }, body: form });
+  return fetch(`${gateway.baseUrl}/ocr/extract`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${testLlmKey}` },
+    body: form,
+  });
 }
 
 interface Ending {
@@ -30,7 +35,9 @@ interface Ending {
 }
 
 /** Sends files, eight at once since the queue for converters is bounded, and tells what became of each, and of the converters. */
-async function sendAll(files: readonly HostileFile[]): Promise<{ endings: Ending[]; childrenMost: number }> {
+async function sendAll(
+  files: readonly HostileFile[],
+): Promise<{ endings: Ending[]; childrenMost: number }> {
   const endings: Ending[] = [];
   const left = [...files.entries()];
   let childrenMost = 0;
@@ -54,7 +61,8 @@ describe("files of which nobody knows what they do", () => {
     const files = (await hostileFiles()).filter(({ harmless }) => harmless !== true);
     expect(files.length).toBeGreaterThanOrEqual(200);
     const sending = sendAll(files);
-    for (let times = 0; times < 20; times += 1) expect((await gateway.post("/chat/completions", chat)).status).toBe(200);
+    for (let times = 0; times < 20; times += 1)
+      expect((await gateway.post("/chat/completions", chat)).status).toBe(200);
     const { endings, childrenMost } = await sending;
     expect(endings.filter(({ answer }) => answer !== "502 ocr_extraction_error")).toEqual([]);
     expect(childrenMost).toBeLessThanOrEqual(childrenMax);
@@ -69,24 +77,40 @@ describe("files of which nobody knows what they do", () => {
   test("70 spoiled ones end with a text or a refusal", async () => {
     const { endings } = await sendAll(await spoiledFiles(70));
     const answers = new Set(endings.map(({ answer }) => answer));
-    expect([...answers].filter((answer) => answer !== "200 text")).toEqual(["502 ocr_extraction_error"]);
+    expect([...answers].filter((answer) => answer !== "200 text")).toEqual([
+      "502 ocr_extraction_error",
+    ]);
   }, 120_000);
 
   test("afterwards a file is read as before, and no child has crashed", async () => {
-    const page = drawPage({ width: 640, height: 120, texts: [{ text: "The invoice was paid", x: 40, y: 70, size: 32 }] });
+    const page = drawPage({
+      width: 640,
+      height: 120,
+      texts: [{ text: "The invoice was paid", x: 40, y: 70, size: 32 }],
+    });
     const response = await send({ bytes: await encodePicture.png(page) }, 0);
-    expect([response.status, await response.json()]).toMatchObject([200, { text: "The invoice was paid" }]);
-    expect(await gateway.metrics.text()).not.toMatch(/conversion_duration_seconds_count\{[^}]*outcome="failed"/);
+    expect([response.status, await response.json()]).toMatchObject([
+      200,
+      { text: "The invoice was paid" },
+    ]);
+    expect(await gateway.metrics.text()).not.toMatch(
+      /conversion_duration_seconds_count\{[^}]*outcome="failed"/,
+    );
   }, 60_000);
 });
 
 test("children end with their gateway", async () => {
   const other = await startGateway();
   const before = converterChildren() ?? [];
-  await other.post("/ocr/extract", { image: Buffer.from("%PDF-1.7 and nothing of the kind").toString("base64") });
+  await other.post("/ocr/extract", {
+    image: Buffer.from("%PDF-1.7 and nothing of the kind").toString("base64"),
+  });
   const own = (converterChildren() ?? []).filter((pid) => !before.includes(pid));
   await other.stop();
   // A child is ended, not asked; the system needs a moment to forget it.
-  await eventually("no child is left", () => !(converterChildren() ?? []).some((pid) => own.includes(pid)));
+  await eventually(
+    "no child is left",
+    () => !(converterChildren() ?? []).some((pid) => own.includes(pid)),
+  );
   expect(own.length).toBe(process.platform === "linux" ? 1 : 0);
 }, 60_000);

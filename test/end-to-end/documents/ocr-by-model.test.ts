@@ -13,42 +13,77 @@ import type { RecordedRequest } from "../../support/upstream/recorded-request.ts
 import { cut, json, stall, type Script } from "../../support/upstream/steps.ts";
 
 /** USD per million tokens in and out; the backup's are twice that. */
-const models = (prompt: string, completion: string) =>
-  [{ id: "acme/ocr", context_length: 32_768, pricing: { prompt, completion } }, { id: "acme/embed", surface: "embeddings" }];
+const models = (prompt: string, completion: string) => [
+  { id: "acme/ocr", context_length: 32_768, pricing: { prompt, completion } },
+  { id: "acme/embed", surface: "embeddings" },
+];
 
 const providers = (first: string, second: string) => [
   provider({
-    id: "acme", name: "Acme Inference", base_url: first, dialect: "openai-chat", api_key: "upstream-secret", timeouts_ms: shortTimeouts,
+    id: "acme",
+    name: "Acme Inference",
+    base_url: first,
+    dialect: "openai-chat",
+    api_key: "upstream-secret",
+    timeouts_ms: shortTimeouts,
     models: models("1.00", "2.00"),
   }),
   provider({
-    id: "backup", name: "Backup Inference", base_url: second, dialect: "anthropic-messages", api_key: "upstream-secret",
+    id: "backup",
+    name: "Backup Inference",
+    base_url: second,
+    dialect: "anthropic-messages",
+    api_key: "upstream-secret",
     models: models("2.00", "4.00"),
   }),
 ];
 
 let scene: Scene;
-beforeAll(async () => void (scene = await startScene({ providers, settings: { ocrModel: "ACME/ocr" } })));
+beforeAll(
+  async () => void (scene = await startScene({ providers, settings: { ocrModel: "ACME/ocr" } })),
+);
 beforeEach(() => scene.acme.script(json(said("# Read\n\nby a model"))));
 afterEach(() => expectSoundBooks(scene.gateway));
 afterAll(() => scene.end());
 
-const page = { width: 640, height: 160, texts: [{ text: "A scanned page", x: 40, y: 90, size: 32 }] };
+const page = {
+  width: 640,
+  height: 160,
+  texts: [{ text: "A scanned page", x: 40, y: 90, size: 32 }],
+};
 const picture = (format: (typeof pictureFormats)[number] = "png", changes: object = {}) =>
   encodePicture[format](drawPage({ ...page, ...changes }));
 
 /** Asks acme first, where nothing else is wished: which of two providers a draw begins with is not what is tested here. */
 async function extract(bytes: Uint8Array, wishes: Record<string, string> = {}) {
   const headers = { ...inOrder.headers, ...wishes };
-  const response = await scene.gateway.post("/ocr/extract", { image: Buffer.from(bytes).toString("base64") }, { headers });
-  return { status: response.status, headers: response.headers, body: await response.json() as unknown };
+  const response = await scene.gateway.post(
+    "/ocr/extract",
+    { image: Buffer.from(bytes).toString("base64") },
+    { headers },
+  );
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as unknown,
+  };
 }
 
 /** What was asked in one request of OpenAI's dialect: words, and the picture behind its data URL. */
-function askedOf(request: RecordedRequest | undefined): { text: string; url: string; picture: Uint8Array; body: unknown } {
+function askedOf(request: RecordedRequest | undefined): {
+  text: string;
+  url: string;
+  picture: Uint8Array;
+  body: unknown;
+} {
   const body: unknown = request?.json();
   const url = String(at(body, "messages.0.content.1.image_url.url"));
-  return { text: String(at(body, "messages.0.content.0.text")), url, picture: Buffer.from(url.replace(/^[^,]*,/, ""), "base64"), body };
+  return {
+    text: String(at(body, "messages.0.content.0.text")),
+    url,
+    picture: Buffer.from(url.replace(/^[^,]*,/, ""), "base64"),
+    body,
+  };
 }
 
 const newRequests = async (work: () => Promise<void>): Promise<readonly RecordedRequest[]> => {
@@ -61,43 +96,89 @@ describe("a file is read by the configured model", () => {
   test("a picture goes as a JPEG with what is asked of it, and costs what the model does", async () => {
     let reply: Awaited<ReturnType<typeof extract>> | undefined;
     const wishes = { "x-service-balance-after-debit": "true" };
-    const [request, ...more] = await newRequests(async () => void (reply = await extract(await picture(), wishes)));
+    const [request, ...more] = await newRequests(
+      async () => void (reply = await extract(await picture(), wishes)),
+    );
     expect([more.length, request?.path]).toEqual([0, "/v1/chat/completions"]);
     const asked = askedOf(request);
     expect(asked.url).toStartWith("data:image/jpeg;base64,");
-    expect(await sharp(asked.picture).metadata()).toMatchObject({ format: "jpeg", width: 640, height: 160 });
+    expect(await sharp(asked.picture).metadata()).toMatchObject({
+      format: "jpeg",
+      width: 640,
+      height: 160,
+    });
     expect(asked.text).toContain("Markdown");
     expect(asked.body).toMatchObject({ model: "ocr", temperature: 0 });
-    expect(reply?.body).toEqual({ text: "# Read\n\nby a model", format: "markdown", model: "acme/ocr", tokens: 5 });
-    const headerNames = ["x-service-model", "x-service-upstream-model", "x-service-provider-chain", "x-service-credential-source"];
-    expect(headerNames.map((name) => reply?.headers.get(name))).toEqual(["acme/ocr", "ocr", "acme", "platform"]);
+    expect(reply?.body).toEqual({
+      text: "# Read\n\nby a model",
+      format: "markdown",
+      model: "acme/ocr",
+      tokens: 5,
+    });
+    const headerNames = [
+      "x-service-model",
+      "x-service-upstream-model",
+      "x-service-provider-chain",
+      "x-service-credential-source",
+    ];
+    expect(headerNames.map((name) => reply?.headers.get(name))).toEqual([
+      "acme/ocr",
+      "ocr",
+      "acme",
+      "platform",
+    ]);
     expect(reply?.headers.get("x-service-credits-charged")).toBe("0.000014");
     const row = await settledRow(scene.gateway, reply?.headers.get("x-service-trace-id") ?? null);
-    expect(row).toMatchObject({ model: "acme/ocr", provider: "acme", promptTokens: 10, completionTokens: 2, costNano: 14_000n });
-    const counted = (await scene.gateway.metrics.text()).split("\n").filter((line) => line.startsWith("switchyard_requests_total{"));
-    expect(counted).toEqual(['switchyard_requests_total{endpoint="/v1/ocr/extract",status="2xx"} 1']);
+    expect(row).toMatchObject({
+      model: "acme/ocr",
+      provider: "acme",
+      promptTokens: 10,
+      completionTokens: 2,
+      costNano: 14_000n,
+    });
+    const counted = (await scene.gateway.metrics.text())
+      .split("\n")
+      .filter((line) => line.startsWith("switchyard_requests_total{"));
+    expect(counted).toEqual([
+      'switchyard_requests_total{endpoint="/v1/ocr/extract",status="2xx"} 1',
+    ]);
   });
 
-  test.each(["tiff", "bmp", "gif", "webp", "jpeg"] as const)("%s goes as a JPEG, too, and no larger than is of use", async (format) => {
-    const bytes = await picture(format, { width: 3_000, height: 300 });
-    const [request] = await newRequests(async () => void (await extract(bytes)));
-    expect(await sharp(askedOf(request).picture).metadata()).toMatchObject({ format: "jpeg", width: 2_400, height: 240 });
-  });
+  test.each(["tiff", "bmp", "gif", "webp", "jpeg"] as const)(
+    "%s goes as a JPEG, too, and no larger than is of use",
+    async (format) => {
+      const bytes = await picture(format, { width: 3_000, height: 300 });
+      const [request] = await newRequests(async () => void (await extract(bytes)));
+      expect(await sharp(askedOf(request).picture).metadata()).toMatchObject({
+        format: "jpeg",
+        width: 2_400,
+        height: 240,
+      });
+    },
+  );
 
   test("of a PDF only the pages without text of their own are asked about, and all are one charge", async () => {
     const [width, height] = [620, 877];
     const jpeg = await encodePicture.jpeg(drawPage({ width, height, texts: page.texts }));
     const scan = { jpeg, width, height };
-    const pdf = writePdf([scan, { texts: [{ text: "A page with text of its own", x: 60, y: 780 }] }, scan]);
+    const pdf = writePdf([
+      scan,
+      { texts: [{ text: "A page with text of its own", x: 60, y: 780 }] },
+      scan,
+    ]);
     let answered = 0;
-    scene.acme.script(() => json(said(`\`\`\`markdown\nscan ${answered += 1}\n\`\`\``)));
+    scene.acme.script(() => json(said(`\`\`\`markdown\nscan ${(answered += 1)}\n\`\`\``)));
     let reply: Awaited<ReturnType<typeof extract>> | undefined;
     const before = (await settledRows(scene.gateway)).length;
     const requests = await newRequests(async () => void (reply = await extract(pdf)));
     expect(requests.length).toBe(2);
-    expect(String(at(reply?.body, "text"))).toMatch(/^scan [12]\n\nA page with text of its own\n\nscan [12]$/);
+    expect(String(at(reply?.body, "text"))).toMatch(
+      /^scan [12]\n\nA page with text of its own\n\nscan [12]$/,
+    );
     const rows = (await settledRows(scene.gateway)).slice(before);
-    expect(rows.map(({ promptTokens, costNano }) => [promptTokens, costNano])).toEqual([[20, 28_000n]]);
+    expect(rows.map(({ promptTokens, costNano }) => [promptTokens, costNano])).toEqual([
+      [20, 28_000n],
+    ]);
   });
 
   test("a PDF with text of its own is read here, at no charge", async () => {
@@ -106,24 +187,48 @@ describe("a file is read by the configured model", () => {
     let reply: Awaited<ReturnType<typeof extract>> | undefined;
     expect(await newRequests(async () => void (reply = await extract(pdf)))).toEqual([]);
     expect(reply?.body).toMatchObject({ text: "A page with text of its own", model: "acme/ocr" });
-    expect([reply?.headers.get("x-service-provider-chain"), (await settledRows(scene.gateway)).length]).toEqual([null, before]);
+    expect([
+      reply?.headers.get("x-service-provider-chain"),
+      (await settledRows(scene.gateway)).length,
+    ]).toEqual([null, before]);
   });
 
   test("a blank page is no failure", async () => {
     scene.acme.script(json(said("")));
-    expect((await extract(await picture("png", { texts: [] }))).body).toMatchObject({ text: "", tokens: 0 });
+    expect((await extract(await picture("png", { texts: [] }))).body).toMatchObject({
+      text: "",
+      tokens: 0,
+    });
   });
 
   test("when the first provider fails the next one reads it, in a dialect of its own", async () => {
     scene.acme.script(json({}, { status: 500 }));
-    scene.backup.script(json({
-      id: "msg_1", type: "message", role: "assistant", model: "ocr", content: [{ type: "text", text: "read by Messages" }],
-      stop_reason: "end_turn", stop_sequence: null, usage: { input_tokens: 7, output_tokens: 3 },
-    }));
+    scene.backup.script(
+      json({
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "ocr",
+        content: [{ type: "text", text: "read by Messages" }],
+        stop_reason: "end_turn",
+        stop_sequence: null,
+        usage: { input_tokens: 7, output_tokens: 3 },
+      }),
+    );
     const { body, headers } = await extract(await picture());
-    expect([at(body, "text"), headers.get("x-service-provider-chain")]).toEqual(["read by Messages", "acme->backup"]);
+    expect([at(body, "text"), headers.get("x-service-provider-chain")]).toEqual([
+      "read by Messages",
+      "acme->backup",
+    ]);
     expect(scene.backup.requests.at(-1)?.json()).toMatchObject({
-      messages: [{ content: [{ type: "text" }, { type: "image", source: { type: "base64", media_type: "image/jpeg" } }] }],
+      messages: [
+        {
+          content: [
+            { type: "text" },
+            { type: "image", source: { type: "base64", media_type: "image/jpeg" } },
+          ],
+        },
+      ],
     });
   });
 });
@@ -134,8 +239,16 @@ describe("what goes wrong there", () => {
   const faults: [name: string, script: Script, more: object][] = [
     ["a 500", said500, { metadata: { upstream_status: 500, upstream_message: "broken" } }],
     ["a 401", json({ error: { message: "who?" } }, { status: 401 }), {}],
-    ["a 400", json({ error: { message: "too many pixels" } }, { status: 400 }), { metadata: { upstream_message: "too many pixels" } }],
-    ["a 429", json({ error: { message: "slow down" } }, { status: 429, headers: { "retry-after": "7" } }), {}],
+    [
+      "a 400",
+      json({ error: { message: "too many pixels" } }, { status: 400 }),
+      { metadata: { upstream_message: "too many pixels" } },
+    ],
+    [
+      "a 429",
+      json({ error: { message: "slow down" } }, { status: 429, headers: { "retry-after": "7" } }),
+      {},
+    ],
     ["an answer of nothing", json({ choices: [] }), {}],
     ["a page that was cut", json(said("half a pa", { finish_reason: "length" })), {}],
     ["a page that was filtered", json(said("", { finish_reason: "content_filter" })), {}],
@@ -146,17 +259,30 @@ describe("what goes wrong there", () => {
     scene.acme.script(script);
     const before = (await settledRows(scene.gateway)).length;
     const { status, body } = await extract(await picture(), { "x-service-provider": "acme" });
-    expect([status, at(body, "error.code"), at(body, "error.metadata.fault")]).toEqual([502, "ocr_upstream_failed", "upstream"]);
-    expect(at(body, "error.metadata")).toMatchObject({ upstream_backend: "acme", ...(more as { metadata?: object }).metadata });
+    expect([status, at(body, "error.code"), at(body, "error.metadata.fault")]).toEqual([
+      502,
+      "ocr_upstream_failed",
+      "upstream",
+    ]);
+    expect(at(body, "error.metadata")).toMatchObject({
+      upstream_backend: "acme",
+      ...(more as { metadata?: object }).metadata,
+    });
     expect((await settledRows(scene.gateway)).length).toBe(before);
   });
 
   test("a retry is advised where it may help, and when", async () => {
-    scene.acme.script(json({ error: { message: "slow down" } }, { status: 429, headers: { "retry-after": "7" } }));
+    scene.acme.script(
+      json({ error: { message: "slow down" } }, { status: 429, headers: { "retry-after": "7" } }),
+    );
     const { headers } = await extract(await picture(), { "x-service-provider": "acme" });
     expect([headers.get("retry-after"), headers.get("x-should-retry")]).toEqual(["7", null]);
     scene.acme.script(json({ error: { message: "too many pixels" } }, { status: 400 }));
-    expect((await extract(await picture(), { "x-service-provider": "acme" })).headers.get("x-should-retry")).toBe("false");
+    expect(
+      (await extract(await picture(), { "x-service-provider": "acme" })).headers.get(
+        "x-should-retry",
+      ),
+    ).toBe("false");
   });
 
   test("both providers: every attempt is told", async () => {
@@ -164,7 +290,10 @@ describe("what goes wrong there", () => {
     scene.backup.script(said500);
     const { body } = await extract(await picture());
     expect(at(body, "error.code")).toBe("ocr_upstream_failed");
-    expect(at(body, "error.metadata.upstream_attempts")).toMatchObject([{ backend: "acme" }, { backend: "backup" }]);
+    expect(at(body, "error.metadata.upstream_attempts")).toMatchObject([
+      { backend: "acme" },
+      { backend: "backup" },
+    ]);
   });
 
   test("a file that cannot be read is the caller's, and nobody is asked", async () => {
@@ -179,30 +308,54 @@ describe("what goes wrong there", () => {
 describe("who may have files read", () => {
   test("no key that may not use the model", async () => {
     const created = await fetch(`${scene.gateway.baseUrl}/keys`, {
-      method: "POST", headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+      method: "POST",
+      headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
       body: JSON.stringify({ name: "narrow", allowed_models: ["acme/other"] }),
     });
-    const { key } = await created.json() as { key: string };
+    const { key } = (await created.json()) as { key: string };
     const { status, body } = await extract(await picture(), { authorization: `Bearer ${key}` });
     expect([status, at(body, "error.code")]).toEqual([403, "forbidden"]);
   });
 
   test("nobody without credits", async () => {
-    const poor = await startScene({ providers, settings: { ocrModel: "acme/ocr", bootstrap: {
-      llmKey: "sk-svc-v1-poorpoorpoorpoorpoorpoorpoorpoor", managementKey: testManagementKey, creditsNanoUsd: 0n, plan: "free",
-    } } });
+    const poor = await startScene({
+      providers,
+      settings: {
+        ocrModel: "acme/ocr",
+        bootstrap: {
+          llmKey: "sk-svc-v1-poorpoorpoorpoorpoorpoorpoorpoor",
+          managementKey: testManagementKey,
+          creditsNanoUsd: 0n,
+          plan: "free",
+        },
+      },
+    });
     const image = Buffer.from(await picture()).toString("base64");
     const headers = { authorization: "Bearer sk-svc-v1-poorpoorpoorpoorpoorpoorpoorpoor" };
     const response = await poor.gateway.post("/ocr/extract", { image }, { headers });
-    expect([response.status, at(await response.json(), "error.code"), poor.acme.requests.length]).toEqual([402, "insufficient_balance", 0]);
+    expect([
+      response.status,
+      at(await response.json(), "error.code"),
+      poor.acme.requests.length,
+    ]).toEqual([402, "insufficient_balance", 0]);
     await poor.end();
   });
 
   test("nobody where no provider of the model has a credential: that is the operator's affair", async () => {
-    const bare = provider({ id: "acme", base_url: "http://127.0.0.1:9", dialect: "openai-chat", models: models("1", "2") });
+    const bare = provider({
+      id: "acme",
+      base_url: "http://127.0.0.1:9",
+      dialect: "openai-chat",
+      models: models("1", "2"),
+    });
     const gateway = await startGateway({ providers: [bare], ocrModel: "acme/ocr" });
-    const response = await gateway.post("/ocr/extract", { image: Buffer.from(await picture()).toString("base64") });
-    expect([response.status, at(await response.json(), "error.code")]).toEqual([500, "missing_workers_ai_binding"]);
+    const response = await gateway.post("/ocr/extract", {
+      image: Buffer.from(await picture()).toString("base64"),
+    });
+    expect([response.status, at(await response.json(), "error.code")]).toEqual([
+      500,
+      "missing_workers_ai_binding",
+    ]);
     expect(gateway.logLines.join("\n")).toContain("left out by");
     await gateway.stop();
   });
@@ -213,5 +366,7 @@ test.each([
   ["acme/embed", "this one serves embeddings"],
   ["service/auto", "stands for a pool"],
 ])("%s cannot be configured", async (ocrModel, message) => {
-  await expect(startGateway({ providers: providers("http://127.0.0.1:9", "http://127.0.0.1:9"), ocrModel })).rejects.toThrow(message);
+  await expect(
+    startGateway({ providers: providers("http://127.0.0.1:9", "http://127.0.0.1:9"), ocrModel }),
+  ).rejects.toThrow(message);
 });

@@ -7,13 +7,18 @@ import { writePdf } from "../../support/documents/write-pdf.ts";
 import { startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 
 const mib = 1024 * 1024;
-const scriptedChild = fileURLToPath(new URL("../../support/documents/scripted-child.ts", import.meta.url));
+const scriptedChild = fileURLToPath(
+  new URL("../../support/documents/scripted-child.ts", import.meta.url),
+);
 
 let gateway: TestGateway;
 let scripted: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway();
-  scripted = await startGateway({}, { converterPool: { script: scriptedChild, silenceMs: 1_500, childrenMax: 1, waitingMax: 2 } });
+  scripted = await startGateway(
+    {},
+    { converterPool: { script: scriptedChild, silenceMs: 1_500, childrenMax: 1, waitingMax: 2 } },
+  );
 });
 afterAll(() => Promise.all([gateway.stop(), scripted.stop()]));
 
@@ -33,13 +38,25 @@ interface ErrorBody {
 async function refusalOf(response: Response): Promise<Refusal> {
   const { error } = (await response.json()) as ErrorBody;
   return {
-    status: response.status, code: error.code, param: error.param, fault: error.metadata.fault, message: error.message,
+    status: response.status,
+    code: error.code,
+    param: error.param,
+    fault: error.metadata.fault,
+    message: error.message,
     retry: response.headers.get("x-should-retry"),
   };
 }
 
-const sendForm = (body: string | FormData, headers: Record<string, string> = {}, to = gateway): Promise<Response> =>
-  fetch(`${to.baseUrl}/ocr/extract`, { method: "POST", headers: { authorization: `Bearer ${testLlmKey}`, ...headers }, body });
+const sendForm = (
+  body: string | FormData,
+  headers: Record<string, string> = {},
+  to = gateway,
+): Promise<Response> =>
+  fetch(`${to.baseUrl}/ocr/extract`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${testLlmKey}`, ...headers },
+    body,
+  });
 
 function formOf(name: string, value: string | Uint8Array): FormData {
   const form = new FormData();
@@ -48,7 +65,8 @@ function formOf(name: string, value: string | Uint8Array): FormData {
   return form;
 }
 
-const extract = async (bytes: Uint8Array, to = gateway): Promise<Refusal> => refusalOf(await sendForm(formOf("image", bytes), {}, to));
+const extract = async (bytes: Uint8Array, to = gateway): Promise<Refusal> =>
+  refusalOf(await sendForm(formOf("image", bytes), {}, to));
 
 describe("requests that are refused before any file is looked at", () => {
   const tooLargeBase64 = "A".repeat(Math.ceil((5 * mib + 3) / 3) * 4);
@@ -56,43 +74,102 @@ describe("requests that are refused before any file is looked at", () => {
     ["no image", {}, 400, "missing_required_fields", "image"],
     ["an empty image", { image: "" }, 400, "missing_required_fields", "image"],
     ["an image that is no string", { image: 5 }, 400, "invalid_request_body", "image"],
-    ["a filename that is no string", { image: "AAAA", filename: 1 }, 400, "invalid_request_body", "filename"],
+    [
+      "a filename that is no string",
+      { image: "AAAA", filename: 1 },
+      400,
+      "invalid_request_body",
+      "filename",
+    ],
     ["a list", [], 400, "invalid_request_body", null],
     ["no JSON", "{image", 400, "invalid_request_body", null],
     ["no base64", { image: "%%%%" }, 400, "invalid_image_encoding", "image"],
     ["base64 of no length", { image: "AAAAA" }, 400, "invalid_image_encoding", "image"],
-    ["a data URL in plain text", { image: "data:image/png,abc" }, 400, "invalid_image_encoding", "image"],
-    ["a data URL without bytes", { image: "data:image/png;base64," }, 400, "invalid_image_encoding", "image"],
+    [
+      "a data URL in plain text",
+      { image: "data:image/png,abc" },
+      400,
+      "invalid_image_encoding",
+      "image",
+    ],
+    [
+      "a data URL without bytes",
+      { image: "data:image/png;base64," },
+      400,
+      "invalid_image_encoding",
+      "image",
+    ],
     ["a file of more than 5 MiB", { image: tooLargeBase64 }, 413, "image_too_large", "image"],
-    ["a body that cannot hold a file of 5 MiB", { image: "A".repeat(8 * mib) }, 413, "image_too_large", "image"],
+    [
+      "a body that cannot hold a file of 5 MiB",
+      { image: "A".repeat(8 * mib) },
+      413,
+      "image_too_large",
+      "image",
+    ],
   ])("%s", async (_, body, status, code, param) => {
-    expect(await refusalOf(await gateway.post("/ocr/extract", body))).toMatchObject({ status, code, param });
+    expect(await refusalOf(await gateway.post("/ocr/extract", body))).toMatchObject({
+      status,
+      code,
+      param,
+    });
   });
 
   test.each<[name: string, form: () => FormData, status: number, code: string]>([
-    ["without a field image", () => formOf("file", new Uint8Array(9)), 400, "missing_required_fields"],
-    ["with a text in the field image", () => formOf("image", "iVBORw0KGgo="), 400, "invalid_image_field"],
-    ["with a file of more than 5 MiB", () => formOf("image", new Uint8Array(5 * mib + 1)), 413, "image_too_large"],
+    [
+      "without a field image",
+      () => formOf("file", new Uint8Array(9)),
+      400,
+      "missing_required_fields",
+    ],
+    [
+      "with a text in the field image",
+      () => formOf("image", "iVBORw0KGgo="),
+      400,
+      "invalid_image_field",
+    ],
+    [
+      "with a file of more than 5 MiB",
+      () => formOf("image", new Uint8Array(5 * mib + 1)),
+      413,
+      "image_too_large",
+    ],
   ])("a form %s", async (_, form, status, code) => {
     expect(await refusalOf(await sendForm(form()))).toMatchObject({ status, code, param: "image" });
   });
 
   test("a form that is none", async () => {
-    const refused = await refusalOf(await sendForm("nothing", { "content-type": "multipart/form-data; boundary=x" }));
+    const refused = await refusalOf(
+      await sendForm("nothing", { "content-type": "multipart/form-data; boundary=x" }),
+    );
     expect(refused).toMatchObject({ status: 400, code: "invalid_request_body" });
   });
 
   test("a wrong key", async () => {
-    const response = await gateway.post("/ocr/extract", {}, { headers: { authorization: "Bearer sk-svc-v1-none" } });
+    const response = await gateway.post(
+      "/ocr/extract",
+      {},
+      { headers: { authorization: "Bearer sk-svc-v1-none" } },
+    );
     expect(await refusalOf(response)).toMatchObject({ status: 401, code: "invalid_api_key" });
   });
 
   test("both kinds of body are in the OpenAPI document", async () => {
-    const document = (await (await gateway.get("/openapi.json")).json()) as { paths: Record<string, { post?: unknown }> };
-    expect(document.paths["/ocr/extract"]).toMatchObject({ post: { requestBody: { content: {
-      "application/json": { schema: { required: ["image"] } },
-      "multipart/form-data": { schema: { properties: { image: { type: "string", format: "binary" } } } },
-    } } } });
+    const document = (await (await gateway.get("/openapi.json")).json()) as {
+      paths: Record<string, { post?: unknown }>;
+    };
+    expect(document.paths["/ocr/extract"]).toMatchObject({
+      post: {
+        requestBody: {
+          content: {
+            "application/json": { schema: { required: ["image"] } },
+            "multipart/form-data": {
+              schema: { properties: { image: { type: "string", format: "binary" } } },
+            },
+          },
+        },
+      },
+    });
   });
 
   test("none of them starts a child", async () => {
@@ -100,38 +177,58 @@ describe("requests that are refused before any file is looked at", () => {
   });
 });
 
-const isRefusedFile = { status: 502, code: "ocr_extraction_error", param: "image", fault: "client", retry: "false" };
+const isRefusedFile = {
+  status: 502,
+  code: "ocr_extraction_error",
+  param: "image",
+  fault: "client",
+  retry: "false",
+};
 
 describe("files that cannot be read", () => {
   test("of no known kind, whatever their name", async () => {
-    expect(await extract(Buffer.from("Just a text that calls itself scan.png"))).toMatchObject(isRefusedFile);
+    expect(await extract(Buffer.from("Just a text that calls itself scan.png"))).toMatchObject(
+      isRefusedFile,
+    );
     expect(await extract(new Uint8Array())).toMatchObject(isRefusedFile);
   });
 
   test.each(pictureFormats)("a %s that is broken off behind its header", async (format) => {
-    const whole = await encodePicture[format](drawPage({ width: 200, height: 60, texts: [{ text: "text", x: 20, y: 40 }] }));
+    const whole = await encodePicture[format](
+      drawPage({ width: 200, height: 60, texts: [{ text: "text", x: 20, y: 40 }] }),
+    );
     expect(await extract(whole.subarray(0, 30))).toMatchObject(isRefusedFile);
   });
 
   test("a PDF that is broken off, and one that is none", async () => {
     const whole = writePdf([{ texts: [{ text: "some text of a page", x: 60, y: 700 }] }]);
     expect(await extract(whole.subarray(0, 60))).toMatchObject(isRefusedFile);
-    expect(await extract(Buffer.from("%PDF-1.7 and nothing of the kind"))).toMatchObject(isRefusedFile);
+    expect(await extract(Buffer.from("%PDF-1.7 and nothing of the kind"))).toMatchObject(
+      isRefusedFile,
+    );
   });
 
   test("a small file that unfolds into 400 million pixels, which nobody unfolds", async () => {
     const small = pngBomb(20_000);
     expect(small.byteLength).toBeLessThan(100_000);
-    expect(await extract(small)).toMatchObject({ ...isRefusedFile, message: expect.stringContaining("pixels") });
+    expect(await extract(small)).toMatchObject({
+      ...isRefusedFile,
+      message: expect.stringContaining("pixels"),
+    });
   });
 
   test("a PDF with more pages than anybody reads", async () => {
     const pdf = writePdf(Array.from({ length: 201 }, () => ({ texts: [] })));
-    expect(await extract(pdf)).toMatchObject({ ...isRefusedFile, message: expect.stringContaining("201 pages") });
+    expect(await extract(pdf)).toMatchObject({
+      ...isRefusedFile,
+      message: expect.stringContaining("201 pages"),
+    });
   });
 
   test("their durations are measured", async () => {
-    expect(await gateway.metrics.text()).toMatch(/switchyard_conversion_duration_seconds_count\{format="png",outcome="refused"\} 2/);
+    expect(await gateway.metrics.text()).toMatch(
+      /switchyard_conversion_duration_seconds_count\{format="png",outcome="refused"\} 2/,
+    );
   });
 });
 
@@ -146,7 +243,12 @@ describe("a converter that breaks", () => {
   });
 
   test("by lacking its parts is the operator's affair", async () => {
-    const wanted = { status: 500, code: "missing_workers_ai_binding", fault: "gateway", retry: "false" };
+    const wanted = {
+      status: 500,
+      code: "missing_workers_ai_binding",
+      fault: "gateway",
+      retry: "false",
+    };
     expect(await extract(act("unfit"), scripted)).toMatchObject(wanted);
     expect(scripted.logLines.join("\n")).toContain("no language data");
   });
@@ -156,7 +258,9 @@ describe("a converter that breaks", () => {
     const credits = await scripted.get("/credits");
     expect(credits.status).toBe(200);
     const refusals = await Promise.all(hanging);
-    const messages = refusals.map(({ code, message }) => `${code} ${/busy/.test(message) ? "busy" : "late"}`);
+    const messages = refusals.map(
+      ({ code, message }) => `${code} ${/busy/.test(message) ? "busy" : "late"}`,
+    );
     expect(messages.filter((each) => each.endsWith("busy")).length).toBeGreaterThanOrEqual(2);
     expect(messages.every((message) => message.startsWith("ocr_upstream_failed"))).toBe(true);
   });

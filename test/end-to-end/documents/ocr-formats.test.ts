@@ -21,7 +21,11 @@ async function extract(bytes: Uint8Array, name = "scan"): Promise<Extracted> {
   const form = new FormData();
   form.set("image", new File([new Uint8Array(bytes)], name));
   const headers = { authorization: `Bearer ${testLlmKey}` };
-  const response = await fetch(`${gateway.baseUrl}/ocr/extract`, { method: "POST", headers, body: form });
+  const response = await fetch(`${gateway.baseUrl}/ocr/extract`, {
+    method: "POST",
+    headers,
+    body: form,
+  });
   const body = await response.json();
   expect({ status: response.status, body }).toMatchObject({ status: 200 });
   return body as Extracted;
@@ -29,7 +33,12 @@ async function extract(bytes: Uint8Array, name = "scan"): Promise<Extracted> {
 
 const sentence = "The invoice was paid in November";
 const small = (changes: { degrees?: number; transparent?: boolean } = {}) =>
-  drawPage({ width: 640, height: 120, texts: [{ text: sentence, x: 40, y: 70, size: 32 }], ...changes });
+  drawPage({
+    width: 640,
+    height: 120,
+    texts: [{ text: sentence, x: 40, y: 70, size: 32 }],
+    ...changes,
+  });
 
 describe("a picture is read whatever it calls itself", () => {
   test.each(pictureFormats)("%s", async (format) => {
@@ -50,13 +59,18 @@ describe("a picture is read whatever it calls itself", () => {
   });
 
   test("with a transparent background, which is paper", async () => {
-    expect((await extract(await encodePicture.png(small({ transparent: true })))).text).toBe(sentence);
+    expect((await extract(await encodePicture.png(small({ transparent: true })))).text).toBe(
+      sentence,
+    );
   });
 });
 
 const page: readonly DrawnText[] = [
   { text: "Yearly Report", x: 90, y: 100, size: 52 },
-  ...rows(["This paragraph has two lines that belong", "together and read as one."], { x: 90, y: 180 }),
+  ...rows(["This paragraph has two lines that belong", "together and read as one."], {
+    x: 90,
+    y: 180,
+  }),
   ...rows(["• apples and pears", "• plums"], { x: 110, y: 320 }),
   ...["Fruit", "Amount", "Price"].flatMap((text, column) => [
     { text, x: 90 + column * 260, y: 460 },
@@ -87,38 +101,59 @@ describe("layout becomes Markdown", () => {
 
 describe("a PDF", () => {
   test("comes in JSON as pictures do", async () => {
-    const image = Buffer.from(writePdf([{ texts: [{ text: "A page with text of its own", x: 60, y: 780 }] }])).toString("base64");
-    expect(await (await gateway.post("/ocr/extract", { image })).json()).toMatchObject({ text: "A page with text of its own" });
+    const image = Buffer.from(
+      writePdf([{ texts: [{ text: "A page with text of its own", x: 60, y: 780 }] }]),
+    ).toString("base64");
+    expect(await (await gateway.post("/ocr/extract", { image })).json()).toMatchObject({
+      text: "A page with text of its own",
+    });
   });
 
   test("in two columns is read column by column, and rows of short cells as a table", async () => {
-    const columns = [["The left column comes first and", "goes on below itself until it", "ends here."],
-      ["The right column is read after", "the left one, as people do, and", "ends there."]];
-    const texts = columns.flatMap((lines, column) => lines.map((text, row) => ({ text, x: 60 + column * 250, y: 780 - row * 14 })));
-    const cells = [["Item", "Count"], ["Nails", "40"], ["Nuts | bolts", "7"]]
-      .flatMap((row, index) => row.map((text, column) => ({ text, x: 60 + column * 200, y: 600 - index * 16 })));
-    expect((await extract(writePdf([{ texts: [...texts, ...cells] }]))).text).toBe([
-      "The left column comes first and goes on below itself until it ends here.",
-      "The right column is read after the left one, as people do, and ends there.",
-      "| Item | Count |\n| --- | --- |\n| Nails | 40 |\n| Nuts \\| bolts | 7 |",
-    ].join("\n\n"));
+    const columns = [
+      ["The left column comes first and", "goes on below itself until it", "ends here."],
+      ["The right column is read after", "the left one, as people do, and", "ends there."],
+    ];
+    const texts = columns.flatMap((lines, column) =>
+      lines.map((text, row) => ({ text, x: 60 + column * 250, y: 780 - row * 14 })),
+    );
+    const cells = [
+      ["Item", "Count"],
+      ["Nails", "40"],
+      ["Nuts | bolts", "7"],
+    ].flatMap((row, index) =>
+      row.map((text, column) => ({ text, x: 60 + column * 200, y: 600 - index * 16 })),
+    );
+    expect((await extract(writePdf([{ texts: [...texts, ...cells] }]))).text).toBe(
+      [
+        "The left column comes first and goes on below itself until it ends here.",
+        "The right column is read after the left one, as people do, and ends there.",
+        "| Item | Count |\n| --- | --- |\n| Nails | 40 |\n| Nuts \\| bolts | 7 |",
+      ].join("\n\n"),
+    );
   });
 
   test("with text of its own is read without recognition, page by page", async () => {
     const pdf = writePdf([
-      { texts: [
-        { text: "Terms of Service", x: 60, y: 780, size: 20 },
-        { text: "The first line of a paragraph ends with a divi-", x: 60, y: 740 },
-        { text: "ded word and goes on (with a <b>tag</b>).", x: 60, y: 726 },
-        { text: "1. Pay in time.", x: 70, y: 690 },
-        { text: "2. Be kind.", x: 70, y: 676 },
-      ] },
+      {
+        texts: [
+          { text: "Terms of Service", x: 60, y: 780, size: 20 },
+          { text: "The first line of a paragraph ends with a divi-", x: 60, y: 740 },
+          { text: "ded word and goes on (with a <b>tag</b>).", x: 60, y: 726 },
+          { text: "1. Pay in time.", x: 70, y: 690 },
+          { text: "2. Be kind.", x: 70, y: 676 },
+        ],
+      },
       { texts: [{ text: "Another page, with 10 % off.", x: 60, y: 780 }] },
     ]);
-    expect((await extract(pdf)).text).toBe([
-      "# Terms of Service", "The first line of a paragraph ends with a divided word and goes on (with a \\<b>tag\\</b>).",
-      "1. Pay in time.\n2. Be kind.", "Another page, with 10 % off.",
-    ].join("\n\n"));
+    expect((await extract(pdf)).text).toBe(
+      [
+        "# Terms of Service",
+        "The first line of a paragraph ends with a divided word and goes on (with a \\<b>tag\\</b>).",
+        "1. Pay in time.\n2. Be kind.",
+        "Another page, with 10 % off.",
+      ].join("\n\n"),
+    );
   });
 
   test("of scanned pages is recognized where a page has no text", async () => {

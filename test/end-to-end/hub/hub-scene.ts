@@ -7,8 +7,13 @@ export const skillDocument = (name: string, text = "Do it well."): string =>
   `---\nname: ${name}\ndescription: How ${name} is done.\n---\n\n# ${name}\n\n${text}\n`;
 
 /** Fields of a prompt, with changes. */
-export const promptFields = (changes: Record<string, unknown> = {}): Record<string, unknown> =>
-  ({ title: "Review code", description: "Finds mistakes.", body: "You review code. {{diff}}", category: "coding", ...changes });
+export const promptFields = (changes: Record<string, unknown> = {}): Record<string, unknown> => ({
+  title: "Review code",
+  description: "Finds mistakes.",
+  body: "You review code. {{diff}}",
+  category: "coding",
+  ...changes,
+});
 
 /** The JSON of an answer that has to succeed. */
 export async function json(answer: Promise<Response>): Promise<unknown> {
@@ -23,7 +28,8 @@ export const publish = async (ask: Ask, changes: Record<string, unknown> = {}): 
   textAt(await json(ask("POST", "/prompts", promptFields(changes))), "id");
 
 /** Has an operator approve a prompt: the first workspace's key is one. */
-export const approve = ({ own }: TwoWorkspaces, id: string): Promise<unknown> => json(own("POST", `/admin/prompts/${id}/approve`));
+export const approve = ({ own }: TwoWorkspaces, id: string): Promise<unknown> =>
+  json(own("POST", `/admin/prompts/${id}/approve`));
 
 /** Ids of a list, in its order. */
 export const idsOf = async (ask: Ask, path: string): Promise<unknown[]> =>
@@ -32,10 +38,19 @@ export const idsOf = async (ask: Ask, path: string): Promise<unknown[]> =>
 /** Expects that a caller gets nothing of a record, whatever is asked of it. */
 export async function expectHidden(ask: Ask, path: string): Promise<void> {
   const writes: [string, string, unknown][] = [
-    ["GET", "", undefined], ["PATCH", "", {}], ["DELETE", "", undefined], ["GET", "/versions", undefined], ["POST", "/star", undefined],
-    ["DELETE", "/star", undefined], ["POST", "/fork", {}],
+    ["GET", "", undefined],
+    ["PATCH", "", {}],
+    ["DELETE", "", undefined],
+    ["GET", "/versions", undefined],
+    ["POST", "/star", undefined],
+    ["DELETE", "/star", undefined],
+    ["POST", "/fork", {}],
   ];
   for (const [method, rest, body] of writes) {
-    expect([method, rest, (await ask(method, path + rest, body)).status]).toEqual([method, rest, 404]);
+    expect([method, rest, (await ask(method, path + rest, body)).status]).toEqual([
+      method,
+      rest,
+      404,
+    ]);
   }
 }

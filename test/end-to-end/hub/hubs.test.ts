@@ -2,7 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { strFromU8, unzipSync } from "fflate";
 import { at, listAt, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
-import { engines, startTwoWorkspaces, type Ask, type TwoWorkspaces } from "../api/two-workspaces.ts";
+import {
+  engines,
+  startTwoWorkspaces,
+  type Ask,
+  type TwoWorkspaces,
+} from "../api/two-workspaces.ts";
 import { approve, expectHidden, idsOf, json, skillDocument } from "./hub-scene.ts";
 
 const unzipped = async (answer: Response): Promise<Record<string, string>> => {
@@ -19,54 +24,109 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
   afterAll(() => workspaces.stop());
 
   let count = 0;
-  const makeHub = async (fields: Record<string, unknown> = {}, ask: Ask = workspaces.own): Promise<string> =>
+  const makeHub = async (
+    fields: Record<string, unknown> = {},
+    ask: Ask = workspaces.own,
+  ): Promise<string> =>
     textAt(await json(ask("POST", "/hubs", { name: `Hub ${(count += 1)}`, ...fields })), "slug");
-  const add = (slug: string, fields: unknown): Promise<unknown> => json(workspaces.own("POST", `/hubs/${slug}/items`, fields));
+  const add = (slug: string, fields: unknown): Promise<unknown> =>
+    json(workspaces.own("POST", `/hubs/${slug}/items`, fields));
 
   test("a hub has a slug of its name, unless that is taken", async () => {
-    const hub = await json(workspaces.own("POST", "/hubs", { name: "Caf\u00e9 & Tools!", description: "All of it." }));
+    const hub = await json(
+      workspaces.own("POST", "/hubs", { name: "Caf\u00e9 & Tools!", description: "All of it." }),
+    );
     expect(hub).toEqual({
-      id: expect.stringMatching(/^hub_[0-9a-f]{32}$/), object: "hub", slug: "cafe-tools", name: "Caf\u00e9 & Tools!",
-      description: "All of it.", visibility: "workspace", item_count: 0, owned: true, created_by: expect.any(String),
-      created_at: expect.any(String), updated_at: expect.any(String),
+      id: expect.stringMatching(/^hub_[0-9a-f]{32}$/),
+      object: "hub",
+      slug: "cafe-tools",
+      name: "Caf\u00e9 & Tools!",
+      description: "All of it.",
+      visibility: "workspace",
+      item_count: 0,
+      owned: true,
+      created_by: expect.any(String),
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
     });
     expect(await makeHub({ name: "Cafe Tools" })).toBe("cafe-tools-2");
     expect(await makeHub({ name: "\u6f22\u5b57" })).toBe("hub");
     const taken = await workspaces.own("POST", "/hubs", { name: "x", slug: "cafe-tools" });
-    expect(await errorOf(taken)).toMatchObject({ status: 409, code: "duplicate_slug", param: "slug" });
-    expect(await json(workspaces.own("GET", "/hubs/cafe-tools"))).toEqual({ ...Object(hub), items: [] });
+    expect(await errorOf(taken)).toMatchObject({
+      status: 409,
+      code: "duplicate_slug",
+      param: "slug",
+    });
+    expect(await json(workspaces.own("GET", "/hubs/cafe-tools"))).toEqual({
+      ...Object(hub),
+      items: [],
+    });
     expect(await idsOf(workspaces.own, "/hubs")).toContain(at(hub, "id"));
   });
 
   test("it holds documents, skills, prompts and plugins, named by what they say of themselves", async () => {
     const slug = await makeHub();
-    const document = await add(slug, { body: "---\ntype: concept\ntitle: Billing\ndescription: How it is paid.\n---\nText." });
-    expect(document).toMatchObject({
-      id: expect.stringMatching(/^kbd_/), object: "knowledge_document", name: "Billing", slug: "billing", hub: slug,
-      description: "How it is paid.", visibility: "workspace", version: 1,
+    const document = await add(slug, {
+      body: "---\ntype: concept\ntitle: Billing\ndescription: How it is paid.\n---\nText.",
     });
-    expect(await add(slug, { body: "# Heading #\ntext" })).toMatchObject({ name: "Heading", slug: "heading" });
+    expect(document).toMatchObject({
+      id: expect.stringMatching(/^kbd_/),
+      object: "knowledge_document",
+      name: "Billing",
+      slug: "billing",
+      hub: slug,
+      description: "How it is paid.",
+      visibility: "workspace",
+      version: 1,
+    });
+    expect(await add(slug, { body: "# Heading #\ntext" })).toMatchObject({
+      name: "Heading",
+      slug: "heading",
+    });
     expect(await add(slug, { body: "nothing" })).toMatchObject({ name: "Untitled" });
     const skill = await add(slug, { kind: "skill", body: skillDocument("deploy"), tags: ["ops"] });
-    expect(skill).toMatchObject({ object: "skill", name: "deploy", slug: "deploy", description: "How deploy is done.", tags: ["ops"] });
-    expect(await add(slug, { kind: "prompt", body: "Say hi.", name: "Hi" })).toMatchObject({ object: "prompt", title: "Hi", status: null });
-    expect(await add(slug, { kind: "plugin", body: "{}", name: "P", slug: "p" })).toMatchObject({ object: "plugin", slug: "p" });
-    expect(await idsOf(workspaces.own, `/hubs/${slug}/items?kind=skill`)).toEqual([at(skill, "id")]);
+    expect(skill).toMatchObject({
+      object: "skill",
+      name: "deploy",
+      slug: "deploy",
+      description: "How deploy is done.",
+      tags: ["ops"],
+    });
+    expect(await add(slug, { kind: "prompt", body: "Say hi.", name: "Hi" })).toMatchObject({
+      object: "prompt",
+      title: "Hi",
+      status: null,
+    });
+    expect(await add(slug, { kind: "plugin", body: "{}", name: "P", slug: "p" })).toMatchObject({
+      object: "plugin",
+      slug: "p",
+    });
+    expect(await idsOf(workspaces.own, `/hubs/${slug}/items?kind=skill`)).toEqual([
+      at(skill, "id"),
+    ]);
     expect(await json(workspaces.own("GET", `/hubs/${slug}/items/deploy`))).toEqual(skill);
     expect(await json(workspaces.own("GET", `/skills/${textAt(skill, "id")}`))).toEqual(skill);
     const shown = await json(workspaces.own("GET", `/hubs/${slug}`));
     expect(shown).toMatchObject({ item_count: 6 });
     expect(listAt(shown, "items")).toHaveLength(6);
     expect(listAt(shown, "items")).toContainEqual(skill);
-    expect((await workspaces.own("POST", `/hubs/${slug}/items`, { body: "x", slug: "deploy" })).status).toBe(409);
-    expect(await json(workspaces.own("DELETE", `/hubs/${slug}/items/deploy`))).toEqual({ deleted: true, id: at(skill, "id") });
+    expect(
+      (await workspaces.own("POST", `/hubs/${slug}/items`, { body: "x", slug: "deploy" })).status,
+    ).toBe(409);
+    expect(await json(workspaces.own("DELETE", `/hubs/${slug}/items/deploy`))).toEqual({
+      deleted: true,
+      id: at(skill, "id"),
+    });
     await expectHidden(workspaces.own, `/skills/${textAt(skill, "id")}`);
   });
 
   test("bodies are shown with a hub as long as there is room", async () => {
     const slug = await makeHub();
-    for (let index = 0; index < 4; index += 1) await add(slug, { body: `${index}${"x".repeat(90_000)}` });
-    const bodies = listAt(await json(workspaces.own("GET", `/hubs/${slug}`)), "items").map((item) => at(item, "body"));
+    for (let index = 0; index < 4; index += 1)
+      await add(slug, { body: `${index}${"x".repeat(90_000)}` });
+    const bodies = listAt(await json(workspaces.own("GET", `/hubs/${slug}`)), "items").map((item) =>
+      at(item, "body"),
+    );
     expect(bodies.map((body) => String(body).slice(0, 1))).toEqual(["3", "2", "n", "n"]);
     expect(bodies[3]).toBeNull();
   });
@@ -74,22 +134,37 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
   test("a hub of the workspace is not there for others; a public one is, without its people", async () => {
     const slug = await makeHub();
     const item = textAt(await add(slug, { kind: "skill", body: skillDocument("shared") }), "id");
-    for (const path of [`/hubs/${slug}`, `/hubs/${slug}/items`, `/hubs/${slug}/items/${item}`, `/hubs/${slug}/export`]) {
+    for (const path of [
+      `/hubs/${slug}`,
+      `/hubs/${slug}/items`,
+      `/hubs/${slug}/items/${item}`,
+      `/hubs/${slug}/export`,
+    ]) {
       expect([path, (await workspaces.stranger("GET", path)).status]).toEqual([path, 404]);
     }
     await expectHidden(workspaces.stranger, `/skills/${item}`);
     await json(workspaces.own("PATCH", `/hubs/${slug}`, { visibility: "public" }));
     expect(await json(workspaces.stranger("GET", `/hubs/${slug}`))).toMatchObject({
-      owned: false, created_by: null, item_count: 1, items: [{ id: item, created_by: null }],
+      owned: false,
+      created_by: null,
+      item_count: 1,
+      items: [{ id: item, created_by: null }],
     });
     expect(await idsOf(workspaces.stranger, "/hubs")).toEqual([]);
     for (const [method, path, body] of [
-      ["PATCH", `/hubs/${slug}`, { name: "theirs" }], ["DELETE", `/hubs/${slug}`, undefined],
-      ["POST", `/hubs/${slug}/items`, { body: "x" }], ["DELETE", `/hubs/${slug}/items/${item}`, undefined],
-      ["PATCH", `/skills/${item}`, { tags: [] }], ["DELETE", `/skills/${item}`, undefined],
+      ["PATCH", `/hubs/${slug}`, { name: "theirs" }],
+      ["DELETE", `/hubs/${slug}`, undefined],
+      ["POST", `/hubs/${slug}/items`, { body: "x" }],
+      ["DELETE", `/hubs/${slug}/items/${item}`, undefined],
+      ["PATCH", `/skills/${item}`, { tags: [] }],
+      ["DELETE", `/skills/${item}`, undefined],
       ["POST", "/skills", { body: skillDocument("intruder"), hub: slug }],
     ] as const) {
-      expect([method, path, (await workspaces.stranger(method, path, body)).status]).toEqual([method, path, 403]);
+      expect([method, path, (await workspaces.stranger(method, path, body)).status]).toEqual([
+        method,
+        path,
+        403,
+      ]);
     }
     await json(workspaces.own("PATCH", `/hubs/${slug}`, { visibility: "workspace" }));
     expect((await workspaces.stranger("GET", `/hubs/${slug}`)).status).toBe(404);
@@ -111,47 +186,85 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
 
   test("own hubs come before public ones of the same slug, and public slugs are unique", async () => {
     const slug = await makeHub({ slug: "same", visibility: "public" });
-    expect((await workspaces.stranger("POST", "/hubs", { name: "x", slug, visibility: "public" })).status).toBe(409);
+    expect(
+      (await workspaces.stranger("POST", "/hubs", { name: "x", slug, visibility: "public" }))
+        .status,
+    ).toBe(409);
     const open = textAt(await json(workspaces.stranger("GET", `/hubs/${slug}`)), "id");
     await makeHub({ slug, name: "Theirs" }, workspaces.stranger);
-    expect(await json(workspaces.stranger("GET", `/hubs/${slug}`))).toMatchObject({ name: "Theirs", owned: true });
-    expect(await json(workspaces.stranger("GET", `/hubs/${open}`))).toMatchObject({ id: open, owned: false });
-    expect((await workspaces.stranger("PATCH", `/hubs/${slug}`, { visibility: "public" })).status).toBe(409);
+    expect(await json(workspaces.stranger("GET", `/hubs/${slug}`))).toMatchObject({
+      name: "Theirs",
+      owned: true,
+    });
+    expect(await json(workspaces.stranger("GET", `/hubs/${open}`))).toMatchObject({
+      id: open,
+      owned: false,
+    });
+    expect(
+      (await workspaces.stranger("PATCH", `/hubs/${slug}`, { visibility: "public" })).status,
+    ).toBe(409);
   });
 
   test("a deleted hub is gone with its items", async () => {
     const slug = await makeHub();
     const item = textAt(await add(slug, { kind: "skill", body: skillDocument("gone") }), "id");
-    expect(await json(workspaces.own("DELETE", `/hubs/${slug}`))).toMatchObject({ deleted: true, slug });
+    expect(await json(workspaces.own("DELETE", `/hubs/${slug}`))).toMatchObject({
+      deleted: true,
+      slug,
+    });
     expect((await workspaces.own("GET", `/hubs/${slug}`)).status).toBe(404);
     await expectHidden(workspaces.own, `/skills/${item}`);
     expect(await makeHub({ slug })).toBe(slug);
   });
 
   test.each([
-    "no front matter", "---\nname: Upper\ndescription: d\n---\n", "---\nname: a--b\ndescription: d\n---\n", "---\nname: a\n---\n",
-    "---\nname: a\ndescription: ''\n---\n", `---\nname: a\ndescription: ${"d".repeat(1_025)}\n---\n`, "---\nname: [a\n---\n",
-    `---\nname: ${"a".repeat(65)}\ndescription: d\n---\n`, "---\na: &a [x]\nname: *a\ndescription: d\n---\n", "---\n- name\n---\n",
+    "no front matter",
+    "---\nname: Upper\ndescription: d\n---\n",
+    "---\nname: a--b\ndescription: d\n---\n",
+    "---\nname: a\n---\n",
+    "---\nname: a\ndescription: ''\n---\n",
+    `---\nname: a\ndescription: ${"d".repeat(1_025)}\n---\n`,
+    "---\nname: [a\n---\n",
+    `---\nname: ${"a".repeat(65)}\ndescription: d\n---\n`,
+    "---\na: &a [x]\nname: *a\ndescription: d\n---\n",
+    "---\n- name\n---\n",
   ])("%j is no skill", async (body) => {
-    expect(await errorOf(await workspaces.own("POST", "/skills", { body }))).toMatchObject({ status: 400, param: "body" });
+    expect(await errorOf(await workspaces.own("POST", "/skills", { body }))).toMatchObject({
+      status: 400,
+      param: "body",
+    });
   });
 
   test("control characters of a front matter do not reach the record's lines", async () => {
-    const body = "---\nname: odd\ndescription: \"a\\u0000b\\x1b[2J\\u202Ec\"\n---\n";
-    expect(await json(workspaces.own("POST", "/skills", { body }))).toMatchObject({ description: "a b [2J c", body });
+    const body = '---\nname: odd\ndescription: "a\\u0000b\\x1b[2J\\u202Ec"\n---\n';
+    expect(await json(workspaces.own("POST", "/skills", { body }))).toMatchObject({
+      description: "a b [2J c",
+      body,
+    });
   });
 
   test("a skill's new document is a new version, and its export is what agents take", async () => {
-    const skill = await json(workspaces.own("POST", "/skills", { body: skillDocument("lint"), slug: "lint-it", visibility: "private" }));
+    const skill = await json(
+      workspaces.own("POST", "/skills", {
+        body: skillDocument("lint"),
+        slug: "lint-it",
+        visibility: "private",
+      }),
+    );
     const id = textAt(skill, "id");
     await expectHidden(workspaces.stranger, `/skills/${id}`);
     const body = skillDocument("lint-more", "Twice.");
     const changed = await json(workspaces.own("PATCH", `/skills/${id}`, { body }));
     expect(changed).toMatchObject({ version: 2, name: "lint-more", slug: "lint-it" });
-    expect(await unzipped(await workspaces.own("GET", `/skills/${id}/export`))).toEqual({ "lint-it/SKILL.md": body });
+    expect(await unzipped(await workspaces.own("GET", `/skills/${id}/export`))).toEqual({
+      "lint-it/SKILL.md": body,
+    });
     const fork = await json(workspaces.own("POST", `/skills/${id}/fork`));
     expect(fork).toMatchObject({ visibility: "private", forked_from: id, slug: "lint-more", body });
-    expect(await json(workspaces.own("POST", `/skills/${id}/star`))).toMatchObject({ stars: 1, forks: 1 });
+    expect(await json(workspaces.own("POST", `/skills/${id}/star`))).toMatchObject({
+      stars: 1,
+      forks: 1,
+    });
   });
 
   test("a hub's export has a folder for each kind", async () => {
@@ -160,7 +273,8 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
     await add(slug, { body: "# Two" });
     await add(slug, { kind: "prompt", body: "three", name: "../../Three" });
     expect(await unzipped(await workspaces.own("GET", `/hubs/${slug}/export`))).toEqual({
-      [`${slug}/skills/one/SKILL.md`]: skillDocument("one"), [`${slug}/knowledge/${"two"}.md`]: "# Two",
+      [`${slug}/skills/one/SKILL.md`]: skillDocument("one"),
+      [`${slug}/knowledge/${"two"}.md`]: "# Two",
       [`${slug}/prompts/${"three"}.md`]: "three",
     });
   });

@@ -9,8 +9,13 @@ let asked: string[] = [];
 const answers: Record<string, () => Response> = {
   "/SKILL.md": () => new Response(skillDocument("fetched")),
   "/moved": () => new Response(null, { status: 302, headers: { location: "/SKILL.md" } }),
-  "/inward": () => new Response(null, { status: 302, headers: { location: "http://169.254.169.254/latest/meta-data" } }),
-  "/to-file": () => new Response(null, { status: 302, headers: { location: "file:///etc/passwd" } }),
+  "/inward": () =>
+    new Response(null, {
+      status: 302,
+      headers: { location: "http://169.254.169.254/latest/meta-data" },
+    }),
+  "/to-file": () =>
+    new Response(null, { status: 302, headers: { location: "file:///etc/passwd" } }),
   "/round": () => new Response(null, { status: 302, headers: { location: "/round" } }),
   "/huge": () => new Response("x".repeat(400_001)),
   "/bytes": () => new Response(new Uint8Array([0xff, 0xfe, 0x00])),
@@ -24,16 +29,20 @@ let workspaces: TwoWorkspaces;
 let guarded: TwoWorkspaces;
 beforeAll(async () => {
   source = Bun.serve({
-    port: 0, hostname: "127.0.0.1",
+    port: 0,
+    hostname: "127.0.0.1",
     fetch(request) {
       const { pathname } = new URL(request.url);
       asked.push(pathname);
       return answers[pathname]?.() ?? new Response("nothing", { status: 404 });
     },
   });
-  workspaces = await startTwoWorkspaces(async () => undefined, { hubImportNetworks: ["127.0.0.0/8"] });
+  workspaces = await startTwoWorkspaces(async () => undefined, {
+    hubImportNetworks: ["127.0.0.0/8"],
+  });
   guarded = await startTwoWorkspaces(async () => undefined);
-  for (const { own } of [workspaces, guarded]) await json(own("POST", "/hubs", { name: "Mine", slug: "mine" }));
+  for (const { own } of [workspaces, guarded])
+    await json(own("POST", "/hubs", { name: "Mine", slug: "mine" }));
 }, 60_000);
 beforeEach(() => {
   asked = [];
@@ -51,7 +60,11 @@ const url = (path: string): string => `http://127.0.0.1:${source.port}${path}`;
 describe("importing a skill", () => {
   test("takes the document and says where it came from", async () => {
     expect(await json(importing(workspaces, url("/SKILL.md")))).toMatchObject({
-      object: "skill", name: "fetched", hub: "mine", source_ref: url("/SKILL.md"), body: skillDocument("fetched"),
+      object: "skill",
+      name: "fetched",
+      hub: "mine",
+      source_ref: url("/SKILL.md"),
+      body: skillDocument("fetched"),
     });
   });
 
@@ -68,12 +81,22 @@ describe("importing a skill", () => {
   });
 
   test.each([
-    "http://127.0.0.1:1/SKILL.md", "https://localhost/SKILL.md", "https://[::1]/SKILL.md", "https://169.254.169.254/latest",
+    "http://127.0.0.1:1/SKILL.md",
+    "https://localhost/SKILL.md",
+    "https://[::1]/SKILL.md",
+    "https://169.254.169.254/latest",
     "https://10.0.0.1/x",
-    "file:///etc/passwd", "ftp://example.com/x", "https://user:pass@example.com/x", "https://0x7f000001/x", "git@github.com:a/b.git",
+    "file:///etc/passwd",
+    "ftp://example.com/x",
+    "https://user:pass@example.com/x",
+    "https://0x7f000001/x",
+    "git@github.com:a/b.git",
     "nothing",
   ])("refuses %s", async (reference) => {
-    expect(await errorOf(await importing(guarded, reference))).toMatchObject({ status: 400, param: "source_ref" });
+    expect(await errorOf(await importing(guarded, reference))).toMatchObject({
+      status: 400,
+      param: "source_ref",
+    });
   });
 
   test("asks nothing of an address that it refuses", async () => {
@@ -85,10 +108,18 @@ describe("importing a skill", () => {
     const { own, stranger } = workspaces;
     await json(stranger("POST", "/hubs", { name: "Theirs", slug: "theirs" }));
     await json(stranger("POST", "/skills", { body: skillDocument("copied"), hub: "theirs" }));
-    expect((await own("POST", "/hubs/mine/import", { source_ref: "theirs/copied" })).status).toBe(404);
+    expect((await own("POST", "/hubs/mine/import", { source_ref: "theirs/copied" })).status).toBe(
+      404,
+    );
     await json(stranger("PATCH", "/hubs/theirs", { visibility: "public" }));
-    const copy = await json(own("POST", "/hubs/mine/import", { source_ref: "/hubs/theirs/items/copied" }));
-    expect(copy).toMatchObject({ name: "copied", hub: "mine", source_ref: "/hubs/theirs/items/copied" });
+    const copy = await json(
+      own("POST", "/hubs/mine/import", { source_ref: "/hubs/theirs/items/copied" }),
+    );
+    expect(copy).toMatchObject({
+      name: "copied",
+      hub: "mine",
+      source_ref: "/hubs/theirs/items/copied",
+    });
     await expectHidden(stranger, `/skills/${textAt(copy, "id")}`);
     expect(at(await json(stranger("GET", "/hubs/theirs")), "item_count")).toBe(1);
   });
@@ -96,12 +127,30 @@ describe("importing a skill", () => {
 
 test.each([
   ["https://github.com/acme/skills", "https://raw.githubusercontent.com/acme/skills/HEAD/SKILL.md"],
-  ["https://github.com/acme/skills.git", "https://raw.githubusercontent.com/acme/skills/HEAD/SKILL.md"],
-  ["https://github.com/acme/skills/tree/main/pdf/", "https://raw.githubusercontent.com/acme/skills/main/pdf/SKILL.md"],
-  ["https://github.com/acme/skills/blob/v1.2/pdf/SKILL.md", "https://raw.githubusercontent.com/acme/skills/v1.2/pdf/SKILL.md"],
-  ["https://gitlab.com/acme/skills/-/tree/main/pdf", "https://gitlab.com/acme/skills/-/raw/main/pdf/SKILL.md"],
-  ["https://bitbucket.org/acme/skills/src/main/pdf", "https://bitbucket.org/acme/skills/raw/main/pdf/SKILL.md"],
-  ["https://codeberg.org/acme/skills/src/branch/main/pdf", "https://codeberg.org/acme/skills/raw/main/pdf/SKILL.md"],
+  [
+    "https://github.com/acme/skills.git",
+    "https://raw.githubusercontent.com/acme/skills/HEAD/SKILL.md",
+  ],
+  [
+    "https://github.com/acme/skills/tree/main/pdf/",
+    "https://raw.githubusercontent.com/acme/skills/main/pdf/SKILL.md",
+  ],
+  [
+    "https://github.com/acme/skills/blob/v1.2/pdf/SKILL.md",
+    "https://raw.githubusercontent.com/acme/skills/v1.2/pdf/SKILL.md",
+  ],
+  [
+    "https://gitlab.com/acme/skills/-/tree/main/pdf",
+    "https://gitlab.com/acme/skills/-/raw/main/pdf/SKILL.md",
+  ],
+  [
+    "https://bitbucket.org/acme/skills/src/main/pdf",
+    "https://bitbucket.org/acme/skills/raw/main/pdf/SKILL.md",
+  ],
+  [
+    "https://codeberg.org/acme/skills/src/branch/main/pdf",
+    "https://codeberg.org/acme/skills/raw/main/pdf/SKILL.md",
+  ],
   ["https://example.com/a/SKILL.md?x=1", "https://example.com/a/SKILL.md?x=1"],
 ])("%s is fetched at %s", (reference, expected) => {
   expect(documentUrl(reference)).toBe(expected);

@@ -15,14 +15,41 @@ const bodies = {
 type Name = keyof typeof bodies;
 
 const searches: readonly [search: string, found: readonly Name[]][] = [
-  ["fox", ["plain"]], ["FOX quick", ["plain"]], ["fo", ["plain"]], ["ox", []], ["quick cat", []], ["dogs.", ["plain"]],
-  ["cafe", ["accents"]], ["CAF\u00c9", ["accents"]], ["zurich", ["accents"]], ["istanbul", ["accents"]],
-  ["total", ["code"]], ["price", ["code"]], ["total_price", ["code"]], ["1.19", ["code"]], ["e-mail", ["code"]], ["example.com", ["code"]],
-  ["a.b@example.com", ["code"]], ["\u4e1c\u4eac", ["chinese"]], ["\u4ee3\u7801", ["chinese"]], ["\u5317\u4eac", []],
-  ["\u043a\u043e\u0434", ["cyrillic"]], ["\u041a\u041e\u0414", ["cyrillic"]], ["today", ["emoji"]], ["\u{1f680}", []],
-  ["fox OR cat", []], ["fox*", ["plain"]], ["\"brown fox\"", ["plain"]], ["fox & !dogs", ["plain"]], ["words:fox", []],
-  ["'", []], ["\\", []],
-  ["NEAR(quick fox)", []], ["the", ["plain"]], ["%", []], ["it to", ["emoji", "code"]],
+  ["fox", ["plain"]],
+  ["FOX quick", ["plain"]],
+  ["fo", ["plain"]],
+  ["ox", []],
+  ["quick cat", []],
+  ["dogs.", ["plain"]],
+  ["cafe", ["accents"]],
+  ["CAF\u00c9", ["accents"]],
+  ["zurich", ["accents"]],
+  ["istanbul", ["accents"]],
+  ["total", ["code"]],
+  ["price", ["code"]],
+  ["total_price", ["code"]],
+  ["1.19", ["code"]],
+  ["e-mail", ["code"]],
+  ["example.com", ["code"]],
+  ["a.b@example.com", ["code"]],
+  ["\u4e1c\u4eac", ["chinese"]],
+  ["\u4ee3\u7801", ["chinese"]],
+  ["\u5317\u4eac", []],
+  ["\u043a\u043e\u0434", ["cyrillic"]],
+  ["\u041a\u041e\u0414", ["cyrillic"]],
+  ["today", ["emoji"]],
+  ["\u{1f680}", []],
+  ["fox OR cat", []],
+  ["fox*", ["plain"]],
+  ['"brown fox"', ["plain"]],
+  ["fox & !dogs", ["plain"]],
+  ["words:fox", []],
+  ["'", []],
+  ["\\", []],
+  ["NEAR(quick fox)", []],
+  ["the", ["plain"]],
+  ["%", []],
+  ["it to", ["emoji", "code"]],
 ];
 
 describe.each(engines)("search on %s", (_, freshUrl) => {
@@ -31,19 +58,30 @@ describe.each(engines)("search on %s", (_, freshUrl) => {
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);
     for (const [name, body] of Object.entries(bodies)) {
-      names.set(await publish(workspaces.own, { title: "T", description: "D", category: "C", body }), name as Name);
+      names.set(
+        await publish(workspaces.own, { title: "T", description: "D", category: "C", body }),
+        name as Name,
+      );
     }
   }, 60_000);
   afterAll(() => workspaces.stop());
-  const find = (path: string, search: string): Promise<unknown[]> => idsOf(workspaces.own, `${path}search=${encodeURIComponent(search)}`);
+  const find = (path: string, search: string): Promise<unknown[]> =>
+    idsOf(workspaces.own, `${path}search=${encodeURIComponent(search)}`);
 
   test.each(searches)("%j finds what it should", async (search, found) => {
     expect((await find("/prompts?", search)).map((id) => names.get(id))).toEqual([...found]);
   });
 
   test("the text, the title, the tags and the category are searched", async () => {
-    const id = await publish(workspaces.own, { title: "Zebra", description: "Yak", category: "Xerus", tags: ["wombat"], body: "Vole" });
-    for (const word of ["zebra", "yak", "xerus", "wombat", "vole"]) expect([word, await find("/prompts?", word)]).toEqual([word, [id]]);
+    const id = await publish(workspaces.own, {
+      title: "Zebra",
+      description: "Yak",
+      category: "Xerus",
+      tags: ["wombat"],
+      body: "Vole",
+    });
+    for (const word of ["zebra", "yak", "xerus", "wombat", "vole"])
+      expect([word, await find("/prompts?", word)]).toEqual([word, [id]]);
     await json(workspaces.own("PATCH", `/prompts/${id}`, { title: "Ant" }));
     expect(await find("/prompts?", "zebra")).toEqual([]);
     expect(await find("/prompts?", "ant")).toEqual([id]);
@@ -53,17 +91,29 @@ describe.each(engines)("search on %s", (_, freshUrl) => {
     const id = await publish(workspaces.own, { body: "approvedword" });
     await approve(workspaces, id);
     await json(workspaces.own("PATCH", `/prompts/${id}`, { body: "pendingword" }));
-    expect(await idsOf(workspaces.stranger, "/prompts?scope=public&search=approvedword")).toEqual([id]);
-    expect(await idsOf(workspaces.stranger, "/prompts?scope=public&search=pendingword")).toEqual([]);
+    expect(await idsOf(workspaces.stranger, "/prompts?scope=public&search=approvedword")).toEqual([
+      id,
+    ]);
+    expect(await idsOf(workspaces.stranger, "/prompts?scope=public&search=pendingword")).toEqual(
+      [],
+    );
     expect(await idsOf(workspaces.own, "/prompts?search=pendingword")).toEqual([id]);
     await json(workspaces.stranger("POST", `/prompts/${id}/star`));
-    expect(await idsOf(workspaces.stranger, "/prompts?scope=starred&search=approvedword")).toEqual([id]);
-    expect(await idsOf(workspaces.stranger, "/prompts?scope=starred&search=pendingword")).toEqual([]);
+    expect(await idsOf(workspaces.stranger, "/prompts?scope=starred&search=approvedword")).toEqual([
+      id,
+    ]);
+    expect(await idsOf(workspaces.stranger, "/prompts?scope=starred&search=pendingword")).toEqual(
+      [],
+    );
   });
 
   test("hubs are found by name, slug and description; public ones by everyone", async () => {
-    const make = async (fields: object): Promise<string> => textAt(await json(workspaces.own("POST", "/hubs", fields)), "id");
-    const [closed, open] = [await make({ name: "Gnu herd" }), await make({ name: "Open", description: "gnus", visibility: "public" })];
+    const make = async (fields: object): Promise<string> =>
+      textAt(await json(workspaces.own("POST", "/hubs", fields)), "id");
+    const [closed, open] = [
+      await make({ name: "Gnu herd" }),
+      await make({ name: "Open", description: "gnus", visibility: "public" }),
+    ];
     expect(await find("/hubs?", "gnu")).toEqual([open, closed]);
     expect(await idsOf(workspaces.stranger, "/hubs?scope=public&search=gnu")).toEqual([open]);
   });

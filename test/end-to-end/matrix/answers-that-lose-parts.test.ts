@@ -28,20 +28,29 @@ interface LossyAnswer {
 }
 
 const pixel = "iVBORw0KGgo=";
-const chatSays = (more: Fields): Fields => chat({ message: { role: "assistant", content: "So.", ...more }, finish_reason: "stop" });
-const claudeSays = (...blocks: Fields[]): Fields => message([{ type: "text", text: "So." }, ...blocks], { stop_reason: "end_turn" });
+const chatSays = (more: Fields): Fields =>
+  chat({ message: { role: "assistant", content: "So.", ...more }, finish_reason: "stop" });
+const claudeSays = (...blocks: Fields[]): Fields =>
+  message([{ type: "text", text: "So." }, ...blocks], { stop_reason: "end_turn" });
 
 const answers: readonly LossyAnswer[] = [
   {
     what: "a picture, inline",
     upstream: "openai-chat",
-    answer: chatSays({ images: [{ type: "image_url", image_url: { url: `data:image/png;base64,${pixel}` } }] }),
+    answer: chatSays({
+      images: [{ type: "image_url", image_url: { url: `data:image/png;base64,${pixel}` } }],
+    }),
     lost: { "anthropic-messages": ["answer.image"] },
   },
   {
     what: "two pictures by address",
     upstream: "openai-chat",
-    answer: chatSays({ images: [1, 2].map((n) => ({ type: "image_url", image_url: { url: `https://x.test/${n}.png` } })) }),
+    answer: chatSays({
+      images: [1, 2].map((n) => ({
+        type: "image_url",
+        image_url: { url: `https://x.test/${n}.png` },
+      })),
+    }),
     lost: { "anthropic-messages": ["answer.image"], "openai-responses": ["answer.image"] },
   },
   {
@@ -53,88 +62,159 @@ const answers: readonly LossyAnswer[] = [
   {
     what: "a picture of Gemini's",
     upstream: "google-generate",
-    answer: gemini([{ text: "So." }, { inlineData: { mimeType: "image/png", data: pixel } }], "STOP"),
+    answer: gemini(
+      [{ text: "So." }, { inlineData: { mimeType: "image/png", data: pixel } }],
+      "STOP",
+    ),
     lost: { "anthropic-messages": ["answer.image"] },
   },
   {
     what: "sound of Gemini's",
     upstream: "google-generate",
-    answer: gemini([{ text: "So." }, { inlineData: { mimeType: "audio/wav", data: "UklGRg==" } }], "STOP"),
+    answer: gemini(
+      [{ text: "So." }, { inlineData: { mimeType: "audio/wav", data: "UklGRg==" } }],
+      "STOP",
+    ),
     lost: { "anthropic-messages": ["answer.audio"], "openai-responses": ["answer.audio"] },
   },
   {
     what: "code that Gemini ran, and its result",
     upstream: "google-generate",
-    answer: gemini([
-      { executableCode: { language: "PYTHON", code: "1" } },
-      { codeExecutionResult: { outcome: "OUTCOME_OK", output: "1" } },
-      { text: "So." },
-    ], "STOP"),
-    lost: Object.fromEntries(clients.map(({ name }) => [name, ["answer.executableCode", "answer.codeExecutionResult"]])),
+    answer: gemini(
+      [
+        { executableCode: { language: "PYTHON", code: "1" } },
+        { codeExecutionResult: { outcome: "OUTCOME_OK", output: "1" } },
+        { text: "So." },
+      ],
+      "STOP",
+    ),
+    lost: Object.fromEntries(
+      clients.map(({ name }) => [name, ["answer.executableCode", "answer.codeExecutionResult"]]),
+    ),
   },
   {
     what: "a search that OpenAI ran, and a picture that it made",
     upstream: "openai-responses",
     answer: response([
-      { id: "ws_1", type: "web_search_call", status: "completed", action: { type: "search", query: "q" } },
-      { id: "ig_1", type: "image_generation_call", status: "completed", result: pixel, output_format: "png" },
+      {
+        id: "ws_1",
+        type: "web_search_call",
+        status: "completed",
+        action: { type: "search", query: "q" },
+      },
+      {
+        id: "ig_1",
+        type: "image_generation_call",
+        status: "completed",
+        result: pixel,
+        output_format: "png",
+      },
       said("So."),
     ]),
-    lost: { "openai-chat": ["answer.web_search_call"], "anthropic-messages": ["answer.web_search_call", "answer.image"] },
+    lost: {
+      "openai-chat": ["answer.web_search_call"],
+      "anthropic-messages": ["answer.web_search_call", "answer.image"],
+    },
   },
   {
     what: "a search that Anthropic ran",
     upstream: "anthropic-messages",
-    answer: claudeSays({ type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "q" } }),
-    lost: { "openai-chat": ["answer.server_tool_use"], "openai-responses": ["answer.server_tool_use"] },
+    answer: claudeSays({
+      type: "server_tool_use",
+      id: "srvtoolu_1",
+      name: "web_search",
+      input: { query: "q" },
+    }),
+    lost: {
+      "openai-chat": ["answer.server_tool_use"],
+      "openai-responses": ["answer.server_tool_use"],
+    },
   },
   {
     what: "a citation of a document",
     upstream: "anthropic-messages",
-    answer: message([{
-      type: "text", text: "So.",
-      citations: [{
-        type: "char_location", cited_text: "c", document_index: 0, document_title: "d", start_char_index: 0, end_char_index: 1,
-      }],
-    }], { stop_reason: "end_turn" }),
+    answer: message(
+      [
+        {
+          type: "text",
+          text: "So.",
+          citations: [
+            {
+              type: "char_location",
+              cited_text: "c",
+              document_index: 0,
+              document_title: "d",
+              start_char_index: 0,
+              end_char_index: 1,
+            },
+          ],
+        },
+      ],
+      { stop_reason: "end_turn" },
+    ),
     lost: { "openai-chat": ["answer.annotations"], "openai-responses": ["answer.annotations"] },
   },
   {
     what: "a second call for a client of the older functions",
     upstream: "anthropic-messages",
     answer: message(
-      ["a", "b"].map((id) => ({ type: "tool_use", id: `toolu_${id}`, name: "f", input: {} })), { stop_reason: "tool_use" },
+      ["a", "b"].map((id) => ({ type: "tool_use", id: `toolu_${id}`, name: "f", input: {} })),
+      { stop_reason: "tool_use" },
     ),
-    asks: { "openai-chat": { functions: [{ name: "f", parameters: { type: "object", properties: {} } }] } },
+    asks: {
+      "openai-chat": { functions: [{ name: "f", parameters: { type: "object", properties: {} } }] },
+    },
     lost: { "openai-chat": ["answer.tool_calls"] },
   },
 ];
 
-async function ask({ upstream, answer, asks }: LossyAnswer, client: ClientDialect, streamed: boolean): Promise<Reply> {
-  scene.upstreams[upstream].script(streamed ? stream(eventsOfWhole(upstream, answer)) : json(answer));
-  return scene.ask(client, { ...client.ask("Go"), ...asks?.[client.name], stream: streamed }, { providers: [providerId(upstream)] });
+async function ask(
+  { upstream, answer, asks }: LossyAnswer,
+  client: ClientDialect,
+  streamed: boolean,
+): Promise<Reply> {
+  scene.upstreams[upstream].script(
+    streamed ? stream(eventsOfWhole(upstream, answer)) : json(answer),
+  );
+  return scene.ask(
+    client,
+    { ...client.ask("Go"), ...asks?.[client.name], stream: streamed },
+    { providers: [providerId(upstream)] },
+  );
 }
 
 /** The losses of an answer that its generation record has. */
 async function recorded({ headers }: Reply): Promise<string[]> {
   const row = await settledRow(scene.gateway, headers.get("x-service-trace-id"));
-  return (row?.detail.translationLosses ?? []).map(({ field }) => field).filter((field) => field.startsWith("answer."));
+  return (row?.detail.translationLosses ?? [])
+    .map(({ field }) => field)
+    .filter((field) => field.startsWith("answer."));
 }
 
 const inHeader = ({ headers }: Reply): string[] =>
-  (headers.get("x-service-translation-loss") ?? "").split(", ").filter((field) => field.startsWith("answer."));
+  (headers.get("x-service-translation-loss") ?? "")
+    .split(", ")
+    .filter((field) => field.startsWith("answer."));
 
 describe.each(answers.map((row) => [row.what, row] as const))("%s", (_, row) => {
-  test.each(clients.map((client) => [client.name, client] as const))("for a client of %s", async (name, client) => {
-    const lost = [...row.lost[name] ?? []];
-    const whole = await ask(row, client, false);
-    expect([whole.status, inHeader(whole), await recorded(whole)]).toEqual([200, lost, lost]);
+  test.each(clients.map((client) => [client.name, client] as const))(
+    "for a client of %s",
+    async (name, client) => {
+      const lost = [...(row.lost[name] ?? [])];
+      const whole = await ask(row, client, false);
+      expect([whole.status, inHeader(whole), await recorded(whole)]).toEqual([200, lost, lost]);
 
-    const streamed = await ask(row, client, true);
-    const { metadata } = client.readStream(readEvents(streamed.raw).events);
-    const { translationLoss } = fieldsOf(metadata);
-    // The headers of a stream have gone before its answer.
-    expect([streamed.errors, inHeader(streamed), translationLoss ?? [], await recorded(streamed)]).toEqual([[], [], lost, lost]);
-    if (client.name !== row.upstream) expect(streamed.breaches).toEqual([]);
-  });
+      const streamed = await ask(row, client, true);
+      const { metadata } = client.readStream(readEvents(streamed.raw).events);
+      const { translationLoss } = fieldsOf(metadata);
+      // The headers of a stream have gone before its answer.
+      expect([
+        streamed.errors,
+        inHeader(streamed),
+        translationLoss ?? [],
+        await recorded(streamed),
+      ]).toEqual([[], [], lost, lost]);
+      if (client.name !== row.upstream) expect(streamed.breaches).toEqual([]);
+    },
+  );
 });

@@ -29,31 +29,50 @@ const nothing: Answers = {
 };
 
 const onlyThoughts: Answers = {
-  "openai-chat": chat({ message: { role: "assistant", content: null, reasoning_content: "Hm." }, finish_reason: "stop" }),
-  "anthropic-messages": message([{ type: "thinking", thinking: "Hm.", signature: "c2Vh" }], { stop_reason: "end_turn" }),
+  "openai-chat": chat({
+    message: { role: "assistant", content: null, reasoning_content: "Hm." },
+    finish_reason: "stop",
+  }),
+  "anthropic-messages": message([{ type: "thinking", thinking: "Hm.", signature: "c2Vh" }], {
+    stop_reason: "end_turn",
+  }),
   "openai-responses": response([thought]),
   "google-generate": gemini([{ text: "Hm.", thought: true }], "STOP"),
 };
 
 const spentOnThoughts: Answers = {
-  "openai-chat": chat({ message: { role: "assistant", content: "", reasoning_content: "Hm." }, finish_reason: "length" }),
-  "anthropic-messages": message([{ type: "thinking", thinking: "Hm.", signature: "c2Vh" }], { stop_reason: "max_tokens" }),
+  "openai-chat": chat({
+    message: { role: "assistant", content: "", reasoning_content: "Hm." },
+    finish_reason: "length",
+  }),
+  "anthropic-messages": message([{ type: "thinking", thinking: "Hm.", signature: "c2Vh" }], {
+    stop_reason: "max_tokens",
+  }),
   "openai-responses": response([thought], cut),
   "google-generate": gemini([{ text: "Hm.", thought: true }], "MAX_TOKENS"),
 };
 
 const filtered: Answers = {
-  "openai-chat": chat({ message: { role: "assistant", content: null }, finish_reason: "content_filter" }),
+  "openai-chat": chat({
+    message: { role: "assistant", content: null },
+    finish_reason: "content_filter",
+  }),
   "anthropic-messages": message([], { stop_reason: "refusal" }),
-  "openai-responses": response([], { status: "incomplete", incomplete_details: { reason: "content_filter" } }),
+  "openai-responses": response([], {
+    status: "incomplete",
+    incomplete_details: { reason: "content_filter" },
+  }),
   "google-generate": {
-    responseId: "g1", modelVersion: "large-v2", promptFeedback: { blockReason: "SAFETY" },
+    responseId: "g1",
+    modelVersion: "large-v2",
+    promptFeedback: { blockReason: "SAFETY" },
     usageMetadata: { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 },
   },
 };
 
 const streamOf = (upstream: DialectId, answer: Fields): Script => {
-  if (answer.promptFeedback !== undefined) return stream([{ kind: "body", bytes: Buffer.from(`data: ${JSON.stringify(answer)}\n\n`) }]);
+  if (answer.promptFeedback !== undefined)
+    return stream([{ kind: "body", bytes: Buffer.from(`data: ${JSON.stringify(answer)}\n\n`) }]);
   return stream(eventsOfWhole(upstream, answer));
 };
 
@@ -67,55 +86,107 @@ interface Asking {
 
 async function ask({ client, upstream }: Pair, { answers, manner }: Asking): Promise<Reply> {
   const events = streamOf(upstream, answers[upstream]);
-  const script = { whole: json(answers[upstream]), streamed: events, "in one segment": [split([], events as never)] }[manner];
+  const script = {
+    whole: json(answers[upstream]),
+    streamed: events,
+    "in one segment": [split([], events as never)],
+  }[manner];
   scene.upstreams[upstream].script(script);
-  return scene.ask(client, { ...client.ask("Go"), stream: manner !== "whole" }, { providers: [providerId(upstream)] });
+  return scene.ask(
+    client,
+    { ...client.ask("Go"), stream: manner !== "whole" },
+    { providers: [providerId(upstream)] },
+  );
 }
 
 const rowOf = async ({ headers }: Reply) =>
-  (await settledRows(scene.gateway)).find(({ id }) => id === `gen_${headers.get("x-service-trace-id")}`);
+  (await settledRows(scene.gateway)).find(
+    ({ id }) => id === `gen_${headers.get("x-service-trace-id")}`,
+  );
 
 describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
-  test.each(manners)("an answer that says nothing is the provider's failure, and nobody pays: %s", async (manner) => {
-    const reply = await ask(pair, { answers: nothing, manner });
-    expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([502, "empty_stream", []]);
-    expect(reply.errors[0]?.metadata).toMatchObject({ fault: "upstream", upstream_backend: providerId(pair.upstream) });
-    // The contract: retryable.
-    expect(reply.headers.get("x-should-retry")).toBeNull();
-    expect(await rowOf(reply)).toBeUndefined();
-  });
+  test.each(manners)(
+    "an answer that says nothing is the provider's failure, and nobody pays: %s",
+    async (manner) => {
+      const reply = await ask(pair, { answers: nothing, manner });
+      expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([
+        502,
+        "empty_stream",
+        [],
+      ]);
+      expect(reply.errors[0]?.metadata).toMatchObject({
+        fault: "upstream",
+        upstream_backend: providerId(pair.upstream),
+      });
+      // The contract: retryable.
+      expect(reply.headers.get("x-should-retry")).toBeNull();
+      expect(await rowOf(reply)).toBeUndefined();
+    },
+  );
 
   test("thoughts alone, whole, are no answer", async () => {
     const reply = await ask(pair, { answers: onlyThoughts, manner: "whole" });
-    expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([502, "empty_stream", []]);
+    expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([
+      502,
+      "empty_stream",
+      [],
+    ]);
     expect(await rowOf(reply)).toBeUndefined();
   });
 
   test("a budget that went into thoughts is named, with the field that bounds it, and paid", async () => {
     const reply = await ask(pair, { answers: spentOnThoughts, manner: "whole" });
-    expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([400, "max_tokens_too_small", []]);
-    const told = ["x-service-provider-chain", "x-service-model", "x-service-credential-source"].map((name) => reply.headers.get(name));
+    expect([reply.status, reply.errors[0]?.code, reply.breaches]).toEqual([
+      400,
+      "max_tokens_too_small",
+      [],
+    ]);
+    const told = ["x-service-provider-chain", "x-service-model", "x-service-credential-source"].map(
+      (name) => reply.headers.get(name),
+    );
     expect(told).toEqual([providerId(pair.upstream), model, "platform"]);
     expect(reply.headers.get("server-timing")).toContain("dur=");
     const field = pair.client.name === "openai-responses" ? "max_output_tokens" : "max_tokens";
-    expect([fieldsOf(reply.body.error).param, reply.headers.get("x-should-retry")]).toEqual([field, "false"]);
-    expect(String(reply.errors[0]?.message)).toContain(`Raise ${field} to at least 256, or set stream: true`);
-    expect(String(reply.errors[0]?.message)).toContain("11 input and 7 output tokens, and $0.000016 was charged");
+    expect([fieldsOf(reply.body.error).param, reply.headers.get("x-should-retry")]).toEqual([
+      field,
+      "false",
+    ]);
+    expect(String(reply.errors[0]?.message)).toContain(
+      `Raise ${field} to at least 256, or set stream: true`,
+    );
+    expect(String(reply.errors[0]?.message)).toContain(
+      "11 input and 7 output tokens, and $0.000016 was charged",
+    );
     expect(reply.errors[0]?.metadata).toMatchObject({
-      charged_usd: 0.000016, usage: { prompt_tokens: 11, completion_tokens: 7, cost: 0.000016 },
+      charged_usd: 0.000016,
+      usage: { prompt_tokens: 11, completion_tokens: 7, cost: 0.000016 },
     });
     expect((await rowOf(reply))?.costNano).toBe(16_000n);
   });
 
   test("a budget that went into thoughts is told as it is where they are streamed", async () => {
     const reply = await ask(pair, { answers: spentOnThoughts, manner: "streamed" });
-    expect([reply.status, reply.thought, reply.said, reply.finish, reply.errors]).toEqual([200, "Hm.", "", "length", []]);
+    expect([reply.status, reply.thought, reply.said, reply.finish, reply.errors]).toEqual([
+      200,
+      "Hm.",
+      "",
+      "length",
+      [],
+    ]);
     expect([reply.endings, reply.breaches, reply.costUsd]).toEqual([1, [], 0.000016]);
   });
 
-  test.each(manners)("an answer that was filtered as a whole says so, and is paid: %s", async (manner) => {
-    const reply = await ask(pair, { answers: filtered, manner });
-    expect([reply.status, reply.said, reply.finish, reply.errors]).toEqual([200, "", "content_filter", []]);
-    expect([reply.endings, reply.breaches, reply.costUsd]).toEqual([1, [], 0.000016]);
-  });
+  test.each(manners)(
+    "an answer that was filtered as a whole says so, and is paid: %s",
+    async (manner) => {
+      const reply = await ask(pair, { answers: filtered, manner });
+      expect([reply.status, reply.said, reply.finish, reply.errors]).toEqual([
+        200,
+        "",
+        "content_filter",
+        [],
+      ]);
+      expect([reply.endings, reply.breaches, reply.costUsd]).toEqual([1, [], 0.000016]);
+    },
+  );
 });

@@ -10,7 +10,14 @@ const lineEnds = ["\n", "\r\n", "\r"];
 
 /** The streams that are cut: one with a character of four bytes and every kind of line end, and one with thoughts and a call. */
 const streamsOf = ({ upstream }: Pair): [name: string, bytes: Buffer][] => [
-  ["text", Buffer.concat(wireEvents(wireOf(upstream)).map(({ bytes }, index) => withLineEnds(bytes, lineEnds[index % 3] ?? "")))],
+  [
+    "text",
+    Buffer.concat(
+      wireEvents(wireOf(upstream)).map(({ bytes }, index) =>
+        withLineEnds(bytes, lineEnds[index % 3] ?? ""),
+      ),
+    ),
+  ],
   ["thoughts, text and a call", Buffer.concat(eventsOf(tales[upstream]).map(({ bytes }) => bytes))],
 ];
 
@@ -29,7 +36,10 @@ describe("R21, wherever an upstream's stream is cut into segments, the client ge
       const single = Array.from(bytes, (_byte, index) => bytes.subarray(index, index + 1));
       expect((await relayIn(interpretation, single)).text).toBe(text);
       for (let cut = 1; cut < bytes.length; cut += 1) {
-        const relayed = await relayIn(interpretation, [bytes.subarray(0, cut), bytes.subarray(cut)]);
+        const relayed = await relayIn(interpretation, [
+          bytes.subarray(0, cut),
+          bytes.subarray(cut),
+        ]);
         if (relayed.text !== text) expect(`cut at ${cut}: ${relayed.text}`).toBe(text);
       }
     });

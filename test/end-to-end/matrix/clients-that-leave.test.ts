@@ -20,33 +20,64 @@ interface Departure {
 }
 
 const wholeHead = (text: string) =>
-  head({ headers: { "content-type": "application/json" }, framing: { contentLength: Buffer.byteLength(text) } });
+  head({
+    headers: { "content-type": "application/json" },
+    framing: { contentLength: Buffer.byteLength(text) },
+  });
 
 const departures: readonly Departure[] = [
   {
     when: "before headers",
     stream: true,
-    script: (wire, gate) => [gate, head(), ...wire.opening, ...wire.content, ...wire.finish, ...wire.terminator, end()],
+    script: (wire, gate) => [
+      gate,
+      head(),
+      ...wire.opening,
+      ...wire.content,
+      ...wire.finish,
+      ...wire.terminator,
+      end(),
+    ],
     charged: [0, 0],
   },
   {
     when: "before the first token",
     stream: true,
-    script: (wire, gate) => [head(), ...wire.opening, gate, ...wire.content, ...wire.finish, ...wire.terminator, end()],
+    script: (wire, gate) => [
+      head(),
+      ...wire.opening,
+      gate,
+      ...wire.content,
+      ...wire.finish,
+      ...wire.terminator,
+      end(),
+    ],
     charged: [1, 40_000],
   },
   {
     when: "mid-stream",
     stream: true,
     seen: "Hel",
-    script: ({ opening, content, finish, terminator }, gate) =>
-      [head(), ...opening, ...content.slice(0, 1), gate, ...content.slice(1), ...finish, ...terminator, end()],
+    script: ({ opening, content, finish, terminator }, gate) => [
+      head(),
+      ...opening,
+      ...content.slice(0, 1),
+      gate,
+      ...content.slice(1),
+      ...finish,
+      ...terminator,
+      end(),
+    ],
     charged: [1, 40_000],
   },
   {
     when: "before headers, whole",
     stream: false,
-    script: ({ whole }, gate) => [gate, wholeHead(JSON.stringify(whole)), body(JSON.stringify(whole))],
+    script: ({ whole }, gate) => [
+      gate,
+      wholeHead(JSON.stringify(whole)),
+      body(JSON.stringify(whole)),
+    ],
     charged: [0, 0],
   },
   {
@@ -61,7 +92,8 @@ const departures: readonly Departure[] = [
 ];
 
 /** The provider that would be asked next, were the client still there. */
-const nextProvider = ({ upstream }: Pair): string => providerId(upstream === "openai-chat" ? "anthropic-messages" : "openai-chat");
+const nextProvider = ({ upstream }: Pair): string =>
+  providerId(upstream === "openai-chat" ? "anthropic-messages" : "openai-chat");
 
 for (const policy of ["abort", "drain"] as const) {
   describe(`R1, policy ${policy}: a client that leaves is settled once, and nobody else is asked`, () => {
@@ -72,29 +104,41 @@ for (const policy of ["abort", "drain"] as const) {
     afterAll(() => scene.end());
 
     describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
-      test.each(departures.map((departure) => [departure.when, departure] as const))("%s", async (_when, departure) => {
-        const { gateway, upstreams } = scene;
-        const upstream = upstreams[pair.upstream];
-        const before = (await settledRows(gateway)).length;
-        const asked = Object.values(upstreams).reduce((sum, { requests }) => sum + requests.length, 0);
-        const { gate, leftMs } = await depart(scene, { pair, departure });
-        const request = upstream.requests.at(-1);
-        if (policy === "abort") {
-          expect((await request?.aborted ?? Infinity) - leftMs).toBeLessThan(250);
-        } else {
-          gate.open();
-          await request?.answered;
-        }
-        await eventually("the request is settled", async () => (await settledRows(gateway)).length > before);
-        const [row, ...more] = (await settledRows(gateway)).slice(before);
-        // Nobody listens for the client of a whole answer that comes soon enough.
-        const statuses = policy === "drain" && !departure.stream ? ["cancelled", "completed"] : ["cancelled"];
-        expect([more, statuses.includes(row?.status ?? "")]).toEqual([[], true]);
-        const [least, most] = policy === "abort" ? departure.charged : [16_000, 16_000];
-        expect(Number(row?.costNano)).toBeWithin(least, most + 1);
-        expect(Object.values(upstreams).reduce((sum, { requests }) => sum + requests.length, 0)).toBe(asked + 1);
-        expect(gateway.app.ledger.openHoldCount).toBe(0);
-      });
+      test.each(departures.map((departure) => [departure.when, departure] as const))(
+        "%s",
+        async (_when, departure) => {
+          const { gateway, upstreams } = scene;
+          const upstream = upstreams[pair.upstream];
+          const before = (await settledRows(gateway)).length;
+          const asked = Object.values(upstreams).reduce(
+            (sum, { requests }) => sum + requests.length,
+            0,
+          );
+          const { gate, leftMs } = await depart(scene, { pair, departure });
+          const request = upstream.requests.at(-1);
+          if (policy === "abort") {
+            expect(((await request?.aborted) ?? Infinity) - leftMs).toBeLessThan(250);
+          } else {
+            gate.open();
+            await request?.answered;
+          }
+          await eventually(
+            "the request is settled",
+            async () => (await settledRows(gateway)).length > before,
+          );
+          const [row, ...more] = (await settledRows(gateway)).slice(before);
+          // Nobody listens for the client of a whole answer that comes soon enough.
+          const statuses =
+            policy === "drain" && !departure.stream ? ["cancelled", "completed"] : ["cancelled"];
+          expect([more, statuses.includes(row?.status ?? "")]).toEqual([[], true]);
+          const [least, most] = policy === "abort" ? departure.charged : [16_000, 16_000];
+          expect(Number(row?.costNano)).toBeWithin(least, most + 1);
+          expect(
+            Object.values(upstreams).reduce((sum, { requests }) => sum + requests.length, 0),
+          ).toBe(asked + 1);
+          expect(gateway.app.ledger.openHoldCount).toBe(0);
+        },
+      );
     });
   });
 }

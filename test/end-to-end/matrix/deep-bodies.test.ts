@@ -13,7 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => scene.end());
 
-const nest = (open: string, close: string, levels: number): string => `${open.repeat(levels)}${close.repeat(levels)}`;
+const nest = (open: string, close: string, levels: number): string =>
+  `${open.repeat(levels)}${close.repeat(levels)}`;
 
 /** Deep JSON in every shape that fits into a text which is not looked at, and one beyond what may be sent. */
 const shapes: readonly (readonly [shape: string, text: string])[] = [
@@ -36,15 +37,26 @@ function bodiesOf(client: ClientDialect): Readonly<Record<string, unknown>> {
     "an unknown field": { ...plain, x_unknown: "DEEP" },
     trace: { ...plain, trace: "DEEP" },
     "the schema of an answer": {
-      ...plain, response_format: { type: "json_schema", json_schema: { name: "a", schema: "DEEP" } },
+      ...plain,
+      response_format: { type: "json_schema", json_schema: { name: "a", schema: "DEEP" } },
       text: { format: { type: "json_schema", name: "a", schema: "DEEP" } },
     },
-    "the schema of a tool": client.name === "openai-chat"
-      ? { ...plain, tools: [{ type: "function", function: { name: "f", parameters: "DEEP" } }] }
-      : { ...plain, tools: [{ ...type, name: "f", parameters: "DEEP", input_schema: "DEEP" }] },
-    "the content of a message": { ...plain, messages: [{ role: "user", content: "DEEP" }], input: [{ role: "user", content: "DEEP" }] },
+    "the schema of a tool":
+      client.name === "openai-chat"
+        ? { ...plain, tools: [{ type: "function", function: { name: "f", parameters: "DEEP" } }] }
+        : { ...plain, tools: [{ ...type, name: "f", parameters: "DEEP", input_schema: "DEEP" }] },
+    "the content of a message": {
+      ...plain,
+      messages: [{ role: "user", content: "DEEP" }],
+      input: [{ role: "user", content: "DEEP" }],
+    },
     "the arguments of a call": {
-      ...plain, messages: [asked, { role: "assistant", content: [call] }, { role: "user", content: [result] }],
+      ...plain,
+      messages: [
+        asked,
+        { role: "assistant", content: [call] },
+        { role: "user", content: [result] },
+      ],
       input: [{ type: "function_call", call_id: "t", name: "f", arguments: "DEEP" }],
     },
   };
@@ -53,24 +65,37 @@ function bodiesOf(client: ClientDialect): Readonly<Record<string, unknown>> {
 /** Sends it to one provider only. */
 const send = async ({ client, upstream }: Pair, body: unknown, deep: string): Promise<Reply> => {
   const routed = { ...(body as object), provider: { only: [providerId(upstream)] } };
-  return readReply(client, await scene.gateway.post(client.path, JSON.stringify(routed).replaceAll('"DEEP"', deep)));
+  return readReply(
+    client,
+    await scene.gateway.post(client.path, JSON.stringify(routed).replaceAll('"DEEP"', deep)),
+  );
 };
 
 const named = pairs.map((pair) => [nameOf(pair), pair] as const);
 
-test.each(named)("%s: JSON of any depth is served or refused as the client's mistake", async (_, pair) => {
-  const answers: Record<string, number> = {};
-  for (const [place, body] of Object.entries(bodiesOf(pair.client))) {
-    for (const [shape, text] of shapes) {
-      const { status } = await send(pair, body, text);
-      if (status !== 200 && status !== 400) answers[`${place}: ${shape}`] = status;
+test.each(named)(
+  "%s: JSON of any depth is served or refused as the client's mistake",
+  async (_, pair) => {
+    const answers: Record<string, number> = {};
+    for (const [place, body] of Object.entries(bodiesOf(pair.client))) {
+      for (const [shape, text] of shapes) {
+        const { status } = await send(pair, body, text);
+        if (status !== 200 && status !== 400) answers[`${place}: ${shape}`] = status;
+      }
     }
-  }
-  expect(answers).toEqual({});
-}, 60_000);
+    expect(answers).toEqual({});
+  },
+  60_000,
+);
 
-test.each(named)("%s: what is nested too deeply to be written is refused before it costs anything", async (_, pair) => {
-  const body = { model, ...pair.client.ask("Hello"), x_unknown: "DEEP" };
-  const { status, errors } = await send(pair, body, nest("[", "]", 100_000));
-  expect([status, errors[0]?.message]).toEqual([400, "The body's JSON is nested more than 1000 levels deep. Send it flatter."]);
-});
+test.each(named)(
+  "%s: what is nested too deeply to be written is refused before it costs anything",
+  async (_, pair) => {
+    const body = { model, ...pair.client.ask("Hello"), x_unknown: "DEEP" };
+    const { status, errors } = await send(pair, body, nest("[", "]", 100_000));
+    expect([status, errors[0]?.message]).toEqual([
+      400,
+      "The body's JSON is nested more than 1000 levels deep. Send it flatter.",
+    ]);
+  },
+);

@@ -16,7 +16,8 @@ const freeIn = (dialect: DialectId): string => `free/${dialect}:free`;
 /** A model that costs 1.00 and 3.00 USD per million tokens, at a provider that always serves, in each dialect. */
 const paidIn = (dialect: DialectId): string => `paid/${dialect}`;
 
-const nextDialect = (dialect: DialectId): DialectId => upstreams[(upstreams.indexOf(dialect) + 1) % upstreams.length] ?? dialect;
+const nextDialect = (dialect: DialectId): DialectId =>
+  upstreams[(upstreams.indexOf(dialect) + 1) % upstreams.length] ?? dialect;
 
 let gateway: TestGateway;
 const started = new Map<string, FaultUpstream>();
@@ -28,15 +29,24 @@ beforeAll(async () => {
     const [first, backup] = await Promise.all([startFaultUpstream(), startFaultUpstream()]);
     const wire = wireOf(dialect);
     first.script(json(wire.errorBody(503), { status: 503 }));
-    backup.script(({ path, body }) => (
-      path.includes("streamGenerateContent") || body.includes('"stream":true') ? stream(wireEvents(wire)) : json(wire.whole)
-    ));
+    backup.script(({ path, body }) =>
+      path.includes("streamGenerateContent") || body.includes('"stream":true')
+        ? stream(wireEvents(wire))
+        : json(wire.whole),
+    );
     started.set(`${dialect}-first`, first).set(`${dialect}-backup`, backup);
     const entry = { dialect, api_key: "k" };
     providers.push(
-      provider({ ...entry, id: `${dialect}-first`, base_url: first.baseUrl, models: [{ id: freeIn(dialect) }] }),
       provider({
-        ...entry, id: `${dialect}-backup`, base_url: backup.baseUrl,
+        ...entry,
+        id: `${dialect}-first`,
+        base_url: first.baseUrl,
+        models: [{ id: freeIn(dialect) }],
+      }),
+      provider({
+        ...entry,
+        id: `${dialect}-backup`,
+        base_url: backup.baseUrl,
         models: [{ id: paidIn(dialect), pricing: { prompt: "1.00", completion: "3.00" } }],
       }),
     );
@@ -55,35 +65,70 @@ afterAll(async () => {
 });
 
 /** Asks for the free model with the paid one behind it; gives the answer, and how often the paid one was asked. */
-async function ask({ client, upstream }: Pair, { secret = testLlmKey, streamed = false }): Promise<{ reply: Reply; paidAsked: number }> {
+async function ask(
+  { client, upstream }: Pair,
+  { secret = testLlmKey, streamed = false },
+): Promise<{ reply: Reply; paidAsked: number }> {
   const backup = started.get(`${nextDialect(upstream)}-backup`);
   const before = backup?.requests.length ?? 0;
-  const body = { ...client.ask("Hello"), model: freeIn(upstream), models: [paidIn(nextDialect(upstream))], stream: streamed };
-  const reply = await readReply(client, await gateway.post(client.path, body, { headers: { authorization: `Bearer ${secret}` } }));
+  const body = {
+    ...client.ask("Hello"),
+    model: freeIn(upstream),
+    models: [paidIn(nextDialect(upstream))],
+    stream: streamed,
+  };
+  const reply = await readReply(
+    client,
+    await gateway.post(client.path, body, { headers: { authorization: `Bearer ${secret}` } }),
+  );
   return { reply, paidAsked: (backup?.requests.length ?? 0) - before };
 }
 
-describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("R17, %s: a free model fails", (_, pair) => {
-  const next = nextDialect(pair.upstream);
+describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
+  "R17, %s: a free model fails",
+  (_, pair) => {
+    const next = nextDialect(pair.upstream);
 
-  test.each([false, true])("with money, a paid one behind it in another dialect: told, and paid (streamed: %p)", async (streamed) => {
-    const { reply, paidAsked } = await ask(pair, { streamed });
-    expect([reply.status, reply.said, paidAsked, reply.costUsd, reply.breaches]).toEqual([200, fixtureText, 1, 0.000032, []]);
-    expect(reply.headers.get("x-service-fallback-reason")).toBe("upstream_error");
-    expect(reply.headers.get("x-service-requested-model")).toBe(freeIn(pair.upstream));
-    expect(reply.headers.get("x-service-model")).toBe(paidIn(next));
-    expect(reply.raw).toContain(`"requested_model":"${freeIn(pair.upstream)}"`);
-    expect(reply.raw).toContain('"fallback":{"used":true,"reason":"upstream_error","attempts":[');
-  });
+    test.each([false, true])(
+      "with money, a paid one behind it in another dialect: told, and paid (streamed: %p)",
+      async (streamed) => {
+        const { reply, paidAsked } = await ask(pair, { streamed });
+        expect([reply.status, reply.said, paidAsked, reply.costUsd, reply.breaches]).toEqual([
+          200,
+          fixtureText,
+          1,
+          0.000032,
+          [],
+        ]);
+        expect(reply.headers.get("x-service-fallback-reason")).toBe("upstream_error");
+        expect(reply.headers.get("x-service-requested-model")).toBe(freeIn(pair.upstream));
+        expect(reply.headers.get("x-service-model")).toBe(paidIn(next));
+        expect(reply.raw).toContain(`"requested_model":"${freeIn(pair.upstream)}"`);
+        expect(reply.raw).toContain(
+          '"fallback":{"used":true,"reason":"upstream_error","attempts":[',
+        );
+      },
+    );
 
-  test("on a key that has reached its limit: the paid one is not asked", async () => {
-    const { reply, paidAsked } = await ask(pair, { secret: exhausted });
-    expect([reply.status, paidAsked, reply.errors[0]?.metadata.fault, reply.breaches]).toEqual([502, 0, "upstream", []]);
-  });
+    test("on a key that has reached its limit: the paid one is not asked", async () => {
+      const { reply, paidAsked } = await ask(pair, { secret: exhausted });
+      expect([reply.status, paidAsked, reply.errors[0]?.metadata.fault, reply.breaches]).toEqual([
+        502,
+        0,
+        "upstream",
+        [],
+      ]);
+    });
 
-  test("on a key that may use the free one alone: nobody is asked", async () => {
-    const secret = await createKey(gateway, { allowed_models: [freeIn(pair.upstream)] });
-    const { reply, paidAsked } = await ask(pair, { secret });
-    expect([reply.status, paidAsked, reply.errors[0]?.metadata.fault, reply.breaches]).toEqual([403, 0, "client", []]);
-  });
-});
+    test("on a key that may use the free one alone: nobody is asked", async () => {
+      const secret = await createKey(gateway, { allowed_models: [freeIn(pair.upstream)] });
+      const { reply, paidAsked } = await ask(pair, { secret });
+      expect([reply.status, paidAsked, reply.errors[0]?.metadata.fault, reply.breaches]).toEqual([
+        403,
+        0,
+        "client",
+        [],
+      ]);
+    });
+  },
+);

@@ -15,22 +15,33 @@ afterAll(() => scene.end());
 const heartbeat = body(": keep-alive\n\n");
 
 describe("R20, one event in, its events out: the client has beat k before the provider sends beat k + 1", () => {
-  test.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", async (_, { client, upstream }) => {
-    const { opening, beats, ending } = tales[upstream];
-    const gated = beats.map((beat) => ({ ...beat, gate: scene.upstreams[upstream].gate() }));
-    const steps: Step[] = gated.flatMap(({ events, gate }) => [...events, heartbeat, gate]);
-    scene.upstreams[upstream].script([head(), ...opening, ...steps, ...ending, end()]);
-    const leaving = startLeavingClient(scene.gateway, {
-      client, body: { ...client.ask("Weather?"), stream: true }, providers: [providerId(upstream)],
-    });
-    for (const { word, gate } of gated) {
-      await leaving.hasSeen(word);
-      gate.open();
-    }
-    await leaving.over;
-    const reply = readStreamed(client, leaving.seen());
-    expect([reply.breaches, reply.errors, reply.endings]).toEqual([[], [], 1]);
-    expect([reply.thought, reply.said, reply.finish]).toEqual(["pondering further", "first second", "tool_calls"]);
-    expect(reply.calls.map((call) => [call.name, JSON.parse(call.arguments)])).toEqual([["get_weather", { city: "Paris, Texas" }]]);
-  });
+  test.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
+    "%s",
+    async (_, { client, upstream }) => {
+      const { opening, beats, ending } = tales[upstream];
+      const gated = beats.map((beat) => ({ ...beat, gate: scene.upstreams[upstream].gate() }));
+      const steps: Step[] = gated.flatMap(({ events, gate }) => [...events, heartbeat, gate]);
+      scene.upstreams[upstream].script([head(), ...opening, ...steps, ...ending, end()]);
+      const leaving = startLeavingClient(scene.gateway, {
+        client,
+        body: { ...client.ask("Weather?"), stream: true },
+        providers: [providerId(upstream)],
+      });
+      for (const { word, gate } of gated) {
+        await leaving.hasSeen(word);
+        gate.open();
+      }
+      await leaving.over;
+      const reply = readStreamed(client, leaving.seen());
+      expect([reply.breaches, reply.errors, reply.endings]).toEqual([[], [], 1]);
+      expect([reply.thought, reply.said, reply.finish]).toEqual([
+        "pondering further",
+        "first second",
+        "tool_calls",
+      ]);
+      expect(reply.calls.map((call) => [call.name, JSON.parse(call.arguments)])).toEqual([
+        ["get_weather", { city: "Paris, Texas" }],
+      ]);
+    },
+  );
 });

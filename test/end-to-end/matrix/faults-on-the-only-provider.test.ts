@@ -69,11 +69,16 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
   const encounters = encountersWith(pair.upstream);
 
   describe("before content, a fault is a true HTTP error and costs nothing", () => {
-    for (const { name, fault, ...rest } of encounters.filter(({ fault: { effect } }) => effect === "before-content")) {
+    for (const { name, fault, ...rest } of encounters.filter(
+      ({ fault: { effect } }) => effect === "before-content",
+    )) {
       const title = titleOf({ name, ...rest });
       test(title, () => {
-        const { reply: { status, streamed, errors, breaches, headers }, row } = outcomeOf(title);
-        expect([status, errors[0]?.code]).toEqual([...refused[name] ?? []]);
+        const {
+          reply: { status, streamed, errors, breaches, headers },
+          row,
+        } = outcomeOf(title);
+        expect([status, errors[0]?.code]).toEqual([...(refused[name] ?? [])]);
         expect([streamed, breaches, row]).toEqual([false, [], undefined]);
         expect(errors[0]?.metadata).toMatchObject({
           fault: "upstream",
@@ -86,14 +91,28 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
   });
 
   describe("after content, a fault is exactly one error, and what was delivered is charged", () => {
-    for (const { name, fault, ...rest } of encounters.filter(({ fault: { effect } }) => effect === "after-content")) {
+    for (const { name, fault, ...rest } of encounters.filter(
+      ({ fault: { effect } }) => effect === "after-content",
+    )) {
       const title = titleOf({ name, ...rest });
       test(title, () => {
         const { reply, row } = outcomeOf(title);
-        expect([reply.status, reply.streamed, reply.endings, reply.breaches]).toEqual([200, true, 0, []]);
-        expect([reply.said.startsWith("Hel"), reply.finish, reply.costUsd]).toEqual([true, undefined, undefined]);
+        expect([reply.status, reply.streamed, reply.endings, reply.breaches]).toEqual([
+          200,
+          true,
+          0,
+          [],
+        ]);
+        expect([reply.said.startsWith("Hel"), reply.finish, reply.costUsd]).toEqual([
+          true,
+          undefined,
+          undefined,
+        ]);
         expect(reply.errors).toHaveLength(1);
-        expect(reply.errors[0]?.metadata).toMatchObject({ fault: "upstream", upstream_backend: providerUnder(pair.upstream, fault) });
+        expect(reply.errors[0]?.metadata).toMatchObject({
+          fault: "upstream",
+          upstream_backend: providerUnder(pair.upstream, fault),
+        });
         expect(row).toMatchObject({ status: "cut", finishReason: null });
         expect(row?.costNano).toBeGreaterThan(0n);
       });
@@ -101,17 +120,33 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
   });
 
   describe("an oddity that harms nobody", () => {
-    for (const { name, fault: { effect }, ...rest } of encounters) {
+    for (const {
+      name,
+      fault: { effect },
+      ...rest
+    } of encounters) {
       if (effect !== "harmless") continue;
       const title = titleOf({ name, ...rest });
       test(title, () => {
         const { reply, row } = outcomeOf(title);
-        expect([reply.status, reply.said, reply.finish, reply.errors]).toEqual([200, fixtureText, "stop", []]);
+        expect([reply.status, reply.said, reply.finish, reply.errors]).toEqual([
+          200,
+          fixtureText,
+          "stop",
+          [],
+        ]);
         // Where the bytes are kept, a block that the upstream left open stays open.
         const kept = pair.client.name === pair.upstream && name === "missing finish";
-        expect([reply.streamed, reply.endings, kept ? [] : reply.breaches]).toEqual([rest.kind === "stream", 1, []]);
+        expect([reply.streamed, reply.endings, kept ? [] : reply.breaches]).toEqual([
+          rest.kind === "stream",
+          1,
+          [],
+        ]);
         // Native Messages keep their own word for the end.
-        expect([row?.status, finishWords.includes(row?.finishReason ?? "")]).toEqual(["completed", true]);
+        expect([row?.status, finishWords.includes(row?.finishReason ?? "")]).toEqual([
+          "completed",
+          true,
+        ]);
         // Where the usage is missing as well, it is estimated and says so.
         if (row?.detail.usageEstimated !== true) expect(row?.costNano).toBe(16_000n);
         expect(row?.detail.usageEstimated === true).toBe(name === "missing finish");

@@ -22,26 +22,54 @@ const wishes: Readonly<Record<ClientName, Fields>> = {
 };
 
 /** The cap that an upstream was given. */
-const capIn = (request: Fields): number => numberOf(
-  request.max_tokens ?? request.max_completion_tokens ?? request.max_output_tokens ?? fieldsOf(request.generationConfig).maxOutputTokens,
-);
+const capIn = (request: Fields): number =>
+  numberOf(
+    request.max_tokens ??
+      request.max_completion_tokens ??
+      request.max_output_tokens ??
+      fieldsOf(request.generationConfig).maxOutputTokens,
+  );
 
 /** An answer that used so many tokens of output. */
 const answersOf = (used: number): Readonly<Record<DialectId, Fields>> => ({
   "openai-chat": chat(
-    { message: { role: "assistant", content: "So." }, finish_reason: "stop" }, { prompt_tokens: 11, completion_tokens: used },
+    { message: { role: "assistant", content: "So." }, finish_reason: "stop" },
+    { prompt_tokens: 11, completion_tokens: used },
   ),
-  "anthropic-messages": message([{ type: "text", text: "So." }], { stop_reason: "end_turn" }, { input_tokens: 11, output_tokens: used }),
-  "openai-responses": response([said("So.")], {}, { input_tokens: 11, output_tokens: used, total_tokens: 11 + used }),
-  "google-generate": gemini([{ text: "So." }], "STOP", { promptTokenCount: 11, candidatesTokenCount: used, totalTokenCount: 11 + used }),
+  "anthropic-messages": message(
+    [{ type: "text", text: "So." }],
+    { stop_reason: "end_turn" },
+    { input_tokens: 11, output_tokens: used },
+  ),
+  "openai-responses": response(
+    [said("So.")],
+    {},
+    { input_tokens: 11, output_tokens: used, total_tokens: 11 + used },
+  ),
+  "google-generate": gemini([{ text: "So." }], "STOP", {
+    promptTokenCount: 11,
+    candidatesTokenCount: used,
+    totalTokenCount: 11 + used,
+  }),
 });
 
 describe("R2, what the gateway allows an upstream to spend on thoughts is held before it is asked", () => {
-  test.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", async (_, { client, upstream }) => {
-    scene.upstreams[upstream].script((request) => json(answersOf(capIn(fieldsOf(request.json())))[upstream]));
-    const reply = await scene.ask(client, { ...client.ask("Why?"), ...wishes[client.name] }, { providers: [providerId(upstream)] });
-    const row = (await settledRows(scene.gateway)).find(({ id }) => id === `gen_${reply.headers.get("x-service-trace-id")}`);
-    expect([reply.status, row?.costNano === undefined]).toEqual([200, false]);
-    expect(Number(row?.detail.holdNanoUsd)).toBeGreaterThanOrEqual(Number(row?.costNano));
-  });
+  test.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
+    "%s",
+    async (_, { client, upstream }) => {
+      scene.upstreams[upstream].script((request) =>
+        json(answersOf(capIn(fieldsOf(request.json())))[upstream]),
+      );
+      const reply = await scene.ask(
+        client,
+        { ...client.ask("Why?"), ...wishes[client.name] },
+        { providers: [providerId(upstream)] },
+      );
+      const row = (await settledRows(scene.gateway)).find(
+        ({ id }) => id === `gen_${reply.headers.get("x-service-trace-id")}`,
+      );
+      expect([reply.status, row?.costNano === undefined]).toEqual([200, false]);
+      expect(Number(row?.detail.holdNanoUsd)).toBeGreaterThanOrEqual(Number(row?.costNano));
+    },
+  );
 });

@@ -15,41 +15,69 @@ beforeAll(async () => {
 });
 afterAll(() => scene.end());
 
-const capIn = (request: Fields): number => numberOf(
-  request.max_tokens ?? request.max_completion_tokens ?? request.max_output_tokens ?? fieldsOf(request.generationConfig).maxOutputTokens,
-);
+const capIn = (request: Fields): number =>
+  numberOf(
+    request.max_tokens ??
+      request.max_completion_tokens ??
+      request.max_output_tokens ??
+      fieldsOf(request.generationConfig).maxOutputTokens,
+  );
 
-const fieldOf: Readonly<Record<string, string>> = { "anthropic-messages": "max_tokens", "openai-responses": "max_output_tokens" };
+const fieldOf: Readonly<Record<string, string>> = {
+  "anthropic-messages": "max_tokens",
+  "openai-responses": "max_output_tokens",
+};
 const lowering = pairs.filter(({ client }) => client.name in fieldOf);
 
 describe("a length that no provider allows is lowered to the largest, and named", () => {
   for (const stream of [false, true]) {
-    test.each(lowering.map((pair) => [nameOf(pair), pair] as const))(`%s, stream ${stream}`, async (_, { client, upstream }) => {
-      const field = fieldOf[client.name] ?? "";
-      const wire = wireOf(upstream);
-      scene.upstreams[upstream].script(stream ? streamed(wireEvents(wire)) : json(wire.whole));
-      const ask = async (tokens: number, more: Fields = {}): ReturnType<MatrixScene["ask"]> =>
-        scene.ask(client, { ...client.ask("Why?"), stream, [field]: tokens, ...more }, { providers: [providerId(upstream)] });
-      const losses = (headers: Headers): string[] => headers.get("x-service-translation-loss")?.split(", ") ?? [];
+    test.each(lowering.map((pair) => [nameOf(pair), pair] as const))(
+      `%s, stream ${stream}`,
+      async (_, { client, upstream }) => {
+        const field = fieldOf[client.name] ?? "";
+        const wire = wireOf(upstream);
+        scene.upstreams[upstream].script(stream ? streamed(wireEvents(wire)) : json(wire.whole));
+        const ask = async (tokens: number, more: Fields = {}): ReturnType<MatrixScene["ask"]> =>
+          scene.ask(
+            client,
+            { ...client.ask("Why?"), stream, [field]: tokens, ...more },
+            { providers: [providerId(upstream)] },
+          );
+        const losses = (headers: Headers): string[] =>
+          headers.get("x-service-translation-loss")?.split(", ") ?? [];
 
-      const long = await ask(100_000);
-      expect([long.status, capIn(fieldsOf(scene.upstreams[upstream].requests.at(-1)?.json()))]).toEqual([200, allowedTokens]);
-      expect(losses(long.headers)).toContain(field);
+        const long = await ask(100_000);
+        expect([
+          long.status,
+          capIn(fieldsOf(scene.upstreams[upstream].requests.at(-1)?.json())),
+        ]).toEqual([200, allowedTokens]);
+        expect(losses(long.headers)).toContain(field);
 
-      const fitting = await ask(allowedTokens);
-      expect([fitting.status, capIn(fieldsOf(scene.upstreams[upstream].requests.at(-1)?.json()))]).toEqual([200, allowedTokens]);
-      expect(losses(fitting.headers)).not.toContain(field);
-    });
+        const fitting = await ask(allowedTokens);
+        expect([
+          fitting.status,
+          capIn(fieldsOf(scene.upstreams[upstream].requests.at(-1)?.json())),
+        ]).toEqual([200, allowedTokens]);
+        expect(losses(fitting.headers)).not.toContain(field);
+      },
+    );
   }
 
   test.each(lowering.map((pair) => [nameOf(pair), pair] as const))(
-    "%s: refused where the client wants no parameter lowered", async (_, { client, upstream }) => {
+    "%s: refused where the client wants no parameter lowered",
+    async (_, { client, upstream }) => {
       const providers = [providerId(upstream)];
       const before = scene.upstreams[upstream].requests.length;
       const response = await scene.gateway.post(client.path, {
-        model, ...client.ask("Why?"), [fieldOf[client.name] ?? ""]: 100_000, provider: { only: providers, require_parameters: true },
+        model,
+        ...client.ask("Why?"),
+        [fieldOf[client.name] ?? ""]: 100_000,
+        provider: { only: providers, require_parameters: true },
       });
-      expect([response.status, (await response.text()).includes(fieldOf[client.name] ?? "")]).toEqual([404, true]);
+      expect([
+        response.status,
+        (await response.text()).includes(fieldOf[client.name] ?? ""),
+      ]).toEqual([404, true]);
       expect(scene.upstreams[upstream].requests.length).toBe(before);
     },
   );

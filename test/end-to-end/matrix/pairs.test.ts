@@ -29,11 +29,17 @@ const kinds = [false, true] as const;
 /** What every request has that goes to an upstream, streamed or not. */
 const everyRequest = (streamed: boolean): Readonly<Record<DialectId, Fields>> => ({
   "openai-chat": {
-    model: "large-v2", max_tokens: 300, ...(streamed && { stream: true, stream_options: { include_usage: true } }),
+    model: "large-v2",
+    max_tokens: 300,
+    ...(streamed && { stream: true, stream_options: { include_usage: true } }),
   },
   "anthropic-messages": { model: "large-v2", max_tokens: 300, ...(streamed && { stream: true }) },
   "openai-responses": {
-    model: "large-v2", max_output_tokens: 300, store: false, include: ["reasoning.encrypted_content"], ...(streamed && { stream: true }),
+    model: "large-v2",
+    max_output_tokens: 300,
+    store: false,
+    include: ["reasoning.encrypted_content"],
+    ...(streamed && { stream: true }),
   },
   "google-generate": { generationConfig: { maxOutputTokens: 300 } },
 });
@@ -50,33 +56,55 @@ function expectedRequest({ gets, except }: AskedCase, { pair, streamed }: Asking
   const every = everyRequest(streamed)[upstream];
   const own = { ...gets[upstream], ...except?.[nameOf(pair) as PairName] };
   const generation = { ...fieldsOf(every.generationConfig), ...fieldsOf(own.generationConfig) };
-  return { ...every, ...own, ...(upstream === "google-generate" && { generationConfig: generation }) };
+  return {
+    ...every,
+    ...own,
+    ...(upstream === "google-generate" && { generationConfig: generation }),
+  };
 }
 
 /** Sends what a client asks to an upstream that answers well; gives the reply, and the body that the upstream got. */
-async function asked(row: AskedCase, { pair: { client, upstream }, streamed }: Asking): Promise<{ reply: Reply; got: Fields | undefined }> {
+async function asked(
+  row: AskedCase,
+  { pair: { client, upstream }, streamed }: Asking,
+): Promise<{ reply: Reply; got: Fields | undefined }> {
   const wire = wireOf(upstream);
   const { requests } = scene.upstreams[upstream];
   const before = requests.length;
   scene.upstreams[upstream].script(streamed ? stream(wireEvents(wire)) : json(wire.whole));
   const { messages: _messages, input: _input, ...bound } = client.ask("");
-  const reply = await scene.ask(client, { ...bound, ...row.asks[client.name], stream: streamed }, { providers: [providerId(upstream)] });
+  const reply = await scene.ask(
+    client,
+    { ...bound, ...row.asks[client.name], stream: streamed },
+    { providers: [providerId(upstream)] },
+  );
   return { reply, got: requests.length > before ? fieldsOf(requests.at(-1)?.json()) : undefined };
 }
 
-const askedCases = [...textCases, ...mediaCases, ...documentCases, ...toolCases, ...toolResultCases, ...thinkingAndOutputCases];
+const askedCases = [
+  ...textCases,
+  ...mediaCases,
+  ...documentCases,
+  ...toolCases,
+  ...toolResultCases,
+  ...thinkingAndOutputCases,
+];
 
 describe.each(askedCases.map((row) => [row.what, row] as const))("asked: %s", (_, row) => {
   test.each(rows)("%s", async (name, pair) => {
     const { client, upstream } = pair;
-    const refused = client.name === upstream ? undefined : row.refuses?.[name] ?? row.refuses?.[upstream];
+    const refused =
+      client.name === upstream ? undefined : (row.refuses?.[name] ?? row.refuses?.[upstream]);
     for (const streamed of kinds) {
       const { reply, got } = await asked(row, { pair, streamed });
       expect(reply.breaches).toEqual([]);
       if (client.name === upstream) {
         // Their own words, but for the model's name and what the gateway itself was told.
         expect(got).toMatchObject({ ...row.asks[client.name], model: "large-v2" });
-        expect([got?.provider, reply.headers.get("x-service-translation-loss")]).toEqual([undefined, null]);
+        expect([got?.provider, reply.headers.get("x-service-translation-loss")]).toEqual([
+          undefined,
+          null,
+        ]);
       } else if (refused !== undefined) {
         expect([reply.status, got]).toEqual([400, undefined]);
         expect(reply.body.error).toMatchObject({ code: "unsupported_content", param: refused });
@@ -89,20 +117,41 @@ describe.each(askedCases.map((row) => [row.what, row] as const))("asked: %s", (_
   });
 });
 
-describe.each(answerCases.map((row) => [row.what, row] as const))("answered: %s", (_, { answers, sees, except }) => {
-  test.each(rows)("%s, whole and streamed", async (name, { client, upstream }) => {
-    const replies: Reply[] = [];
-    for (const streamed of kinds) {
-      const answer = answers[upstream];
-      scene.upstreams[upstream].script(streamed ? stream(eventsOfWhole(upstream, answer)) : json(answer));
-      replies.push(await scene.ask(client, { ...client.ask("Go"), stream: streamed }, { providers: [providerId(upstream)] }));
-    }
-    for (const { status, errors, endings, breaches, body } of replies) {
-      expect([status, errors, endings, breaches]).toEqual([200, [], 1, []]);
-      expect(body).toMatchObject({ ...sees[client.name], ...except?.[name] });
-    }
-    const [whole, streamed] = replies.map(({ said, refused, thought, seals, calls, finish, usage, costUsd }) =>
-      ({ said, refused, thought, seals, calls, finish, usage, costUsd }));
-    expect(streamed).toEqual(whole);
-  });
-});
+describe.each(answerCases.map((row) => [row.what, row] as const))(
+  "answered: %s",
+  (_, { answers, sees, except }) => {
+    test.each(rows)("%s, whole and streamed", async (name, { client, upstream }) => {
+      const replies: Reply[] = [];
+      for (const streamed of kinds) {
+        const answer = answers[upstream];
+        scene.upstreams[upstream].script(
+          streamed ? stream(eventsOfWhole(upstream, answer)) : json(answer),
+        );
+        replies.push(
+          await scene.ask(
+            client,
+            { ...client.ask("Go"), stream: streamed },
+            { providers: [providerId(upstream)] },
+          ),
+        );
+      }
+      for (const { status, errors, endings, breaches, body } of replies) {
+        expect([status, errors, endings, breaches]).toEqual([200, [], 1, []]);
+        expect(body).toMatchObject({ ...sees[client.name], ...except?.[name] });
+      }
+      const [whole, streamed] = replies.map(
+        ({ said, refused, thought, seals, calls, finish, usage, costUsd }) => ({
+          said,
+          refused,
+          thought,
+          seals,
+          calls,
+          finish,
+          usage,
+          costUsd,
+        }),
+      );
+      expect(streamed).toEqual(whole);
+    });
+  },
+);

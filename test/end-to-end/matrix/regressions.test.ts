@@ -22,14 +22,20 @@ const sentToolName = (text: string): string =>
   String(fieldsOf(fieldsOf(listOf((JSON.parse(text) as Fields).tools)[0]).function).name);
 
 /** What a client makes of a row's events. */
-async function relayed(row: StreamRow, name: ClientName): Promise<Omit<Reply, "status" | "headers">> {
+async function relayed(
+  row: StreamRow,
+  name: ClientName,
+): Promise<Omit<Reply, "status" | "headers">> {
   const client = clientOf(name);
   const body = { model: "acme/large", ...client.ask("Hi"), stream: true, ...row.asked?.[name] };
   const interpretation = interpretIn(name, { body, route: routeIn(row.upstream) });
   const events = row.sends.map((data) => {
     const text = typeof data === "string" ? data : JSON.stringify(data);
-    const event = typeof data === "string" || data.type === undefined ? "" : `event: ${String(data.type)}\n`;
-    const named = text.includes("$LONG") ? text.replace("$LONG", sentToolName(interpretation.requestText)) : text;
+    const event =
+      typeof data === "string" || data.type === undefined ? "" : `event: ${String(data.type)}\n`;
+    const named = text.includes("$LONG")
+      ? text.replace("$LONG", sentToolName(interpretation.requestText))
+      : text;
     return Buffer.from(`${event}data: ${named}\n\n`);
   });
   const { text, refused } = await relayIn(interpretation, events);
@@ -39,30 +45,47 @@ async function relayed(row: StreamRow, name: ClientName): Promise<Omit<Reply, "s
 
 describe("what other gateways made of a stream", () => {
   for (const row of streamRows) {
-    test.each(row.clients.map((client) => [client]))(`${row.number} ${row.upstream} -> %s: ${row.what}`, async (name) => {
-      const reply = await relayed(row, name);
-      expect([reply.breaches, reply.errors, reply.endings]).toEqual([[], [], 1]);
-      expect(reply).toMatchObject(row.means ?? {});
-      expect(reply.body).toMatchObject(row.sees?.[name] ?? {});
-      expect((row.holds?.[name] ?? []).filter((part) => !reply.raw.includes(part))).toEqual([]);
-      expect((row.lacks?.[name] ?? []).filter((part) => reply.raw.includes(part))).toEqual([]);
-      if (row.number === "C3") expect(new Set(reply.calls.map(({ id }) => id)).size).toBe(2);
-    });
+    test.each(row.clients.map((client) => [client]))(
+      `${row.number} ${row.upstream} -> %s: ${row.what}`,
+      async (name) => {
+        const reply = await relayed(row, name);
+        expect([reply.breaches, reply.errors, reply.endings]).toEqual([[], [], 1]);
+        expect(reply).toMatchObject(row.means ?? {});
+        expect(reply.body).toMatchObject(row.sees?.[name] ?? {});
+        expect((row.holds?.[name] ?? []).filter((part) => !reply.raw.includes(part))).toEqual([]);
+        expect((row.lacks?.[name] ?? []).filter((part) => reply.raw.includes(part))).toEqual([]);
+        if (row.number === "C3") expect(new Set(reply.calls.map(({ id }) => id)).size).toBe(2);
+      },
+    );
   }
 });
 
 function sent({ client, upstream, sends, quirks }: RequestRow): Fields {
   const { model, route } = routeIn(upstream);
-  const changed = { model, route: { ...route, provider: { ...route.provider, quirks: { ...route.provider.quirks, ...quirks } } } };
+  const changed = {
+    model,
+    route: {
+      ...route,
+      provider: { ...route.provider, quirks: { ...route.provider.quirks, ...quirks } },
+    },
+  };
   const { messages: _messages, input: _input, ...bound } = clientOf(client).ask("");
-  return JSON.parse(interpretIn(client, { body: { model: "acme/large", ...bound, ...sends }, route: changed }).requestText) as Fields;
+  return JSON.parse(
+    interpretIn(client, { body: { model: "acme/large", ...bound, ...sends }, route: changed })
+      .requestText,
+  ) as Fields;
 }
 
 describe("what other gateways made of a request", () => {
-  test.each(requestRows.map((row) => [`${row.number} ${row.client} -> ${row.upstream}: ${row.what}`, row] as const))("%s", (_, row) => {
+  test.each(
+    requestRows.map(
+      (row) => [`${row.number} ${row.client} -> ${row.upstream}: ${row.what}`, row] as const,
+    ),
+  )("%s", (_, row) => {
     if (row.refused === undefined) {
       const got = sent(row);
-      for (const [key, value] of Object.entries(row.gets ?? {})) expect([key, got[key]]).toEqual([key, value]);
+      for (const [key, value] of Object.entries(row.gets ?? {}))
+        expect([key, got[key]]).toEqual([key, value]);
       return;
     }
     const refusal = expect.objectContaining({ status: 400, param: row.refused });
@@ -80,34 +103,48 @@ test("C62 an id that Anthropic refuses becomes a legal one, in the call and in i
 
 test("C67 what was said before stays as it was sent, turn after turn", () => {
   const turns = [
-    { role: "system", content: "Be brief." }, { role: "user", content: "Hi" }, { role: "assistant", content: "Hello." },
-    { role: "system", content: "Now rhyme." }, { role: "user", content: "Go" }, { role: "assistant", content: "So." },
+    { role: "system", content: "Be brief." },
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: "Hello." },
+    { role: "system", content: "Now rhyme." },
+    { role: "user", content: "Go" },
+    { role: "assistant", content: "So." },
     { role: "user", content: "On" },
   ];
   for (const upstream of upstreams) {
     const client = upstream === "openai-chat" ? "anthropic-messages" : "openai-chat";
     const [head, ...rest] = turns;
-    const asked = (count: number): Fields => (client === "openai-chat"
-      ? { messages: turns.slice(0, count) }
-      : { system: head?.content, messages: rest.slice(0, count - 1) });
+    const asked = (count: number): Fields =>
+      client === "openai-chat"
+        ? { messages: turns.slice(0, count) }
+        : { system: head?.content, messages: rest.slice(0, count - 1) };
     const texts = [2, 5, 7].map((count) => {
       const body = sent({ number: "C67", what: "", client, upstream, sends: asked(count) });
       return JSON.stringify(body.messages ?? body.input ?? body.contents).slice(0, -1);
     });
     const [first = "", second = "", third = ""] = texts;
-    expect([upstream, second.startsWith(first), third.startsWith(second)]).toEqual([upstream, true, true]);
+    expect([upstream, second.startsWith(first), third.startsWith(second)]).toEqual([
+      upstream,
+      true,
+      true,
+    ]);
   }
 });
 
 const pings = [
-  ["openai-chat", ": ping\n"], ["openai-responses", ": ping\n"], ["anthropic-messages", 'event: ping\ndata: {"type": "ping"}\n\n'],
+  ["openai-chat", ": ping\n"],
+  ["openai-responses", ": ping\n"],
+  ["anthropic-messages", 'event: ping\ndata: {"type": "ping"}\n\n'],
 ] as const;
 
 describe("C41 and C42 what keeps a stream open is a whole event of its dialect, or a comment that ends none", () => {
   test.each(pings)("%s", (name, frame) => {
     for (const upstream of upstreams) {
       const body = { model: "acme/large", ...clientOf(name).ask("Hi"), stream: true };
-      expect([upstream, pingIn(interpretIn(name, { body, route: routeIn(upstream) }))]).toEqual([upstream, frame]);
+      expect([upstream, pingIn(interpretIn(name, { body, route: routeIn(upstream) }))]).toEqual([
+        upstream,
+        frame,
+      ]);
     }
   });
 });
@@ -118,6 +155,8 @@ describe("no number is forgotten", () => {
     const told = [here.has(number), number in elsewhere, number in notOurs].filter(Boolean);
     expect(told.length).toBeGreaterThan(0);
     const files = elsewhere[number] ?? [];
-    expect(files.filter((path) => !existsSync(join(import.meta.dir, "../../..", path)))).toEqual([]);
+    expect(files.filter((path) => !existsSync(join(import.meta.dir, "../../..", path)))).toEqual(
+      [],
+    );
   });
 });

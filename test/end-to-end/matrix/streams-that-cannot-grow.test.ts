@@ -6,7 +6,9 @@ import { nameOf, pairs, type Pair } from "./support/pairs.ts";
 import { readStreamed } from "./support/reply.ts";
 
 /** Lets so many events pass, and as many as it takes to say something; then the hold cannot grow any more. */
-function bearing(events: number): NonNullable<RelayedStreamOptions["allowance"]> & { ended: boolean } {
+function bearing(
+  events: number,
+): NonNullable<RelayedStreamOptions["allowance"]> & { ended: boolean } {
   let left = events;
   return {
     ended: false,
@@ -23,14 +25,20 @@ function bearing(events: number): NonNullable<RelayedStreamOptions["allowance"]>
 }
 
 const streamOf = ({ client, upstream }: Pair) =>
-  interpretIn(client.name, { body: { model: "acme/large", ...client.ask("Talk"), stream: true }, route: routeIn(upstream) });
+  interpretIn(client.name, {
+    body: { model: "acme/large", ...client.ask("Talk"), stream: true },
+    route: routeIn(upstream),
+  });
 
 describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
-  const whole = readCassettes(pair.upstream).filter(({ parts }) => parts.at(-1)?.type === "response-end");
+  const whole = readCassettes(pair.upstream).filter(
+    ({ parts }) => parts.at(-1)?.type === "response-end",
+  );
 
   // Cut in texts, thoughts, citations and between and within calls: wherever an event can be the last.
   test.each(whole.map((cassette) => [cassette.name, cassette.bytes] as const))(
-    "%s ends with length after any of its events", async (_name, bytes) => {
+    "%s ends with length after any of its events",
+    async (_name, bytes) => {
       for (let events = 0; ; events += 1) {
         const allowance = bearing(events);
         const { text, settled, refused } = await relayIn(streamOf(pair), [bytes], allowance);
@@ -39,7 +47,13 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
         // Where both speak alike, the oddities of a recording are kept.
         const breaches = pair.client.name === pair.upstream ? [] : found;
         expect({ events, refused, settled, errors, endings, breaches, finish }).toEqual({
-          events, refused: undefined, settled: "completed", errors: [], endings: 1, breaches: [], finish: "length",
+          events,
+          refused: undefined,
+          settled: "completed",
+          errors: [],
+          endings: 1,
+          breaches: [],
+          finish: "length",
         });
       }
     },

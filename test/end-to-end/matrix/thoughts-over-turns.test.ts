@@ -30,20 +30,30 @@ interface SealingUpstream {
 const sealing: readonly SealingUpstream[] = [
   {
     upstream: "anthropic-messages",
-    answer: message([
-      { type: "thinking", thinking: "Hm.", signature: "c2Vh" }, { type: "redacted_thinking", data: "cmVk" },
-      { type: "tool_use", id: "call_1", name: "look", input: {} },
-    ], { stop_reason: "tool_use" }),
+    answer: message(
+      [
+        { type: "thinking", thinking: "Hm.", signature: "c2Vh" },
+        { type: "redacted_thinking", data: "cmVk" },
+        { type: "tool_use", id: "call_1", name: "look", input: {} },
+      ],
+      { stop_reason: "tool_use" },
+    ),
     turnIn: ({ messages }) => listOf(messages)[1]?.content,
     turn: [
-      { type: "thinking", thinking: "Hm.", signature: "c2Vh" }, { type: "redacted_thinking", data: "cmVk" },
+      { type: "thinking", thinking: "Hm.", signature: "c2Vh" },
+      { type: "redacted_thinking", data: "cmVk" },
       { type: "tool_use", id: "call_1", name: "look", input: {} },
     ],
   },
   {
     upstream: "openai-responses",
     answer: response([
-      { id: "rs_1", type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }], encrypted_content: "c2Vh" },
+      {
+        id: "rs_1",
+        type: "reasoning",
+        summary: [{ type: "summary_text", text: "Hm." }],
+        encrypted_content: "c2Vh",
+      },
       { id: "fc_1", ...call, status: "completed" },
     ]),
     turnIn: ({ input }) => listOf(input).slice(1, 3),
@@ -51,9 +61,13 @@ const sealing: readonly SealingUpstream[] = [
   },
   {
     upstream: "google-generate",
-    answer: gemini([
-      { text: "Hm.", thought: true }, { functionCall: { id: "call_1", name: "look", args: {} }, thoughtSignature: "c2Vh" },
-    ], "STOP"),
+    answer: gemini(
+      [
+        { text: "Hm.", thought: true },
+        { functionCall: { id: "call_1", name: "look", args: {} }, thoughtSignature: "c2Vh" },
+      ],
+      "STOP",
+    ),
     turnIn: ({ contents }) => listOf(fieldsOf(listOf(contents)[1]).parts),
     turn: [{ functionCall: { id: "call_1", name: "look", args: {} }, thoughtSignature: "c2Vh" }],
   },
@@ -62,49 +76,80 @@ const sealing: readonly SealingUpstream[] = [
 /** The next request of a client's: the turn as it was told, the result of its call, and nothing else. */
 function nextRequest({ name }: ClientDialect, { body }: Reply): Fields {
   switch (name) {
-    case "openai-chat": return {
-      messages: [
-        { role: "user", content: "Go" }, fieldsOf(fieldsOf(listOf(body.choices)[0]).message),
-        { role: "tool", tool_call_id: "call_1", content: "seen" },
-      ],
-      tools: [{ type: "function", function: { name: "look", parameters: tool.input_schema } }],
-    };
-    case "anthropic-messages": return {
-      messages: [
-        { role: "user", content: "Go" }, { role: "assistant", content: body.content },
-        { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1", content: "seen" }] },
-      ],
-      tools: [tool],
-    };
-    case "openai-responses": return {
-      input: [
-        { role: "user", content: "Go" }, ...listOf(body.output), { type: "function_call_output", call_id: "call_1", output: "seen" },
-      ],
-      tools: [{ type: "function", name: "look", parameters: tool.input_schema }],
-    };
+    case "openai-chat":
+      return {
+        messages: [
+          { role: "user", content: "Go" },
+          fieldsOf(fieldsOf(listOf(body.choices)[0]).message),
+          { role: "tool", tool_call_id: "call_1", content: "seen" },
+        ],
+        tools: [{ type: "function", function: { name: "look", parameters: tool.input_schema } }],
+      };
+    case "anthropic-messages":
+      return {
+        messages: [
+          { role: "user", content: "Go" },
+          { role: "assistant", content: body.content },
+          {
+            role: "user",
+            content: [{ type: "tool_result", tool_use_id: "call_1", content: "seen" }],
+          },
+        ],
+        tools: [tool],
+      };
+    case "openai-responses":
+      return {
+        input: [
+          { role: "user", content: "Go" },
+          ...listOf(body.output),
+          { type: "function_call_output", call_id: "call_1", output: "seen" },
+        ],
+        tools: [{ type: "function", name: "look", parameters: tool.input_schema }],
+      };
   }
 }
 
-const rows = clients.flatMap((client) => sealing.flatMap((each) => [false, true].map((streamed) =>
-  [`${client.name} -> ${each.upstream}, ${streamed ? "streamed" : "whole"}`, { client, ...each, streamed }] as const)));
+const rows = clients.flatMap((client) =>
+  sealing.flatMap((each) =>
+    [false, true].map(
+      (streamed) =>
+        [
+          `${client.name} -> ${each.upstream}, ${streamed ? "streamed" : "whole"}`,
+          { client, ...each, streamed },
+        ] as const,
+    ),
+  ),
+);
 
 describe("sealed thoughts come back to their maker as they were, and to nobody else", () => {
   test.each(rows)("%s", async (_, { client, upstream, answer, streamed, turnIn, turn }) => {
     const { messages: _messages, input: _input, ...bound } = client.ask("");
-    scene.upstreams[upstream].script(streamed ? stream(eventsOfWhole(upstream, answer)) : json(answer));
-    const first = await scene.ask(client, { ...client.ask("Go"), stream: streamed }, { providers: [providerId(upstream)] });
+    scene.upstreams[upstream].script(
+      streamed ? stream(eventsOfWhole(upstream, answer)) : json(answer),
+    );
+    const first = await scene.ask(
+      client,
+      { ...client.ask("Go"), stream: streamed },
+      { providers: [providerId(upstream)] },
+    );
     expect([first.status, first.finish, first.breaches]).toEqual([200, "tool_calls", []]);
     const next = { ...bound, ...nextRequest(client, first) };
 
     scene.upstreams[upstream].script(json(wireOf(upstream).whole));
     await scene.ask(client, next, { providers: [providerId(upstream)] });
-    expect(turnIn(fieldsOf(scene.upstreams[upstream].requests.at(-1)?.json()))).toMatchObject(turn as object);
+    expect(turnIn(fieldsOf(scene.upstreams[upstream].requests.at(-1)?.json()))).toMatchObject(
+      turn as object,
+    );
 
     // Another provider would refuse the seal; but Anthropic's fit wherever Claude is served, and native bytes are kept.
     if (client.name === upstream && upstream === "anthropic-messages") return;
     await scene.ask(client, next, { providers: [providerId(upstream, "hasty")] });
     const foreign = scene.upstreams[upstream].requests.at(-1)?.body ?? "";
-    expect([foreign.includes("c2Vh"), foreign.includes("cmVk"), foreign.includes("gw1:")]).toEqual([false, false, false]);
+    expect([foreign.includes("c2Vh"), foreign.includes("cmVk"), foreign.includes("gw1:")]).toEqual([
+      false,
+      false,
+      false,
+    ]);
     expect(foreign).toContain("call_1");
   });
 });
@@ -113,14 +158,24 @@ describe("sealed thoughts come back to their maker as they were, and to nobody e
 const unsealed: SealingUpstream = {
   upstream: "openai-chat",
   answer: {
-    id: "c1", object: "chat.completion", created: 1, model: "m",
-    choices: [{
-      index: 0, finish_reason: "tool_calls",
-      message: {
-        role: "assistant", content: null, reasoning_content: "Hm.",
-        tool_calls: [{ id: "call_1", type: "function", function: { name: "look", arguments: "{}" } }],
+    id: "c1",
+    object: "chat.completion",
+    created: 1,
+    model: "m",
+    choices: [
+      {
+        index: 0,
+        finish_reason: "tool_calls",
+        message: {
+          role: "assistant",
+          content: null,
+          reasoning_content: "Hm.",
+          tool_calls: [
+            { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } },
+          ],
+        },
       },
-    }],
+    ],
     usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
   },
   turnIn: () => undefined,
@@ -128,22 +183,38 @@ const unsealed: SealingUpstream = {
 };
 
 const thinkers = [unsealed, ...sealing];
-const moves = clients.flatMap((client) => thinkers.flatMap((from) => thinkers.flatMap((to) =>
-  (from.upstream === to.upstream ? [] : [[`${client.name}: ${from.upstream} -> ${to.upstream}`, { client, from, to }] as const]))));
+const moves = clients.flatMap((client) =>
+  thinkers.flatMap((from) =>
+    thinkers.flatMap((to) =>
+      from.upstream === to.upstream
+        ? []
+        : [[`${client.name}: ${from.upstream} -> ${to.upstream}`, { client, from, to }] as const],
+    ),
+  ),
+);
 
 describe("a conversation that moves to another model brings no thoughts along that its provider did not seal", () => {
   test.each(moves)("%s", async (_, { client, from, to }) => {
     const { messages: _messages, input: _input, ...bound } = client.ask("");
     // The gateway keeps signatures by the ids of calls, so that each move has calls of its own.
     const id = `call_${client.name}_${from.upstream}_${to.upstream}`;
-    const withId = (value: Fields): Fields => JSON.parse(JSON.stringify(value).replaceAll("call_1", id)) as Fields;
+    const withId = (value: Fields): Fields =>
+      JSON.parse(JSON.stringify(value).replaceAll("call_1", id)) as Fields;
     scene.upstreams[from.upstream].script(json(withId(from.answer)));
-    const first = await scene.ask(client, client.ask("Go"), { providers: [providerId(from.upstream)] });
+    const first = await scene.ask(client, client.ask("Go"), {
+      providers: [providerId(from.upstream)],
+    });
     expect([first.status, first.finish, first.breaches]).toEqual([200, "tool_calls", []]);
     scene.upstreams[to.upstream].script(json(wireOf(to.upstream).whole));
-    await scene.ask(client, { ...bound, ...withId(nextRequest(client, first)) }, { providers: [providerId(to.upstream)] });
+    await scene.ask(
+      client,
+      { ...bound, ...withId(nextRequest(client, first)) },
+      { providers: [providerId(to.upstream)] },
+    );
     const sent = scene.upstreams[to.upstream].requests.at(-1)?.body ?? "";
-    expect(["c2Vh", "cmVk", "gw1:", '"thinking"'].filter((part) => sent.includes(part))).toEqual([]);
+    expect(["c2Vh", "cmVk", "gw1:", '"thinking"'].filter((part) => sent.includes(part))).toEqual(
+      [],
+    );
     expect(sent).toContain(to.upstream === "google-generate" ? "look" : id);
   });
 });

@@ -12,11 +12,19 @@ beforeAll(async () => {
 afterAll(() => workspaces.stop());
 
 const url = (): string => `${workspaces.gateway().origin}/mcp`;
-const refusedBy = async (name: string, given: Record<string, unknown>, secret = testManagementKey): Promise<string> => {
+const refusedBy = async (
+  name: string,
+  given: Record<string, unknown>,
+  secret = testManagementKey,
+): Promise<string> => {
   const outcome = await callTool(url(), { name, given, secret });
   return "refused" in outcome ? outcome.refused : `it was not: ${JSON.stringify(outcome)}`;
 };
-async function call(name: string, given: Record<string, unknown> = {}, secret = testManagementKey): Promise<unknown> {
+async function call(
+  name: string,
+  given: Record<string, unknown> = {},
+  secret = testManagementKey,
+): Promise<unknown> {
   const outcome = await callTool(url(), { name, given, secret });
   if ("result" in outcome) return outcome.result;
   throw new Error(`${name} was refused: ${JSON.stringify(outcome)}`);
@@ -25,21 +33,36 @@ const ask = (method: string, path: string): Promise<unknown> => json(workspaces.
 
 describe("a hub tool's result is the record that its REST endpoint has", () => {
   test("publish_prompt, star_prompt and fork_prompt", async () => {
-    const prompt = await call("publish_prompt", promptFields({ tags: ["a"], recommended_model: "acme/large" }));
+    const prompt = await call(
+      "publish_prompt",
+      promptFields({ tags: ["a"], recommended_model: "acme/large" }),
+    );
     const id = textAt(prompt, "id");
     expect(prompt).toMatchObject({ object: "prompt", status: "pending_review", tags: ["a"] });
     expect(prompt).toEqual(await ask("GET", `/prompts/${id}`));
-    expect(await call("star_prompt", { prompt_id: id })).toEqual(await ask("GET", `/prompts/${id}`));
+    expect(await call("star_prompt", { prompt_id: id })).toEqual(
+      await ask("GET", `/prompts/${id}`),
+    );
     const fork = await call("fork_prompt", { prompt_id: id, title: "Mine" });
     expect(fork).toMatchObject({ visibility: "private", forked_from: id, title: "Mine" });
     expect(fork).toEqual(await ask("GET", `/prompts/${textAt(fork, "id")}`));
-    expect(await refusedBy("star_prompt", { prompt_id: id }, strangersKey)).toContain("There is no prompt");
-    expect(await refusedBy("fork_prompt", { prompt_id: id }, strangersKey)).toContain("There is no prompt");
+    expect(await refusedBy("star_prompt", { prompt_id: id }, strangersKey)).toContain(
+      "There is no prompt",
+    );
+    expect(await refusedBy("fork_prompt", { prompt_id: id }, strangersKey)).toContain(
+      "There is no prompt",
+    );
   });
 
   test("create_hub, hub_add_item, publish_skill, hub_import_skill, list_hubs, get_hub and search_public_hubs", async () => {
-    const hub = await call("create_hub", { name: "Tools", visibility: "public", description: "Sharp ones" });
-    expect(await call("hub_add_item", { hub: "tools", body: "# Saw" })).toEqual(await ask("GET", "/hubs/tools/items/saw"));
+    const hub = await call("create_hub", {
+      name: "Tools",
+      visibility: "public",
+      description: "Sharp ones",
+    });
+    expect(await call("hub_add_item", { hub: "tools", body: "# Saw" })).toEqual(
+      await ask("GET", "/hubs/tools/items/saw"),
+    );
     const skill = await call("publish_skill", { body: skillDocument("plane"), hub: "tools" });
     expect(skill).toEqual(await ask("GET", `/skills/${textAt(skill, "id")}`));
     await call("create_hub", { name: "Copies" });
@@ -49,9 +72,15 @@ describe("a hub tool's result is the record that its REST endpoint has", () => {
     expect(await call("get_hub", { slug: "tools" })).toEqual(await ask("GET", "/hubs/tools"));
     const found = await call("search_public_hubs", { search: "sharp" }, strangersKey);
     expect(listAt(found, "data").map((each) => at(each, "id"))).toEqual([at(hub, "id")]);
-    expect(await call("search_public_hubs")).toEqual(await ask("GET", "/hubs?scope=public&limit=20"));
-    expect(await refusedBy("get_hub", { slug: "copies" }, strangersKey)).toContain("There is no hub");
-    expect(await refusedBy("hub_add_item", { hub: "tools", body: "x" }, strangersKey)).toContain("Only the workspace");
+    expect(await call("search_public_hubs")).toEqual(
+      await ask("GET", "/hubs?scope=public&limit=20"),
+    );
+    expect(await refusedBy("get_hub", { slug: "copies" }, strangersKey)).toContain(
+      "There is no hub",
+    );
+    expect(await refusedBy("hub_add_item", { hub: "tools", body: "x" }, strangersKey)).toContain(
+      "Only the workspace",
+    );
   });
 });
 
@@ -59,7 +88,9 @@ test("what is wrong is refused in band, by its name", async () => {
   expect(await refusedBy("publish_prompt", promptFields({ title: "a\nb" }))).toContain("title");
   expect(await refusedBy("publish_prompt", { title: "only" })).toContain("description");
   expect(await refusedBy("publish_skill", { body: "no front matter" })).toContain("body");
-  expect(await refusedBy("hub_import_skill", { hub: "tools", source_ref: "https://127.0.0.1/SKILL.md" })).toContain("private network");
+  expect(
+    await refusedBy("hub_import_skill", { hub: "tools", source_ref: "https://127.0.0.1/SKILL.md" }),
+  ).toContain("private network");
 });
 
 test("a call that is named makes one thing, however often it comes", async () => {
@@ -71,9 +102,13 @@ test("a call that is named makes one thing, however often it comes", async () =>
 test("MCP prompts are the workspace's prompts that are not private, for callers with the scope", async () => {
   const body = "Review {{diff}}.\u001b[2J</system>";
   await call("publish_prompt", promptFields({ title: "Daily review", body }));
-  await json(workspaces.own("POST", "/prompts", promptFields({ title: "Hidden", visibility: "private" })));
+  await json(
+    workspaces.own("POST", "/prompts", promptFields({ title: "Hidden", visibility: "private" })),
+  );
   const names = async (secret: string): Promise<unknown[]> =>
-    listAt((await sendMcp(url(), rpc("prompts/list"), { secret })).body, "result.prompts").map((each) => at(each, "name"));
+    listAt((await sendMcp(url(), rpc("prompts/list"), { secret })).body, "result.prompts").map(
+      (each) => at(each, "name"),
+    );
   expect(await names(testManagementKey)).toContain("daily-review");
   expect(await names(testManagementKey)).not.toContain("hidden");
   expect(await names(strangersKey)).toEqual([]);
@@ -82,5 +117,6 @@ test("MCP prompts are the workspace's prompts that are not private, for callers 
     (await sendMcp(url(), rpc("prompts/get", { name: "daily-review" }), { secret })).body;
   const message = { role: "user", content: { type: "text", text: body } };
   expect(at(await get(testManagementKey), "result.messages")).toEqual([message]);
-  for (const secret of [strangersKey, testLlmKey]) expect(at(await get(secret), "error.code")).toBe(-32602);
+  for (const secret of [strangersKey, testLlmKey])
+    expect(at(await get(secret), "error.code")).toBe(-32602);
 });

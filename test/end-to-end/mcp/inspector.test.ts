@@ -12,100 +12,182 @@ import { toolContract } from "./tool-contract.ts";
 
 const missing = missingProgram("inspector");
 
-describe.skipIf(missing !== undefined)(`the Inspector's CLI${missing ? ` (missing: ${missing})` : ""}`, () => {
-  let people: PeopledGateway;
-  const folder = mkdtempSync(join(tmpdir(), "switchyard-inspector-"));
-  /** A home without a token, which the Inspector would send in place of a header. */
-  const keysFolder = mkdtempSync(join(tmpdir(), "switchyard-inspector-"));
-  const withKey = ["--header", `Authorization: Bearer ${testManagementKey}`];
-  const withToken = ["--stored-auth-only"];
-  const parameters = (...more: string[]): string[] =>
-    ["--cli", `${people.gateway().origin}/mcp`, "--transport", "http", "--format", "json", ...more];
+describe.skipIf(missing !== undefined)(
+  `the Inspector's CLI${missing ? ` (missing: ${missing})` : ""}`,
+  () => {
+    let people: PeopledGateway;
+    const folder = mkdtempSync(join(tmpdir(), "switchyard-inspector-"));
+    /** A home without a token, which the Inspector would send in place of a header. */
+    const keysFolder = mkdtempSync(join(tmpdir(), "switchyard-inspector-"));
+    const withKey = ["--header", `Authorization: Bearer ${testManagementKey}`];
+    const withToken = ["--stored-auth-only"];
+    const parameters = (...more: string[]): string[] => [
+      "--cli",
+      `${people.gateway().origin}/mcp`,
+      "--transport",
+      "http",
+      "--format",
+      "json",
+      ...more,
+    ];
 
-  beforeAll(async () => {
-    people = await startPeopledMcp();
-    // The only way in without a key: it registers itself, names the page of consent, and waits for the code.
-    const variables = { MCP_AUTO_OPEN_ENABLED: "true", BROWSER: "true", MCP_INSPECTOR_SECRET_STORE: "file" };
-    const callback = await freeCallback();
-    const child = startProgram("inspector", parameters("--callback-url", callback, "--method", "tools/list"), { folder, variables });
-    const { match } = await firstMatch(child.stderr, /https?:\S+\/authorize\?\S+(?=\s)/);
-    expect((await approveAt(people.owner, match, { bundle: "standard" })).status).toBe(200);
-    expect(await child.exited).toBe(0);
-  }, 60_000);
-  afterAll(async () => {
-    await people.stop();
-    for (const each of [folder, keysFolder]) rmSync(each, { recursive: true, force: true });
-  });
+    beforeAll(async () => {
+      people = await startPeopledMcp();
+      // The only way in without a key: it registers itself, names the page of consent, and waits for the code.
+      const variables = {
+        MCP_AUTO_OPEN_ENABLED: "true",
+        BROWSER: "true",
+        MCP_INSPECTOR_SECRET_STORE: "file",
+      };
+      const callback = await freeCallback();
+      const child = startProgram(
+        "inspector",
+        parameters("--callback-url", callback, "--method", "tools/list"),
+        { folder, variables },
+      );
+      const { match } = await firstMatch(child.stderr, /https?:\S+\/authorize\?\S+(?=\s)/);
+      expect((await approveAt(people.owner, match, { bundle: "standard" })).status).toBe(200);
+      expect(await child.exited).toBe(0);
+    }, 60_000);
+    afterAll(async () => {
+      await people.stop();
+      for (const each of [folder, keysFolder]) rmSync(each, { recursive: true, force: true });
+    });
 
-  async function freeCallback(): Promise<string> {
-    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-    const { port } = server;
-    await server.stop(true);
-    return `http://127.0.0.1:${port}/oauth/callback`;
-  }
+    async function freeCallback(): Promise<string> {
+      const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+      const { port } = server;
+      await server.stop(true);
+      return `http://127.0.0.1:${port}/oauth/callback`;
+    }
 
-  const run = async (...more: string[]): Promise<unknown> => {
-    const variables = { MCP_INSPECTOR_SECRET_STORE: "file" };
-    const place = { folder: more.includes("--header") ? keysFolder : folder, variables };
-    const { exitCode, output, errorOutput } = await runProgram("inspector", parameters(...more), place);
-    if (exitCode !== 0) throw new Error(`exit code ${exitCode}: ${errorOutput}`);
-    return at(JSON.parse(output), "result");
-  };
-  const call = async (credential: string[], name: string, given: Record<string, unknown> = {}): Promise<unknown> =>
-    at(await run(...credential, "--method", "tools/call", "--tool-name", name, "--tool-args-json", JSON.stringify(given)),
-      "structuredContent");
-
-  /** Calls that need what others made, in their order; gives the tools that they called. */
-  async function callWritingTools(credential: string[], hub: string): Promise<string[]> {
-    const called: string[] = [];
-    const step = (name: string, given: Record<string, unknown>): Promise<unknown> => {
-      called.push(name);
-      return call(credential, name, given);
+    const run = async (...more: string[]): Promise<unknown> => {
+      const variables = { MCP_INSPECTOR_SECRET_STORE: "file" };
+      const place = { folder: more.includes("--header") ? keysFolder : folder, variables };
+      const { exitCode, output, errorOutput } = await runProgram(
+        "inspector",
+        parameters(...more),
+        place,
+      );
+      if (exitCode !== 0) throw new Error(`exit code ${exitCode}: ${errorOutput}`);
+      return at(JSON.parse(output), "result");
     };
-    const key = await step("create_key", { name: hub });
-    expect(await step("revoke_key", { key_id: textAt(key, "data.id") })).toMatchObject({ deleted: true });
-    expect(await step("create_hub", { name: hub })).toMatchObject({ slug: hub });
-    const prompt = await step("publish_prompt", { title: hub, description: "d", body: "b", category: "c" });
-    for (const name of ["star_prompt", "fork_prompt"]) await step(name, { prompt_id: textAt(prompt, "id") });
-    await step("publish_skill", { body: skillDocument("one"), hub });
-    await step("hub_add_item", { hub, body: "# Two" });
-    await step("hub_import_skill", { hub, source_ref: `${hub}/one` });
-    expect(await step("get_hub", { slug: hub })).toMatchObject({ item_count: 3 });
-    return called;
-  }
+    const call = async (
+      credential: string[],
+      name: string,
+      given: Record<string, unknown> = {},
+    ): Promise<unknown> =>
+      at(
+        await run(
+          ...credential,
+          "--method",
+          "tools/call",
+          "--tool-name",
+          name,
+          "--tool-args-json",
+          JSON.stringify(given),
+        ),
+        "structuredContent",
+      );
 
-  /** Calls that stand alone. */
-  async function callOtherTools(credential: string[], names: readonly string[]): Promise<void> {
-    const results = await Promise.all(names.map(async (name) => [name, typeof await call(credential, name, toolContract[name]?.given)]));
-    expect(results).toEqual(names.map((name) => [name, "object"]));
-  }
+    /** Calls that need what others made, in their order; gives the tools that they called. */
+    async function callWritingTools(credential: string[], hub: string): Promise<string[]> {
+      const called: string[] = [];
+      const step = (name: string, given: Record<string, unknown>): Promise<unknown> => {
+        called.push(name);
+        return call(credential, name, given);
+      };
+      const key = await step("create_key", { name: hub });
+      expect(await step("revoke_key", { key_id: textAt(key, "data.id") })).toMatchObject({
+        deleted: true,
+      });
+      expect(await step("create_hub", { name: hub })).toMatchObject({ slug: hub });
+      const prompt = await step("publish_prompt", {
+        title: hub,
+        description: "d",
+        body: "b",
+        category: "c",
+      });
+      for (const name of ["star_prompt", "fork_prompt"])
+        await step(name, { prompt_id: textAt(prompt, "id") });
+      await step("publish_skill", { body: skillDocument("one"), hub });
+      await step("hub_add_item", { hub, body: "# Two" });
+      await step("hub_import_skill", { hub, source_ref: `${hub}/one` });
+      expect(await step("get_hub", { slug: hub })).toMatchObject({ item_count: 3 });
+      return called;
+    }
 
-  const operatorTools = Object.keys(toolContract).filter((name) => toolContract[name]?.operators);
-  const otherTools = Object.keys(toolContract).filter((name) => !toolContract[name]?.operators);
+    /** Calls that stand alone. */
+    async function callOtherTools(credential: string[], names: readonly string[]): Promise<void> {
+      const results = await Promise.all(
+        names.map(async (name) => [
+          name,
+          typeof (await call(credential, name, toolContract[name]?.given)),
+        ]),
+      );
+      expect(results).toEqual(names.map((name) => [name, "object"]));
+    }
 
-  test.each(["legacy", "modern"])("lists every tool with a key, and its schemas are portable (%s)", async (era) => {
-    const listed = await run(...withKey, "--protocol-era", era, "--method", "tools/list", "--strict");
-    expect(listAt(listed, "tools").map((tool) => at(tool, "name"))).toEqual(Object.keys(toolContract));
-    const resources = await run(...withKey, "--protocol-era", era, "--method", "resources/list");
-    expect(listAt(resources, "resources").length).toBeGreaterThan(0);
-  });
+    const operatorTools = Object.keys(toolContract).filter((name) => toolContract[name]?.operators);
+    const otherTools = Object.keys(toolContract).filter((name) => !toolContract[name]?.operators);
 
-  test("calls every tool with a key", async () => {
-    const called = await callWritingTools([...withKey, "--protocol-era", "modern"], "by-key");
-    const users = await call(withKey, "admin_list_users");
-    const userId = textAt(users, "data.0.id");
-    expect(await call(withKey, "admin_get_user", { user_id: userId })).toMatchObject({ id: userId });
-    const grant = { user_id: userId, amount: 1, description: "test", confirm: true, idempotency_key: "inspector" };
-    expect(await call(withKey, "admin_grant_credits", grant)).toMatchObject({ amount: 1 });
-    called.push("admin_get_user", "admin_grant_credits");
-    await callOtherTools(withKey, Object.keys(toolContract).filter((name) => !called.includes(name)));
-  }, 300_000);
+    test.each(["legacy", "modern"])(
+      "lists every tool with a key, and its schemas are portable (%s)",
+      async (era) => {
+        const listed = await run(
+          ...withKey,
+          "--protocol-era",
+          era,
+          "--method",
+          "tools/list",
+          "--strict",
+        );
+        expect(listAt(listed, "tools").map((tool) => at(tool, "name"))).toEqual(
+          Object.keys(toolContract),
+        );
+        const resources = await run(
+          ...withKey,
+          "--protocol-era",
+          era,
+          "--method",
+          "resources/list",
+        );
+        expect(listAt(resources, "resources").length).toBeGreaterThan(0);
+      },
+    );
 
-  test("calls every tool that is not for operators with a token that OAuth gave it", async () => {
-    const listed = await run(...withToken, "--method", "tools/list");
-    expect(listAt(listed, "tools").map((tool) => at(tool, "name"))).toEqual(otherTools);
-    const called = await callWritingTools(withToken, "by-token");
-    await callOtherTools([...withToken, "--protocol-era", "modern"], otherTools.filter((name) => !called.includes(name)));
-    for (const name of operatorTools.slice(0, 1)) await expect(call(withToken, name)).rejects.toThrow("exit code");
-  }, 300_000);
-});
+    test("calls every tool with a key", async () => {
+      const called = await callWritingTools([...withKey, "--protocol-era", "modern"], "by-key");
+      const users = await call(withKey, "admin_list_users");
+      const userId = textAt(users, "data.0.id");
+      expect(await call(withKey, "admin_get_user", { user_id: userId })).toMatchObject({
+        id: userId,
+      });
+      const grant = {
+        user_id: userId,
+        amount: 1,
+        description: "test",
+        confirm: true,
+        idempotency_key: "inspector",
+      };
+      expect(await call(withKey, "admin_grant_credits", grant)).toMatchObject({ amount: 1 });
+      called.push("admin_get_user", "admin_grant_credits");
+      await callOtherTools(
+        withKey,
+        Object.keys(toolContract).filter((name) => !called.includes(name)),
+      );
+    }, 300_000);
+
+    test("calls every tool that is not for operators with a token that OAuth gave it", async () => {
+      const listed = await run(...withToken, "--method", "tools/list");
+      expect(listAt(listed, "tools").map((tool) => at(tool, "name"))).toEqual(otherTools);
+      const called = await callWritingTools(withToken, "by-token");
+      await callOtherTools(
+        [...withToken, "--protocol-era", "modern"],
+        otherTools.filter((name) => !called.includes(name)),
+      );
+      for (const name of operatorTools.slice(0, 1))
+        await expect(call(withToken, name)).rejects.toThrow("exit code");
+    }, 300_000);
+  },
+);

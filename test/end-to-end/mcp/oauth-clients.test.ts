@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
-  auth as modernAuth, Client as ModernClient, StreamableHTTPClientTransport as ModernTransport, type OAuthClientProvider as ModernProvider,
+  auth as modernAuth,
+  Client as ModernClient,
+  StreamableHTTPClientTransport as ModernTransport,
+  type OAuthClientProvider as ModernProvider,
 } from "@modelcontextprotocol/client";
 import { auth, type OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -15,7 +18,11 @@ const who = { name: "test", version: "1" };
 /** What a program keeps between two runs of its MCP client, in the manner of the SDKs' own examples. */
 class Keeper {
   readonly redirectUrl = callback;
-  readonly clientMetadata = { client_name: "An MCP client", redirect_uris: [callback], token_endpoint_auth_method: "none" };
+  readonly clientMetadata = {
+    client_name: "An MCP client",
+    redirect_uris: [callback],
+    token_endpoint_auth_method: "none",
+  };
   readonly clientMetadataUrl?: string;
   private readonly kept = new Map<string, unknown>();
   asked: URL | undefined;
@@ -26,8 +33,12 @@ class Keeper {
 
   readonly state = (): string => "the state";
   readonly clientInformation = () => this.kept.get("client") as { client_id: string } | undefined;
-  readonly saveClientInformation = (information: unknown): void => void this.kept.set("client", information);
-  readonly tokens = () => this.kept.get("tokens") as { access_token: string; token_type: string; refresh_token?: string } | undefined;
+  readonly saveClientInformation = (information: unknown): void =>
+    void this.kept.set("client", information);
+  readonly tokens = () =>
+    this.kept.get("tokens") as
+      | { access_token: string; token_type: string; refresh_token?: string }
+      | undefined;
   readonly saveTokens = (tokens: unknown): void => void this.kept.set("tokens", tokens);
   readonly redirectToAuthorization = (url: URL): void => void (this.asked = url);
   readonly codeVerifier = (): string => String(this.kept.get("verifier"));
@@ -48,12 +59,16 @@ const generations: Record<string, Generation> = {
   "SDK 1.x": {
     begin: (serverUrl, keeper) => auth(keeper as OAuthClientProvider, { serverUrl }),
     async finish(serverUrl, keeper, back) {
-      const transport = new StreamableHTTPClientTransport(new URL(serverUrl), { authProvider: keeper as OAuthClientProvider });
+      const transport = new StreamableHTTPClientTransport(new URL(serverUrl), {
+        authProvider: keeper as OAuthClientProvider,
+      });
       await transport.finishAuth(back.searchParams.get("code") ?? "");
     },
     async names(serverUrl, keeper) {
       const client = new Client(who);
-      const transport = new StreamableHTTPClientTransport(new URL(serverUrl), { authProvider: keeper as OAuthClientProvider });
+      const transport = new StreamableHTTPClientTransport(new URL(serverUrl), {
+        authProvider: keeper as OAuthClientProvider,
+      });
       await client.connect(transport as Parameters<Client["connect"]>[0]);
       const { tools } = await client.listTools();
       await client.close();
@@ -63,11 +78,15 @@ const generations: Record<string, Generation> = {
   "SDK 2.x": {
     begin: (serverUrl, keeper) => modernAuth(keeper as ModernProvider, { serverUrl }),
     async finish(serverUrl, keeper, back) {
-      await new ModernTransport(new URL(serverUrl), { authProvider: keeper as ModernProvider }).finishAuth(back.searchParams);
+      await new ModernTransport(new URL(serverUrl), {
+        authProvider: keeper as ModernProvider,
+      }).finishAuth(back.searchParams);
     },
     async names(serverUrl, keeper) {
       const client = new ModernClient(who);
-      await client.connect(new ModernTransport(new URL(serverUrl), { authProvider: keeper as ModernProvider }));
+      await client.connect(
+        new ModernTransport(new URL(serverUrl), { authProvider: keeper as ModernProvider }),
+      );
       const { tools } = await client.listTools();
       await client.close();
       return tools.map(({ name }) => name);
@@ -81,10 +100,20 @@ describe.each(engines)("MCP clients that find the way by themselves, on %s", (_,
   beforeAll(async () => {
     const authority = createAuthority();
     publisher = Bun.serve({
-      hostname: "127.0.0.1", port: 0, tls: authority.issue("127.0.0.1"),
-      fetch: (request) => Response.json({ client_id: request.url, client_name: "Published", redirect_uris: [callback] }),
+      hostname: "127.0.0.1",
+      port: 0,
+      tls: authority.issue("127.0.0.1"),
+      fetch: (request) =>
+        Response.json({
+          client_id: request.url,
+          client_name: "Published",
+          redirect_uris: [callback],
+        }),
     });
-    const settings = { clientDocumentNetworks: ["127.0.0.0/8"], extraCertificates: [authority.cert] };
+    const settings = {
+      clientDocumentNetworks: ["127.0.0.0/8"],
+      extraCertificates: [authority.cert],
+    };
     people = await startAtOrigin(await freshUrl(), settings);
   }, 60_000);
   afterAll(async () => {
@@ -94,7 +123,11 @@ describe.each(engines)("MCP clients that find the way by themselves, on %s", (_,
 
   const cases = Object.entries(generations).flatMap(([name, generation]) =>
     ["/mcp", "/api/v1/mcp"].flatMap((path) =>
-      ["registering", "a description of its own"].map((way) => [name, path, way, generation] as const)));
+      ["registering", "a description of its own"].map(
+        (way) => [name, path, way, generation] as const,
+      ),
+    ),
+  );
 
   test.each(cases)("%s lists the tools of %s, %s", async (_name, path, way, generation) => {
     const serverUrl = people.gateway().origin + path;
@@ -102,8 +135,15 @@ describe.each(engines)("MCP clients that find the way by themselves, on %s", (_,
     const keeper = new Keeper(way === "registering" ? undefined : document);
     expect(await generation.begin(serverUrl, keeper)).toBe("REDIRECT");
     const { pathname, search, searchParams } = keeper.asked ?? new URL(serverUrl);
-    expect([searchParams.get("resource"), searchParams.get("client_id") === document]).toEqual([serverUrl, way !== "registering"]);
-    await generation.finish(serverUrl, keeper, placeOf(await decideAt(people.owner, pathname + search)));
+    expect([searchParams.get("resource"), searchParams.get("client_id") === document]).toEqual([
+      serverUrl,
+      way !== "registering",
+    ]);
+    await generation.finish(
+      serverUrl,
+      keeper,
+      placeOf(await decideAt(people.owner, pathname + search)),
+    );
     const names = await generation.names(serverUrl, keeper);
     expect(names).toContain("get_credits");
     // With a refresh token there is no need for the browser a second time.

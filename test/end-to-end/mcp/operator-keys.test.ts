@@ -10,18 +10,36 @@ let membersKey = "";
 let ownerId = "";
 beforeAll(async () => {
   people = await startPeopled(undefined, { sandbox: true });
-  operatorsKey = textAt(await people.owner.json("POST", "/keys", { name: "the operator's own", allowed_endpoints: null }), "key");
+  operatorsKey = textAt(
+    await people.owner.json("POST", "/keys", {
+      name: "the operator's own",
+      allowed_endpoints: null,
+    }),
+    "key",
+  );
   const organization = await people.owner.json("POST", "/organizations", { name: "Others" });
-  const member = await people.invited(textAt(organization, "id"), { email: "member@example.com", role: "admin" });
-  membersKey = textAt(await member.json("POST", "/keys", { name: "a member's own", allowed_endpoints: null }), "key");
+  const member = await people.invited(textAt(organization, "id"), {
+    email: "member@example.com",
+    role: "admin",
+  });
+  membersKey = textAt(
+    await member.json("POST", "/keys", { name: "a member's own", allowed_endpoints: null }),
+    "key",
+  );
   const users = await people.owner.json("GET", "/admin/users");
-  ownerId = textAt(listAt(users, "data").find((user) => at(user, "email") === "owner@example.com"), "id");
+  ownerId = textAt(
+    listAt(users, "data").find((user) => at(user, "email") === "owner@example.com"),
+    "id",
+  );
 }, 60_000);
 afterAll(() => people.stop());
 
 const url = (): string => `${people.gateway().origin}/mcp`;
-const call = (name: string, given: Record<string, unknown>, secret = operatorsKey): Promise<ToolOutcome> =>
-  callTool(url(), { name, given, secret });
+const call = (
+  name: string,
+  given: Record<string, unknown>,
+  secret = operatorsKey,
+): Promise<ToolOutcome> => callTool(url(), { name, given, secret });
 const named = (wanted: boolean): string[] =>
   Object.keys(toolContract).filter((name) => (toolContract[name]?.operators === true) === wanted);
 
@@ -31,29 +49,49 @@ test("an operator's own LLM key sees the tools of operators, and those without a
   expect(await toolNames(url(), membersKey)).toEqual(unscoped);
 });
 
-test.each(named(true))("%s answers the operator's own LLM key, and is unknown to a member's", async (name) => {
-  const { given = {} } = toolContract[name] ?? {};
-  const bare = await call(name, name === "admin_get_user" ? { user_id: ownerId } : given);
-  if (name === "admin_grant_credits") expect(bare).toEqual({ refused: expect.stringMatching(/^confirm: must be true/) });
-  else expect(bare).toHaveProperty("result");
-  expect(await call(name, given, membersKey)).toEqual({ error: expect.objectContaining({ code: -32602 }) });
-});
+test.each(named(true))(
+  "%s answers the operator's own LLM key, and is unknown to a member's",
+  async (name) => {
+    const { given = {} } = toolContract[name] ?? {};
+    const bare = await call(name, name === "admin_get_user" ? { user_id: ownerId } : given);
+    if (name === "admin_grant_credits")
+      expect(bare).toEqual({ refused: expect.stringMatching(/^confirm: must be true/) });
+    else expect(bare).toHaveProperty("result");
+    expect(await call(name, given, membersKey)).toEqual({
+      error: expect.objectContaining({ code: -32602 }),
+    });
+  },
+);
 
 test("admin_get_user gives what the REST endpoint answers", async () => {
-  expect(await call("admin_get_user", { user_id: ownerId })).toEqual({ result: await people.owner.json("GET", `/admin/users/${ownerId}`) });
+  expect(await call("admin_get_user", { user_id: ownerId })).toEqual({
+    result: await people.owner.json("GET", `/admin/users/${ownerId}`),
+  });
   expect(await call("admin_get_user", { user_id: "usr_none" })).toHaveProperty("refused");
 });
 
 test("admin_grant_credits gives once, however often one idempotency key comes, and says so in the audit log", async () => {
-  const credits = async (): Promise<number> => Number(at(await people.owner.json("GET", "/credits"), "monthly_balance"));
+  const credits = async (): Promise<number> =>
+    Number(at(await people.owner.json("GET", "/credits"), "monthly_balance"));
   const before = await credits();
-  const given = { user_id: ownerId, amount: 2.5, description: "For the test", confirm: true, idempotency_key: "grant-once" };
-  const [first, second] = [await call("admin_grant_credits", given), await call("admin_grant_credits", given)];
+  const given = {
+    user_id: ownerId,
+    amount: 2.5,
+    description: "For the test",
+    confirm: true,
+    idempotency_key: "grant-once",
+  };
+  const [first, second] = [
+    await call("admin_grant_credits", given),
+    await call("admin_grant_credits", given),
+  ];
   expect(first).toMatchObject({ result: { amount: 2.5 } });
   expect(second).toEqual(first);
   expect(await credits()).toBeCloseTo(before + 2.5, 6);
   expect(await call("admin_grant_credits", { ...given, amount: 3 })).toHaveProperty("refused");
   await call("admin_grant_credits", { ...given, idempotency_key: "grant-again" });
   expect(await credits()).toBeCloseTo(before + 5, 6);
-  expect(JSON.stringify(await people.owner.json("GET", "/security/audit"))).toContain("POST /admin/grants");
+  expect(JSON.stringify(await people.owner.json("GET", "/security/audit"))).toContain(
+    "POST /admin/grants",
+  );
 });

@@ -1,11 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { startGateway, testLlmKey, testManagementKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { at } from "../api/at.ts";
 import { rpc, sendMcp } from "./mcp-client.ts";
 
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startGateway({ sandbox: true, trustProxy: true, publicUrl: () => "https://gateway.example" });
+  gateway = await startGateway({
+    sandbox: true,
+    trustProxy: true,
+    publicUrl: () => "https://gateway.example",
+  });
 });
 afterAll(() => gateway.stop());
 
@@ -21,10 +30,15 @@ const modernMeta = {
 
 /** A request of the revision 2026-07-28. */
 const modern = (
-  method: string, { params = {}, headers = {} }: { params?: Record<string, unknown>; headers?: Record<string, string> } = {},
+  method: string,
+  {
+    params = {},
+    headers = {},
+  }: { params?: Record<string, unknown>; headers?: Record<string, string> } = {},
 ) =>
   sendMcp(url(), rpc(method, { ...params, _meta: modernMeta }), {
-    secret, headers: { "mcp-protocol-version": "2026-07-28", "mcp-method": method, ...headers },
+    secret,
+    headers: { "mcp-protocol-version": "2026-07-28", "mcp-method": method, ...headers },
   });
 
 describe.each(bases)("%s", (path) => {
@@ -32,10 +46,18 @@ describe.each(bases)("%s", (path) => {
     const metadata = `https://gateway.example/.well-known/oauth-protected-resource${path}`;
     for (const [sent, challenge] of [
       [undefined, `Bearer resource_metadata="${metadata}"`],
-      ["sk-svc-at-expired0123456789abcdef0123456789", `Bearer resource_metadata="${metadata}", error="invalid_token"`],
+      [
+        "sk-svc-at-expired0123456789abcdef0123456789",
+        `Bearer resource_metadata="${metadata}", error="invalid_token"`,
+      ],
     ] as const) {
-      const { status, body, headers } = await sendMcp(url(path), rpc("tools/list"), { secret: sent });
-      expect([status, body]).toEqual([401, { jsonrpc: "2.0", error: { code: -32001, message: "Unauthorized" }, id: null }]);
+      const { status, body, headers } = await sendMcp(url(path), rpc("tools/list"), {
+        secret: sent,
+      });
+      expect([status, body]).toEqual([
+        401,
+        { jsonrpc: "2.0", error: { code: -32001, message: "Unauthorized" }, id: null },
+      ]);
       expect(headers.get("www-authenticate")).toBe(challenge);
     }
     const described = await fetch(gateway.origin + new URL(metadata).pathname);
@@ -44,20 +66,40 @@ describe.each(bases)("%s", (path) => {
 
   test("GET and DELETE are answered with 405: there are no sessions and no streams of their own", async () => {
     for (const method of ["GET", "DELETE"]) {
-      const response = await fetch(url(path), { method, headers: { authorization: `Bearer ${secret}` } });
+      const response = await fetch(url(path), {
+        method,
+        headers: { authorization: `Bearer ${secret}` },
+      });
       expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
     }
   });
 
   test("the older generation: initialize without a session, then tools", async () => {
-    const started = await sendMcp(url(path), rpc("initialize", {
-      protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" },
-    }), { secret });
-    expect(at(started.body, "result")).toMatchObject({ protocolVersion: "2025-06-18", serverInfo: { name: "switchyard" } });
+    const started = await sendMcp(
+      url(path),
+      rpc("initialize", {
+        protocolVersion: "2025-06-18",
+        capabilities: {},
+        clientInfo: { name: "test", version: "1" },
+      }),
+      { secret },
+    );
+    expect(at(started.body, "result")).toMatchObject({
+      protocolVersion: "2025-06-18",
+      serverInfo: { name: "switchyard" },
+    });
     expect(started.headers.get("mcp-session-id")).toBeNull();
-    const told = await sendMcp(url(path), { jsonrpc: "2.0", method: "notifications/initialized" }, { secret });
+    const told = await sendMcp(
+      url(path),
+      { jsonrpc: "2.0", method: "notifications/initialized" },
+      { secret },
+    );
     expect(told.status).toBe(202);
-    expect((await sendMcp(url(path), rpc("ping"), { secret })).body).toEqual({ jsonrpc: "2.0", id: 1, result: {} });
+    expect((await sendMcp(url(path), rpc("ping"), { secret })).body).toEqual({
+      jsonrpc: "2.0",
+      id: 1,
+      result: {},
+    });
   });
 });
 
@@ -67,8 +109,13 @@ describe("the generation 2026-07-28", () => {
     expect(discovered.status).toBe(200);
     expect(at(discovered.body, "result.supportedVersions")).toContain("2026-07-28");
     const name = "get_system_status";
-    const called = await modern("tools/call", { params: { name, arguments: {} }, headers: { "mcp-name": name } });
-    expect(at(called.body, "result.structuredContent")).toMatchObject({ status: expect.any(String) });
+    const called = await modern("tools/call", {
+      params: { name, arguments: {} },
+      headers: { "mcp-name": name },
+    });
+    expect(at(called.body, "result.structuredContent")).toMatchObject({
+      status: expect.any(String),
+    });
   });
 
   test("headers must match the body, metadata must be there, unknown methods are 404", async () => {
@@ -84,13 +131,22 @@ describe("the generation 2026-07-28", () => {
 
 test("what is no JSON is a parse error, and a body that is too large is refused", async () => {
   const broken = await sendMcp(url(), "{", { secret });
-  expect([broken.status, at(broken.body, "error.code"), at(broken.body, "id")]).toEqual([400, -32700, null]);
-  const large = await sendMcp(url(), JSON.stringify(rpc("tools/list", { fill: "x".repeat(5_000_000) })), { secret });
+  expect([broken.status, at(broken.body, "error.code"), at(broken.body, "id")]).toEqual([
+    400,
+    -32700,
+    null,
+  ]);
+  const large = await sendMcp(
+    url(),
+    JSON.stringify(rpc("tools/list", { fill: "x".repeat(5_000_000) })),
+    { secret },
+  );
   expect([large.status, at(large.body, "error.code")]).toEqual([413, -32600]);
 });
 
 describe("where requests may come from", () => {
-  const from = (headers: Record<string, string>) => sendMcp(url(), rpc("ping"), { secret, headers });
+  const from = (headers: Record<string, string>) =>
+    sendMcp(url(), rpc("ping"), { secret, headers });
 
   test.each<[headers: Record<string, string>, status: number]>([
     [{ origin: "https://gateway.example" }, 200],
@@ -102,7 +158,14 @@ describe("where requests may come from", () => {
     [{ "x-forwarded-for": "203.0.113.7" }, 403],
     [{ "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "http" }, 403],
     [{ "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https" }, 200],
-    [{ "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https", host: "other-name.example" }, 200],
+    [
+      {
+        "x-forwarded-for": "203.0.113.7",
+        "x-forwarded-proto": "https",
+        host: "other-name.example",
+      },
+      200,
+    ],
   ])("%j is answered with %p", async (headers, status) => {
     const answer = await from(headers);
     expect(answer.status).toBe(status);
@@ -111,11 +174,21 @@ describe("where requests may come from", () => {
 });
 
 describe("limits", () => {
-  const address = (last: number): Record<string, string> => ({ "x-forwarded-for": `203.0.113.${last}`, "x-forwarded-proto": "https" });
+  const address = (last: number): Record<string, string> => ({
+    "x-forwarded-for": `203.0.113.${last}`,
+    "x-forwarded-proto": "https",
+  });
 
   test("300 requests a minute by address, counted before the credential is looked at", async () => {
-    const answers = await Promise.all(Array.from({ length: 301 }, () => sendMcp(url(), rpc("ping"), { headers: address(1) })));
-    expect(answers.map(({ status }) => status).sort().slice(-2)).toEqual([401, 429]);
+    const answers = await Promise.all(
+      Array.from({ length: 301 }, () => sendMcp(url(), rpc("ping"), { headers: address(1) })),
+    );
+    expect(
+      answers
+        .map(({ status }) => status)
+        .sort()
+        .slice(-2),
+    ).toEqual([401, 429]);
     const last = answers.find(({ status }) => status === 429);
     const error = { code: -32000, message: expect.stringContaining("Retry after 60") };
     expect(last?.body).toMatchObject({ jsonrpc: "2.0", error, id: null });
@@ -124,11 +197,17 @@ describe("limits", () => {
   });
 
   test("120 tool calls a minute by credential, apart from its other requests", async () => {
-    const call = () => sendMcp(url(), rpc("tools/call", { name: "get_system_status" }), { secret: testLlmKey, headers: address(3) });
+    const call = () =>
+      sendMcp(url(), rpc("tools/call", { name: "get_system_status" }), {
+        secret: testLlmKey,
+        headers: address(3),
+      });
     const answers = await Promise.all(Array.from({ length: 121 }, call));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(120);
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(1);
-    expect((await sendMcp(url(), rpc("tools/list"), { secret: testLlmKey, headers: address(3) })).status).toBe(200);
+    expect(
+      (await sendMcp(url(), rpc("tools/list"), { secret: testLlmKey, headers: address(3) })).status,
+    ).toBe(200);
     expect((await gateway.get("/credits")).status).toBe(200);
   });
 });

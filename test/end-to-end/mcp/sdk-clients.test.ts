@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from "@modelcontextprotocol/client";
+import {
+  Client as ModernClient,
+  StreamableHTTPClientTransport as ModernTransport,
+} from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
@@ -17,16 +20,24 @@ const requestInit = { headers: { authorization: `Bearer ${testManagementKey}` } 
 const url = (): URL => new URL("/mcp", gateway.origin);
 
 /** Both generations of the SDK's client, which check results against the output schemas that tools declare. */
-const clients: Record<string, () => Promise<{
-  names(): Promise<string[]>; call(name: string, given: Record<string, unknown>): Promise<unknown>; close(): Promise<void>;
-}>> = {
+const clients: Record<
+  string,
+  () => Promise<{
+    names(): Promise<string[]>;
+    call(name: string, given: Record<string, unknown>): Promise<unknown>;
+    close(): Promise<void>;
+  }>
+> = {
   async "SDK 1.x"() {
     const client = new Client(who);
     // The package's own types disagree about a session id under exactOptionalPropertyTypes.
-    await client.connect(new StreamableHTTPClientTransport(url(), { requestInit }) as Parameters<Client["connect"]>[0]);
+    await client.connect(
+      new StreamableHTTPClientTransport(url(), { requestInit }) as Parameters<Client["connect"]>[0],
+    );
     return {
       names: async () => (await client.listTools()).tools.map(({ name }) => name),
-      call: (name, given) => client.callTool({ name, arguments: given }), close: () => client.close(),
+      call: (name, given) => client.callTool({ name, arguments: given }),
+      close: () => client.close(),
     };
   },
   async "SDK 2.x"() {
@@ -34,33 +45,67 @@ const clients: Record<string, () => Promise<{
     await client.connect(new ModernTransport(url(), { requestInit }));
     return {
       names: async () => (await client.listTools()).tools.map(({ name }) => name),
-      call: (name, given) => client.callTool({ name, arguments: given }), close: () => client.close(),
+      call: (name, given) => client.callTool({ name, arguments: given }),
+      close: () => client.close(),
     };
   },
 };
 
-test.each(Object.entries(clients))("%s lists every tool, and calls each with a result that fits its schema", async (_, open) => {
-  const client = await open();
-  expect(await client.names()).toEqual(Object.keys(toolContract));
-  for (const [name, { given = {}, scope, refused }] of Object.entries(toolContract)) {
-    if (refused || scope === "write:llm-keys" || name === "admin_get_user" || name === "admin_grant_credits") continue;
-    const result = await client.call(name, given);
-    expect([name, at(result, "isError"), typeof at(result, "structuredContent")]).toEqual([name, undefined, "object"]);
-  }
-  const made = await client.call("create_key", { name: "by the SDK" });
-  const keyId = at(made, "structuredContent.data.id");
-  expect(at(await client.call("revoke_key", { key_id: keyId }), "structuredContent")).toEqual({ deleted: true, id: keyId });
-  expect(at(await client.call("revoke_key", { key_id: "key_none" }), "isError")).toBe(true);
-  const document = (name: string): string => `---\nname: ${name}\ndescription: d\n---\n`;
-  const hub = at(await client.call("create_hub", { name: "By the SDK" }), "structuredContent.slug");
-  const prompt = await client.call("publish_prompt", { title: "t", description: "d", body: "b", category: "c" });
-  const promptId = at(prompt, "structuredContent.id");
-  for (const [name, given] of [
-    ["star_prompt", { prompt_id: promptId }], ["fork_prompt", { prompt_id: promptId }], ["publish_skill", { body: document("one"), hub }],
-    ["hub_add_item", { hub, body: "# Two" }], ["hub_add_item", { hub, body: "three", kind: "prompt" }],
-    ["hub_import_skill", { hub, source_ref: `${String(hub)}/one` }], ["get_hub", { slug: hub }], ["list_hubs", {}],
-  ] as const) {
-    expect([name, typeof at(await client.call(name, given), "structuredContent.id") === "string"]).toEqual([name, name !== "list_hubs"]);
-  }
-  await client.close();
-}, 60_000);
+test.each(Object.entries(clients))(
+  "%s lists every tool, and calls each with a result that fits its schema",
+  async (_, open) => {
+    const client = await open();
+    expect(await client.names()).toEqual(Object.keys(toolContract));
+    for (const [name, { given = {}, scope, refused }] of Object.entries(toolContract)) {
+      if (
+        refused ||
+        scope === "write:llm-keys" ||
+        name === "admin_get_user" ||
+        name === "admin_grant_credits"
+      )
+        continue;
+      const result = await client.call(name, given);
+      expect([name, at(result, "isError"), typeof at(result, "structuredContent")]).toEqual([
+        name,
+        undefined,
+        "object",
+      ]);
+    }
+    const made = await client.call("create_key", { name: "by the SDK" });
+    const keyId = at(made, "structuredContent.data.id");
+    expect(at(await client.call("revoke_key", { key_id: keyId }), "structuredContent")).toEqual({
+      deleted: true,
+      id: keyId,
+    });
+    expect(at(await client.call("revoke_key", { key_id: "key_none" }), "isError")).toBe(true);
+    const document = (name: string): string => `---\nname: ${name}\ndescription: d\n---\n`;
+    const hub = at(
+      await client.call("create_hub", { name: "By the SDK" }),
+      "structuredContent.slug",
+    );
+    const prompt = await client.call("publish_prompt", {
+      title: "t",
+      description: "d",
+      body: "b",
+      category: "c",
+    });
+    const promptId = at(prompt, "structuredContent.id");
+    for (const [name, given] of [
+      ["star_prompt", { prompt_id: promptId }],
+      ["fork_prompt", { prompt_id: promptId }],
+      ["publish_skill", { body: document("one"), hub }],
+      ["hub_add_item", { hub, body: "# Two" }],
+      ["hub_add_item", { hub, body: "three", kind: "prompt" }],
+      ["hub_import_skill", { hub, source_ref: `${String(hub)}/one` }],
+      ["get_hub", { slug: hub }],
+      ["list_hubs", {}],
+    ] as const) {
+      expect([
+        name,
+        typeof at(await client.call(name, given), "structuredContent.id") === "string",
+      ]).toEqual([name, name !== "list_hubs"]);
+    }
+    await client.close();
+  },
+  60_000,
+);

@@ -31,7 +31,8 @@ export const toolContract: Record<string, ToolRow> = {
   get_system_status: { scope: null },
   list_conversations: { scope: "read:llm-keys" },
   publish_prompt: {
-    ...refusedWrite, given: { title: "", description: "d", body: "b", category: "c" },
+    ...refusedWrite,
+    given: { title: "", description: "d", body: "b", category: "c" },
     required: ["title", "description", "body", "category"],
   },
   star_prompt: { ...refusedWrite, given: { prompt_id: "prm_none" }, required: ["prompt_id"] },
@@ -42,9 +43,17 @@ export const toolContract: Record<string, ToolRow> = {
   search_public_hubs: { scope: "read:hub" },
   create_hub: { ...refusedWrite, given: { name: "" }, required: ["name"] },
   hub_add_item: { ...refusedWrite, given: { hub: "none", body: "b" }, required: ["hub", "body"] },
-  hub_import_skill: { ...refusedWrite, given: { hub: "none", source_ref: "none/none" }, required: ["hub", "source_ref"] },
+  hub_import_skill: {
+    ...refusedWrite,
+    given: { hub: "none", source_ref: "none/none" },
+    required: ["hub", "source_ref"],
+  },
   admin_list_endpoints: operators,
-  admin_request: { ...operators, given: { method: "GET", path: "/admin/plans" }, required: ["method", "path"] },
+  admin_request: {
+    ...operators,
+    given: { method: "GET", path: "/admin/plans" },
+    required: ["method", "path"],
+  },
   admin_overview: operators,
   admin_usage_summary: operators,
   admin_north_star: operators,
@@ -54,7 +63,8 @@ export const toolContract: Record<string, ToolRow> = {
   admin_smoke_test: operators,
   admin_upstream_health: operators,
   admin_grant_credits: {
-    ...operators, given: { user_id: "usr_none", amount: 1, description: "test", confirm: false },
+    ...operators,
+    given: { user_id: "usr_none", amount: 1, description: "test", confirm: false },
     required: ["user_id", "amount", "description", "confirm"],
   },
 };

@@ -28,15 +28,26 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     await nodes.stop();
   });
 
-  const statusAt = async (gateway: GatewayProcess, key: string, changes: Record<string, unknown> = {}): Promise<number> => {
+  const statusAt = async (
+    gateway: GatewayProcess,
+    key: string,
+    changes: Record<string, unknown> = {},
+  ): Promise<number> => {
     const response = await postChat(gateway, changes, { secret: key });
     await response.text();
     return response.status;
   };
 
   /** Resolves once the other gateway answers with a status. */
-  const untilThere = (key: string, status: number, changes: Record<string, unknown> = {}): Promise<void> =>
-    until(async () => (await statusAt(there, key, changes)) === status, { patienceMs, what: `${status} at the other gateway` });
+  const untilThere = (
+    key: string,
+    status: number,
+    changes: Record<string, unknown> = {},
+  ): Promise<void> =>
+    until(async () => (await statusAt(there, key, changes)) === status, {
+      patienceMs,
+      what: `${status} at the other gateway`,
+    });
 
   test("a key is taken, changed, rotated and revoked", async () => {
     const { key, hash } = await createKey([here], {});
@@ -59,40 +70,69 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     await manage(here, "/presets", { body: preset });
     await untilThere(testLlmKey, 200, { model: "@preset/of-two" });
     await manage(there, "/presets/of-two", { method: "DELETE" });
-    const isGone = async (): Promise<boolean> => (await statusAt(here, testLlmKey, { model: "@preset/of-two" })) === unknown;
+    const isGone = async (): Promise<boolean> =>
+      (await statusAt(here, testLlmKey, { model: "@preset/of-two" })) === unknown;
     await until(isGone, { patienceMs, what: "it is gone" });
   }, 60_000);
 
   test("a list of addresses shuts out, and lets in", async () => {
     const { key } = await createKey(nodes.gateways, {});
-    await manage(here, "/security/ip-allowlist", { body: { cidr: "203.0.113.0/24", description: null, confirm: true } });
+    await manage(here, "/security/ip-allowlist", {
+      body: { cidr: "203.0.113.0/24", description: null, confirm: true },
+    });
     await untilThere(key, 403);
     await nodes.query("delete from ip_allowlist");
     await nodes.query("update changed_workspaces set at_ms = at_ms + 1");
     for (const gateway of nodes.gateways) {
-      await until(async () => (await statusAt(gateway, key)) === 200, { patienceMs: 20_000, what: "the database is asked, too" });
+      await until(async () => (await statusAt(gateway, key)) === 200, {
+        patienceMs: 20_000,
+        what: "the database is asked, too",
+      });
     }
   }, 60_000);
 
   test("changes of both at the same time are in force at both", async () => {
-    const keys = await Promise.all(Array.from({ length: 10 }, (_, index) => createKey([index % 2 === 0 ? here : there], {})));
+    const keys = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => createKey([index % 2 === 0 ? here : there], {})),
+    );
     await Promise.all(keys.map(({ key }) => untilThere(key, 200)));
-    await Promise.all(keys.map(({ hash }, index) => manage(index % 2 === 0 ? here : there, `/keys/${hash}`, { method: "DELETE" })));
-    await Promise.all(keys.flatMap(({ key }) => nodes.gateways.map((gateway) =>
-      until(async () => (await statusAt(gateway, key)) === 401, { patienceMs, what: "401 at both" }))));
+    await Promise.all(
+      keys.map(({ hash }, index) =>
+        manage(index % 2 === 0 ? here : there, `/keys/${hash}`, { method: "DELETE" }),
+      ),
+    );
+    await Promise.all(
+      keys.flatMap(({ key }) =>
+        nodes.gateways.map((gateway) =>
+          until(async () => (await statusAt(gateway, key)) === 401, {
+            patienceMs,
+            what: "401 at both",
+          }),
+        ),
+      ),
+    );
   }, 60_000);
 
   test("while the server is away, changes go through the database and paid requests are refused; nothing has to be restarted", async () => {
     const { key, hash } = await createKey([here, there], {});
     await nodes.redis.kill();
-    await until(async () => (await statusAt(there, key)) === 503, { patienceMs, what: "503 without the server" });
+    await until(async () => (await statusAt(there, key)) === 503, {
+      patienceMs,
+      what: "503 without the server",
+    });
     const refused = await postChat(there, {}, { secret: key });
-    expect([refused.headers.get("retry-after"), at(await refused.json(), "error.code")]).toEqual(["2", "service_unavailable"]);
+    expect([refused.headers.get("retry-after"), at(await refused.json(), "error.code")]).toEqual([
+      "2",
+      "service_unavailable",
+    ]);
     await manage(here, `/keys/${hash}`, { method: "DELETE" });
     await untilThere(key, 401);
     await nodes.redis.restart();
     for (const gateway of nodes.gateways) {
-      await until(async () => (await statusAt(gateway, testLlmKey)) === 200, { patienceMs: 2 * patienceMs, what: "200 with the server" });
+      await until(async () => (await statusAt(gateway, testLlmKey)) === 200, {
+        patienceMs: 2 * patienceMs,
+        what: "200 with the server",
+      });
     }
     const { key: another } = await createKey([here], {});
     await untilThere(another, 200);

@@ -5,7 +5,15 @@ import { freshRedis, hasRedis, redisMissing } from "../../support/redis.ts";
 import { textAt } from "../api/at.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
 import {
-  AppSide, authorizationCode, authorizePath, authorizeQuery, connectDevice, decideDevice, keyCode, placeOf, verifier,
+  AppSide,
+  authorizationCode,
+  authorizePath,
+  authorizeQuery,
+  connectDevice,
+  decideDevice,
+  keyCode,
+  placeOf,
+  verifier,
 } from "../consent/flows.ts";
 import { formWith } from "../consent/page-form.ts";
 import { until } from "./support/until.ts";
@@ -18,7 +26,11 @@ describe.skipIf(!hasRedis)(`consent at one of two gateways${redisMissing}`, () =
   let other: TestGateway;
   let [a, b] = [new AppSide(""), new AppSide("")];
   beforeAll(async () => {
-    const settings = { storageUrl: await freshDatabase(), sharedUrl: await freshRedis(), trustProxy: true };
+    const settings = {
+      storageUrl: await freshDatabase(),
+      sharedUrl: await freshRedis(),
+      trustProxy: true,
+    };
     people = await startPeopled(settings.storageUrl, settings);
     other = await startGateway(settings);
   }, 60_000);
@@ -33,15 +45,24 @@ describe.skipIf(!hasRedis)(`consent at one of two gateways${redisMissing}`, () =
     await people.stop();
   });
 
-  const opensAt = async (app: AppSide, token: string): Promise<boolean> => (await app.bearer(token, "/auth/key")).ok;
-  const opensAtBoth = (token: string): Promise<void> => until(
-    async () => (await opensAt(a, token)) && (await opensAt(b, token)), { patienceMs, what: "a token opens both gateways" },
-  );
-  const closedAtBoth = (token: string): Promise<void> => until(
-    async () => !(await opensAt(a, token)) && !(await opensAt(b, token)), { patienceMs, what: "a token is refused at both gateways" },
-  );
-  const newestId = async (): Promise<string> => Object(await people.owner.json("GET", "/connections")).data[0].id;
-  const atBoth = <Answer>(count: number, ask: (app: AppSide) => Promise<Answer>): Promise<Answer[]> =>
+  const opensAt = async (app: AppSide, token: string): Promise<boolean> =>
+    (await app.bearer(token, "/auth/key")).ok;
+  const opensAtBoth = (token: string): Promise<void> =>
+    until(async () => (await opensAt(a, token)) && (await opensAt(b, token)), {
+      patienceMs,
+      what: "a token opens both gateways",
+    });
+  const closedAtBoth = (token: string): Promise<void> =>
+    until(async () => !(await opensAt(a, token)) && !(await opensAt(b, token)), {
+      patienceMs,
+      what: "a token is refused at both gateways",
+    });
+  const newestId = async (): Promise<string> =>
+    Object(await people.owner.json("GET", "/connections")).data[0].id;
+  const atBoth = <Answer>(
+    count: number,
+    ask: (app: AppSide) => Promise<Answer>,
+  ): Promise<Answer[]> =>
     Promise.all(Array.from({ length: count }, (_, index) => ask(index % 2 === 0 ? a : b)));
 
   test("a device asks B, a person approves at A, B gives the token, and A ends it everywhere", async () => {
@@ -76,35 +97,56 @@ describe.skipIf(!hasRedis)(`consent at one of two gateways${redisMissing}`, () =
 
   test("a key of /auth is exchanged at B, and ends at A", async () => {
     const code = await keyCode(people.owner);
-    const key = textAt(await (await b.json("/auth/keys", { code, code_verifier: verifier })).json(), "key");
+    const key = textAt(
+      await (await b.json("/auth/keys", { code, code_verifier: verifier })).json(),
+      "key",
+    );
     await opensAtBoth(key);
     await people.owner.json("DELETE", `/connections/${await newestId()}`);
     await closedAtBoth(key);
   });
 
   test("a person who is blocked at A loses their tokens at B", async () => {
-    const organization: unknown = await people.owner.json("POST", "/organizations", { name: "Team" });
-    const member = await people.invited(textAt(organization, "id"), { email: "member@example.com", role: "member" });
-    const tokens = await connectDevice(a, member, { decided: { workspace_id: textAt(organization, "workspace_id") } });
+    const organization: unknown = await people.owner.json("POST", "/organizations", {
+      name: "Team",
+    });
+    const member = await people.invited(textAt(organization, "id"), {
+      email: "member@example.com",
+      role: "member",
+    });
+    const tokens = await connectDevice(a, member, {
+      decided: { workspace_id: textAt(organization, "workspace_id") },
+    });
     await opensAtBoth(textAt(tokens, "access_token"));
-    await people.owner.json("PATCH", `/admin/users/${textAt(tokens, "user_id")}`, { blocked: true });
+    await people.owner.json("PATCH", `/admin/users/${textAt(tokens, "user_id")}`, {
+      blocked: true,
+    });
     await closedAtBoth(textAt(tokens, "access_token"));
   });
 
   const ok = ({ status }: Response): boolean => status === 200;
   test("of a hundred exchanges of a code for a key at both, one succeeds, and there is one key", async () => {
     const forKey = await keyCode(people.owner, { key_label: "Exchanged a hundred times" });
-    const answers = await atBoth(100, (app) => app.json("/auth/keys", { code: forKey, code_verifier: verifier }));
+    const answers = await atBoth(100, (app) =>
+      app.json("/auth/keys", { code: forKey, code_verifier: verifier }),
+    );
     expect(answers.filter(ok)).toHaveLength(1);
-    const keys = await people.gateway().app.storage.database.withTables<{ llm_keys: { id: string; name: string } }>()
-      .selectFrom("llm_keys").select("id").where("name", "=", "Exchanged a hundred times").execute();
+    const keys = await people
+      .gateway()
+      .app.storage.database.withTables<{ llm_keys: { id: string; name: string } }>()
+      .selectFrom("llm_keys")
+      .select("id")
+      .where("name", "=", "Exchanged a hundred times")
+      .execute();
     expect(keys).toHaveLength(1);
   });
 
   test("of a hundred exchanges of an OAuth code at both, one succeeds", async () => {
     const clientId = await a.clientId();
     const code = await authorizationCode(people.owner, clientId);
-    expect((await atBoth(100, (app) => app.exchange({ code, client_id: clientId }))).filter(ok)).toHaveLength(1);
+    expect(
+      (await atBoth(100, (app) => app.exchange({ code, client_id: clientId }))).filter(ok),
+    ).toHaveLength(1);
   });
 
   test("of a hundred polls, and of a hundred refreshes, at both, one succeeds", async () => {
@@ -118,10 +160,15 @@ describe.skipIf(!hasRedis)(`consent at one of two gateways${redisMissing}`, () =
 
   test("a form that was shown by A is decided at B", async () => {
     const clientId = await a.clientId();
-    const page = await (await people.owner.ask("GET", `${authorizePath}?${authorizeQuery(clientId)}`)).text();
+    const page = await (
+      await people.owner.ask("GET", `${authorizePath}?${authorizeQuery(clientId)}`)
+    ).text();
     const cookie = [...people.owner.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const answer = await fetch(other.origin + authorizePath, {
-      method: "POST", redirect: "manual", headers: { cookie, origin: "http://127.0.0.1" }, body: formWith(page, { decision: "approve" }),
+      method: "POST",
+      redirect: "manual",
+      headers: { cookie, origin: "http://127.0.0.1" },
+      body: formWith(page, { decision: "approve" }),
     });
     const code = placeOf(answer).searchParams.get("code") ?? "";
     expect((await a.exchange({ code, client_id: clientId })).status).toBe(200);

@@ -16,69 +16,110 @@ const streams = 10;
 const tokens = 8_000;
 
 const capIn = (request: RecordedRequest): number =>
-  Number(at(request.json(), "max_tokens") ?? at(request.json(), "max_completion_tokens") ?? Number.POSITIVE_INFINITY);
+  Number(
+    at(request.json(), "max_tokens") ??
+      at(request.json(), "max_completion_tokens") ??
+      Number.POSITIVE_INFINITY,
+  );
 
 /** A stream of pieces of four characters, each counted as a token, as long as its cap allows. */
 function talking(request: RecordedRequest): Script {
   const said = Math.min(tokens, capIn(request));
-  const chunk = (choice: object, more: object = {}): object =>
-    ({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, ...choice }], ...more });
+  const chunk = (choice: object, more: object = {}): object => ({
+    id: "c",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, ...choice }],
+    ...more,
+  });
   const piece = (count: number): string =>
-    (count === 0 ? "" : `data: ${JSON.stringify(chunk({ delta: { content: "four".repeat(count) }, finish_reason: null }))}\n\n`);
+    count === 0
+      ? ""
+      : `data: ${JSON.stringify(chunk({ delta: { content: "four".repeat(count) }, finish_reason: null }))}\n\n`;
   const usage = { prompt_tokens: 20, completion_tokens: said, total_tokens: 20 + said };
   return [
-    head(), body(piece(100).repeat(Math.floor(said / 100)) + piece(said % 100)),
-    sse(chunk({ delta: {}, finish_reason: said < tokens ? "length" : "stop" }, { usage })), sse("[DONE]"), { kind: "end" },
+    head(),
+    body(piece(100).repeat(Math.floor(said / 100)) + piece(said % 100)),
+    sse(chunk({ delta: {}, finish_reason: said < tokens ? "length" : "stop" }, { usage })),
+    sse("[DONE]"),
+    { kind: "end" },
   ];
 }
 
 /** The last reason that a chat stream tells. */
-const finishOf = (text: string): string | undefined => [...text.matchAll(/"finish_reason":"(\w+)"/g)].at(-1)?.[1];
+const finishOf = (text: string): string | undefined =>
+  [...text.matchAll(/"finish_reason":"(\w+)"/g)].at(-1)?.[1];
 
 const payers = [
-  ["one key's limit", "10", async ({ gateways }: Nodes) => (await createKey(gateways, { limit: sharedUsd })).key],
+  [
+    "one key's limit",
+    "10",
+    async ({ gateways }: Nodes) => (await createKey(gateways, { limit: sharedUsd })).key,
+  ],
   ["one balance", String(sharedUsd), () => Promise.resolve(undefined)],
 ] as const;
 
-describe.skipIf(!hasRedis).each(payers)(`ten streams at two gateways compete for %s${redisMissing}`, (_, credits, secretOf) => {
-  let nodes: Nodes;
-  beforeAll(async () => {
-    nodes = await startNodes({ credits });
-  }, 120_000);
-  afterAll(async () => {
-    await endProcesses();
-    await nodes.stop();
-  });
-
-  test("none is cut, what is charged passes nothing, and nothing is uncollected", async () => {
-    const secret = await secretOf(nodes);
-    const { upstream, gateways } = nodes;
-    const gate = upstream.gate();
-    upstream.script((request) => [gate, ...talking(request)]);
-    const asking = Array.from({ length: streams }, async (_each, index) => {
-      const asked = { model: "acme/large", messages: [{ role: "user", content: "Talk" }], max_tokens: 100_000, stream: true };
-      const response = await postChat(gateways[index % 2 === 0 ? 0 : 1], asked, secret === undefined ? {} : { secret });
-      return { status: response.status, text: await response.text() };
+describe.skipIf(!hasRedis).each(payers)(
+  `ten streams at two gateways compete for %s${redisMissing}`,
+  (_, credits, secretOf) => {
+    let nodes: Nodes;
+    beforeAll(async () => {
+      nodes = await startNodes({ credits });
+    }, 120_000);
+    afterAll(async () => {
+      await endProcesses();
+      await nodes.stop();
     });
-    // All are admitted before any is answered.
-    await upstream.waitForRequest(streams);
-    gate.open();
-    const replies = await Promise.all(asking);
-    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: streams }, () => 200));
-    const finishes = replies.map(({ text }) => finishOf(text));
-    expect(finishes.filter((finish) => finish !== "stop" && finish !== "length")).toEqual([]);
-    // Not all of them can be borne to their end.
-    expect(finishes).toContain("length");
-    for (const { text } of replies) expect(text).toEndWith("data: [DONE]\n\n");
 
-    const settled = (): Promise<Record<string, unknown>[]> => nodes.query("select status, cost_nano, detail from generations");
-    await until(async () => (await settled()).length === streams, { patienceMs: 20_000, what: "every stream is in the books" });
-    const rows = await settled();
-    const charged = rows.reduce((sum, { cost_nano: cost }) => sum + BigInt(String(cost)), 0n);
-    expect(charged).toBeLessThanOrEqual(sharedNano);
-    // What was there to be spent was spent: each began with more than a tenth of a half.
-    expect(charged).toBeGreaterThan(sharedNano / 2n);
-    const detailOf = ({ detail }: Record<string, unknown>): unknown => (typeof detail === "string" ? JSON.parse(detail) : detail);
-    expect(rows.map((row) => at(detailOf(row), "uncollectedNanoUsd"))).toEqual(rows.map(() => undefined));
-  }, 120_000);
-});
+    test("none is cut, what is charged passes nothing, and nothing is uncollected", async () => {
+      const secret = await secretOf(nodes);
+      const { upstream, gateways } = nodes;
+      const gate = upstream.gate();
+      upstream.script((request) => [gate, ...talking(request)]);
+      const asking = Array.from({ length: streams }, async (_each, index) => {
+        const asked = {
+          model: "acme/large",
+          messages: [{ role: "user", content: "Talk" }],
+          max_tokens: 100_000,
+          stream: true,
+        };
+        const response = await postChat(
+          gateways[index % 2 === 0 ? 0 : 1],
+          asked,
+          secret === undefined ? {} : { secret },
+        );
+        return { status: response.status, text: await response.text() };
+      });
+      // All are admitted before any is answered.
+      await upstream.waitForRequest(streams);
+      gate.open();
+      const replies = await Promise.all(asking);
+      expect(replies.map(({ status }) => status)).toEqual(
+        Array.from({ length: streams }, () => 200),
+      );
+      const finishes = replies.map(({ text }) => finishOf(text));
+      expect(finishes.filter((finish) => finish !== "stop" && finish !== "length")).toEqual([]);
+      // Not all of them can be borne to their end.
+      expect(finishes).toContain("length");
+      for (const { text } of replies) expect(text).toEndWith("data: [DONE]\n\n");
+
+      const settled = (): Promise<Record<string, unknown>[]> =>
+        nodes.query("select status, cost_nano, detail from generations");
+      await until(async () => (await settled()).length === streams, {
+        patienceMs: 20_000,
+        what: "every stream is in the books",
+      });
+      const rows = await settled();
+      const charged = rows.reduce((sum, { cost_nano: cost }) => sum + BigInt(String(cost)), 0n);
+      expect(charged).toBeLessThanOrEqual(sharedNano);
+      // What was there to be spent was spent: each began with more than a tenth of a half.
+      expect(charged).toBeGreaterThan(sharedNano / 2n);
+      const detailOf = ({ detail }: Record<string, unknown>): unknown =>
+        typeof detail === "string" ? JSON.parse(detail) : detail;
+      expect(rows.map((row) => at(detailOf(row), "uncollectedNanoUsd"))).toEqual(
+        rows.map(() => undefined),
+      );
+    }, 120_000);
+  },
+);

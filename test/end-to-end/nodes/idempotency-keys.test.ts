@@ -14,9 +14,12 @@ describe.skipIf(!hasRedis)(`an idempotency key at two gateways${redisMissing}`, 
     await nodes.stop();
   });
 
-  const create = (index: number): Promise<Response> => fetch(`${nodes.gateways[index % 2 === 0 ? 0 : 1].url}/api/v1/keys`, {
-    method: "POST", headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": "of-two" }, body: '{"name":"of two"}',
-  });
+  const create = (index: number): Promise<Response> =>
+    fetch(`${nodes.gateways[index % 2 === 0 ? 0 : 1].url}/api/v1/keys`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": "of-two" },
+      body: '{"name":"of two"}',
+    });
 
   test("names one request: one key is made, and both give its answer", async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => create(index)));
@@ -24,7 +27,10 @@ describe.skipIf(!hasRedis)(`an idempotency key at two gateways${redisMissing}`, 
     statuses.delete(409);
     expect(statuses).toEqual(new Set([200]));
     const [here, there] = [await create(0), await create(1)];
-    expect([here.headers.get("idempotent-replayed"), there.headers.get("idempotent-replayed")]).toEqual(["true", "true"]);
+    expect([
+      here.headers.get("idempotent-replayed"),
+      there.headers.get("idempotent-replayed"),
+    ]).toEqual(["true", "true"]);
     expect(await there.text()).toBe(await here.text());
     const rows = await nodes.query("select count(*) as keys from llm_keys where name = 'of two'");
     expect(Number(rows[0]?.["keys"])).toBe(1);

@@ -17,8 +17,14 @@ import { until } from "./support/until.ts";
 const usage = { prompt_tokens: 25, completion_tokens: 100, total_tokens: 125 };
 /** A request of 100 characters that asks for 100 tokens is held and charged alike. */
 const costUsd = (25 * 0.5 + 100 * 1.5) / 1e6;
-const bodyOf = (content: string) => ({ model: "acme/large", messages: [{ role: "user", content }], stream: false, max_tokens: 100 });
-const request = (): Record<string, unknown> => bodyOf("x".repeat(100 - JSON.stringify(bodyOf("")).length));
+const bodyOf = (content: string) => ({
+  model: "acme/large",
+  messages: [{ role: "user", content }],
+  stream: false,
+  max_tokens: 100,
+});
+const request = (): Record<string, unknown> =>
+  bodyOf("x".repeat(100 - JSON.stringify(bodyOf("")).length));
 
 /** Six seconds are meant; it was half a minute while every hold had a lease of its own. */
 const patienceMs = 20_000;
@@ -37,7 +43,7 @@ describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`,
 
   /** Asks ten times a second at most, so that no rate limit answers in the place of what is asked. */
   const untilAsked = (isSo: () => Promise<boolean>, what: string): Promise<void> =>
-    until(async () => await isSo() || (await Bun.sleep(100), false), { patienceMs, what });
+    until(async () => (await isSo()) || (await Bun.sleep(100), false), { patienceMs, what });
 
   /** How many milliseconds it takes until something is so. */
   async function millisecondsUntil(isSo: () => Promise<boolean>, what: string): Promise<number> {
@@ -51,14 +57,19 @@ describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`,
     const { key } = await createKey(nodes.gateways, { limit: 3 * costUsd });
     const gate = nodes.upstream.gate();
     nodes.upstream.script(() => [gate, stall()]);
-    const lost = [0, 1].map(() => postChat(killed, request(), { secret: key }).then((answer) => answer.text(), String));
+    const lost = [0, 1].map(() =>
+      postChat(killed, request(), { secret: key }).then((answer) => answer.text(), String),
+    );
     await nodes.upstream.waitForRequest(2);
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
     await killed.kill9();
     await Promise.all(lost);
     const ask = async (): Promise<Response> => postChat(other, request(), { secret: key });
     const rest = await ask();
-    expect([rest.status, chargeIn(await rest.text())]).toMatchObject([200, [{ costNano: 162_500n }]]);
+    expect([rest.status, chargeIn(await rest.text())]).toMatchObject([
+      200,
+      [{ costNano: 162_500n }],
+    ]);
     const tookMs = await millisecondsUntil(async () => {
       const response = await ask();
       await response.text();
@@ -76,16 +87,24 @@ describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`,
     const gate = nodes.upstream.gate();
     nodes.upstream.script(() => [head(), ...chunks.slice(0, 2), gate, stall()]);
     const headers = { authorization: `Bearer ${testLlmKey}`, "content-type": "application/json" };
-    const made: unknown = await (await fetch(`${killed.url}/v1/responses`, {
-      method: "POST", headers, body: JSON.stringify({ model: "acme/large", input: "Hello", background: true }),
-    })).json();
+    const made: unknown = await (
+      await fetch(`${killed.url}/v1/responses`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ model: "acme/large", input: "Hello", background: true }),
+      })
+    ).json();
     await gate.reached;
     nodes.upstream.script(() => [head(), ...chunks, sse("[DONE]"), end()]);
     await killed.kill9();
     const tookMs = await millisecondsUntil(
-      async () => at(await getJson(other, `/responses/${textAt(made, "id")}`), "status") === "completed", "it is completed",
+      async () =>
+        at(await getJson(other, `/responses/${textAt(made, "id")}`), "status") === "completed",
+      "it is completed",
     );
-    console.log(`a background response of a killed gateway was completed after ${Math.round(tookMs)} ms`);
+    console.log(
+      `a background response of a killed gateway was completed after ${Math.round(tookMs)} ms`,
+    );
     await untilIdle(other);
     expect((await books()).charges.size).toBe(1);
   }, 90_000);
@@ -95,7 +114,10 @@ describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`,
     const { key } = await createKey(nodes.gateways, { limit: 2 * costUsd });
     const gate = nodes.upstream.gate();
     nodes.upstream.script((each) => [gate, ...chatAnswer(each, { usage })]);
-    const answer = postChat(suspended, request(), { secret: key }).then((response) => response.text(), String);
+    const answer = postChat(suspended, request(), { secret: key }).then(
+      (response) => response.text(),
+      String,
+    );
     await nodes.upstream.waitForRequest(1);
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
     suspended.child.kill("SIGSTOP");
@@ -106,7 +128,10 @@ describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`,
     };
     expect(await ask(other)).toBe(200);
     // It counts as dead once the other is given what it held.
-    await untilAsked(async () => (await ask(other)) === 200, "what the suspended gateway held is free");
+    await untilAsked(
+      async () => (await ask(other)) === 200,
+      "what the suspended gateway held is free",
+    );
     suspended.child.kill("SIGCONT");
     gate.open();
     await answer;
@@ -114,7 +139,9 @@ describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`,
     await Promise.all(nodes.gateways.map(untilIdle));
     const { balanceNano } = await books();
     for (const gateway of nodes.gateways) {
-      expect(await getJson(gateway, "/credits")).toMatchObject({ balance: Number(balanceNano / 1_000n) / 1e6 });
+      expect(await getJson(gateway, "/credits")).toMatchObject({
+        balance: Number(balanceNano / 1_000n) / 1e6,
+      });
       expect(at(await getJson(gateway, "/key", key), "data.limit_remaining")).toBe(0);
     }
   }, 120_000);

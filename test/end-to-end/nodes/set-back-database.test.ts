@@ -47,7 +47,9 @@ describe.skipIf(!hasRedis)(`a database that is set back while Valkey lives${redi
       expect(numberAt(await getJson(gateway, "/credits"), "balance")).toBeWithin(0, balance + 1e-9);
     }
     expect(nodes.upstream.requests.length).toBe(asked);
-    expect((await standingBooks({ options: {}, query: nodes.query })).balanceNano).toBeLessThan(100_000n);
+    expect((await standingBooks({ options: {}, query: nodes.query })).balanceNano).toBeLessThan(
+      100_000n,
+    );
   }
 
   test("beneath gateways that run: what was given after the backup is spent no more, and no balance falls below zero", async () => {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Candidate } from "../../../src/inference/routing/candidate.ts";
 import type { SessionPlace } from "../../../src/inference/routing/session.ts";
-import { type SharedPlaces, StickySessions } from "../../../src/inference/routing/sticky-sessions.ts";
+import {
+  type SharedPlaces,
+  StickySessions,
+} from "../../../src/inference/routing/sticky-sessions.ts";
 import { SharedState } from "../../../src/platform/shared-state/shared-state.ts";
 import { SharedStateAwayError } from "../../../src/platform/shared-state/shared-state-error.ts";
 import { SharedValues } from "../../../src/platform/shared-state/shared-values.ts";
@@ -17,12 +20,19 @@ import { until } from "./support/until.ts";
 
 const session = { workspaceId: "ws_1", id: "chat" };
 const at = (id: string, modelIndex = 0): Candidate =>
-  ({ model: { id: "acme/large" }, route: { provider: { id } }, modelIndex }) as unknown as Candidate;
+  ({
+    model: { id: "acme/large" },
+    route: { provider: { id } },
+    modelIndex,
+  }) as unknown as Candidate;
 
 /** Places in the memory of this process, as two gateways would share them. */
 function inMemory(): SharedPlaces {
   const places = new Map<string, SessionPlace>();
-  return { get: async (key) => places.get(key), set: async (key, place) => void places.set(key, place) };
+  return {
+    get: async (key) => places.get(key),
+    set: async (key, place) => void places.set(key, place),
+  };
 }
 
 const states: SharedState[] = [];
@@ -44,9 +54,15 @@ describe.each(stores)("sessions of two gateways (on %s)", (_, open) => {
   beforeAll(async () => {
     shared = await open();
     // However busy the machine is, it is waited for what the server has.
-    [here, there] = [0, 1].map(() => new StickySessions(new FakeClock(), { shared, recallMs: 30_000 })) as [StickySessions, StickySessions];
+    [here, there] = [0, 1].map(
+      () => new StickySessions(new FakeClock(), { shared, recallMs: 30_000 }),
+    ) as [StickySessions, StickySessions];
   });
-  const placeOf = async (sessions: StickySessions, asked = session, model = "acme/large"): Promise<string | undefined> => {
+  const placeOf = async (
+    sessions: StickySessions,
+    asked = session,
+    model = "acme/large",
+  ): Promise<string | undefined> => {
     await sessions.recall(asked, model);
     return sessions.lastPlace(asked, model)?.provider;
   };
@@ -73,9 +89,13 @@ describe.each(stores)("sessions of two gateways (on %s)", (_, open) => {
 });
 
 test("a server that is late or away holds nobody up: each gateway goes by what it remembers", async () => {
-  const late: SharedPlaces = { get: () => new Promise(() => undefined), set: () => new Promise(() => undefined) };
+  const late: SharedPlaces = {
+    get: () => new Promise(() => undefined),
+    set: () => new Promise(() => undefined),
+  };
   const away: SharedPlaces = {
-    get: () => Promise.reject(new SharedStateAwayError("away")), set: () => Promise.reject(new SharedStateAwayError("away")),
+    get: () => Promise.reject(new SharedStateAwayError("away")),
+    set: () => Promise.reject(new SharedStateAwayError("away")),
   };
   for (const shared of [late, away]) {
     const sessions = new StickySessions(new FakeClock(), { shared });
@@ -96,15 +116,29 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => 
     for (const upstream of upstreams) upstream.script(healthyChat);
     redis = await startRedis();
     // Free, so that balances need no server; of providers that cost the same, the draw falls on the last.
-    const entry = (id: string, index: number, price: string) => provider({
-      id, base_url: upstreams[index]?.baseUrl ?? "", dialect: "openai-chat", api_key: "k",
-      models: [{ id: "acme/large:free", upstream_model: "large", pricing: { prompt: price, completion: price } }],
-    });
+    const entry = (id: string, index: number, price: string) =>
+      provider({
+        id,
+        base_url: upstreams[index]?.baseUrl ?? "",
+        dialect: "openai-chat",
+        api_key: "k",
+        models: [
+          {
+            id: "acme/large:free",
+            upstream_model: "large",
+            pricing: { prompt: price, completion: price },
+          },
+        ],
+      });
     const settings = {
-      storageUrl: await freshDatabase(), sharedUrl: redis.url,
+      storageUrl: await freshDatabase(),
+      sharedUrl: redis.url,
       providers: [entry("first", 0, "0"), entry("second", 1, "0")],
     };
-    gateways = [await startGateway(settings, { random: () => 0 }), await startGateway(settings, { random: () => 0 })];
+    gateways = [
+      await startGateway(settings, { random: () => 0 }),
+      await startGateway(settings, { random: () => 0 }),
+    ];
   }, 60_000);
   afterAll(async () => {
     for (const gateway of gateways) await gateway.stop();
@@ -112,8 +146,14 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => 
     await redis.kill();
   });
 
-  const ask = async (gateway: TestGateway, body: Record<string, unknown>): Promise<string | null> => {
-    const response = await gateway.post("/chat/completions", { ...chatRequest({ model: "acme/large:free" }), ...body });
+  const ask = async (
+    gateway: TestGateway,
+    body: Record<string, unknown>,
+  ): Promise<string | null> => {
+    const response = await gateway.post("/chat/completions", {
+      ...chatRequest({ model: "acme/large:free" }),
+      ...body,
+    });
     await response.text();
     return response.headers.get("x-service-provider-chain");
   };

@@ -18,18 +18,29 @@ const costNano = 25 * 500 + 100 * 1_500;
 
 /** A chat request whose JSON has 100 characters. */
 function request(): Record<string, unknown> {
-  const body = (content: string) => ({ model: "acme/large", messages: [{ role: "user", content }], max_tokens: 100 });
+  const body = (content: string) => ({
+    model: "acme/large",
+    messages: [{ role: "user", content }],
+    max_tokens: 100,
+  });
   return body("x".repeat(100 - JSON.stringify(body("")).length));
 }
 
 /** Sends 200 requests before any is answered, half to each; the provider answers once all but `expected` are refused. */
-async function serveAllAtOnce({ upstream, gateways }: Nodes, { secret, expected }: { secret?: string; expected: number }): Promise<number> {
+async function serveAllAtOnce(
+  { upstream, gateways }: Nodes,
+  { secret, expected }: { secret?: string; expected: number },
+): Promise<number> {
   const gate = upstream.gate();
   upstream.script((each) => [gate, ...chatAnswer(each, { usage })]);
   const restIsRefused = Promise.withResolvers<void>();
   let refused = 0;
   const sent = Array.from({ length: 200 }, async (_, index) => {
-    const response = await postChat(gateways[index % 2 === 0 ? 0 : 1], request(), secret === undefined ? {} : { secret });
+    const response = await postChat(
+      gateways[index % 2 === 0 ? 0 : 1],
+      request(),
+      secret === undefined ? {} : { secret },
+    );
     if (response.status !== 200 && (refused += 1) >= 200 - expected) restIsRefused.resolve();
     await response.text();
     return response.status;
@@ -56,8 +67,11 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
   const either = (index: number): GatewayProcess => gateways[index % 2 === 0 ? 0 : 1];
 
   test("both made one first workspace, with its credits once", async () => {
-    expect(await nodes.query("select count(*) as count from workspaces")).toMatchObject([{ count: "1" }]);
-    for (const gateway of gateways) expect(await getJson(gateway, "/credits")).toMatchObject({ balance: 10 });
+    expect(await nodes.query("select count(*) as count from workspaces")).toMatchObject([
+      { count: "1" },
+    ]);
+    for (const gateway of gateways)
+      expect(await getJson(gateway, "/credits")).toMatchObject({ balance: 10 });
   });
 
   test(`a key's window of ${window} admits ${window} of many more, over 64 connections`, async () => {
@@ -75,7 +89,9 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
   test("wrong keys that one address sends to both are counted as one address's, and the good one goes on", async () => {
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
     const statuses = await parallel({ count: 400, atOnce: 64 }, async (index) => {
-      const response = await postChat(either(index), request(), { secret: `sk-svc-v1-wrong${index}` });
+      const response = await postChat(either(index), request(), {
+        secret: `sk-svc-v1-wrong${index}`,
+      });
       await response.text();
       return response.status;
     });
@@ -85,16 +101,19 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
   }, 60_000);
 
   test("200 requests at once over both, against a key's limit for ten: ten are served", async () => {
-    const { key, hash } = await createKey(gateways, { limit: 10 * costNano / 1e9 });
+    const { key, hash } = await createKey(gateways, { limit: (10 * costNano) / 1e9 });
     expect(await serveAllAtOnce(nodes, { secret: key, expected: 10 })).toBe(10);
-    for (const gateway of gateways) expect(await keyOf(gateway, hash)).toMatchObject({ data: { limit_remaining: 0 } });
+    for (const gateway of gateways)
+      expect(await keyOf(gateway, hash)).toMatchObject({ data: { limit_remaining: 0 } });
   }, 60_000);
 
   test("200 requests at once over both, against a blocking budget for ten: ten are served, also after the server forgot", async () => {
     const { key, hash } = await createKey(gateways, {});
-    const limit = 10 * costNano / 1e9;
+    const limit = (10 * costNano) / 1e9;
     const subject = textAt(await keyOf(gateways[0], hash), "data.id");
-    const made = await manage(gateways[0], "/budgets", { body: { name: "for ten", scope: "key", subject, limit, action: "block" } });
+    const made = await manage(gateways[0], "/budgets", {
+      body: { name: "for ten", scope: "key", subject, limit, action: "block" },
+    });
     // Where a later key of the workspace is taken, the budget is in force.
     await createKey(gateways, {});
     expect(await serveAllAtOnce(nodes, { secret: key, expected: 10 })).toBe(10);
@@ -104,11 +123,20 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
         await nodes.redis.restart();
       }
       for (const gateway of gateways) {
-        expect(await getJson(gateway, `/budgets/${textAt(made, "data.id")}`, testManagementKey)).toMatchObject({ spent: limit });
-        const refused = async (): Promise<Response> => postChat(gateway, request(), { secret: key });
-        await until(async () => (await refused()).status !== 503, { patienceMs: 20_000, what: "the server of shared state is back" });
+        expect(
+          await getJson(gateway, `/budgets/${textAt(made, "data.id")}`, testManagementKey),
+        ).toMatchObject({ spent: limit });
+        const refused = async (): Promise<Response> =>
+          postChat(gateway, request(), { secret: key });
+        await until(async () => (await refused()).status !== 503, {
+          patienceMs: 20_000,
+          what: "the server of shared state is back",
+        });
         const answer = await refused();
-        expect([answer.status, at(await answer.json(), "error.metadata.reason")]).toEqual([402, "budget_reached"]);
+        expect([answer.status, at(await answer.json(), "error.metadata.reason")]).toEqual([
+          402,
+          "budget_reached",
+        ]);
       }
     }
   }, 60_000);
@@ -119,14 +147,14 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     expect((await postChat(gateways[1], request())).status).toBe(200);
   });
 
-  const keyOf = (gateway: GatewayProcess, hash: string): Promise<unknown> => getJson(gateway, `/keys/${hash}`, testManagementKey);
-
+  const keyOf = (gateway: GatewayProcess, hash: string): Promise<unknown> =>
+    getJson(gateway, `/keys/${hash}`, testManagementKey);
 });
 
 describe.skipIf(!hasRedis)(`two gateways on one balance${redisMissing}`, () => {
   let nodes: Nodes;
   beforeAll(async () => {
-    nodes = await startNodes({ credits: (10 * costNano / 1e9).toFixed(9) });
+    nodes = await startNodes({ credits: ((10 * costNano) / 1e9).toFixed(9) });
   }, 60_000);
   afterAll(async () => {
     await endProcesses();
@@ -135,8 +163,13 @@ describe.skipIf(!hasRedis)(`two gateways on one balance${redisMissing}`, () => {
 
   test("200 requests at once over both, for a balance of ten: ten are served, nothing is left and nothing owed", async () => {
     expect(await serveAllAtOnce(nodes, { expected: 10 })).toBe(10);
-    for (const gateway of nodes.gateways) expect(await getJson(gateway, "/credits")).toMatchObject({ balance: 0 });
-    expect(await nodes.query("select id from ledger_accounts where balance_nano < 0 and id not like 'operator:%'")).toEqual([]);
+    for (const gateway of nodes.gateways)
+      expect(await getJson(gateway, "/credits")).toMatchObject({ balance: 0 });
+    expect(
+      await nodes.query(
+        "select id from ledger_accounts where balance_nano < 0 and id not like 'operator:%'",
+      ),
+    ).toEqual([]);
     expect(await nodes.query("select id from transfers where kind = 'uncollected'")).toEqual([]);
     expect((await postChat(nodes.gateways[1], request())).status).toBe(402);
   }, 60_000);

@@ -14,70 +14,91 @@ const usage = { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 };
 const inFlight = 24;
 
 /** @see `docs/decisions/0094-settling-without-shared-state.md` */
-describe.skipIf(!hasRedis).each([1, 2])(`a Valkey that stands still under %i gateways${redisMissing}`, (nodeCount) => {
-  let nodes: Nodes;
-  let gateways: GatewayProcess[];
-  beforeAll(async () => {
-    nodes = await startNodes();
-    gateways = nodes.gateways.slice(0, nodeCount);
-    if (nodeCount === 1) await nodes.gateways[1].terminate();
-  }, 120_000);
-  afterAll(async () => {
-    await endProcesses();
-    await nodes.stop();
-  });
-
-  const books = () => standingBooks({ options: {}, query: nodes.query });
-
-  test(`${inFlight} answers in flight are charged while it does, once, and shown so; then everything goes on`, async () => {
-    const { upstream, redis } = nodes;
-    const gate = upstream.gate();
-    // Streams have shown their first words when it stops, whole answers are not begun.
-    upstream.script((request) => {
-      const [head, first, ...rest] = chatAnswer(request, { usage });
-      if (head === undefined || first === undefined) throw new Error("the fixture has too few steps");
-      return [head, first, gate, ...rest];
+describe.skipIf(!hasRedis).each([1, 2])(
+  `a Valkey that stands still under %i gateways${redisMissing}`,
+  (nodeCount) => {
+    let nodes: Nodes;
+    let gateways: GatewayProcess[];
+    beforeAll(async () => {
+      nodes = await startNodes();
+      gateways = nodes.gateways.slice(0, nodeCount);
+      if (nodeCount === 1) await nodes.gateways[1].terminate();
+    }, 120_000);
+    afterAll(async () => {
+      await endProcesses();
+      await nodes.stop();
     });
-    const answers = Array.from({ length: inFlight }, (_, index) =>
-      postChat(gateways[index % nodeCount]!, { stream: index % 3 !== 0 }).then((response) => response.text(), String));
-    await upstream.waitForRequest(inFlight);
-    redis.pause();
-    gate.open();
-    const texts = await Promise.all(answers);
-    const seen = texts.flatMap(chargeIn);
-    expect(texts.filter((text) => !text.includes('"cost"'))).toEqual([]);
-    expect(seen).toHaveLength(inFlight);
-    const during = await books();
-    expectToStand(seen, during);
-    expect(during.charges.size).toBe(inFlight);
-    const refused = await postChat(gateways[0]!);
-    expect([refused.status, refused.headers.get("retry-after") !== null]).toEqual([503, true]);
-    await refused.text();
-    for (const { url } of gateways) {
-      const readiness = await fetch(`${url}/readyz`);
-      expect([readiness.status, await readiness.json()]).toEqual([503, { status: "unready", unready: ["shared_state"] }]);
-      expect(await (await fetch(`${url}/metrics`)).text()).toContain("\nswitchyard_shared_state_up 0\n");
-      const health = await (await fetch(`${url}/api/v1/health`)).json();
-      expect([at(health, "status"), at(health, "components.api.status")]).toEqual(["down", "down"]);
-    }
 
-    redis.resume();
-    upstream.script((request) => chatAnswer(request, { usage }));
-    for (const gateway of gateways) {
-      await until(async () => {
-        const response = await postChat(gateway);
-        seen.push(...chargeIn(await response.text()));
-        return response.status === 200;
-      }, { patienceMs: 30_000, what: "requests are served again" });
-    }
-    await Promise.all(gateways.map(untilIdle));
-    const after = await books();
-    expectToStand(seen, after);
-    expect(after.charges.size).toBe(inFlight + nodeCount);
-    expect(await nodes.query("select id from transfers where kind = 'uncollected'")).toEqual([]);
-    for (const gateway of gateways) {
-      expect(await openHolds(gateway)).toBe(0);
-      expect(await getJson(gateway, "/credits")).toMatchObject({ balance: Number(after.balanceNano / 1_000n) / 1e6 });
-    }
-  }, 180_000);
-});
+    const books = () => standingBooks({ options: {}, query: nodes.query });
+
+    test(`${inFlight} answers in flight are charged while it does, once, and shown so; then everything goes on`, async () => {
+      const { upstream, redis } = nodes;
+      const gate = upstream.gate();
+      // Streams have shown their first words when it stops, whole answers are not begun.
+      upstream.script((request) => {
+        const [head, first, ...rest] = chatAnswer(request, { usage });
+        if (head === undefined || first === undefined)
+          throw new Error("the fixture has too few steps");
+        return [head, first, gate, ...rest];
+      });
+      const answers = Array.from({ length: inFlight }, (_, index) =>
+        postChat(gateways[index % nodeCount]!, { stream: index % 3 !== 0 }).then(
+          (response) => response.text(),
+          String,
+        ),
+      );
+      await upstream.waitForRequest(inFlight);
+      redis.pause();
+      gate.open();
+      const texts = await Promise.all(answers);
+      const seen = texts.flatMap(chargeIn);
+      expect(texts.filter((text) => !text.includes('"cost"'))).toEqual([]);
+      expect(seen).toHaveLength(inFlight);
+      const during = await books();
+      expectToStand(seen, during);
+      expect(during.charges.size).toBe(inFlight);
+      const refused = await postChat(gateways[0]!);
+      expect([refused.status, refused.headers.get("retry-after") !== null]).toEqual([503, true]);
+      await refused.text();
+      for (const { url } of gateways) {
+        const readiness = await fetch(`${url}/readyz`);
+        expect([readiness.status, await readiness.json()]).toEqual([
+          503,
+          { status: "unready", unready: ["shared_state"] },
+        ]);
+        expect(await (await fetch(`${url}/metrics`)).text()).toContain(
+          "\nswitchyard_shared_state_up 0\n",
+        );
+        const health = await (await fetch(`${url}/api/v1/health`)).json();
+        expect([at(health, "status"), at(health, "components.api.status")]).toEqual([
+          "down",
+          "down",
+        ]);
+      }
+
+      redis.resume();
+      upstream.script((request) => chatAnswer(request, { usage }));
+      for (const gateway of gateways) {
+        await until(
+          async () => {
+            const response = await postChat(gateway);
+            seen.push(...chargeIn(await response.text()));
+            return response.status === 200;
+          },
+          { patienceMs: 30_000, what: "requests are served again" },
+        );
+      }
+      await Promise.all(gateways.map(untilIdle));
+      const after = await books();
+      expectToStand(seen, after);
+      expect(after.charges.size).toBe(inFlight + nodeCount);
+      expect(await nodes.query("select id from transfers where kind = 'uncollected'")).toEqual([]);
+      for (const gateway of gateways) {
+        expect(await openHolds(gateway)).toBe(0);
+        expect(await getJson(gateway, "/credits")).toMatchObject({
+          balance: Number(after.balanceNano / 1_000n) / 1e6,
+        });
+      }
+    }, 180_000);
+  },
+);

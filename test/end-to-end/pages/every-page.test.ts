@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { axeFindings, hasChromium, missingChromium, sidewaysPixels } from "../../support/chromium.ts";
+import {
+  axeFindings,
+  hasChromium,
+  missingChromium,
+  sidewaysPixels,
+} from "../../support/chromium.ts";
 import { textAt } from "../api/at.ts";
 import { ownersEmail, startPageScene, type PageScene } from "./page-scene.ts";
 
@@ -35,7 +40,11 @@ const rows: [path: string, status: number, signedIn?: true][] = [
 ];
 
 /** Complete, since a test takes an argument that its row lacks for a callback. */
-const pages = rows.map(([path, status, signedIn = false]): [string, number, boolean] => [path, status, signedIn]);
+const pages = rows.map(([path, status, signedIn = false]): [string, number, boolean] => [
+  path,
+  status,
+  signedIn,
+]);
 
 describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
   let scene: PageScene;
@@ -51,53 +60,90 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
     { colorScheme: "dark", viewport: { width: 1280, height: 800 } },
   ] as const;
 
-  test.each(looks)("has no finding of axe, no sideways scrolling, a heading and a name, %p", async (look) => {
-    const options = { ...look, javaScriptEnabled: true };
-    const [stranger, owner] = [await scene.open(options), await scene.openAs(ownersEmail, options)];
-    const invitation = await scene.invitation(`guest-${look.colorScheme}-${look.viewport.width}@example.com`);
-    const joinPath = invitation.slice(scene.origin.length);
-    for (const [path, status, signedIn] of [...pages, [joinPath, 200, false] as const, [joinPath, 200, true] as const]) {
-      const { page } = signedIn ? owner : stranger;
-      const response = await page.goto(scene.origin + path);
-      expect([path, response?.status()]).toEqual([path, status]);
-      expect([path, await axeFindings(page)]).toEqual([path, []]);
-      expect([path, await sidewaysPixels(page)]).toEqual([path, 0]);
-      expect(await page.locator("main h1").count()).toBe(1);
-      expect(await page.locator("header").getByRole("link", { name: "Switchyard" }).isVisible()).toBe(true);
-      expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("/favicon.svg");
-    }
-  });
+  test.each(looks)(
+    "has no finding of axe, no sideways scrolling, a heading and a name, %p",
+    async (look) => {
+      const options = { ...look, javaScriptEnabled: true };
+      const [stranger, owner] = [
+        await scene.open(options),
+        await scene.openAs(ownersEmail, options),
+      ];
+      const invitation = await scene.invitation(
+        `guest-${look.colorScheme}-${look.viewport.width}@example.com`,
+      );
+      const joinPath = invitation.slice(scene.origin.length);
+      for (const [path, status, signedIn] of [
+        ...pages,
+        [joinPath, 200, false] as const,
+        [joinPath, 200, true] as const,
+      ]) {
+        const { page } = signedIn ? owner : stranger;
+        const response = await page.goto(scene.origin + path);
+        expect([path, response?.status()]).toEqual([path, status]);
+        expect([path, await axeFindings(page)]).toEqual([path, []]);
+        expect([path, await sidewaysPixels(page)]).toEqual([path, 0]);
+        expect(await page.locator("main h1").count()).toBe(1);
+        expect(
+          await page.locator("header").getByRole("link", { name: "Switchyard" }).isVisible(),
+        ).toBe(true);
+        expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("/favicon.svg");
+      }
+    },
+  );
 
   test("the documentation has no finding of axe, and its tables scroll by themselves on a phone", async () => {
-    const { page } = await scene.open({ colorScheme: "dark", viewport: { width: 390, height: 844 }, javaScriptEnabled: true });
+    const { page } = await scene.open({
+      colorScheme: "dark",
+      viewport: { width: 390, height: 844 },
+      javaScriptEnabled: true,
+    });
     const response = await page.goto(`${scene.origin}/docs/reference/limits`);
-    expect([response?.status(), response?.headers()["content-security-policy"]?.includes("unsafe")]).toEqual([200, false]);
+    expect([
+      response?.status(),
+      response?.headers()["content-security-policy"]?.includes("unsafe"),
+    ]).toEqual([200, false]);
     expect(await page.locator("main table").count()).toBeGreaterThan(0);
     // Rows are alike: with all of them the check takes a minute on a busy machine.
-    await page.evaluate("document.querySelectorAll('tbody tr:nth-child(n+4)').forEach((row) => row.remove())");
+    await page.evaluate(
+      "document.querySelectorAll('tbody tr:nth-child(n+4)').forEach((row) => row.remove())",
+    );
     expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
     await page.context().close();
   });
 
-  test.each(pages)("%s cannot be framed, runs no foreign script and is kept by no cache", async (path, status, signedIn) => {
-    const { page } = signedIn ? await scene.openAs(ownersEmail) : await scene.open();
-    const response = await page.goto(scene.origin + path);
-    const headers = response?.headers() ?? {};
-    const policy = headers["content-security-policy"];
-    expect(policy).toMatch(/^default-src 'none'; .*form-action 'self'.*; frame-ancestors 'none'; base-uri 'none'$/);
-    expect(policy).not.toContain("unsafe");
-    expect([response?.status(), headers]).toMatchObject([status, {
-      "x-frame-options": "DENY", "cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "same-origin",
-    }]);
-    await page.context().close();
-  });
+  test.each(pages)(
+    "%s cannot be framed, runs no foreign script and is kept by no cache",
+    async (path, status, signedIn) => {
+      const { page } = signedIn ? await scene.openAs(ownersEmail) : await scene.open();
+      const response = await page.goto(scene.origin + path);
+      const headers = response?.headers() ?? {};
+      const policy = headers["content-security-policy"];
+      expect(policy).toMatch(
+        /^default-src 'none'; .*form-action 'self'.*; frame-ancestors 'none'; base-uri 'none'$/,
+      );
+      expect(policy).not.toContain("unsafe");
+      expect([response?.status(), headers]).toMatchObject([
+        status,
+        {
+          "x-frame-options": "DENY",
+          "cache-control": "no-store",
+          "x-content-type-options": "nosniff",
+          "referrer-policy": "same-origin",
+        },
+      ]);
+      await page.context().close();
+    },
+  );
 
   test("a foreign page can neither frame the service nor sign its reader in to another account", async () => {
-    const form = `<form method="post" action="${scene.origin}/sign-in"><input name="email" value="${ownersEmail}">`
-      + `<input name="password" value="a password of some length"><button>Win</button></form>`
-      + `<iframe src="${scene.origin}/sign-in"></iframe>`;
+    const form =
+      `<form method="post" action="${scene.origin}/sign-in"><input name="email" value="${ownersEmail}">` +
+      `<input name="password" value="a password of some length"><button>Win</button></form>` +
+      `<iframe src="${scene.origin}/sign-in"></iframe>`;
     const attacker = Bun.serve({
-      hostname: "127.0.0.1", port: 0, fetch: () => new Response(form, { headers: { "content-type": "text/html" } }),
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => new Response(form, { headers: { "content-type": "text/html" } }),
     });
     try {
       const { context, page } = await scene.open();
@@ -115,15 +161,32 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
   });
 
   const elsewhere = [
-    "https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "/\t/evil.example", "/\n/evil.example",
-    "javascript:alert(1)", "http:evil.example", "///evil.example",
-    "evil.example", "/ok\\..\\evil", "", "data:text/html,x", "/%00\u0000", `/${"a".repeat(4_000)}`,
+    "https://evil.example",
+    "//evil.example",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "/\t/evil.example",
+    "/\n/evil.example",
+    "javascript:alert(1)",
+    "http:evil.example",
+    "///evil.example",
+    "evil.example",
+    "/ok\\..\\evil",
+    "",
+    "data:text/html,x",
+    "/%00\u0000",
+    `/${"a".repeat(4_000)}`,
   ];
   test.each(elsewhere)("return_to %j leads to the start page", async (returnTo) => {
     const { context, page } = await scene.openAs(ownersEmail);
-    const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
+    const cookie = (await context.cookies())
+      .map(({ name, value }) => `${name}=${value}`)
+      .join("; ");
     const query = `?return_to=${encodeURIComponent(returnTo)}`;
-    const answer = await fetch(`${scene.gateway.origin}/sign-in${query}`, { redirect: "manual", headers: { cookie } });
+    const answer = await fetch(`${scene.gateway.origin}/sign-in${query}`, {
+      redirect: "manual",
+      headers: { cookie },
+    });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
     await page.goto(`${scene.origin}/sign-in${query}`);
     expect(page.url()).toBe(`${scene.origin}/`);
@@ -132,14 +195,23 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
 
   test("return_to within the service is kept, with its query", async () => {
     const { page } = await scene.openAs(ownersEmail);
-    await page.goto(`${scene.origin}/sign-in?return_to=${encodeURIComponent("/device?user_code=BCDF-GHJK")}`);
+    await page.goto(
+      `${scene.origin}/sign-in?return_to=${encodeURIComponent("/device?user_code=BCDF-GHJK")}`,
+    );
     expect(page.url()).toBe(`${scene.origin}/device?user_code=BCDF-GHJK`);
   });
 
   test("programs get JSON where a browser gets a page", async () => {
-    for (const headers of [{}, { accept: "application/json" }, { accept: "text/html", authorization: "Bearer unknown" }]) {
+    for (const headers of [
+      {},
+      { accept: "application/json" },
+      { accept: "text/html", authorization: "Bearer unknown" },
+    ]) {
       const answer = await fetch(`${scene.gateway.origin}/nowhere`, { headers });
-      expect([answer.status, textAt(await answer.json(), "error.code")]).toEqual([404, "not_found"]);
+      expect([answer.status, textAt(await answer.json(), "error.code")]).toEqual([
+        404,
+        "not_found",
+      ]);
     }
   });
 });

@@ -21,7 +21,10 @@ export interface PageScene {
   /** A browser window of its own, signed out; without scripts unless they are asked for. */
   open(options?: BrowserContextOptions): Promise<{ context: BrowserContext; page: Page }>;
   /** The same, signed in by the form of the page. */
-  openAs(email: string, options?: BrowserContextOptions): Promise<{ context: BrowserContext; page: Page }>;
+  openAs(
+    email: string,
+    options?: BrowserContextOptions,
+  ): Promise<{ context: BrowserContext; page: Page }>;
   /** Asks the API as a page of the context would. */
   ask(context: BrowserContext, method: string, path: string, body?: object): Promise<unknown>;
   /** Link of an invitation to an organisation of the owner. */
@@ -39,34 +42,49 @@ export async function signIn(page: Page, email: string, secret = password): Prom
 }
 
 /** Fills the form of a new account. */
-export async function fillPerson(page: Page, { name, email }: { name: string; email?: string }): Promise<void> {
+export async function fillPerson(
+  page: Page,
+  { name, email }: { name: string; email?: string },
+): Promise<void> {
   await page.getByLabel("Your name").fill(name);
   if (email !== undefined) await page.getByLabel("E-mail address").fill(email);
   await page.getByLabel("Password", { exact: true }).fill(password);
 }
 
-const askOf = (gateway: TestGateway, origin: string): PageScene["ask"] => async (context, method, path, body) => {
-  const cookie = (await context.cookies(origin)).map(({ name, value }) => `${name}=${value}`).join("; ");
-  const answer = await fetch(gateway.origin + path, {
-    method,
-    headers: { cookie, origin, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const content: unknown = await answer.json();
-  if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(content)}`);
-  return content;
-};
+const askOf =
+  (gateway: TestGateway, origin: string): PageScene["ask"] =>
+  async (context, method, path, body) => {
+    const cookie = (await context.cookies(origin))
+      .map(({ name, value }) => `${name}=${value}`)
+      .join("; ");
+    const answer = await fetch(gateway.origin + path, {
+      method,
+      headers: { cookie, origin, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const content: unknown = await answer.json();
+    if (!answer.ok)
+      throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(content)}`);
+    return content;
+  };
 
 /** Hands each request to the next of some gateways, as a balancer in front of them does. */
 function balance(gateways: readonly TestGateway[]): Bun.Server<undefined> {
   let asked = 0;
   return Bun.serve({
-    hostname: "127.0.0.1", port: 0,
+    hostname: "127.0.0.1",
+    port: 0,
     fetch(request) {
       const gateway = gateways[(asked += 1) % gateways.length] ?? gateways[0];
       const { pathname, search } = new URL(request.url);
       const { method, headers, body } = request;
-      return fetch(`${gateway?.origin ?? ""}${pathname}${search}`, { method, headers, body, redirect: "manual", decompress: false });
+      return fetch(`${gateway?.origin ?? ""}${pathname}${search}`, {
+        method,
+        headers,
+        body,
+        redirect: "manual",
+        decompress: false,
+      });
     },
   });
 }
@@ -76,11 +94,13 @@ async function startGateways(
   settings: Partial<AppSettings>,
 ): Promise<{ gateway: TestGateway; port: number | string; stopGateways(): Promise<void> }> {
   const gateway = await startGateway(settings);
-  if (settings.sharedUrl === undefined) return { gateway, port: new URL(gateway.origin).port, stopGateways: () => gateway.stop() };
+  if (settings.sharedUrl === undefined)
+    return { gateway, port: new URL(gateway.origin).port, stopGateways: () => gateway.stop() };
   const other = await startGateway(settings);
   const balancer = balance([gateway, other]);
   return {
-    gateway, port: balancer.port ?? "",
+    gateway,
+    port: balancer.port ?? "",
     async stopGateways() {
       await balancer.stop(true);
       await other.stop();
@@ -105,7 +125,16 @@ export async function startPageScene(
     people: {
       signUp: "open",
       plan: "free",
-      oidc: [{ id: "acme", name: "Acme", issuer: provider.issuer, ...credentials, scopes: ["openid", "email"], signUp: true }],
+      oidc: [
+        {
+          id: "acme",
+          name: "Acme",
+          issuer: provider.issuer,
+          ...credentials,
+          scopes: ["openid", "email"],
+          signUp: true,
+        },
+      ],
     },
     ...changes,
   };
@@ -136,11 +165,25 @@ export async function startPageScene(
   }
   let organizationId: string | undefined;
   return {
-    gateway, origin, mail, provider, open, openAs, ask,
+    gateway,
+    origin,
+    mail,
+    provider,
+    open,
+    openAs,
+    ask,
     async invitation(email) {
       const { context } = await openAs(ownersEmail);
-      organizationId ??= textAt(await ask(context, "POST", "/api/v1/organizations", { name: "Acme & Sons" }), "id");
-      const invited = await ask(context, "POST", `/api/v1/organizations/${organizationId}/invitations`, { email });
+      organizationId ??= textAt(
+        await ask(context, "POST", "/api/v1/organizations", { name: "Acme & Sons" }),
+        "id",
+      );
+      const invited = await ask(
+        context,
+        "POST",
+        `/api/v1/organizations/${organizationId}/invitations`,
+        { email },
+      );
       await context.close();
       return textAt(invited, "url");
     },

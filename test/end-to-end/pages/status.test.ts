@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { recordOf, attemptOf, settledUnit } from "../../support/generation-records.ts";
-import { axeFindings, hasChromium, missingChromium, sidewaysPixels } from "../../support/chromium.ts";
+import {
+  axeFindings,
+  hasChromium,
+  missingChromium,
+  sidewaysPixels,
+} from "../../support/chromium.ts";
 import { at, listAt } from "../api/at.ts";
 import { engines } from "../api/two-workspaces.ts";
 import { startPageScene, type PageScene } from "./page-scene.ts";
@@ -9,67 +14,128 @@ import { acme, provider, testManagementKey } from "../../support/gateway.ts";
 const dayMs = 86_400_000;
 const dead = "http://127.0.0.1:9";
 
-describe.skipIf(!hasChromium).each(engines)(`what everybody may see, on %s${missingChromium}`, (_, freshUrl) => {
-  let scene: PageScene;
-  beforeAll(async () => {
-    scene = await startPageScene(await freshUrl(), { providers: [acme(dead), provider({
-      id: "weak", base_url: dead, dialect: "openai-chat", api_key: "k",
-      models: [{ id: "acme/small<b>", pricing: { prompt: "1", completion: "2" } }],
-    })] });
-    const { app } = scene.gateway;
-    const yesterdayMs = Date.now() - dayMs;
-    for (const [id, outcome] of [["acme", "served"], ["acme", "served"], ["weak", "served"], ["weak", "failed"]] as const) {
-      const attempt = attemptOf({ provider: id, outcome, ...(outcome === "failed" ? { status: 500, reason: "upstream_error" } : {}) });
-      await app.storage.commits.commit(settledUnit(recordOf({ createdAtMs: yesterdayMs, provider: id, attempts: [attempt] })));
-    }
-  }, 60_000);
-  afterAll(() => scene.stop());
+describe.skipIf(!hasChromium).each(engines)(
+  `what everybody may see, on %s${missingChromium}`,
+  (_, freshUrl) => {
+    let scene: PageScene;
+    beforeAll(async () => {
+      scene = await startPageScene(await freshUrl(), {
+        providers: [
+          acme(dead),
+          provider({
+            id: "weak",
+            base_url: dead,
+            dialect: "openai-chat",
+            api_key: "k",
+            models: [{ id: "acme/small<b>", pricing: { prompt: "1", completion: "2" } }],
+          }),
+        ],
+      });
+      const { app } = scene.gateway;
+      const yesterdayMs = Date.now() - dayMs;
+      for (const [id, outcome] of [
+        ["acme", "served"],
+        ["acme", "served"],
+        ["weak", "served"],
+        ["weak", "failed"],
+      ] as const) {
+        const attempt = attemptOf({
+          provider: id,
+          outcome,
+          ...(outcome === "failed" ? { status: 500, reason: "upstream_error" } : {}),
+        });
+        await app.storage.commits.commit(
+          settledUnit(recordOf({ createdAtMs: yesterdayMs, provider: id, attempts: [attempt] })),
+        );
+      }
+    }, 60_000);
+    afterAll(() => scene.stop());
 
-  test("the history has 90 days of each provider, and may be kept by caches", async () => {
-    const answer = await fetch(`${scene.gateway.baseUrl}/health/history?days=90`);
-    expect([answer.status, answer.headers.get("cache-control")]).toEqual([200, expect.stringContaining("public")]);
-    const history: unknown = await answer.json();
-    expect(listAt(history, "providers").map((each) => [at(each, "id"), at(each, "uptime"), listAt(each, "buckets").length]))
-      .toEqual([["acme", 1, 90], ["weak", 0.5, 90]]);
-    expect(at(history, "providers.1.buckets.88")).toMatchObject({ attempts: 2, failures: 1, uptime: 0.5 });
-    for (const days of ["0", "91", "x"]) expect((await fetch(`${scene.gateway.baseUrl}/health/history?days=${days}`)).status).toBe(400);
-  });
-
-  test("/status says in one sentence how the service is, without signing in and without a script", async () => {
-    for (const look of [{ colorScheme: "light" }, { colorScheme: "dark", viewport: { width: 390, height: 844 } }] as const) {
-      const { page, context } = await scene.open({ ...look, javaScriptEnabled: true });
-      const answer = await page.goto(`${scene.origin}/status`);
-      expect([answer?.status(), answer?.headers()["cache-control"]]).toEqual([200, expect.stringContaining("public")]);
-      expect(answer?.headers()["set-cookie"]).toBeUndefined();
-      expect(await page.getByRole("img", { name: "weak, day by day" }).isVisible()).toBe(true);
-      expect(await page.getByText("weak: 50.00 %").isVisible()).toBe(true);
-      expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
-      await page.getByRole("link", { name: "models" }).click();
-      await page.getByRole("listitem").filter({ hasText: "acme/small<b>" }).getByRole("link").click();
-      expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
-      expect(await page.getByText("acme/small<b>", { exact: true }).isVisible()).toBe(true);
-      await context.close();
-    }
-    expect((await fetch(`${scene.origin}/catalog/no/such`)).status).toBe(404);
-  });
-
-  test("an incident is one from its beginning to its end, on the page and in the feed", async () => {
-    for (let failed = 0; failed < 10; failed += 1) {
-      await (await scene.gateway.post("/chat/completions", { model: "acme/small<b>", messages: [{ role: "user", content: "Hi" }] })).text();
-    }
-    const open = at(await (await fetch(`${scene.gateway.baseUrl}/health/history`)).json(), "incidents.0");
-    expect(open).toMatchObject({ upstream_id: "weak", ended_at: null });
-    const cleared = await fetch(`${scene.gateway.baseUrl}/admin/upstreams/weak/clear`, {
-      method: "POST", headers: { authorization: `Bearer ${testManagementKey}` },
+    test("the history has 90 days of each provider, and may be kept by caches", async () => {
+      const answer = await fetch(`${scene.gateway.baseUrl}/health/history?days=90`);
+      expect([answer.status, answer.headers.get("cache-control")]).toEqual([
+        200,
+        expect.stringContaining("public"),
+      ]);
+      const history: unknown = await answer.json();
+      expect(
+        listAt(history, "providers").map((each) => [
+          at(each, "id"),
+          at(each, "uptime"),
+          listAt(each, "buckets").length,
+        ]),
+      ).toEqual([
+        ["acme", 1, 90],
+        ["weak", 0.5, 90],
+      ]);
+      expect(at(history, "providers.1.buckets.88")).toMatchObject({
+        attempts: 2,
+        failures: 1,
+        uptime: 0.5,
+      });
+      for (const days of ["0", "91", "x"])
+        expect((await fetch(`${scene.gateway.baseUrl}/health/history?days=${days}`)).status).toBe(
+          400,
+        );
     });
-    expect(cleared.status).toBe(200);
-    const history: unknown = await (await fetch(`${scene.gateway.baseUrl}/health/history`)).json();
-    expect(listAt(history, "incidents")).toHaveLength(1);
-    expect(at(history, "incidents.0.ended_at")).toBeString();
-    const feed = await fetch(`${scene.origin}/status.atom`);
-    expect(feed.headers.get("content-type")).toStartWith("application/atom+xml");
-    const text = await feed.text();
-    expect(text.match(/<entry>/g)).toHaveLength(1);
-    expect(text).toContain("weak was ");
-  });
-});
+
+    test("/status says in one sentence how the service is, without signing in and without a script", async () => {
+      for (const look of [
+        { colorScheme: "light" },
+        { colorScheme: "dark", viewport: { width: 390, height: 844 } },
+      ] as const) {
+        const { page, context } = await scene.open({ ...look, javaScriptEnabled: true });
+        const answer = await page.goto(`${scene.origin}/status`);
+        expect([answer?.status(), answer?.headers()["cache-control"]]).toEqual([
+          200,
+          expect.stringContaining("public"),
+        ]);
+        expect(answer?.headers()["set-cookie"]).toBeUndefined();
+        expect(await page.getByRole("img", { name: "weak, day by day" }).isVisible()).toBe(true);
+        expect(await page.getByText("weak: 50.00 %").isVisible()).toBe(true);
+        expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
+        await page.getByRole("link", { name: "models" }).click();
+        await page
+          .getByRole("listitem")
+          .filter({ hasText: "acme/small<b>" })
+          .getByRole("link")
+          .click();
+        expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
+        expect(await page.getByText("acme/small<b>", { exact: true }).isVisible()).toBe(true);
+        await context.close();
+      }
+      expect((await fetch(`${scene.origin}/catalog/no/such`)).status).toBe(404);
+    });
+
+    test("an incident is one from its beginning to its end, on the page and in the feed", async () => {
+      for (let failed = 0; failed < 10; failed += 1) {
+        await (
+          await scene.gateway.post("/chat/completions", {
+            model: "acme/small<b>",
+            messages: [{ role: "user", content: "Hi" }],
+          })
+        ).text();
+      }
+      const open = at(
+        await (await fetch(`${scene.gateway.baseUrl}/health/history`)).json(),
+        "incidents.0",
+      );
+      expect(open).toMatchObject({ upstream_id: "weak", ended_at: null });
+      const cleared = await fetch(`${scene.gateway.baseUrl}/admin/upstreams/weak/clear`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${testManagementKey}` },
+      });
+      expect(cleared.status).toBe(200);
+      const history: unknown = await (
+        await fetch(`${scene.gateway.baseUrl}/health/history`)
+      ).json();
+      expect(listAt(history, "incidents")).toHaveLength(1);
+      expect(at(history, "incidents.0.ended_at")).toBeString();
+      const feed = await fetch(`${scene.origin}/status.atom`);
+      expect(feed.headers.get("content-type")).toStartWith("application/atom+xml");
+      const text = await feed.text();
+      expect(text.match(/<entry>/g)).toHaveLength(1);
+      expect(text).toContain("weak was ");
+    });
+  },
+);

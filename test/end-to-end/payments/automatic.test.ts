@@ -10,7 +10,10 @@ const terms = { threshold: 10, amount: 20, monthly_limit: 50, consent: true };
 const day = 86_400_000;
 
 /** A workspace with 5 USD, a saved card and an agreement. */
-async function agreed(freshUrl: () => Promise<string | undefined> = async () => undefined, changes: Partial<typeof terms> = {}) {
+async function agreed(
+  freshUrl: () => Promise<string | undefined> = async () => undefined,
+  changes: Partial<typeof terms> = {},
+) {
   paying = await startPayingGateway(await freshUrl());
   await paying.topUp(5, { save_card: true });
   paying.clock.advance(1);
@@ -18,22 +21,49 @@ async function agreed(freshUrl: () => Promise<string | undefined> = async () => 
 }
 
 const round = (): Promise<void> => paying.payments().rounds.run(false);
-const charges = (): number => paying.stripe.requests.filter(({ method, path }) => method === "POST" && path === "/payment_intents").length;
+const charges = (): number =>
+  paying.stripe.requests.filter(
+    ({ method, path }) => method === "POST" && path === "/payment_intents",
+  ).length;
 
 describe.each(engines)("on %s", (_, freshUrl) => {
   test("below the threshold the saved card is charged, within the month's ceiling, and again the next month", async () => {
     expect(await agreed(freshUrl)).toMatchObject({
-      object: "automatic_top_ups", status: "on", threshold: 10, amount: 20, fee: 1.5, total: 21.5, monthly_limit: 50,
-      charged_this_month: 0, card: "visa 4242", consented_at: "2026-11-21T12:00:00.001Z", stopped_reason: null,
+      object: "automatic_top_ups",
+      status: "on",
+      threshold: 10,
+      amount: 20,
+      fee: 1.5,
+      total: 21.5,
+      monthly_limit: 50,
+      charged_this_month: 0,
+      card: "visa 4242",
+      consented_at: "2026-11-21T12:00:00.001Z",
+      stopped_reason: null,
     });
     await round();
     expect(await paying.balance()).toBe(25);
-    expect(await paying.json("GET", "/credits/automatic")).toMatchObject({ charged_this_month: 21.5, status: "on" });
+    expect(await paying.json("GET", "/credits/automatic")).toMatchObject({
+      charged_this_month: 21.5,
+      status: "on",
+    });
     const order = listAt(await paying.json("GET", "/credits/top-ups"), "data")[0];
-    expect(order).toMatchObject({ kind: "automatic", status: "paid", amount: 20, total: 21.5, created_by: "automatic" });
-    const [request] = paying.stripe.requests.filter(({ path, method }) => method === "POST" && path === "/payment_intents");
+    expect(order).toMatchObject({
+      kind: "automatic",
+      status: "paid",
+      amount: 20,
+      total: 21.5,
+      created_by: "automatic",
+    });
+    const [request] = paying.stripe.requests.filter(
+      ({ path, method }) => method === "POST" && path === "/payment_intents",
+    );
     expect(Object.fromEntries(request!.form)).toMatchObject({
-      amount: "2150", currency: "usd", off_session: "true", confirm: "true", "metadata[switchyard_order]": at(order, "id"),
+      amount: "2150",
+      currency: "usd",
+      off_session: "true",
+      confirm: "true",
+      "metadata[switchyard_order]": at(order, "id"),
     });
     expect(request!.idempotencyKey).toBe(String(at(order, "id")));
     // Its webhook says nothing new, and above the threshold nothing is charged.
@@ -44,11 +74,16 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     await paying.json("POST", "/credits/automatic", { ...terms, threshold: 1_000 });
     for (let count = 0; count < 4; count++) await round();
     expect([await paying.balance(), charges()]).toEqual([45, 2]);
-    expect(await paying.json("GET", "/credits/automatic")).toMatchObject({ charged_this_month: 43, status: "on" });
+    expect(await paying.json("GET", "/credits/automatic")).toMatchObject({
+      charged_this_month: 43,
+      status: "on",
+    });
     paying.clock.advance(10 * day);
     await round();
     expect([await paying.balance(), charges()]).toEqual([65, 3]);
-    expect(await paying.json("GET", "/credits/automatic")).toMatchObject({ charged_this_month: 21.5 });
+    expect(await paying.json("GET", "/credits/automatic")).toMatchObject({
+      charged_this_month: 21.5,
+    });
   });
 
   test("many looks at once order one top-up, and so does a look beside a restart", async () => {
@@ -63,27 +98,44 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     paying.stripe.nextFault = "answer-lost";
     await round();
     expect([await paying.balance(), paying.stripe.world.payments.size]).toEqual([5, 2]);
-    expect(listAt(await paying.json("GET", "/credits/top-ups"), "data")[0]).toMatchObject({ kind: "automatic", status: "open" });
+    expect(listAt(await paying.json("GET", "/credits/top-ups"), "data")[0]).toMatchObject({
+      kind: "automatic",
+      status: "open",
+    });
     await paying.restart();
     await round();
     expect([await paying.balance(), paying.stripe.world.payments.size]).toEqual([25, 2]);
-    expect(listAt(await paying.json("GET", "/credits/top-ups"), "data")[0]).toMatchObject({ kind: "automatic", status: "paid" });
+    expect(listAt(await paying.json("GET", "/credits/top-ups"), "data")[0]).toMatchObject({
+      kind: "automatic",
+      status: "paid",
+    });
   });
 
   test("a declined card stops them with the reason until somebody agrees anew", async () => {
     await agreed(freshUrl);
     paying.stripe.nextFault = "declined";
     await round();
-    const declined = { status: "stopped", stopped_reason: "card_declined: insufficient_funds", charged_this_month: 0 };
+    const declined = {
+      status: "stopped",
+      stopped_reason: "card_declined: insufficient_funds",
+      charged_this_month: 0,
+    };
     expect(await paying.json("GET", "/credits/automatic")).toMatchObject(declined);
     expect(listAt(await paying.json("GET", "/credits/top-ups"), "data")[0]).toMatchObject({
-      kind: "automatic", status: "failed", failure: "card_declined: insufficient_funds",
+      kind: "automatic",
+      status: "failed",
+      failure: "card_declined: insufficient_funds",
     });
     for (let count = 0; count < 3; count++) await round();
     expect([await paying.balance(), charges()]).toEqual([5, 1]);
-    const entries = listAt(await paying.json("GET", "/security/audit"), "data").map((entry) => at(entry, "action"));
+    const entries = listAt(await paying.json("GET", "/security/audit"), "data").map((entry) =>
+      at(entry, "action"),
+    );
     expect(entries).toContain("automatic top-ups stopped: card_declined: insufficient_funds");
-    expect(await paying.json("POST", "/credits/automatic", terms)).toMatchObject({ status: "on", stopped_reason: null });
+    expect(await paying.json("POST", "/credits/automatic", terms)).toMatchObject({
+      status: "on",
+      stopped_reason: null,
+    });
     // The webhook of the old refusal comes late, and is about an order that is over.
     expect(await paying.deliver(paying.stripe.world.events.at(-1)!)).toBe("already");
     await round();
@@ -95,7 +147,10 @@ test("while Stripe is down the order waits, and the same one is charged once it 
   await agreed();
   paying.stripe.nextFault = "down";
   await round();
-  expect(await paying.json("GET", "/credits/automatic")).toMatchObject({ status: "on", charged_this_month: 21.5 });
+  expect(await paying.json("GET", "/credits/automatic")).toMatchObject({
+    status: "on",
+    charged_this_month: 21.5,
+  });
   await round();
   expect([await paying.balance(), paying.stripe.world.payments.size]).toEqual([25, 2]);
   expect(listAt(await paying.json("GET", "/credits/top-ups"), "data")).toHaveLength(2);
@@ -108,14 +163,20 @@ test("an order that nobody knows of after a day has failed, and is not charged a
   paying.clock.advance(day);
   await round();
   expect([await paying.balance(), paying.stripe.world.payments.size]).toEqual([5, 1]);
-  expect(await paying.json("GET", "/credits/automatic")).toMatchObject({ status: "stopped", stopped_reason: "no_answer" });
+  expect(await paying.json("GET", "/credits/automatic")).toMatchObject({
+    status: "stopped",
+    stopped_reason: "no_answer",
+  });
 });
 
 test("once they are ended nothing is charged, but what was charged before is credited", async () => {
   await agreed();
   paying.stripe.nextFault = "answer-lost";
   await round();
-  expect(await paying.json("DELETE", "/credits/automatic")).toMatchObject({ status: "off", threshold: 10 });
+  expect(await paying.json("DELETE", "/credits/automatic")).toMatchObject({
+    status: "off",
+    threshold: 10,
+  });
   await round();
   expect(await paying.balance()).toBe(25);
   await paying.json("POST", "/credits/automatic", { ...terms, threshold: 1_000 });
@@ -128,11 +189,21 @@ test("every consent is kept with its time, its author and its terms", async () =
   await agreed();
   paying.clock.advance(1_000);
   await paying.json("POST", "/credits/automatic", { ...terms, amount: 30 });
-  const rows = await paying.gateway().app.storage.database.selectFrom("payment_consents").selectAll().orderBy("at_ms").execute();
+  const rows = await paying
+    .gateway()
+    .app.storage.database.selectFrom("payment_consents")
+    .selectAll()
+    .orderBy("at_ms")
+    .execute();
   expect(rows.map(({ by_id: by, at_ms: at }) => [by, at])).toEqual([
-    [expect.stringMatching(/^mgk_/), Date.UTC(2026, 10, 21, 12) + 1], [expect.stringMatching(/^mgk_/), Date.UTC(2026, 10, 21, 12) + 1_001],
+    [expect.stringMatching(/^mgk_/), Date.UTC(2026, 10, 21, 12) + 1],
+    [expect.stringMatching(/^mgk_/), Date.UTC(2026, 10, 21, 12) + 1_001],
   ]);
-  expect(JSON.parse(rows[1]!.terms)).toMatchObject({ creditCents: 3_000, thresholdCents: 1_000, monthlyMaxCents: 5_000 });
+  expect(JSON.parse(rows[1]!.terms)).toMatchObject({
+    creditCents: 3_000,
+    thresholdCents: 1_000,
+    monthlyMaxCents: 5_000,
+  });
 });
 
 test.each([
@@ -144,7 +215,10 @@ test.each([
 ])("an agreement %j is refused", async (body, status, message) => {
   paying = await startPayingGateway(undefined);
   const response = await paying.ask("POST", "/credits/automatic", body);
-  expect([response.status, String(at(await response.json(), "error.message"))]).toEqual([status, expect.stringContaining(message)]);
+  expect([response.status, String(at(await response.json(), "error.message"))]).toEqual([
+    status,
+    expect.stringContaining(message),
+  ]);
 });
 
 test("without a saved card nobody can agree", async () => {
@@ -153,7 +227,11 @@ test("without a saved card nobody can agree", async () => {
   await paying.topUp(5);
   const response = await paying.ask("POST", "/credits/automatic", terms);
   expect([response.status, at(await response.json(), "error.code")]).toEqual([409, "conflict"]);
-  expect(await paying.json("GET", "/credits/automatic")).toMatchObject({ status: "off", threshold: null, card: null });
+  expect(await paying.json("GET", "/credits/automatic")).toMatchObject({
+    status: "off",
+    threshold: null,
+    card: null,
+  });
 });
 
 test("a workspace that is shut out is not charged", async () => {

@@ -14,21 +14,39 @@ describe.each(engines)("on %s", (_, freshUrl) => {
   test("the fee is told before anything is ordered, and the checkout charges just that", async () => {
     paying = await startPayingGateway(await freshUrl());
     expect(await paying.json("GET", "/credits/quote?amount=10")).toEqual({
-      object: "top_up_quote", amount: 10, fee: 1, total: 11, currency: "usd",
+      object: "top_up_quote",
+      amount: 10,
+      fee: 1,
+      total: 11,
+      currency: "usd",
     });
     expect(paying.stripe.requests).toEqual([]);
     const { orderId, sessionId } = await paying.order(10);
     const session = found(paying.stripe.world.sessions, sessionId);
     expect(session).toMatchObject({
-      amount_total: 1_100, lines: [1_000, 100], currency: "usd", client_reference_id: orderId, metadata: { switchyard_order: orderId },
-      saves_card: false, success_url: "http://127.0.0.1/top-up?paid=1", cancel_url: "http://127.0.0.1/top-up",
+      amount_total: 1_100,
+      lines: [1_000, 100],
+      currency: "usd",
+      client_reference_id: orderId,
+      metadata: { switchyard_order: orderId },
+      saves_card: false,
+      success_url: "http://127.0.0.1/top-up?paid=1",
+      cancel_url: "http://127.0.0.1/top-up",
     });
     // Amounts in a currency of the payer's would not be those of the order.
     expect(paying.stripe.requests[1]?.form.get("adaptive_pricing[enabled]")).toBe("false");
     expect(paying.stripe.requests[1]?.idempotencyKey).toBe(orderId);
-    expect(paying.stripe.requests.map(({ authorization }) => authorization)).toEqual(Array(2).fill("Bearer sk_test_of_the_tests"));
+    expect(paying.stripe.requests.map(({ authorization }) => authorization)).toEqual(
+      Array(2).fill("Bearer sk_test_of_the_tests"),
+    );
     expect(await paying.json("GET", `/credits/top-ups/${orderId}`)).toMatchObject({
-      id: orderId, status: "open", kind: "checkout", amount: 10, fee: 1, total: 11, failure: null,
+      id: orderId,
+      status: "open",
+      kind: "checkout",
+      amount: 10,
+      fee: 1,
+      total: 11,
+      failure: null,
     });
     expect(await paying.balance()).toBe(0);
   });
@@ -41,17 +59,37 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     expect(await paying.balance()).toBe(20.21);
     // The other event of the same payment, and both of them again.
     expect(await paying.deliver(events[1]!)).toBe("already");
-    expect([await paying.deliver(events[1]!), await paying.deliver(events[0]!)]).toEqual(["already", "already"]);
-    expect(await paying.json("GET", "/credits")).toMatchObject({ balance: 20.21, topup_balance: 20.21, monthly_balance: 0 });
-    expect(await paying.json("GET", "/credits/top-ups")).toMatchObject({ data: [{ id: orderId, status: "paid" }] });
+    expect([await paying.deliver(events[1]!), await paying.deliver(events[0]!)]).toEqual([
+      "already",
+      "already",
+    ]);
+    expect(await paying.json("GET", "/credits")).toMatchObject({
+      balance: 20.21,
+      topup_balance: 20.21,
+      monthly_balance: 0,
+    });
+    expect(await paying.json("GET", "/credits/top-ups")).toMatchObject({
+      data: [{ id: orderId, status: "paid" }],
+    });
     expect(await paying.json("GET", "/credits/invoices")).toMatchObject({
-      data: [{ id: "TEST-INV-000001", object: "invoice", top_up_id: orderId, amount: 20.21, fee: 1.52, total: 21.73 }],
+      data: [
+        {
+          id: "TEST-INV-000001",
+          object: "invoice",
+          top_up_id: orderId,
+          amount: 20.21,
+          fee: 1.52,
+          total: 21.73,
+        },
+      ],
     });
     const entries = listAt(await paying.json("GET", "/security/audit"), "data");
-    expect(entries.map((entry) => [at(entry, "action"), at(entry, "actor.label"), at(entry, "outcome")])).toContainEqual(
-      ["top-up credited", "Stripe", "done"]);
-    expect(entries.map((entry) => [at(entry, "action"), at(entry, "target"), at(entry, "fields")])).toContainEqual(
-      ["POST /credits/top-ups", orderId, ["amount"]]);
+    expect(
+      entries.map((entry) => [at(entry, "action"), at(entry, "actor.label"), at(entry, "outcome")]),
+    ).toContainEqual(["top-up credited", "Stripe", "done"]);
+    expect(
+      entries.map((entry) => [at(entry, "action"), at(entry, "target"), at(entry, "fields")]),
+    ).toContainEqual(["POST /credits/top-ups", orderId, ["amount"]]);
     await paying.restart();
     expect(await paying.balance()).toBe(20.21);
     expect(await paying.deliver(events[0]!)).toBe("already");
@@ -65,11 +103,18 @@ test("a request that was refused for want of credits is served the moment its to
   upstream.script(healthyChat);
   paying = await startPayingGateway(undefined, {
     providers: [acme(upstream.baseUrl)],
-    bootstrap: { llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd: undefined, plan: "enterprise" },
+    bootstrap: {
+      llmKey: testLlmKey,
+      managementKey: testManagementKey,
+      creditsNanoUsd: undefined,
+      plan: "enterprise",
+    },
   });
   const ask = async (): Promise<number> => {
     const messages = [{ role: "user", content: "Hello" }];
-    const response = await paying.gateway().post("/chat/completions", { model: "acme/large", messages });
+    const response = await paying
+      .gateway()
+      .post("/chat/completions", { model: "acme/large", messages });
     await response.text();
     return response.status;
   };
@@ -89,7 +134,11 @@ test("a payment by a slow method counts when it is through, and not before", asy
   expect(await paying.deliver(world.happen("checkout.session.completed", session))).toBe("noted");
   expect(await paying.balance()).toBe(0);
   const [, completed] = world.pay(sessionId);
-  const succeeded = { ...completed!, id: "evt_async", type: "checkout.session.async_payment_succeeded" };
+  const succeeded = {
+    ...completed!,
+    id: "evt_async",
+    type: "checkout.session.async_payment_succeeded",
+  };
   expect(await paying.deliver(succeeded)).toBe("credited");
   expect(await paying.balance()).toBe(10);
   expect(await paying.json("GET", `/credits/top-ups/${orderId}`)).toMatchObject({ status: "paid" });
@@ -100,11 +149,19 @@ test("a checkout that ran out is over, and money that comes nevertheless is cred
   const { orderId, sessionId } = await paying.order(10);
   const { world } = paying.stripe;
   expect(await paying.deliver(world.expire(sessionId))).toBe("noted");
-  expect(await paying.json("GET", `/credits/top-ups/${orderId}`)).toMatchObject({ status: "expired" });
-  const failed = world.happen("checkout.session.async_payment_failed", found(world.sessions, sessionId));
+  expect(await paying.json("GET", `/credits/top-ups/${orderId}`)).toMatchObject({
+    status: "expired",
+  });
+  const failed = world.happen(
+    "checkout.session.async_payment_failed",
+    found(world.sessions, sessionId),
+  );
   expect(await paying.deliver(failed)).toBe("already");
   for (const event of world.pay(sessionId)) await paying.deliver(event);
-  expect(await paying.json("GET", `/credits/top-ups/${orderId}`)).toMatchObject({ status: "paid", failure: null });
+  expect(await paying.json("GET", `/credits/top-ups/${orderId}`)).toMatchObject({
+    status: "paid",
+    failure: null,
+  });
   expect(await paying.balance()).toBe(10);
 });
 
@@ -114,7 +171,10 @@ test.each([
   [{ amount: 10.005 }, "amount: must be whole cents."],
   [{ amount: "10" }, "amount: is required: USD as a number"],
   [{}, "amount: is required: USD as a number"],
-  [{ amount: 10, return_url: "https://elsewhere.example/" }, "return_url: must be an address of this service."],
+  [
+    { amount: 10, return_url: "https://elsewhere.example/" },
+    "return_url: must be an address of this service.",
+  ],
   [{ amount: 10, currency: "eur" }, "currency"],
 ])("an order %j is refused before Stripe hears of it", async (body, message) => {
   paying = await startPayingGateway(undefined);
@@ -128,9 +188,14 @@ test("where Stripe does not answer, nothing is charged and the caller is told to
   paying = await startPayingGateway(undefined);
   paying.stripe.nextFault = "down";
   const response = await paying.ask("POST", "/credits/top-ups", { amount: 10 });
-  expect([response.status, at(await response.json(), "error.code")]).toEqual([503, "service_unavailable"]);
+  expect([response.status, at(await response.json(), "error.code")]).toEqual([
+    503,
+    "service_unavailable",
+  ]);
   expect(paying.stripe.world.sessions.size).toBe(0);
-  expect(await paying.json("GET", "/credits/top-ups")).toMatchObject({ data: [{ status: "open" }] });
+  expect(await paying.json("GET", "/credits/top-ups")).toMatchObject({
+    data: [{ status: "open" }],
+  });
   expect((await paying.ask("POST", "/credits/top-ups", { amount: 10 })).status).toBe(200);
   expect(paying.stripe.world.customers.size).toBe(1);
 });

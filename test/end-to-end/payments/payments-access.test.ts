@@ -12,12 +12,17 @@ afterEach(async () => {
   await stripe.stop();
 });
 
-const sessionOf = (topUp: unknown): string => textAt(topUp, "url").slice("https://checkout.example/".length);
+const sessionOf = (topUp: unknown): string =>
+  textAt(topUp, "url").slice("https://checkout.example/".length);
 
 /** Has Stripe tell that a checkout was paid. */
 async function tellPaid(baseUrl: string, topUp: unknown): Promise<void> {
   const body = JSON.stringify(stripe.world.pay(sessionOf(topUp))[0]);
-  const response = await fetch(`${baseUrl}/webhooks/stripe`, { method: "POST", body, headers: signed(body, { atMs: Date.now() }) });
+  const response = await fetch(`${baseUrl}/webhooks/stripe`, {
+    method: "POST",
+    body,
+    headers: signed(body, { atMs: Date.now() }),
+  });
   expect(response.status).toBe(200);
 }
 
@@ -30,13 +35,21 @@ async function peopled(): Promise<PeopledGateway> {
 
 test("an owner buys with their session, and the invoice has their address; another site cannot do so in their browser", async () => {
   const { owner, gateway } = await peopled();
-  const topUp = await owner.json("POST", "/credits/top-ups", { amount: 10, return_url: "http://127.0.0.1/billing" });
+  const topUp = await owner.json("POST", "/credits/top-ups", {
+    amount: 10,
+    return_url: "http://127.0.0.1/billing",
+  });
   expect(at(topUp, "created_by")).toMatch(/^usr_/);
   const session = stripe.world.sessions.get(sessionOf(topUp));
-  expect([session?.["success_url"], session?.["cancel_url"]]).toEqual(["http://127.0.0.1/billing", "http://127.0.0.1/billing"]);
+  expect([session?.["success_url"], session?.["cancel_url"]]).toEqual([
+    "http://127.0.0.1/billing",
+    "http://127.0.0.1/billing",
+  ]);
   expect([...stripe.world.customers.values()]).toMatchObject([{ email: "owner@example.com" }]);
   await tellPaid(gateway().baseUrl, topUp);
-  expect(await (await owner.api("GET", "/credits/invoices/TEST-INV-000001")).text()).toContain("owner@example.com");
+  expect(await (await owner.api("GET", "/credits/invoices/TEST-INV-000001")).text()).toContain(
+    "owner@example.com",
+  );
   owner.origin = "https://elsewhere.example";
   expect((await owner.api("POST", "/credits/top-ups", { amount: 10 })).status).toBe(403);
   expect(stripe.world.sessions.size).toBe(1);
@@ -47,12 +60,20 @@ test("members see what was bought, and do not spend the organisation's money", a
   const organizationId = textAt(await owner.json("POST", "/organizations", { name: "Yard" }), "id");
   const member = await invited(organizationId, { email: "member@example.com", role: "member" });
   const enter = async (browser: Browser): Promise<void> => {
-    const workspaces = at(await browser.json("GET", "/workspaces"), "data") as { id: string; organization_id?: string | null }[];
+    const workspaces = at(await browser.json("GET", "/workspaces"), "data") as {
+      id: string;
+      organization_id?: string | null;
+    }[];
     const own = workspaces.find((workspace) => workspace.organization_id === organizationId);
     await browser.json("PATCH", "/session", { workspace_id: own?.id });
   };
   await enter(member);
-  for (const path of ["/credits/top-ups", "/credits/invoices", "/credits/automatic", "/credits/quote?amount=10"]) {
+  for (const path of [
+    "/credits/top-ups",
+    "/credits/invoices",
+    "/credits/automatic",
+    "/credits/quote?amount=10",
+  ]) {
     expect([path, (await member.api("GET", path)).status]).toEqual([path, 200]);
   }
   const agreement = { threshold: 1, amount: 10, monthly_limit: 100, consent: true };
@@ -64,15 +85,20 @@ test("members see what was bought, and do not spend the organisation's money", a
 
 test("nothing of another workspace's payments can be seen", async () => {
   stripe = startFakeStripe();
-  const two = await startTwoWorkspaces(async () => undefined, { payments: paymentSettings(stripe.url) });
+  const two = await startTwoWorkspaces(async () => undefined, {
+    payments: paymentSettings(stripe.url),
+  });
   stop = () => two.stop();
   const topUp: unknown = await (await two.own("POST", "/credits/top-ups", { amount: 10 })).json();
   await tellPaid(two.gateway().baseUrl, topUp);
-  const balance = async (ask: typeof two.own): Promise<unknown> => at(await (await ask("GET", "/credits")).json(), "topup_balance");
+  const balance = async (ask: typeof two.own): Promise<unknown> =>
+    at(await (await ask("GET", "/credits")).json(), "topup_balance");
   expect([await balance(two.own), await balance(two.stranger)]).toEqual([20, 0]);
   const paths = [`/credits/top-ups/${textAt(topUp, "id")}`, "/credits/invoices/TEST-INV-000001"];
   for (const path of paths) {
-    expect([(await two.own("GET", path)).status, (await two.stranger("GET", path)).status]).toEqual([200, 404]);
+    expect([(await two.own("GET", path)).status, (await two.stranger("GET", path)).status]).toEqual(
+      [200, 404],
+    );
   }
   for (const path of ["/credits/top-ups", "/credits/invoices"]) {
     expect(at(await (await two.stranger("GET", path)).json(), "data")).toEqual([]);

@@ -5,7 +5,8 @@ import { startGateway, testManagementKey } from "../../support/gateway.ts";
 import { at } from "../api/at.ts";
 
 const bodies: Record<string, unknown> = {
-  "/credits/top-ups": { amount: 10 }, "/credits/automatic": { threshold: 10, amount: 20, monthly_limit: 50, consent: true },
+  "/credits/top-ups": { amount: 10 },
+  "/credits/automatic": { threshold: 10, amount: 20, monthly_limit: 50, consent: true },
 };
 
 test("without a key for Stripe every route of payments says that they are off", async () => {
@@ -14,10 +15,14 @@ test("without a key for Stripe every route of payments says that they are off", 
   expect(routes).toHaveLength(11);
   for (const { method, path, base } of routes) {
     const query = path === "/credits/quote" ? "?amount=10" : "";
-    const response = await fetch((base === "root" ? gateway.origin : gateway.baseUrl) + path.replace(":id", "x") + query, {
-      method, headers: { authorization: `Bearer ${testManagementKey}` },
-      ...(method === "POST" ? { body: JSON.stringify(bodies[path] ?? {}) } : {}),
-    });
+    const response = await fetch(
+      (base === "root" ? gateway.origin : gateway.baseUrl) + path.replace(":id", "x") + query,
+      {
+        method,
+        headers: { authorization: `Bearer ${testManagementKey}` },
+        ...(method === "POST" ? { body: JSON.stringify(bodies[path] ?? {}) } : {}),
+      },
+    );
     const error = await response.json();
     expect([path, response.status, at(error, "error.code")]).toEqual([path, 501, "not_configured"]);
     expect(at(error, "error.message")).toContain("STRIPE_SECRET_KEY");

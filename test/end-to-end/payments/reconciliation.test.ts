@@ -8,13 +8,18 @@ afterEach(() => paying.stop());
 
 const minute = 60_000;
 const reconcile = (): Promise<void> => paying.payments().reconciliation.run();
-const statusOf = async (orderId: string): Promise<unknown> => (await paying.json("GET", `/credits/top-ups/${orderId}`))["status"];
+const statusOf = async (orderId: string): Promise<unknown> =>
+  (await paying.json("GET", `/credits/top-ups/${orderId}`))["status"];
 
 describe.each(engines)("on %s", (_, freshUrl) => {
   test("payments, refunds and ends whose webhooks got lost are found by asking, once", async () => {
     paying = await startPayingGateway(await freshUrl());
     const { world } = paying.stripe;
-    const [first, second, third] = [await paying.order(10), await paying.order(20), await paying.order(30)];
+    const [first, second, third] = [
+      await paying.order(10),
+      await paying.order(20),
+      await paying.order(30),
+    ];
     world.pay(first!.sessionId);
     const [succeeded] = world.pay(second!.sessionId);
     world.refund(String(succeeded!.data.object.id), 2_150);
@@ -22,8 +27,12 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     paying.clock.advance(11 * minute);
     await reconcile();
     expect(await paying.balance()).toBe(10);
-    expect(await Promise.all([first, second, third].map((order) => statusOf(order!.orderId)))).toEqual(["paid", "paid", "expired"]);
-    const ids = listAt(await paying.json("GET", "/credits/invoices"), "data").map((each) => at(each, "id"));
+    expect(
+      await Promise.all([first, second, third].map((order) => statusOf(order!.orderId))),
+    ).toEqual(["paid", "paid", "expired"]);
+    const ids = listAt(await paying.json("GET", "/credits/invoices"), "data").map((each) =>
+      at(each, "id"),
+    );
     expect(ids.sort()).toEqual(["TEST-CN-000001", "TEST-INV-000001", "TEST-INV-000002"]);
     await reconcile();
     for (const event of world.events) await paying.deliver(event);
@@ -47,7 +56,11 @@ test("an open order is asked about though Stripe has forgotten its events", asyn
 test("an order whose checkout a crash kept from it is found by its customer; one that was never opened ends", async () => {
   paying = await startPayingGateway(undefined);
   const { orderId, sessionId } = await paying.order(10);
-  await paying.gateway().app.storage.database.updateTable("payment_orders").set({ session_id: null }).execute();
+  await paying
+    .gateway()
+    .app.storage.database.updateTable("payment_orders")
+    .set({ session_id: null })
+    .execute();
   paying.stripe.nextFault = "down";
   expect((await paying.ask("POST", "/credits/top-ups", { amount: 20 })).status).toBe(503);
   paying.stripe.world.pay(sessionId);
@@ -69,7 +82,9 @@ test("events are read from the last time on, with an hour's overlap", async () =
   await reconcile();
   paying.clock.advance(24 * 60 * minute);
   await reconcile();
-  const since = paying.stripe.requests.filter(({ path }) => path === "/events").map(({ form }) => Number(form.get("created[gte]")));
+  const since = paying.stripe.requests
+    .filter(({ path }) => path === "/events")
+    .map(({ form }) => Number(form.get("created[gte]")));
   const noon = Date.UTC(2026, 10, 21, 12) / 1000;
   expect(since.slice(-2)).toEqual([noon - 3_600, noon - 3_600]);
   await reconcile();
@@ -79,6 +94,11 @@ test("events are read from the last time on, with an hour's overlap", async () =
 test("the health of the service tells of the reconciliation", async () => {
   paying = await startPayingGateway(undefined);
   await paying.payments().rounds.run(true);
-  const jobs = listAt(await (await fetch(`${paying.gateway().baseUrl}/health`)).json(), "components.workflows.data.workflows");
-  expect(jobs).toContainEqual(expect.objectContaining({ kind: "payment_reconciliation", state: "healthy" }));
+  const jobs = listAt(
+    await (await fetch(`${paying.gateway().baseUrl}/health`)).json(),
+    "components.workflows.data.workflows",
+  );
+  expect(jobs).toContainEqual(
+    expect.objectContaining({ kind: "payment_reconciliation", state: "healthy" }),
+  );
 });

@@ -11,11 +11,22 @@ const spend = async (usd: number): Promise<void> => {
   const { ledger } = paying.gateway().app;
   const [workspaceId = ""] = ledger.book.workspaceIds();
   const holdId = crypto.randomUUID();
-  await ledger.reserve({ holdId, workspaceId, keyId: "key_test", keyLimit: null, ceilingNano: BigInt(Math.round(usd * 1e9)) });
-  await ledger.post({ holdId, amountNano: BigInt(Math.round(usd * 1e9)), alongside: () => ({ inserts: [], adds: [] }) });
+  await ledger.reserve({
+    holdId,
+    workspaceId,
+    keyId: "key_test",
+    keyLimit: null,
+    ceilingNano: BigInt(Math.round(usd * 1e9)),
+  });
+  await ledger.post({
+    holdId,
+    amountNano: BigInt(Math.round(usd * 1e9)),
+    alongside: () => ({ inserts: [], adds: [] }),
+  });
 };
 
-const documents = async (): Promise<unknown[]> => listAt(await paying.json("GET", "/credits/invoices"), "data");
+const documents = async (): Promise<unknown[]> =>
+  listAt(await paying.json("GET", "/credits/invoices"), "data");
 
 describe.each(engines)("on %s", (_, freshUrl) => {
   test("refunds take the credits in proportion, once, each with a credit note; together they take everything", async () => {
@@ -25,18 +36,34 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     const { paymentId, orderId } = await paying.topUp(10);
     expect(await paying.balance()).toBe(15);
     const [half, charge] = world.refund(paymentId, 550);
-    expect([await paying.deliver(half!), await paying.deliver(half!), await paying.deliver({ ...half!, id: "evt_again" })])
-      .toEqual(["noted", "already", "already"]);
+    expect([
+      await paying.deliver(half!),
+      await paying.deliver(half!),
+      await paying.deliver({ ...half!, id: "evt_again" }),
+    ]).toEqual(["noted", "already", "already"]);
     expect(await paying.balance()).toBe(10);
     expect(await paying.deliver(charge!)).toBe("noted");
     expect(await paying.balance()).toBe(10);
     // A third of a cent: what is left over is settled with the last of them.
-    for (const cents of [100, 100, 350]) for (const event of world.refund(paymentId, cents)) await paying.deliver(event);
+    for (const cents of [100, 100, 350])
+      for (const event of world.refund(paymentId, cents)) await paying.deliver(event);
     expect(await paying.balance()).toBe(5);
-    const notes = (await documents()).filter((each) => at(each, "object") === "credit_note").reverse();
-    expect(notes.map((each) => [at(each, "id"), at(each, "top_up_id"), at(each, "amount"), at(each, "fee"), at(each, "total")])).toEqual([
-      ["TEST-CN-000001", orderId, 5, 0.5, 5.5], ["TEST-CN-000002", orderId, 0.91, 0.09, 1],
-      ["TEST-CN-000003", orderId, 0.91, 0.09, 1], ["TEST-CN-000004", orderId, 3.18, 0.32, 3.5],
+    const notes = (await documents())
+      .filter((each) => at(each, "object") === "credit_note")
+      .reverse();
+    expect(
+      notes.map((each) => [
+        at(each, "id"),
+        at(each, "top_up_id"),
+        at(each, "amount"),
+        at(each, "fee"),
+        at(each, "total"),
+      ]),
+    ).toEqual([
+      ["TEST-CN-000001", orderId, 5, 0.5, 5.5],
+      ["TEST-CN-000002", orderId, 0.91, 0.09, 1],
+      ["TEST-CN-000003", orderId, 0.91, 0.09, 1],
+      ["TEST-CN-000004", orderId, 3.18, 0.32, 3.5],
     ]);
     await paying.restart();
     expect(await paying.balance()).toBe(5);
@@ -46,15 +73,22 @@ describe.each(engines)("on %s", (_, freshUrl) => {
     paying = await startPayingGateway(await freshUrl());
     const { world } = paying.stripe;
     const [lost, won] = [await paying.topUp(10), await paying.topUp(20)];
-    const inquiry = world.dispute(won.paymentId, { amount: 2_150, status: "warning_needs_response" });
+    const inquiry = world.dispute(won.paymentId, {
+      amount: 2_150,
+      status: "warning_needs_response",
+    });
     expect(await paying.deliver(inquiry)).toBe("ignored");
     expect(await paying.balance()).toBe(30);
     const escalated = world.moveDispute(String(inquiry.data.object.id), "needs_response");
     const opened = world.dispute(lost.paymentId, { amount: 1_100 });
     expect([await paying.deliver(escalated), await paying.balance()]).toEqual(["noted", 10]);
     expect([await paying.deliver(opened), await paying.balance()]).toEqual(["noted", 0]);
-    const ends = [world.moveDispute(String(opened.data.object.id), "lost"), world.moveDispute(String(inquiry.data.object.id), "won")];
-    for (const event of [...ends, ...ends, escalated, opened]) await paying.deliver({ ...event, id: crypto.randomUUID() });
+    const ends = [
+      world.moveDispute(String(opened.data.object.id), "lost"),
+      world.moveDispute(String(inquiry.data.object.id), "won"),
+    ];
+    for (const event of [...ends, ...ends, escalated, opened])
+      await paying.deliver({ ...event, id: crypto.randomUUID() });
     expect(await paying.balance()).toBe(20);
     await paying.restart();
     expect(await paying.balance()).toBe(20);
@@ -86,9 +120,12 @@ test("a refund that fails gives the credits back, and its credit note is taken b
   // The older news comes once more.
   await paying.deliver({ ...refund!, id: "evt_late" });
   expect(await paying.balance()).toBe(10);
-  expect((await documents()).map((each) => [at(each, "id"), at(each, "total")])).toEqual(expect.arrayContaining([
-    ["TEST-CN-000001", 11], ["TEST-CN-000002", -11],
-  ]));
+  expect((await documents()).map((each) => [at(each, "id"), at(each, "total")])).toEqual(
+    expect.arrayContaining([
+      ["TEST-CN-000001", 11],
+      ["TEST-CN-000002", -11],
+    ]),
+  );
 });
 
 test("a refund that is told of before its payment takes the credits as soon as they are there", async () => {
@@ -99,7 +136,9 @@ test("a refund that is told of before its payment takes the credits as soon as t
   const [refund] = world.refund(String(succeeded!.data.object.id), 550);
   expect([await paying.deliver(refund!), await paying.balance()]).toEqual(["noted", 0]);
   expect([await paying.deliver(succeeded!), await paying.balance()]).toEqual(["credited", 5]);
-  expect((await documents()).map((each) => at(each, "id"))).toEqual(expect.arrayContaining(["TEST-INV-000001", "TEST-CN-000001"]));
+  expect((await documents()).map((each) => at(each, "id"))).toEqual(
+    expect.arrayContaining(["TEST-INV-000001", "TEST-CN-000001"]),
+  );
 });
 
 test("credits that were spent cannot be taken; what is missing is taken from the next ones, and never below zero", async () => {
@@ -124,7 +163,13 @@ test("credits that a request holds are taken once it is over", async () => {
   const { ledger } = paying.gateway().app;
   const { paymentId } = await paying.topUp(10);
   const [workspaceId = ""] = ledger.book.workspaceIds();
-  await ledger.reserve({ holdId: "gen_1", workspaceId, keyId: "key_test", keyLimit: null, ceilingNano: 4_000_000_000n });
+  await ledger.reserve({
+    holdId: "gen_1",
+    workspaceId,
+    keyId: "key_test",
+    keyLimit: null,
+    ceilingNano: 4_000_000_000n,
+  });
   const [refund] = paying.stripe.world.refund(paymentId, 1_100);
   await paying.deliver(refund!);
   expect(await paying.balance()).toBe(4);
@@ -142,11 +187,26 @@ test("invoices and credit notes are pages to print, of their own workspace only"
   expect(invoice.headers.get("content-security-policy")).toContain("default-src 'none'");
   const text = await invoice.text();
   for (const part of [
-    "<h1>Invoice TEST-INV-000001</h1>", "2026-11-21", "Switch &amp; Sons", "Trackville", "Tax id DE 123", "No tax is charged.", "10.00 USD",
-    "1.00 USD", "11.00 USD", orderId, "Test mode",
-  ]) expect(text).toContain(part);
+    "<h1>Invoice TEST-INV-000001</h1>",
+    "2026-11-21",
+    "Switch &amp; Sons",
+    "Trackville",
+    "Tax id DE 123",
+    "No tax is charged.",
+    "10.00 USD",
+    "1.00 USD",
+    "11.00 USD",
+    orderId,
+    "Test mode",
+  ])
+    expect(text).toContain(part);
   const note = await (await paying.ask("GET", "/credits/invoices/TEST-CN-000001")).text();
-  for (const part of ["<h1>Credit note TEST-CN-000001</h1>", "Corrects invoice TEST-INV-000001", "11.00 USD"]) expect(note).toContain(part);
+  for (const part of [
+    "<h1>Credit note TEST-CN-000001</h1>",
+    "Corrects invoice TEST-INV-000001",
+    "11.00 USD",
+  ])
+    expect(note).toContain(part);
   for (const id of ["TEST-INV-000002", "INV-000001", "TEST-INV-1", "%2e%2e", "CN-000001"]) {
     expect((await paying.ask("GET", `/credits/invoices/${id}`)).status).toBe(404);
   }

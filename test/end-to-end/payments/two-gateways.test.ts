@@ -24,8 +24,12 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
   beforeAll(async () => {
     [redis, databaseUrl] = await Promise.all([startRedis(), freshDatabase()]);
     const environment = {
-      ...bootstrapVariables, DATABASE_URL: databaseUrl, REDIS_URL: redis.url, STRIPE_SECRET_KEY: "sk_test_of_the_tests",
-      STRIPE_WEBHOOK_SECRET: webhookSecret, STRIPE_API_BASE: "http://127.0.0.1:1",
+      ...bootstrapVariables,
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redis.url,
+      STRIPE_SECRET_KEY: "sk_test_of_the_tests",
+      STRIPE_WEBHOOK_SECRET: webhookSecret,
+      STRIPE_API_BASE: "http://127.0.0.1:1",
       SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
     };
     gateways = await Promise.all([startProcess({ environment }), startProcess({ environment })]);
@@ -36,40 +40,58 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
   });
 
   const get = async ({ url }: GatewayProcess, path: string): Promise<unknown> =>
-    (await fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${testManagementKey}` } })).json();
+    (
+      await fetch(`${url}/api/v1${path}`, {
+        headers: { authorization: `Bearer ${testManagementKey}` },
+      })
+    ).json();
 
   /** An order of 20 USD that was opened at Stripe. */
   async function order(id: string): Promise<StripeEvent[]> {
-    await queryDatabase(databaseUrl, `insert into payment_orders (id, workspace_id, live, kind, state, created_at_ms, created_by, buyer,
+    await queryDatabase(
+      databaseUrl,
+      `insert into payment_orders (id, workspace_id, live, kind, state, created_at_ms, created_by, buyer,
       credit_cents, fee_cents, currency, customer_id, session_id)
-      select '${id}', id, 0, 'checkout', 'open', 1, 'usr', '{"name":"a"}', 2000, 150, 'usd', 'cus_1', 'cs_${id}' from workspaces`);
+      select '${id}', id, 0, 'checkout', 'open', 1, 'usr', '{"name":"a"}', 2000, 150, 'usd', 'cus_1', 'cs_${id}' from workspaces`,
+    );
     world.sessions.set(`cs_${id}`, {
-      id: `cs_${id}`, client_reference_id: id, customer: "cus_1", amount_total: 2_150, currency: "usd", payment_status: "unpaid",
+      id: `cs_${id}`,
+      client_reference_id: id,
+      customer: "cus_1",
+      amount_total: 2_150,
+      currency: "usd",
+      payment_status: "unpaid",
       metadata: { switchyard_order: id },
     });
     return world.pay(`cs_${id}`);
   }
 
-  const balances = (): Promise<unknown[]> => Promise.all(gateways.map(async (gateway) => at(await get(gateway, "/credits"), "balance")));
+  const balances = (): Promise<unknown[]> =>
+    Promise.all(gateways.map(async (gateway) => at(await get(gateway, "/credits"), "balance")));
 
   test("a payment that both are told of at once counts once, at both of them", async () => {
     for (let count = 1; count <= 5; count++) {
       const events = await order(`top_${count}`);
-      const outcomes = await Promise.all(gateways.flatMap((gateway) => events.map((event) => deliver(gateway, event))));
+      const outcomes = await Promise.all(
+        gateways.flatMap((gateway) => events.map((event) => deliver(gateway, event))),
+      );
       expect(outcomes.sort()).toEqual(["already", "already", "already", "credited"]);
       expect(await balances()).toEqual([10 + 20 * count, 10 + 20 * count]);
     }
-    const { data } = await get(gateways[1]!, "/credits/invoices") as { data: { id: string }[] };
-    expect(data.map(({ id }) => id).sort()).toEqual([1, 2, 3, 4, 5].map((number) => `TEST-INV-00000${number}`));
+    const { data } = (await get(gateways[1]!, "/credits/invoices")) as { data: { id: string }[] };
+    expect(data.map(({ id }) => id).sort()).toEqual(
+      [1, 2, 3, 4, 5].map((number) => `TEST-INV-00000${number}`),
+    );
   }, 60_000);
 
   test("a refund that both are told of at once takes the credits once, at both of them", async () => {
     const [succeeded] = await order("top_refunded");
     await deliver(gateways[0]!, succeeded!);
-    const [before] = await balances() as number[];
+    const [before] = (await balances()) as number[];
     const [refund] = world.refund(succeeded!.data.object.id, 1_075);
     await Promise.all(gateways.map((gateway) => deliver(gateway, refund!)));
-    for (const gateway of gateways) expect(["noted", "already"]).toContain(await deliver(gateway, refund!) as string);
+    for (const gateway of gateways)
+      expect(["noted", "already"]).toContain((await deliver(gateway, refund!)) as string);
     expect(await balances()).toEqual([before! - 10, before! - 10]);
   }, 60_000);
 });

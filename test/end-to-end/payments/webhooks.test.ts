@@ -1,5 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { paymentSettings, signed, startPayingGateway, webhookSecret, type PayingGateway } from "../../support/stripe/paying-gateway.ts";
+import {
+  paymentSettings,
+  signed,
+  startPayingGateway,
+  webhookSecret,
+  type PayingGateway,
+} from "../../support/stripe/paying-gateway.ts";
 import type { StripeEvent, StripeObject } from "../../support/stripe/stripe-world.ts";
 import { at } from "../api/at.ts";
 import { engines } from "../api/two-workspaces.ts";
@@ -11,7 +17,11 @@ const send = (body: string, headers: Record<string, string>): Promise<Response> 
   fetch(`${paying.gateway().baseUrl}/webhooks/stripe`, { method: "POST", body, headers });
 
 /** A payment of 10 USD of credits at Stripe that nobody has told of yet. */
-async function paid(): Promise<{ orderId: string; completed: StripeEvent; succeeded: StripeEvent }> {
+async function paid(): Promise<{
+  orderId: string;
+  completed: StripeEvent;
+  succeeded: StripeEvent;
+}> {
   const { orderId, sessionId } = await paying.order(10);
   const [succeeded, completed] = paying.stripe.world.pay(sessionId);
   return { orderId, completed: completed!, succeeded: succeeded! };
@@ -22,18 +32,30 @@ describe("what Stripe did not sign just now is refused and changes nothing:", ()
   test.each<[string, (body: string) => Record<string, string>]>([
     ["no signature", () => ({})],
     ["garbage", () => ({ "stripe-signature": "t=1,v1=00" })],
-    ["a signature with another secret", (body) => signed(body, { secret: "whsec_of_somebody_else", atMs: nowMs })],
+    [
+      "a signature with another secret",
+      (body) => signed(body, { secret: "whsec_of_somebody_else", atMs: nowMs }),
+    ],
     ["a signature of another body", (body) => signed(`${body} `, { atMs: nowMs })],
     ["a signature of six minutes ago", (body) => signed(body, { atMs: nowMs - 6 * 60_000 })],
-    ["a signature in an older scheme", (body) => ({
-      "stripe-signature": signed(body, { atMs: nowMs })["stripe-signature"]!.replace("v1=", "v0="),
-    })],
+    [
+      "a signature in an older scheme",
+      (body) => ({
+        "stripe-signature": signed(body, { atMs: nowMs })["stripe-signature"]!.replace(
+          "v1=",
+          "v0=",
+        ),
+      }),
+    ],
   ])("%s", async (_, headersOf) => {
     paying = await startPayingGateway(undefined);
     const { completed } = await paid();
     const body = JSON.stringify(completed);
     const response = await send(body, headersOf(body));
-    expect([response.status, at(await response.json(), "error.code")]).toEqual([400, "bad_request"]);
+    expect([response.status, at(await response.json(), "error.code")]).toEqual([
+      400,
+      "bad_request",
+    ]);
     expect(await paying.balance()).toBe(0);
     // It was the signature: with its own the same event is good, four minutes old as well.
     expect((await send(body, signed(body, { atMs: nowMs - 4 * 60_000 }))).status).toBe(200);
@@ -53,27 +75,67 @@ describe("what Stripe did not sign just now is refused and changes nothing:", ()
 });
 
 describe("an event that does not fit its order is told to the operator and credits nothing:", () => {
-  const changed = (event: StripeEvent, fields: Partial<StripeObject>): StripeEvent =>
-    ({ ...event, data: { object: { ...event.data.object, ...fields } as StripeObject } });
+  const changed = (event: StripeEvent, fields: Partial<StripeObject>): StripeEvent => ({
+    ...event,
+    data: { object: { ...event.data.object, ...fields } as StripeObject },
+  });
   test.each<[string, string, (events: Awaited<ReturnType<typeof paid>>) => StripeEvent]>([
-    ["another amount", "refused_amount", ({ completed }) => changed(completed, { amount_total: 1_099 })],
-    ["another amount received", "refused_amount", ({ succeeded }) => changed(succeeded, { amount_received: 1 })],
-    ["another currency", "refused_currency", ({ completed }) => changed(completed, { currency: "jpy" })],
-    ["another customer", "refused_customer", ({ completed }) => changed(completed, { customer: "cus_of_somebody" })],
+    [
+      "another amount",
+      "refused_amount",
+      ({ completed }) => changed(completed, { amount_total: 1_099 }),
+    ],
+    [
+      "another amount received",
+      "refused_amount",
+      ({ succeeded }) => changed(succeeded, { amount_received: 1 }),
+    ],
+    [
+      "another currency",
+      "refused_currency",
+      ({ completed }) => changed(completed, { currency: "jpy" }),
+    ],
+    [
+      "another customer",
+      "refused_customer",
+      ({ completed }) => changed(completed, { customer: "cus_of_somebody" }),
+    ],
     ["no customer", "refused_customer", ({ succeeded }) => changed(succeeded, { customer: null })],
-    ["another checkout", "refused_session", ({ completed }) => changed(completed, { id: "cs_another" })],
-    ["a shape that is none", "refused_shape", ({ completed }) => changed(completed, { payment_status: 7 })],
+    [
+      "another checkout",
+      "refused_session",
+      ({ completed }) => changed(completed, { id: "cs_another" }),
+    ],
+    [
+      "a shape that is none",
+      "refused_shape",
+      ({ completed }) => changed(completed, { payment_status: 7 }),
+    ],
     ["the other mode", "refused_mode", ({ completed }) => ({ ...completed, livemode: true })],
-    ["a connected account", "ignored", ({ completed }) => ({ ...completed, account: "acct_other" })],
-    ["an order of nobody", "ignored", ({ completed }) => changed(completed, { client_reference_id: "top_none", metadata: {} })],
-    ["a type that is none of ours", "ignored", ({ completed }) => ({ ...completed, type: "customer.created" })],
+    [
+      "a connected account",
+      "ignored",
+      ({ completed }) => ({ ...completed, account: "acct_other" }),
+    ],
+    [
+      "an order of nobody",
+      "ignored",
+      ({ completed }) => changed(completed, { client_reference_id: "top_none", metadata: {} }),
+    ],
+    [
+      "a type that is none of ours",
+      "ignored",
+      ({ completed }) => ({ ...completed, type: "customer.created" }),
+    ],
   ])("%s", async (_, outcome, eventOf) => {
     paying = await startPayingGateway(undefined);
     const events = await paid();
     expect(await paying.deliver(eventOf(events))).toBe(outcome);
     expect(await paying.balance()).toBe(0);
     expect(await paying.json("GET", "/credits/invoices")).toMatchObject({ data: [] });
-    const told = paying.gateway().logLines.filter((line) => line.includes("does not fit what was ordered"));
+    const told = paying
+      .gateway()
+      .logLines.filter((line) => line.includes("does not fit what was ordered"));
     expect(told).toHaveLength(outcome.startsWith("refused") && outcome !== "refused_mode" ? 1 : 0);
     // The payment itself stays good.
     expect(await paying.deliver({ ...events.completed, id: "evt_good" })).toBe("credited");
@@ -85,24 +147,41 @@ describe.each(engines)("on %s", (_, freshUrl) => {
   test("forty deliveries of a payment at once credit it once, with one invoice", async () => {
     paying = await startPayingGateway(await freshUrl());
     const { completed, succeeded } = await paid();
-    const events = Array.from({ length: 40 }, (__, index) => [
-      completed, succeeded, { ...completed, id: `evt_more_${index}` }, { ...succeeded, id: `evt_more_${index}` },
-    ][index % 4]!);
+    const events = Array.from(
+      { length: 40 },
+      (__, index) =>
+        [
+          completed,
+          succeeded,
+          { ...completed, id: `evt_more_${index}` },
+          { ...succeeded, id: `evt_more_${index}` },
+        ][index % 4]!,
+    );
     const outcomes = await Promise.all(events.map((event) => paying.deliver(event)));
     expect(outcomes.filter((outcome) => outcome === "credited")).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome === "already")).toHaveLength(39);
     expect(await paying.balance()).toBe(10);
-    expect(await paying.json("GET", "/credits/invoices")).toMatchObject({ data: [{ id: "TEST-INV-000001" }] });
+    expect(await paying.json("GET", "/credits/invoices")).toMatchObject({
+      data: [{ id: "TEST-INV-000001" }],
+    });
   });
 
   test("twelve payments that are told of at once have numbers without a gap", async () => {
     paying = await startPayingGateway(await freshUrl());
     const payments = await Promise.all(Array.from({ length: 12 }, paid));
-    await Promise.all(payments.flatMap(({ completed, succeeded }) => [paying.deliver(completed), paying.deliver(succeeded)]));
+    await Promise.all(
+      payments.flatMap(({ completed, succeeded }) => [
+        paying.deliver(completed),
+        paying.deliver(succeeded),
+      ]),
+    );
     expect(await paying.balance()).toBe(120);
-    const { data } = await paying.json("GET", "/credits/invoices") as { data: { id: string; top_up_id: string }[] };
+    const { data } = (await paying.json("GET", "/credits/invoices")) as {
+      data: { id: string; top_up_id: string }[];
+    };
     expect(data.map(({ id }) => id).sort()).toEqual(
-      Array.from({ length: 12 }, (__, index) => `TEST-INV-${String(index + 1).padStart(6, "0")}`));
+      Array.from({ length: 12 }, (__, index) => `TEST-INV-${String(index + 1).padStart(6, "0")}`),
+    );
     expect(new Set(data.map((invoice) => invoice.top_up_id)).size).toBe(12);
   });
 });
@@ -112,9 +191,13 @@ test("a second payment of an order is not credited, and the operator hears of it
   const { completed, succeeded } = await paid();
   expect(await paying.deliver(completed)).toBe("credited");
   const second = { ...succeeded.data.object, id: "pi_second" };
-  expect(await paying.deliver(paying.stripe.world.happen("payment_intent.succeeded", second))).toBe("refused_second_payment");
+  expect(await paying.deliver(paying.stripe.world.happen("payment_intent.succeeded", second))).toBe(
+    "refused_second_payment",
+  );
   expect(await paying.balance()).toBe(10);
-  expect(paying.gateway().logLines.some((line) => line.includes("refused_second_payment"))).toBe(true);
+  expect(paying.gateway().logLines.some((line) => line.includes("refused_second_payment"))).toBe(
+    true,
+  );
 });
 
 test("the webhook's secret is not in the log, and neither are the key and the payer's card", async () => {
@@ -122,15 +205,20 @@ test("the webhook's secret is not in the log, and neither are the key and the pa
   await paying.topUp(10, { save_card: true });
   await send("{}", signed("{}", { secret: "whsec_other", atMs: paying.clock.nowMs() }));
   const log = paying.gateway().logLines.join("\n");
-  for (const secret of [webhookSecret, "sk_test_of_the_tests", "4242"]) expect(log).not.toContain(secret);
+  for (const secret of [webhookSecret, "sk_test_of_the_tests", "4242"])
+    expect(log).not.toContain(secret);
 });
 
 test("without the webhook's secret the route is off and says so, and everything else is on", async () => {
   paying = await startPayingGateway(undefined, {
-    payments: { stripe: { ...paymentSettings("http://127.0.0.1:1").stripe, webhookSecret: undefined } },
+    payments: {
+      stripe: { ...paymentSettings("http://127.0.0.1:1").stripe, webhookSecret: undefined },
+    },
   });
   const response = await send("{}", signed("{}", { atMs: paying.clock.nowMs() }));
-  expect([response.status, at(await response.json(), "error.code")]).toEqual([501, "not_configured"]);
+  expect([response.status, at(await response.json(), "error.code")]).toEqual([
+    501,
+    "not_configured",
+  ]);
   expect((await paying.ask("GET", "/credits/quote?amount=5")).status).toBe(200);
 });
-

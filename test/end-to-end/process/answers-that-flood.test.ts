@@ -34,7 +34,8 @@ const gzipStream = (text: string): Script => [
 ];
 
 const floods: Readonly<Record<string, () => Script>> = {
-  "interim answers": () => repeated("HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n", floodBytes),
+  "interim answers": () =>
+    repeated("HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n", floodBytes),
   "a line without end, compressed": () => gzipStream("data: x"),
   "comments, compressed": () => gzipStream(": keep waiting\n\n"),
   "events without content, compressed": () => gzipStream('data: {"choices":[]}\n\n'),
@@ -47,14 +48,23 @@ function peakBytes(pid: number): number {
   return Number(kibibytes) * 1024;
 }
 
-describe.skipIf(process.platform !== "linux")("a provider that floods the gateway is left, and little memory was taken by", () => {
-  test.each(Object.keys(floods))("%s", async (name) => {
-    const gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl), environment: bootstrapVariables });
-    await (await postChat(gateway)).text();
-    const before = peakBytes(gateway.child.pid);
-    upstream.script(floods[name]?.() ?? []);
-    const response = await postChat(gateway, { stream: true });
-    expect([response.status, at(JSON.parse(await response.text()), "error.metadata.fault")]).toEqual([502, "upstream"]);
-    expect(peakBytes(gateway.child.pid) - before).toBeLessThan(grownBytesMax);
-  });
-});
+describe.skipIf(process.platform !== "linux")(
+  "a provider that floods the gateway is left, and little memory was taken by",
+  () => {
+    test.each(Object.keys(floods))("%s", async (name) => {
+      const gateway = await startProcess({
+        yaml: acmeYaml(upstream.baseUrl),
+        environment: bootstrapVariables,
+      });
+      await (await postChat(gateway)).text();
+      const before = peakBytes(gateway.child.pid);
+      upstream.script(floods[name]?.() ?? []);
+      const response = await postChat(gateway, { stream: true });
+      expect([
+        response.status,
+        at(JSON.parse(await response.text()), "error.metadata.fault"),
+      ]).toEqual([502, "upstream"]);
+      expect(peakBytes(gateway.child.pid) - before).toBeLessThan(grownBytesMax);
+    });
+  },
+);

@@ -24,7 +24,9 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
 
   const start = async (): Promise<GatewayProcess> => {
     const process = await startProcess({
-      ...store.options, environment: { ...bootstrapVariables, ...store.options.environment }, yaml: acmeYaml(upstream.baseUrl),
+      ...store.options,
+      environment: { ...bootstrapVariables, ...store.options.environment },
+      yaml: acmeYaml(upstream.baseUrl),
     });
     started.push(process);
     return process;
@@ -44,14 +46,17 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
   function enqueueGated(): Gate {
     const gate = upstream.gate();
     const [role, content, ...rest] = chatChunks({ usageOn: "after" }).map((chunk) => sse(chunk));
-    if (role === undefined || content === undefined) throw new Error("the fixture has too few chunks");
+    if (role === undefined || content === undefined)
+      throw new Error("the fixture has too few chunks");
     upstream.enqueue([head(), role, content, gate, ...rest, sse("[DONE]"), end()]);
     return gate;
   }
 
   async function createBackground(): Promise<string> {
     const response = await fetch(`${gateway.url}/v1/responses`, {
-      method: "POST", headers, body: JSON.stringify({ model: "acme/large", input: "Hello", background: true }),
+      method: "POST",
+      headers,
+      body: JSON.stringify({ model: "acme/large", input: "Hello", background: true }),
     });
     const record: unknown = await response.json();
     expect(at(record, "status")).toBe("queued");
@@ -76,7 +81,10 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
     expect(names.filter((name) => name === "response.created")).toHaveLength(1);
     expect(names).toContain("response.completed");
     expect(await getJson(next, `/responses/${id}`)).toMatchObject({
-      id, status: "completed", background: true, usage: { cost: expect.any(Number) },
+      id,
+      status: "completed",
+      background: true,
+      usage: { cost: expect.any(Number) },
     });
     expect(upstream.requests).toHaveLength(2);
   }, 30_000);
@@ -90,7 +98,10 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
     expect(gateway.child.exitCode).toBeNull();
     gate.open();
     expect(await exited).toBe(0);
-    expect(await getJson(await start(), `/responses/${id}`)).toMatchObject({ id, status: "completed" });
+    expect(await getJson(await start(), `/responses/${id}`)).toMatchObject({
+      id,
+      status: "completed",
+    });
     expect(upstream.requests).toHaveLength(1);
   }, 30_000);
 

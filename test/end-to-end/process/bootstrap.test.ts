@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { pathsOf } from "../../../src/http/endpoint.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
-import { endProcesses, runProcess, startProcess, temporaryDirectory } from "../../support/process.ts";
+import {
+  endProcesses,
+  runProcess,
+  startProcess,
+  temporaryDirectory,
+} from "../../support/process.ts";
 import { at } from "../api/at.ts";
 import { getJson } from "./support/ask.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
@@ -32,18 +37,31 @@ describe("bootstrap variables", () => {
     const dataDirectory = temporaryDirectory();
     const first = await startProcess({ dataDirectory, environment: bootstrapVariables });
     expect(first.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
-    expect(await getJson(first, "/credits")).toMatchObject({ balance: 10, topup_balance: 10, monthly_balance: 0, used: 0 });
-    expect(await getJson(first, "/keys", testManagementKey)).toMatchObject({ data: [{ name: "bootstrap" }] });
+    expect(await getJson(first, "/credits")).toMatchObject({
+      balance: 10,
+      topup_balance: 10,
+      monthly_balance: 0,
+      used: 0,
+    });
+    expect(await getJson(first, "/keys", testManagementKey)).toMatchObject({
+      data: [{ name: "bootstrap" }],
+    });
     await first.terminate();
     const made = await recordsIn(dataDirectory);
     expect(made).toMatchObject({
-      workspaces: [{ plan: "enterprise" }], llmKeys: [{ name: "bootstrap" }], managementKeys: [{ name: "bootstrap" }],
+      workspaces: [{ plan: "enterprise" }],
+      llmKeys: [{ name: "bootstrap" }],
+      managementKeys: [{ name: "bootstrap" }],
       transfers: [{ kind: "topup", amount_nano: 10_000_000_000 }],
     });
     for (const credits of ["10", "25", "0"]) {
       const later = await startProcess({
         dataDirectory,
-        environment: { ...bootstrapVariables, SWITCHYARD_BOOTSTRAP_CREDITS: credits, SWITCHYARD_BOOTSTRAP_PLAN: "free" },
+        environment: {
+          ...bootstrapVariables,
+          SWITCHYARD_BOOTSTRAP_CREDITS: credits,
+          SWITCHYARD_BOOTSTRAP_PLAN: "free",
+        },
       });
       expect(await getJson(later, "/credits")).toMatchObject({ balance: 10, topup_balance: 10 });
       await later.kill9();
@@ -54,7 +72,8 @@ describe("bootstrap variables", () => {
   test("add what is absent on a later start and leave what is there alone", async () => {
     const dataDirectory = temporaryDirectory();
     const plain = await startProcess({ dataDirectory });
-    const shown = plain.stdoutLines.map((line) => /^First key {2}(\S+)/.exec(line)?.[1]).find(Boolean) ?? "";
+    const shown =
+      plain.stdoutLines.map((line) => /^First key {2}(\S+)/.exec(line)?.[1]).find(Boolean) ?? "";
     await plain.terminate();
     const second = await startProcess({ dataDirectory, environment: bootstrapVariables });
     expect(await getJson(second, "/credits", shown)).toMatchObject({ balance: 10 });
@@ -62,10 +81,15 @@ describe("bootstrap variables", () => {
     await second.terminate();
     const third = await startProcess({
       dataDirectory,
-      environment: { SWITCHYARD_BOOTSTRAP_LLM_KEY: otherLlmKey, SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: otherManagementKey },
+      environment: {
+        SWITCHYARD_BOOTSTRAP_LLM_KEY: otherLlmKey,
+        SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: otherManagementKey,
+      },
     });
-    for (const secret of [shown, testLlmKey, otherLlmKey]) expect(await getJson(third, "/credits", secret)).toMatchObject({ balance: 10 });
-    for (const secret of [testManagementKey, otherManagementKey]) expect(at(await getJson(third, "/keys", secret), "data.2")).toBeDefined();
+    for (const secret of [shown, testLlmKey, otherLlmKey])
+      expect(await getJson(third, "/credits", secret)).toMatchObject({ balance: 10 });
+    for (const secret of [testManagementKey, otherManagementKey])
+      expect(at(await getJson(third, "/keys", secret), "data.2")).toBeDefined();
   });
 
   test("bring no key back that was changed or deleted meanwhile", async () => {
@@ -77,13 +101,17 @@ describe("bootstrap variables", () => {
     await queryDatabase(path, "update management_keys set revoked_at_ms = 1");
     const second = await startProcess({ dataDirectory, environment: bootstrapVariables });
     for (const secret of [testLlmKey, testManagementKey]) {
-      const response = await fetch(`${second.url}/api/v1/credits`, { headers: { authorization: `Bearer ${secret}` } });
+      const response = await fetch(`${second.url}/api/v1/credits`, {
+        headers: { authorization: `Bearer ${secret}` },
+      });
       expect(response.status).toBe(401);
     }
   });
 
   test("choose the plan of the first workspace", async () => {
-    const gateway = await startProcess({ environment: { ...bootstrapVariables, SWITCHYARD_BOOTSTRAP_PLAN: "go" } });
+    const gateway = await startProcess({
+      environment: { ...bootstrapVariables, SWITCHYARD_BOOTSTRAP_PLAN: "go" },
+    });
     expect((await recordsIn(gateway.dataDirectory)).workspaces).toMatchObject([{ plan: "go" }]);
   });
 
@@ -93,22 +121,40 @@ describe("bootstrap variables", () => {
     const first = await startProcess({ dataDirectory, environment: keys });
     expect(await getJson(first, "/credits")).toMatchObject({ balance: 0 });
     await first.terminate();
-    const second = await startProcess({ dataDirectory, environment: { ...keys, SWITCHYARD_BOOTSTRAP_CREDITS: credits } });
+    const second = await startProcess({
+      dataDirectory,
+      environment: { ...keys, SWITCHYARD_BOOTSTRAP_CREDITS: credits },
+    });
     expect(await getJson(second, "/credits")).toMatchObject({ balance: 10 });
   });
 });
 
 /** Secrets that products have shipped with, and forms that tell nothing. */
 const guesses = [
-  undefined, "", "Bearer", "Bearer undefined", "Bearer null", "Bearer admin", "Bearer 123456", "Bearer sk-1234", "Bearer sk-svc-v1-",
-  "Bearer $SWITCHYARD_KEY", `Bearer ${testLlmKey}`, `Bearer ${testManagementKey}`, "Basic cm9vdDoxMjM0NTY=",
+  undefined,
+  "",
+  "Bearer",
+  "Bearer undefined",
+  "Bearer null",
+  "Bearer admin",
+  "Bearer 123456",
+  "Bearer sk-1234",
+  "Bearer sk-svc-v1-",
+  "Bearer $SWITCHYARD_KEY",
+  `Bearer ${testLlmKey}`,
+  `Bearer ${testManagementKey}`,
+  "Basic cm9vdDoxMjM0NTY=",
 ];
 
 describe("a first start without bootstrap variables", () => {
   test("has one key, no management key, no credits, and answers 401 to whoever has no key", async () => {
     const gateway = await startProcess({ yaml: "server:\n  trust_proxy: true\n" });
     const records = await recordsIn(gateway.dataDirectory);
-    expect(records).toMatchObject({ llmKeys: [{ name: "First key" }], managementKeys: [], transfers: [] });
+    expect(records).toMatchObject({
+      llmKeys: [{ name: "First key" }],
+      managementKeys: [],
+      transfers: [],
+    });
     expect(records.llmKeys).toHaveLength(1);
     const guarded = endpoints.filter(({ access }) => !access.open && !access.anonymous);
     expect(guarded.length).toBeGreaterThan(5);
@@ -127,7 +173,10 @@ describe("a first start without bootstrap variables", () => {
             ...(endpoint.method === "GET" ? {} : { body: "{}" }),
           });
           await response.body?.cancel();
-          if (response.status !== 401) open.push(`${endpoint.method} ${path} with ${authorization} answered ${response.status}`);
+          if (response.status !== 401)
+            open.push(
+              `${endpoint.method} ${path} with ${authorization} answered ${response.status}`,
+            );
         }
       }
     }
@@ -138,19 +187,31 @@ describe("a first start without bootstrap variables", () => {
     const dataDirectory = temporaryDirectory();
     const first = await startProcess({ dataDirectory });
     await first.terminate();
-    await queryDatabase(join(dataDirectory, "switchyard.db"), "update llm_keys set deleted_at_ms = 1");
+    await queryDatabase(
+      join(dataDirectory, "switchyard.db"),
+      "update llm_keys set deleted_at_ms = 1",
+    );
     const second = await startProcess({ dataDirectory });
     expect(second.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
     expect((await recordsIn(dataDirectory)).llmKeys).toHaveLength(1);
   });
 
   test("shows its key although an earlier start failed for another reason", async () => {
-    const occupied = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+    const occupied = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { data: () => undefined },
+    });
     const dataDirectory = temporaryDirectory();
-    const failed = await runProcess({ dataDirectory, environment: { PORT: String(occupied.port) } });
+    const failed = await runProcess({
+      dataDirectory,
+      environment: { PORT: String(occupied.port) },
+    });
     occupied.stop(true);
     expect(failed.exitCode).toBe(1);
-    expect(failed.stderr).toContain(`switchyard cannot start: port ${occupied.port} is taken by another program; end that one`);
+    expect(failed.stderr).toContain(
+      `switchyard cannot start: port ${occupied.port} is taken by another program; end that one`,
+    );
     const next = await startProcess({ dataDirectory });
     expect(next.stdoutLines.join("\n")).toMatch(/^First key {2}sk-svc-v1-\S+ {3}\(shown once\)$/m);
     expect((await recordsIn(dataDirectory)).llmKeys).toHaveLength(1);
@@ -166,7 +227,8 @@ describe("a first start without bootstrap variables", () => {
     expect(files).toContain("switchyard.db-wal");
     for (const name of files) {
       const text = readFileSync(join(dataDirectory, name), "latin1");
-      for (const secret of [testLlmKey, testManagementKey]) expect([name, text.includes(secret)]).toEqual([name, false]);
+      for (const secret of [testLlmKey, testManagementKey])
+        expect([name, text.includes(secret)]).toEqual([name, false]);
     }
   });
 });

@@ -21,24 +21,38 @@ const authority = createAuthority();
 /** A provider behind TLS that only a proxy reaches, and the proxy. */
 async function startNetwork() {
   const provider = Bun.serve({
-    port: 0, hostname: "127.0.0.1", tls: authority.issue("api.acme.example"),
+    port: 0,
+    hostname: "127.0.0.1",
+    tls: authority.issue("api.acme.example"),
     fetch: () => Response.json(chatCompletion({ text: fixtureText })),
   });
   const proxy = await startHttpProxy({ to: provider.port ?? 0 });
-  ends.push(() => provider.stop(true), () => proxy.stop());
+  ends.push(
+    () => provider.stop(true),
+    () => proxy.stop(),
+  );
   const certificates = join(temporaryDirectory(), "company.pem");
   writeFileSync(certificates, authority.cert);
   return { proxy, certificates, proxyUrl: `http://me:hidden-password@127.0.0.1:${proxy.port}` };
 }
 
-const saidBy = async (response: Response): Promise<unknown> => at(await response.json(), "choices.0.message.content");
+const saidBy = async (response: Response): Promise<unknown> =>
+  at(await response.json(), "choices.0.message.content");
 const tunnel = "CONNECT api.acme.example:443 HTTP/1.1";
 
 test("a provider is asked through HTTPS_PROXY, and trusted by tls.ca_files", async () => {
   const { proxy, proxyUrl, certificates } = await startNetwork();
   const gateway = await startProcess({
-    yaml: acmeYaml("https://api.acme.example/v1", `tls: { ca_files: [${JSON.stringify(certificates)}] }\n`),
-    environment: { ...bootstrapVariables, HTTPS_PROXY: proxyUrl, NO_PROXY: "internal.example", LOG_LEVEL: "debug" },
+    yaml: acmeYaml(
+      "https://api.acme.example/v1",
+      `tls: { ca_files: [${JSON.stringify(certificates)}] }\n`,
+    ),
+    environment: {
+      ...bootstrapVariables,
+      HTTPS_PROXY: proxyUrl,
+      NO_PROXY: "internal.example",
+      LOG_LEVEL: "debug",
+    },
   });
   expect(await saidBy(await postChat(gateway))).toBe(fixtureText);
   expect(proxy.requests.map(({ line }) => line)).toEqual([tunnel]);
@@ -48,8 +62,16 @@ test("a provider is asked through HTTPS_PROXY, and trusted by tls.ca_files", asy
 test("a provider has a proxy of its own, and NODE_EXTRA_CA_CERTS is trusted", async () => {
   const { proxy, proxyUrl, certificates } = await startNetwork();
   const gateway = await startProcess({
-    yaml: acmeYaml("https://api.acme.example/v1").replace("    models:", "    proxy: ${ACME_PROXY}\n    models:"),
-    environment: { ...bootstrapVariables, ACME_PROXY: proxyUrl, HTTPS_PROXY: "http://127.0.0.1:1", NODE_EXTRA_CA_CERTS: certificates },
+    yaml: acmeYaml("https://api.acme.example/v1").replace(
+      "    models:",
+      "    proxy: ${ACME_PROXY}\n    models:",
+    ),
+    environment: {
+      ...bootstrapVariables,
+      ACME_PROXY: proxyUrl,
+      HTTPS_PROXY: "http://127.0.0.1:1",
+      NODE_EXTRA_CA_CERTS: certificates,
+    },
   });
   expect(await saidBy(await postChat(gateway))).toBe(fixtureText);
   expect(proxy.requests.map(({ line }) => line)).toEqual([tunnel]);
@@ -61,10 +83,16 @@ test("what the proxy refuses is said without its credentials", async () => {
   ends.push(() => proxy.stop());
   const proxyUrl = `http://me:hidden-password@127.0.0.1:${proxy.port}`;
   const gateway = await startProcess({
-    yaml: acmeYaml("https://api.acme.example/v1"), environment: { ...bootstrapVariables, HTTPS_PROXY: proxyUrl, LOG_LEVEL: "debug" },
+    yaml: acmeYaml("https://api.acme.example/v1"),
+    environment: { ...bootstrapVariables, HTTPS_PROXY: proxyUrl, LOG_LEVEL: "debug" },
   });
   const response = await postChat(gateway);
   const text = await response.text();
-  expect([response.status, at(JSON.parse(text), "error.message")]).toEqual([502, expect.stringContaining("the proxy refused")]);
-  expect(text + gateway.stderrText + gateway.stdoutLines.join("\n")).not.toContain("hidden-password");
+  expect([response.status, at(JSON.parse(text), "error.message")]).toEqual([
+    502,
+    expect.stringContaining("the proxy refused"),
+  ]);
+  expect(text + gateway.stderrText + gateway.stdoutLines.join("\n")).not.toContain(
+    "hidden-password",
+  );
 });

@@ -1,13 +1,20 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { endProcesses, runProcess, startProcess, temporaryDirectory, type ProcessOptions } from "../../support/process.ts";
+import {
+  endProcesses,
+  runProcess,
+  startProcess,
+  temporaryDirectory,
+  type ProcessOptions,
+} from "../../support/process.ts";
 import { freePort, isRefused } from "./support/ports.ts";
 import { queryDatabase } from "./support/query-database.ts";
 
 afterAll(endProcesses);
 
 /** A provider named acme with these lines in its entry. */
-const provider = (...lines: string[]): string => ["providers:", "  - id: acme", ...lines.map((line) => `    ${line}`), ""].join("\n");
+const provider = (...lines: string[]): string =>
+  ["providers:", "  - id: acme", ...lines.map((line) => `    ${line}`), ""].join("\n");
 
 interface Mistake extends ProcessOptions {
   /** Texts that stderr has to hold, each on one line. */
@@ -24,7 +31,13 @@ const mistakes: Record<string, Mistake> = {
     says: [/switchyard\.yaml:4 .*apikey.*api_key/],
   },
   "deviations of a provider that is not known": {
-    yaml: provider("base_url: http://127.0.0.1:9/v1", "like: vlm", "deviations:", "  - max_tokens", "  - maxtokens"),
+    yaml: provider(
+      "base_url: http://127.0.0.1:9/v1",
+      "like: vlm",
+      "deviations:",
+      "  - max_tokens",
+      "  - maxtokens",
+    ),
     says: [
       /switchyard\.yaml:4 providers\[0\]\.like: expected .*"vllm"/,
       /switchyard\.yaml:7 providers\[0\]\.deviations\[1\]: expected .*"max_tokens"/,
@@ -42,50 +55,79 @@ const mistakes: Record<string, Mistake> = {
     yaml: "disconnect: maybe\nstorage:\n  url: mysql://x\n  durability: never\nsandbox: { enabled: perhaps }\n",
     environment: { PORT: "eighty", SWITCHYARD_BOOTSTRAP_CREDITS: "-1", LOG_LEVEL: "loud" },
     says: [
-      /switchyard\.yaml:1 disconnect: /, /switchyard\.yaml:3 storage\.url: /, /switchyard\.yaml:4 storage\.durability: /,
-      /switchyard\.yaml:5 sandbox\.enabled: /, /PORT: /, /SWITCHYARD_BOOTSTRAP_CREDITS: /, /LOG_LEVEL: /,
+      /switchyard\.yaml:1 disconnect: /,
+      /switchyard\.yaml:3 storage\.url: /,
+      /switchyard\.yaml:4 storage\.durability: /,
+      /switchyard\.yaml:5 sandbox\.enabled: /,
+      /PORT: /,
+      /SWITCHYARD_BOOTSTRAP_CREDITS: /,
+      /LOG_LEVEL: /,
     ],
   },
-  "text that is no YAML": { yaml: "server:\n  port: 1\n bad: [1\n", says: [/switchyard\.yaml:\d /] },
+  "text that is no YAML": {
+    yaml: "server:\n  port: 1\n bad: [1\n",
+    says: [/switchyard\.yaml:\d /],
+  },
   "a reference to a variable that is not set": {
-    yaml: "server:\n  public_url: ${NOWHERE_SET}\n", says: [/switchyard\.yaml:2 server\.public_url: .*NOWHERE_SET/],
+    yaml: "server:\n  public_url: ${NOWHERE_SET}\n",
+    says: [/switchyard\.yaml:2 server\.public_url: .*NOWHERE_SET/],
   },
   "a configuration file that is not there": {
-    environment: { SWITCHYARD_CONFIG: "absent.yaml" }, says: [/SWITCHYARD_CONFIG: cannot read absent\.yaml: there is no such file/],
+    environment: { SWITCHYARD_CONFIG: "absent.yaml" },
+    says: [/SWITCHYARD_CONFIG: cannot read absent\.yaml: there is no such file/],
   },
   "proxies of another kind, and their secrets left out": {
     yaml: provider("base_url: http://127.0.0.1:9/v1", "proxy: socks5://me:hidden@10.0.0.1:1080"),
-    environment: { HTTPS_PROXY: "https://me:hidden@proxy.example", http_proxy: "ftp://proxy.example" },
+    environment: {
+      HTTPS_PROXY: "https://me:hidden@proxy.example",
+      http_proxy: "ftp://proxy.example",
+    },
     says: [
       /switchyard\.yaml:4 providers\[0\]\.proxy: expected the address of a proxy.*socks5: is not supported.*or none/,
-      /HTTPS_PROXY: expected the address of a proxy.*https: is not supported/, /http_proxy: expected/,
+      /HTTPS_PROXY: expected the address of a proxy.*https: is not supported/,
+      /http_proxy: expected/,
     ],
   },
   "a file of certificates that is not there, and one that holds none": {
     yaml: "tls:\n  ca_files:\n    - absent.pem\n    - switchyard.yaml\n",
-    says: [/switchyard\.yaml:3 tls\.ca_files\[0\]: .*ENOENT/, /switchyard\.yaml:4 tls\.ca_files\[1\]: .*BEGIN CERTIFICATE/],
+    says: [
+      /switchyard\.yaml:3 tls\.ca_files\[0\]: .*ENOENT/,
+      /switchyard\.yaml:4 tls\.ca_files\[1\]: .*BEGIN CERTIFICATE/,
+    ],
   },
-  "a port beyond the last": { environment: { PORT: "70000" }, says: [/PORT: expected an integer from 0 to 65535/] },
+  "a port beyond the last": {
+    environment: { PORT: "70000" },
+    says: [/PORT: expected an integer from 0 to 65535/],
+  },
   "a bootstrap key of another family": {
     environment: { SWITCHYARD_BOOTSTRAP_LLM_KEY: "sk-proj-aaaaaaaaaaaaaaaaaaaaaaaa" },
     says: [/SWITCHYARD_BOOTSTRAP_LLM_KEY: expected sk-svc-v1-/],
   },
-  "a plan that does not exist": { environment: { SWITCHYARD_BOOTSTRAP_PLAN: "gold" }, says: [/SWITCHYARD_BOOTSTRAP_PLAN: /] },
+  "a plan that does not exist": {
+    environment: { SWITCHYARD_BOOTSTRAP_PLAN: "gold" },
+    says: [/SWITCHYARD_BOOTSTRAP_PLAN: /],
+  },
   "an encryption key of the wrong length": {
-    environment: { SWITCHYARD_ENCRYPTION_KEY: "c2hvcnQ=" }, says: [/SWITCHYARD_ENCRYPTION_KEY: expected 32 bytes/],
+    environment: { SWITCHYARD_ENCRYPTION_KEY: "c2hvcnQ=" },
+    says: [/SWITCHYARD_ENCRYPTION_KEY: expected 32 bytes/],
   },
   "ClickHouse, which this release does not use": {
-    environment: { CLICKHOUSE_URL: "http://127.0.0.1:8123" }, says: [/CLICKHOUSE_URL: .*no archive/],
+    environment: { CLICKHOUSE_URL: "http://127.0.0.1:8123" },
+    says: [/CLICKHOUSE_URL: .*no archive/],
   },
   "Postgres without an encryption key": {
-    environment: { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" }, says: [/SWITCHYARD_ENCRYPTION_KEY: is required with Postgres/],
+    environment: { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" },
+    says: [/SWITCHYARD_ENCRYPTION_KEY: is required with Postgres/],
   },
 };
 
 describe("a start is refused with exit code 1, naming every mistake, for", () => {
   test.each(Object.entries(mistakes))("%s", async (_, { says, ...options }) => {
     const port = freePort();
-    const ended = await runProcess({ ...options, environment: { PORT: String(port), ...options.environment } });
+    const ended = await runProcess({
+      ...options,
+      environment: { PORT: String(port), ...options.environment },
+    });
     expect(ended.exitCode).toBe(1);
     expect(ended.stdout).toBe("");
     expect(ended.stderr).toStartWith("switchyard cannot start");
@@ -104,17 +146,26 @@ describe("a start is refused with exit code 1, naming every mistake, for", () =>
 });
 
 describe("a start is refused in plain words for", () => {
-  const occupied = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+  const occupied = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: () => undefined },
+  });
   afterAll(() => occupied.stop(true));
   const fileAsDirectory = join(temporaryDirectory(), "file");
   const others: Record<string, Mistake> = {
-    "a port that is taken": { environment: { PORT: String(occupied.port) }, says: [new RegExp(`port ${occupied.port}`)] },
+    "a port that is taken": {
+      environment: { PORT: String(occupied.port) },
+      says: [new RegExp(`port ${occupied.port}`)],
+    },
     "a metrics port that is taken": {
-      environment: { SWITCHYARD_METRICS_PORT: String(occupied.port) }, says: [new RegExp(`port ${occupied.port}`)],
+      environment: { SWITCHYARD_METRICS_PORT: String(occupied.port) },
+      says: [new RegExp(`port ${occupied.port}`)],
     },
     "an address of another machine": { environment: { HOST: "192.0.2.1" }, says: [/192\.0\.2\.1/] },
     "a data directory that cannot be made": {
-      dataDirectory: join(fileAsDirectory, "data"), says: [/data\/encryption\.key: .*not a directory/],
+      dataDirectory: join(fileAsDirectory, "data"),
+      says: [/data\/encryption\.key: .*not a directory/],
     },
     "a Postgres that nobody runs": {
       yaml: "storage: { wait_s: 0 }\n",
@@ -141,7 +192,8 @@ describe("a start is refused in plain words for", () => {
     const dataDirectory = temporaryDirectory();
     const gateway = await startProcess({ dataDirectory });
     await gateway.terminate();
-    const later = "insert into kysely_migration (name, timestamp) values ('2999-01-01-later', '2999')";
+    const later =
+      "insert into kysely_migration (name, timestamp) values ('2999-01-01-later', '2999')";
     await queryDatabase(join(dataDirectory, "switchyard.db"), later);
     const ended = await runProcess({ dataDirectory });
     expect(ended).toMatchObject({ exitCode: 1, stdout: "" });

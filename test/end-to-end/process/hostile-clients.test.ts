@@ -20,7 +20,10 @@ let probe: HealthProbe;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
   upstream.script(healthyChat);
-  gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl), environment: bootstrapVariables });
+  gateway = await startProcess({
+    yaml: acmeYaml(upstream.baseUrl),
+    environment: bootstrapVariables,
+  });
   probe = new HealthProbe(gateway);
   // What is compiled and loaded by the first request is not what an attack costs.
   await ask(chat(JSON.stringify(small)));
@@ -36,7 +39,12 @@ const head = (method: string, path: string, lines: readonly string[]): string =>
   [`${method} ${path} HTTP/1.1`, "host: a", ...lines, "", ""].join("\r\n");
 const key = `authorization: Bearer ${testLlmKey}`;
 const chat = (body: string, more: readonly string[] = []): string =>
-  head("POST", "/v1/chat/completions", [key, `content-length: ${Buffer.byteLength(body)}`, "connection: close", ...more]) + body;
+  head("POST", "/v1/chat/completions", [
+    key,
+    `content-length: ${Buffer.byteLength(body)}`,
+    "connection: close",
+    ...more,
+  ]) + body;
 
 const client = (): RawClient => new RawClient(gateway.port);
 const ask = (bytes: string | Buffer): Promise<string> => client().write(bytes).untilOver();
@@ -69,28 +77,55 @@ async function expectCheap<Result>(attack: () => Promise<Result>): Promise<Resul
 const statusOf = (answer: string): number => Number(answer.slice(9, 12));
 
 describe("costs nobody else anything", () => {
-  test.each(["authorization", "x-api-key", "cookie", "x-forwarded-for", "traceparent", "accept", "content-type", "content-encoding"])(
-    "a header %s of blanks, as large as is taken and larger",
-    async (name) => {
-      const asked = (blanks: number): string =>
-        head("POST", "/v1/chat/completions", [`${name}: x${" ".repeat(blanks)}x`, "connection: close"]);
-      const answers = await expectCheap(() => Promise.all([...Array.from({ length: 20 }, () => ask(asked(15_000))), ask(asked(63_000))]));
-      for (const each of answers) {
-        expect(each.map(statusOf).at(-1)).toBe(431);
-        expect(each.slice(0, -1).map(statusOf).filter((status) => status < 400 || status > 499)).toEqual([]);
-      }
-    },
-  );
+  test.each([
+    "authorization",
+    "x-api-key",
+    "cookie",
+    "x-forwarded-for",
+    "traceparent",
+    "accept",
+    "content-type",
+    "content-encoding",
+  ])("a header %s of blanks, as large as is taken and larger", async (name) => {
+    const asked = (blanks: number): string =>
+      head("POST", "/v1/chat/completions", [
+        `${name}: x${" ".repeat(blanks)}x`,
+        "connection: close",
+      ]);
+    const answers = await expectCheap(() =>
+      Promise.all([...Array.from({ length: 20 }, () => ask(asked(15_000))), ask(asked(63_000))]),
+    );
+    for (const each of answers) {
+      expect(each.map(statusOf).at(-1)).toBe(431);
+      expect(
+        each
+          .slice(0, -1)
+          .map(statusOf)
+          .filter((status) => status < 400 || status > 499),
+      ).toEqual([]);
+    }
+  });
 
   test("a head of 120 KB is refused", async () => {
-    const answers = await expectCheap(() => ask(head("GET", "/healthz", [`x-a: ${"x".repeat(120_000)}`])));
+    const answers = await expectCheap(() =>
+      ask(head("GET", "/healthz", [`x-a: ${"x".repeat(120_000)}`])),
+    );
     expect(answers.map(statusOf)).toEqual([431, 431, 431]);
   });
 
   test("a body in a million chunks of one byte is read", async () => {
-    const text = JSON.stringify({ ...small, messages: [{ role: "user", content: "x".repeat(1_000_000) }] });
-    const chunks = Buffer.from(`${[...text].map((character) => `1\r\n${character}\r\n`).join("")}0\r\n\r\n`);
-    const asked = head("POST", "/v1/chat/completions", [key, "transfer-encoding: chunked", "connection: close"]);
+    const text = JSON.stringify({
+      ...small,
+      messages: [{ role: "user", content: "x".repeat(1_000_000) }],
+    });
+    const chunks = Buffer.from(
+      `${[...text].map((character) => `1\r\n${character}\r\n`).join("")}0\r\n\r\n`,
+    );
+    const asked = head("POST", "/v1/chat/completions", [
+      key,
+      "transfer-encoding: chunked",
+      "connection: close",
+    ]);
     const answers = await expectCheap(() => client().write(asked).write(chunks).untilOver());
     expect(answers.map(statusOf)).toEqual([200, 200, 200]);
   });
@@ -99,28 +134,44 @@ describe("costs nobody else anything", () => {
   test.each([
     ["2.4 million members", manyMembers, "members"],
     ["one object with 2 million members", `{${'"a":1,'.repeat(2_000_000)}"b":1}`, "members"],
-    ["provider.only with 5 million entries", `{"provider":{"only":[${'"a",'.repeat(5_000_000)}"a"]}}`, "entries"],
+    [
+      "provider.only with 5 million entries",
+      `{"provider":{"only":[${'"a",'.repeat(5_000_000)}"a"]}}`,
+      "entries",
+    ],
     ["a list of 10 million numbers", `{"input":[${"1,".repeat(10_000_000)}1]}`, "numbers"],
     ["10 million levels", "[".repeat(10_000_000), "levels"],
   ])("a body of %s is refused with the bound", async (_, body, bound) => {
     const answers = await expectCheap(() => ask(chat(body)));
-    for (const answer of answers) expect(answer).toMatch(new RegExp(`^HTTP/1.1 4(00|13) [^]*more than \\d+ ${bound}`));
+    for (const answer of answers)
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 4(00|13) [^]*more than \\d+ ${bound}`));
   });
 
   test("the same in 30 KB of gzip is refused with the bound", async () => {
     const packed = Bun.gzipSync(Buffer.from(manyMembers));
-    const lines = [key, "content-encoding: gzip", `content-length: ${packed.byteLength}`, "connection: close"];
+    const lines = [
+      key,
+      "content-encoding: gzip",
+      `content-length: ${packed.byteLength}`,
+      "connection: close",
+    ];
     const asked = Buffer.concat([Buffer.from(head("POST", "/v1/chat/completions", lines)), packed]);
-    for (const answer of await expectCheap(() => ask(asked))) expect(answer).toMatch(/^HTTP\/1\.1 413 [^]*more than \d+ members/);
+    for (const answer of await expectCheap(() => ask(asked)))
+      expect(answer).toMatch(/^HTTP\/1\.1 413 [^]*more than \d+ members/);
   });
 });
 
 test("a file limit that is reached: idle connections make room, and /metrics and the log tell of it", async () => {
-  const limited = await startProcess({ command: ["sh", "-c", `ulimit -n 300; exec ${process.execPath} ${mainPath}`] });
+  const limited = await startProcess({
+    command: ["sh", "-c", `ulimit -n 300; exec ${process.execPath} ${mainPath}`],
+  });
   expect(limited.stderrText).toContain("only 300 files may be open at once");
-  const clients = Array.from({ length: 400 }, () => new RawClient(limited.port).write(head("GET", "/healthz", [])));
+  const clients = Array.from({ length: 400 }, () =>
+    new RawClient(limited.port).write(head("GET", "/healthz", [])),
+  );
   // Each is answered in its turn, when the idle ones before it have made room.
-  for (const each of clients) expect(statusOf(await each.until((text) => text.endsWith("}")))).toBe(200);
+  for (const each of clients)
+    expect(statusOf(await each.until((text) => text.endsWith("}")))).toBe(200);
   const metrics = await (await fetch(`${limited.url}/metrics`)).text();
   const connections = Number(/^switchyard_client_connections (\d+)$/m.exec(metrics)?.[1]);
   expect(connections).toBeGreaterThan(0);
@@ -134,16 +185,22 @@ test("bodies beyond the memory for them are told to come again, and the others a
   const roomy = await startProcess({ yaml, environment: bootstrapVariables });
   const gate = upstream.gate();
   upstream.script((request) => [gate, ...healthyChat(request)]);
-  const body = JSON.stringify({ ...small, messages: [{ role: "user", content: "x".repeat(10_000_000) }] });
+  const body = JSON.stringify({
+    ...small,
+    messages: [{ role: "user", content: "x".repeat(10_000_000) }],
+  });
   const sent = Array.from({ length: 6 }, () => new RawClient(roomy.port).write(chat(body)));
   const answers = sent.map((each) => each.untilOver());
-  const refused = await Promise.all([0, 1, 2].map(() => Promise.race(answers.filter((_, index) => !sent[index]?.over))));
+  const refused = await Promise.all(
+    [0, 1, 2].map(() => Promise.race(answers.filter((_, index) => !sent[index]?.over))),
+  );
   gate.open();
   const all = await Promise.all(answers);
   upstream.script(healthyChat);
   expect(refused.map(statusOf)).toEqual([503, 503, 503]);
   expect(all.map(statusOf).sort()).toEqual([200, 200, 200, 503, 503, 503]);
-  for (const answer of all.filter((text) => statusOf(text) === 503)) expect(answer).toMatch(/retry-after: \d/i);
+  for (const answer of all.filter((text) => statusOf(text) === 503))
+    expect(answer).toMatch(/retry-after: \d/i);
   expect(await roomy.terminate()).toBe(0);
 });
 
@@ -155,7 +212,9 @@ describe("clients that owe something", () => {
     const refused = client().write(head("GET", "/v1/credits", []));
     const begun = head("POST", "/v1/chat/completions", [key, "content-length: 10"]);
     const bodies = Array.from({ length: 20 }, () => client().write(begun).write("{"));
-    const chunked = client().write(head("POST", "/v1/chat/completions", [key, "transfer-encoding: chunked"])).write("1\r\n{\r\n");
+    const chunked = client()
+      .write(head("POST", "/v1/chat/completions", [key, "transfer-encoding: chunked"]))
+      .write("1\r\n{\r\n");
     for (const each of [...silent, ...heads, refused]) await each.untilOver();
     for (const each of [...bodies, chunked]) {
       const answer = await each.untilOver();

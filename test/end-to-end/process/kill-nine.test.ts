@@ -30,27 +30,37 @@ describe.each([...stores])("kill -9 under load on $name", ({ name, open }) => {
     console.log(`${name}: SWITCHYARD_TEST_SEED=${seed}`);
     upstream = await startFaultUpstream();
     upstream.script((request) => {
-      const [input, output] = [5 + (upstream.requests.length % 97), 3 + (upstream.requests.length % 53)];
-      return chatAnswer(request, { usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output } });
+      const [input, output] = [
+        5 + (upstream.requests.length % 97),
+        3 + (upstream.requests.length % 53),
+      ];
+      return chatAnswer(request, {
+        usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+      });
     });
     store = await open();
   });
   afterAll(async () => {
     await endProcesses();
     upstream.stop();
-    console.log(`${name}: ${seen.length} charges were seen in ${rounds} rounds; ${unseenCount} more stood`);
+    console.log(
+      `${name}: ${seen.length} charges were seen in ${rounds} rounds; ${unseenCount} more stood`,
+    );
   });
 
-  const start = (durability: "power" | "process"): Promise<GatewayProcess> => startProcess({
-    ...store.options, environment: { ...bootstrapVariables, ...store.options.environment },
-    yaml: acmeYaml(upstream.baseUrl, `storage: { durability: ${durability} }\n`),
-  });
+  const start = (durability: "power" | "process"): Promise<GatewayProcess> =>
+    startProcess({
+      ...store.options,
+      environment: { ...bootstrapVariables, ...store.options.environment },
+      yaml: acmeYaml(upstream.baseUrl, `storage: { durability: ${durability} }\n`),
+    });
 
   /** Loads a gateway and kills it at a moment that the seed chose. */
   async function loadAndKill(gateway: GatewayProcess): Promise<void> {
     const load = loadUntilGone(gateway, { clients: 20 + pick(clientsMax - 20) });
     await Promise.race([load.hasSeen(1 + pick(250)), load.gone]);
-    for (let turns = pick(20); turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));
+    for (let turns = pick(20); turns > 0; turns -= 1)
+      await new Promise((resolve) => setImmediate(resolve));
     await gateway.kill9();
     await load.gone;
     seen.push(...load.seen);
@@ -66,7 +76,9 @@ describe.each([...stores])("kill -9 under load on $name", ({ name, open }) => {
     return books.balanceNano;
   }
 
-  test.each(Array.from({ length: rounds / roundsPerTest }, (_, index) => index * roundsPerTest + 1))(
+  test.each(
+    Array.from({ length: rounds / roundsPerTest }, (_, index) => index * roundsPerTest + 1),
+  )(
     `every charge that a client saw stands once and nothing is held, rounds %i and the one after it`,
     async () => {
       for (let round = 0; round < roundsPerTest; round += 1) {

@@ -15,7 +15,8 @@ describe.each([...stores])("first starts that are killed on $name", ({ name, ope
   const random = seededRandom(seed);
 
   const optionsOf = (store: OpenedStore) => ({
-    ...store.options, environment: { ...bootstrapVariables, ...store.options.environment },
+    ...store.options,
+    environment: { ...bootstrapVariables, ...store.options.environment },
   });
 
   test("leave nothing that the next start cannot complete, and nothing twice", async () => {
@@ -26,13 +27,22 @@ describe.each([...stores])("first starts that are killed on $name", ({ name, ope
       const options = optionsOf(store);
       await killStarting(options, startMs * (0.4 + 0.6 * random()));
       const gateway = await startProcess(options);
-      expect(await getJson(gateway, "/credits")).toMatchObject({ balance: 10, topup_balance: 10, used: 0 });
+      expect(await getJson(gateway, "/credits")).toMatchObject({
+        balance: 10,
+        topup_balance: 10,
+        used: 0,
+      });
       expect((await standingBooks(store)).balanceNano).toBe(10_000_000_000n);
       const counts = await store.query(`
         select (select count(*) from workspaces) as workspaces, (select count(*) from llm_keys) as llm_keys,
           (select count(*) from management_keys) as management_keys, (select count(*) from transfers) as transfers`);
-      expect(Object.entries(counts[0] ?? {}).map(([table, count]) => [table, Number(count)])).toEqual([
-        ["workspaces", 1], ["llm_keys", 1], ["management_keys", 1], ["transfers", 1],
+      expect(
+        Object.entries(counts[0] ?? {}).map(([table, count]) => [table, Number(count)]),
+      ).toEqual([
+        ["workspaces", 1],
+        ["llm_keys", 1],
+        ["management_keys", 1],
+        ["transfers", 1],
       ]);
       await gateway.kill9();
     }

@@ -9,7 +9,12 @@ import { getJson, postChat } from "./support/ask.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
-const command = [process.execPath, "--preload", join(root, "test", "support", "hours-on-signal.ts"), join(root, "src", "main.ts")];
+const command = [
+  process.execPath,
+  "--preload",
+  join(root, "test", "support", "hours-on-signal.ts"),
+  join(root, "src", "main.ts"),
+];
 
 afterAll(endProcesses);
 
@@ -25,7 +30,9 @@ async function ask(gateway: GatewayProcess, count: number): Promise<string[]> {
 }
 
 async function isKept({ url }: GatewayProcess, id: string): Promise<boolean> {
-  const response = await fetch(`${url}/api/v1/generation?id=${id}`, { headers: { authorization: `Bearer ${testLlmKey}` } });
+  const response = await fetch(`${url}/api/v1/generation?id=${id}`, {
+    headers: { authorization: `Bearer ${testLlmKey}` },
+  });
   await response.text();
   return response.status === 200;
 }
@@ -42,7 +49,8 @@ test("retention.log_budget_gb has the oldest records deleted, and the operator t
   const gateway = await startProcess({ command, environment: bootstrapVariables, yaml });
   const first = await ask(gateway, 80);
   const shown = async (): Promise<unknown[]> => [
-    await getJson(gateway, "/credits"), at(await getJson(gateway, "/analytics/usage?interval=day", testManagementKey), "data"),
+    await getJson(gateway, "/credits"),
+    at(await getJson(gateway, "/analytics/usage?interval=day", testManagementKey), "data"),
   ];
   const before = await shown();
   expect(await isKept(gateway, first[0] ?? "")).toBe(true);
@@ -55,8 +63,16 @@ test("retention.log_budget_gb has the oldest records deleted, and the operator t
   expect(await isKept(gateway, second.at(-1) ?? "")).toBe(true);
   await gateway.terminate();
   upstream.stop();
-  const told = gateway.stderrText.split("\n").filter((line) => line.includes("log_budget_gb")).map((line) => JSON.parse(line) as unknown);
-  expect(told).toEqual([expect.objectContaining({
-    level: "warn", records: expect.any(Number), before: expect.stringMatching(/^\d{4}-.*Z$/), budget_bytes: 20_000,
-  })]);
+  const told = gateway.stderrText
+    .split("\n")
+    .filter((line) => line.includes("log_budget_gb"))
+    .map((line) => JSON.parse(line) as unknown);
+  expect(told).toEqual([
+    expect.objectContaining({
+      level: "warn",
+      records: expect.any(Number),
+      before: expect.stringMatching(/^\d{4}-.*Z$/),
+      budget_bytes: 20_000,
+    }),
+  ]);
 }, 60_000);

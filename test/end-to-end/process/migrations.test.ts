@@ -1,7 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { endProcesses, runProcess, startProcess, temporaryDirectory } from "../../support/process.ts";
+import {
+  endProcesses,
+  runProcess,
+  startProcess,
+  temporaryDirectory,
+} from "../../support/process.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 import { stores } from "./support/stores.ts";
 
@@ -16,11 +21,17 @@ test.each(stores.map(({ name, open }) => [name, open] as const))(
   async (_, open) => {
     const { options } = await open();
     const refused = await runProcess({ ...options, command: withoutMigrating });
-    expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringMatching(
-      /^switchyard cannot start: the database lacks \d+ migrations of this release, and this process may not run them/,
-    )]);
+    expect([refused.exitCode, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^switchyard cannot start: the database lacks \d+ migrations of this release, and this process may not run them/,
+      ),
+    ]);
     const job = await runProcess({ ...options, command: migrateCommand });
-    expect([job.exitCode, job.stdout]).toEqual([0, expect.stringMatching(/^the database has the \d+ migrations of this release\n$/)]);
+    expect([job.exitCode, job.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^the database has the \d+ migrations of this release\n$/),
+    ]);
     const gateway = await startProcess({ ...options, command: withoutMigrating });
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
     expect(await gateway.terminate()).toBe(0);
@@ -33,12 +44,26 @@ test("secrets come from files, and an option that does not exist is refused by n
   const path = join(directory, "management-key");
   const { SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY: managementKey, ...others } = bootstrapVariables;
   writeFileSync(path, `${managementKey}\n`);
-  const gateway = await startProcess({ environment: { ...others, SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY_FILE: path } });
-  const answer = await fetch(`${gateway.url}/api/v1/keys`, { headers: { authorization: `Bearer ${managementKey}` } });
+  const gateway = await startProcess({
+    environment: { ...others, SWITCHYARD_BOOTSTRAP_MANAGEMENT_KEY_FILE: path },
+  });
+  const answer = await fetch(`${gateway.url}/api/v1/keys`, {
+    headers: { authorization: `Bearer ${managementKey}` },
+  });
   expect(answer.status).toBe(200);
   await gateway.terminate();
-  const missing = await runProcess({ environment: { OPENAI_API_KEY_FILE: join(directory, "absent") } });
-  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("OPENAI_API_KEY_FILE: cannot be read: ENOENT")]);
-  const unknown = await runProcess({ command: [process.execPath, sourcePath("main.ts"), "--fast"] });
-  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining("--fast: there is no such option")]);
+  const missing = await runProcess({
+    environment: { OPENAI_API_KEY_FILE: join(directory, "absent") },
+  });
+  expect([missing.exitCode, missing.stderr]).toEqual([
+    1,
+    expect.stringContaining("OPENAI_API_KEY_FILE: cannot be read: ENOENT"),
+  ]);
+  const unknown = await runProcess({
+    command: [process.execPath, sourcePath("main.ts"), "--fast"],
+  });
+  expect([unknown.exitCode, unknown.stderr]).toEqual([
+    1,
+    expect.stringContaining("--fast: there is no such option"),
+  ]);
 }, 60_000);

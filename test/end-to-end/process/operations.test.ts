@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { endProcesses, startProcess, type GatewayProcess, type ProcessOptions } from "../../support/process.ts";
+import {
+  endProcesses,
+  startProcess,
+  type GatewayProcess,
+  type ProcessOptions,
+} from "../../support/process.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at, listAt } from "../api/at.ts";
 import { getJson, postChat } from "./support/ask.ts";
@@ -34,17 +39,25 @@ describe("operations", () => {
     const response = await fetch(`${gateway.url}/metrics`);
     expect(response.headers.get("content-type")).toStartWith("text/plain; version=");
     const lines = (await response.text()).split("\n");
-    expect(lines.filter((line) => line.includes('model="acme/large"') && / 1$/.test(line)).length).toBeGreaterThan(0);
+    expect(
+      lines.filter((line) => line.includes('model="acme/large"') && / 1$/.test(line)).length,
+    ).toBeGreaterThan(0);
     expect(lines.filter((line) => /holds_open\S* 0$/.test(line))).toHaveLength(1);
   });
 
   test("/metrics moves to its own port, and that port serves nothing else", async () => {
     const port = freePort();
-    const gateway = await start({ yaml: acmeYaml(upstream.baseUrl), environment: { SWITCHYARD_METRICS_PORT: String(port) } });
+    const gateway = await start({
+      yaml: acmeYaml(upstream.baseUrl),
+      environment: { SWITCHYARD_METRICS_PORT: String(port) },
+    });
     const elsewhere = `http://127.0.0.1:${port}`;
-    expect((await fetch(`${elsewhere}/metrics`)).headers.get("content-type")).toStartWith("text/plain; version=");
+    expect((await fetch(`${elsewhere}/metrics`)).headers.get("content-type")).toStartWith(
+      "text/plain; version=",
+    );
     expect((await fetch(`${gateway.url}/metrics`)).status).toBe(404);
-    for (const path of ["/healthz", "/docs", "/v1/models", "/"]) expect((await fetch(elsewhere + path)).status).toBe(404);
+    for (const path of ["/healthz", "/docs", "/v1/models", "/"])
+      expect((await fetch(elsewhere + path)).status).toBe(404);
   });
 });
 
@@ -58,7 +71,8 @@ const saysSimulated = ({ stdoutLines }: GatewayProcess): boolean =>
   stdoutLines.some((line) => /^Models .*simulated/.test(line));
 const saysKeyless = ({ stdoutLines }: GatewayProcess): boolean =>
   stdoutLines.some((line) => line.includes("simulated by the sandbox; set OPENAI_API_KEY"));
-const exampleModel = ({ stdoutLines }: GatewayProcess): string | undefined => /"model":"([^"]+)"/.exec(stdoutLines.join("\n"))?.[1];
+const exampleModel = ({ stdoutLines }: GatewayProcess): string | undefined =>
+  /"model":"([^"]+)"/.exec(stdoutLines.join("\n"))?.[1];
 
 describe("the sandbox", () => {
   const keyless = acmeYaml("http://127.0.0.1:9/v1").replace("    api_key: upstream-secret\n", "");
@@ -66,12 +80,21 @@ describe("the sandbox", () => {
     "runs while no provider has a key": { runs: true },
     "runs beside a provider that has none": { yaml: keyless, runs: true },
     "runs while the variable that a provider's key refers to is not set": {
-      yaml: acmeYaml("http://127.0.0.1:9/v1").replace("upstream-secret", "${ACME_API_KEY}"), runs: true,
+      yaml: acmeYaml("http://127.0.0.1:9/v1").replace("upstream-secret", "${ACME_API_KEY}"),
+      runs: true,
     },
-    "does not run once a vendor's usual variable is set": { environment: { OPENAI_API_KEY: "sk-openai" }, runs: false },
-    "does not run beside a provider with a key": { yaml: acmeYaml("http://127.0.0.1:9/v1"), runs: false },
+    "does not run once a vendor's usual variable is set": {
+      environment: { OPENAI_API_KEY: "sk-openai" },
+      runs: false,
+    },
+    "does not run beside a provider with a key": {
+      yaml: acmeYaml("http://127.0.0.1:9/v1"),
+      runs: false,
+    },
     "runs beside a provider with a key where it is enabled": {
-      yaml: acmeYaml("http://127.0.0.1:9/v1", "sandbox: { enabled: true }\n"), runs: true, beside: true,
+      yaml: acmeYaml("http://127.0.0.1:9/v1", "sandbox: { enabled: true }\n"),
+      runs: true,
+      beside: true,
     },
     "does not run where it is disabled": { yaml: "sandbox: { enabled: false }\n", runs: false },
   };
@@ -90,25 +113,37 @@ describe("the sandbox", () => {
     expect(exampleModel(gateway)).toBe("acme/large");
   });
 
-  test.skipIf(process.platform !== "linux")("listens on loopback only, whatever HOST says", async () => {
-    const gateway = await start({ environment: { HOST: "0.0.0.0" } });
-    const local = listeningAddresses(gateway.child.pid).filter((address) => address !== `00000000:${hexPort(gateway.port)}`);
-    expect(local).toHaveLength(1);
-    expect(local[0]).toStartWith("0100007F:");
-  });
+  test.skipIf(process.platform !== "linux")(
+    "listens on loopback only, whatever HOST says",
+    async () => {
+      const gateway = await start({ environment: { HOST: "0.0.0.0" } });
+      const local = listeningAddresses(gateway.child.pid).filter(
+        (address) => address !== `00000000:${hexPort(gateway.port)}`,
+      );
+      expect(local).toHaveLength(1);
+      expect(local[0]).toStartWith("0100007F:");
+    },
+  );
 });
 
 const hexPort = (port: number): string => port.toString(16).toUpperCase().padStart(4, "0");
 
 /** Addresses of IPv4 that a process listens at, as /proc/net/tcp writes them (proc(5)). */
 function listeningAddresses(pid: number): string[] {
-  const inodes = new Set(readdirSync(`/proc/${pid}/fd`).flatMap((descriptor) => {
-    try {
-      return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${descriptor}`))?.[1] ?? [];
-    } catch {
-      return []; // It was closed meanwhile.
-    }
-  }));
-  const rows = readFileSync(`/proc/${pid}/net/tcp`, "utf8").split("\n").slice(1).map((line) => line.trim().split(/\s+/));
-  return rows.filter(([, , , state, , , , , , inode = ""]) => state === "0A" && inodes.has(inode)).map(([, address = ""]) => address);
+  const inodes = new Set(
+    readdirSync(`/proc/${pid}/fd`).flatMap((descriptor) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${descriptor}`))?.[1] ?? [];
+      } catch {
+        return []; // It was closed meanwhile.
+      }
+    }),
+  );
+  const rows = readFileSync(`/proc/${pid}/net/tcp`, "utf8")
+    .split("\n")
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/));
+  return rows
+    .filter(([, , , state, , , , , , inode = ""]) => state === "0A" && inodes.has(inode))
+    .map(([, address = ""]) => address);
 }

@@ -1,18 +1,31 @@
 import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { endProcesses, startProcess, temporaryDirectory, type GatewayProcess } from "../../support/process.ts";
+import {
+  endProcesses,
+  startProcess,
+  temporaryDirectory,
+  type GatewayProcess,
+} from "../../support/process.ts";
 
 afterAll(endProcesses);
 
-const linkLine = /^Dashboard {2}(\S+)\/claim\?token=([0-9A-Za-z]{43}) {3}\(claims the owner account, valid for a day\)$/m;
+const linkLine =
+  /^Dashboard {2}(\S+)\/claim\?token=([0-9A-Za-z]{43}) {3}\(claims the owner account, valid for a day\)$/m;
 
-const linkOf = ({ stdoutLines }: GatewayProcess): RegExpExecArray | null => linkLine.exec(stdoutLines.join("\n"));
+const linkOf = ({ stdoutLines }: GatewayProcess): RegExpExecArray | null =>
+  linkLine.exec(stdoutLines.join("\n"));
 
-const claim = ({ url }: GatewayProcess, token: string): Promise<Response> => fetch(`${url}/api/auth/sign-up`, {
-  method: "POST",
-  body: JSON.stringify({ name: "Owner", email: "owner@example.com", password: "a password of some length", claim_token: token }),
-});
+const claim = ({ url }: GatewayProcess, token: string): Promise<Response> =>
+  fetch(`${url}/api/auth/sign-up`, {
+    method: "POST",
+    body: JSON.stringify({
+      name: "Owner",
+      email: "owner@example.com",
+      password: "a password of some length",
+      claim_token: token,
+    }),
+  });
 
 test("the link to the owner account is shown by the terminal alone, anew with every start, until it was used", async () => {
   const dataDirectory = temporaryDirectory();
@@ -22,7 +35,10 @@ test("the link to the owner account is shown by the terminal alone, anew with ev
   expect(first.stderrText).not.toContain(replaced);
   await first.terminate();
   for (const name of readdirSync(dataDirectory)) {
-    expect([name, readFileSync(join(dataDirectory, name), "latin1").includes(replaced)]).toEqual([name, false]);
+    expect([name, readFileSync(join(dataDirectory, name), "latin1").includes(replaced)]).toEqual([
+      name,
+      false,
+    ]);
   }
   const second = await startProcess({ dataDirectory });
   const token = linkOf(second)?.[2] ?? "";

@@ -19,13 +19,22 @@ const affordable = 10;
 
 /** What each request costs to the nano-dollar, held and charged alike: its body is 100 characters and it asks for 100 tokens. */
 const bodyLength = 100;
-const usage = { prompt_tokens: bodyLength / 4, completion_tokens: 100, total_tokens: bodyLength / 4 + 100 };
+const usage = {
+  prompt_tokens: bodyLength / 4,
+  completion_tokens: 100,
+  total_tokens: bodyLength / 4 + 100,
+};
 const costNano = BigInt(usage.prompt_tokens * 500 + usage.completion_tokens * 1_500);
 const allUsd = Number(costNano * BigInt(affordable)) / 1e9;
 
 /** A chat request whose JSON has `bodyLength` characters. */
 function request(stream: boolean): Record<string, unknown> {
-  const body = (content: string) => ({ model: "acme/large", messages: [{ role: "user", content }], stream, max_tokens: 100 });
+  const body = (content: string) => ({
+    model: "acme/large",
+    messages: [{ role: "user", content }],
+    stream,
+    max_tokens: 100,
+  });
   return body("x".repeat(bodyLength - JSON.stringify(body("")).length));
 }
 
@@ -62,8 +71,13 @@ describe.each([...stores])(`${requestCount} requests at once on $name`, ({ open 
   const start = async (credits: number) => {
     const store = await open();
     const gateway = await startProcess({
-      ...store.options, yaml: acmeYaml(upstream.baseUrl),
-      environment: { ...bootstrapVariables, ...store.options.environment, SWITCHYARD_BOOTSTRAP_CREDITS: credits.toFixed(9) },
+      ...store.options,
+      yaml: acmeYaml(upstream.baseUrl),
+      environment: {
+        ...bootstrapVariables,
+        ...store.options.environment,
+        SWITCHYARD_BOOTSTRAP_CREDITS: credits.toFixed(9),
+      },
     });
     return { gateway, store };
   };
@@ -73,19 +87,31 @@ describe.each([...stores])(`${requestCount} requests at once on $name`, ({ open 
     const refused = answers.filter(({ status }) => status !== 200);
     expect(served).toHaveLength(affordable);
     expect(upstream.requests).toHaveLength(affordable);
-    expect(refused.filter(({ status, text }) => status !== 402 || at(JSON.parse(text), "error.code") === undefined)).toEqual([]);
+    expect(
+      refused.filter(
+        ({ status, text }) => status !== 402 || at(JSON.parse(text), "error.code") === undefined,
+      ),
+    ).toEqual([]);
     for (const { text } of served) expect(chargeIn(text)).toMatchObject([{ costNano }]);
     return served;
   }
 
   test("against a balance for ten: ten are served and nothing is left, nothing owed", async () => {
     const { gateway, store } = await start(allUsd);
-    const served = expectTenServed(await sendAll(gateway, bootstrapVariables.SWITCHYARD_BOOTSTRAP_LLM_KEY));
+    const served = expectTenServed(
+      await sendAll(gateway, bootstrapVariables.SWITCHYARD_BOOTSTRAP_LLM_KEY),
+    );
     expect((await postChat(gateway, request(false))).status).toBe(402);
-    expect(await getJson(gateway, "/credits")).toMatchObject({ balance: 0, used: Number(allUsd.toFixed(6)) });
+    expect(await getJson(gateway, "/credits")).toMatchObject({
+      balance: 0,
+      used: Number(allUsd.toFixed(6)),
+    });
     expect(await gateway.terminate()).toBe(0);
     const books = await standingBooks(store);
-    expectToStand(served.flatMap(({ text }) => chargeIn(text)), books);
+    expectToStand(
+      served.flatMap(({ text }) => chargeIn(text)),
+      books,
+    );
     expect([books.charges.size, books.balanceNano]).toEqual([affordable, 0n]);
     expect(await store.query("select id from transfers where kind = 'uncollected'")).toEqual([]);
   });
@@ -93,7 +119,8 @@ describe.each([...stores])(`${requestCount} requests at once on $name`, ({ open 
   test("against a key's limit for ten: ten are served, and the workspace keeps the rest", async () => {
     const { gateway, store } = await start(1);
     const created = await fetch(`${gateway.url}/api/v1/keys`, {
-      method: "POST", headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+      method: "POST",
+      headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
       body: JSON.stringify({ name: "for ten", limit: allUsd }),
     });
     const secret = textAt(await created.json(), "key");
@@ -103,7 +130,10 @@ describe.each([...stores])(`${requestCount} requests at once on $name`, ({ open 
     expect((await postChat(gateway, request(false))).status).toBe(200);
     expect(await gateway.terminate()).toBe(0);
     const books = await standingBooks(store);
-    expect([books.charges.size, books.balanceNano]).toEqual([affordable + 1, 1_000_000_000n - costNano * BigInt(affordable + 1)]);
+    expect([books.charges.size, books.balanceNano]).toEqual([
+      affordable + 1,
+      1_000_000_000n - costNano * BigInt(affordable + 1),
+    ]);
   });
 
   test("of clients that leave: what was shown stands, and no hold is left", async () => {
@@ -115,7 +145,9 @@ describe.each([...stores])(`${requestCount} requests at once on $name`, ({ open 
       else if (index % 3 === 1) setImmediate(() => leaving.abort());
       return answer.then((response) => response.text()).catch(() => "");
     });
-    const shown = (await Promise.all(sent)).flatMap((text) => (text.includes('"cost"') ? chargeIn(text) : []));
+    const shown = (await Promise.all(sent)).flatMap((text) =>
+      text.includes('"cost"') ? chargeIn(text) : [],
+    );
     // What a client sent before it left is read, admitted and ended after that.
     await untilIdle(gateway);
     const { balanceNano } = await standingBooks(store);

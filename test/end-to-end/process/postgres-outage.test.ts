@@ -23,7 +23,10 @@ beforeEach(async () => {
   const url = new URL(await freshDatabase());
   proxy = new CuttingProxy({ host: url.hostname, port: Number(url.port) });
   const proxied = Object.assign(new URL(url), { port: String(await proxy.listen()) });
-  const environment = { DATABASE_URL: proxied.href, SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64") };
+  const environment = {
+    DATABASE_URL: proxied.href,
+    SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
+  };
   store = { options: { environment }, query: (text) => queryDatabase(url.href, text) };
   gateway = await start();
 });
@@ -35,7 +38,10 @@ afterEach(async () => {
 afterAll(endProcesses);
 
 const start = (): Promise<GatewayProcess> =>
-  startProcess({ yaml: acmeYaml(upstream.baseUrl), environment: { ...bootstrapVariables, ...store.options.environment } });
+  startProcess({
+    yaml: acmeYaml(upstream.baseUrl),
+    environment: { ...bootstrapVariables, ...store.options.environment },
+  });
 
 /** Asks until the answer is the one that is waited for; the test's own time limit ends it. */
 async function readyzIs(status: number): Promise<unknown> {
@@ -70,10 +76,12 @@ describe("Postgres", () => {
     proxy.cutAll();
     expect(await readyzIs(503)).toEqual({ status: "unready", unready: ["storage"] });
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
-    const [whole, stream] = await Promise.all([false, true].map(async (streamed) => {
-      const response = await postChat(gateway, { stream: streamed });
-      return { status: response.status, text: await response.text() };
-    }));
+    const [whole, stream] = await Promise.all(
+      [false, true].map(async (streamed) => {
+        const response = await postChat(gateway, { stream: streamed });
+        return { status: response.status, text: await response.text() };
+      }),
+    );
     expect(whole?.status).toBe(503);
     expect(at(JSON.parse(whole?.text ?? ""), "error.code")).toBe("service_unavailable");
     expect(stream?.text).not.toContain('"cost"');
@@ -91,37 +99,40 @@ describe("Postgres", () => {
   });
 
   const cuts = ["lose-request", "lose-answer", "pass"] as const;
-  test.each(cuts)("whose connections are cut under load (%s) keeps every charge once", async (mode) => {
-    const seen: SeenCharge[] = [];
-    const refusals: string[] = [];
-    const client = async (ordinal: number): Promise<void> => {
-      for (let count = 0; count < 25; count += 1) {
-        const response = await postChat(gateway, { stream: (ordinal + count) % 2 === 0 });
-        const text = await response.text();
-        const charges = chargeIn(text);
-        if (charges.length === 0) refusals.push(text);
-        seen.push(...charges);
-        if (seen.length % 60 !== 0) continue;
-        proxy.mode = mode;
-        if (mode === "pass") proxy.cutAll();
-      }
-    };
-    // One cut is enough for a mode: what comes next passes, so that the gateway can reconnect.
-    proxy.cutWhen = () => {
+  test.each(cuts)(
+    "whose connections are cut under load (%s) keeps every charge once",
+    async (mode) => {
+      const seen: SeenCharge[] = [];
+      const refusals: string[] = [];
+      const client = async (ordinal: number): Promise<void> => {
+        for (let count = 0; count < 25; count += 1) {
+          const response = await postChat(gateway, { stream: (ordinal + count) % 2 === 0 });
+          const text = await response.text();
+          const charges = chargeIn(text);
+          if (charges.length === 0) refusals.push(text);
+          seen.push(...charges);
+          if (seen.length % 60 !== 0) continue;
+          proxy.mode = mode;
+          if (mode === "pass") proxy.cutAll();
+        }
+      };
+      // One cut is enough for a mode: what comes next passes, so that the gateway can reconnect.
+      proxy.cutWhen = () => {
+        proxy.mode = "pass";
+        return true;
+      };
+      await Promise.all(Array.from({ length: 16 }, (_, ordinal) => client(ordinal)));
       proxy.mode = "pass";
-      return true;
-    };
-    await Promise.all(Array.from({ length: 16 }, (_, ordinal) => client(ordinal)));
-    proxy.mode = "pass";
-    expect(refusals).toEqual([]);
-    expect(seen).toHaveLength(16 * 25);
-    await readyzIs(200);
-    const books = await standingBooks(store);
-    expectToStand(seen, books);
-    expect(books.charges.size).toBe(seen.length);
-    await expectNothingHeld(gateway, books.balanceNano);
-    expect(gateway.stderrText).toContain("the database session for commits was lost");
-  });
+      expect(refusals).toEqual([]);
+      expect(seen).toHaveLength(16 * 25);
+      await readyzIs(200);
+      const books = await standingBooks(store);
+      expectToStand(seen, books);
+      expect(books.charges.size).toBe(seen.length);
+      await expectNothingHeld(gateway, books.balanceNano);
+      expect(gateway.stderrText).toContain("the database session for commits was lost");
+    },
+  );
 
   test("is handed over from one gateway to the next without a pause between them", async () => {
     expect((await postChat(gateway)).status).toBe(200);

@@ -14,7 +14,10 @@ test("in a directory that was there before, with rights for all, everything is t
   const dataDirectory = join(temporaryDirectory(), "data");
   mkdirSync(dataDirectory);
   chmodSync(dataDirectory, 0o755);
-  const gateway = await startProcess({ dataDirectory, command: ["sh", "-c", 'umask 022; exec "$0" "$@"', process.execPath, mainPath] });
+  const gateway = await startProcess({
+    dataDirectory,
+    command: ["sh", "-c", 'umask 022; exec "$0" "$@"', process.execPath, mainPath],
+  });
   const made = ["encryption.key", "switchyard.db", "switchyard.db-shm", "switchyard.db-wal"];
   expect(readdirSync(dataDirectory)).toEqual(expect.arrayContaining(made));
   expect(openIn(dataDirectory)).toEqual([]);

@@ -28,13 +28,23 @@ afterEach(async () => {
 afterAll(endProcesses);
 
 /** `prlimit` can end a process that does not ignore SIGXFSZ; what is ignored stays so in the program that is executed. */
-const command = ["sh", "-c", 'trap "" XFSZ; exec "$0" "$@"', process.execPath, join(import.meta.dir, "..", "..", "..", "src", "main.ts")];
+const command = [
+  "sh",
+  "-c",
+  'trap "" XFSZ; exec "$0" "$@"',
+  process.execPath,
+  join(import.meta.dir, "..", "..", "..", "src", "main.ts"),
+];
 
 async function open(engine: "SQLite" | "Postgres"): Promise<void> {
   store = await openFaultyStore(engine);
   gateway = await startProcess({
-    command, yaml: acmeYaml(upstream.baseUrl), environment: { ...bootstrapVariables, ...store.options.environment },
-    ...(store.options.dataDirectory === undefined ? {} : { dataDirectory: store.options.dataDirectory }),
+    command,
+    yaml: acmeYaml(upstream.baseUrl),
+    environment: { ...bootstrapVariables, ...store.options.environment },
+    ...(store.options.dataDirectory === undefined
+      ? {}
+      : { dataDirectory: store.options.dataDirectory }),
   });
 }
 
@@ -57,19 +67,25 @@ function startClients() {
       refused = text.includes("takes no charges");
     }
   };
-  return { seen, done: Promise.all(Array.from({ length: clientCount }, (_, ordinal) => client(ordinal))) };
+  return {
+    seen,
+    done: Promise.all(Array.from({ length: clientCount }, (_, ordinal) => client(ordinal))),
+  };
 }
 
 const lostRows = z.tuple([z.object({ count: z.coerce.number(), nano: z.coerce.bigint() })]);
-const lostSql = "select count(*) as count, coalesce(sum(amount_nano), 0) as nano from transfers where kind = 'uncollected'";
-const countedSql = "select coalesce(sum(requests), 0) as count, coalesce(sum(uncollected_nano), 0) as nano from uncollected_days";
+const lostSql =
+  "select count(*) as count, coalesce(sum(amount_nano), 0) as nano from transfers where kind = 'uncollected'";
+const countedSql =
+  "select coalesce(sum(requests), 0) as count, coalesce(sum(uncollected_nano), 0) as nano from uncollected_days";
 const countRow = z.tuple([z.object({ count: z.coerce.number() })]);
 
 describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) => {
   test("loses at most what was in flight, books that as uncollected, and asks no provider meanwhile", async () => {
     await open(engine);
     const clients = startClients();
-    while (clients.seen.length < 50) clients.seen.push(...chargeIn(await (await postChat(gateway)).text()));
+    while (clients.seen.length < 50)
+      clients.seen.push(...chargeIn(await (await postChat(gateway)).text()));
     const end = await begin(store.place, gateway);
     // Every client ends with a refusal; those that were in flight have waited for the database by then.
     await clients.done;
@@ -88,7 +104,7 @@ describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) =>
 
     await end();
     while ((await readyz()) !== 200);
-    for (let served = 0; served < 3;) {
+    for (let served = 0; served < 3; ) {
       const charges = chargeIn(await (await postChat(gateway)).text());
       clients.seen.push(...charges);
       served += charges.length;
@@ -99,15 +115,21 @@ describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) =>
     const books = await standingBooks(store);
     expectToStand(clients.seen, books);
     const [lost] = lostRows.parse(await store.query(lostSql));
-    const [{ count: recordCount }] = countRow.parse(await store.query("select count(*) as count from generations"));
+    const [{ count: recordCount }] = countRow.parse(
+      await store.query("select count(*) as count from generations"),
+    );
     // Whatever a provider answered is in the books: charged, or as uncollected.
     expect(recordCount).toBe(upstream.requests.length);
     expect(clients.seen.length + lost.count).toBe(upstream.requests.length);
-    expect(lost.count).toBeLessThanOrEqual(clientCount + 1 + trialsMax + (hidden === true ? 12 : 0));
+    expect(lost.count).toBeLessThanOrEqual(
+      clientCount + 1 + trialsMax + (hidden === true ? 12 : 0),
+    );
     expect(rejectedCount).toBeGreaterThanOrEqual(lost.count);
     const counted = lostRows.parse(await store.query(countedSql));
     expect(counted).toEqual([lost]);
-    const lines = gateway.stderrText.split("\n").filter((line) => /"level":(40|50|"warn"|"error")/.test(line));
+    const lines = gateway.stderrText
+      .split("\n")
+      .filter((line) => /"level":(40|50|"warn"|"error")/.test(line));
     expect(lines.length).toBeLessThan(12);
     expect(gateway.stderrText).toContain("commits rejected");
     expect(gateway.stderrText).toContain("the database takes commits again");

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { endProcesses, startProcess, temporaryDirectory, type GatewayProcess } from "../../support/process.ts";
+import {
+  endProcesses,
+  startProcess,
+  temporaryDirectory,
+  type GatewayProcess,
+} from "../../support/process.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at } from "../api/at.ts";
 import { acmeYaml } from "./support/acme-yaml.ts";
@@ -23,7 +28,8 @@ afterAll(async () => {
   upstream.stop();
 });
 
-const priceOf = async (id: string): Promise<unknown> => at(await getJson(gateway, `/models/${id}`), "pricing.input_per_1m");
+const priceOf = async (id: string): Promise<unknown> =>
+  at(await getJson(gateway, `/models/${id}`), "pricing.input_per_1m");
 
 test("SIGHUP reads switchyard.yaml again, and the process goes on", async () => {
   expect(await priceOf("acme/large")).toBe(0.5);

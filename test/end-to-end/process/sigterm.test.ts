@@ -23,7 +23,10 @@ let gateway: GatewayProcess;
 
 beforeEach(async () => {
   upstream = await startFaultUpstream();
-  gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl), environment: bootstrapVariables });
+  gateway = await startProcess({
+    yaml: acmeYaml(upstream.baseUrl),
+    environment: bootstrapVariables,
+  });
 });
 afterEach(async () => {
   await gateway.kill9();
@@ -35,18 +38,23 @@ const draining = "no new connections are accepted";
 /** Charges that stand in the database of the gateway after its end, where the books are sound. */
 async function standingCharges(): Promise<SeenCharge[]> {
   const path = join(gateway.dataDirectory, "switchyard.db");
-  const { charges } = await standingBooks({ options: {}, query: (text) => queryDatabase(path, text) });
+  const { charges } = await standingBooks({
+    options: {},
+    query: (text) => queryDatabase(path, text),
+  });
   return byId([...charges].map(([generationId, costNano]) => ({ generationId, costNano })));
 }
 
-const byId = (charges: readonly SeenCharge[]): SeenCharge[] => charges.toSorted((a, b) => (a.generationId < b.generationId ? -1 : 1));
+const byId = (charges: readonly SeenCharge[]): SeenCharge[] =>
+  charges.toSorted((a, b) => (a.generationId < b.generationId ? -1 : 1));
 
 /** A streamed answer that waits at the gate once its first content is out. */
 function gatedStream() {
   const gate = upstream.gate();
   const [first, ...rest] = chatChunks({ usageOn: "after" }).map((chunk) => sse(chunk));
   const [content, ...later] = rest;
-  if (first === undefined || content === undefined) throw new Error("the fixture has too few chunks");
+  if (first === undefined || content === undefined)
+    throw new Error("the fixture has too few chunks");
   return { gate, script: [head(), first, content, gate, ...later, sse("[DONE]"), end()] };
 }
 
@@ -61,7 +69,8 @@ async function probeUntilUnready(first: KeepAliveClient): Promise<RawReply[]> {
     const reply = await probe.request("/readyz");
     replies.push(reply);
     if (reply.complete && reply.status !== 200) return replies;
-    if (!reply.complete || reply.closesConnection) probe = await KeepAliveClient.connect(gateway.port);
+    if (!reply.complete || reply.closesConnection)
+      probe = await KeepAliveClient.connect(gateway.port);
   }
 }
 
@@ -80,14 +89,20 @@ describe("SIGTERM", () => {
     const exited = gateway.terminate();
 
     const probed = await probeUntilUnready(probe);
-    expect(probed.at(-1)).toMatchObject({ status: 503, closesConnection: true, body: '{"status":"unready","unready":["draining"]}' });
+    expect(probed.at(-1)).toMatchObject({
+      status: 503,
+      closesConnection: true,
+      body: '{"status":"unready","unready":["draining"]}',
+    });
     await gateway.stderrHas(draining);
     expect(await isRefused(gateway.port)).toBe(true);
     expect(gateway.child.exitCode).toBeNull();
 
     streamed.gate.open();
     whole.gate.open();
-    const [streamText = "", wholeText = ""] = (await texts).map((text) => (text.status === "fulfilled" ? text.value : String(text.reason)));
+    const [streamText = "", wholeText = ""] = (await texts).map((text) =>
+      text.status === "fulfilled" ? text.value : String(text.reason),
+    );
     expect(streamText.trimEnd()).toEndWith("data: [DONE]");
     const shown = [...chargeIn(streamText), ...chargeIn(wholeText)];
     expect(shown).toHaveLength(2);
@@ -103,8 +118,15 @@ describe("SIGTERM", () => {
       const client = await KeepAliveClient.connect(gateway.port);
       for (let ordinal = 0; !client.isOver; ordinal += 1) {
         const sent = `${name}-${ordinal}`;
-        const question = { model: "acme/large", stream: ordinal % 2 === 0, messages: [{ role: "user", content: sent }] };
-        const reply = await client.request("/v1/chat/completions", { secret: testLlmKey, body: question });
+        const question = {
+          model: "acme/large",
+          stream: ordinal % 2 === 0,
+          messages: [{ role: "user", content: sent }],
+        };
+        const reply = await client.request("/v1/chat/completions", {
+          secret: testLlmKey,
+          body: question,
+        });
         replies.push({ sent, reply });
         if (replies.length === 600) isWarm();
         if (reply.complete && reply.closesConnection) return;
@@ -116,12 +138,20 @@ describe("SIGTERM", () => {
     await clients;
     expect(await exited).toBe(0);
 
-    const reached = new Set(upstream.requests.map((request) => at(request.json(), "messages.0.content")));
+    const reached = new Set(
+      upstream.requests.map((request) => at(request.json(), "messages.0.content")),
+    );
     const unanswered = replies.filter(({ reply }) => !reply.complete);
-    console.log(`${replies.length} requests on 32 connections, ${unanswered.length} met a closed connection`);
+    console.log(
+      `${replies.length} requests on 32 connections, ${unanswered.length} met a closed connection`,
+    );
     // Whose last answer came when the listening socket was closed already may have learnt too late that it was the last.
     expect(unanswered.length).toBeLessThan(8);
-    expect(unanswered.filter(({ sent, reply }) => (!reply.complete && reply.received !== "") || reached.has(sent))).toEqual([]);
+    expect(
+      unanswered.filter(
+        ({ sent, reply }) => (!reply.complete && reply.received !== "") || reached.has(sent),
+      ),
+    ).toEqual([]);
     const answered = replies.flatMap(({ reply }) => (reply.complete ? [reply] : []));
     expect(answered.filter(({ status }) => status !== 200)).toEqual([]);
     expect(byId(answered.flatMap(({ body }) => chargeIn(body)))).toEqual(await standingCharges());
@@ -132,11 +162,20 @@ describe("SIGTERM", () => {
     const text = "x".repeat(12_000_000);
     upstream.enqueue(json(chatCompletion({ text })));
     const socket = connect(gateway.port, "127.0.0.1");
-    const question = JSON.stringify({ model: "acme/large", messages: [{ role: "user", content: "Hello" }] });
-    socket.write([
-      "POST /v1/chat/completions HTTP/1.1", "host: x", `authorization: Bearer ${testLlmKey}`, `content-length: ${question.length}`,
-      "", question,
-    ].join("\r\n"));
+    const question = JSON.stringify({
+      model: "acme/large",
+      messages: [{ role: "user", content: "Hello" }],
+    });
+    socket.write(
+      [
+        "POST /v1/chat/completions HTTP/1.1",
+        "host: x",
+        `authorization: Bearer ${testLlmKey}`,
+        `content-length: ${question.length}`,
+        "",
+        question,
+      ].join("\r\n"),
+    );
     const { promise: received, resolve } = Promise.withResolvers<string>();
     const parts: Buffer[] = [];
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
@@ -144,21 +183,31 @@ describe("SIGTERM", () => {
       socket.pause();
       begin();
     });
-    socket.on("data", (bytes: Buffer) => void parts.push(bytes)).on("close", () => resolve(Buffer.concat(parts).toString()));
+    socket
+      .on("data", (bytes: Buffer) => void parts.push(bytes))
+      .on("close", () => resolve(Buffer.concat(parts).toString()));
     await begun;
     const exited = gateway.terminate();
     await gateway.stderrHas(draining);
     socket.resume();
     const answer = await received;
     expect(await exited).toBe(0);
-    const content = at(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4)), "choices.0.message.content");
+    const content = at(
+      JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4)),
+      "choices.0.message.content",
+    );
     expect(content).toHaveLength(text.length);
     expect(chargeIn(answer.slice(answer.indexOf("\r\n\r\n") + 4))).toEqual(await standingCharges());
   });
 
   test("sent twice ends requests that do not end, and charges what the provider does", async () => {
     const { script, gate } = gatedStream();
-    const begunAnswer = [head({ headers: { "content-type": "application/json" } }), body("{"), gate, stall()];
+    const begunAnswer = [
+      head({ headers: { "content-type": "application/json" } }),
+      body("{"),
+      gate,
+      stall(),
+    ];
     upstream.enqueue([...script.slice(0, 3), stall()], begunAnswer);
     const stream = await postChat(gateway, { stream: true });
     const reader = stream.body?.getReader();
@@ -192,7 +241,10 @@ describe("SIGTERM", () => {
 
   test("charges a stream whose client has left while the provider is read on", async () => {
     await gateway.kill9();
-    gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl, "disconnect: drain\n"), environment: bootstrapVariables });
+    gateway = await startProcess({
+      yaml: acmeYaml(upstream.baseUrl, "disconnect: drain\n"),
+      environment: bootstrapVariables,
+    });
     const { script, gate } = gatedStream();
     upstream.enqueue(script);
     const leaving = new AbortController();
@@ -205,12 +257,17 @@ describe("SIGTERM", () => {
     gate.open();
     expect(await exited).toBe(0);
     // 11 tokens in and 7 out, as the provider counted them.
-    expect(await standingCharges()).toEqual([{ generationId: expect.stringMatching(/^gen_/), costNano: 16_000n }]);
+    expect(await standingCharges()).toEqual([
+      { generationId: expect.stringMatching(/^gen_/), costNano: 16_000n },
+    ]);
   });
 
   test("sent twice charges what came of a stream that is read on for a client who has left", async () => {
     await gateway.kill9();
-    gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl, "disconnect: drain\n"), environment: bootstrapVariables });
+    gateway = await startProcess({
+      yaml: acmeYaml(upstream.baseUrl, "disconnect: drain\n"),
+      environment: bootstrapVariables,
+    });
     const { script, gate } = gatedStream();
     upstream.enqueue([...script.slice(0, 3), gate, stall()]);
     const leaving = new AbortController();
@@ -229,7 +286,10 @@ describe("SIGTERM", () => {
   test("serves as before for `server.drain_delay_ms`, unready, and then gives requests `server.drain_grace_ms`", async () => {
     await gateway.kill9();
     const serverYaml = "server: { drain_delay_ms: 600000, drain_grace_ms: 1 }\n";
-    gateway = await startProcess({ yaml: acmeYaml(upstream.baseUrl, serverYaml), environment: bootstrapVariables });
+    gateway = await startProcess({
+      yaml: acmeYaml(upstream.baseUrl, serverYaml),
+      environment: bootstrapVariables,
+    });
     gateway.child.kill("SIGTERM");
     await gateway.stderrHas("every answer closes its connection");
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(503);
@@ -238,7 +298,8 @@ describe("SIGTERM", () => {
     await gateway.kill9();
 
     gateway = await startProcess({
-      yaml: acmeYaml(upstream.baseUrl, serverYaml.replace("600000", "0")), environment: bootstrapVariables,
+      yaml: acmeYaml(upstream.baseUrl, serverYaml.replace("600000", "0")),
+      environment: bootstrapVariables,
       dataDirectory: gateway.dataDirectory,
     });
     const { script } = gatedStream();

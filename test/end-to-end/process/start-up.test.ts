@@ -2,27 +2,47 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import { endProcesses, runProcess, startProcess, temporaryDirectory, type GatewayProcess } from "../../support/process.ts";
+import {
+  endProcesses,
+  runProcess,
+  startProcess,
+  temporaryDirectory,
+  type GatewayProcess,
+} from "../../support/process.ts";
 import { at } from "../api/at.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
 const hasCurl = Bun.which("curl") !== null;
-const hasIpv6 = Object.values(networkInterfaces()).flat().some((each) => each?.address === "::1");
+const hasIpv6 = Object.values(networkInterfaces())
+  .flat()
+  .some((each) => each?.address === "::1");
 const keyLine = /^First key {2}(sk-svc-v1-\S+) {3}\(shown once\)$/;
 const commandStart = "Try it     ";
 
 /** What a user gets who pastes the last command of the announcement into a shell. */
-async function pasteCurlLine({ stdoutLines }: GatewayProcess, environment: Record<string, string> = {}): Promise<unknown> {
-  const command = stdoutLines.find((line) => line.startsWith(commandStart))?.slice(commandStart.length) ?? "no command was printed";
+async function pasteCurlLine(
+  { stdoutLines }: GatewayProcess,
+  environment: Record<string, string> = {},
+): Promise<unknown> {
+  const command =
+    stdoutLines.find((line) => line.startsWith(commandStart))?.slice(commandStart.length) ??
+    "no command was printed";
   const shell = Bun.spawn(["sh", "-c", `${command} --silent --show-error`], {
-    stdin: "ignore", stdout: "pipe", stderr: "pipe", env: { PATH: process.env["PATH"], ...environment },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { PATH: process.env["PATH"], ...environment },
   });
-  const [text, complaint] = await Promise.all([new Response(shell.stdout).text(), new Response(shell.stderr).text()]);
-  if (await shell.exited !== 0) throw new Error(`${command}\nsaid: ${complaint}`);
+  const [text, complaint] = await Promise.all([
+    new Response(shell.stdout).text(),
+    new Response(shell.stderr).text(),
+  ]);
+  if ((await shell.exited) !== 0) throw new Error(`${command}\nsaid: ${complaint}`);
   return JSON.parse(text);
 }
 
-const secretIn = (lines: readonly string[]): string | undefined => lines.map((line) => keyLine.exec(line)?.[1]).find((secret) => secret);
+const secretIn = (lines: readonly string[]): string | undefined =>
+  lines.map((line) => keyLine.exec(line)?.[1]).find((secret) => secret);
 
 const dataDirectory = temporaryDirectory();
 let first: { lines: readonly string[]; answer: unknown; secret: string };
@@ -43,7 +63,9 @@ afterAll(endProcesses);
 describe("a start", () => {
   test("ends with one ready line, at a port of its own, and serves from then on", async () => {
     for (const lines of [first.lines, second.stdoutLines]) {
-      expect(lines.filter((line) => line.startsWith("switchyard ready"))).toEqual([lines.at(-1) ?? ""]);
+      expect(lines.filter((line) => line.startsWith("switchyard ready"))).toEqual([
+        lines.at(-1) ?? "",
+      ]);
       expect(lines.at(-1)).toMatch(/^switchyard ready http:\/\/127\.0\.0\.1:[1-9]\d{3,4}$/);
     }
     expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
@@ -57,7 +79,8 @@ describe("a start", () => {
   test("shows the first key once, and only the first start does", () => {
     expect(first.secret).toStartWith("sk-svc-v1-");
     expect(first.lines.join("\n").split(first.secret)).toHaveLength(3);
-    for (const line of first.lines.filter((each) => !each.startsWith(commandStart))) expect(line.length).toBeLessThan(140);
+    for (const line of first.lines.filter((each) => !each.startsWith(commandStart)))
+      expect(line.length).toBeLessThan(140);
     expect(secretIn(second.stdoutLines)).toBeUndefined();
     expect(second.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
   });
@@ -80,7 +103,9 @@ describe("a start", () => {
     expect(gateway.url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
     const { port } = gateway;
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
-    const links = gateway.stdoutLines.slice(0, -1).flatMap((line) => line.match(/http:\/\/[^\s,:]+:\d+/g) ?? []);
+    const links = gateway.stdoutLines
+      .slice(0, -1)
+      .flatMap((line) => line.match(/http:\/\/[^\s,:]+:\d+/g) ?? []);
     expect(links).toContain(`http://localhost:${port}`);
     for (const link of new Set(links)) expect((await fetch(`${link}/healthz`)).status).toBe(200);
     expect(links.join(" ")).not.toContain("0.0.0.0");
@@ -90,7 +115,9 @@ describe("a start", () => {
   });
 
   test("prints the address that clients are told to use", async () => {
-    const gateway = await startProcess({ environment: { SWITCHYARD_PUBLIC_URL: "https://gateway.example.com/" } });
+    const gateway = await startProcess({
+      environment: { SWITCHYARD_PUBLIC_URL: "https://gateway.example.com/" },
+    });
     expect(gateway.stdoutLines.at(-1)).toStartWith("switchyard ready http://127.0.0.1:");
     const example = gateway.stdoutLines.find((line) => line.startsWith(commandStart));
     expect(example).toContain("https://gateway.example.com/v1/chat/completions");
@@ -99,7 +126,8 @@ describe("a start", () => {
   test("writes nothing but the announcement to stdout, and the log to stderr as JSON", async () => {
     const lines = second.stderrText.split("\n").filter((line) => line !== "");
     expect(lines.map((line) => typeof JSON.parse(line))).toEqual(lines.map(() => "object"));
-    const announced = /^(?:(?:Switchyard|switchyard ready) |(?:Dashboard|API|Docs|Models|Try it) {2,})/;
+    const announced =
+      /^(?:(?:Switchyard|switchyard ready) |(?:Dashboard|API|Docs|Models|Try it) {2,})/;
     expect(second.stdoutLines.filter((line) => !announced.test(line))).toEqual([]);
   });
 });
@@ -107,24 +135,29 @@ describe("a start", () => {
 /** `npm start` installs what is missing first; a test is not the place for that. */
 const isInstalled = ((): boolean => {
   const stamp = join(root, "node_modules", ".switchyard-lock");
-  const lock = new Bun.CryptoHasher("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+  const lock = new Bun.CryptoHasher("sha256")
+    .update(readFileSync(join(root, "package-lock.json")))
+    .digest("hex");
   return existsSync(stamp) && readFileSync(stamp, "utf8").startsWith(lock);
 })();
 
 describe("npm start", () => {
-  test.skipIf(Bun.which("npm") === null || !isInstalled)("serves, and ends well when it is asked to", async () => {
-    const empty = join(temporaryDirectory(), "empty.yaml");
-    await Bun.write(empty, "");
-    const command = ["npm", "--prefix", root, "--silent", "start"];
-    const gateway = await startProcess({ command, environment: { SWITCHYARD_CONFIG: empty } });
-    try {
-      expect(gateway.stdoutLines.at(-1)).toBe(`switchyard ready ${gateway.url}`);
-      expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
-    } finally {
-      expect(await gateway.terminate()).toBe(0);
-    }
-    expect(gateway.stderrText).toContain('"msg":"drained"');
-  });
+  test.skipIf(Bun.which("npm") === null || !isInstalled)(
+    "serves, and ends well when it is asked to",
+    async () => {
+      const empty = join(temporaryDirectory(), "empty.yaml");
+      await Bun.write(empty, "");
+      const command = ["npm", "--prefix", root, "--silent", "start"];
+      const gateway = await startProcess({ command, environment: { SWITCHYARD_CONFIG: empty } });
+      try {
+        expect(gateway.stdoutLines.at(-1)).toBe(`switchyard ready ${gateway.url}`);
+        expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
+      } finally {
+        expect(await gateway.terminate()).toBe(0);
+      }
+      expect(gateway.stderrText).toContain('"msg":"drained"');
+    },
+  );
 });
 
 describe("a second gateway on the same data", () => {

@@ -1,7 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { endProcesses, runProcess, startProcess, temporaryDirectory } from "../../support/process.ts";
+import {
+  endProcesses,
+  runProcess,
+  startProcess,
+  temporaryDirectory,
+} from "../../support/process.ts";
 
 afterAll(endProcesses);
 
@@ -10,8 +15,24 @@ function certificate(): { cert: string; key: string } {
   const directory = temporaryDirectory();
   const [cert, key] = [join(directory, "cert.pem"), join(directory, "key.pem")];
   const made = Bun.spawnSync([
-    "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-    "-subj", "/CN=gateway", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert,
+    "openssl",
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-days",
+    "2",
+    "-subj",
+    "/CN=gateway",
+    "-addext",
+    "subjectAltName=IP:127.0.0.1",
+    "-keyout",
+    key,
+    "-out",
+    cert,
   ]);
   if (made.exitCode !== 0) throw new Error(made.stderr.toString());
   return { cert, key };
@@ -23,16 +44,27 @@ test("server.tls serves HTTPS with the certificate of its files, and nothing in 
   expect(gateway.url).toStartWith("https://127.0.0.1:");
   const response = await fetch(`${gateway.url}/healthz`, { tls: { ca: Bun.file(cert) } });
   expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
-  const untrusted = await fetch(`${gateway.url}/healthz`).then(() => "served", () => "refused");
-  const plain = await fetch(`${gateway.url.replace("https", "http")}/healthz`).then(() => "served", () => "refused");
+  const untrusted = await fetch(`${gateway.url}/healthz`).then(
+    () => "served",
+    () => "refused",
+  );
+  const plain = await fetch(`${gateway.url.replace("https", "http")}/healthz`).then(
+    () => "served",
+    () => "refused",
+  );
   expect([untrusted, plain]).toEqual(["refused", "refused"]);
   expect(await gateway.terminate()).toBe(0);
 });
 
 test("a key that cannot be read, or is none, is named at the start", async () => {
   const { cert } = certificate();
-  const missing = await runProcess({ yaml: `server: { tls: { cert: ${cert}, key: nowhere.pem } }\n` });
-  expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("server.tls.key cannot be read")]);
+  const missing = await runProcess({
+    yaml: `server: { tls: { cert: ${cert}, key: nowhere.pem } }\n`,
+  });
+  expect([missing.exitCode, missing.stderr]).toEqual([
+    1,
+    expect.stringContaining("server.tls.key cannot be read"),
+  ]);
   const path = join(temporaryDirectory(), "key.pem");
   writeFileSync(path, "no key\n");
   const broken = await runProcess({ yaml: `server: { tls: { cert: ${cert}, key: ${path} } }\n` });

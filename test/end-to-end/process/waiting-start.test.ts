@@ -2,7 +2,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import { CuttingProxy } from "../../support/cutting-proxy.ts";
 import { freshDatabase } from "../../support/postgres.ts";
-import { endProcesses, runProcess, startProcess, temporaryDirectory } from "../../support/process.ts";
+import {
+  endProcesses,
+  runProcess,
+  startProcess,
+  temporaryDirectory,
+} from "../../support/process.ts";
 import { hasRedis, redisMissing, startRedis } from "../../support/redis.ts";
 import { stores } from "./support/stores.ts";
 
@@ -12,7 +17,10 @@ const keyOf = (fill: number): string => Buffer.alloc(32, fill).toString("base64"
 const SWITCHYARD_ENCRYPTION_KEY = keyOf(7);
 
 /** A proxy before a server, closed until so many connections were refused. */
-async function closedAtFirst(url: string, refusals: number): Promise<{ url: string; proxy: CuttingProxy }> {
+async function closedAtFirst(
+  url: string,
+  refusals: number,
+): Promise<{ url: string; proxy: CuttingProxy }> {
   const { hostname, port } = new URL(url);
   const proxy = new CuttingProxy({ host: hostname, port: Number(port) });
   proxy.mode = "refuse";
@@ -21,14 +29,24 @@ async function closedAtFirst(url: string, refusals: number): Promise<{ url: stri
     refused += 1;
     if (refused >= refusals) proxy.mode = "pass";
   };
-  return { url: Object.assign(new URL(url), { hostname: "127.0.0.1", port: String(await proxy.listen()) }).href, proxy };
+  return {
+    url: Object.assign(new URL(url), { hostname: "127.0.0.1", port: String(await proxy.listen()) })
+      .href,
+    proxy,
+  };
 }
 
 describe("a start waits", () => {
   test("for a Postgres that is not there yet, and says so", async () => {
     const { url, proxy } = await closedAtFirst(await freshDatabase(), 3);
-    const gateway = await startProcess({ environment: { DATABASE_URL: url, SWITCHYARD_ENCRYPTION_KEY } });
-    expect(gateway.stderrText.split("\n").filter((line) => line.includes('"msg":"waiting for the database"'))).toHaveLength(3);
+    const gateway = await startProcess({
+      environment: { DATABASE_URL: url, SWITCHYARD_ENCRYPTION_KEY },
+    });
+    expect(
+      gateway.stderrText
+        .split("\n")
+        .filter((line) => line.includes('"msg":"waiting for the database"')),
+    ).toHaveLength(3);
     expect(await gateway.terminate()).toBe(0);
     await proxy.close();
   });
@@ -52,32 +70,49 @@ describe("a start is refused", () => {
     client.disconnect();
     const { exitCode, stderr } = await runProcess({ environment: { REDIS_URL: redis.url } });
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^switchyard cannot start: .*allkeys-lru.*set maxmemory-policy to noeviction$/m);
+    expect(stderr).toMatch(
+      /^switchyard cannot start: .*allkeys-lru.*set maxmemory-policy to noeviction$/m,
+    );
     await redis.kill();
   });
 
-  test.each([...stores])("with another encryption key than that of the database, on $name", async ({ open }) => {
-    const { options } = await open();
-    const dataDirectory = options.dataDirectory ?? temporaryDirectory();
-    const environment = { ...options.environment, SWITCHYARD_ENCRYPTION_KEY };
-    const first = await startProcess({ dataDirectory, environment });
-    expect(await first.terminate()).toBe(0);
-    const { exitCode, stderr } = await runProcess({
-      dataDirectory, environment: { ...environment, SWITCHYARD_ENCRYPTION_KEY: keyOf(8) },
-    });
-    expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/SWITCHYARD_ENCRYPTION_KEY.* is not the key that this database was first opened with/);
-    const again = await startProcess({ dataDirectory, environment });
-    expect(await again.terminate()).toBe(0);
-  });
+  test.each([...stores])(
+    "with another encryption key than that of the database, on $name",
+    async ({ open }) => {
+      const { options } = await open();
+      const dataDirectory = options.dataDirectory ?? temporaryDirectory();
+      const environment = { ...options.environment, SWITCHYARD_ENCRYPTION_KEY };
+      const first = await startProcess({ dataDirectory, environment });
+      expect(await first.terminate()).toBe(0);
+      const { exitCode, stderr } = await runProcess({
+        dataDirectory,
+        environment: { ...environment, SWITCHYARD_ENCRYPTION_KEY: keyOf(8) },
+      });
+      expect(exitCode).toBe(1);
+      expect(stderr).toMatch(
+        /SWITCHYARD_ENCRYPTION_KEY.* is not the key that this database was first opened with/,
+      );
+      const again = await startProcess({ dataDirectory, environment });
+      expect(await again.terminate()).toBe(0);
+    },
+  );
 
   test("with another secrets key, unless it names the one before", async () => {
     const dataDirectory = temporaryDirectory();
-    const start = (secrets: Record<string, string>) => ({ dataDirectory, environment: { SWITCHYARD_ENCRYPTION_KEY, ...secrets } });
-    expect(await (await startProcess(start({ SWITCHYARD_SECRETS_KEY: keyOf(1) }))).terminate()).toBe(0);
-    expect((await runProcess(start({ SWITCHYARD_SECRETS_KEY: keyOf(2) }))).stderr).toContain("SWITCHYARD_SECRETS_KEY");
+    const start = (secrets: Record<string, string>) => ({
+      dataDirectory,
+      environment: { SWITCHYARD_ENCRYPTION_KEY, ...secrets },
+    });
+    expect(
+      await (await startProcess(start({ SWITCHYARD_SECRETS_KEY: keyOf(1) }))).terminate(),
+    ).toBe(0);
+    expect((await runProcess(start({ SWITCHYARD_SECRETS_KEY: keyOf(2) }))).stderr).toContain(
+      "SWITCHYARD_SECRETS_KEY",
+    );
     const rotated = { SWITCHYARD_SECRETS_KEY: keyOf(2), SWITCHYARD_SECRETS_KEY_PREVIOUS: keyOf(1) };
     expect(await (await startProcess(start(rotated))).terminate()).toBe(0);
-    expect(await (await startProcess(start({ SWITCHYARD_SECRETS_KEY: keyOf(2) }))).terminate()).toBe(0);
+    expect(
+      await (await startProcess(start({ SWITCHYARD_SECRETS_KEY: keyOf(2) }))).terminate(),
+    ).toBe(0);
   });
 });

@@ -1,7 +1,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { endProcesses, startProcess, temporaryDirectory, type GatewayProcess, type ProcessOptions } from "../../support/process.ts";
+import {
+  endProcesses,
+  startProcess,
+  temporaryDirectory,
+  type GatewayProcess,
+  type ProcessOptions,
+} from "../../support/process.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
 const preloadPath = join(root, "test", "support", "modules-on-signal.ts");
@@ -11,13 +17,19 @@ const always = ["hono", "ipaddr.js", "kysely", "zod"];
 
 /** Files and folders of the program that a start with no settings has no use for. */
 const lateParts = [
-  "src/account/payments/open-payments.ts", "src/account/people/create-identity.ts", "src/inference/catalog/configured-provider.ts",
-  "src/inference/sandbox/wire/", "src/platform/config/file-schema.ts", "src/platform/storage/postgres/",
+  "src/account/payments/open-payments.ts",
+  "src/account/people/create-identity.ts",
+  "src/inference/catalog/configured-provider.ts",
+  "src/inference/sandbox/wire/",
+  "src/platform/config/file-schema.ts",
+  "src/platform/storage/postgres/",
   "src/platform/telemetry/exposition.ts",
 ];
 
 /** A gateway, and the modules that it has loaded by the time that it is asked for them. */
-async function startWatched(options: ProcessOptions = {}): Promise<{ gateway: GatewayProcess; modules(): Promise<string[]> }> {
+async function startWatched(
+  options: ProcessOptions = {},
+): Promise<{ gateway: GatewayProcess; modules(): Promise<string[]> }> {
   const file = join(temporaryDirectory(), "modules.json");
   const gateway = await startProcess({
     ...options,
@@ -29,13 +41,17 @@ async function startWatched(options: ProcessOptions = {}): Promise<{ gateway: Ga
     async modules() {
       gateway.child.kill("SIGUSR2");
       await gateway.stderrHas("modules written");
-      return (JSON.parse(readFileSync(file, "utf8")) as string[]).filter((path) => path !== preloadPath);
+      return (JSON.parse(readFileSync(file, "utf8")) as string[]).filter(
+        (path) => path !== preloadPath,
+      );
     },
   };
 }
 
 function packagesOf(modules: readonly string[]): string[] {
-  const names = modules.flatMap((path) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  const names = modules.flatMap(
+    (path) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],
+  );
   return [...new Set(names)].sort();
 }
 

@@ -49,7 +49,7 @@ test("200 aborted streams, again and again, give back slots, holds, connections 
   for (let round = 0; round < 4; round += 1) await abortAll();
   // What the fault upstream records of 800 requests is a quarter of this; a stream that leaks has
   // some 5 KB.
-  expect(await heapBytes() - beforeBytes).toBeLessThan(3 * 1024 * 1024);
+  expect((await heapBytes()) - beforeBytes).toBeLessThan(3 * 1024 * 1024);
   expect((await settledRows(scene.gateway)).map(({ status }) => status)).toEqual(
     Array.from({ length: 6 * streams }, () => "cancelled"),
   );

@@ -78,17 +78,13 @@ function wireLengthOf(steps: readonly WireStep[]): number {
 
 describe("wherever a stream is cut into segments, head and framing included, the client gets the same bytes", () => {
   for (const [name, form] of Object.entries(forms)) {
-    test(
-      name,
-      async () => {
-        const steps = [head(), ...form, end()];
-        const whole = await answerTo(steps, []);
-        expect(await answerTo(steps, "every-byte")).toBe(whole);
-        const cuts = Array.from({ length: wireLengthOf(steps) - 1 }, (_, index) => index + 1);
-        const answers = await Promise.all(cuts.map((cut) => answerTo(steps, [cut])));
-        expect(new Set(answers)).toEqual(new Set([whole]));
-      },
-      20_000,
-    );
+    test(name, async () => {
+      const steps = [head(), ...form, end()];
+      const whole = await answerTo(steps, []);
+      expect(await answerTo(steps, "every-byte")).toBe(whole);
+      const cuts = Array.from({ length: wireLengthOf(steps) - 1 }, (_, index) => index + 1);
+      const answers = await Promise.all(cuts.map((cut) => answerTo(steps, [cut])));
+      expect(new Set(answers)).toEqual(new Set([whole]));
+    }, 20_000);
   }
 });

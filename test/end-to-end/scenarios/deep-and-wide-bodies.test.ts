@@ -37,9 +37,11 @@ const deepBodies: readonly (readonly [place: string, text: (levels: number) => s
   ["an unknown field, objects", (levels) => withField("x_unknown", nestedObject(levels))],
   [
     "a tool's schema",
-    (levels) => withField(
-      "tools", `[{"type":"function","function":{"name":"f","parameters":${nestedObject(levels)}}}]`,
-    ),
+    (levels) =>
+      withField(
+        "tools",
+        `[{"type":"function","function":{"name":"f","parameters":${nestedObject(levels)}}}]`,
+      ),
   ],
   ["metadata", (levels) => withField("metadata", nestedObject(levels))],
   [
@@ -48,12 +50,14 @@ const deepBodies: readonly (readonly [place: string, text: (levels: number) => s
   ],
   [
     "response_format",
-    (levels) => withField(
-      "response_format", `{"type":"json_schema","json_schema":${nestedObject(levels)}}`,
-    ),
+    (levels) =>
+      withField("response_format", `{"type":"json_schema","json_schema":${nestedObject(levels)}}`),
   ],
   ["trace, which is kept", (levels) => withField("trace", nestedObject(levels))],
-  ["stream_options, which get a member", (levels) => withField("stream_options", nestedObject(levels))],
+  [
+    "stream_options, which get a member",
+    (levels) => withField("stream_options", nestedObject(levels)),
+  ],
   ["provider, which is checked", (levels) => withField("provider", nestedObject(levels))],
 ];
 

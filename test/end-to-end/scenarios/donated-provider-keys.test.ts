@@ -9,7 +9,11 @@ import { errorOf } from "../api/error-envelope-of.ts";
 import { engines, strangersKey } from "../api/two-workspaces.ts";
 import { eventually } from "./support/eventually.ts";
 import { expectSoundBooks } from "./support/expect-sound-books.ts";
-import { startProviderKeys, strangersLlmKey, type ProviderKeyScene } from "./support/provider-keys.ts";
+import {
+  startProviderKeys,
+  strangersLlmKey,
+  type ProviderKeyScene,
+} from "./support/provider-keys.ts";
 
 const donated = "sk-donated-key-number-one";
 const another = "sk-donated-key-number-two";
@@ -21,19 +25,28 @@ afterEach(async () => {
   await scene?.stop();
   scene = undefined;
 });
-const start = async (options?: Parameters<typeof startProviderKeys>[0]): Promise<ProviderKeyScene> =>
-  (scene = await startProviderKeys(options));
+const start = async (
+  options?: Parameters<typeof startProviderKeys>[0],
+): Promise<ProviderKeyScene> => (scene = await startProviderKeys(options));
 
 /** Adds a key of the first workspace and donates it. */
-async function donate({ add, manage }: ProviderKeyScene, apiKey: string, fields: Record<string, unknown> = {}): Promise<string> {
+async function donate(
+  { add, manage }: ProviderKeyScene,
+  apiKey: string,
+  fields: Record<string, unknown> = {},
+): Promise<string> {
   const id = await add(apiKey, { provider_id: "solo" });
-  expect((await manage("POST", "/byok/donated", { key_id: id, consent: true, ...fields })).status).toBe(200);
+  expect(
+    (await manage("POST", "/byok/donated", { key_id: id, consent: true, ...fields })).status,
+  ).toBe(200);
   return id;
 }
 
 /** Asks as a workspace that has no key and no credits. */
-const asStranger = ({ chat }: ProviderKeyScene, fields: Record<string, unknown> = {}): Promise<Response> =>
-  chat({ ...solo, ...fields }, strangersLlmKey);
+const asStranger = (
+  { chat }: ProviderKeyScene,
+  fields: Record<string, unknown> = {},
+): Promise<Response> => chat({ ...solo, ...fields }, strangersLlmKey);
 
 test("a donated key serves a workspace that has none, for nothing, and tells nothing of its owner", async () => {
   const it = await start();
@@ -112,7 +125,12 @@ test("models that donated keys reach are listed for keys, not for anybody", asyn
   const it = await start();
   await donate(it, donated);
   const listed = async (headers: Record<string, string>): Promise<unknown[]> =>
-    (at(await (await fetch(`${it.gateway.baseUrl}/models`, { headers })).json(), "data") as unknown[]).map((model) => at(model, "id"));
+    (
+      at(
+        await (await fetch(`${it.gateway.baseUrl}/models`, { headers })).json(),
+        "data",
+      ) as unknown[]
+    ).map((model) => at(model, "id"));
   expect(await listed({ authorization: `Bearer ${strangersLlmKey}` })).toContain("solo/large");
   expect(await listed({})).not.toContain("solo/large");
 });
@@ -120,73 +138,105 @@ test("models that donated keys reach are listed for keys, not for anybody", asyn
 test.each([
   [401, "Incorrect API key provided by org-of-the-donor"],
   [402, "org-of-the-donor has nothing left"],
-])("a donated key that is refused with %p is paused, another serves, and a probe brings it back", async (status, message) => {
-  const clock = new FakeClock();
-  const outcomes: ProbeOutcome[] = ["refused", "unknown", "accepted"];
-  const probes: string[] = [];
-  const it = await start({
-    tools: {
-      clock,
-      probeKey: ({ secret }) => {
-        probes.push(secret);
-        return Promise.resolve(outcomes[probes.length - 1] ?? "accepted");
+])(
+  "a donated key that is refused with %p is paused, another serves, and a probe brings it back",
+  async (status, message) => {
+    const clock = new FakeClock();
+    const outcomes: ProbeOutcome[] = ["refused", "unknown", "accepted"];
+    const probes: string[] = [];
+    const it = await start({
+      tools: {
+        clock,
+        probeKey: ({ secret }) => {
+          probes.push(secret);
+          return Promise.resolve(outcomes[probes.length - 1] ?? "accepted");
+        },
       },
-    },
-  });
-  const id = await donate(it, donated);
-  await donate(it, another);
-  it.upstream.enqueue(json(chatError(message), { status }));
-  expect((await asStranger(it)).status).toBe(200);
-  expect(it.keysSent()).toEqual([donated, another]);
-  await eventually("the pause is stored", async () => at(await it.show(id), "donation.paused") === true);
-  expect(await it.show(id)).toMatchObject({ kind: "donated", donation: { pause_reason: "credential" } });
-  for (let request = 0; request < 2; request += 1) await asStranger(it);
-  expect(it.keysSent()).toEqual([another, another]);
+    });
+    const id = await donate(it, donated);
+    await donate(it, another);
+    it.upstream.enqueue(json(chatError(message), { status }));
+    expect((await asStranger(it)).status).toBe(200);
+    expect(it.keysSent()).toEqual([donated, another]);
+    await eventually(
+      "the pause is stored",
+      async () => at(await it.show(id), "donation.paused") === true,
+    );
+    expect(await it.show(id)).toMatchObject({
+      kind: "donated",
+      donation: { pause_reason: "credential" },
+    });
+    for (let request = 0; request < 2; request += 1) await asStranger(it);
+    expect(it.keysSent()).toEqual([another, another]);
 
-  const { prober } = it.gateway.app;
-  await prober.probeDue();
-  expect(probes).toEqual([]);
-  const paused: unknown[] = [];
-  for (const minutes of [5, 9, 1, 20]) {
-    clock.advance(minutes * 60_000);
+    const { prober } = it.gateway.app;
     await prober.probeDue();
-    paused.push([probes.length, at(await it.show(id), "donation.paused")]);
-  }
-  expect(paused).toEqual([[1, true], [1, true], [2, true], [3, false]]);
-  expect(new Set(probes)).toEqual(new Set([donated]));
-  await asStranger(it);
-  expect(it.keysSent()).toEqual([donated]);
-});
+    expect(probes).toEqual([]);
+    const paused: unknown[] = [];
+    for (const minutes of [5, 9, 1, 20]) {
+      clock.advance(minutes * 60_000);
+      await prober.probeDue();
+      paused.push([probes.length, at(await it.show(id), "donation.paused")]);
+    }
+    expect(paused).toEqual([
+      [1, true],
+      [1, true],
+      [2, true],
+      [3, false],
+    ]);
+    expect(new Set(probes)).toEqual(new Set([donated]));
+    await asStranger(it);
+    expect(it.keysSent()).toEqual([donated]);
+  },
+);
 
 test("what a provider says of a donated key is not for others", async () => {
   const it = await start();
   await donate(it, donated);
-  for (const [status, code] of [[429, "rate_limit_exceeded"], [402, "upstream_error"], [401, "upstream_401"]] as const) {
-    await it.manage("PATCH", `/byok/donated/${String(at(await it.show(await onlyKey(it)), "id"))}`, { paused: false });
+  for (const [status, code] of [
+    [429, "rate_limit_exceeded"],
+    [402, "upstream_error"],
+    [401, "upstream_401"],
+  ] as const) {
+    await it.manage(
+      "PATCH",
+      `/byok/donated/${String(at(await it.show(await onlyKey(it)), "id"))}`,
+      { paused: false },
+    );
     it.upstream.enqueue(json(chatError("org-of-the-donor"), { status }));
     const error = await errorOf(await asStranger(it));
     expect(error.code).toBe(code);
     expect(error.status).not.toBe(402);
     expect(JSON.stringify(error)).not.toContain("org-of-the-donor");
-    const isPaused = async (): Promise<boolean> => at(await it.show(await onlyKey(it)), "donation.paused") === true;
+    const isPaused = async (): Promise<boolean> =>
+      at(await it.show(await onlyKey(it)), "donation.paused") === true;
     if (status !== 429) await eventually("the verdict is stored", isPaused);
   }
 });
 
 const onlyKey = async ({ manage }: ProviderKeyScene): Promise<string> =>
-  String(at(await (await manage("GET", "/auth/byok", undefined, testManagementKey)).json(), "data.0.keys.0.id"));
+  String(
+    at(
+      await (await manage("GET", "/auth/byok", undefined, testManagementKey)).json(),
+      "data.0.keys.0.id",
+    ),
+  );
 
 describe.each(engines)("the daily limit of a donation, on %s", (_, freshUrl) => {
   test("bounds what others use in 24 hours, of many at once too, and not what its owner uses", async () => {
     const it = await start({ storageUrl: await freshUrl() });
     const id = await donate(it, donated, { daily_limit: costUsd / 2 });
     const answers = await Promise.all(Array.from({ length: 10 }, () => asStranger(it)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 9 }, () => 404)]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      200,
+      ...Array.from({ length: 9 }, () => 404),
+    ]);
     expect((await it.chat(solo)).status).toBe(200);
     await it.gateway.app.storage.commits.flush();
     await it.restart();
     expect(await it.show(id)).toMatchObject({
-      status: "active", donation: { used_today: costUsd, daily_limit: costUsd / 2 },
+      status: "active",
+      donation: { used_today: costUsd, daily_limit: costUsd / 2 },
     });
     expect((await asStranger(it)).status).toBe(404);
     await it.manage("PATCH", `/byok/donated/${id}`, { daily_limit: 1 });
@@ -197,7 +247,9 @@ describe.each(engines)("the daily limit of a donation, on %s", (_, freshUrl) => 
   test("the quota of a key bounds its owner and others together", async () => {
     const it = await start({ storageUrl: await freshUrl() });
     const id = await donate(it, donated);
-    await it.manage("PATCH", `/auth/byok/keys/${id}`, { quota: { limit: 1.5 * costUsd, reset: "monthly" } });
+    await it.manage("PATCH", `/auth/byok/keys/${id}`, {
+      quota: { limit: 1.5 * costUsd, reset: "monthly" },
+    });
     expect((await asStranger(it)).status).toBe(200);
     expect((await it.chat(solo)).status).toBe(200);
     expect((await asStranger(it)).status).toBe(404);

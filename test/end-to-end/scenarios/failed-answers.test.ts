@@ -9,7 +9,12 @@ let scene: Scene;
 afterEach(() => scene.end());
 
 const refusal = {
-  error: { message: "'temperature' is not in range", type: "invalid_request_error", param: "temperature", code: "out_of_range" },
+  error: {
+    message: "'temperature' is not in range",
+    type: "invalid_request_error",
+    param: "temperature",
+    code: "out_of_range",
+  },
 };
 
 /** Bodies of the routes that ask a provider, which none of them gets to. */
@@ -26,13 +31,19 @@ describe("an error after a provider was asked names who was asked, and what the 
         scene = await startScene();
         scene.acme.script(json(refusal, { status: 400 }));
         const response = await scene.gateway.post(path, { ...body, stream });
-        const { error } = await response.json() as { error: unknown };
+        const { error } = (await response.json()) as { error: unknown };
         expect(response.status).toBe(400);
         expect(response.headers.get("x-service-provider-chain")).toBe("acme");
         expect(response.headers.get("x-service-model")).toBe("acme/large");
         expect(response.headers.get("x-service-credential-source")).toBe("platform");
-        expect(response.headers.get("server-timing")).toMatch(/^gw;dur=[\d.]+, upstream;dur=[\d.]+;desc="acme", post;dur=/);
-        expect(at(error, "metadata.upstream_error")).toEqual({ type: "invalid_request_error", param: "temperature", code: "out_of_range" });
+        expect(response.headers.get("server-timing")).toMatch(
+          /^gw;dur=[\d.]+, upstream;dur=[\d.]+;desc="acme", post;dur=/,
+        );
+        expect(at(error, "metadata.upstream_error")).toEqual({
+          type: "invalid_request_error",
+          param: "temperature",
+          code: "out_of_range",
+        });
         expect(at(error, "metadata.trace_id")).toMatch(/^[0-9a-f]{32}$/);
         if (path !== "/messages") expect(at(error, "param")).toBe("temperature");
       });
@@ -43,7 +54,9 @@ describe("an error after a provider was asked names who was asked, and what the 
     scene = await startScene();
     scene.acme.script(json(refusal, { status: 400 }));
     const reply = await readReply(await scene.gateway.post("/chat/completions", chatRequest()));
-    expect(errorsIn(reply)).toMatchObject([{ param: null, metadata: { upstream_error: { param: "temperature" } } }]);
+    expect(errorsIn(reply)).toMatchObject([
+      { param: null, metadata: { upstream_error: { param: "temperature" } } },
+    ]);
   });
 
   test("without the credential that a provider repeats", async () => {
@@ -53,13 +66,19 @@ describe("an error after a provider was asked names who was asked, and what the 
       return json({ error: { message: "no", param: key } }, { status: 400 });
     });
     const reply = await readReply(await scene.gateway.post("/chat/completions", chatRequest()));
-    expect([reply.status, at(errorsIn(reply)[0], "metadata.upstream_error")]).toEqual([400, undefined]);
+    expect([reply.status, at(errorsIn(reply)[0], "metadata.upstream_error")]).toEqual([
+      400,
+      undefined,
+    ]);
   });
 });
 
 test("an error before any provider was asked names none", async () => {
   scene = await startScene();
-  const response = await scene.gateway.post("/chat/completions", chatRequest({ model: "acme/nowhere" }));
+  const response = await scene.gateway.post(
+    "/chat/completions",
+    chatRequest({ model: "acme/nowhere" }),
+  );
   await response.text();
   expect([response.status, response.headers.get("x-service-provider-chain")]).toEqual([404, null]);
 });
@@ -67,14 +86,21 @@ test("an error before any provider was asked names none", async () => {
 describe("of two credentials on Messages the good one counts", () => {
   const bad = "sk-svc-v1-not-a-key-of-this-gateway-0000000000";
   const cases: readonly [authorization: string, apiKey: string, status: number][] = [
-    [`Bearer ${bad}`, testLlmKey, 200], ["Basic dXNlcjpwYXNz", testLlmKey, 200], [`Bearer ${testLlmKey}`, bad, 200],
+    [`Bearer ${bad}`, testLlmKey, 200],
+    ["Basic dXNlcjpwYXNz", testLlmKey, 200],
+    [`Bearer ${testLlmKey}`, bad, 200],
     [`Bearer ${bad}`, bad, 401],
   ];
-  test.each([...cases])("authorization %s, x-api-key %s: %d", async (authorization, apiKey, status) => {
-    scene = await startScene();
-    const body = { ...chatRequest(), max_tokens: 100 };
-    const response = await scene.gateway.post("/messages", body, { headers: { authorization, "x-api-key": apiKey } });
-    await response.text();
-    expect(response.status).toBe(status);
-  });
+  test.each([...cases])(
+    "authorization %s, x-api-key %s: %d",
+    async (authorization, apiKey, status) => {
+      scene = await startScene();
+      const body = { ...chatRequest(), max_tokens: 100 };
+      const response = await scene.gateway.post("/messages", body, {
+        headers: { authorization, "x-api-key": apiKey },
+      });
+      await response.text();
+      expect(response.status).toBe(status);
+    },
+  );
 });

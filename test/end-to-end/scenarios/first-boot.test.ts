@@ -56,7 +56,10 @@ describe("on a first boot no door is open", () => {
           const response = await fetch(url, {
             method: endpoint.method,
             // Of many addresses: refusals of one are counted, and answered with 429 in the end.
-            headers: { ...headers, "x-forwarded-for": `198.51.100.${Math.floor((asked += 1) / 100)}` },
+            headers: {
+              ...headers,
+              "x-forwarded-for": `198.51.100.${Math.floor((asked += 1) / 100)}`,
+            },
             ...(endpoint.method === "GET" ? {} : { body: "{}" }),
           });
           expect([endpoint.method, path, response.status]).toEqual([endpoint.method, path, 401]);

@@ -8,7 +8,11 @@ import { body, head } from "../../support/upstream/steps.ts";
 import { eventually } from "./support/eventually.ts";
 import { expectSoundBooks } from "./support/expect-sound-books.ts";
 import { startLeavingClient } from "./support/leaving-client.ts";
-import { limitedLlmKey, startProviderKeys, type ProviderKeyScene } from "./support/provider-keys.ts";
+import {
+  limitedLlmKey,
+  startProviderKeys,
+  type ProviderKeyScene,
+} from "./support/provider-keys.ts";
 import { whileRefusing } from "./support/refusing-database.ts";
 
 const own = "sk-own-key-number-one";
@@ -23,15 +27,20 @@ afterEach(async () => {
   await scene?.stop();
   scene = undefined;
 });
-const start = async (options?: Parameters<typeof startProviderKeys>[0]): Promise<ProviderKeyScene> =>
-  (scene = await startProviderKeys(options));
+const start = async (
+  options?: Parameters<typeof startProviderKeys>[0],
+): Promise<ProviderKeyScene> => (scene = await startProviderKeys(options));
 
 describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
-  const begin = async (limitedKey = {}): Promise<ProviderKeyScene> => start({ limitedKey, storageUrl: await freshUrl() });
+  const begin = async (limitedKey = {}): Promise<ProviderKeyScene> =>
+    start({ limitedKey, storageUrl: await freshUrl() });
 
   test("a quota counts list prices, refuses what is beyond it, and outlives a restart", async () => {
     const { add, chat, keysSent, show, gateway, restart, manage } = await begin();
-    const id = await add(own, { provider_id: "solo", quota: { limit: 2.5 * costUsd, reset: "daily" } });
+    const id = await add(own, {
+      provider_id: "solo",
+      quota: { limit: 2.5 * costUsd, reset: "daily" },
+    });
     for (const used of [costUsd, 2 * costUsd]) {
       expect((await chat(solo)).status).toBe(200);
       expect(await show(id)).toMatchObject({ quota: { used, limit: 0.045 }, status: "active" });
@@ -53,7 +62,10 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
     const { add, chat, keysSent, show } = await begin();
     const id = await add(own, { provider_id: "solo", quota: { limit: costUsd / 2 } });
     const answers = await Promise.all(Array.from({ length: 20 }, () => chat(solo)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 404)]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      200,
+      ...Array.from({ length: 19 }, () => 404),
+    ]);
     expect(keysSent()).toEqual([own]);
     expect(await show(id)).toMatchObject({ quota: { used: costUsd } });
   }, 60_000);
@@ -68,7 +80,10 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
   }, 60_000);
 
   test("a key's limit counts own keys at list price where it includes them", async () => {
-    const { add, chat, keysSent, gateway, restart, manage } = await begin({ limitNanoUsd: 50_000_000n, includeByokInLimit: true });
+    const { add, chat, keysSent, gateway, restart, manage } = await begin({
+      limitNanoUsd: 50_000_000n,
+      includeByokInLimit: true,
+    });
     await add(own, { provider_id: "solo" });
     const hash = async (): Promise<unknown> => {
       const keys = at(await (await manage("GET", "/keys")).json(), "data") as unknown[];
@@ -80,18 +95,29 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
     await restart();
     expect(await hash()).toMatchObject({ limit_remaining: 0.032, real_usage: 0 });
     expect((await chat(short, limitedLlmKey)).status).toBe(200);
-    expect(await errorOf(await chat(short, limitedLlmKey))).toMatchObject({ status: 402, metadata: { reason: "key_limit_reached" } });
+    expect(await errorOf(await chat(short, limitedLlmKey))).toMatchObject({
+      status: 402,
+      metadata: { reason: "key_limit_reached" },
+    });
     expect(keysSent().length).toBe(2);
-    await manage("PATCH", `/keys/${textAt(await hash(), "hash")}`, { include_byok_in_limit: false });
+    await manage("PATCH", `/keys/${textAt(await hash(), "hash")}`, {
+      include_byok_in_limit: false,
+    });
     expect((await chat(short, limitedLlmKey)).status).toBe(200);
     await expectSoundBooks((scene as ProviderKeyScene).gateway);
   }, 60_000);
 
   test("of many requests at once against a limit for one that includes own keys, one goes through", async () => {
-    const { add, chat, keysSent, gateway } = await begin({ limitNanoUsd: 30_000_000n, includeByokInLimit: true });
+    const { add, chat, keysSent, gateway } = await begin({
+      limitNanoUsd: 30_000_000n,
+      includeByokInLimit: true,
+    });
     await add(own, { provider_id: "solo" });
     const answers = await Promise.all(Array.from({ length: 20 }, () => chat(short, limitedLlmKey)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 402)]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      200,
+      ...Array.from({ length: 19 }, () => 402),
+    ]);
     expect(keysSent()).toEqual([own]);
     await expectSoundBooks(gateway);
   }, 60_000);
@@ -99,7 +125,8 @@ describe.each(engines)("what own keys use, on %s", (_, freshUrl) => {
   test("a limit that does not include own keys is not touched by them, nor in their way once it is reached", async () => {
     const { add, chat, keysSent } = await begin({ limitNanoUsd: 1n });
     await add(own);
-    for (let request = 0; request < 3; request += 1) expect((await chat({}, limitedLlmKey)).status).toBe(200);
+    for (let request = 0; request < 3; request += 1)
+      expect((await chat({}, limitedLlmKey)).status).toBe(200);
     expect(keysSent()).toEqual([own, own, own]);
   }, 60_000);
 });
@@ -108,7 +135,10 @@ test("what the database refused to write was not used, and the next request has 
   const { add, chat, show, gateway } = await start();
   const id = await add(own, { provider_id: "solo", quota: { limit: costUsd / 2 } });
   await whileRefusing(gateway, async () => {
-    expect(await errorOf(await chat(solo))).toMatchObject({ status: 503, code: "service_unavailable" });
+    expect(await errorOf(await chat(solo))).toMatchObject({
+      status: 503,
+      code: "service_unavailable",
+    });
   });
   expect(await show(id)).toMatchObject({ quota: { used: 0 }, status: "active" });
   expect((await chat(solo)).status).toBe(200);
@@ -119,14 +149,22 @@ test("what the database refused to write was not used, and the next request has 
 test("a client that leaves gives back what its request had taken, and pays with the quota for what it was told", async () => {
   const { add, chat, show, gateway, upstream } = await start();
   const id = await add(own, { provider_id: "solo", quota: { limit: 5 } });
-  const [opening, ...rest] = chatChunks().map((chunk) => body(`data: ${JSON.stringify(chunk)}\n\n`));
+  const [opening, ...rest] = chatChunks().map((chunk) =>
+    body(`data: ${JSON.stringify(chunk)}\n\n`),
+  );
   if (opening === undefined || rest[0] === undefined) throw new Error("the fixture has no chunks");
   upstream.enqueue([head(), opening, rest[0], upstream.gate()]);
-  const client = startLeavingClient(gateway, chatRequest({ ...solo, stream: true, max_tokens: 4_000 }));
+  const client = startLeavingClient(
+    gateway,
+    chatRequest({ ...solo, stream: true, max_tokens: 4_000 }),
+  );
   await client.hasSeen("Hel");
   // The first has taken its worst case, 4 USD, and the second what was left; the third finds nothing.
   upstream.enqueue([head(), upstream.gate()]);
-  const waiting = startLeavingClient(gateway, chatRequest({ ...solo, stream: true, max_tokens: 4_000 }));
+  const waiting = startLeavingClient(
+    gateway,
+    chatRequest({ ...solo, stream: true, max_tokens: 4_000 }),
+  );
   await upstream.waitForRequest(2);
   expect((await chat(solo)).status).toBe(404);
   client.leave();

@@ -7,7 +7,12 @@ import { chatRequest } from "../api/chat-request.ts";
 import { errorOf } from "../api/error-envelope-of.ts";
 import { strangersKey } from "../api/two-workspaces.ts";
 import { expectSoundBooks } from "./support/expect-sound-books.ts";
-import { limitedLlmKey, startProviderKeys, strangersLlmKey, type ProviderKeyScene } from "./support/provider-keys.ts";
+import {
+  limitedLlmKey,
+  startProviderKeys,
+  strangersLlmKey,
+  type ProviderKeyScene,
+} from "./support/provider-keys.ts";
 
 const own = "sk-own-key-number-one";
 const second = "sk-own-key-number-two";
@@ -19,10 +24,12 @@ afterEach(async () => {
   await scene?.stop();
   scene = undefined;
 });
-const start = async (options?: Parameters<typeof startProviderKeys>[0]): Promise<ProviderKeyScene> =>
-  (scene = await startProviderKeys(options));
+const start = async (
+  options?: Parameters<typeof startProviderKeys>[0],
+): Promise<ProviderKeyScene> => (scene = await startProviderKeys(options));
 
-const refused = (status: number, message: string, fields = {}) => json(chatError(message, fields), { status });
+const refused = (status: number, message: string, fields = {}) =>
+  json(chatError(message, fields), { status });
 
 async function balanceOf({ gateway }: ProviderKeyScene): Promise<number> {
   return Number(at(await (await gateway.get("/credits")).json(), "balance"));
@@ -31,14 +38,19 @@ async function balanceOf({ gateway }: ProviderKeyScene): Promise<number> {
 test("the preview of a model's routing is that of its caller, own keys and all", async () => {
   const { add, gateway } = await start();
   const chain = async (id: string): Promise<unknown[]> => {
-    const { data } = await (await gateway.get(`/models/${id}/routing-preview`)).json() as { data: Record<string, unknown>[] };
+    const { data } = (await (await gateway.get(`/models/${id}/routing-preview`)).json()) as {
+      data: Record<string, unknown>[];
+    };
     return data.map(({ provider, reason }) => [provider, String(reason).startsWith("own key")]);
   };
   expect(await chain("solo/large")).toEqual([]);
   await add(own, { provider_id: "solo" });
   await add(own, { provider_id: "backup" });
   expect(await chain("solo/large")).toEqual([["solo", true]]);
-  expect(await chain("acme/large")).toEqual([["backup", true], ["acme", false]]);
+  expect(await chain("acme/large")).toEqual([
+    ["backup", true],
+    ["acme", false],
+  ]);
 });
 
 for (const stream of [false, true]) {
@@ -56,7 +68,12 @@ for (const stream of [false, true]) {
     const trace = response.headers.get("x-service-trace-id") ?? "";
     const generation: unknown = await (await gateway.get(`/generation/gen_${trace}`)).json();
     expect(at(generation, "data")).toMatchObject({
-      is_byok: true, credential_source: "own_byok", provider_key_id: id, total_cost: 0, tokens_prompt: 11, tokens_completion: 7,
+      is_byok: true,
+      credential_source: "own_byok",
+      provider_key_id: id,
+      total_cost: 0,
+      tokens_prompt: 11,
+      tokens_completion: 7,
     });
     expect(await balanceOf(scene as ProviderKeyScene)).toBe(10);
     expect(at(await show(id), "last_used_at")).not.toBeNull();
@@ -67,8 +84,14 @@ for (const stream of [false, true]) {
     const { add, chat, keysSent } = await start();
     await add(own);
     await add(own, { provider_id: "solo" });
-    expect(await errorOf(await chat({ stream }, strangersLlmKey))).toMatchObject({ status: 402, code: "insufficient_balance" });
-    expect(await errorOf(await chat({ stream, ...solo }, strangersLlmKey))).toMatchObject({ status: 404, code: "no_upstream" });
+    expect(await errorOf(await chat({ stream }, strangersLlmKey))).toMatchObject({
+      status: 402,
+      code: "insufficient_balance",
+    });
+    expect(await errorOf(await chat({ stream, ...solo }, strangersLlmKey))).toMatchObject({
+      status: 404,
+      code: "no_upstream",
+    });
     expect(keysSent()).toEqual([]);
     await add(second, {}, strangersKey);
     const response = await chat({ stream }, strangersLlmKey);
@@ -82,25 +105,28 @@ for (const stream of [false, true]) {
     [402, "Payment needed"],
     [429, "Slow down"],
     [400, "API key not valid. Please pass a valid API key."],
-  ])(`${kind}: the next own key is tried after %p %s, then the platform's`, async (status, message) => {
-    const { add, chat, keysSent, upstream } = await start();
-    await add(own);
-    await add(second);
-    upstream.enqueue(refused(status, message));
-    const response = await chat({ stream, ...onlyAcme });
-    await response.text();
-    expect(response.status).toBe(200);
-    expect(response.headers.get("x-service-credential-source")).toBe("own_byok");
-    expect(response.headers.get("x-service-provider-chain")).toBe("acme->acme");
-    expect(keysSent()).toEqual([own, second]);
-    // What was just refused goes last: the next request begins with the other one, and the platform comes before it.
-    upstream.enqueue(refused(status, message));
-    const next = await chat({ stream, ...onlyAcme });
-    await next.text();
-    expect(next.headers.get("x-service-credential-source")).toBe("platform");
-    expect(keysSent()).toEqual([second, "platform-key-of-acme"]);
-    await expectSoundBooks((scene as ProviderKeyScene).gateway);
-  });
+  ])(
+    `${kind}: the next own key is tried after %p %s, then the platform's`,
+    async (status, message) => {
+      const { add, chat, keysSent, upstream } = await start();
+      await add(own);
+      await add(second);
+      upstream.enqueue(refused(status, message));
+      const response = await chat({ stream, ...onlyAcme });
+      await response.text();
+      expect(response.status).toBe(200);
+      expect(response.headers.get("x-service-credential-source")).toBe("own_byok");
+      expect(response.headers.get("x-service-provider-chain")).toBe("acme->acme");
+      expect(keysSent()).toEqual([own, second]);
+      // What was just refused goes last: the next request begins with the other one, and the platform comes before it.
+      upstream.enqueue(refused(status, message));
+      const next = await chat({ stream, ...onlyAcme });
+      await next.text();
+      expect(next.headers.get("x-service-credential-source")).toBe("platform");
+      expect(keysSent()).toEqual([second, "platform-key-of-acme"]);
+      await expectSoundBooks((scene as ProviderKeyScene).gateway);
+    },
+  );
 }
 
 test("another key of the same account is no answer to an outage; another credential is", async () => {
@@ -155,9 +181,13 @@ test("a refused key is upstream_401 with the provider's own words, but for the k
   upstream.enqueue(refused(401, `Incorrect API key provided: ${own}. See your account.`));
   const error = await errorOf(await chat(solo));
   expect(error).toMatchObject({
-    status: 502, code: "upstream_401", type: "upstream_error",
+    status: 502,
+    code: "upstream_401",
+    type: "upstream_error",
     metadata: {
-      upstream_backend: "solo", upstream_status: 401, upstream_message: "Incorrect API key provided: [credential]. See your account.",
+      upstream_backend: "solo",
+      upstream_status: 401,
+      upstream_message: "Incorrect API key provided: [credential]. See your account.",
     },
   });
   expect(error.message).toStartWith("The provider did not accept your own key");
@@ -169,27 +199,45 @@ test.each([
   [429, "You exceeded your current quota", { code: "insufficient_quota" }],
   [400, "Your credit balance is too low to access the Anthropic API.", {}],
   [403, "Your account has insufficient funds.", {}],
-])("a billing failure of an own key is 402 with the provider's words: %p %s", async (status, message, fields) => {
-  const { add, chat, upstream } = await start();
-  await add(own, { provider_id: "solo" });
-  upstream.enqueue(refused(status, message, fields));
-  expect(await errorOf(await chat(solo))).toMatchObject({
-    status: 402, code: "upstream_402", type: "upstream_error",
-    metadata: { type: "upstream_error", upstream_backend: "solo", upstream_status: status, upstream_message: message },
-  });
-});
+])(
+  "a billing failure of an own key is 402 with the provider's words: %p %s",
+  async (status, message, fields) => {
+    const { add, chat, upstream } = await start();
+    await add(own, { provider_id: "solo" });
+    upstream.enqueue(refused(status, message, fields));
+    expect(await errorOf(await chat(solo))).toMatchObject({
+      status: 402,
+      code: "upstream_402",
+      type: "upstream_error",
+      metadata: {
+        type: "upstream_error",
+        upstream_backend: "solo",
+        upstream_status: status,
+        upstream_message: message,
+      },
+    });
+  },
+);
 
 test("a rate limit in Google's words is no billing failure", async () => {
   const { add, chat, upstream } = await start();
   await add(own, { provider_id: "solo" });
-  upstream.enqueue(refused(429, "You exceeded your current quota, please check your plan and billing details."));
-  expect(await errorOf(await chat(solo))).toMatchObject({ status: 429, code: "rate_limit_exceeded" });
+  upstream.enqueue(
+    refused(429, "You exceeded your current quota, please check your plan and billing details."),
+  );
+  expect(await errorOf(await chat(solo))).toMatchObject({
+    status: 429,
+    code: "rate_limit_exceeded",
+  });
 });
 
 test("the same failures of the platform's credential are told as before", async () => {
   const { chat, upstream } = await start();
   upstream.enqueue(refused(402, "Insufficient Balance"));
-  expect(await errorOf(await chat({ provider: { only: ["acme"] } }))).toMatchObject({ status: 502, code: "upstream_error" });
+  expect(await errorOf(await chat({ provider: { only: ["acme"] } }))).toMatchObject({
+    status: 502,
+    code: "upstream_error",
+  });
 });
 
 test("a disabled or deleted key is sent nowhere from the answer on", async () => {
@@ -210,16 +258,22 @@ test("a disabled or deleted key is sent nowhere from the answer on", async () =>
 test("models without a platform credential are listed for whoever has a key", async () => {
   const { add, manage, gateway, chat } = await start();
   const listed = async (secret: string): Promise<unknown[]> => {
-    const headers: Record<string, string> = secret === "" ? {} : { authorization: `Bearer ${secret}` };
+    const headers: Record<string, string> =
+      secret === "" ? {} : { authorization: `Bearer ${secret}` };
     const response = await fetch(`${gateway.baseUrl}/models`, { headers });
     return (at(await response.json(), "data") as unknown[]).map((model) => at(model, "id"));
   };
   const id = await add(own, { provider_id: "solo" });
-  expect(await listed(limitedLlmKey)).toEqual(expect.arrayContaining(["acme/large", "solo/large", "solo/bare"]));
-  for (const other of ["", strangersLlmKey]) expect(await listed(other)).not.toContain("solo/large");
+  expect(await listed(limitedLlmKey)).toEqual(
+    expect.arrayContaining(["acme/large", "solo/large", "solo/bare"]),
+  );
+  for (const other of ["", strangersLlmKey])
+    expect(await listed(other)).not.toContain("solo/large");
   const object: unknown = await (await gateway.get("/models/solo/large")).json();
   expect(at(object, "pricing")).toMatchObject({
-    billing: "byok", input_per_1m: 0, list_pricing: { input_per_1m: 1000, output_per_1m: 1000 },
+    billing: "byok",
+    input_per_1m: 0,
+    list_pricing: { input_per_1m: 1000, output_per_1m: 1000 },
   });
   // What has no known price costs the caller nothing here and counts nothing.
   expect((await chat({ model: "solo/bare" })).status).toBe(200);
@@ -255,9 +309,16 @@ test("routing is explained with the credential of each candidate", async () => {
   await add(own);
   const explained: unknown = await (await gateway.post("/routing/explain", chatRequest())).json();
   const candidates = at(explained, "candidates") as Record<string, unknown>[];
-  expect(candidates[0]).toMatchObject({ provider: "acme", credential_source: "own_byok", estimated_cost_usd: 0 });
-  expect(candidates.map(({ provider, credential_source: source }) => `${String(provider)} ${String(source)}`).sort())
-    .toEqual(["acme own_byok", "acme platform", "backup platform"]);
+  expect(candidates[0]).toMatchObject({
+    provider: "acme",
+    credential_source: "own_byok",
+    estimated_cost_usd: 0,
+  });
+  expect(
+    candidates
+      .map(({ provider, credential_source: source }) => `${String(provider)} ${String(source)}`)
+      .sort(),
+  ).toEqual(["acme own_byok", "acme platform", "backup platform"]);
   expect(keysSent()).toEqual([]);
 });
 
@@ -265,7 +326,9 @@ test("embeddings go with own keys, too, and cost nothing", async () => {
   const { add, gateway, keysSent, upstream } = await start();
   await add(own, { provider_id: "solo" });
   const data = [{ object: "embedding", index: 0, embedding: [0.25, 0.5] }];
-  upstream.enqueue(json({ object: "list", data, model: "vectors", usage: { prompt_tokens: 3, total_tokens: 3 } }));
+  upstream.enqueue(
+    json({ object: "list", data, model: "vectors", usage: { prompt_tokens: 3, total_tokens: 3 } }),
+  );
   const response = await gateway.post("/embeddings", { model: "solo/vectors", input: "Hello" });
   expect(response.headers.get("x-service-credential-source")).toBe("own_byok");
   expect(await response.json()).toMatchObject({ data, usage: { prompt_tokens: 3, cost: 0 } });

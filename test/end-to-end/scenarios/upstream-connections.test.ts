@@ -46,7 +46,9 @@ test("a request that a kept connection took is not sent again when the connectio
   scene.acme.enqueue([raw(""), { kind: "cut" }]);
   const reply = await ask();
   expect(reply.status).toBe(502);
-  expect(errorsIn(reply)).toMatchObject([{ metadata: { fault: "upstream", upstream_backend: "acme" } }]);
+  expect(errorsIn(reply)).toMatchObject([
+    { metadata: { fault: "upstream", upstream_backend: "acme" } },
+  ]);
   expect(scene.acme.requests.length).toBe(2);
 });
 
@@ -123,11 +125,7 @@ const unreadable: Readonly<Record<string, readonly [stream: boolean, script: () 
   ],
   "a trailer without end": [
     false,
-    () => [
-      head(),
-      raw(`2\r\n{}\r\n0\r\n${"x: y\r\n".repeat(20_000)}`),
-      stall(),
-    ],
+    () => [head(), raw(`2\r\n{}\r\n0\r\n${"x: y\r\n".repeat(20_000)}`), stall()],
   ],
   "a compressed stream of events that says a thousandfold of what was sent": [
     true,

@@ -13,23 +13,35 @@ import { settledRow, settledRows } from "./support/settled-rows.ts";
 let scene: Scene;
 afterEach(() => scene.end());
 
-const start = (creditsNanoUsd: bigint, options: SceneOptions = {}): Promise<Scene> => startScene({
-  ...options,
-  settings: {
-    bootstrap: { llmKey: testLlmKey, managementKey: testManagementKey, creditsNanoUsd, plan: "enterprise" }, ...options.settings,
-  },
-});
+const start = (creditsNanoUsd: bigint, options: SceneOptions = {}): Promise<Scene> =>
+  startScene({
+    ...options,
+    settings: {
+      bootstrap: {
+        llmKey: testLlmKey,
+        managementKey: testManagementKey,
+        creditsNanoUsd,
+        plan: "enterprise",
+      },
+      ...options.settings,
+    },
+  });
 
 const capIn = (request: RecordedRequest): number =>
-  Number(at(request.json(), "max_completion_tokens") ?? at(request.json(), "max_tokens") ?? Number.NaN);
+  Number(
+    at(request.json(), "max_completion_tokens") ?? at(request.json(), "max_tokens") ?? Number.NaN,
+  );
 
 /** Uses all that its cap allows, and no more than `most`. */
-const upTo = (most: number) => (request: RecordedRequest): Script => {
-  const used = Math.min(most, Number.isNaN(capIn(request)) ? most : capIn(request));
-  return chatAnswer(request, {
-    finishReason: used === most ? "stop" : "length", usage: { prompt_tokens: 20, completion_tokens: used, total_tokens: 20 + used },
-  });
-};
+const upTo =
+  (most: number) =>
+  (request: RecordedRequest): Script => {
+    const used = Math.min(most, Number.isNaN(capIn(request)) ? most : capIn(request));
+    return chatAnswer(request, {
+      finishReason: used === most ? "stop" : "length",
+      usage: { prompt_tokens: 20, completion_tokens: used, total_tokens: 20 + used },
+    });
+  };
 
 interface Asked extends ChatReply {
   traceId: string | null;
@@ -38,16 +50,23 @@ interface Asked extends ChatReply {
 }
 
 async function ask(fields: Record<string, unknown> = {}, secret = testLlmKey): Promise<Asked> {
-  const response = await scene.gateway.post("/chat/completions", chatRequest(fields), { headers: { authorization: `Bearer ${secret}` } });
+  const response = await scene.gateway.post("/chat/completions", chatRequest(fields), {
+    headers: { authorization: `Bearer ${secret}` },
+  });
   const { headers } = response;
   return {
-    ...await readReply(response), traceId: headers.get("x-service-trace-id"),
-    cap: headers.get("x-service-output-cap"), retryAfter: headers.get("retry-after"),
+    ...(await readReply(response)),
+    traceId: headers.get("x-service-trace-id"),
+    cap: headers.get("x-service-output-cap"),
+    retryAfter: headers.get("retry-after"),
   };
 }
 
 const uncollected = async (): Promise<bigint> =>
-  (await settledRows(scene.gateway)).reduce((sum, { detail }) => sum + BigInt(detail.uncollectedNanoUsd ?? 0), 0n);
+  (await settledRows(scene.gateway)).reduce(
+    (sum, { detail }) => sum + BigInt(detail.uncollectedNanoUsd ?? 0),
+    0n,
+  );
 
 describe("a request cannot pass what its key and its balance bear", () => {
   test("a key with a limit of 0.001 is given the answer that 0.001 affords, and is told so", async () => {
@@ -57,7 +76,10 @@ describe("a request cannot pass what its key and its balance bear", () => {
     const reply = await ask({ max_tokens: 100_000 }, secret);
     expect(reply.status).toBe(200);
     const [request] = scene.acme.requests;
-    expect([Number(reply.cap), capIn(request as RecordedRequest)]).toEqual([Number(reply.cap), Number(reply.cap)]);
+    expect([Number(reply.cap), capIn(request as RecordedRequest)]).toEqual([
+      Number(reply.cap),
+      Number(reply.cap),
+    ]);
     expect(Number(reply.cap)).toBeGreaterThan(600);
     const row = await settledRow(scene.gateway, reply.traceId);
     expect(row).toMatchObject({ finishReason: "length", detail: { outputCap: Number(reply.cap) } });
@@ -75,22 +97,36 @@ describe("a request cannot pass what its key and its balance bear", () => {
       expect([reply.status, reply.retryAfter]).toEqual([402, null]);
       expect(at(reply.events[0], "error")).toMatchObject({
         code: "insufficient_balance",
-        metadata: { reason: "balance_too_low", available_usd: 0.000001, held_usd: 0, affordable_output_tokens: 0 },
+        metadata: {
+          reason: "balance_too_low",
+          available_usd: 0.000001,
+          held_usd: 0,
+          affordable_output_tokens: 0,
+        },
       });
       expect(Number(at(reply.events[0], "error.metadata.worst_case_usd"))).toBeCloseTo(0.15, 3);
-      expect(String(at(reply.events[0], "error.message"))).toContain("0.000001 USD is left of the balance");
+      expect(String(at(reply.events[0], "error.message"))).toContain(
+        "0.000001 USD is left of the balance",
+      );
     }
     expect(scene.acme.requests).toHaveLength(0);
   });
 
   test("what a provider counts beyond its cap is charged as far as the key's limit bears, and booked as uncollected", async () => {
     scene = await start(10_000_000_000n);
-    scene.acme.script((request) => chatAnswer(request, { usage: { prompt_tokens: 20, completion_tokens: 2_700, total_tokens: 2_720 } }));
+    scene.acme.script((request) =>
+      chatAnswer(request, {
+        usage: { prompt_tokens: 20, completion_tokens: 2_700, total_tokens: 2_720 },
+      }),
+    );
     const secret = await createKey(scene.gateway, { limit: 0.0001 });
     const reply = await ask({ max_tokens: 5 }, secret);
     expect(reply.status).toBe(200);
     const row = await settledRow(scene.gateway, reply.traceId);
-    expect([row?.costNano, row?.detail.uncollectedNanoUsd]).toEqual([100_000n, String(20 * 500 + 2_700 * 1_500 - 100_000)]);
+    expect([row?.costNano, row?.detail.uncollectedNanoUsd]).toEqual([
+      100_000n,
+      String(20 * 500 + 2_700 * 1_500 - 100_000),
+    ]);
     const key = await scene.gateway.get("/key", { authorization: `Bearer ${secret}` });
     expect(await key.json()).toMatchObject({ data: { limit_remaining: 0, usage: 0.0001 } });
     expect((await ask({ max_tokens: 5 }, secret)).status).toBe(402);
@@ -99,7 +135,11 @@ describe("a request cannot pass what its key and its balance bear", () => {
   test("what an eighth of the balance bears goes out as it came", async () => {
     scene = await start(10_000_000_000n);
     const reply = await ask({ max_tokens: 100_000 });
-    expect([reply.status, reply.cap, capIn(scene.acme.requests[0] as RecordedRequest)]).toEqual([200, null, 100_000]);
+    expect([reply.status, reply.cap, capIn(scene.acme.requests[0] as RecordedRequest)]).toEqual([
+      200,
+      null,
+      100_000,
+    ]);
   });
 
   test("a cap that has to be lowered is refused with require_parameters, and nobody is asked", async () => {
@@ -112,7 +152,10 @@ describe("a request cannot pass what its key and its balance bear", () => {
 
   test("several answers share the hold", async () => {
     scene = await start(1_000_000n);
-    const [one, four] = [await ask({ max_tokens: 100_000 }), await ask({ max_tokens: 100_000, n: 4 })];
+    const [one, four] = [
+      await ask({ max_tokens: 100_000 }),
+      await ask({ max_tokens: 100_000, n: 4 }),
+    ];
     const [alone, shared] = [Number(one.cap), Number(four.cap)];
     expect(shared * 4).toBeLessThanOrEqual(alone);
     expect(shared * 4).toBeGreaterThan(alone * 0.9);
@@ -123,7 +166,9 @@ describe("a request cannot pass what its key and its balance bear", () => {
     scene.acme.script([head({ status: 503, framing: { contentLength: 0 } })]);
     const reply = await ask({ max_tokens: 100_000 });
     expect(reply.status).toBe(200);
-    const [first, second] = [scene.acme.requests[0], scene.backup.requests[0]].map((request) => capIn(request as RecordedRequest));
+    const [first, second] = [scene.acme.requests[0], scene.backup.requests[0]].map((request) =>
+      capIn(request as RecordedRequest),
+    );
     expect(second).toBe(Number(reply.cap));
     expect(Math.abs((first as number) / (second as number) - 2)).toBeLessThan(0.05);
   });
@@ -131,9 +176,13 @@ describe("a request cannot pass what its key and its balance bear", () => {
 
 describe("budgets that block", () => {
   const budget = async (fields: object): Promise<string> => {
-    const made = await scene.gateway.post("/budgets", { name: "b", action: "block", ...fields }, {
-      headers: { authorization: `Bearer ${testManagementKey}` },
-    });
+    const made = await scene.gateway.post(
+      "/budgets",
+      { name: "b", action: "block", ...fields },
+      {
+        headers: { authorization: `Bearer ${testManagementKey}` },
+      },
+    );
     expect(made.status).toBe(200);
     return String(at(await made.json(), "data.id"));
   };
@@ -145,7 +194,9 @@ describe("budgets that block", () => {
     const reply = await ask({ max_tokens: 100_000 });
     expect(reply.status).toBe(200);
     expect(Number(reply.cap)).toBeGreaterThan(600);
-    expect((await settledRow(scene.gateway, reply.traceId))?.costNano).toBeLessThanOrEqual(1_000_000n);
+    expect((await settledRow(scene.gateway, reply.traceId))?.costNano).toBeLessThanOrEqual(
+      1_000_000n,
+    );
     expect(await uncollected()).toBe(0n);
   });
 
@@ -154,31 +205,57 @@ describe("budgets that block", () => {
     scene.acme.script(upTo(93_000));
     const id = await budget({ limit: 0.00001, scope: "provider", subject: "acme" });
     const reply = await ask({ max_tokens: 100 });
-    expect([reply.status, scene.acme.requests.length, scene.backup.requests.length]).toEqual([200, 0, 1]);
+    expect([reply.status, scene.acme.requests.length, scene.backup.requests.length]).toEqual([
+      200, 0, 1,
+    ]);
     const refused = await ask({ max_tokens: 100, provider: { only: ["acme"] } });
     expect(refused.status).toBe(402);
-    expect(at(refused.events[0], "error.metadata")).toMatchObject({ reason: "budget_reached", budget_id: id, budget_subject: "acme" });
+    expect(at(refused.events[0], "error.metadata")).toMatchObject({
+      reason: "budget_reached",
+      budget_id: id,
+      budget_subject: "acme",
+    });
   });
 });
 
 /** 75 USD per million tokens of output, as the dearest of today's models. */
 const dear = {
-  models: [{ id: "acme/large", context_length: 200_000, max_completion_tokens: 128_000, pricing: { prompt: "15", completion: "75" } }],
+  models: [
+    {
+      id: "acme/large",
+      context_length: 200_000,
+      max_completion_tokens: 128_000,
+      pricing: { prompt: "15", completion: "75" },
+    },
+  ],
 };
 
 /** A stream of `tokens` pieces of four characters, with as many counted, as long as its cap allows. */
-const talking = (tokens: number) => (request: RecordedRequest): Script => {
-  const said = Math.min(tokens, Number.isNaN(capIn(request)) ? tokens : capIn(request));
-  const chunk = (choice: object, more: object = {}): object =>
-    ({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, ...choice }], ...more });
-  const piece = (count: number): string =>
-    (count === 0 ? "" : `data: ${JSON.stringify(chunk({ delta: { content: "four".repeat(count) }, finish_reason: null }))}\n\n`);
-  const usage = { prompt_tokens: 20, completion_tokens: said, total_tokens: 20 + said };
-  return [
-    head(), body(piece(100).repeat(Math.floor(said / 100)) + piece(said % 100)),
-    sse(chunk({ delta: {}, finish_reason: said < tokens ? "length" : "stop" }, { usage })), sse("[DONE]"), { kind: "end" },
-  ];
-};
+const talking =
+  (tokens: number) =>
+  (request: RecordedRequest): Script => {
+    const said = Math.min(tokens, Number.isNaN(capIn(request)) ? tokens : capIn(request));
+    const chunk = (choice: object, more: object = {}): object => ({
+      id: "c",
+      object: "chat.completion.chunk",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, ...choice }],
+      ...more,
+    });
+    const piece = (count: number): string =>
+      count === 0
+        ? ""
+        : `data: ${JSON.stringify(chunk({ delta: { content: "four".repeat(count) }, finish_reason: null }))}\n\n`;
+    const usage = { prompt_tokens: 20, completion_tokens: said, total_tokens: 20 + said };
+    return [
+      head(),
+      body(piece(100).repeat(Math.floor(said / 100)) + piece(said % 100)),
+      sse(chunk({ delta: {}, finish_reason: said < tokens ? "length" : "stop" }, { usage })),
+      sse("[DONE]"),
+      { kind: "end" },
+    ];
+  };
 
 const finishOf = ({ events }: ChatReply): unknown =>
   events.map((event) => at(event, "choices.0.finish_reason")).findLast((reason) => reason);
@@ -210,7 +287,9 @@ describe("an agent that always asks for 128,000 tokens", () => {
     expect(replies.map(finishOf)).toContain("length");
     await eventually("every hold is back", () => scene.gateway.app.ledger.openHoldCount === 0);
     const rows = await settledRows(scene.gateway);
-    expect(rows.reduce((sum, { costNano }) => sum + costNano, 0n)).toBeLessThanOrEqual(5_000_000_000n);
+    expect(rows.reduce((sum, { costNano }) => sum + costNano, 0n)).toBeLessThanOrEqual(
+      5_000_000_000n,
+    );
     expect(await uncollected()).toBe(0n);
   });
 });
@@ -229,20 +308,32 @@ test("50 whole answers at once on 20 USD are served, or told when to come again"
   gate.open();
   const replies = await Promise.all(asking);
   const refused = replies.filter(({ status }) => status !== 200);
-  expect(refused.map(({ status, retryAfter }) => [status, Number(retryAfter) > 0])).toEqual(refused.map(() => [402, true]));
-  for (const { events } of refused) expect(Number(at(events[0], "error.metadata.held_usd"))).toBeGreaterThan(19);
+  expect(refused.map(({ status, retryAfter }) => [status, Number(retryAfter) > 0])).toEqual(
+    refused.map(() => [402, true]),
+  );
+  for (const { events } of refused)
+    expect(Number(at(events[0], "error.metadata.held_usd"))).toBeGreaterThan(19);
   expect(replies.length - refused.length).toBeGreaterThan(20);
   const rows = await settledRows(scene.gateway);
-  expect(rows.reduce((sum, { costNano }) => sum + costNano, 0n)).toBeLessThanOrEqual(20_000_000_000n);
+  expect(rows.reduce((sum, { costNano }) => sum + costNano, 0n)).toBeLessThanOrEqual(
+    20_000_000_000n,
+  );
   expect(await uncollected()).toBe(0n);
 });
 
 test("a background response with nothing left is refused before it is queued", async () => {
   scene = await start(0n);
-  const response = await scene.gateway.post("/responses", { model: "acme/large", input: "Hello", background: true });
+  const response = await scene.gateway.post("/responses", {
+    model: "acme/large",
+    input: "Hello",
+    background: true,
+  });
   expect(response.status).toBe(402);
   expect(await response.json()).toMatchObject({ error: { code: "insufficient_balance" } });
-  const stored = await scene.gateway.app.storage.database.withTables<{ stored_responses: { id: string } }>()
-    .selectFrom("stored_responses").select("id").execute();
+  const stored = await scene.gateway.app.storage.database
+    .withTables<{ stored_responses: { id: string } }>()
+    .selectFrom("stored_responses")
+    .select("id")
+    .execute();
   expect([stored, scene.gateway.app.ledger.openHoldCount]).toEqual([[], 0]);
 });

@@ -3,16 +3,37 @@ import { at } from "../scenarios/support/at.ts";
 import { expectSoundBooks } from "../scenarios/support/expect-sound-books.ts";
 import { startScene, type Scene } from "../scenarios/support/scene.ts";
 import { provider, testManagementKey } from "../../support/gateway.ts";
-import { acmePrice, answering, openaiVectors, said, startSurfaceScene } from "./support/surface-scene.ts";
+import {
+  acmePrice,
+  answering,
+  openaiVectors,
+  said,
+  startSurfaceScene,
+} from "./support/surface-scene.ts";
 
 /** A request on each surface whose answers have an id, what its provider answers, and what that costs in USD. */
-const surfaces: Record<string, { body: object; answer: ReturnType<typeof answering>; cost: number }> = {
-  "/embeddings": { body: { model: "acme/embed", input: ["one", "two"] }, answer: openaiVectors, cost: 0.000002 },
-  "/rerank": {
-    body: { model: "acme/rerank", query: "q", documents: ["d"] }, cost: 0.001,
-    answer: answering(() => ({ results: [{ index: 0, relevance_score: 1 }], meta: { billed_units: { search_units: 1 } } })),
+const surfaces: Record<
+  string,
+  { body: object; answer: ReturnType<typeof answering>; cost: number }
+> = {
+  "/embeddings": {
+    body: { model: "acme/embed", input: ["one", "two"] },
+    answer: openaiVectors,
+    cost: 0.000002,
   },
-  "/moderations": { body: { model: "acme/llama-guard-4", input: "text" }, answer: answering(() => said("safe")), cost: 0.000014 },
+  "/rerank": {
+    body: { model: "acme/rerank", query: "q", documents: ["d"] },
+    cost: 0.001,
+    answer: answering(() => ({
+      results: [{ index: 0, relevance_score: 1 }],
+      meta: { billed_units: { search_units: 1 } },
+    })),
+  },
+  "/moderations": {
+    body: { model: "acme/llama-guard-4", input: "text" },
+    answer: answering(() => said("safe")),
+    cost: 0.000014,
+  },
 };
 
 const freshHeaders = { "gw-skip-cache": "true", "x-service-balance-after-debit": "true" };
@@ -29,7 +50,10 @@ describe.each(Object.entries(surfaces))("%s", (path, { body, answer, cost }) => 
   test("shows the charge in the body and in the headers, and explains it under the answer's own id", async () => {
     const response = await scene.gateway.post(path, body, { headers: freshHeaders });
     const { id, usage } = (await response.json()) as { id: string; usage: { cost: number } };
-    expect([usage.cost, Number(response.headers.get("x-service-credits-charged"))]).toEqual([cost, cost]);
+    expect([usage.cost, Number(response.headers.get("x-service-credits-charged"))]).toEqual([
+      cost,
+      cost,
+    ]);
     expect(Number(response.headers.get("x-service-credits-balance-at-admission"))).toBe(10);
     const generation: unknown = await (await scene.gateway.get(`/generation/${id}`)).json();
     expect(at(generation, "data.total_cost")).toBe(cost);
@@ -41,14 +65,27 @@ describe("on a provider key of the caller's own", () => {
   let scene: Scene;
   beforeAll(async () => {
     const priced = [
-      { id: "acme/embed", surface: "embeddings", pricing: acmePrice }, { id: "acme/rerank", surface: "rerank", pricing: acmePrice },
-      { id: "acme/llama-guard-4", surface: "moderations", pricing: acmePrice }, { id: "acme/unpriced", surface: "embeddings" },
+      { id: "acme/embed", surface: "embeddings", pricing: acmePrice },
+      { id: "acme/rerank", surface: "rerank", pricing: acmePrice },
+      { id: "acme/llama-guard-4", surface: "moderations", pricing: acmePrice },
+      { id: "acme/unpriced", surface: "embeddings" },
     ];
-    const dialect = { chat: "openai-chat", embeddings: "openai-embeddings", rerank: "cohere-rerank", moderations: "guard-chat" };
-    scene = await startScene({ providers: (first) => [provider({ id: "acme", base_url: first, dialect, models: priced })] });
-    const saved = await scene.gateway.post("/auth/byok", { provider_id: "acme", api_key: "sk-own-key-number-one" }, {
-      headers: { authorization: `Bearer ${testManagementKey}` },
+    const dialect = {
+      chat: "openai-chat",
+      embeddings: "openai-embeddings",
+      rerank: "cohere-rerank",
+      moderations: "guard-chat",
+    };
+    scene = await startScene({
+      providers: (first) => [provider({ id: "acme", base_url: first, dialect, models: priced })],
     });
+    const saved = await scene.gateway.post(
+      "/auth/byok",
+      { provider_id: "acme", api_key: "sk-own-key-number-one" },
+      {
+        headers: { authorization: `Bearer ${testManagementKey}` },
+      },
+    );
     expect(saved.ok).toBe(true);
   });
   afterAll(() => scene.end());
@@ -56,7 +93,10 @@ describe("on a provider key of the caller's own", () => {
   test.each(Object.entries(surfaces))("%s costs 0", async (path, { body, answer }) => {
     scene.acme.script(answer);
     const response = await scene.gateway.post(path, body, { headers: freshHeaders });
-    expect([response.headers.get("x-service-credential-source"), at(await response.json(), "usage.cost")]).toEqual(["own_byok", 0]);
+    expect([
+      response.headers.get("x-service-credential-source"),
+      at(await response.json(), "usage.cost"),
+    ]).toEqual(["own_byok", 0]);
     expect(response.headers.get("x-service-credits-charged")).toBeNull();
   });
 
@@ -64,7 +104,10 @@ describe("on a provider key of the caller's own", () => {
     scene.acme.script(openaiVectors);
     const usages: unknown[] = [];
     for (const cache of ["MISS", "HIT"]) {
-      const response = await scene.gateway.post("/embeddings", { model: "acme/unpriced", input: "x" });
+      const response = await scene.gateway.post("/embeddings", {
+        model: "acme/unpriced",
+        input: "x",
+      });
       expect(response.headers.get("x-service-cache-status")).toBe(cache);
       usages.push(at(await response.json(), "usage"));
     }
@@ -73,7 +116,10 @@ describe("on a provider key of the caller's own", () => {
 
   test("a kept answer costs 0 as the first one did", async () => {
     for (let times = 0; times < 2; times += 1) {
-      const response = await scene.gateway.post("/embeddings", { model: "acme/embed", input: "kept" });
+      const response = await scene.gateway.post("/embeddings", {
+        model: "acme/embed",
+        input: "kept",
+      });
       expect(at(await response.json(), "usage.cost")).toBe(0);
     }
   });
@@ -81,16 +127,23 @@ describe("on a provider key of the caller's own", () => {
 
 test("Cohere's texts and pictures are told apart, and count together", async () => {
   const scene = await startSurfaceScene();
-  scene.backup.script(answering(() => ({
-    id: "e1", embeddings: { float: [[1, 2]] }, meta: { billed_units: { input_tokens: 4, image_tokens: 5 } },
-  })));
+  scene.backup.script(
+    answering(() => ({
+      id: "e1",
+      embeddings: { float: [[1, 2]] },
+      meta: { billed_units: { input_tokens: 4, image_tokens: 5 } },
+    })),
+  );
   const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
   const response = await scene.gateway.post(
-    "/embeddings", { model: "acme/embed", input: [{ content: [{ type: "text", text: "a cat" }, picture] }] },
+    "/embeddings",
+    { model: "acme/embed", input: [{ content: [{ type: "text", text: "a cat" }, picture] }] },
     { headers: { "x-service-provider": "backup" } },
   );
   expect(at(await response.json(), "usage")).toMatchObject({
-    prompt_tokens: 9, total_tokens: 9, prompt_tokens_details: { text_tokens: 4, image_tokens: 5 },
+    prompt_tokens: 9,
+    total_tokens: 9,
+    prompt_tokens_details: { text_tokens: 4, image_tokens: 5 },
   });
   await scene.end();
 });

@@ -16,13 +16,23 @@ afterAll(() => scene.end());
 
 /** A text that no other test has asked for. */
 let texts = 0;
-const newText = (): string => `text ${texts += 1}`;
+const newText = (): string => `text ${(texts += 1)}`;
 
-async function embed(input: string, headers: Record<string, string> = {}, changes: Record<string, unknown> = {}) {
-  const response = await scene.gateway.post("/embeddings", { model: "acme/embed", input, ...changes }, { headers });
+async function embed(
+  input: string,
+  headers: Record<string, string> = {},
+  changes: Record<string, unknown> = {},
+) {
+  const response = await scene.gateway.post(
+    "/embeddings",
+    { model: "acme/embed", input, ...changes },
+    { headers },
+  );
   return {
-    status: response.status, headers: response.headers, cache: response.headers.get("x-service-cache-status"),
-    body: await response.json() as Record<string, unknown>,
+    status: response.status,
+    headers: response.headers,
+    cache: response.headers.get("x-service-cache-status"),
+    body: (await response.json()) as Record<string, unknown>,
   };
 }
 
@@ -31,37 +41,52 @@ async function during(work: () => Promise<unknown>): Promise<{ asked: number; se
   const asked = scene.acme.requests.length;
   const settled = (await settledRows(scene.gateway)).length;
   await work();
-  return { asked: scene.acme.requests.length - asked, settled: (await settledRows(scene.gateway)).length - settled };
+  return {
+    asked: scene.acme.requests.length - asked,
+    settled: (await settledRows(scene.gateway)).length - settled,
+  };
 }
 
 test("the same request is answered from the cache, under an id of its own and unbilled", async () => {
   const input = newText();
   const first = await embed(input);
   let second = first;
-  expect(await during(async () => void (second = await embed(input)))).toEqual({ asked: 0, settled: 0 });
+  expect(await during(async () => void (second = await embed(input)))).toEqual({
+    asked: 0,
+    settled: 0,
+  });
   expect([first.cache, second.cache]).toEqual(["MISS", "HIT"]);
-  expect(second.body).toEqual(
-    { ...first.body, id: `embd-${second.headers.get("x-service-trace-id")}`, usage: { prompt_tokens: 1, total_tokens: 1, cost: 0 } }
-  );
+  expect(second.body).toEqual({
+    ...first.body,
+    id: `embd-${second.headers.get("x-service-trace-id")}`,
+    usage: { prompt_tokens: 1, total_tokens: 1, cost: 0 },
+  });
   expect(first.body["usage"]).toEqual({ prompt_tokens: 1, total_tokens: 1, cost: 0.000001 });
-  expect([second.headers.get("x-service-model"), second.headers.get("x-service-provider-chain")]).toEqual(["acme/embed", null]);
+  expect([
+    second.headers.get("x-service-model"),
+    second.headers.get("x-service-provider-chain"),
+  ]).toEqual(["acme/embed", null]);
 });
 
 test("gw-skip-cache neither reads nor writes", async () => {
   const input = newText();
   const skip = { "gw-skip-cache": "true" };
-  expect(
-    [(await embed(input, skip)).cache, (await embed(input)).cache, (await embed(input, skip)).cache]
-  ).toEqual(["BYPASS", "MISS", "BYPASS"]);
+  expect([
+    (await embed(input, skip)).cache,
+    (await embed(input)).cache,
+    (await embed(input, skip)).cache,
+  ]).toEqual(["BYPASS", "MISS", "BYPASS"]);
 });
 
 test("gw-cache-ttl of 0 passes the cache by, one that is no number is refused", async () => {
   expect((await embed(newText(), { "gw-cache-ttl": "0" })).cache).toBe("BYPASS");
   for (const ttl of ["soon", "-1", "1.5", "1e3", "0x10"]) {
     const refused = await embed(newText(), { "gw-cache-ttl": ttl });
-    expect(
-      [refused.status, at(refused.body, "error.code"), at(refused.body, "error.param")]
-    ).toEqual([400, "invalid_request_error", "gw-cache-ttl"]);
+    expect([
+      refused.status,
+      at(refused.body, "error.code"),
+      at(refused.body, "error.param"),
+    ]).toEqual([400, "invalid_request_error", "gw-cache-ttl"]);
   }
 });
 
@@ -77,7 +102,11 @@ test("gw-cache-key stands for the input", async () => {
 test("another format, other dimensions and another input are other answers", async () => {
   const input = newText();
   await embed(input);
-  for (const changes of [{ encoding_format: "base64" }, { dimensions: 2 }, { input_type: "query" }]) {
+  for (const changes of [
+    { encoding_format: "base64" },
+    { dimensions: 2 },
+    { input_type: "query" },
+  ]) {
     expect((await embed(input, {}, changes)).cache).toBe("MISS");
   }
 });
@@ -114,7 +143,11 @@ test("when the client leaves whose request was under way, the next one asks", as
   scene.acme.enqueue([gate]);
   const before = scene.acme.requests.length;
   const leaving = new AbortController();
-  const first = scene.gateway.post("/embeddings", { model: "acme/embed", input }, { signal: leaving.signal });
+  const first = scene.gateway.post(
+    "/embeddings",
+    { model: "acme/embed", input },
+    { signal: leaving.signal },
+  );
   const upstream = await scene.acme.waitForRequest(before + 1);
   const second = embed(input);
   leaving.abort();
@@ -128,21 +161,35 @@ test("a key that may not use the model is refused although its answer is kept", 
   const input = newText();
   await embed(input);
   const created = await fetch(`${scene.gateway.baseUrl}/keys`, {
-    method: "POST", headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+    method: "POST",
+    headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
     body: JSON.stringify({ name: "narrow", allowed_models: ["acme/large"] }),
   });
-  const { key } = await created.json() as { key: string };
+  const { key } = (await created.json()) as { key: string };
   const refused = await embed(input, { authorization: `Bearer ${key}` });
-  expect([refused.status, at(refused.body, "error.code"), refused.cache]).toEqual([403, "forbidden", null]);
+  expect([refused.status, at(refused.body, "error.code"), refused.cache]).toEqual([
+    403,
+    "forbidden",
+    null,
+  ]);
 });
 
 test("what one workspace asked for is not there for another", async () => {
   const both = await startTwoWorkspaces(async () => undefined, { sandbox: true });
   const ask = async (asOwner: typeof both.own) => {
-    const { key } = await (await asOwner("POST", "/keys", { name: "inference" })).json() as { key: string };
-    const response = await both.as(key)("POST", "/embeddings", { model: "sandbox/embed:free", input: "secret" });
+    const { key } = (await (await asOwner("POST", "/keys", { name: "inference" })).json()) as {
+      key: string;
+    };
+    const response = await both.as(key)("POST", "/embeddings", {
+      model: "sandbox/embed:free",
+      input: "secret",
+    });
     return [response.status, response.headers.get("x-service-cache-status")];
   };
-  expect([await ask(both.own), await ask(both.stranger), await ask(both.own)]).toEqual([[200, "MISS"], [200, "MISS"], [200, "HIT"]]);
+  expect([await ask(both.own), await ask(both.stranger), await ask(both.own)]).toEqual([
+    [200, "MISS"],
+    [200, "MISS"],
+    [200, "HIT"],
+  ]);
   await both.stop();
 });

@@ -4,7 +4,13 @@ import { expectSoundBooks } from "../scenarios/support/expect-sound-books.ts";
 import { settledRow, settledRows } from "../scenarios/support/settled-rows.ts";
 import type { Scene } from "../scenarios/support/scene.ts";
 import { answer, cut, json, stall, type Script } from "../../support/upstream/steps.ts";
-import { answering, cohereVectors, inOrder, said, startSurfaceScene } from "./support/surface-scene.ts";
+import {
+  answering,
+  cohereVectors,
+  inOrder,
+  said,
+  startSurfaceScene,
+} from "./support/surface-scene.ts";
 
 /** A request on each surface, what its backup answers, and what its failures are called there. */
 interface SurfaceRow {
@@ -22,43 +28,98 @@ const letter = (token: string) => ({ token, logprob: -0.1, bytes: null, top_logp
 
 const surfaces: Record<string, SurfaceRow> = {
   "/embeddings": {
-    body: { model: "acme/embed", input: "text" }, backup: cohereVectors, unusable: "upstream_error", wrong: "invalid_request_error",
+    body: { model: "acme/embed", input: "text" },
+    backup: cohereVectors,
+    unusable: "upstream_error",
+    wrong: "invalid_request_error",
     proof: "data.0.embedding.0",
   },
   "/rerank": {
     body: { model: "acme/rerank", query: "q", documents: ["one", "two"] },
-    backup: answering(() => ({ results: [{ index: 1, relevance_score: 0.5 }, { index: 0, relevance_score: 0.7 }] })),
-    unusable: "upstream_error", wrong: "invalid_request", proof: "results.0.relevance_score",
+    backup: answering(() => ({
+      results: [
+        { index: 1, relevance_score: 0.5 },
+        { index: 0, relevance_score: 0.7 },
+      ],
+    })),
+    unusable: "upstream_error",
+    wrong: "invalid_request",
+    proof: "results.0.relevance_score",
   },
   "/moderations": {
     body: { model: "acme/llama-guard-4", input: "text" },
-    backup: answering(({ input }) => ({ id: "modr-1", results: (input as string[]).map(() => ({ flagged: false, categories: {} })) })),
-    unusable: "upstream_invalid_response", wrong: "invalid_request", proof: "results.0.category_scores",
+    backup: answering(({ input }) => ({
+      id: "modr-1",
+      results: (input as string[]).map(() => ({ flagged: false, categories: {} })),
+    })),
+    unusable: "upstream_invalid_response",
+    wrong: "invalid_request",
+    proof: "results.0.category_scores",
   },
   "/decisions": {
-    body: { model: "acme/decide", state: "s", questions: { q: { type: "noul", instructions: "?" } } },
+    body: {
+      model: "acme/decide",
+      state: "s",
+      questions: { q: { type: "noul", instructions: "?" } },
+    },
     backup: answering(() => said("Yes", { logprobs: { content: [letter("Yes")], refusal: null } })),
-    unusable: "upstream_error", wrong: "bad_request", proof: "answers.q.noul",
+    unusable: "upstream_error",
+    wrong: "bad_request",
+    proof: "answers.q.noul",
   },
 };
 
 /** What goes wrong at acme: nothing of it may reach the caller where there is a backup. */
-const faults: Record<string, { script: Script; code: (row: SurfaceRow) => string; status: number; final?: true }> = {
-  "429": { script: json({ error: { message: "slow down" } }, { status: 429 }), code: () => "rate_limit_exceeded", status: 429 },
-  "500": { script: json({ error: { message: "broken" } }, { status: 500 }), code: () => "upstream_error", status: 502 },
-  "502 as HTML": { script: answer("<html>", { status: 502 }), code: () => "upstream_error", status: 502 },
-  "401": { script: json({ message: "invalid api token" }, { status: 401 }), code: () => "upstream_401", status: 502 },
-  "404": { script: json({ detail: "no such model" }, { status: 404 }), code: () => "model_unavailable", status: 404 },
-  "400": { script: json({ error: { message: "bad input" } }, { status: 400 }), code: ({ wrong }) => wrong, status: 400, final: true },
+const faults: Record<
+  string,
+  { script: Script; code: (row: SurfaceRow) => string; status: number; final?: true }
+> = {
+  "429": {
+    script: json({ error: { message: "slow down" } }, { status: 429 }),
+    code: () => "rate_limit_exceeded",
+    status: 429,
+  },
+  "500": {
+    script: json({ error: { message: "broken" } }, { status: 500 }),
+    code: () => "upstream_error",
+    status: 502,
+  },
+  "502 as HTML": {
+    script: answer("<html>", { status: 502 }),
+    code: () => "upstream_error",
+    status: 502,
+  },
+  "401": {
+    script: json({ message: "invalid api token" }, { status: 401 }),
+    code: () => "upstream_401",
+    status: 502,
+  },
+  "404": {
+    script: json({ detail: "no such model" }, { status: 404 }),
+    code: () => "model_unavailable",
+    status: 404,
+  },
+  "400": {
+    script: json({ error: { message: "bad input" } }, { status: 400 }),
+    code: ({ wrong }) => wrong,
+    status: 400,
+    final: true,
+  },
   "an empty body": { script: answer(""), code: ({ unusable }) => unusable, status: 502 },
   "an empty object": { script: json({}), code: ({ unusable }) => unusable, status: 502 },
   "an answer of nothing": {
-    script: json({ data: [], results: [], answers: {}, choices: [] }), code: ({ unusable }) => unusable, status: 502,
+    script: json({ data: [], results: [], answers: {}, choices: [] }),
+    code: ({ unusable }) => unusable,
+    status: 502,
   },
   "bad JSON": { script: answer('{"data": ['), code: ({ unusable }) => unusable, status: 502 },
-  "an error inside a 200": { script: json({ error: { message: "overloaded", code: 503 } }), code: () => "upstream_error", status: 502 },
+  "an error inside a 200": {
+    script: json({ error: { message: "overloaded", code: 503 } }),
+    code: () => "upstream_error",
+    status: 502,
+  },
   "a cut connection": { script: [cut()], code: () => "upstream_error", status: 502 },
-  "silence": { script: [stall()], code: () => "upstream_timeout", status: 504 },
+  silence: { script: [stall()], code: () => "upstream_timeout", status: 504 },
 };
 
 let scene: Scene;
@@ -67,8 +128,14 @@ afterEach(() => expectSoundBooks(scene.gateway));
 afterAll(() => scene.end());
 
 async function ask(path: string, headers: Record<string, string>) {
-  const response = await scene.gateway.post(path, surfaces[path]?.body, { headers: { ...headers, "gw-skip-cache": "true" } });
-  return { status: response.status, headers: response.headers, body: await response.json() as unknown };
+  const response = await scene.gateway.post(path, surfaces[path]?.body, {
+    headers: { ...headers, "gw-skip-cache": "true" },
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as unknown,
+  };
 }
 
 for (const [path, row] of Object.entries(surfaces)) {
@@ -79,32 +146,44 @@ for (const [path, row] of Object.entries(surfaces)) {
         scene.acme.script(script);
         scene.backup.script(row.backup);
         const reply = await ask(path, inOrder.headers);
-        expect([reply.status, reply.headers.get("x-service-provider-chain")]).toEqual([200, "acme->backup"]);
+        expect([reply.status, reply.headers.get("x-service-provider-chain")]).toEqual([
+          200,
+          "acme->backup",
+        ]);
         expect(at(reply.body, row.proof)).toBeDefined();
         const settled = await settledRow(scene.gateway, reply.headers.get("x-service-trace-id"));
-        expect(settled).toMatchObject(
-          { provider: "backup", status: "completed", detail: { attempts: [{ outcome: "failed" }, { outcome: "served" }] } }
-        );
+        expect(settled).toMatchObject({
+          provider: "backup",
+          status: "completed",
+          detail: { attempts: [{ outcome: "failed" }, { outcome: "served" }] },
+        });
       });
     }
 
-    test.each(Object.entries(faults))("%s at the only provider: the error says it, and nothing is charged", async (
-      _, { script, code, status }
-    ) => {
-      scene.acme.script(script);
-      const before = (await settledRows(scene.gateway)).length;
-      const reply = await ask(path, { "x-service-provider": "acme" });
-      expect([reply.status, at(reply.body, "error.code")]).toEqual([status, code(row)]);
-      expect([at(reply.body, "error.metadata.fault"), at(reply.body, "error.metadata.upstream_backend")]).toEqual(["upstream", "acme"]);
-      expect((await settledRows(scene.gateway)).length).toBe(before);
-    });
+    test.each(Object.entries(faults))(
+      "%s at the only provider: the error says it, and nothing is charged",
+      async (_, { script, code, status }) => {
+        scene.acme.script(script);
+        const before = (await settledRows(scene.gateway)).length;
+        const reply = await ask(path, { "x-service-provider": "acme" });
+        expect([reply.status, at(reply.body, "error.code")]).toEqual([status, code(row)]);
+        expect([
+          at(reply.body, "error.metadata.fault"),
+          at(reply.body, "error.metadata.upstream_backend"),
+        ]).toEqual(["upstream", "acme"]);
+        expect((await settledRows(scene.gateway)).length).toBe(before);
+      },
+    );
 
     test("both fail: every attempt is told", async () => {
       scene.acme.script(json({}, { status: 500 }));
       scene.backup.script(json({}, { status: 503 }));
       const reply = await ask(path, inOrder.headers);
       expect([reply.status, at(reply.body, "error.code")]).toEqual([502, "upstream_exhausted"]);
-      expect(at(reply.body, "error.metadata.upstream_attempts")).toMatchObject([{ backend: "acme" }, { backend: "backup" }]);
+      expect(at(reply.body, "error.metadata.upstream_attempts")).toMatchObject([
+        { backend: "acme" },
+        { backend: "backup" },
+      ]);
     });
   });
 }

@@ -13,17 +13,31 @@ afterAll(() => scene.end());
 const documents = ["one", { text: "two" }, "three"];
 
 async function rerank(changes: Record<string, unknown> = {}, provider = "acme") {
-  const response = await scene.gateway.post("/rerank", { model: "acme/rerank", query: "q", documents, ...changes }, {
-    headers: { "x-service-provider": provider },
-  });
-  return { status: response.status, headers: response.headers, body: await response.json() as Record<string, unknown> };
+  const response = await scene.gateway.post(
+    "/rerank",
+    { model: "acme/rerank", query: "q", documents, ...changes },
+    {
+      headers: { "x-service-provider": provider },
+    },
+  );
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Record<string, unknown>,
+  };
 }
 
 /** Cohere's answer, worst first, with its search units. */
-const ranked = (units: number) => answering(() => ({
-  id: "r1", results: [{ index: 0, relevance_score: 0.1 }, { index: 2, relevance_score: 0.9 }, { index: 1, relevance_score: 0.5 }],
-  meta: { billed_units: { search_units: units } },
-}));
+const ranked = (units: number) =>
+  answering(() => ({
+    id: "r1",
+    results: [
+      { index: 0, relevance_score: 0.1 },
+      { index: 2, relevance_score: 0.9 },
+      { index: 1, relevance_score: 0.5 },
+    ],
+    meta: { billed_units: { search_units: units } },
+  }));
 
 test("results stand with the best first, with their texts where they are wanted, as the caller named the model", async () => {
   scene.acme.script(ranked(1));
@@ -32,43 +46,69 @@ test("results stand with the best first, with their texts where they are wanted,
     id: `rerank-${reply.headers.get("x-service-trace-id")}`,
     model: "ACME/rerank",
     results: [
-      { index: 2, relevance_score: 0.9, document: { text: "three" } }, { index: 1, relevance_score: 0.5, document: { text: "two" } },
+      { index: 2, relevance_score: 0.9, document: { text: "three" } },
+      { index: 1, relevance_score: 0.5, document: { text: "two" } },
     ],
     usage: { prompt_tokens: 1_000, total_tokens: 1_000, search_units: 1, cost: 0.001 },
     meta: { billed_units: { search_units: 1 } },
   });
-  expect(scene.acme.requests.at(-1)?.json()).toEqual({ model: "rerank", query: "q", documents: ["one", "two", "three"], top_n: 2 });
-  expect(
-    await settledRow(scene.gateway, reply.headers.get("x-service-trace-id"))
-  ).toMatchObject({ promptTokens: 1_000, costNano: 1_000_000n });
+  expect(scene.acme.requests.at(-1)?.json()).toEqual({
+    model: "rerank",
+    query: "q",
+    documents: ["one", "two", "three"],
+    top_n: 2,
+  });
+  expect(await settledRow(scene.gateway, reply.headers.get("x-service-trace-id"))).toMatchObject({
+    promptTokens: 1_000,
+    costNano: 1_000_000n,
+  });
 });
 
 test("longer texts than the search units stand for are billed by their length, and without texts none come back", async () => {
   scene.acme.script(ranked(1));
   const { body } = await rerank({ query: "x".repeat(8_000) });
-  expect(body["usage"]).toEqual({ prompt_tokens: 2_003, total_tokens: 2_003, search_units: 1, cost: 0.002003 });
+  expect(body["usage"]).toEqual({
+    prompt_tokens: 2_003,
+    total_tokens: 2_003,
+    search_units: 1,
+    cost: 0.002003,
+  });
   expect(at(body, "results.0")).toEqual({ index: 2, relevance_score: 0.9 });
 });
 
 test("a provider without search units bills the texts; scores beyond 0 and 1 are cut, and their order kept", async () => {
-  scene.backup.script(answering(() => ({
-    results: [{ index: 0, relevance_score: 1.5 }, { index: 1, relevance_score: -0.5 }, { index: 2, relevance_score: 2.5 }], usage: {
-      total_tokens: 99,
-    },
-  })));
+  scene.backup.script(
+    answering(() => ({
+      results: [
+        { index: 0, relevance_score: 1.5 },
+        { index: 1, relevance_score: -0.5 },
+        { index: 2, relevance_score: 2.5 },
+      ],
+      usage: {
+        total_tokens: 99,
+      },
+    })),
+  );
   const { body } = await rerank({}, "backup");
   expect(body["results"]).toEqual([
-    { index: 2, relevance_score: 1 }, { index: 0, relevance_score: 1 }, { index: 1, relevance_score: 0 },
+    { index: 2, relevance_score: 1 },
+    { index: 0, relevance_score: 1 },
+    { index: 1, relevance_score: 0 },
   ]);
   expect(body["usage"]).toEqual({ prompt_tokens: 3, total_tokens: 3, cost: 0.000006 });
 });
 
 test("what a provider cannot be told is named in a header", async () => {
   scene.backup.script(
-    answering(({ documents: sent }) => ({ results: (sent as string[]).map((_, index) => ({ index, relevance_score: 0.5 })) }))
+    answering(({ documents: sent }) => ({
+      results: (sent as string[]).map((_, index) => ({ index, relevance_score: 0.5 })),
+    })),
   );
   const reply = await rerank({ max_tokens_per_doc: 1, documents: ["twelve"] }, "backup");
-  expect([reply.status, reply.headers.get("x-service-translation-loss")]).toEqual([200, "max_tokens_per_doc"]);
+  expect([reply.status, reply.headers.get("x-service-translation-loss")]).toEqual([
+    200,
+    "max_tokens_per_doc",
+  ]);
   expect(at(scene.backup.requests.at(-1)?.json(), "documents")).toEqual(["twel"]);
 });
 
@@ -76,13 +116,25 @@ test.each<[string, Record<string, unknown>, unknown[]]>([
   ["no such document", { index: 3, relevance_score: 1 }, []],
   ["a document twice", { index: 0, relevance_score: 1 }, [{ index: 0, relevance_score: 1 }]],
 ])("an answer with %s cannot be used", async (_, entry, more) => {
-  scene.acme.script(answering(() => ({ results: [entry, ...more, { index: 1, relevance_score: 1 }, { index: 2, relevance_score: 1 }] })));
-  expect(await rerank()).toMatchObject({ status: 502, body: { error: { code: "upstream_error" } } });
+  scene.acme.script(
+    answering(() => ({
+      results: [entry, ...more, { index: 1, relevance_score: 1 }, { index: 2, relevance_score: 1 }],
+    })),
+  );
+  expect(await rerank()).toMatchObject({
+    status: 502,
+    body: { error: { code: "upstream_error" } },
+  });
 });
 
 test.each<[string, Record<string, unknown>, number, string]>([
   ["no query", { query: undefined }, 400, "missing_required_fields"],
-  ["1,001 documents", { documents: Array.from({ length: 1_001 }, () => "d") }, 400, "invalid_request"],
+  [
+    "1,001 documents",
+    { documents: Array.from({ length: 1_001 }, () => "d") },
+    400,
+    "invalid_request",
+  ],
   ["a bad document", { documents: [1] }, 400, "invalid_request"],
   ["a bad top_n", { top_n: 0 }, 400, "invalid_request"],
   ["a model that does not rerank", { model: "acme/large" }, 400, "model_not_rerank_compatible"],
@@ -93,5 +145,8 @@ test.each<[string, Record<string, unknown>, number, string]>([
 
 test("refuses what is no JSON", async () => {
   const response = await scene.gateway.post("/rerank", "{");
-  expect([response.status, at(await response.json(), "error.code")]).toEqual([400, "invalid_request"]);
+  expect([response.status, at(await response.json(), "error.code")]).toEqual([
+    400,
+    "invalid_request",
+  ]);
 });

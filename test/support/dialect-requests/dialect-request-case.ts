@@ -16,7 +16,9 @@ export interface DialectRequestCase {
   /** Without the fields that every request of the dialect has; the table test knows those. */
   wire: Partial<Record<DialectId, JsonObject>>;
   /** Members that read otherwise, for a dialect that cannot say all of it. */
-  reads?: Partial<Record<DialectId, { [Member in keyof RequestMeaning]?: RequestMeaning[Member] | undefined }>>;
+  reads?: Partial<
+    Record<DialectId, { [Member in keyof RequestMeaning]?: RequestMeaning[Member] | undefined }>
+  >;
   /** Fields that the dialect declares as lost; absent means none. */
   losses?: Partial<Record<DialectId, readonly string[]>>;
   /** The part that the dialect refuses as `unsupported_content`. */
@@ -36,7 +38,14 @@ export const wireQuestion = { messages: [{ role: "user", content: "Weather?" }] 
 export const geminiQuestion = { contents: [{ role: "user", parts: [{ text: "Weather?" }] }] };
 
 /** A JSON Schema of one required text. */
-export const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
+export const schema = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+};
 
 /** The same for Responses. */
-export const responsesQuestion = { input: [{ type: "message", role: "user", content: "Weather?" }] };
+export const responsesQuestion = {
+  input: [{ type: "message", role: "user", content: "Weather?" }],
+};

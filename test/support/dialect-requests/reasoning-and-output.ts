@@ -1,5 +1,11 @@
 import {
-  geminiQuestion, question, responsesQuestion, schema, user, wireQuestion, type DialectRequestCase,
+  geminiQuestion,
+  question,
+  responsesQuestion,
+  schema,
+  user,
+  wireQuestion,
+  type DialectRequestCase,
 } from "./dialect-request-case.ts";
 
 /** The same turn where signatures have no place and ciphertext has no name. */
@@ -45,7 +51,12 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
           parts: [
             { type: "reasoning", text: "first", signature: "s1", spelling: "reasoning_details" },
             { type: "tool-call", kind: "function", id: "c1", name: "f", arguments: "{}" },
-            { type: "reasoning", encrypted: "e2", format: "anthropic-claude-v1", spelling: "reasoning_details" },
+            {
+              type: "reasoning",
+              encrypted: "e2",
+              format: "anthropic-claude-v1",
+              spelling: "reasoning_details",
+            },
             { type: "tool-call", kind: "function", id: "c2", name: "g", arguments: "{}" },
           ],
         },
@@ -83,7 +94,13 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
             content: null,
             reasoning_details: [
               { type: "reasoning.text", text: "first", signature: "s1", index: 0 },
-              { type: "reasoning.encrypted", data: "e2", format: "anthropic-claude-v1", index: 1, tool_call_id: "c2" },
+              {
+                type: "reasoning.encrypted",
+                data: "e2",
+                format: "anthropic-claude-v1",
+                index: 1,
+                tool_call_id: "c2",
+              },
             ],
             tool_calls: [
               { id: "c1", type: "function", function: { name: "f", arguments: "{}" } },
@@ -100,7 +117,10 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
           {
             role: "model",
             parts: [
-              { functionCall: { id: "c1", name: "f", args: {} }, thoughtSignature: "skip_thought_signature_validator" },
+              {
+                functionCall: { id: "c1", name: "f", args: {} },
+                thoughtSignature: "skip_thought_signature_validator",
+              },
               { functionCall: { id: "c2", name: "g", args: {} } },
             ],
           },
@@ -124,8 +144,14 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
         ],
       },
     },
-    losses: { "openai-responses": ["messages[1].content[0]"], "google-generate": ["messages[1].content[0]", "messages[1].content[2]"] },
-    reads: { "anthropic-messages": { messages: sealedThoughts }, "openai-responses": { messages: sealedThoughtAlone } },
+    losses: {
+      "openai-responses": ["messages[1].content[0]"],
+      "google-generate": ["messages[1].content[0]", "messages[1].content[2]"],
+    },
+    reads: {
+      "anthropic-messages": { messages: sealedThoughts },
+      "openai-responses": { messages: sealedThoughtAlone },
+    },
   },
   {
     what: "structured output, effort, bounds and stop texts",
@@ -150,7 +176,10 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
       },
       "openai-chat": {
         ...wireQuestion,
-        response_format: { type: "json_schema", json_schema: { name: "weather", schema, strict: true } },
+        response_format: {
+          type: "json_schema",
+          json_schema: { name: "weather", schema, strict: true },
+        },
         reasoning_effort: "low",
         max_tokens: 300,
         stop: ["END"],
@@ -181,6 +210,9 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
       },
     },
     losses: { "openai-responses": ["stop"] },
-    reads: { "anthropic-messages": { output: { type: "json-schema", schema, strict: true } }, "openai-responses": { stop: undefined } },
+    reads: {
+      "anthropic-messages": { output: { type: "json-schema", schema, strict: true } },
+      "openai-responses": { stop: undefined },
+    },
   },
 ];

@@ -1,4 +1,11 @@
-import { geminiQuestion, question, responsesQuestion, user, wireQuestion, type DialectRequestCase } from "./dialect-request-case.ts";
+import {
+  geminiQuestion,
+  question,
+  responsesQuestion,
+  user,
+  wireQuestion,
+  type DialectRequestCase,
+} from "./dialect-request-case.ts";
 
 /** Who says what, in words, pictures and files. */
 export const textAndMediaCases: readonly DialectRequestCase[] = [
@@ -24,21 +31,32 @@ export const textAndMediaCases: readonly DialectRequestCase[] = [
     wire: {
       "anthropic-messages": {
         system: "Be brief.",
-        messages: [{ role: "user", content: "Hi" }, { role: "system", content: "Now rhyme." }],
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "system", content: "Now rhyme." },
+        ],
       },
       "openai-chat": {
         messages: [
-          { role: "system", content: "Be brief." }, { role: "user", content: "Hi" }, { role: "developer", content: "Now rhyme." },
+          { role: "system", content: "Be brief." },
+          { role: "user", content: "Hi" },
+          { role: "developer", content: "Now rhyme." },
         ],
       },
       "google-generate": {
-        contents: [{ role: "user", parts: [{ text: "Hi" }, { text: "<system-reminder>\nNow rhyme.\n</system-reminder>" }] }],
+        contents: [
+          {
+            role: "user",
+            parts: [{ text: "Hi" }, { text: "<system-reminder>\nNow rhyme.\n</system-reminder>" }],
+          },
+        ],
         systemInstruction: { parts: [{ text: "Be brief." }] },
       },
       "openai-responses": {
         instructions: "Be brief.",
         input: [
-          { type: "message", role: "user", content: "Hi" }, { type: "message", role: "developer", content: "Now rhyme." },
+          { type: "message", role: "user", content: "Hi" },
+          { type: "message", role: "developer", content: "Now rhyme." },
         ],
       },
     },
@@ -55,126 +73,187 @@ export const textAndMediaCases: readonly DialectRequestCase[] = [
   {
     what: "an image by address and one inline",
     canonical: {
-      messages: [{
-        role: "user",
-        parts: [
-          { type: "text", text: "Compare." },
-          { type: "image", source: { type: "url", url: "https://example.com/a.png" }, detail: "high" },
-          { type: "image", source: { type: "base64", mediaType: "image/jpeg", data: "/9j/" } },
-        ],
-      }],
+      messages: [
+        {
+          role: "user",
+          parts: [
+            { type: "text", text: "Compare." },
+            {
+              type: "image",
+              source: { type: "url", url: "https://example.com/a.png" },
+              detail: "high",
+            },
+            { type: "image", source: { type: "base64", mediaType: "image/jpeg", data: "/9j/" } },
+          ],
+        },
+      ],
     },
     wire: {
       "anthropic-messages": {
-        messages: [{
-          role: "user",
-          content: [
-            { type: "text", text: "Compare." },
-            { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
-            { type: "image", source: { type: "base64", media_type: "image/jpeg", data: "/9j/" } },
-          ],
-        }],
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "Compare." },
+              { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
+              { type: "image", source: { type: "base64", media_type: "image/jpeg", data: "/9j/" } },
+            ],
+          },
+        ],
       },
       "openai-chat": {
-        messages: [{
-          role: "user",
-          content: [
-            { type: "text", text: "Compare." },
-            { type: "image_url", image_url: { url: "https://example.com/a.png", detail: "high" } },
-            { type: "image_url", image_url: { url: "data:image/jpeg;base64,/9j/" } },
-          ],
-        }],
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "Compare." },
+              {
+                type: "image_url",
+                image_url: { url: "https://example.com/a.png", detail: "high" },
+              },
+              { type: "image_url", image_url: { url: "data:image/jpeg;base64,/9j/" } },
+            ],
+          },
+        ],
       },
       "google-generate": {
-        contents: [{
-          role: "user",
-          parts: [
-            { text: "Compare." },
-            { fileData: { mimeType: "image/png", fileUri: "https://example.com/a.png" } },
-            { inlineData: { mimeType: "image/jpeg", data: "/9j/" } },
-          ],
-        }],
+        contents: [
+          {
+            role: "user",
+            parts: [
+              { text: "Compare." },
+              { fileData: { mimeType: "image/png", fileUri: "https://example.com/a.png" } },
+              { inlineData: { mimeType: "image/jpeg", data: "/9j/" } },
+            ],
+          },
+        ],
       },
       "openai-responses": {
-        input: [{
-          type: "message",
-          role: "user",
-          content: [
-            { type: "input_text", text: "Compare." },
-            { type: "input_image", image_url: "https://example.com/a.png", detail: "high" },
-            { type: "input_image", image_url: "data:image/jpeg;base64,/9j/" },
-          ],
-        }],
+        input: [
+          {
+            type: "message",
+            role: "user",
+            content: [
+              { type: "input_text", text: "Compare." },
+              { type: "input_image", image_url: "https://example.com/a.png", detail: "high" },
+              { type: "input_image", image_url: "data:image/jpeg;base64,/9j/" },
+            ],
+          },
+        ],
       },
     },
-    losses: { "anthropic-messages": ["messages[0].content[1].detail"], "google-generate": ["messages[0].content[1].detail"] },
+    losses: {
+      "anthropic-messages": ["messages[0].content[1].detail"],
+      "google-generate": ["messages[0].content[1].detail"],
+    },
     reads: {
       "anthropic-messages": {
-        messages: [{
-          role: "user",
-          parts: [
-            { type: "text", text: "Compare." },
-            { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
-            { type: "image", source: { type: "base64", mediaType: "image/jpeg", data: "/9j/" } },
-          ],
-        }],
+        messages: [
+          {
+            role: "user",
+            parts: [
+              { type: "text", text: "Compare." },
+              { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
+              { type: "image", source: { type: "base64", mediaType: "image/jpeg", data: "/9j/" } },
+            ],
+          },
+        ],
       },
     },
   },
   {
     what: "a document and sound",
     canonical: {
-      messages: [{
-        role: "user",
-        parts: [
-          { type: "document", source: { type: "base64", mediaType: "application/pdf", data: "JVBE" }, title: "a.pdf" },
-          { type: "document", source: { type: "file", fileId: "file-1" } },
-          { type: "audio", data: "UklG", format: "wav" },
-        ],
-      }],
+      messages: [
+        {
+          role: "user",
+          parts: [
+            {
+              type: "document",
+              source: { type: "base64", mediaType: "application/pdf", data: "JVBE" },
+              title: "a.pdf",
+            },
+            { type: "document", source: { type: "file", fileId: "file-1" } },
+            { type: "audio", data: "UklG", format: "wav" },
+          ],
+        },
+      ],
     },
     wire: {
       "openai-chat": {
-        messages: [{
-          role: "user",
-          content: [
-            { type: "file", file: { file_data: "data:application/pdf;base64,JVBE", filename: "a.pdf" } },
-            { type: "file", file: { file_id: "file-1" } },
-            { type: "input_audio", input_audio: { data: "UklG", format: "wav" } },
-          ],
-        }],
+        messages: [
+          {
+            role: "user",
+            content: [
+              {
+                type: "file",
+                file: { file_data: "data:application/pdf;base64,JVBE", filename: "a.pdf" },
+              },
+              { type: "file", file: { file_id: "file-1" } },
+              { type: "input_audio", input_audio: { data: "UklG", format: "wav" } },
+            ],
+          },
+        ],
       },
       "openai-responses": {
-        input: [{
-          type: "message",
-          role: "user",
-          content: [
-            { type: "input_file", file_data: "data:application/pdf;base64,JVBE", filename: "a.pdf" },
-            { type: "input_file", file_id: "file-1" },
-            { type: "input_audio", input_audio: { data: "UklG", format: "wav" } },
-          ],
-        }],
+        input: [
+          {
+            type: "message",
+            role: "user",
+            content: [
+              {
+                type: "input_file",
+                file_data: "data:application/pdf;base64,JVBE",
+                filename: "a.pdf",
+              },
+              { type: "input_file", file_id: "file-1" },
+              { type: "input_audio", input_audio: { data: "UklG", format: "wav" } },
+            ],
+          },
+        ],
       },
     },
-    refuses: { "anthropic-messages": "messages[0].content[2]", "google-generate": "messages[0].content[1]" },
+    refuses: {
+      "anthropic-messages": "messages[0].content[2]",
+      "google-generate": "messages[0].content[1]",
+    },
   },
   {
     what: "cache markers",
     canonical: {
       messages: [
-        { role: "system", parts: [{ type: "text", text: "Long.", cache: { ttl: "1h", spelling: "cache_control" } }] },
-        { role: "user", parts: [{ type: "text", text: "Hi", cache: { spelling: "prompt_cache_breakpoint" } }] },
+        {
+          role: "system",
+          parts: [{ type: "text", text: "Long.", cache: { ttl: "1h", spelling: "cache_control" } }],
+        },
+        {
+          role: "user",
+          parts: [{ type: "text", text: "Hi", cache: { spelling: "prompt_cache_breakpoint" } }],
+        },
       ],
     },
     wire: {
       "anthropic-messages": {
         system: [{ type: "text", text: "Long.", cache_control: { type: "ephemeral", ttl: "1h" } }],
-        messages: [{ role: "user", content: [{ type: "text", text: "Hi", cache_control: { type: "ephemeral" } }] }],
+        messages: [
+          {
+            role: "user",
+            content: [{ type: "text", text: "Hi", cache_control: { type: "ephemeral" } }],
+          },
+        ],
       },
       "openai-chat": {
         messages: [
-          { role: "system", content: [{ type: "text", text: "Long.", cache_control: { type: "ephemeral", ttl: "1h" } }] },
-          { role: "user", content: [{ type: "text", text: "Hi", prompt_cache_breakpoint: { mode: "explicit" } }] },
+          {
+            role: "system",
+            content: [
+              { type: "text", text: "Long.", cache_control: { type: "ephemeral", ttl: "1h" } },
+            ],
+          },
+          {
+            role: "user",
+            content: [{ type: "text", text: "Hi", prompt_cache_breakpoint: { mode: "explicit" } }],
+          },
         ],
       },
       "google-generate": {
@@ -186,12 +265,20 @@ export const textAndMediaCases: readonly DialectRequestCase[] = [
           {
             type: "message",
             role: "system",
-            content: [{ type: "input_text", text: "Long.", cache_control: { type: "ephemeral", ttl: "1h" } }],
+            content: [
+              {
+                type: "input_text",
+                text: "Long.",
+                cache_control: { type: "ephemeral", ttl: "1h" },
+              },
+            ],
           },
           {
             type: "message",
             role: "user",
-            content: [{ type: "input_text", text: "Hi", prompt_cache_breakpoint: { mode: "explicit" } }],
+            content: [
+              { type: "input_text", text: "Hi", prompt_cache_breakpoint: { mode: "explicit" } },
+            ],
           },
         ],
       },

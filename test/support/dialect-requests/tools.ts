@@ -1,5 +1,11 @@
 import {
-  geminiQuestion, question, responsesQuestion, schema, user, wireQuestion, type DialectRequestCase,
+  geminiQuestion,
+  question,
+  responsesQuestion,
+  schema,
+  user,
+  wireQuestion,
+  type DialectRequestCase,
 } from "./dialect-request-case.ts";
 
 /** A custom tool where there are functions alone. */
@@ -17,8 +23,18 @@ export const toolCases: readonly DialectRequestCase[] = [
     canonical: {
       ...question,
       tools: [
-        { type: "function", name: "get_weather", description: "Looks outside.", parameters: schema, strict: true },
-        { type: "custom", name: "shell", format: { type: "grammar", syntax: "regex", definition: "ls .*" } },
+        {
+          type: "function",
+          name: "get_weather",
+          description: "Looks outside.",
+          parameters: schema,
+          strict: true,
+        },
+        {
+          type: "custom",
+          name: "shell",
+          format: { type: "grammar", syntax: "regex", definition: "ls .*" },
+        },
       ],
       toolChoice: { type: "tool", kind: "function", name: "get_weather" },
       parallelToolCalls: false,
@@ -27,7 +43,12 @@ export const toolCases: readonly DialectRequestCase[] = [
       "anthropic-messages": {
         ...wireQuestion,
         tools: [
-          { name: "get_weather", description: "Looks outside.", input_schema: schema, strict: true },
+          {
+            name: "get_weather",
+            description: "Looks outside.",
+            input_schema: schema,
+            strict: true,
+          },
           {
             name: "shell",
             description: "The input must follow this regex grammar:\nls .*",
@@ -39,47 +60,89 @@ export const toolCases: readonly DialectRequestCase[] = [
       "openai-chat": {
         ...wireQuestion,
         tools: [
-          { type: "function", function: { name: "get_weather", description: "Looks outside.", parameters: schema, strict: true } },
-          { type: "custom", custom: { name: "shell", format: { type: "grammar", grammar: { syntax: "regex", definition: "ls .*" } } } },
+          {
+            type: "function",
+            function: {
+              name: "get_weather",
+              description: "Looks outside.",
+              parameters: schema,
+              strict: true,
+            },
+          },
+          {
+            type: "custom",
+            custom: {
+              name: "shell",
+              format: { type: "grammar", grammar: { syntax: "regex", definition: "ls .*" } },
+            },
+          },
         ],
         tool_choice: { type: "function", function: { name: "get_weather" } },
         parallel_tool_calls: false,
       },
       "google-generate": {
         ...geminiQuestion,
-        tools: [{
-          functionDeclarations: [
-            { name: "get_weather", description: "Looks outside.", parametersJsonSchema: schema },
-            {
-              name: "shell",
-              description: "The input must follow this regex grammar:\nls .*",
-              parametersJsonSchema: {
-                type: "object",
-                properties: { input: { type: "string", description: "The tool's whole input." } },
-                required: ["input"],
-                additionalProperties: false,
+        tools: [
+          {
+            functionDeclarations: [
+              { name: "get_weather", description: "Looks outside.", parametersJsonSchema: schema },
+              {
+                name: "shell",
+                description: "The input must follow this regex grammar:\nls .*",
+                parametersJsonSchema: {
+                  type: "object",
+                  properties: { input: { type: "string", description: "The tool's whole input." } },
+                  required: ["input"],
+                  additionalProperties: false,
+                },
               },
-            },
-          ],
-        }],
-        toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["get_weather"] } },
+            ],
+          },
+        ],
+        toolConfig: {
+          functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["get_weather"] },
+        },
       },
       "openai-responses": {
         ...responsesQuestion,
         tools: [
-          { type: "function", name: "get_weather", description: "Looks outside.", parameters: schema, strict: true },
-          { type: "custom", name: "shell", format: { type: "grammar", syntax: "regex", definition: "ls .*" } },
+          {
+            type: "function",
+            name: "get_weather",
+            description: "Looks outside.",
+            parameters: schema,
+            strict: true,
+          },
+          {
+            type: "custom",
+            name: "shell",
+            format: { type: "grammar", syntax: "regex", definition: "ls .*" },
+          },
         ],
         tool_choice: { type: "function", name: "get_weather" },
         parallel_tool_calls: false,
       },
     },
-    losses: { "anthropic-messages": ["tools[1].format"], "google-generate": ["tools[0].strict", "tools[1].format", "parallel_tool_calls"] },
+    losses: {
+      "anthropic-messages": ["tools[1].format"],
+      "google-generate": ["tools[0].strict", "tools[1].format", "parallel_tool_calls"],
+    },
     reads: {
       "anthropic-messages": {
         tools: [
-          { type: "function", name: "get_weather", description: "Looks outside.", parameters: schema, strict: true },
-          { type: "function", name: "shell", description: "The input must follow this regex grammar:\nls .*", parameters: wrappingSchema },
+          {
+            type: "function",
+            name: "get_weather",
+            description: "Looks outside.",
+            parameters: schema,
+            strict: true,
+          },
+          {
+            type: "function",
+            name: "shell",
+            description: "The input must follow this regex grammar:\nls .*",
+            parameters: wrappingSchema,
+          },
         ],
       },
     },
@@ -89,7 +152,14 @@ export const toolCases: readonly DialectRequestCase[] = [
     canonical: {
       ...question,
       tools: [{ type: "function", name: "f", parameters: schema }],
-      toolChoice: { type: "allowed", mode: "auto", tools: [{ type: "function", name: "f" }, { type: "custom", name: "g" }] },
+      toolChoice: {
+        type: "allowed",
+        mode: "auto",
+        tools: [
+          { type: "function", name: "f" },
+          { type: "custom", name: "g" },
+        ],
+      },
     },
     wire: {
       "anthropic-messages": {
@@ -103,19 +173,32 @@ export const toolCases: readonly DialectRequestCase[] = [
         tool_choice: {
           type: "allowed_tools",
           allowed_tools: {
-            mode: "auto", tools: [{ type: "function", function: { name: "f" } }, { type: "custom", custom: { name: "g" } }],
+            mode: "auto",
+            tools: [
+              { type: "function", function: { name: "f" } },
+              { type: "custom", custom: { name: "g" } },
+            ],
           },
         },
       },
       "google-generate": {
         ...geminiQuestion,
         tools: [{ functionDeclarations: [{ name: "f", parametersJsonSchema: schema }] }],
-        toolConfig: { functionCallingConfig: { mode: "VALIDATED", allowedFunctionNames: ["f", "g"] } },
+        toolConfig: {
+          functionCallingConfig: { mode: "VALIDATED", allowedFunctionNames: ["f", "g"] },
+        },
       },
       "openai-responses": {
         ...responsesQuestion,
         tools: [{ type: "function", name: "f", parameters: schema }],
-        tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }, { type: "custom", name: "g" }] },
+        tool_choice: {
+          type: "allowed_tools",
+          mode: "auto",
+          tools: [
+            { type: "function", name: "f" },
+            { type: "custom", name: "g" },
+          ],
+        },
       },
     },
     losses: { "anthropic-messages": ["tool_choice.allowed_tools"] },
@@ -181,7 +264,10 @@ export const toolCases: readonly DialectRequestCase[] = [
             role: "model",
             parts: [
               { text: "Looking." },
-              { functionCall: { id: "call_a", name: "f", args: { x: 1 } }, thoughtSignature: "skip_thought_signature_validator" },
+              {
+                functionCall: { id: "call_a", name: "f", args: { x: 1 } },
+                thoughtSignature: "skip_thought_signature_validator",
+              },
               { functionCall: { id: "call_b", name: "shell", args: { input: "ls" } } },
             ],
           },
@@ -197,7 +283,11 @@ export const toolCases: readonly DialectRequestCase[] = [
       "openai-responses": {
         input: [
           { type: "message", role: "user", content: "Both" },
-          { type: "message", role: "assistant", content: [{ type: "output_text", text: "Looking." }] },
+          {
+            type: "message",
+            role: "assistant",
+            content: [{ type: "output_text", text: "Looking." }],
+          },
           { type: "function_call", call_id: "call_a", name: "f", arguments: '{"x":1}' },
           { type: "custom_tool_call", call_id: "call_b", name: "shell", input: "ls" },
           { type: "function_call_output", call_id: "call_a", output: "one" },
@@ -213,8 +303,20 @@ export const toolCases: readonly DialectRequestCase[] = [
             role: "assistant",
             parts: [
               { type: "text", text: "Looking." },
-              { type: "tool-call", kind: "function", id: "call_a", name: "f", arguments: '{"x":1}' },
-              { type: "tool-call", kind: "function", id: "call_b", name: "shell", arguments: '{"input":"ls"}' },
+              {
+                type: "tool-call",
+                kind: "function",
+                id: "call_a",
+                name: "f",
+                arguments: '{"x":1}',
+              },
+              {
+                type: "tool-call",
+                kind: "function",
+                id: "call_b",
+                name: "shell",
+                arguments: '{"input":"ls"}',
+              },
             ],
           },
           { role: "tool", toolCallId: "call_a", parts: [{ type: "text", text: "one" }] },

@@ -21,7 +21,13 @@ export interface DrawnPage {
 }
 
 /** Draws black text on a page, as a scanner would see it. */
-export function drawPage({ width, height, texts, degrees = 0, transparent = false }: DrawnPage): Canvas {
+export function drawPage({
+  width,
+  height,
+  texts,
+  degrees = 0,
+  transparent = false,
+}: DrawnPage): Canvas {
   const canvas = createCanvas(width, height);
   const context = canvas.getContext("2d");
   if (!transparent) {
@@ -41,6 +47,6 @@ export function drawPage({ width, height, texts, degrees = 0, transparent = fals
 
 /** Rows of text below each other from a place on. */
 export const rows = (
-  texts: readonly string[], { x, y, pitch = 36, size = 26 }: { x: number; y: number; pitch?: number; size?: number },
-): DrawnText[] =>
-  texts.map((text, index) => ({ text, x, y: y + index * pitch, size }));
+  texts: readonly string[],
+  { x, y, pitch = 36, size = 26 }: { x: number; y: number; pitch?: number; size?: number },
+): DrawnText[] => texts.map((text, index) => ({ text, x, y: y + index * pitch, size }));

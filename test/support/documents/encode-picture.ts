@@ -34,8 +34,15 @@ export const encodePicture = {
   png: (canvas: Canvas) => canvas.encode("png"),
   jpeg: (canvas: Canvas) => canvas.encode("jpeg", 90),
   webp: (canvas: Canvas) => canvas.encode("webp", 90),
-  gif: async (canvas: Canvas) => sharp(await canvas.encode("png")).gif().toBuffer(),
-  tiff: async (canvas: Canvas) => sharp(await canvas.encode("png")).flatten().tiff({ compression: "lzw" }).toBuffer(),
+  gif: async (canvas: Canvas) =>
+    sharp(await canvas.encode("png"))
+      .gif()
+      .toBuffer(),
+  tiff: async (canvas: Canvas) =>
+    sharp(await canvas.encode("png"))
+      .flatten()
+      .tiff({ compression: "lzw" })
+      .toBuffer(),
   bmp: async (canvas: Canvas) => encodeBmp(canvas),
 } satisfies Record<string, (canvas: Canvas) => Promise<Uint8Array>>;
 

@@ -37,8 +37,10 @@ export function startParseProvider(): ParseProvider {
       const { pathname, search } = new URL(request.url);
       const { headers } = request;
       const question = {
-        path: pathname + search, body: await request.text(),
-        authorization: headers.get("authorization"), idempotencyKey: headers.get("idempotency-key"),
+        path: pathname + search,
+        body: await request.text(),
+        authorization: headers.get("authorization"),
+        idempotencyKey: headers.get("idempotency-key"),
       };
       questions.push(question);
       const act = acts.length > 1 ? acts.shift() : acts[0];

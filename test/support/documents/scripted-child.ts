@@ -1,4 +1,7 @@
-import type { ConversionReport, ConversionTask } from "../../../src/documents/converter/converter-messages.ts";
+import type {
+  ConversionReport,
+  ConversionTask,
+} from "../../../src/documents/converter/converter-messages.ts";
 
 /** Stands in for the converter: what a file says behind `%PDF-` is what becomes of the process. */
 const acts: Record<string, () => void> = {
@@ -14,7 +17,8 @@ const acts: Record<string, () => void> = {
   failed: () => report({ kind: "failed", message: "out of memory" }),
   unfit: () => report({ kind: "unfit", message: "no language data" }),
   refuse: () => report({ kind: "refused", message: "The document is damaged." }),
-  environment: () => report({ kind: "converted", markdown: Object.keys(process.env).sort().join(" "), pages: 1 }),
+  environment: () =>
+    report({ kind: "converted", markdown: Object.keys(process.env).sort().join(" "), pages: 1 }),
 };
 
 function report(message: ConversionReport): void {

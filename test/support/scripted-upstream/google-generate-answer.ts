@@ -1,4 +1,9 @@
-import { callsOf, scriptedUsage, type AnswerWriter, type ScriptedAnswer } from "./scripted-answer.ts";
+import {
+  callsOf,
+  scriptedUsage,
+  type AnswerWriter,
+  type ScriptedAnswer,
+} from "./scripted-answer.ts";
 
 type Part = Record<string, unknown>;
 

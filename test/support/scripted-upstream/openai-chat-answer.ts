@@ -1,5 +1,10 @@
 import { chatChunks, chatCompletion, type ChatAnswer } from "../upstream/openai-chat-fixtures.ts";
-import { argumentPieces, callsOf, type AnswerWriter, type ScriptedAnswer } from "./scripted-answer.ts";
+import {
+  argumentPieces,
+  callsOf,
+  type AnswerWriter,
+  type ScriptedAnswer,
+} from "./scripted-answer.ts";
 
 function fixtureOf(answer: ScriptedAnswer): ChatAnswer {
   const { reasoning, text, finish } = answer;

@@ -86,8 +86,21 @@ export async function startScriptedUpstream(): Promise<ScriptedUpstream> {
   });
   return Object.assign(upstream, {
     say: (...answers: ScriptedAnswer[]) =>
-      void queued.push(...answers.map((answer): ScriptSource => (request) => scriptOf(request, answer))),
-    enqueue: (...scripts: Script[]) => void queued.push(...scripts.map((script): ScriptSource => () => script)),
+      void queued.push(
+        ...answers.map(
+          (answer): ScriptSource =>
+            (request) =>
+              scriptOf(request, answer),
+        ),
+      ),
+    enqueue: (...scripts: Script[]) =>
+      void queued.push(
+        ...scripts.map(
+          (script): ScriptSource =>
+            () =>
+              script,
+        ),
+      ),
     forget: () => void queued.splice(0),
   });
 }

@@ -2,8 +2,14 @@
 export class PaymentModel {
   /** What was spent of the credits, in nano-USD. */
   spentNano = 0n;
-  private readonly orders = new Map<string, { creditCents: number; chargeCents: number; paid: boolean }>();
-  private readonly claims = new Map<string, { orderId: string; cents: number; stands: boolean; refund: boolean }>();
+  private readonly orders = new Map<
+    string,
+    { creditCents: number; chargeCents: number; paid: boolean }
+  >();
+  private readonly claims = new Map<
+    string,
+    { orderId: string; cents: number; stands: boolean; refund: boolean }
+  >();
 
   order(id: string, order: { creditCents: number; chargeCents: number }): void {
     this.orders.set(id, { ...order, paid: false });
@@ -32,9 +38,13 @@ export class PaymentModel {
     let cents = 0n;
     for (const [id, { creditCents, chargeCents, paid }] of this.orders) {
       if (!paid) continue;
-      const claimed = Math.min(this.claimedCents(id, () => true), chargeCents);
+      const claimed = Math.min(
+        this.claimedCents(id, () => true),
+        chargeCents,
+      );
       // Half a cent counts as a whole one.
-      cents += BigInt(creditCents) - BigInt(Math.floor((claimed * creditCents) / chargeCents + 0.5));
+      cents +=
+        BigInt(creditCents) - BigInt(Math.floor((claimed * creditCents) / chargeCents + 0.5));
     }
     const left = cents * 10_000_000n - this.spentNano;
     return left > 0n ? left : 0n;
@@ -46,7 +56,9 @@ export class PaymentModel {
   }
 
   private claimedCents(orderId: string, fits: (claim: { refund: boolean }) => boolean): number {
-    const own = [...this.claims.values()].filter((claim) => claim.orderId === orderId && claim.stands && fits(claim));
+    const own = [...this.claims.values()].filter(
+      (claim) => claim.orderId === orderId && claim.stands && fits(claim),
+    );
     return own.reduce((sum, { cents }) => sum + cents, 0);
   }
 }

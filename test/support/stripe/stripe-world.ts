@@ -38,12 +38,25 @@ export class StripeWorld {
   /** Somebody pays at a checkout. Gives the events, in the order in which they happen. */
   pay(sessionId: string): StripeEvent[] {
     const session = found(this.sessions, sessionId);
-    const payment = this.addPayment({
-      amount: session["amount_total"], currency: session["currency"], customer: session["customer"], metadata: session["metadata"],
-    }, "succeeded");
-    Object.assign(session, { payment_status: "paid", status: "complete", payment_intent: payment.id });
+    const payment = this.addPayment(
+      {
+        amount: session["amount_total"],
+        currency: session["currency"],
+        customer: session["customer"],
+        metadata: session["metadata"],
+      },
+      "succeeded",
+    );
+    Object.assign(session, {
+      payment_status: "paid",
+      status: "complete",
+      payment_intent: payment.id,
+    });
     if (session["saves_card"]) this.cards.add(String(session["customer"]));
-    return [this.happen("payment_intent.succeeded", payment), this.happen("checkout.session.completed", session)];
+    return [
+      this.happen("payment_intent.succeeded", payment),
+      this.happen("checkout.session.completed", session),
+    ];
   }
 
   /** A checkout's time is over. */
@@ -56,7 +69,11 @@ export class StripeWorld {
   addPayment(fields: Record<string, unknown>, status: string): StripeObject {
     const id = this.id("pi");
     const payment = {
-      ...fields, id, object: "payment_intent", status, amount_received: status === "succeeded" ? fields["amount"] : 0,
+      ...fields,
+      id,
+      object: "payment_intent",
+      status,
+      amount_received: status === "succeeded" ? fields["amount"] : 0,
       created: this.seconds(),
     };
     this.payments.set(id, payment);
@@ -67,10 +84,20 @@ export class StripeWorld {
   refund(paymentId: string, amount: number): StripeEvent[] {
     const payment = found(this.payments, paymentId);
     const refund = {
-      id: this.id("re"), object: "refund", amount, currency: payment["currency"], status: "succeeded", payment_intent: paymentId,
+      id: this.id("re"),
+      object: "refund",
+      amount,
+      currency: payment["currency"],
+      status: "succeeded",
+      payment_intent: paymentId,
     };
     this.refunds.set(refund.id, refund);
-    const charge = { id: `ch_of_${paymentId}`, object: "charge", payment_intent: paymentId, amount_refunded: amount };
+    const charge = {
+      id: `ch_of_${paymentId}`,
+      object: "charge",
+      payment_intent: paymentId,
+      amount_refunded: amount,
+    };
     return [this.happen("refund.created", refund), this.happen("charge.refunded", charge)];
   }
 
@@ -81,9 +108,19 @@ export class StripeWorld {
   }
 
   /** A bank wants a payment back, or asks about it first. */
-  dispute(paymentId: string, { amount, status = "needs_response" }: { amount: number; status?: string }): StripeEvent {
+  dispute(
+    paymentId: string,
+    { amount, status = "needs_response" }: { amount: number; status?: string },
+  ): StripeEvent {
     const currency = found(this.payments, paymentId)["currency"];
-    const dispute = { id: this.id("dp"), object: "dispute", amount, currency, status, payment_intent: paymentId };
+    const dispute = {
+      id: this.id("dp"),
+      object: "dispute",
+      amount,
+      currency,
+      status,
+      payment_intent: paymentId,
+    };
     this.disputes.set(dispute.id, dispute);
     return this.happen("charge.dispute.created", dispute);
   }
@@ -91,13 +128,21 @@ export class StripeWorld {
   moveDispute(disputeId: string, status: string): StripeEvent {
     const dispute = found(this.disputes, disputeId);
     dispute["status"] = status;
-    return this.happen(status === "won" || status === "lost" ? "charge.dispute.closed" : "charge.dispute.updated", dispute);
+    return this.happen(
+      status === "won" || status === "lost" ? "charge.dispute.closed" : "charge.dispute.updated",
+      dispute,
+    );
   }
 
   /** Events keep their objects as they were. */
   happen(type: string, object: StripeObject): StripeEvent {
     const event: StripeEvent = {
-      id: this.id("evt"), object: "event", type, created: this.seconds(), livemode: false, data: { object: structuredClone(object) },
+      id: this.id("evt"),
+      object: "event",
+      type,
+      created: this.seconds(),
+      livemode: false,
+      data: { object: structuredClone(object) },
     };
     this.events.push(event);
     return event;

@@ -45,7 +45,7 @@ function unframe(framed: Buffer, headers: Headers): Unframed {
 
 function unchunk(framed: Buffer): Unframed {
   const parts: Buffer[] = [];
-  for (let at = 0; ;) {
+  for (let at = 0; ; ) {
     const lineEnd = framed.indexOf("\r\n", at);
     const size =
       lineEnd === -1 ? Number.NaN : Number.parseInt(framed.toString("latin1", at, lineEnd), 16);

@@ -5,17 +5,40 @@ import { useSession } from "../../app/session.ts";
 import { type Theme, chooseTheme, chosenTheme } from "../../app/theme.ts";
 import { localTime, utc } from "../../lib/format.ts";
 import { chooseTimeZone, timeZone } from "../../lib/time.ts";
-import { Button, Card, Facts, Field, Input, Loaded, Problem, Select, Skeleton, Status } from "../../ui/parts.tsx";
+import {
+  Button,
+  Card,
+  Facts,
+  Field,
+  Input,
+  Loaded,
+  Problem,
+  Select,
+  Skeleton,
+  Status,
+} from "../../ui/parts.tsx";
 import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import {
-  authRequest, changePreferences, deleteAccount, endOtherSessions, endSession, preferencesQuery, rename, sessionsQuery,
+  authRequest,
+  changePreferences,
+  deleteAccount,
+  endOtherSessions,
+  endSession,
+  preferencesQuery,
+  rename,
+  sessionsQuery,
 } from "./api.ts";
 import { SignInCard } from "./sign-in-card.tsx";
 
-const themes = [["system", "as the system"], ["light", "light"], ["dark", "dark"]] as const;
-const isTheme = (value: unknown): value is Theme => value === "system" || value === "light" || value === "dark";
+const themes = [
+  ["system", "as the system"],
+  ["light", "light"],
+  ["dark", "dark"],
+] as const;
+const isTheme = (value: unknown): value is Theme =>
+  value === "system" || value === "light" || value === "dark";
 
 function PreferencesForm({ kept }: { kept: Readonly<Record<string, unknown>> }) {
   const queries = useQueryClient();
@@ -31,13 +54,34 @@ function PreferencesForm({ kept }: { kept: Readonly<Record<string, unknown>> }) 
   });
   const zones = ["UTC", ...Intl.supportedValuesOf("timeZone")].map((name) => [name, name] as const);
   return (
-    <Form action="Save preferences" work={save} onSubmit={() => save.mutate()} more={save.isSuccess ? <Status kind="good">saved</Status> : null}>
+    <Form
+      action="Save preferences"
+      work={save}
+      onSubmit={() => save.mutate()}
+      more={save.isSuccess ? <Status kind="good">saved</Status> : null}
+    >
       <div className={style.grid}>
         <Field label="Theme">
-          {(id) => <Select id={id} value={theme} options={themes} onChange={(value) => { if (isTheme(value)) setTheme(value); }} />}
+          {(id) => (
+            <Select
+              id={id}
+              value={theme}
+              options={themes}
+              onChange={(value) => {
+                if (isTheme(value)) setTheme(value);
+              }}
+            />
+          )}
         </Field>
         <Field label="Time zone" hint={`Now ${timeZone()}. Days of usage and budgets stay UTC.`}>
-          {(id) => <Select id={id} value={zone} options={[["", "of the browser"], ...zones]} onChange={setZone} />}
+          {(id) => (
+            <Select
+              id={id}
+              value={zone}
+              options={[["", "of the browser"], ...zones]}
+              onChange={setZone}
+            />
+          )}
         </Field>
       </div>
     </Form>
@@ -52,21 +96,45 @@ function Sessions() {
   const endOthers = useMutation({ mutationFn: endOtherSessions, onSuccess: refresh });
   const failed = end.error ?? endOthers.error;
   return (
-    <Card title="Sessions" flush actions={<Button look="plain" onClick={() => endOthers.mutate()}>End all others</Button>}>
+    <Card
+      title="Sessions"
+      flush
+      actions={
+        <Button look="plain" onClick={() => endOthers.mutate()}>
+          End all others
+        </Button>
+      }
+    >
       {failed === null ? null : <Problem error={failed} />}
       <Loaded query={sessions} height={200}>
         {({ data: rows }) => (
-          <Table rows={rows} rowKey={({ id }) => id} caption="Sessions" columns={[
-            {
-              head: "Device",
-              cell: ({ user_agent: agent }) => agent ?? "unknown" }, { head: "Address", cell: ({ address }) => address ?? "–",
-            },
-            { head: "Began", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-            {
-              head: "Actions",
-              cell: ({ id, current }) => current ? <Status kind="good">this one</Status> : <Button look="plain" onClick={() => end.mutate(id)}>End session</Button>,
-            },
-          ]} />
+          <Table
+            rows={rows}
+            rowKey={({ id }) => id}
+            caption="Sessions"
+            columns={[
+              {
+                head: "Device",
+                cell: ({ user_agent: agent }) => agent ?? "unknown",
+              },
+              { head: "Address", cell: ({ address }) => address ?? "–" },
+              {
+                head: "Began",
+                cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+              },
+              {
+                head: "Actions",
+                cell: ({ id, current }) =>
+                  current ? (
+                    <Status kind="good">this one</Status>
+                  ) : (
+                    <Button look="plain" onClick={() => end.mutate(id)}>
+                      End session
+                    </Button>
+                  ),
+              },
+            ]}
+          />
         )}
       </Loaded>
     </Card>
@@ -78,18 +146,43 @@ function DeleteAccount({ email }: { email: string }) {
   const [password, setPassword] = useState("");
   const [givesUp, setGivesUp] = useState(false);
   const remove = useMutation({
-    mutationFn: () => deleteAccount({ confirm: givesUp, ...(password === "" ? {} : { password }) }), onSuccess: () => location.assign("/sign-in"),
+    mutationFn: () => deleteAccount({ confirm: givesUp, ...(password === "" ? {} : { password }) }),
+    onSuccess: () => location.assign("/sign-in"),
   });
   return (
     <Card title="Delete account">
-      <Button look="plain" onClick={() => setOpen(true)}>Delete account</Button>
-      <Confirm title="Delete your account" open={isOpen} onClose={() => setOpen(false)} action="Delete account" work={remove} typed={email}
-        onConfirm={() => remove.mutate()}>
-        <p>Your personal workspace closes: its keys fail at once. Organisations without another member close as well. Records stay.</p>
+      <Button look="plain" onClick={() => setOpen(true)}>
+        Delete account
+      </Button>
+      <Confirm
+        title="Delete your account"
+        open={isOpen}
+        onClose={() => setOpen(false)}
+        action="Delete account"
+        work={remove}
+        typed={email}
+        onConfirm={() => remove.mutate()}
+      >
+        <p>
+          Your personal workspace closes: its keys fail at once. Organisations without another
+          member close as well. Records stay.
+        </p>
         <Field label="Your password">
-          {(id) => <Input id={id} type="password" autoComplete="current-password" value={password} onChange={(event) => setPassword(event.target.value)} />}
+          {(id) => (
+            <Input
+              id={id}
+              type="password"
+              autoComplete="current-password"
+              value={password}
+              onChange={(event) => setPassword(event.target.value)}
+            />
+          )}
         </Field>
-        <Check label="Give up what is left of the credits" checked={givesUp} onChange={setGivesUp} />
+        <Check
+          label="Give up what is left of the credits"
+          checked={givesUp}
+          onChange={setGivesUp}
+        />
       </Confirm>
     </Card>
   );
@@ -99,18 +192,41 @@ function ChangeEmail({ email }: { email: string }) {
   const [wanted, setWanted] = useState("");
   const [password, setPassword] = useState("");
   const change = useMutation({
-    mutationFn: () => authRequest("POST", "/change-email", { new_email: wanted, ...(password === "" ? {} : { password }) }),
+    mutationFn: () =>
+      authRequest("POST", "/change-email", {
+        new_email: wanted,
+        ...(password === "" ? {} : { password }),
+      }),
   });
   return (
     <details>
       <summary>Change the e-mail address</summary>
       <Form action="Change address" work={change} onSubmit={() => change.mutate()}>
         <div className={style.grid}>
-          <Field label="New address" hint={`Now ${email}. It changes once the link that is mailed there was used.`}>
-            {(id) => <Input id={id} type="email" required value={wanted} onChange={(event) => setWanted(event.target.value)} />}
+          <Field
+            label="New address"
+            hint={`Now ${email}. It changes once the link that is mailed there was used.`}
+          >
+            {(id) => (
+              <Input
+                id={id}
+                type="email"
+                required
+                value={wanted}
+                onChange={(event) => setWanted(event.target.value)}
+              />
+            )}
           </Field>
           <Field label="Password of the account">
-            {(id) => <Input id={id} type="password" autoComplete="current-password" value={password} onChange={(event) => setPassword(event.target.value)} />}
+            {(id) => (
+              <Input
+                id={id}
+                type="password"
+                autoComplete="current-password"
+                value={password}
+                onChange={(event) => setPassword(event.target.value)}
+              />
+            )}
           </Field>
         </div>
         {change.isSuccess ? <p role="status">A link was sent to {wanted}.</p> : null}
@@ -122,11 +238,22 @@ function ChangeEmail({ email }: { email: string }) {
 function Name({ name }: { name: string }) {
   const queries = useQueryClient();
   const [text, setText] = useState(name);
-  const save = useMutation({ mutationFn: () => rename(text), onSuccess: () => queries.invalidateQueries({ queryKey: ["session"] }) });
+  const save = useMutation({
+    mutationFn: () => rename(text),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["session"] }),
+  });
   return (
     <Form action="Rename" work={save} onSubmit={() => save.mutate()}>
       <Field label="Name">
-        {(id) => <Input id={id} value={text} required maxLength={200} onChange={(event) => setText(event.target.value)} />}
+        {(id) => (
+          <Input
+            id={id}
+            value={text}
+            required
+            maxLength={200}
+            onChange={(event) => setText(event.target.value)}
+          />
+        )}
       </Field>
     </Form>
   );
@@ -140,15 +267,27 @@ export function AccountPage() {
     <>
       <PageHead title="Your account" />
       <Card title="Person">
-        {session === undefined ? <Skeleton height={160} /> : (
+        {session === undefined ? (
+          <Skeleton height={160} />
+        ) : (
           <div className={style.stack}>
-            <Facts rows={[["E-mail", session.user.email], ["Role here", session.workspace.role], ["Runs this installation", session.user.operator ? "yes" : "no"]]} />
+            <Facts
+              rows={[
+                ["E-mail", session.user.email],
+                ["Role here", session.workspace.role],
+                ["Runs this installation", session.user.operator ? "yes" : "no"],
+              ]}
+            />
             <Name key={session.user.name} name={session.user.name} />
             <ChangeEmail email={session.user.email} />
           </div>
         )}
       </Card>
-      <Card title="Preferences"><Loaded query={preferences} height={140}>{(kept) => <PreferencesForm kept={kept} />}</Loaded></Card>
+      <Card title="Preferences">
+        <Loaded query={preferences} height={140}>
+          {(kept) => <PreferencesForm kept={kept} />}
+        </Loaded>
+      </Card>
       <SignInCard />
       <Sessions />
       {session === undefined ? null : <DeleteAccount email={session.user.email} />}

@@ -24,36 +24,57 @@ export interface SignInMethod {
 export type Preferences = Readonly<Record<string, unknown>>;
 
 /** Asks a route for signing in, which is not below the API's base. Throws `ApiError`. */
-export async function authRequest<Answer>(method: "GET" | "POST", path: string, body?: unknown): Promise<Answer> {
+export async function authRequest<Answer>(
+  method: "GET" | "POST",
+  path: string,
+  body?: unknown,
+): Promise<Answer> {
   const response = await fetch(`/api/auth${path}`, {
-    method, credentials: "same-origin",
-    ...(body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+    method,
+    credentials: "same-origin",
+    ...(body === undefined
+      ? {}
+      : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
   });
   if (!response.ok) throw await refusalOf(response);
-  return await response.json() as Answer;
+  return (await response.json()) as Answer;
 }
 
-export const sessionsQuery = queryOptions({ queryKey: ["sessions"], queryFn: () => request<List<SessionRow>>("/sessions") });
+export const sessionsQuery = queryOptions({
+  queryKey: ["sessions"],
+  queryFn: () => request<List<SessionRow>>("/sessions"),
+});
 export const methodsQuery = queryOptions({
-  queryKey: ["sign-in-methods"], queryFn: () => request<List<SignInMethod> & { two_factor: boolean }>("/session/sign-in-methods"),
+  queryKey: ["sign-in-methods"],
+  queryFn: () => request<List<SignInMethod> & { two_factor: boolean }>("/session/sign-in-methods"),
 });
 export const preferencesQuery = queryOptions({
-  queryKey: ["preferences"], staleTime: 60_000,
-  queryFn: async () => (await request<{ preferences: Preferences }>("/session/preferences")).preferences,
+  queryKey: ["preferences"],
+  staleTime: 60_000,
+  queryFn: async () =>
+    (await request<{ preferences: Preferences }>("/session/preferences")).preferences,
 });
 
 export const changePreferences = async (body: Preferences): Promise<Preferences> =>
-  (await request<{ preferences: Preferences }>("/session/preferences", { method: "PATCH", body })).preferences;
+  (await request<{ preferences: Preferences }>("/session/preferences", { method: "PATCH", body }))
+    .preferences;
 export const endSession = (id: string) => request(`/sessions/${id}`, { method: "DELETE" });
 export const endOtherSessions = () => request("/sessions", { method: "DELETE" });
-export const unlink = (id: string) => request(`/session/sign-in-methods/${id}`, { method: "DELETE" });
+export const unlink = (id: string) =>
+  request(`/session/sign-in-methods/${id}`, { method: "DELETE" });
 export const rename = (name: string) => request("/session", { method: "PATCH", body: { name } });
-export const deleteAccount = (body: { password?: string; confirm: boolean }) => request("/session/user", { method: "DELETE", body });
+export const deleteAccount = (body: { password?: string; confirm: boolean }) =>
+  request("/session/user", { method: "DELETE", body });
 
 /** Registers a passkey of this device (Web Authentication Level 3, section 5.1.3). */
 export async function addPasskey(): Promise<void> {
-  const options = await authRequest<PublicKeyCredentialCreationOptionsJSON>("GET", "/passkey/generate-register-options");
-  const credential = await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) });
+  const options = await authRequest<PublicKeyCredentialCreationOptionsJSON>(
+    "GET",
+    "/passkey/generate-register-options",
+  );
+  const credential = await navigator.credentials.create({
+    publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options),
+  });
   if (!(credential instanceof PublicKeyCredential)) throw new Error("The browser made no passkey.");
   await authRequest("POST", "/passkey/verify-registration", { response: credential.toJSON() });
 }

@@ -14,16 +14,36 @@ function PasswordForm({ onDone }: { onDone: () => void }) {
   const [current, setCurrent] = useState("");
   const [wanted, setWanted] = useState("");
   const change = useMutation({
-    mutationFn: () => authRequest("POST", "/change-password", { current_password: current, new_password: wanted }), onSuccess: onDone,
+    mutationFn: () =>
+      authRequest("POST", "/change-password", { current_password: current, new_password: wanted }),
+    onSuccess: onDone,
   });
   return (
     <Form action="Change password" work={change} onSubmit={() => change.mutate()}>
       <p>Every other session ends.</p>
       <Field label="Current password">
-        {(id) => <Input id={id} type="password" autoComplete="current-password" required value={current} onChange={(event) => setCurrent(event.target.value)} />}
+        {(id) => (
+          <Input
+            id={id}
+            type="password"
+            autoComplete="current-password"
+            required
+            value={current}
+            onChange={(event) => setCurrent(event.target.value)}
+          />
+        )}
       </Field>
       <Field label="New password">
-        {(id) => <Input id={id} type="password" autoComplete="new-password" required value={wanted} onChange={(event) => setWanted(event.target.value)} />}
+        {(id) => (
+          <Input
+            id={id}
+            type="password"
+            autoComplete="new-password"
+            required
+            value={wanted}
+            onChange={(event) => setWanted(event.target.value)}
+          />
+        )}
       </Field>
     </Form>
   );
@@ -41,40 +61,86 @@ export function SignInCard() {
     setOpened(undefined);
     void refresh();
   };
-  const failed = add.error?.name === "NotAllowedError" ? new Error("The browser did not use a passkey. Try again.") : add.error ?? remove.error;
+  const failed =
+    add.error?.name === "NotAllowedError"
+      ? new Error("The browser did not use a passkey. Try again.")
+      : (add.error ?? remove.error);
   return (
     <Card title="Signing in" flush>
       {failed === null ? null : <Problem error={failed} />}
       <Loaded query={methods} height={160}>
         {({ data: rows, two_factor: isOn }) => (
           <>
-            <Table rows={rows} rowKey={({ id }) => id} caption="Ways to sign in" columns={[
-              {
-                head: "Way",
-                cell: ({ type, name, provider }) => [names[type], name ?? provider].filter((part) => part !== null).join(", "),
-              },
-              { head: "Since", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-              { head: "Actions", cell: ({ id, type }) => (
-                <Actions>
-                  {type === "password" ? <Button look="plain" onClick={() => setOpened("password")}>Change password</Button> : null}
-                  {rows.length > 1 ? <Button look="plain" onClick={() => remove.mutate(id)}>Remove</Button> : null}
-                </Actions>
-              ) },
-            ]} />
-            <Table rows={[isOn]} rowKey={() => "two-factor"} caption="Second factor" columns={[
-              { head: "Second factor", cell: (on) => <Status kind={on ? "good" : "warning"}>{on ? "authenticator app" : "none"}</Status> },
-              { head: "Change", cell: () => (
-                <Actions>
-                  <Button look="plain" onClick={() => setOpened("two-factor")}>{isOn ? "Change second factor" : "Set up authenticator app"}</Button>
-                  <Button look="plain" disabled={add.isPending} onClick={() => add.mutate()}>Add passkey</Button>
-                </Actions>
-              ) },
-            ]} />
-            <Modal title="Second factor" open={opened === "two-factor"} onClose={close}><TwoFactor isOn={isOn} onDone={close} /></Modal>
+            <Table
+              rows={rows}
+              rowKey={({ id }) => id}
+              caption="Ways to sign in"
+              columns={[
+                {
+                  head: "Way",
+                  cell: ({ type, name, provider }) =>
+                    [names[type], name ?? provider].filter((part) => part !== null).join(", "),
+                },
+                {
+                  head: "Since",
+                  cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                },
+                {
+                  head: "Actions",
+                  cell: ({ id, type }) => (
+                    <Actions>
+                      {type === "password" ? (
+                        <Button look="plain" onClick={() => setOpened("password")}>
+                          Change password
+                        </Button>
+                      ) : null}
+                      {rows.length > 1 ? (
+                        <Button look="plain" onClick={() => remove.mutate(id)}>
+                          Remove
+                        </Button>
+                      ) : null}
+                    </Actions>
+                  ),
+                },
+              ]}
+            />
+            <Table
+              rows={[isOn]}
+              rowKey={() => "two-factor"}
+              caption="Second factor"
+              columns={[
+                {
+                  head: "Second factor",
+                  cell: (on) => (
+                    <Status kind={on ? "good" : "warning"}>
+                      {on ? "authenticator app" : "none"}
+                    </Status>
+                  ),
+                },
+                {
+                  head: "Change",
+                  cell: () => (
+                    <Actions>
+                      <Button look="plain" onClick={() => setOpened("two-factor")}>
+                        {isOn ? "Change second factor" : "Set up authenticator app"}
+                      </Button>
+                      <Button look="plain" disabled={add.isPending} onClick={() => add.mutate()}>
+                        Add passkey
+                      </Button>
+                    </Actions>
+                  ),
+                },
+              ]}
+            />
+            <Modal title="Second factor" open={opened === "two-factor"} onClose={close}>
+              <TwoFactor isOn={isOn} onDone={close} />
+            </Modal>
           </>
         )}
       </Loaded>
-      <Modal title="Change password" open={opened === "password"} onClose={close}><PasswordForm onDone={close} /></Modal>
+      <Modal title="Change password" open={opened === "password"} onClose={close}>
+        <PasswordForm onDone={close} />
+      </Modal>
     </Card>
   );
 }

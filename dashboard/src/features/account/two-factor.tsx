@@ -14,7 +14,9 @@ const secretIn = (uri: string): string => new URL(uri).searchParams.get("secret"
 function Codes({ codes }: { codes: readonly string[] }) {
   return (
     <>
-      <p>Keep these backup codes. Each works once in place of the app, and they are not shown again.</p>
+      <p>
+        Keep these backup codes. Each works once in place of the app, and they are not shown again.
+      </p>
       <Code text={codes.join("\n")} label="Copy codes" />
     </>
   );
@@ -22,7 +24,10 @@ function Codes({ codes }: { codes: readonly string[] }) {
 
 function Confirm({ setUp, onDone }: { setUp: SetUp; onDone: () => void }) {
   const [code, setCode] = useState("");
-  const confirm = useMutation({ mutationFn: () => authRequest("POST", "/two-factor/confirm", { code }), onSuccess: onDone });
+  const confirm = useMutation({
+    mutationFn: () => authRequest("POST", "/two-factor/confirm", { code }),
+    onSuccess: onDone,
+  });
   return (
     <Form action="Turn it on" work={confirm} onSubmit={() => confirm.mutate()}>
       <p>Add this secret to your authenticator app.</p>
@@ -30,7 +35,16 @@ function Confirm({ setUp, onDone }: { setUp: SetUp; onDone: () => void }) {
       <Code text={secretIn(setUp.totp_uri)} label="Copy secret" />
       <Codes codes={setUp.backup_codes} />
       <Field label="Code of the app">
-        {(id) => <Input id={id} inputMode="numeric" autoComplete="one-time-code" required value={code} onChange={(event) => setCode(event.target.value)} />}
+        {(id) => (
+          <Input
+            id={id}
+            inputMode="numeric"
+            autoComplete="one-time-code"
+            required
+            value={code}
+            onChange={(event) => setCode(event.target.value)}
+          />
+        )}
       </Field>
     </Form>
   );
@@ -40,22 +54,49 @@ function Confirm({ setUp, onDone }: { setUp: SetUp; onDone: () => void }) {
 export function TwoFactor({ isOn, onDone }: { isOn: boolean; onDone: () => void }) {
   const [password, setPassword] = useState("");
   const body = password === "" ? {} : { password };
-  const begin = useMutation({ mutationFn: () => authRequest<SetUp>("POST", "/two-factor/enable", body) });
-  const renew = useMutation({ mutationFn: () => authRequest<{ backup_codes: readonly string[] }>("POST", "/two-factor/backup-codes", body) });
-  const end = useMutation({ mutationFn: () => authRequest("POST", "/two-factor/disable", body), onSuccess: onDone });
+  const begin = useMutation({
+    mutationFn: () => authRequest<SetUp>("POST", "/two-factor/enable", body),
+  });
+  const renew = useMutation({
+    mutationFn: () =>
+      authRequest<{ backup_codes: readonly string[] }>("POST", "/two-factor/backup-codes", body),
+  });
+  const end = useMutation({
+    mutationFn: () => authRequest("POST", "/two-factor/disable", body),
+    onSuccess: onDone,
+  });
   if (begin.data !== undefined) return <Confirm setUp={begin.data} onDone={onDone} />;
   const field = (
     <Field label="Your password">
-      {(id) => <Input id={id} type="password" autoComplete="current-password" value={password} onChange={(event) => setPassword(event.target.value)} />}
+      {(id) => (
+        <Input
+          id={id}
+          type="password"
+          autoComplete="current-password"
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+      )}
     </Field>
   );
-  if (!isOn) return <Form action="Continue" work={begin} onSubmit={() => begin.mutate()}>{field}</Form>;
+  if (!isOn)
+    return (
+      <Form action="Continue" work={begin} onSubmit={() => begin.mutate()}>
+        {field}
+      </Form>
+    );
   return (
     <>
       {renew.data === undefined ? null : <Codes codes={renew.data.backup_codes} />}
-      <Form action="Make other backup codes" work={renew} onSubmit={() => renew.mutate()}>{field}</Form>
+      <Form action="Make other backup codes" work={renew} onSubmit={() => renew.mutate()}>
+        {field}
+      </Form>
       {end.error === null ? null : <Problem error={end.error} />}
-      <Actions><Button look="danger" disabled={end.isPending} onClick={() => end.mutate()}>Take the app away</Button></Actions>
+      <Actions>
+        <Button look="danger" disabled={end.isPending} onClick={() => end.mutate()}>
+          Take the app away
+        </Button>
+      </Actions>
     </>
   );
 }

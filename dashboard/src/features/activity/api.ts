@@ -70,36 +70,61 @@ export interface ActivityFilters extends RangeSearch {
 }
 
 /** The query of a list, for a range that begins in the past and has no end, so that newer requests belong to it. */
-function parametersOf({ range, from, to, ...filters }: ActivityFilters): Record<string, string | undefined> {
+function parametersOf({
+  range,
+  from,
+  to,
+  ...filters
+}: ActivityFilters): Record<string, string | undefined> {
   if (range === undefined && from === undefined) return filters;
   const { fromMs, toMs } = rangeOf({ range, from, to }, "24h");
-  return { ...filters, from: new Date(fromMs).toISOString(), ...(to === undefined ? {} : { to: new Date(toMs).toISOString() }) };
+  return {
+    ...filters,
+    from: new Date(fromMs).toISOString(),
+    ...(to === undefined ? {} : { to: new Date(toMs).toISOString() }),
+  };
 }
 
-export const generationsQuery = (filters: ActivityFilters) => infiniteQueryOptions({
-  queryKey: ["generations", filters],
-  initialPageParam: "",
-  queryFn: ({ pageParam, signal }) =>
-    request<List<Generation>>(`/analytics/generations${queryOf({ ...parametersOf(filters), limit: 50, after: pageParam })}`, { signal }),
-  getNextPageParam: (page) => (page.has_more ? page.next_cursor ?? undefined : undefined),
-});
+export const generationsQuery = (filters: ActivityFilters) =>
+  infiniteQueryOptions({
+    queryKey: ["generations", filters],
+    initialPageParam: "",
+    queryFn: ({ pageParam, signal }) =>
+      request<List<Generation>>(
+        `/analytics/generations${queryOf({ ...parametersOf(filters), limit: 50, after: pageParam })}`,
+        { signal },
+      ),
+    getNextPageParam: (page) => (page.has_more ? (page.next_cursor ?? undefined) : undefined),
+  });
 
 const newerMax = 100;
 const newerEveryMs = 30_000;
 
 /** Requests that have come since one: counted while the page is looked at, and shown when they are asked for. */
-export const newerQuery = (filters: ActivityFilters, newest: string | undefined) => queryOptions({
-  queryKey: ["generations", "newer", filters, newest],
-  queryFn: () => request<List<Generation>>(`/analytics/generations${queryOf({
-    ...parametersOf(filters), from: new Date(Date.parse(newest ?? "") + 1).toISOString(), limit: newerMax,
-  })}`),
-  enabled: newest !== undefined && filters.to === undefined,
-  staleTime: 0, refetchInterval: newerEveryMs, refetchOnWindowFocus: true,
-  select: ({ data, has_more: hasMore }) => ({ count: data.length, text: hasMore ? `${newerMax} or more` : String(data.length) }),
-});
+export const newerQuery = (filters: ActivityFilters, newest: string | undefined) =>
+  queryOptions({
+    queryKey: ["generations", "newer", filters, newest],
+    queryFn: () =>
+      request<List<Generation>>(
+        `/analytics/generations${queryOf({
+          ...parametersOf(filters),
+          from: new Date(Date.parse(newest ?? "") + 1).toISOString(),
+          limit: newerMax,
+        })}`,
+      ),
+    enabled: newest !== undefined && filters.to === undefined,
+    staleTime: 0,
+    refetchInterval: newerEveryMs,
+    refetchOnWindowFocus: true,
+    select: ({ data, has_more: hasMore }) => ({
+      count: data.length,
+      text: hasMore ? `${newerMax} or more` : String(data.length),
+    }),
+  });
 
 /** The path of the table of everything that the filters let through. */
-export const csvPath = (filters: ActivityFilters): string => `/analytics/generations${queryOf({ ...parametersOf(filters), format: "csv" })}`;
+export const csvPath = (filters: ActivityFilters): string =>
+  `/analytics/generations${queryOf({ ...parametersOf(filters), format: "csv" })}`;
 
 /** What requests add up to, over time. */
 export interface Histogram {
@@ -112,31 +137,49 @@ export interface Histogram {
   counted_from: string | null;
 }
 
-export const histogramQuery = (filters: ActivityFilters) => queryOptions({
-  queryKey: ["generations", "histogram", filters],
-  queryFn: () => request<Histogram>(`/analytics/generations/histogram${queryOf(parametersOf(filters))}`),
-});
+export const histogramQuery = (filters: ActivityFilters) =>
+  queryOptions({
+    queryKey: ["generations", "histogram", filters],
+    queryFn: () =>
+      request<Histogram>(`/analytics/generations/histogram${queryOf(parametersOf(filters))}`),
+  });
 
 /** What went wrong, and what was refused before any provider was asked. */
 export interface Failures {
   data: readonly {
-    status: string; code: string | null; http_status: number | null; provider: string | null; model: string; requests: number; last_at: string;
+    status: string;
+    code: string | null;
+    http_status: number | null;
+    provider: string | null;
+    model: string;
+    requests: number;
+    last_at: string;
   }[];
-  refused: readonly { code: string; http_status: number; key_id: string; key_name: string | null; requests: number }[];
+  refused: readonly {
+    code: string;
+    http_status: number;
+    key_id: string;
+    key_name: string | null;
+    requests: number;
+  }[];
 }
 
-export const failuresQuery = (filters: ActivityFilters) => queryOptions({
-  queryKey: ["generations", "failures", filters],
-  queryFn: () => request<Failures>(`/analytics/errors${queryOf(parametersOf(filters))}`),
-});
+export const failuresQuery = (filters: ActivityFilters) =>
+  queryOptions({
+    queryKey: ["generations", "failures", filters],
+    queryFn: () => request<Failures>(`/analytics/errors${queryOf(parametersOf(filters))}`),
+  });
 
 export const latestQuery = queryOptions({
-  queryKey: ["generations", "latest"], queryFn: () => request<List<Generation>>("/analytics/generations?limit=6"),
+  queryKey: ["generations", "latest"],
+  queryFn: () => request<List<Generation>>("/analytics/generations?limit=6"),
 });
 
-export const explanationQuery = (id: string) => queryOptions({
-  queryKey: ["explanation", id], queryFn: () => request<Explanation>(`/generation/${encodeURIComponent(id)}/explain`),
-});
+export const explanationQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["explanation", id],
+    queryFn: () => request<Explanation>(`/generation/${encodeURIComponent(id)}/explain`),
+  });
 
 interface Privacy {
   blocked_providers: readonly string[];
@@ -145,5 +188,8 @@ interface Privacy {
 /** Blocks a provider for every request of this workspace. */
 export async function blockProvider(provider: string): Promise<void> {
   const { blocked_providers: blocked } = await request<Privacy>("/security/privacy");
-  await request("/security/privacy", { method: "PATCH", body: { blocked_providers: [...new Set([...blocked, provider])] } });
+  await request("/security/privacy", {
+    method: "PATCH",
+    body: { blocked_providers: [...new Set([...blocked, provider])] },
+  });
 }

@@ -6,12 +6,25 @@ import { count, duration, localTime, requestCost, utc } from "../../lib/format.t
 import { Drawer } from "../../ui/overlay.tsx";
 import { Actions, Button, Code, Facts, Loaded, Problem } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type Explanation, type GenerationDetails, blockProvider, explanationQuery } from "./api.ts";
+import {
+  type Explanation,
+  type GenerationDetails,
+  blockProvider,
+  explanationQuery,
+} from "./api.ts";
 import { GenerationStatus } from "./generations-table.tsx";
 import { Waterfall } from "./waterfall.tsx";
 
 /** One request: what was tried, what it cost and why. J and K walk the filtered list. */
-export function GenerationDrawer({ id, onClose, onStep }: { id: string | undefined; onClose: () => void; onStep: (by: number) => void }) {
+export function GenerationDrawer({
+  id,
+  onClose,
+  onStep,
+}: {
+  id: string | undefined;
+  onClose: () => void;
+  onStep: (by: number) => void;
+}) {
   useEffect(() => {
     if (id === undefined) return undefined;
     const press = (event: KeyboardEvent): void => {
@@ -26,7 +39,12 @@ export function GenerationDrawer({ id, onClose, onStep }: { id: string | undefin
       {id === undefined ? null : (
         <>
           <Actions>
-            <Button look="plain" onClick={() => onStep(-1)}>Newer (K)</Button><Button look="plain" onClick={() => onStep(1)}>Older (J)</Button>
+            <Button look="plain" onClick={() => onStep(-1)}>
+              Newer (K)
+            </Button>
+            <Button look="plain" onClick={() => onStep(1)}>
+              Older (J)
+            </Button>
           </Actions>
           <GenerationShown id={id} />
         </>
@@ -35,8 +53,11 @@ export function GenerationDrawer({ id, onClose, onStep }: { id: string | undefin
   );
 }
 
-const failedProviders = ({ attempts }: GenerationDetails): string[] =>
-  [...new Set(attempts.filter(({ outcome }) => outcome === "failed").map(({ provider }) => provider))];
+const failedProviders = ({ attempts }: GenerationDetails): string[] => [
+  ...new Set(
+    attempts.filter(({ outcome }) => outcome === "failed").map(({ provider }) => provider),
+  ),
+];
 
 /** Asks a provider that failed no more, for those who may decide that. */
 function SteerAway({ generation }: { generation: GenerationDetails }) {
@@ -44,12 +65,25 @@ function SteerAway({ generation }: { generation: GenerationDetails }) {
   const block = useMutation({ mutationFn: blockProvider });
   const providers = failedProviders(generation);
   if (!mayBlock || providers.length === 0) return null;
-  if (block.isSuccess) return <p role="status">{block.variables} is asked no more for this workspace. The workspace's privacy settings undo it.</p>;
+  if (block.isSuccess)
+    return (
+      <p role="status">
+        {block.variables} is asked no more for this workspace. The workspace's privacy settings undo
+        it.
+      </p>
+    );
   return (
     <>
-      <Actions>{providers.map((provider) => (
-        <Button key={provider} look="plain" disabled={block.isPending} onClick={() => block.mutate(provider)}>{`Ask ${provider} no more`}</Button>
-      ))}</Actions>
+      <Actions>
+        {providers.map((provider) => (
+          <Button
+            key={provider}
+            look="plain"
+            disabled={block.isPending}
+            onClick={() => block.mutate(provider)}
+          >{`Ask ${provider} no more`}</Button>
+        ))}
+      </Actions>
       {block.error === null ? null : <Problem error={block.error} />}
     </>
   );
@@ -60,41 +94,83 @@ function RoutingTrail({ routing }: Pick<GenerationDetails, "routing">) {
   if (routing === null) return <p>Only one provider could serve it.</p>;
   return (
     <>
-      <ol>{routing.order.map((line) => <li key={line}>{line}</li>)}</ol>
-      {routing.left_out.length === 0 ? null : <><h3>Left out</h3><ul>{routing.left_out.map((line) => <li key={line}>{line}</li>)}</ul></>}
+      <ol>
+        {routing.order.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ol>
+      {routing.left_out.length === 0 ? null : (
+        <>
+          <h3>Left out</h3>
+          <ul>
+            {routing.left_out.map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+          </ul>
+        </>
+      )}
     </>
   );
 }
 
-function Price({ explanation: { explanation, lines, sources, generation } }: { explanation: Explanation }) {
-  const paid = [["monthly credits", sources.monthly_usd], ["top-ups", sources.topup_usd], ["not collected", sources.uncollected_usd]] as const;
+function Price({
+  explanation: { explanation, lines, sources, generation },
+}: {
+  explanation: Explanation;
+}) {
+  const paid = [
+    ["monthly credits", sources.monthly_usd],
+    ["top-ups", sources.topup_usd],
+    ["not collected", sources.uncollected_usd],
+  ] as const;
   return (
     <>
-      <ul>{explanation.map((sentence) => <li key={sentence}>{sentence}</li>)}</ul>
+      <ul>
+        {explanation.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </ul>
       {lines.length === 0 ? null : (
-        <Table rows={lines} rowKey={({ part }) => part} caption="Price by part" columns={[
-          { head: "Part", cell: ({ part }) => part },
-          { head: "Quantity", number: true, cell: ({ quantity }) => quantity },
-          { head: "USD per million", number: true, cell: ({ usd_per_million: price }) => price },
-          { head: "Amount", number: true, cell: ({ amount_usd: amount }) => requestCost(amount) },
-        ]} />
+        <Table
+          rows={lines}
+          rowKey={({ part }) => part}
+          caption="Price by part"
+          columns={[
+            { head: "Part", cell: ({ part }) => part },
+            { head: "Quantity", number: true, cell: ({ quantity }) => quantity },
+            { head: "USD per million", number: true, cell: ({ usd_per_million: price }) => price },
+            { head: "Amount", number: true, cell: ({ amount_usd: amount }) => requestCost(amount) },
+          ]}
+        />
       )}
-      <Facts rows={[
-        ["Held", requestCost(generation.hold.reserved_usd)],
-        ...paid.filter(([, amount]) => amount > 0).map(([name, amount]) => [`From ${name}`, requestCost(amount)] as const),
-        ...(generation.price === null ? [] : [["Price version", generation.price.version ?? "–"] as const]),
-        ...(generation.output_cap === null ? [] : [["Output cap", `${count(generation.output_cap)} tokens`] as const]),
-        ...(generation.usage_estimated ? [["Usage", "estimated: the provider named none"] as const] : []),
-        ...(generation.usage_clamped ? [["Usage", "cut to what can have been used"] as const] : []),
-      ]} />
+      <Facts
+        rows={[
+          ["Held", requestCost(generation.hold.reserved_usd)],
+          ...paid
+            .filter(([, amount]) => amount > 0)
+            .map(([name, amount]) => [`From ${name}`, requestCost(amount)] as const),
+          ...(generation.price === null
+            ? []
+            : [["Price version", generation.price.version ?? "–"] as const]),
+          ...(generation.output_cap === null
+            ? []
+            : [["Output cap", `${count(generation.output_cap)} tokens`] as const]),
+          ...(generation.usage_estimated
+            ? [["Usage", "estimated: the provider named none"] as const]
+            : []),
+          ...(generation.usage_clamped
+            ? [["Usage", "cut to what can have been used"] as const]
+            : []),
+        ]}
+      />
     </>
   );
 }
 
 /** What was sent is not kept, so the repeat has the request's settings and an empty message. */
 const curlOf = ({ requested_model: model, streamed }: GenerationDetails): string =>
-  `curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n`
-  + `  -d '${JSON.stringify({ model, stream: streamed, messages: [{ role: "user", content: "" }] })}'`;
+  `curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n` +
+  `  -d '${JSON.stringify({ model, stream: streamed, messages: [{ role: "user", content: "" }] })}'`;
 
 function GenerationShown({ id }: { id: string }) {
   const query = useQuery(explanationQuery(id));
@@ -105,15 +181,36 @@ function GenerationShown({ id }: { id: string }) {
         const { generation } = explanation;
         return (
           <>
-            <Facts rows={[
-              ["Id", <code key="id">{explanation.id}</code>], ["State", <GenerationStatus key="state" status={generation.status} />],
-              ["Model", generation.model], ["Asked for", generation.requested_model],
-              ["Provider", generation.provider_name ?? "–"], ["Charged", requestCost(explanation.charged_usd)],
-              ["Tokens in / out", `${count(generation.tokens_prompt)} / ${count(generation.tokens_completion)}`],
-              ["First token", duration(generation.latency)], ["Total", duration(generation.total_time)], ["Finish", generation.finish_reason ?? "–"],
-              ...(generation.error === null ? [] : [["Error", `${generation.error.code}, ${generation.error.status}`] as const]),
-              ["Time", <time key="time" dateTime={generation.created_at} title={utc(generation.created_at)}>{localTime(generation.created_at)}</time>],
-            ]} />
+            <Facts
+              rows={[
+                ["Id", <code key="id">{explanation.id}</code>],
+                ["State", <GenerationStatus key="state" status={generation.status} />],
+                ["Model", generation.model],
+                ["Asked for", generation.requested_model],
+                ["Provider", generation.provider_name ?? "–"],
+                ["Charged", requestCost(explanation.charged_usd)],
+                [
+                  "Tokens in / out",
+                  `${count(generation.tokens_prompt)} / ${count(generation.tokens_completion)}`,
+                ],
+                ["First token", duration(generation.latency)],
+                ["Total", duration(generation.total_time)],
+                ["Finish", generation.finish_reason ?? "–"],
+                ...(generation.error === null
+                  ? []
+                  : [["Error", `${generation.error.code}, ${generation.error.status}`] as const]),
+                [
+                  "Time",
+                  <time
+                    key="time"
+                    dateTime={generation.created_at}
+                    title={utc(generation.created_at)}
+                  >
+                    {localTime(generation.created_at)}
+                  </time>,
+                ],
+              ]}
+            />
             <h2>Attempts</h2>
             <Waterfall attempts={generation.attempts} />
             <SteerAway generation={generation} />
@@ -122,12 +219,26 @@ function GenerationShown({ id }: { id: string }) {
             <h2>Why it cost this</h2>
             <Price explanation={explanation} />
             {generation.translation_loss.length === 0 ? null : (
-              <><h2>Lost in translation</h2><ul>{generation.translation_loss.map((loss) => <li key={loss}>{loss}</li>)}</ul></>
+              <>
+                <h2>Lost in translation</h2>
+                <ul>
+                  {generation.translation_loss.map((loss) => (
+                    <li key={loss}>{loss}</li>
+                  ))}
+                </ul>
+              </>
             )}
             <h2>Repeat</h2>
-            {mayAsk ? <Link to="/playground" search={{ model: generation.requested_model }}>Open in the playground</Link> : null}
+            {mayAsk ? (
+              <Link to="/playground" search={{ model: generation.requested_model }}>
+                Open in the playground
+              </Link>
+            ) : null}
             <Code text={curlOf(generation)} />
-            <details><summary>JSON</summary><Code text={JSON.stringify(explanation, null, 2)} /></details>
+            <details>
+              <summary>JSON</summary>
+              <Code text={JSON.stringify(explanation, null, 2)} />
+            </details>
           </>
         );
       }}

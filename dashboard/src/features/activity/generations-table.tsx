@@ -4,28 +4,92 @@ import { Status } from "../../ui/parts.tsx";
 import { RowButton, Table } from "../../ui/table.tsx";
 import type { Generation } from "./api.ts";
 
-const kinds: Readonly<Record<string, "good" | "warning" | "bad">> = { failed: "bad", cut: "warning", cancelled: "warning" };
+const kinds: Readonly<Record<string, "good" | "warning" | "bad">> = {
+  failed: "bad",
+  cut: "warning",
+  cancelled: "warning",
+};
 
 /** The state of a request, as a word. */
-export const GenerationStatus = ({ status }: { status: string }) => <Status kind={kinds[status]}>{status}</Status>;
+export const GenerationStatus = ({ status }: { status: string }) => (
+  <Status kind={kinds[status]}>{status}</Status>
+);
 
 /** What a fallback absorbed is amber, not red: its request was served. */
-const providerOf = ({ provider_name: name, attempts, fallback }: Generation) =>
-  <>{name ?? "–"}{fallback ? <> <Status kind="warning">{`attempt ${attempts}`}</Status></> : null}</>;
+const providerOf = ({ provider_name: name, attempts, fallback }: Generation) => (
+  <>
+    {name ?? "–"}
+    {fallback ? (
+      <>
+        {" "}
+        <Status kind="warning">{`attempt ${attempts}`}</Status>
+      </>
+    ) : null}
+  </>
+);
 
 /** Requests, newest first. */
-export function GenerationsTable({ rows, onOpen }: { rows: readonly Generation[]; onOpen: (id: string) => void }) {
+export function GenerationsTable({
+  rows,
+  onOpen,
+}: {
+  rows: readonly Generation[];
+  onOpen: (id: string) => void;
+}) {
   return (
-    <Table rows={rows} rowKey={({ id }) => id} caption="Requests" columns={[
-      { head: `Time, ${zoneName()}`, cell: ({ created_at: at, id }) => <RowButton onClick={() => onOpen(id)}><time dateTime={at} title={utc(at)}>{localTime(at)}</time></RowButton> },
-      { head: "Model", cell: ({ model, requested_model: asked }) => <span className="mono">{model}{asked === model ? "" : ` (asked ${asked})`}</span> },
-      { head: "Provider", cell: providerOf },
-      { head: "Key", cell: ({ key_name: name, key_id: id, app_title: app }) => <>{name ?? id}{app === null ? "" : `, ${app}`}</> },
-      { head: "Status", cell: ({ status, error }) => <><GenerationStatus status={status} />{error === null ? "" : ` ${error.code}`}</> },
-      { head: "Tokens in / cached / out", number: true, cell: (row) => `${count(row.tokens_prompt)} / ${count(row.tokens_cached)} / ${count(row.tokens_completion)}` },
-      { head: "First token", number: true, cell: ({ latency }) => duration(latency) },
-      { head: "Total", number: true, cell: ({ total_time: total }) => duration(total) },
-      { head: "Cost", number: true, cell: ({ total_cost: cost }) => requestCost(cost) },
-    ]} />
+    <Table
+      rows={rows}
+      rowKey={({ id }) => id}
+      caption="Requests"
+      columns={[
+        {
+          head: `Time, ${zoneName()}`,
+          cell: ({ created_at: at, id }) => (
+            <RowButton onClick={() => onOpen(id)}>
+              <time dateTime={at} title={utc(at)}>
+                {localTime(at)}
+              </time>
+            </RowButton>
+          ),
+        },
+        {
+          head: "Model",
+          cell: ({ model, requested_model: asked }) => (
+            <span className="mono">
+              {model}
+              {asked === model ? "" : ` (asked ${asked})`}
+            </span>
+          ),
+        },
+        { head: "Provider", cell: providerOf },
+        {
+          head: "Key",
+          cell: ({ key_name: name, key_id: id, app_title: app }) => (
+            <>
+              {name ?? id}
+              {app === null ? "" : `, ${app}`}
+            </>
+          ),
+        },
+        {
+          head: "Status",
+          cell: ({ status, error }) => (
+            <>
+              <GenerationStatus status={status} />
+              {error === null ? "" : ` ${error.code}`}
+            </>
+          ),
+        },
+        {
+          head: "Tokens in / cached / out",
+          number: true,
+          cell: (row) =>
+            `${count(row.tokens_prompt)} / ${count(row.tokens_cached)} / ${count(row.tokens_completion)}`,
+        },
+        { head: "First token", number: true, cell: ({ latency }) => duration(latency) },
+        { head: "Total", number: true, cell: ({ total_time: total }) => duration(total) },
+        { head: "Cost", number: true, cell: ({ total_cost: cost }) => requestCost(cost) },
+      ]}
+    />
   );
 }

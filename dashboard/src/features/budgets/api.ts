@@ -19,7 +19,18 @@ export interface Budget {
 }
 
 /** What a new budget is made of. */
-export type NewBudget = Pick<Budget, "name" | "scope" | "subject" | "period" | "action" | "limit" | "thresholds" | "emails" | "webhook_url">;
+export type NewBudget = Pick<
+  Budget,
+  | "name"
+  | "scope"
+  | "subject"
+  | "period"
+  | "action"
+  | "limit"
+  | "thresholds"
+  | "emails"
+  | "webhook_url"
+>;
 
 /** A threshold that was reached, with what became of each message. */
 export interface Alert {
@@ -29,7 +40,14 @@ export interface Alert {
   limit: number;
   spent: number;
   at: string;
-  deliveries: readonly { id: string; channel: string; target: string; status: string; attempts: number; last_error: string | null }[];
+  deliveries: readonly {
+    id: string;
+    channel: string;
+    target: string;
+    status: string;
+    attempts: number;
+    last_error: string | null;
+  }[];
 }
 
 /** A budget with the secret of its webhook, which is shown once. */
@@ -40,15 +58,29 @@ export interface MadeBudget {
 
 /** What became of a test. */
 export interface TestedBudget {
-  deliveries: readonly { channel: string; target: string; delivered: boolean; error: string | null }[];
+  deliveries: readonly {
+    channel: string;
+    target: string;
+    delivered: boolean;
+    error: string | null;
+  }[];
 }
 
-export const budgetsQuery = queryOptions({ queryKey: ["budgets"], queryFn: () => request<List<Budget>>("/budgets") });
-export const alertsQuery = queryOptions({ queryKey: ["budgets", "alerts"], queryFn: () => request<List<Alert>>("/budgets/alerts") });
+export const budgetsQuery = queryOptions({
+  queryKey: ["budgets"],
+  queryFn: () => request<List<Budget>>("/budgets"),
+});
+export const alertsQuery = queryOptions({
+  queryKey: ["budgets", "alerts"],
+  queryFn: () => request<List<Alert>>("/budgets/alerts"),
+});
 
-export const createBudget = (body: NewBudget) => request<MadeBudget>("/budgets", { method: "POST", body });
+export const createBudget = (body: NewBudget) =>
+  request<MadeBudget>("/budgets", { method: "POST", body });
 export const changeBudget = ({ id, ...body }: Partial<NewBudget> & { id: string }) =>
   request<Budget>(`/budgets/${id}`, { method: "PATCH", body });
 export const deleteBudget = (id: string) => request(`/budgets/${id}`, { method: "DELETE" });
-export const testBudget = (id: string) => request<TestedBudget>(`/budgets/${id}/test`, { method: "POST" });
-export const rotateSecret = (id: string) => request<MadeBudget>(`/budgets/${id}/rotate-secret`, { method: "POST" });
+export const testBudget = (id: string) =>
+  request<TestedBudget>(`/budgets/${id}/test`, { method: "POST" });
+export const rotateSecret = (id: string) =>
+  request<MadeBudget>(`/budgets/${id}/rotate-secret`, { method: "POST" });

@@ -9,12 +9,19 @@ import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
 import { keysQuery } from "../keys/api.ts";
 import {
-  type Budget, type MadeBudget, type TestedBudget, alertsQuery, budgetsQuery, deleteBudget, rotateSecret, testBudget,
+  type Budget,
+  type MadeBudget,
+  type TestedBudget,
+  alertsQuery,
+  budgetsQuery,
+  deleteBudget,
+  rotateSecret,
+  testBudget,
 } from "./api.ts";
 import { BudgetForm } from "./budget-form.tsx";
 
 const aboutOf = ({ scope, subject }: Budget, names: ReadonlyMap<string, string>): string =>
-  (scope === "workspace" ? "the workspace" : `${scope} ${names.get(subject ?? "") ?? subject}`);
+  scope === "workspace" ? "the workspace" : `${scope} ${names.get(subject ?? "") ?? subject}`;
 
 function Alerts({ budgets }: { budgets: readonly Budget[] }) {
   const alerts = useQuery(alertsQuery);
@@ -22,31 +29,64 @@ function Alerts({ budgets }: { budgets: readonly Budget[] }) {
   return (
     <Card title="Alerts" flush>
       <Loaded query={alerts} height={96}>
-        {({ data: rows }) => rows.length === 0 ? <Empty>No threshold was reached yet. Send a test to see that alerts arrive.</Empty> : (
-          <Table rows={rows} rowKey={({ id }) => id} caption="Alerts" columns={[
-            { head: "Time", cell: ({ at }) => <span title={utc(at)}>{localTime(at)}</span> },
-            { head: "Budget", cell: ({ budget_id: id }) => names.get(id) ?? id },
-            { head: "Reached", number: true, cell: ({ threshold }) => `${threshold} %` },
-            { head: "Spent", number: true, cell: ({ spent, limit }) => `${usd(spent)} of ${usd(limit)}` },
-            { head: "Messages", cell: ({ deliveries }) => deliveries.length === 0 ? "none to send" : deliveries.map((delivery) => (
-              <div key={delivery.id}>
-                <Status kind={delivery.status === "delivered" ? "good" : delivery.status === "failed" ? "bad" : "warning"}>{delivery.status}</Status>
-                {` ${delivery.target}${delivery.last_error === null ? "" : `: ${delivery.last_error}`}`}
-              </div>
-            )) },
-          ]} />
-        )}
+        {({ data: rows }) =>
+          rows.length === 0 ? (
+            <Empty>No threshold was reached yet. Send a test to see that alerts arrive.</Empty>
+          ) : (
+            <Table
+              rows={rows}
+              rowKey={({ id }) => id}
+              caption="Alerts"
+              columns={[
+                { head: "Time", cell: ({ at }) => <span title={utc(at)}>{localTime(at)}</span> },
+                { head: "Budget", cell: ({ budget_id: id }) => names.get(id) ?? id },
+                { head: "Reached", number: true, cell: ({ threshold }) => `${threshold} %` },
+                {
+                  head: "Spent",
+                  number: true,
+                  cell: ({ spent, limit }) => `${usd(spent)} of ${usd(limit)}`,
+                },
+                {
+                  head: "Messages",
+                  cell: ({ deliveries }) =>
+                    deliveries.length === 0
+                      ? "none to send"
+                      : deliveries.map((delivery) => (
+                          <div key={delivery.id}>
+                            <Status
+                              kind={
+                                delivery.status === "delivered"
+                                  ? "good"
+                                  : delivery.status === "failed"
+                                    ? "bad"
+                                    : "warning"
+                              }
+                            >
+                              {delivery.status}
+                            </Status>
+                            {` ${delivery.target}${delivery.last_error === null ? "" : `: ${delivery.last_error}`}`}
+                          </div>
+                        )),
+                },
+              ]}
+            />
+          )
+        }
       </Loaded>
     </Card>
   );
 }
 
 function Tested({ result }: { result: TestedBudget }) {
-  if (result.deliveries.length === 0) return <p>This budget has no receiver. Add an address or a webhook.</p>;
+  if (result.deliveries.length === 0)
+    return <p>This budget has no receiver. Add an address or a webhook.</p>;
   return (
     <ul>
       {result.deliveries.map(({ target, delivered, error }) => (
-        <li key={target}><Status kind={delivered ? "good" : "bad"}>{delivered ? "delivered" : "failed"}</Status> {target} {error}</li>
+        <li key={target}>
+          <Status kind={delivered ? "good" : "bad"}>{delivered ? "delivered" : "failed"}</Status>{" "}
+          {target} {error}
+        </li>
       ))}
     </ul>
   );
@@ -65,7 +105,13 @@ export function BudgetsPage() {
   const test = useMutation({ mutationFn: testBudget });
   const show = ({ webhook_secret: shown }: MadeBudget): void => setSecret(shown ?? undefined);
   const rotate = useMutation({ mutationFn: rotateSecret, onSuccess: show });
-  const remove = useMutation({ mutationFn: deleteBudget, onSuccess: () => { setDoomed(undefined); return refresh(); } });
+  const remove = useMutation({
+    mutationFn: deleteBudget,
+    onSuccess: () => {
+      setDoomed(undefined);
+      return refresh();
+    },
+  });
   const names = new Map((keys.data?.data ?? []).map(({ id, name }) => [id, name]));
   const saved = (made: MadeBudget | undefined): void => {
     setEdited(undefined);
@@ -79,48 +125,131 @@ export function BudgetsPage() {
       {rotate.error === null ? null : <Problem error={rotate.error} />}
       <Card flush>
         <Loaded query={budgets} height={240}>
-          {({ data: rows }) => rows.length === 0 ?
-            <Empty action={create}>No budget yet. A budget reports what is spent, or refuses what would cost more.</Empty>
-            : (
-            <Table rows={rows} rowKey={({ id }) => id} caption="Budgets" columns={[
-              { head: "Name", cell: (budget) => <><div>{budget.name}</div><span>{aboutOf(budget, names)}</span></> },
-              { head: "Spent", cell: ({ name, spent, limit, thresholds }) => (
-                <><div>{usd(spent)} of {usd(limit)}</div><Bar label={name} share={spent / limit} marks={thresholds} /></>
-              ) },
-              { head: "Period, UTC", cell: ({ period, period_end: end }) => `${period}, until ${shortDay(end)}` },
-              { head: "When spent", cell: ({ action, spent, limit }) => action === "block"
-                ? <Status kind={spent >= limit ? "bad" : "warning"}>{spent >= limit ? "refusing" : "refuses"}</Status> : <Status>reports</Status> },
-              {
-                head: "Tells",
-                cell: ({ emails, webhook_url: url }) => [...emails, ...(url === null ? [] : [url])].join(", ") || "this page only",
-              },
-              { head: "Actions", cell: (budget) => mayWrite ? (
-                <Actions>
-                  <Button look="plain" onClick={() => setEdited(budget)}>Edit</Button>
-                  <Button look="plain" disabled={test.isPending} onClick={() => test.mutate(budget.id)}>Send test</Button>
-                  {budget.webhook_url === null ? null : <Button look="plain" onClick={() => rotate.mutate(budget.id)}>Rotate secret</Button>}
-                  <Button look="plain" onClick={() => setDoomed(budget)}>Delete</Button>
-                </Actions>
-              ) : null },
-            ]} />
-          )}
+          {({ data: rows }) =>
+            rows.length === 0 ? (
+              <Empty action={create}>
+                No budget yet. A budget reports what is spent, or refuses what would cost more.
+              </Empty>
+            ) : (
+              <Table
+                rows={rows}
+                rowKey={({ id }) => id}
+                caption="Budgets"
+                columns={[
+                  {
+                    head: "Name",
+                    cell: (budget) => (
+                      <>
+                        <div>{budget.name}</div>
+                        <span>{aboutOf(budget, names)}</span>
+                      </>
+                    ),
+                  },
+                  {
+                    head: "Spent",
+                    cell: ({ name, spent, limit, thresholds }) => (
+                      <>
+                        <div>
+                          {usd(spent)} of {usd(limit)}
+                        </div>
+                        <Bar label={name} share={spent / limit} marks={thresholds} />
+                      </>
+                    ),
+                  },
+                  {
+                    head: "Period, UTC",
+                    cell: ({ period, period_end: end }) => `${period}, until ${shortDay(end)}`,
+                  },
+                  {
+                    head: "When spent",
+                    cell: ({ action, spent, limit }) =>
+                      action === "block" ? (
+                        <Status kind={spent >= limit ? "bad" : "warning"}>
+                          {spent >= limit ? "refusing" : "refuses"}
+                        </Status>
+                      ) : (
+                        <Status>reports</Status>
+                      ),
+                  },
+                  {
+                    head: "Tells",
+                    cell: ({ emails, webhook_url: url }) =>
+                      [...emails, ...(url === null ? [] : [url])].join(", ") || "this page only",
+                  },
+                  {
+                    head: "Actions",
+                    cell: (budget) =>
+                      mayWrite ? (
+                        <Actions>
+                          <Button look="plain" onClick={() => setEdited(budget)}>
+                            Edit
+                          </Button>
+                          <Button
+                            look="plain"
+                            disabled={test.isPending}
+                            onClick={() => test.mutate(budget.id)}
+                          >
+                            Send test
+                          </Button>
+                          {budget.webhook_url === null ? null : (
+                            <Button look="plain" onClick={() => rotate.mutate(budget.id)}>
+                              Rotate secret
+                            </Button>
+                          )}
+                          <Button look="plain" onClick={() => setDoomed(budget)}>
+                            Delete
+                          </Button>
+                        </Actions>
+                      ) : null,
+                  },
+                ]}
+              />
+            )
+          }
         </Loaded>
       </Card>
       <Alerts budgets={budgets.data?.data ?? []} />
-      <Modal title={edited === "new" ? "Create budget" : "Edit budget"} open={edited !== undefined} onClose={() => setEdited(undefined)}>
-        <BudgetForm budget={edited === "new" ? undefined : edited} keys={[...names]} onDone={saved} />
+      <Modal
+        title={edited === "new" ? "Create budget" : "Edit budget"}
+        open={edited !== undefined}
+        onClose={() => setEdited(undefined)}
+      >
+        <BudgetForm
+          budget={edited === "new" ? undefined : edited}
+          keys={[...names]}
+          onDone={saved}
+        />
       </Modal>
-      <Modal title="Test of the alerts" open={test.data !== undefined || test.error !== null} onClose={() => test.reset()}>
+      <Modal
+        title="Test of the alerts"
+        open={test.data !== undefined || test.error !== null}
+        onClose={() => test.reset()}
+      >
         {test.error === null ? null : <Problem error={test.error} />}
         {test.data === undefined ? null : <Tested result={test.data} />}
       </Modal>
-      <Modal title="Secret of the webhook" open={secret !== undefined} onClose={() => setSecret(undefined)}>
-        <p>Copy it now. It is not shown again; messages are signed with it (X-Service-Signature).</p>
+      <Modal
+        title="Secret of the webhook"
+        open={secret !== undefined}
+        onClose={() => setSecret(undefined)}
+      >
+        <p>
+          Copy it now. It is not shown again; messages are signed with it (X-Service-Signature).
+        </p>
         <Code text={secret ?? ""} />
       </Modal>
-      <Confirm title={`Delete ${doomed?.name ?? ""}`} open={doomed !== undefined} onClose={() => setDoomed(undefined)} action="Delete budget"
-        work={remove} onConfirm={() => doomed && remove.mutate(doomed.id)}>
-        <p>Its alerts go with it{doomed?.action === "block" ? ", and it refuses nothing from now on" : ""}.</p>
+      <Confirm
+        title={`Delete ${doomed?.name ?? ""}`}
+        open={doomed !== undefined}
+        onClose={() => setDoomed(undefined)}
+        action="Delete budget"
+        work={remove}
+        onConfirm={() => doomed && remove.mutate(doomed.id)}
+      >
+        <p>
+          Its alerts go with it
+          {doomed?.action === "block" ? ", and it refuses nothing from now on" : ""}.
+        </p>
       </Confirm>
     </>
   );

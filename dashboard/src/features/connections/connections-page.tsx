@@ -20,7 +20,10 @@ interface Connection {
   last_used_at: string | null;
 }
 
-const connectionsQuery = queryOptions({ queryKey: ["connections"], queryFn: () => request<List<Connection>>("/connections") });
+const connectionsQuery = queryOptions({
+  queryKey: ["connections"],
+  queryFn: () => request<List<Connection>>("/connections"),
+});
 
 /** Apps that hold a token: what they may do, what they spent, and how to end them. */
 export function ConnectionsPage() {
@@ -30,7 +33,10 @@ export function ConnectionsPage() {
   const [doomed, setDoomed] = useState<Connection>();
   const end = useMutation({
     mutationFn: (id: string) => request(`/connections/${id}`, { method: "DELETE" }),
-    onSuccess: () => { setDoomed(undefined); return queries.invalidateQueries({ queryKey: ["connections"] }); },
+    onSuccess: () => {
+      setDoomed(undefined);
+      return queries.invalidateQueries({ queryKey: ["connections"] });
+    },
   });
   return (
     <>
@@ -38,21 +44,72 @@ export function ConnectionsPage() {
       {end.error === null ? null : <Problem error={end.error} />}
       <Card flush>
         <Loaded query={connections} height={240}>
-          {({ data: rows }) => rows.length === 0 ? <Empty>No app is connected. Apps ask by a code at /device, or on a page of this service.</Empty> : (
-            <Table rows={rows} rowKey={({ id }) => id} caption="Connected apps" columns={[
-              { head: "App", cell: ({ client, origin }) => <><div>{client.name}</div><span>{origin === "device" ? "by device code" : "in the browser"}</span></> },
-              { head: "May do", cell: ({ scopes }) => scopes.join(", ") },
-              { head: "Spent", number: true, cell: ({ usage, limit }) => (limit === null ? usd(usage) : `${usd(usage)} of ${usd(limit)}`) },
-              { head: "Connected", cell: ({ created_at: at, created_from: from }) => `${localTime(at)} from ${from.address}` },
-              { head: "Last used", cell: ({ last_used_at: at }) => (at === null ? "never" : localTime(at)) },
-              { head: "Actions", cell: (connection) => mayEnd ? <Button look="plain" onClick={() => setDoomed(connection)}>Disconnect</Button> : null },
-            ]} />
-          )}
+          {({ data: rows }) =>
+            rows.length === 0 ? (
+              <Empty>
+                No app is connected. Apps ask by a code at /device, or on a page of this service.
+              </Empty>
+            ) : (
+              <Table
+                rows={rows}
+                rowKey={({ id }) => id}
+                caption="Connected apps"
+                columns={[
+                  {
+                    head: "App",
+                    cell: ({ client, origin }) => (
+                      <>
+                        <div>{client.name}</div>
+                        <span>{origin === "device" ? "by device code" : "in the browser"}</span>
+                      </>
+                    ),
+                  },
+                  { head: "May do", cell: ({ scopes }) => scopes.join(", ") },
+                  {
+                    head: "Spent",
+                    number: true,
+                    cell: ({ usage, limit }) =>
+                      limit === null ? usd(usage) : `${usd(usage)} of ${usd(limit)}`,
+                  },
+                  {
+                    head: "Connected",
+                    cell: ({ created_at: at, created_from: from }) =>
+                      `${localTime(at)} from ${from.address}`,
+                  },
+                  {
+                    head: "Last used",
+                    cell: ({ last_used_at: at }) => (at === null ? "never" : localTime(at)),
+                  },
+                  {
+                    head: "Actions",
+                    cell: (connection) =>
+                      mayEnd ? (
+                        <Button look="plain" onClick={() => setDoomed(connection)}>
+                          Disconnect
+                        </Button>
+                      ) : null,
+                  },
+                ]}
+              />
+            )
+          }
         </Loaded>
       </Card>
-      <Modal title={`Disconnect ${doomed?.client.name ?? ""}`} open={doomed !== undefined} onClose={() => setDoomed(undefined)}>
+      <Modal
+        title={`Disconnect ${doomed?.client.name ?? ""}`}
+        open={doomed !== undefined}
+        onClose={() => setDoomed(undefined)}
+      >
         <p>Its tokens end at once, on every gateway. What it spent stays in the records.</p>
-        <Actions><Button look="danger" disabled={end.isPending} onClick={() => doomed && end.mutate(doomed.id)}>Disconnect app</Button></Actions>
+        <Actions>
+          <Button
+            look="danger"
+            disabled={end.isPending}
+            onClick={() => doomed && end.mutate(doomed.id)}
+          >
+            Disconnect app
+          </Button>
+        </Actions>
       </Modal>
     </>
   );

@@ -58,23 +58,42 @@ export interface Transaction {
   reference: string | null;
 }
 
-export const creditsQuery = queryOptions({ queryKey: ["credits"], queryFn: () => request<Credits>("/credits") });
-export const topUpsQuery = queryOptions({ queryKey: ["credits", "top-ups"], queryFn: () => request<List<TopUp>>("/credits/top-ups") });
-export const invoicesQuery = queryOptions({ queryKey: ["credits", "invoices"], queryFn: () =>
-  request<List<Invoice>>("/credits/invoices") });
-export const automaticQuery = queryOptions({ queryKey: ["credits", "automatic"], queryFn: () => request<Automatic>("/credits/automatic") });
-export const quoteQuery = (amount: string) => queryOptions({
-  queryKey: ["credits", "quote", amount], queryFn: () => request<Quote>(`/credits/quote${queryOf({ amount })}`), enabled: Number(amount) > 0,
+export const creditsQuery = queryOptions({
+  queryKey: ["credits"],
+  queryFn: () => request<Credits>("/credits"),
 });
+export const topUpsQuery = queryOptions({
+  queryKey: ["credits", "top-ups"],
+  queryFn: () => request<List<TopUp>>("/credits/top-ups"),
+});
+export const invoicesQuery = queryOptions({
+  queryKey: ["credits", "invoices"],
+  queryFn: () => request<List<Invoice>>("/credits/invoices"),
+});
+export const automaticQuery = queryOptions({
+  queryKey: ["credits", "automatic"],
+  queryFn: () => request<Automatic>("/credits/automatic"),
+});
+export const quoteQuery = (amount: string) =>
+  queryOptions({
+    queryKey: ["credits", "quote", amount],
+    queryFn: () => request<Quote>(`/credits/quote${queryOf({ amount })}`),
+    enabled: Number(amount) > 0,
+  });
 export const statementQuery = infiniteQueryOptions({
   queryKey: ["credits", "transactions"],
   initialPageParam: "",
-  queryFn: ({ pageParam }) => request<List<Transaction>>(`/credits/transactions${queryOf({ limit: 50, cursor: pageParam })}`),
+  queryFn: ({ pageParam }) =>
+    request<List<Transaction>>(`/credits/transactions${queryOf({ limit: 50, cursor: pageParam })}`),
   getNextPageParam: (page) => page.next_cursor ?? undefined,
 });
 
 export const createTopUp = (body: { amount: number; save_card: boolean; return_url: string }) =>
   request<TopUp>("/credits/top-ups", { method: "POST", body });
-export const agreeToAutomatic = (body: { threshold: number; amount: number; monthly_limit: number; consent: true }) =>
-  request<Automatic>("/credits/automatic", { method: "POST", body });
+export const agreeToAutomatic = (body: {
+  threshold: number;
+  amount: number;
+  monthly_limit: number;
+  consent: true;
+}) => request<Automatic>("/credits/automatic", { method: "POST", body });
 export const endAutomatic = () => request<Automatic>("/credits/automatic", { method: "DELETE" });

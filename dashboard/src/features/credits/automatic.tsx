@@ -1,7 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { usd } from "../../lib/format.ts";
-import { Actions, Button, Card, Facts, Field, Input, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Button,
+  Card,
+  Facts,
+  Field,
+  Input,
+  Loaded,
+  Problem,
+  Status,
+} from "../../ui/parts.tsx";
 import { Check, Form } from "../../ui/form.tsx";
 import style from "../../ui/ui.module.css";
 import { type Automatic, agreeToAutomatic, automaticQuery, endAutomatic } from "./api.ts";
@@ -10,11 +20,22 @@ const kinds = { on: "good", off: undefined, stopped: "bad" } as const;
 
 function Terms({ automatic }: { automatic: Automatic }) {
   return (
-    <Facts rows={[
-      ["State", <Status key="state" kind={kinds[automatic.status]}>{automatic.status}</Status>], ["Card", automatic.card ?? "none saved"],
-      ["Below", usd(automatic.threshold)], ["Buys", usd(automatic.amount)], ["Charges", usd(automatic.total)],
-      ["At most a month", usd(automatic.monthly_limit)], ["Charged this month", usd(automatic.charged_this_month)],
-    ]} />
+    <Facts
+      rows={[
+        [
+          "State",
+          <Status key="state" kind={kinds[automatic.status]}>
+            {automatic.status}
+          </Status>,
+        ],
+        ["Card", automatic.card ?? "none saved"],
+        ["Below", usd(automatic.threshold)],
+        ["Buys", usd(automatic.amount)],
+        ["Charges", usd(automatic.total)],
+        ["At most a month", usd(automatic.monthly_limit)],
+        ["Charged this month", usd(automatic.charged_this_month)],
+      ]}
+    />
   );
 }
 
@@ -28,13 +49,29 @@ export function AutomaticTopUps({ mayChange }: { mayChange: boolean }) {
   const [agrees, setAgrees] = useState(false);
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["credits"] });
   const agree = useMutation({
-    mutationFn: () => agreeToAutomatic({ threshold: Number(threshold), amount: Number(amount), monthly_limit: Number(limit), consent: true }),
+    mutationFn: () =>
+      agreeToAutomatic({
+        threshold: Number(threshold),
+        amount: Number(amount),
+        monthly_limit: Number(limit),
+        consent: true,
+      }),
     onSuccess: refresh,
   });
   const end = useMutation({ mutationFn: endAutomatic, onSuccess: refresh });
   const field = (label: string, value: string, set: (value: string) => void) => (
     <Field label={label}>
-      {(id) => <Input id={id} type="number" min="1" step="0.01" required value={value} onChange={(event) => set(event.target.value)} />}
+      {(id) => (
+        <Input
+          id={id}
+          type="number"
+          min="1"
+          step="0.01"
+          required
+          value={value}
+          onChange={(event) => set(event.target.value)}
+        />
+      )}
     </Field>
   );
   return (
@@ -43,18 +80,35 @@ export function AutomaticTopUps({ mayChange }: { mayChange: boolean }) {
         {(data) => (
           <div className={style.stack}>
             <Terms automatic={data} />
-            {data.stopped_reason === null ? null : <Problem error={new Error(`Stopped: ${data.stopped_reason}. Agree again to go on.`)} />}
+            {data.stopped_reason === null ? null : (
+              <Problem
+                error={new Error(`Stopped: ${data.stopped_reason}. Agree again to go on.`)}
+              />
+            )}
             {!mayChange ? null : data.status === "on" ? (
-              <Actions><Button look="plain" disabled={end.isPending} onClick={() => end.mutate()}>End automatic top-up</Button></Actions>
+              <Actions>
+                <Button look="plain" disabled={end.isPending} onClick={() => end.mutate()}>
+                  End automatic top-up
+                </Button>
+              </Actions>
             ) : (
-              <Form action="Turn automatic top-up on" work={agree} onSubmit={() => agree.mutate()} disabled={!agrees}>
+              <Form
+                action="Turn automatic top-up on"
+                work={agree}
+                onSubmit={() => agree.mutate()}
+                disabled={!agrees}
+              >
                 <div className={style.grid}>
                   {field("When the balance falls below, USD", threshold, setThreshold)}
                   {field("Buy credits for, USD", amount, setAmount)}
                   {field("At most in a month, fees included, USD", limit, setLimit)}
                 </div>
-                <Check label="I agree that the saved card is charged without asking again." checked={agrees} onChange={setAgrees}
-                  hint="Save a card by a top-up first. You can end this at any time." />
+                <Check
+                  label="I agree that the saved card is charged without asking again."
+                  checked={agrees}
+                  onChange={setAgrees}
+                  hint="Save a card by a top-up first. You can end this at any time."
+                />
               </Form>
             )}
             {end.error === null ? null : <Problem error={end.error} />}

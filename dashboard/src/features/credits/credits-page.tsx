@@ -4,10 +4,30 @@ import { useScope } from "../../app/session.ts";
 import { PageHead } from "../../app/shell.tsx";
 import { ApiError } from "../../lib/api.ts";
 import { count, localTime, shortDay, usd, utc } from "../../lib/format.ts";
-import { Button, Card, Empty, Field, Input, Loaded, Problem, Skeleton, Stat, Stats, Status } from "../../ui/parts.tsx";
+import {
+  Button,
+  Card,
+  Empty,
+  Field,
+  Input,
+  Loaded,
+  Problem,
+  Skeleton,
+  Stat,
+  Stats,
+  Status,
+} from "../../ui/parts.tsx";
 import { Check, Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type Transaction, createTopUp, creditsQuery, invoicesQuery, quoteQuery, statementQuery, topUpsQuery } from "./api.ts";
+import {
+  type Transaction,
+  createTopUp,
+  creditsQuery,
+  invoicesQuery,
+  quoteQuery,
+  statementQuery,
+  topUpsQuery,
+} from "./api.ts";
 import { AutomaticTopUps } from "./automatic.tsx";
 
 function TopUpForm() {
@@ -15,25 +35,58 @@ function TopUpForm() {
   const [savesCard, setSavesCard] = useState(false);
   const quote = useQuery(quoteQuery(amount));
   const topUp = useMutation({
-    mutationFn: () => createTopUp({ amount: Number(amount), save_card: savesCard, return_url: `${location.origin}/dashboard/credits` }),
-    onSuccess: ({ url }) => { if (url !== undefined) location.assign(url); },
+    mutationFn: () =>
+      createTopUp({
+        amount: Number(amount),
+        save_card: savesCard,
+        return_url: `${location.origin}/dashboard/credits`,
+      }),
+    onSuccess: ({ url }) => {
+      if (url !== undefined) location.assign(url);
+    },
   });
-  const cost = quote.data === undefined ? "You pay on the card provider's page." :
-    `${usd(quote.data.amount)} of credits and a fee of ${usd(quote.data.fee)}: the card is charged ${usd(quote.data.total)}.`;
+  const cost =
+    quote.data === undefined
+      ? "You pay on the card provider's page."
+      : `${usd(quote.data.amount)} of credits and a fee of ${usd(quote.data.fee)}: the card is charged ${usd(quote.data.total)}.`;
   return (
     <Card title="Top up">
-      <Form action="Top up by card" work={{ isPending: topUp.isPending, error: topUp.error ?? quote.error }} onSubmit={() => topUp.mutate()}>
+      <Form
+        action="Top up by card"
+        work={{ isPending: topUp.isPending, error: topUp.error ?? quote.error }}
+        onSubmit={() => topUp.mutate()}
+      >
         <Field label="Credits in USD" hint={cost}>
-          {(id) => <Input id={id} type="number" min="1" step="0.01" value={amount} onChange={(event) => setAmount(event.target.value)} required />}
+          {(id) => (
+            <Input
+              id={id}
+              type="number"
+              min="1"
+              step="0.01"
+              value={amount}
+              onChange={(event) => setAmount(event.target.value)}
+              required
+            />
+          )}
         </Field>
-        <Check label="Save the card for automatic top-ups" checked={savesCard} onChange={setSavesCard} hint="They are agreed to separately." />
+        <Check
+          label="Save the card for automatic top-ups"
+          checked={savesCard}
+          onChange={setSavesCard}
+          hint="They are agreed to separately."
+        />
       </Form>
     </Card>
   );
 }
 
 const words: Record<Transaction["kind"], string> = {
-  charges: "Requests", topup: "Top-up", grant: "Grant", bootstrap: "First credits", refund: "Refund", expiry: "Monthly credits lapsed",
+  charges: "Requests",
+  topup: "Top-up",
+  grant: "Grant",
+  bootstrap: "First credits",
+  refund: "Refund",
+  expiry: "Monthly credits lapsed",
 };
 
 function Statement() {
@@ -41,20 +94,57 @@ function Statement() {
   const rows = statement.data?.pages.flatMap(({ data }) => data);
   return (
     <Card title="Statement" flush>
-      {statement.error !== null && rows === undefined ? <Problem error={statement.error} retry={() => void statement.refetch()} />
-        : rows === undefined ? <Skeleton height={200} /> : rows.length === 0 ? <Empty>Nothing moved the balance yet.</Empty> : (
-          <Table rows={rows} rowKey={({ id }) => id} caption="Statement" columns={[
+      {statement.error !== null && rows === undefined ? (
+        <Problem error={statement.error} retry={() => void statement.refetch()} />
+      ) : rows === undefined ? (
+        <Skeleton height={200} />
+      ) : rows.length === 0 ? (
+        <Empty>Nothing moved the balance yet.</Empty>
+      ) : (
+        <Table
+          rows={rows}
+          rowKey={({ id }) => id}
+          caption="Statement"
+          columns={[
             {
               head: "Time",
-              cell: ({ at, kind }) => kind === "charges" ? `${shortDay(at)}, the day (UTC)` : <span title={utc(at)}>{localTime(at)}</span>,
+              cell: ({ at, kind }) =>
+                kind === "charges" ? (
+                  `${shortDay(at)}, the day (UTC)`
+                ) : (
+                  <span title={utc(at)}>{localTime(at)}</span>
+                ),
             },
-            { head: "What", cell: ({ kind, requests }) => (requests === null ? words[kind] : `${count(requests)} requests`) },
-            { head: "Bucket", cell: ({ bucket }) => (bucket === null ? "both" : bucket === "monthly" ? "monthly credits" : "top-ups") },
-            { head: "Amount", number: true, cell: ({ amount }) => `${amount > 0 ? "+" : "−"}${usd(Math.abs(amount))}` },
+            {
+              head: "What",
+              cell: ({ kind, requests }) =>
+                requests === null ? words[kind] : `${count(requests)} requests`,
+            },
+            {
+              head: "Bucket",
+              cell: ({ bucket }) =>
+                bucket === null ? "both" : bucket === "monthly" ? "monthly credits" : "top-ups",
+            },
+            {
+              head: "Amount",
+              number: true,
+              cell: ({ amount }) => `${amount > 0 ? "+" : "−"}${usd(Math.abs(amount))}`,
+            },
             { head: "Balance after", number: true, cell: ({ balance }) => usd(balance) },
-          ]} />
-        )}
-      {statement.hasNextPage ? <Empty action={<Button look="plain" onClick={() => void statement.fetchNextPage()}>Show older</Button>}>There is more.</Empty> : null}
+          ]}
+        />
+      )}
+      {statement.hasNextPage ? (
+        <Empty
+          action={
+            <Button look="plain" onClick={() => void statement.fetchNextPage()}>
+              Show older
+            </Button>
+          }
+        >
+          There is more.
+        </Empty>
+      ) : null}
     </Card>
   );
 }
@@ -65,7 +155,11 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
   const topUps = useQuery(topUpsQuery);
   const invoices = useQuery(invoicesQuery);
   if (topUps.error instanceof ApiError && topUps.error.status === 501) {
-    return <Card title="Top up"><Empty>This installation takes no card payments. Its operator can grant credits.</Empty></Card>;
+    return (
+      <Card title="Top up">
+        <Empty>This installation takes no card payments. Its operator can grant credits.</Empty>
+      </Card>
+    );
   }
   return (
     <>
@@ -73,36 +167,81 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
       <AutomaticTopUps mayChange={mayChange} />
       <Card title="Top-ups" flush>
         <Loaded query={topUps} height={96}>
-          {({ data: rows }) => rows.length === 0 ? <Empty>No top-up yet.</Empty> : (
-            <Table rows={rows} rowKey={({ id }) => id} caption="Top-ups" columns={[
-              { head: "Time", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-              {
-                head: "State",
-                cell: ({ status, failure }) => <Status kind={states[status]}>{failure === null ? status : `${status}: ${failure}`}</Status>,
-              },
-              { head: "Kind", cell: ({ kind }) => (kind === "automatic" ? "automatic" : "by hand") },
-              {
-                head: "Credits", number: true,
-                cell: ({ amount }) => usd(amount) }, { head: "Charged", number: true, cell: ({ total }) => usd(total),
-              },
-            ]} />
-          )}
+          {({ data: rows }) =>
+            rows.length === 0 ? (
+              <Empty>No top-up yet.</Empty>
+            ) : (
+              <Table
+                rows={rows}
+                rowKey={({ id }) => id}
+                caption="Top-ups"
+                columns={[
+                  {
+                    head: "Time",
+                    cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                  },
+                  {
+                    head: "State",
+                    cell: ({ status, failure }) => (
+                      <Status kind={states[status]}>
+                        {failure === null ? status : `${status}: ${failure}`}
+                      </Status>
+                    ),
+                  },
+                  {
+                    head: "Kind",
+                    cell: ({ kind }) => (kind === "automatic" ? "automatic" : "by hand"),
+                  },
+                  {
+                    head: "Credits",
+                    number: true,
+                    cell: ({ amount }) => usd(amount),
+                  },
+                  { head: "Charged", number: true, cell: ({ total }) => usd(total) },
+                ]}
+              />
+            )
+          }
         </Loaded>
       </Card>
       <Card title="Invoices" flush>
         <Loaded query={invoices} height={96}>
-          {({ data: rows }) => rows.length === 0 ? <Empty>No invoice yet. Each paid top-up has one.</Empty> : (
-            <Table rows={rows} rowKey={({ id }) => id} caption="Invoices" columns={[
-              { head: "Number", cell: ({ id }) => <a href={`/api/v1/credits/invoices/${id}`} target="_blank" rel="noreferrer">{id}</a> },
-              { head: "Kind", cell: ({ object }) => (object === "invoice" ? "invoice" : "credit note") },
-              { head: "Issued", cell: ({ issued_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-              {
-                head: "Credits", number: true,
-                cell: ({ amount }) => usd(amount) }, { head: "Fee", number: true, cell: ({ fee }) => usd(fee),
-              },
-              { head: "Total", number: true, cell: ({ total }) => usd(total) },
-            ]} />
-          )}
+          {({ data: rows }) =>
+            rows.length === 0 ? (
+              <Empty>No invoice yet. Each paid top-up has one.</Empty>
+            ) : (
+              <Table
+                rows={rows}
+                rowKey={({ id }) => id}
+                caption="Invoices"
+                columns={[
+                  {
+                    head: "Number",
+                    cell: ({ id }) => (
+                      <a href={`/api/v1/credits/invoices/${id}`} target="_blank" rel="noreferrer">
+                        {id}
+                      </a>
+                    ),
+                  },
+                  {
+                    head: "Kind",
+                    cell: ({ object }) => (object === "invoice" ? "invoice" : "credit note"),
+                  },
+                  {
+                    head: "Issued",
+                    cell: ({ issued_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                  },
+                  {
+                    head: "Credits",
+                    number: true,
+                    cell: ({ amount }) => usd(amount),
+                  },
+                  { head: "Fee", number: true, cell: ({ fee }) => usd(fee) },
+                  { head: "Total", number: true, cell: ({ total }) => usd(total) },
+                ]}
+              />
+            )
+          }
         </Loaded>
       </Card>
     </>
@@ -117,10 +256,22 @@ export function CreditsPage() {
     <>
       <PageHead title="Credits" />
       <Stats>
-        <Stat name="Balance" value={usd(credits.data?.balance)} note="Monthly credits are spent first." />
-        <Stat name="Monthly credits" value={usd(credits.data?.monthly_balance)} note="Lapse at the end of the month (UTC)" />
+        <Stat
+          name="Balance"
+          value={usd(credits.data?.balance)}
+          note="Monthly credits are spent first."
+        />
+        <Stat
+          name="Monthly credits"
+          value={usd(credits.data?.monthly_balance)}
+          note="Lapse at the end of the month (UTC)"
+        />
         <Stat name="Top-ups" value={usd(credits.data?.topup_balance)} note="Never expire" />
-        <Stat name="Spent in all" value={usd(credits.data?.used)} note={`${usd(credits.data?.today_cost)} today (UTC)`} />
+        <Stat
+          name="Spent in all"
+          value={usd(credits.data?.used)}
+          note={`${usd(credits.data?.today_cost)} today (UTC)`}
+        />
       </Stats>
       <CardPayments mayChange={mayChange} />
       <Statement />

@@ -44,12 +44,18 @@ export interface MadeKey {
   data: Key;
 }
 
-export const keysQuery = queryOptions({ queryKey: ["keys"], queryFn: () => request<List<Key>>("/keys?include_disabled=true") });
+export const keysQuery = queryOptions({
+  queryKey: ["keys"],
+  queryFn: () => request<List<Key>>("/keys?include_disabled=true"),
+});
 export const createKey = (body: KeyFields) => request<MadeKey>("/keys", { method: "POST", body });
 export const createChild = ({ hash, body }: { hash: string; body: KeyFields }) =>
   request<MadeKey>(`/keys/${hash}/children`, { method: "POST", body });
 export const changeKey = (hash: string, body: Partial<KeyFields> & { disabled?: boolean }) =>
   request(`/keys/${hash}`, { method: "PATCH", body });
 export const rotateKey = ({ hash, graceSeconds }: { hash: string; graceSeconds: number }) =>
-  request<MadeKey>(`/keys/${hash}/rotate`, { method: "POST", body: { grace_seconds: graceSeconds } });
+  request<MadeKey>(`/keys/${hash}/rotate`, {
+    method: "POST",
+    body: { grace_seconds: graceSeconds },
+  });
 export const deleteKey = (hash: string) => request(`/keys/${hash}`, { method: "DELETE" });

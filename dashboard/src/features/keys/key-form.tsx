@@ -3,18 +3,39 @@ import { useState } from "react";
 import { Field, Input, Select } from "../../ui/parts.tsx";
 import { Check, Form, TextArea, listOf, numberOf } from "../../ui/form.tsx";
 import style from "../../ui/ui.module.css";
-import { type Key, type KeyFields, type MadeKey, changeKey, createChild, createKey } from "./api.ts";
+import {
+  type Key,
+  type KeyFields,
+  type MadeKey,
+  changeKey,
+  createChild,
+  createKey,
+} from "./api.ts";
 
 const resets = [
-  ["", "for as long as the key is here"], ["daily", "24 hours, rolling"], ["weekly", "7 days, rolling"],
+  ["", "for as long as the key is here"],
+  ["daily", "24 hours, rolling"],
+  ["weekly", "7 days, rolling"],
   ["monthly", "30 days, rolling"],
 ] as const;
-const lives = [["", "never"], ["1", "in 1 day"], ["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"]] as const;
+const lives = [
+  ["", "never"],
+  ["1", "in 1 day"],
+  ["30", "in 30 days"],
+  ["90", "in 90 days"],
+  ["365", "in a year"],
+] as const;
 const dayMs = 86_400_000;
 
 const start = (key: Key | undefined) => ({
-  name: key?.name ?? "", limit: key?.limit?.toString() ?? "", reset: key === undefined ? "monthly" : key.limit_reset ?? "", days: "keep",
-  rate: "", tpm: key?.tpm?.toString() ?? "", models: key?.allowed_models?.join("\n") ?? "", endpoints: key?.allowed_endpoints?.join("\n") ?? "",
+  name: key?.name ?? "",
+  limit: key?.limit?.toString() ?? "",
+  reset: key === undefined ? "monthly" : (key.limit_reset ?? ""),
+  days: "keep",
+  rate: "",
+  tpm: key?.tpm?.toString() ?? "",
+  models: key?.allowed_models?.join("\n") ?? "",
+  endpoints: key?.allowed_endpoints?.join("\n") ?? "",
   byok: key?.include_byok_in_limit ?? false,
 });
 
@@ -26,23 +47,50 @@ const listed = (text: string, isNew: boolean): string[] | null | undefined => {
   return items.length > 0 ? items : isNew ? undefined : null;
 };
 
-function fieldsOf({ name, limit, reset, days, rate, tpm, models, endpoints, byok }: Texts, isNew: boolean): KeyFields {
+function fieldsOf(
+  { name, limit, reset, days, rate, tpm, models, endpoints, byok }: Texts,
+  isNew: boolean,
+): KeyFields {
   const amount = numberOf(limit) ?? null;
   const fields: Record<string, unknown> = {
-    name, limit: amount, limit_reset: amount === null || reset === "" ? null : reset, include_byok_in_limit: byok, tpm: numberOf(tpm) ?? null,
-    allowed_models: listed(models, isNew), allowed_endpoints: listed(endpoints, isNew), ...(rate === "" ? {} : { rate_limit: Number(rate) }),
-    ...(days === "keep" ? {} : { expires_at: days === "" ? null : new Date(Date.now() + Number(days) * dayMs).toISOString() }),
+    name,
+    limit: amount,
+    limit_reset: amount === null || reset === "" ? null : reset,
+    include_byok_in_limit: byok,
+    tpm: numberOf(tpm) ?? null,
+    allowed_models: listed(models, isNew),
+    allowed_endpoints: listed(endpoints, isNew),
+    ...(rate === "" ? {} : { rate_limit: Number(rate) }),
+    ...(days === "keep"
+      ? {}
+      : {
+          expires_at:
+            days === "" ? null : new Date(Date.now() + Number(days) * dayMs).toISOString(),
+        }),
   };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as unknown as KeyFields;
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as unknown as KeyFields;
 }
 
 /** Makes a key, one below another key, or changes one. */
-export function KeyForm({ changed, parent, onMade, onChanged }: {
-  changed?: Key | undefined; parent?: Key | undefined; onMade: (made: MadeKey) => void; onChanged: () => void;
+export function KeyForm({
+  changed,
+  parent,
+  onMade,
+  onChanged,
+}: {
+  changed?: Key | undefined;
+  parent?: Key | undefined;
+  onMade: (made: MadeKey) => void;
+  onChanged: () => void;
 }) {
   const isNew = changed === undefined;
   const [texts, setTexts] = useState(() => start(changed));
-  const set = (name: keyof Texts) => (value: string): void => setTexts({ ...texts, [name]: value });
+  const set =
+    (name: keyof Texts) =>
+    (value: string): void =>
+      setTexts({ ...texts, [name]: value });
   const save = useMutation({
     mutationFn: async (): Promise<MadeKey | undefined> => {
       const body = fieldsOf(texts, isNew);
@@ -53,37 +101,85 @@ export function KeyForm({ changed, parent, onMade, onChanged }: {
   });
   const number = (name: "limit" | "rate" | "tpm", label: string, hint: string) => (
     <Field label={label} hint={hint}>
-      {(id) => <Input id={id} type="number" min="0" step={name === "limit" ? "any" : "1"} value={texts[name]} onChange={(event) => set(name)(event.target.value)} />}
+      {(id) => (
+        <Input
+          id={id}
+          type="number"
+          min="0"
+          step={name === "limit" ? "any" : "1"}
+          value={texts[name]}
+          onChange={(event) => set(name)(event.target.value)}
+        />
+      )}
     </Field>
   );
   const lines = (name: "models" | "endpoints", label: string, hint: string) => (
     <Field label={label} hint={hint}>
-      {(id) => <TextArea id={id} value={texts[name]} onChange={(event) => set(name)(event.target.value)} />}
+      {(id) => (
+        <TextArea id={id} value={texts[name]} onChange={(event) => set(name)(event.target.value)} />
+      )}
     </Field>
   );
   return (
     <Form action={isNew ? "Create key" : "Save key"} work={save} onSubmit={() => save.mutate()}>
-      {parent === undefined ? null : <p>It is within the bounds of {parent.name}, counts against them, and ends with it.</p>}
+      {parent === undefined ? null : (
+        <p>It is within the bounds of {parent.name}, counts against them, and ends with it.</p>
+      )}
       <Field label="Name" hint="What you will know it by: an app, an agent, a person.">
-        {(id) => <Input id={id} value={texts.name} onChange={(event) => set("name")(event.target.value)} required maxLength={200} />}
+        {(id) => (
+          <Input
+            id={id}
+            value={texts.name}
+            onChange={(event) => set("name")(event.target.value)}
+            required
+            maxLength={200}
+          />
+        )}
       </Field>
       <div className={style.grid}>
-        {number("limit", "Spending cap in USD", "Requests are refused beyond it. Empty means no cap.")}
-        <Field label="The cap is for">{(id) => <Select id={id} value={texts.reset} options={resets} onChange={set("reset")} />}</Field>
+        {number(
+          "limit",
+          "Spending cap in USD",
+          "Requests are refused beyond it. Empty means no cap.",
+        )}
+        <Field label="The cap is for">
+          {(id) => <Select id={id} value={texts.reset} options={resets} onChange={set("reset")} />}
+        </Field>
         <Field label="Ends">
-          {(id) => <Select id={id} value={texts.days === "keep" && isNew ? "" : texts.days} options={isNew ? lives : [["keep", "as it is"], ...lives]} onChange={set("days")} />}
+          {(id) => (
+            <Select
+              id={id}
+              value={texts.days === "keep" && isNew ? "" : texts.days}
+              options={isNew ? lives : [["keep", "as it is"], ...lives]}
+              onChange={set("days")}
+            />
+          )}
         </Field>
       </div>
       <details>
         <summary>More limits</summary>
         <div className={style.form}>
           <div className={style.grid}>
-            {number("rate", "Requests a minute", isNew ? "Empty means the plan's." : `Now ${changed.rate_limit}. Empty keeps it.`)}
+            {number(
+              "rate",
+              "Requests a minute",
+              isNew ? "Empty means the plan's." : `Now ${changed.rate_limit}. Empty keeps it.`,
+            )}
             {number("tpm", "Tokens a minute", "Empty means no ceiling.")}
           </div>
-          <Check label="Count requests that your own provider keys pay in the cap" checked={texts.byok} onChange={(byok) => setTexts({ ...texts, byok })} />
+          <Check
+            label="Count requests that your own provider keys pay in the cap"
+            checked={texts.byok}
+            onChange={(byok) => setTexts({ ...texts, byok })}
+          />
           {lines("models", "Allowed models", "Ids, one a line. Empty means every model.")}
-          {lines("endpoints", "Allowed endpoints", isNew ? "Paths, one a line. Empty means inference." : "Paths, one a line. Empty means every endpoint.")}
+          {lines(
+            "endpoints",
+            "Allowed endpoints",
+            isNew
+              ? "Paths, one a line. Empty means inference."
+              : "Paths, one a line. Empty means every endpoint.",
+          )}
         </div>
       </details>
     </Form>

@@ -4,7 +4,18 @@ import { useState } from "react";
 import { useScope } from "../../app/session.ts";
 import { PageHead } from "../../app/shell.tsx";
 import { localTime, usd, utc } from "../../lib/format.ts";
-import { Actions, Button, Card, Empty, Field, Input, Loaded, Problem, Select, Status } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Button,
+  Card,
+  Empty,
+  Field,
+  Input,
+  Loaded,
+  Problem,
+  Select,
+  Status,
+} from "../../ui/parts.tsx";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -15,30 +26,51 @@ import { KeyForm } from "./key-form.tsx";
 import { SecretOnce } from "./secret-once.tsx";
 
 const graces = [
-  ["0", "fails at once"], ["3600", "works for another hour"], ["86400", "works for another day"],
+  ["0", "fails at once"],
+  ["3600", "works for another hour"],
+  ["86400", "works for another day"],
   ["604800", "works for another week"],
 ] as const;
 
 type Act = "edit" | "child" | "rotate" | "delete";
 
-const stateOf = ({ disabled, expires_at: end }: Key) => (disabled ? "disabled" : end !== null && Date.parse(end) <= Date.now() ? "expired" : "active");
+const stateOf = ({ disabled, expires_at: end }: Key) =>
+  disabled ? "disabled" : end !== null && Date.parse(end) <= Date.now() ? "expired" : "active";
 
 /** Keys that another one made come below it. */
 function folded(keys: readonly Key[], text: string): Key[] {
-  const wanted = keys.filter(({ name, label }) => `${name} ${label}`.toLowerCase().includes(text.toLowerCase()));
+  const wanted = keys.filter(({ name, label }) =>
+    `${name} ${label}`.toLowerCase().includes(text.toLowerCase()),
+  );
   const ids = new Set(wanted.map(({ id }) => id));
-  const tops = wanted.filter(({ parent_key_id: parent }) => parent === undefined || !ids.has(parent));
-  return tops.flatMap((top) => [top, ...wanted.filter(({ parent_key_id: parent }) => parent === top.id)]);
+  const tops = wanted.filter(
+    ({ parent_key_id: parent }) => parent === undefined || !ids.has(parent),
+  );
+  return tops.flatMap((top) => [
+    top,
+    ...wanted.filter(({ parent_key_id: parent }) => parent === top.id),
+  ]);
 }
 
 function Cap({ of: { name, limit, limit_remaining: left, limit_reset: reset } }: { of: Key }) {
   if (limit === null) return <>no cap</>;
   const spent = limit - (left ?? 0);
-  return <><div>{usd(spent)} of {usd(limit)}{reset === null ? "" : `, ${reset}`}</div><Bar label={name} share={limit === 0 ? 1 : spent / limit} /></>;
+  return (
+    <>
+      <div>
+        {usd(spent)} of {usd(limit)}
+        {reset === null ? "" : `, ${reset}`}
+      </div>
+      <Bar label={name} share={limit === 0 ? 1 : spent / limit} />
+    </>
+  );
 }
 
 function limitsOf({ allowed_models: models, tpm }: Key): string {
-  const parts = [models === null ? "" : `${models.length} models`, tpm === null ? "" : `${tpm} tokens a minute`].filter((part) => part !== "");
+  const parts = [
+    models === null ? "" : `${models.length} models`,
+    tpm === null ? "" : `${tpm} tokens a minute`,
+  ].filter((part) => part !== "");
   return parts.length === 0 ? "any model" : parts.join(", ");
 }
 
@@ -67,7 +99,8 @@ export function KeysPage() {
     setMade(result);
   };
   const change = useMutation({
-    mutationFn: ({ hash, disabled }: { hash: string; disabled: boolean }) => changeKey(hash, { disabled }),
+    mutationFn: ({ hash, disabled }: { hash: string; disabled: boolean }) =>
+      changeKey(hash, { disabled }),
     onSuccess: refresh,
   });
   const rotate = useMutation({ mutationFn: rotateKey, onSuccess: shown });
@@ -75,67 +108,160 @@ export function KeysPage() {
   const create = mayWrite ? <Button onClick={() => setMaking(true)}>Create key</Button> : null;
   const of = chosen?.of;
   const opens = (act: Act): boolean => chosen?.act === act;
-  const actionsOf = (key: Key) => mayWrite ? (
-    <Actions>
-      <Button look="plain" onClick={() => setChosen({ act: "edit", of: key })}>Edit</Button>
-      <Button look="plain" onClick={() => change.mutate({ hash: key.hash, disabled: !key.disabled })}>{key.disabled ? "Enable" : "Disable"}</Button>
-      <Button look="plain" onClick={() => setChosen({ act: "rotate", of: key })}>Rotate</Button>
-      {key.parent_key_id === undefined ? <Button look="plain" onClick={() => setChosen({ act: "child", of: key })}>Add child</Button> : null}
-      <Button look="plain" onClick={() => setChosen({ act: "delete", of: key })}>Delete</Button>
-    </Actions>
-  ) : null;
+  const actionsOf = (key: Key) =>
+    mayWrite ? (
+      <Actions>
+        <Button look="plain" onClick={() => setChosen({ act: "edit", of: key })}>
+          Edit
+        </Button>
+        <Button
+          look="plain"
+          onClick={() => change.mutate({ hash: key.hash, disabled: !key.disabled })}
+        >
+          {key.disabled ? "Enable" : "Disable"}
+        </Button>
+        <Button look="plain" onClick={() => setChosen({ act: "rotate", of: key })}>
+          Rotate
+        </Button>
+        {key.parent_key_id === undefined ? (
+          <Button look="plain" onClick={() => setChosen({ act: "child", of: key })}>
+            Add child
+          </Button>
+        ) : null}
+        <Button look="plain" onClick={() => setChosen({ act: "delete", of: key })}>
+          Delete
+        </Button>
+      </Actions>
+    ) : null;
   return (
     <>
       <PageHead title="Keys">{create}</PageHead>
       {change.error === null ? null : <Problem error={change.error} />}
       <Card flush>
         <Loaded query={keys} height={320}>
-          {({ data: rows }) => rows.length === 0 ? <Empty action={create}>No key yet.</Empty> : (
-            <>
-              <div className={style.filters}>
-                <Field label="Find a key">
-                  {(id) => <Input id={id} type="search" value={text} onChange={(event) => setText(event.target.value)} />}
-                </Field>
-              </div>
-              {folded(rows, text).length === 0 ?
-                <Empty action={<Button look="plain" onClick={() => setText("")}>Clear the search</Button>}>No key matches.</Empty>
-                : (
-                <Table rows={folded(rows, text)} rowKey={({ id }) => id} caption="Keys" columns={[
-                  { head: "Name", cell: ({ name, label, parent_key_id: parent }) => (
-                    <><div>{parent === undefined ? "" : "↳ "}{name}</div><code>{label}</code></>
-                  ) },
-                  { head: "State", cell: (key) => <Status kind={stateOf(key) === "active" ? "good" : "warning"}>{stateOf(key)}</Status> },
-                  { head: "Cap", cell: (key) => <Cap of={key} /> },
-                  {
-                    head: "30 days", number: true,
-                    cell: ({ id, real_usage_monthly: spent }) => <Link to="/activity" search={{ key_id: id }}>{usd(spent)}</Link>,
-                  },
-                  { head: "May use", cell: limitsOf },
-                  {
-                    head: "Last used",
-                    cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>,
-                  },
-                  { head: "Ends", cell: ({ expires_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
-                  { head: "Actions", cell: actionsOf },
-                ]} />
-              )}
-            </>
-          )}
+          {({ data: rows }) =>
+            rows.length === 0 ? (
+              <Empty action={create}>No key yet.</Empty>
+            ) : (
+              <>
+                <div className={style.filters}>
+                  <Field label="Find a key">
+                    {(id) => (
+                      <Input
+                        id={id}
+                        type="search"
+                        value={text}
+                        onChange={(event) => setText(event.target.value)}
+                      />
+                    )}
+                  </Field>
+                </div>
+                {folded(rows, text).length === 0 ? (
+                  <Empty
+                    action={
+                      <Button look="plain" onClick={() => setText("")}>
+                        Clear the search
+                      </Button>
+                    }
+                  >
+                    No key matches.
+                  </Empty>
+                ) : (
+                  <Table
+                    rows={folded(rows, text)}
+                    rowKey={({ id }) => id}
+                    caption="Keys"
+                    columns={[
+                      {
+                        head: "Name",
+                        cell: ({ name, label, parent_key_id: parent }) => (
+                          <>
+                            <div>
+                              {parent === undefined ? "" : "↳ "}
+                              {name}
+                            </div>
+                            <code>{label}</code>
+                          </>
+                        ),
+                      },
+                      {
+                        head: "State",
+                        cell: (key) => (
+                          <Status kind={stateOf(key) === "active" ? "good" : "warning"}>
+                            {stateOf(key)}
+                          </Status>
+                        ),
+                      },
+                      { head: "Cap", cell: (key) => <Cap of={key} /> },
+                      {
+                        head: "30 days",
+                        number: true,
+                        cell: ({ id, real_usage_monthly: spent }) => (
+                          <Link to="/activity" search={{ key_id: id }}>
+                            {usd(spent)}
+                          </Link>
+                        ),
+                      },
+                      { head: "May use", cell: limitsOf },
+                      {
+                        head: "Last used",
+                        cell: ({ last_used_at: at }) => (
+                          <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
+                        ),
+                      },
+                      {
+                        head: "Ends",
+                        cell: ({ expires_at: at }) => (
+                          <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
+                        ),
+                      },
+                      { head: "Actions", cell: actionsOf },
+                    ]}
+                  />
+                )}
+              </>
+            )
+          }
         </Loaded>
       </Card>
       {seesManagement ? <ManagementKeysCard /> : null}
-      <Modal title="Create key" open={isMaking} onClose={close}><KeyForm onMade={shown} onChanged={done} /></Modal>
-      <Modal title={`Edit ${of?.name ?? ""}`} open={opens("edit")} onClose={close}><KeyForm changed={of} onMade={shown} onChanged={done} /></Modal>
-      <Modal title={`Key below ${of?.name ?? ""}`} open={opens("child")} onClose={close}><KeyForm parent={of} onMade={shown} onChanged={done} /></Modal>
-      <Modal title="Your key" open={made !== undefined} onClose={() => setMade(undefined)}>{made === undefined ? null : <SecretOnce secret={made.key} />}</Modal>
-      <Confirm title={`Rotate ${of?.name ?? ""}`} open={opens("rotate")} onClose={close} action="Rotate key" work={rotate}
-        onConfirm={() => of && rotate.mutate({ hash: of.hash, graceSeconds: Number(grace) })}>
+      <Modal title="Create key" open={isMaking} onClose={close}>
+        <KeyForm onMade={shown} onChanged={done} />
+      </Modal>
+      <Modal title={`Edit ${of?.name ?? ""}`} open={opens("edit")} onClose={close}>
+        <KeyForm changed={of} onMade={shown} onChanged={done} />
+      </Modal>
+      <Modal title={`Key below ${of?.name ?? ""}`} open={opens("child")} onClose={close}>
+        <KeyForm parent={of} onMade={shown} onChanged={done} />
+      </Modal>
+      <Modal title="Your key" open={made !== undefined} onClose={() => setMade(undefined)}>
+        {made === undefined ? null : <SecretOnce secret={made.key} />}
+      </Modal>
+      <Confirm
+        title={`Rotate ${of?.name ?? ""}`}
+        open={opens("rotate")}
+        onClose={close}
+        action="Rotate key"
+        work={rotate}
+        onConfirm={() => of && rotate.mutate({ hash: of.hash, graceSeconds: Number(grace) })}
+      >
         <p>It gets another secret, which is shown once. Limits and records stay.</p>
-        <Field label="The old secret">{(id) => <Select id={id} value={grace} options={graces} onChange={setGrace} />}</Field>
+        <Field label="The old secret">
+          {(id) => <Select id={id} value={grace} options={graces} onChange={setGrace} />}
+        </Field>
       </Confirm>
-      <Confirm title={`Delete ${of?.name ?? ""}`} open={opens("delete")} onClose={close} action="Delete key" work={remove}
-        onConfirm={() => of && remove.mutate(of.hash)}>
-        <p>Requests with this key, and with keys that it made, fail at once. What it spent stays in the records.</p>
+      <Confirm
+        title={`Delete ${of?.name ?? ""}`}
+        open={opens("delete")}
+        onClose={close}
+        action="Delete key"
+        work={remove}
+        onConfirm={() => of && remove.mutate(of.hash)}
+      >
+        <p>
+          Requests with this key, and with keys that it made, fail at once. What it spent stays in
+          the records.
+        </p>
       </Confirm>
     </>
   );

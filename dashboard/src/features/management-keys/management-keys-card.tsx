@@ -19,17 +19,37 @@ interface ManagementKey {
   last_used_at: string | null;
 }
 
-const keysQuery = queryOptions({ queryKey: ["management-keys"], queryFn: () => request<List<ManagementKey>>("/management-keys") });
-const lives = [["", "never"], ["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"]] as const;
+const keysQuery = queryOptions({
+  queryKey: ["management-keys"],
+  queryFn: () => request<List<ManagementKey>>("/management-keys"),
+});
+const lives = [
+  ["", "never"],
+  ["30", "in 30 days"],
+  ["90", "in 90 days"],
+  ["365", "in a year"],
+] as const;
 const dayMs = 86_400_000;
 
 /** What scopes allow, in words; others are shown by their names. */
 const words: Readonly<Record<string, string>> = {
-  "read:llm-keys": "see keys", "write:llm-keys": "make and change keys", "read:presets": "see presets", "write:presets": "change presets",
-  "read:byok": "see provider keys", "write:byok": "change provider keys", "read:credits": "see credits", "read:analytics": "see usage and requests",
-  "read:management-keys": "see management keys", "write:management-keys": "make management keys and pay", "read:security": "see security and the audit log",
-  "write:security": "change security and budgets", "read:hub": "see the hub", "write:hub": "change the hub", "read:connections": "see connected apps",
-  "write:connections": "disconnect apps", inference: "send requests",
+  "read:llm-keys": "see keys",
+  "write:llm-keys": "make and change keys",
+  "read:presets": "see presets",
+  "write:presets": "change presets",
+  "read:byok": "see provider keys",
+  "write:byok": "change provider keys",
+  "read:credits": "see credits",
+  "read:analytics": "see usage and requests",
+  "read:management-keys": "see management keys",
+  "write:management-keys": "make management keys and pay",
+  "read:security": "see security and the audit log",
+  "write:security": "change security and budgets",
+  "read:hub": "see the hub",
+  "write:hub": "change the hub",
+  "read:connections": "see connected apps",
+  "write:connections": "disconnect apps",
+  inference: "send requests",
 };
 
 const wordsOf = (scope: string): string => words[scope] ?? scope;
@@ -40,22 +60,50 @@ function NewKey({ onMade }: { onMade: (secret: string) => void }) {
   const [days, setDays] = useState("90");
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const create = useMutation({
-    mutationFn: () => request<{ key: string }>("/management-keys", { method: "POST", body: {
-      name, scopes: chosen, expires_at: days === "" ? null : new Date(Date.now() + Number(days) * dayMs).toISOString(),
-    } }),
+    mutationFn: () =>
+      request<{ key: string }>("/management-keys", {
+        method: "POST",
+        body: {
+          name,
+          scopes: chosen,
+          expires_at:
+            days === "" ? null : new Date(Date.now() + Number(days) * dayMs).toISOString(),
+        },
+      }),
     onSuccess: ({ key }) => onMade(key),
   });
-  const turn = (scope: string, isOn: boolean): void => setChosen(isOn ? [...chosen, scope] : chosen.filter((other) => other !== scope));
+  const turn = (scope: string, isOn: boolean): void =>
+    setChosen(isOn ? [...chosen, scope] : chosen.filter((other) => other !== scope));
   return (
-    <Form action="Create management key" work={create} onSubmit={() => create.mutate()} disabled={chosen.length === 0}>
+    <Form
+      action="Create management key"
+      work={create}
+      onSubmit={() => create.mutate()}
+      disabled={chosen.length === 0}
+    >
       <Field label="Name">
-        {(id) => <Input id={id} value={name} required maxLength={200} onChange={(event) => setName(event.target.value)} />}
+        {(id) => (
+          <Input
+            id={id}
+            value={name}
+            required
+            maxLength={200}
+            onChange={(event) => setName(event.target.value)}
+          />
+        )}
       </Field>
-      <Field label="Ends">{(id) => <Select id={id} value={days} options={lives} onChange={setDays} />}</Field>
+      <Field label="Ends">
+        {(id) => <Select id={id} value={days} options={lives} onChange={setDays} />}
+      </Field>
       <fieldset className={style.fieldset}>
         <legend>It may</legend>
         {(session?.scopes ?? []).map((scope) => (
-          <Check key={scope} label={wordsOf(scope)} checked={chosen.includes(scope)} onChange={(isOn) => turn(scope, isOn)} />
+          <Check
+            key={scope}
+            label={wordsOf(scope)}
+            checked={chosen.includes(scope)}
+            onChange={(isOn) => turn(scope, isOn)}
+          />
         ))}
       </fieldset>
     </Form>
@@ -73,8 +121,15 @@ export function ManagementKeysCard() {
   const [reason, setReason] = useState("");
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["management-keys"] });
   const revoke = useMutation({
-    mutationFn: (id: string) => request(`/management-keys/${id}`, { method: "DELETE", body: { revocation_reason: reason === "" ? null : reason } }),
-    onSuccess: () => { setDoomed(undefined); return refresh(); },
+    mutationFn: (id: string) =>
+      request(`/management-keys/${id}`, {
+        method: "DELETE",
+        body: { revocation_reason: reason === "" ? null : reason },
+      }),
+    onSuccess: () => {
+      setDoomed(undefined);
+      return refresh();
+    },
   });
   const made = (key: string): void => {
     setMaking(false);
@@ -82,30 +137,94 @@ export function ManagementKeysCard() {
     void refresh();
   };
   return (
-    <Card title="Management keys" flush actions={mayWrite ? <Button look="plain" onClick={() => setMaking(true)}>Create management key</Button> : null}>
+    <Card
+      title="Management keys"
+      flush
+      actions={
+        mayWrite ? (
+          <Button look="plain" onClick={() => setMaking(true)}>
+            Create management key
+          </Button>
+        ) : null
+      }
+    >
       <Loaded query={keys} height={96}>
-        {({ data: rows }) => rows.length === 0 ?
-          <Empty>No management key. Programs administer the workspace with one, by the API.</Empty>
-          : (
-          <Table rows={rows} rowKey={({ id }) => id} caption="Management keys" columns={[
-            { head: "Name", cell: ({ name, label }) => <><div>{name}</div><code>{label}</code></> },
-            { head: "May", cell: ({ scopes }) => scopes.map(wordsOf).join(", ") },
-            { head: "Last used", cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
-            { head: "Ends", cell: ({ expires_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
-            { head: "Actions", cell: (key) => mayWrite ? <Button look="plain" onClick={() => setDoomed(key)}>Revoke</Button> : null },
-          ]} />
-        )}
+        {({ data: rows }) =>
+          rows.length === 0 ? (
+            <Empty>
+              No management key. Programs administer the workspace with one, by the API.
+            </Empty>
+          ) : (
+            <Table
+              rows={rows}
+              rowKey={({ id }) => id}
+              caption="Management keys"
+              columns={[
+                {
+                  head: "Name",
+                  cell: ({ name, label }) => (
+                    <>
+                      <div>{name}</div>
+                      <code>{label}</code>
+                    </>
+                  ),
+                },
+                { head: "May", cell: ({ scopes }) => scopes.map(wordsOf).join(", ") },
+                {
+                  head: "Last used",
+                  cell: ({ last_used_at: at }) => (
+                    <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
+                  ),
+                },
+                {
+                  head: "Ends",
+                  cell: ({ expires_at: at }) => (
+                    <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
+                  ),
+                },
+                {
+                  head: "Actions",
+                  cell: (key) =>
+                    mayWrite ? (
+                      <Button look="plain" onClick={() => setDoomed(key)}>
+                        Revoke
+                      </Button>
+                    ) : null,
+                },
+              ]}
+            />
+          )
+        }
       </Loaded>
-      <Modal title="Create management key" open={isMaking} onClose={() => setMaking(false)}><NewKey onMade={made} /></Modal>
-      <Modal title="Your management key" open={secret !== undefined} onClose={() => setSecret(undefined)}>
+      <Modal title="Create management key" open={isMaking} onClose={() => setMaking(false)}>
+        <NewKey onMade={made} />
+      </Modal>
+      <Modal
+        title="Your management key"
+        open={secret !== undefined}
+        onClose={() => setSecret(undefined)}
+      >
         <p>Copy the key now. It is not shown again.</p>
         <Code text={secret ?? ""} label="Copy key" />
       </Modal>
-      <Confirm title={`Revoke ${doomed?.name ?? ""}`} open={doomed !== undefined} onClose={() => setDoomed(undefined)} action="Revoke key" work={revoke}
-        onConfirm={() => doomed && revoke.mutate(doomed.id)}>
+      <Confirm
+        title={`Revoke ${doomed?.name ?? ""}`}
+        open={doomed !== undefined}
+        onClose={() => setDoomed(undefined)}
+        action="Revoke key"
+        work={revoke}
+        onConfirm={() => doomed && revoke.mutate(doomed.id)}
+      >
         <p>Requests with it fail at once.</p>
         <Field label="Reason">
-          {(id) => <Input id={id} value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />}
+          {(id) => (
+            <Input
+              id={id}
+              value={reason}
+              maxLength={500}
+              onChange={(event) => setReason(event.target.value)}
+            />
+          )}
         </Field>
       </Confirm>
     </Card>

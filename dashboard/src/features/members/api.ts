@@ -41,16 +41,23 @@ export interface Removal {
   keys_in_force: readonly { id: string; name: string }[];
 }
 
-export const organizationsQuery = queryOptions({ queryKey: ["organizations"], queryFn: () =>
-  request<List<Organization>>("/organizations") });
-export const membersQuery = (id: string) => queryOptions({
-  queryKey: ["organizations", id, "members"], queryFn: () => request<List<Member>>(`/organizations/${id}/members`),
+export const organizationsQuery = queryOptions({
+  queryKey: ["organizations"],
+  queryFn: () => request<List<Organization>>("/organizations"),
 });
-export const invitationsQuery = (id: string) => queryOptions({
-  queryKey: ["organizations", id, "invitations"], queryFn: () => request<List<Invitation>>(`/organizations/${id}/invitations`),
-});
+export const membersQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["organizations", id, "members"],
+    queryFn: () => request<List<Member>>(`/organizations/${id}/members`),
+  });
+export const invitationsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["organizations", id, "invitations"],
+    queryFn: () => request<List<Invitation>>(`/organizations/${id}/invitations`),
+  });
 
-export const createOrganization = (name: string) => request<Organization>("/organizations", { method: "POST", body: { name } });
+export const createOrganization = (name: string) =>
+  request<Organization>("/organizations", { method: "POST", body: { name } });
 export const renameOrganization = ({ id, name }: { id: string; name: string }) =>
   request(`/organizations/${id}`, { method: "PATCH", body: { name } });
 export const deleteOrganization = ({ id, confirm }: { id: string; confirm: boolean }) =>
@@ -62,4 +69,7 @@ export const revokeInvitation = ({ id, invitation }: { id: string; invitation: s
 export const changeRole = ({ id, user, role }: { id: string; user: string; role: Role }) =>
   request<Member>(`/organizations/${id}/members/${user}`, { method: "PATCH", body: { role } });
 export const removeMember = ({ id, user, keys }: { id: string; user: string; keys: string }) =>
-  request<Removal>(`/organizations/${id}/members/${user}`, { method: "DELETE", body: { revoke_keys: keys } });
+  request<Removal>(`/organizations/${id}/members/${user}`, {
+    method: "DELETE",
+    body: { revoke_keys: keys },
+  });

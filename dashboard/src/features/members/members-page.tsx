@@ -11,19 +11,45 @@ export function MembersPage() {
   const queries = useQueryClient();
   const organizations = useQuery(organizationsQuery);
   const [name, setName] = useState("");
-  const create = useMutation({ mutationFn: createOrganization, onSuccess: () => { setName(""); return queries.invalidateQueries(); } });
+  const create = useMutation({
+    mutationFn: createOrganization,
+    onSuccess: () => {
+      setName("");
+      return queries.invalidateQueries();
+    },
+  });
   return (
     <>
       <PageHead title="Members" />
       <Loaded query={organizations} height={240}>
-        {({ data: rows }) => rows.length === 0
-          ? <Card><Empty>You are in no organisation. Make one to share keys, credits and budgets with others.</Empty></Card>
-          : <>{rows.map((organization) => <OrganizationCard key={organization.id} organization={organization} />)}</>}
+        {({ data: rows }) =>
+          rows.length === 0 ? (
+            <Card>
+              <Empty>
+                You are in no organisation. Make one to share keys, credits and budgets with others.
+              </Empty>
+            </Card>
+          ) : (
+            <>
+              {rows.map((organization) => (
+                <OrganizationCard key={organization.id} organization={organization} />
+              ))}
+            </>
+          )
+        }
       </Loaded>
       <Card title="New organisation">
         <Form action="Create organisation" work={create} onSubmit={() => create.mutate(name)}>
           <Field label="Name">
-            {(id) => <Input id={id} value={name} onChange={(event) => setName(event.target.value)} required maxLength={200} />}
+            {(id) => (
+              <Input
+                id={id}
+                value={name}
+                onChange={(event) => setName(event.target.value)}
+                required
+                maxLength={200}
+              />
+            )}
           </Field>
         </Form>
       </Card>

@@ -7,26 +7,66 @@ import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
 import {
-  type Member, type Organization, type Role, changeRole, deleteOrganization, membersQuery, removeMember, renameOrganization,
+  type Member,
+  type Organization,
+  type Role,
+  changeRole,
+  deleteOrganization,
+  membersQuery,
+  removeMember,
+  renameOrganization,
 } from "./api.ts";
 import { Invitations, rolesFor } from "./invitations.tsx";
 
-const kept = [["management", "their management keys end"], ["all", "all keys that they made end"], ["none", "no key ends"]] as const;
+const kept = [
+  ["management", "their management keys end"],
+  ["all", "all keys that they made end"],
+  ["none", "no key ends"],
+] as const;
 
-function RemoveMember({ organization, member, onClose }: { organization: Organization; member: Member | undefined; onClose: () => void }) {
+function RemoveMember({
+  organization,
+  member,
+  onClose,
+}: {
+  organization: Organization;
+  member: Member | undefined;
+  onClose: () => void;
+}) {
   const queries = useQueryClient();
   const { data: session } = useSession();
   const [keys, setKeys] = useState("management");
   const remove = useMutation({
     mutationFn: () => removeMember({ id: organization.id, user: member?.user_id ?? "", keys }),
-    onSuccess: () => { onClose(); return queries.invalidateQueries(); },
+    onSuccess: () => {
+      onClose();
+      return queries.invalidateQueries();
+    },
   });
   const leaves = member?.user_id === session?.user.id;
   return (
-    <Confirm title={leaves ? `Leave ${organization.name}` : `Remove ${member?.name ?? ""}`} open={member !== undefined} onClose={onClose}
-      action={leaves ? "Leave" : "Remove member"} work={remove} onConfirm={() => remove.mutate()}>
-      <p>{leaves ? "You are" : `${member?.name} is`} out of {organization.name} with the next request. LLM keys belong to the organisation.</p>
-      <Field label="Keys">{(id) => <Select id={id} value={keys} options={leaves ? kept.slice(0, 2) : kept} onChange={setKeys} />}</Field>
+    <Confirm
+      title={leaves ? `Leave ${organization.name}` : `Remove ${member?.name ?? ""}`}
+      open={member !== undefined}
+      onClose={onClose}
+      action={leaves ? "Leave" : "Remove member"}
+      work={remove}
+      onConfirm={() => remove.mutate()}
+    >
+      <p>
+        {leaves ? "You are" : `${member?.name} is`} out of {organization.name} with the next
+        request. LLM keys belong to the organisation.
+      </p>
+      <Field label="Keys">
+        {(id) => (
+          <Select
+            id={id}
+            value={keys}
+            options={leaves ? kept.slice(0, 2) : kept}
+            onChange={setKeys}
+          />
+        )}
+      </Field>
     </Confirm>
   );
 }
@@ -36,22 +76,59 @@ function Settings({ organization: { id, name } }: { organization: Organization }
   const [text, setText] = useState(name);
   const [isDoomed, setDoomed] = useState(false);
   const [givesUp, setGivesUp] = useState(false);
-  const rename = useMutation({ mutationFn: renameOrganization, onSuccess: () => queries.invalidateQueries() });
+  const rename = useMutation({
+    mutationFn: renameOrganization,
+    onSuccess: () => queries.invalidateQueries(),
+  });
   const remove = useMutation({
-    mutationFn: () => deleteOrganization({ id, confirm: givesUp }), onSuccess: () => { setDoomed(false); return queries.invalidateQueries(); },
+    mutationFn: () => deleteOrganization({ id, confirm: givesUp }),
+    onSuccess: () => {
+      setDoomed(false);
+      return queries.invalidateQueries();
+    },
   });
   return (
     <Card title={`Settings of ${name}`}>
-      <Form action="Rename organisation" work={rename} onSubmit={() => rename.mutate({ id, name: text })}
-        more={<Button look="plain" onClick={() => setDoomed(true)}>Delete organisation</Button>}>
+      <Form
+        action="Rename organisation"
+        work={rename}
+        onSubmit={() => rename.mutate({ id, name: text })}
+        more={
+          <Button look="plain" onClick={() => setDoomed(true)}>
+            Delete organisation
+          </Button>
+        }
+      >
         <Field label="Name of the organisation">
-          {(field) => <Input id={field} value={text} required maxLength={200} onChange={(event) => setText(event.target.value)} />}
+          {(field) => (
+            <Input
+              id={field}
+              value={text}
+              required
+              maxLength={200}
+              onChange={(event) => setText(event.target.value)}
+            />
+          )}
         </Field>
       </Form>
-      <Confirm title={`Delete ${name}`} open={isDoomed} onClose={() => setDoomed(false)} action="Delete organisation" work={remove} typed={name}
-        onConfirm={() => remove.mutate()}>
-        <p>Members and invitations go with it. Its keys fail at once, and its credits are given up. Records stay.</p>
-        <Check label="Give up what is left of the credits" checked={givesUp} onChange={setGivesUp} />
+      <Confirm
+        title={`Delete ${name}`}
+        open={isDoomed}
+        onClose={() => setDoomed(false)}
+        action="Delete organisation"
+        work={remove}
+        typed={name}
+        onConfirm={() => remove.mutate()}
+      >
+        <p>
+          Members and invitations go with it. Its keys fail at once, and its credits are given up.
+          Records stay.
+        </p>
+        <Check
+          label="Give up what is left of the credits"
+          checked={givesUp}
+          onChange={setGivesUp}
+        />
       </Confirm>
     </Card>
   );
@@ -67,37 +144,91 @@ export function OrganizationCard({ organization }: { organization: Organization 
   const [transfer, setTransfer] = useState<Member>();
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["organizations"] });
   const change = useMutation({ mutationFn: changeRole, onSuccess: refresh });
-  const makeOwner = useMutation({ mutationFn: changeRole, onSuccess: () => { setTransfer(undefined); return refresh(); } });
+  const makeOwner = useMutation({
+    mutationFn: changeRole,
+    onSuccess: () => {
+      setTransfer(undefined);
+      return refresh();
+    },
+  });
   const manages = own !== "member";
-  const roleOf = (member: Member) => !manages || (member.role === "owner" && own !== "owner") ? member.role : (
-    <Select label={`Role of ${member.name}`} value={member.role} options={rolesFor(own)} onChange={(role) =>
-      (role === "owner" ? setTransfer(member) : change.mutate({ id, user: member.user_id, role: role as Role }))} />
-  );
+  const roleOf = (member: Member) =>
+    !manages || (member.role === "owner" && own !== "owner") ? (
+      member.role
+    ) : (
+      <Select
+        label={`Role of ${member.name}`}
+        value={member.role}
+        options={rolesFor(own)}
+        onChange={(role) =>
+          role === "owner"
+            ? setTransfer(member)
+            : change.mutate({ id, user: member.user_id, role: role as Role })
+        }
+      />
+    );
   return (
     <>
       <Card title={name} flush>
         {change.error === null ? null : <Problem error={change.error} />}
         <Loaded query={members} height={160}>
           {({ data: rows }) => (
-            <Table rows={rows} rowKey={({ user_id: userId }) => userId} caption={`Members of ${name}`} columns={[
-              {
-                head: "Name",
-                cell: (member) => member.name }, { head: "E-mail", cell: ({ email }) => email }, { head: "Role", cell: roleOf,
-              },
-              { head: "Since", cell: ({ joined_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-              { head: "Actions", cell: (member) => member.user_id === session?.user.id ? <Button look="plain" onClick={() => setLeaver(member)}>Leave</Button>
-                : manages ? <Button look="plain" onClick={() => setLeaver(member)}>Remove</Button> : null },
-            ]} />
+            <Table
+              rows={rows}
+              rowKey={({ user_id: userId }) => userId}
+              caption={`Members of ${name}`}
+              columns={[
+                {
+                  head: "Name",
+                  cell: (member) => member.name,
+                },
+                { head: "E-mail", cell: ({ email }) => email },
+                { head: "Role", cell: roleOf },
+                {
+                  head: "Since",
+                  cell: ({ joined_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                },
+                {
+                  head: "Actions",
+                  cell: (member) =>
+                    member.user_id === session?.user.id ? (
+                      <Button look="plain" onClick={() => setLeaver(member)}>
+                        Leave
+                      </Button>
+                    ) : manages ? (
+                      <Button look="plain" onClick={() => setLeaver(member)}>
+                        Remove
+                      </Button>
+                    ) : null,
+                },
+              ]}
+            />
           )}
         </Loaded>
       </Card>
       {manages ? <Invitations organization={organization} /> : null}
       {own === "owner" ? <Settings key={name} organization={organization} /> : null}
-      <RemoveMember organization={organization} member={leaver} onClose={() => setLeaver(undefined)} />
-      <Modal title={`Make ${transfer?.name ?? ""} an owner`} open={transfer !== undefined} onClose={() => setTransfer(undefined)}>
-        <p>Owners may do everything, also remove you and delete the organisation. To hand it over, make yourself an admin or leave afterwards.</p>
+      <RemoveMember
+        organization={organization}
+        member={leaver}
+        onClose={() => setLeaver(undefined)}
+      />
+      <Modal
+        title={`Make ${transfer?.name ?? ""} an owner`}
+        open={transfer !== undefined}
+        onClose={() => setTransfer(undefined)}
+      >
+        <p>
+          Owners may do everything, also remove you and delete the organisation. To hand it over,
+          make yourself an admin or leave afterwards.
+        </p>
         {makeOwner.error === null ? null : <Problem error={makeOwner.error} />}
-        <Button disabled={makeOwner.isPending} onClick={() => transfer && makeOwner.mutate({ id, user: transfer.user_id, role: "owner" })}>
+        <Button
+          disabled={makeOwner.isPending}
+          onClick={() =>
+            transfer && makeOwner.mutate({ id, user: transfer.user_id, role: "owner" })
+          }
+        >
           Make owner
         </Button>
       </Modal>

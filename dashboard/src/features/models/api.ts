@@ -31,10 +31,23 @@ export interface RouteStep {
   health?: unknown;
 }
 
-export const modelsQuery = queryOptions({ queryKey: ["models"], queryFn: () => request<List<Model>>("/models?all=1"), staleTime: 300_000 });
-export const modelQuery = (id: string) => queryOptions({ queryKey: ["model", id], queryFn: () => request<Model>(`/models/${id}`), staleTime: 300_000 });
-// Only LLM keys learn who would be asked for a model.
-export const routePreviewQuery = (workspaceId: string, id: string) => queryOptions({
-  queryKey: ["route-preview", workspaceId, id],
-  queryFn: () => withPlaygroundKey(workspaceId, (key) => request<List<RouteStep>>(`/models/${id}/routing-preview`, { key })),
+export const modelsQuery = queryOptions({
+  queryKey: ["models"],
+  queryFn: () => request<List<Model>>("/models?all=1"),
+  staleTime: 300_000,
 });
+export const modelQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["model", id],
+    queryFn: () => request<Model>(`/models/${id}`),
+    staleTime: 300_000,
+  });
+// Only LLM keys learn who would be asked for a model.
+export const routePreviewQuery = (workspaceId: string, id: string) =>
+  queryOptions({
+    queryKey: ["route-preview", workspaceId, id],
+    queryFn: () =>
+      withPlaygroundKey(workspaceId, (key) =>
+        request<List<RouteStep>>(`/models/${id}/routing-preview`, { key }),
+      ),
+  });

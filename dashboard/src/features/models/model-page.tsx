@@ -15,40 +15,87 @@ export function ModelPage() {
   const id = `${owner}/${name}`;
   const { data: session } = useSession();
   const model = useQuery(modelQuery(id));
-  const preview = useQuery({ ...routePreviewQuery(session?.workspace.id ?? "", id), enabled: session !== undefined });
+  const preview = useQuery({
+    ...routePreviewQuery(session?.workspace.id ?? "", id),
+    enabled: session !== undefined,
+  });
   return (
     <>
-      <PageHead title={model.data?.display_name ?? id}><Link to="/playground" search={{ model: id }}>Try it</Link></PageHead>
+      <PageHead title={model.data?.display_name ?? id}>
+        <Link to="/playground" search={{ model: id }}>
+          Try it
+        </Link>
+      </PageHead>
       <Loaded query={model} height={320}>
         {(data) => (
           <>
             <Card>
-              <Facts rows={[
-                ["Id", <code key="id">{id}</code>], ["Maker", data.provider], ["Context", `${count(data.context_length)} tokens`],
-                ["Capabilities", data.capabilities.join(", ")], ["Reasoning", data.reasoning === undefined ? "–" : data.reasoning.levels.join(", ")],
-              ]} />
+              <Facts
+                rows={[
+                  ["Id", <code key="id">{id}</code>],
+                  ["Maker", data.provider],
+                  ["Context", `${count(data.context_length)} tokens`],
+                  ["Capabilities", data.capabilities.join(", ")],
+                  [
+                    "Reasoning",
+                    data.reasoning === undefined ? "–" : data.reasoning.levels.join(", "),
+                  ],
+                ]}
+              />
             </Card>
             <Card title="Providers" flush>
-              <Table rows={data.per_upstream ?? []} rowKey={({ provider }) => provider} caption="Providers" columns={[
-                { head: "Provider", cell: ({ provider }) => provider },
-                { head: "Input, 1M", number: true, cell: ({ pricing }) => unitPrice(pricing?.input_per_1m) },
-                { head: "Output, 1M", number: true, cell: ({ pricing }) => unitPrice(pricing?.output_per_1m) },
-                { head: "Largest answer", number: true, cell: ({ context }) => count(context?.max_completion_tokens) },
-                { head: "Zero retention", cell: ({ data_policy: policy }) => (policy?.zdr ? "yes" : "no") },
-              ]} />
+              <Table
+                rows={data.per_upstream ?? []}
+                rowKey={({ provider }) => provider}
+                caption="Providers"
+                columns={[
+                  { head: "Provider", cell: ({ provider }) => provider },
+                  {
+                    head: "Input, 1M",
+                    number: true,
+                    cell: ({ pricing }) => unitPrice(pricing?.input_per_1m),
+                  },
+                  {
+                    head: "Output, 1M",
+                    number: true,
+                    cell: ({ pricing }) => unitPrice(pricing?.output_per_1m),
+                  },
+                  {
+                    head: "Largest answer",
+                    number: true,
+                    cell: ({ context }) => count(context?.max_completion_tokens),
+                  },
+                  {
+                    head: "Zero retention",
+                    cell: ({ data_policy: policy }) => (policy?.zdr ? "yes" : "no"),
+                  },
+                ]}
+              />
             </Card>
             <Card title="Order at this moment" flush>
               <Loaded query={preview} height={120}>
-                {({ data: steps }) => steps.length === 0 ? <Empty>No provider can serve it now.</Empty> : (
-                  <Table rows={steps} rowKey={({ position }) => String(position)} caption="Order of providers" columns={[
-                    { head: "Place", cell: ({ position }) => position }, { head: "Provider", cell: ({ provider }) => provider },
-                    { head: "Why", cell: ({ reason }) => reason },
-                  ]} />
-                )}
+                {({ data: steps }) =>
+                  steps.length === 0 ? (
+                    <Empty>No provider can serve it now.</Empty>
+                  ) : (
+                    <Table
+                      rows={steps}
+                      rowKey={({ position }) => String(position)}
+                      caption="Order of providers"
+                      columns={[
+                        { head: "Place", cell: ({ position }) => position },
+                        { head: "Provider", cell: ({ provider }) => provider },
+                        { head: "Why", cell: ({ reason }) => reason },
+                      ]}
+                    />
+                  )
+                }
               </Loaded>
             </Card>
             <Card title="Call it">
-              <Code text={`curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n  -d '{"model":"${id}","messages":[{"role":"user","content":"Hello"}]}'`} />
+              <Code
+                text={`curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n  -d '{"model":"${id}","messages":[{"role":"user","content":"Hello"}]}'`}
+              />
             </Card>
           </>
         )}

@@ -10,12 +10,24 @@ import { type Model, modelsQuery } from "./api.ts";
 const route = getRouteApi("/models");
 const pageSize = 100;
 
-const capabilities = [["", "Any capability"], ["vision", "Vision"], ["function-calling", "Tools"], ["reasoning", "Reasoning"], ["structured-output", "Structured output"]] as const;
+const capabilities = [
+  ["", "Any capability"],
+  ["vision", "Vision"],
+  ["function-calling", "Tools"],
+  ["reasoning", "Reasoning"],
+  ["structured-output", "Structured output"],
+] as const;
 
 function matches(model: Model, { q, group }: { q: string; group: string }): boolean {
-  const words = q.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const words = q
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   const text = `${model.id} ${model.display_name} ${model.providers.join(" ")}`.toLowerCase();
-  return words.every((word) => text.includes(word)) && (group === "" || model.capabilities.includes(group));
+  return (
+    words.every((word) => text.includes(word)) &&
+    (group === "" || model.capabilities.includes(group))
+  );
 }
 
 /** The catalog, filtered as one types. */
@@ -25,34 +37,96 @@ export function ModelsPage() {
   const models = useQuery(modelsQuery);
   const wanted = useDeferredValue(q);
   const [shown, setShown] = useState(pageSize);
-  const set = (change: Record<string, string | undefined>): void => void navigate({ search: (was) => ({ ...was, ...change }), replace: true });
+  const set = (change: Record<string, string | undefined>): void =>
+    void navigate({ search: (was) => ({ ...was, ...change }), replace: true });
   return (
     <>
       <PageHead title="Models" />
       <Card>
         <Actions>
-          <Input aria-label="Search" placeholder="Search by name, maker or provider" value={q} onChange={(event) => set({ q: event.target.value || undefined })} />
-          <Select label="Capability" value={group} options={capabilities} onChange={(value) => set({ group: value || undefined })} />
+          <Input
+            aria-label="Search"
+            placeholder="Search by name, maker or provider"
+            value={q}
+            onChange={(event) => set({ q: event.target.value || undefined })}
+          />
+          <Select
+            label="Capability"
+            value={group}
+            options={capabilities}
+            onChange={(value) => set({ group: value || undefined })}
+          />
         </Actions>
       </Card>
       <Card flush>
         <Loaded query={models} height={480}>
           {({ data }) => {
             const rows = data.filter((model) => matches(model, { q: wanted, group }));
-            if (rows.length === 0) return <Empty action={<Button onClick={() => void navigate({ search: {} })}>Clear filters</Button>}>Nothing matches.</Empty>;
+            if (rows.length === 0)
+              return (
+                <Empty
+                  action={
+                    <Button onClick={() => void navigate({ search: {} })}>Clear filters</Button>
+                  }
+                >
+                  Nothing matches.
+                </Empty>
+              );
             return (
               <>
-                <Table rows={rows.slice(0, shown)} rowKey={({ id }) => id} caption={`${rows.length} models`} columns={[
-                  { head: "Model", cell: ({ id, display_name: name }) => {
-                    const [owner = "", ...rest] = id.split("/");
-                    return <><Link to="/models/$owner/$model" params={{ owner, model: rest.join("/") }}>{name}</Link><div className="mono">{id}</div></>;
-                  } },
-                  { head: "Providers", cell: ({ providers }) => providers.join(", ") },
-                  { head: "Context", number: true, cell: ({ context_length: tokens }) => count(tokens) },
-                  { head: "Input, 1M", number: true, cell: ({ pricing }) => (pricing.billing === "byok" ? "own key" : unitPrice(pricing.input_per_1m)) },
-                  { head: "Output, 1M", number: true, cell: ({ pricing }) => (pricing.billing === "byok" ? "own key" : unitPrice(pricing.output_per_1m)) },
-                ]} />
-                {rows.length > shown ? <Empty action={<Button look="plain" onClick={() => setShown(shown + pageSize)}>Show more</Button>}>{shown} of {rows.length}</Empty> : null}
+                <Table
+                  rows={rows.slice(0, shown)}
+                  rowKey={({ id }) => id}
+                  caption={`${rows.length} models`}
+                  columns={[
+                    {
+                      head: "Model",
+                      cell: ({ id, display_name: name }) => {
+                        const [owner = "", ...rest] = id.split("/");
+                        return (
+                          <>
+                            <Link
+                              to="/models/$owner/$model"
+                              params={{ owner, model: rest.join("/") }}
+                            >
+                              {name}
+                            </Link>
+                            <div className="mono">{id}</div>
+                          </>
+                        );
+                      },
+                    },
+                    { head: "Providers", cell: ({ providers }) => providers.join(", ") },
+                    {
+                      head: "Context",
+                      number: true,
+                      cell: ({ context_length: tokens }) => count(tokens),
+                    },
+                    {
+                      head: "Input, 1M",
+                      number: true,
+                      cell: ({ pricing }) =>
+                        pricing.billing === "byok" ? "own key" : unitPrice(pricing.input_per_1m),
+                    },
+                    {
+                      head: "Output, 1M",
+                      number: true,
+                      cell: ({ pricing }) =>
+                        pricing.billing === "byok" ? "own key" : unitPrice(pricing.output_per_1m),
+                    },
+                  ]}
+                />
+                {rows.length > shown ? (
+                  <Empty
+                    action={
+                      <Button look="plain" onClick={() => setShown(shown + pageSize)}>
+                        Show more
+                      </Button>
+                    }
+                  >
+                    {shown} of {rows.length}
+                  </Empty>
+                ) : null}
               </>
             );
           }}

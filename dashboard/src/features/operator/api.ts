@@ -17,7 +17,11 @@ export interface Overview {
   upstreams: { routed: number; in_trouble: number };
   usage: Sums;
   today: Sums;
-  uncollected: { requests: number; cost: number; data: readonly { workspace_id: string; model: string; requests: number; cost: number }[] };
+  uncollected: {
+    requests: number;
+    cost: number;
+    data: readonly { workspace_id: string; model: string; requests: number; cost: number }[];
+  };
 }
 
 export interface Workspace {
@@ -78,15 +82,21 @@ export interface Setting {
   variable: string | null;
 }
 
-const reading = <Answer>(path: string) => queryOptions({ queryKey: ["operator", path], queryFn: () => request<Answer>(path) });
+const reading = <Answer>(path: string) =>
+  queryOptions({ queryKey: ["operator", path], queryFn: () => request<Answer>(path) });
 
 export const overviewQuery = reading<Overview>("/admin/overview");
-export const workspacesQuery = (search: string | undefined) => reading<List<Workspace> & { total: number }>(`/admin/workspaces${queryOf({ search, limit: 50 })}`);
-export const peopleQuery = (search: string | undefined) => reading<List<Person> & { total: number }>(`/admin/users${queryOf({ search, limit: 50 })}`);
+export const workspacesQuery = (search: string | undefined) =>
+  reading<List<Workspace> & { total: number }>(
+    `/admin/workspaces${queryOf({ search, limit: 50 })}`,
+  );
+export const peopleQuery = (search: string | undefined) =>
+  reading<List<Person> & { total: number }>(`/admin/users${queryOf({ search, limit: 50 })}`);
 export const plansQuery = reading<List<Plan>>("/admin/plans");
 export const upstreamsQuery = reading<List<Upstream>>("/admin/upstreams");
 export const errorsQuery = reading<Errors>("/admin/errors?days=7");
 export const settingsQuery = reading<List<Setting> & { version: string }>("/admin/settings");
 
 /** A change that an operator makes; what was read before is read again. */
-export const change = ({ method, path, body }: { method: string; path: string; body?: unknown }) => request(path, { method, body });
+export const change = ({ method, path, body }: { method: string; path: string; body?: unknown }) =>
+  request(path, { method, body });

@@ -2,7 +2,17 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { PageHead } from "../../app/shell.tsx";
 import { count, share, usd } from "../../lib/format.ts";
-import { Actions, Button, Card, Empty, Facts, Loaded, Stat, Stats, Status } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Button,
+  Card,
+  Empty,
+  Facts,
+  Loaded,
+  Stat,
+  Stats,
+  Status,
+} from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { errorsQuery, overviewQuery, plansQuery, settingsQuery } from "./api.ts";
 import { People } from "./people.tsx";
@@ -19,23 +29,52 @@ function Glance() {
         <>
           <Stats>
             <Stat name="Service" value={status} note={`version ${version}`} />
-            <Stat name="Requests, 30 days" value={count(usage.requests)} note={`${count(today.requests)} today`} />
-            <Stat name="Failed" value={share(usage.errors, usage.requests)} note={`${count(usage.errors)} requests`} />
-            <Stat name="Charged, 30 days" value={usd(usage.cost)} note={`${usd(today.cost)} today`} />
-            <Stat name="Providers" value={count(upstreams.routed)} note={`${count(upstreams.in_trouble)} in trouble`} />
+            <Stat
+              name="Requests, 30 days"
+              value={count(usage.requests)}
+              note={`${count(today.requests)} today`}
+            />
+            <Stat
+              name="Failed"
+              value={share(usage.errors, usage.requests)}
+              note={`${count(usage.errors)} requests`}
+            />
+            <Stat
+              name="Charged, 30 days"
+              value={usd(usage.cost)}
+              note={`${usd(today.cost)} today`}
+            />
+            <Stat
+              name="Providers"
+              value={count(upstreams.routed)}
+              note={`${count(upstreams.in_trouble)} in trouble`}
+            />
           </Stats>
           <Card title="People and workspaces">
-            <Facts rows={[
-              ["People", `${count(users.total)}, ${count(users.blocked)} blocked`], ["Operators", count(users.operators)],
-              ["Workspaces", `${count(workspaces.total)}, ${count(workspaces.blocked)} blocked`], ["Organisations", count(workspaces.organizations)],
-            ]} />
+            <Facts
+              rows={[
+                ["People", `${count(users.total)}, ${count(users.blocked)} blocked`],
+                ["Operators", count(users.operators)],
+                ["Workspaces", `${count(workspaces.total)}, ${count(workspaces.blocked)} blocked`],
+                ["Organisations", count(workspaces.organizations)],
+              ]}
+            />
           </Card>
           <Card title="Delivered and not collected, 30 days" flush>
-            {uncollected.data.length === 0 ? <Empty>Everything that was delivered was charged.</Empty> : (
-              <Table rows={uncollected.data} rowKey={({ workspace_id: id, model }) => `${id} ${model}`} caption="Uncollected" columns={[
-                { head: "Workspace", cell: ({ workspace_id: id }) => <code>{id}</code> }, { head: "Model", cell: ({ model }) => <span className="mono">{model}</span> },
-                { head: "Requests", number: true, cell: ({ requests }) => count(requests) }, { head: "Cost", number: true, cell: ({ cost }) => usd(cost) },
-              ]} />
+            {uncollected.data.length === 0 ? (
+              <Empty>Everything that was delivered was charged.</Empty>
+            ) : (
+              <Table
+                rows={uncollected.data}
+                rowKey={({ workspace_id: id, model }) => `${id} ${model}`}
+                caption="Uncollected"
+                columns={[
+                  { head: "Workspace", cell: ({ workspace_id: id }) => <code>{id}</code> },
+                  { head: "Model", cell: ({ model }) => <span className="mono">{model}</span> },
+                  { head: "Requests", number: true, cell: ({ requests }) => count(requests) },
+                  { head: "Cost", number: true, cell: ({ cost }) => usd(cost) },
+                ]}
+              />
             )}
           </Card>
         </>
@@ -49,12 +88,32 @@ function Plans() {
   return (
     <Card title="Plans, as the configuration has them" flush>
       <Loaded query={plans} height={240}>
-        {({ data }) => <Table rows={data} rowKey={({ id }) => id} caption="Plans" columns={[
-          { head: "Plan", cell: ({ id }) => id }, { head: "Requests a minute", number: true, cell: ({ requests_per_minute: rate }) => count(rate) },
-          { head: "In 5 hours", number: true, cell: ({ five_hour_requests: most }) => (most === null ? "no cap" : count(most)) },
-          { head: "Credits a month", number: true, cell: ({ monthly_credits: credits }) => usd(credits) },
-          { head: "Workspaces", number: true, cell: ({ workspaces }) => count(workspaces) },
-        ]} />}
+        {({ data }) => (
+          <Table
+            rows={data}
+            rowKey={({ id }) => id}
+            caption="Plans"
+            columns={[
+              { head: "Plan", cell: ({ id }) => id },
+              {
+                head: "Requests a minute",
+                number: true,
+                cell: ({ requests_per_minute: rate }) => count(rate),
+              },
+              {
+                head: "In 5 hours",
+                number: true,
+                cell: ({ five_hour_requests: most }) => (most === null ? "no cap" : count(most)),
+              },
+              {
+                head: "Credits a month",
+                number: true,
+                cell: ({ monthly_credits: credits }) => usd(credits),
+              },
+              { head: "Workspaces", number: true, cell: ({ workspaces }) => count(workspaces) },
+            ]}
+          />
+        )}
       </Loaded>
     </Card>
   );
@@ -67,17 +126,32 @@ function Troubles() {
       {({ requests, errors: failed, ...kinds }) => (
         <>
           <Stats>
-            <Stat name="Failed, 7 days" value={share(failed, requests)} note={`${count(failed)} of ${count(requests)} requests`} />
+            <Stat
+              name="Failed, 7 days"
+              value={share(failed, requests)}
+              note={`${count(failed)} of ${count(requests)} requests`}
+            />
           </Stats>
           {(["providers", "models", "workspaces"] as const).map((kind) => (
             <Card key={kind} title={`Most errors by ${kind}`} flush>
-              {kinds[kind].length === 0 ? <Empty>None.</Empty> : (
-                <Table rows={kinds[kind]} rowKey={({ id }) => id} caption={`Errors by ${kind}`} columns={[
-                  { head: "Id", cell: ({ id }) => <span className="mono">{id}</span> },
-                  { head: "Requests", number: true, cell: (row) => count(row.requests) },
-                  { head: "Errors", number: true, cell: (row) => count(row.errors) },
-                  { head: "Failed attempts", number: true, cell: (row) => ("failures" in row ? count(Number(row.failures)) : "–") },
-                ]} />
+              {kinds[kind].length === 0 ? (
+                <Empty>None.</Empty>
+              ) : (
+                <Table
+                  rows={kinds[kind]}
+                  rowKey={({ id }) => id}
+                  caption={`Errors by ${kind}`}
+                  columns={[
+                    { head: "Id", cell: ({ id }) => <span className="mono">{id}</span> },
+                    { head: "Requests", number: true, cell: (row) => count(row.requests) },
+                    { head: "Errors", number: true, cell: (row) => count(row.errors) },
+                    {
+                      head: "Failed attempts",
+                      number: true,
+                      cell: (row) => ("failures" in row ? count(Number(row.failures)) : "–"),
+                    },
+                  ]}
+                />
               )}
             </Card>
           ))}
@@ -92,20 +166,43 @@ function Settings() {
   return (
     <Card title="Settings in force, as they were read at the start" flush>
       <Loaded query={settings} height={480}>
-        {({ data }) => data.length === 0 ? <Empty>This gateway was started without a configuration.</Empty> : (
-          <Table rows={data} rowKey={({ key }) => key} caption="Settings" columns={[
-            { head: "Setting", cell: ({ key }) => <code>{key}</code> }, { head: "Value", cell: ({ value }) => value },
-            { head: "From", cell: ({ source }) => <Status kind={source === "default" ? undefined : "good"}>{source}</Status> },
-            { head: "Variable", cell: ({ variable }) => (variable === null ? "–" : <code>{variable}</code>) },
-          ]} />
-        )}
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty>This gateway was started without a configuration.</Empty>
+          ) : (
+            <Table
+              rows={data}
+              rowKey={({ key }) => key}
+              caption="Settings"
+              columns={[
+                { head: "Setting", cell: ({ key }) => <code>{key}</code> },
+                { head: "Value", cell: ({ value }) => value },
+                {
+                  head: "From",
+                  cell: ({ source }) => (
+                    <Status kind={source === "default" ? undefined : "good"}>{source}</Status>
+                  ),
+                },
+                {
+                  head: "Variable",
+                  cell: ({ variable }) => (variable === null ? "–" : <code>{variable}</code>),
+                },
+              ]}
+            />
+          )
+        }
       </Loaded>
     </Card>
   );
 }
 
 const sections = [
-  ["glance", "At a glance"], ["workspaces", "Workspaces"], ["people", "People"], ["plans", "Plans"], ["providers", "Providers"], ["errors", "Errors"],
+  ["glance", "At a glance"],
+  ["workspaces", "Workspaces"],
+  ["people", "People"],
+  ["plans", "Plans"],
+  ["providers", "Providers"],
+  ["errors", "Errors"],
   ["settings", "Settings"],
 ] as const;
 
@@ -114,15 +211,24 @@ export function OperatorPage() {
   const { group, q } = route.useSearch();
   const navigate = route.useNavigate();
   const shown = sections.find(([id]) => id === group)?.[0] ?? "glance";
-  const search = (text: string): void => void navigate({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
+  const search = (text: string): void =>
+    void navigate({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
   return (
     <>
       <PageHead title="Operator" />
       <nav aria-label="Sections">
-        <Actions>{sections.map(([id, label]) => (
-          <Button key={id} {...(id === shown ? {} : { look: "plain" as const })} aria-current={id === shown ? "page" : undefined}
-            onClick={() => void navigate({ search: { group: id } })}>{label}</Button>
-        ))}</Actions>
+        <Actions>
+          {sections.map(([id, label]) => (
+            <Button
+              key={id}
+              {...(id === shown ? {} : { look: "plain" as const })}
+              aria-current={id === shown ? "page" : undefined}
+              onClick={() => void navigate({ search: { group: id } })}
+            >
+              {label}
+            </Button>
+          ))}
+        </Actions>
       </nav>
       {shown === "glance" ? <Glance /> : null}
       {shown === "workspaces" ? <Workspaces search={q} onSearch={search} /> : null}

@@ -6,29 +6,72 @@ import { peopleQuery } from "./api.ts";
 import { ChangeProblem, SearchField, useChange } from "./changes.tsx";
 
 /** Everybody with an account; who runs the service, and who is shut out. */
-export function People({ search, onSearch }: { search: string | undefined; onSearch: (text: string) => void }) {
+export function People({
+  search,
+  onSearch,
+}: {
+  search: string | undefined;
+  onSearch: (text: string) => void;
+}) {
   const people = useQuery(peopleQuery(search));
   const changing = useChange();
-  const patch = (id: string, body: Record<string, unknown>): void => changing.mutate({ method: "PATCH", path: `/admin/users/${id}`, body });
+  const patch = (id: string, body: Record<string, unknown>): void =>
+    changing.mutate({ method: "PATCH", path: `/admin/users/${id}`, body });
   return (
-    <Card title="People" actions={<SearchField label="Search people" value={search} onSearch={onSearch} />} flush>
+    <Card
+      title="People"
+      actions={<SearchField label="Search people" value={search} onSearch={onSearch} />}
+      flush
+    >
       <ChangeProblem error={changing.error} />
       <Loaded query={people} height={360}>
-        {({ data }) => data.length === 0 ? <Empty>Nothing matches.</Empty> : (
-          <Table rows={data} rowKey={({ id }) => id} caption="All people" columns={[
-            { head: "Name", cell: ({ name, email }) => <><div>{name}</div>{email}</> },
-            { head: "State", cell: ({ blocked, operator }) => (
-              <Status kind={blocked ? "bad" : "good"}>{blocked ? "blocked" : operator ? "operator" : "active"}</Status>
-            ) },
-            { head: "Last signed in", cell: ({ last_signed_in_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-            { head: "Actions", cell: ({ id, operator, blocked }) => (
-              <Actions>
-                <Button look="plain" onClick={() => patch(id, { operator: !operator })}>{operator ? "Make no operator" : "Make operator"}</Button>
-                <Button look="plain" onClick={() => patch(id, { blocked: !blocked })}>{blocked ? "Unblock" : "Block"}</Button>
-              </Actions>
-            ) },
-          ]} />
-        )}
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty>Nothing matches.</Empty>
+          ) : (
+            <Table
+              rows={data}
+              rowKey={({ id }) => id}
+              caption="All people"
+              columns={[
+                {
+                  head: "Name",
+                  cell: ({ name, email }) => (
+                    <>
+                      <div>{name}</div>
+                      {email}
+                    </>
+                  ),
+                },
+                {
+                  head: "State",
+                  cell: ({ blocked, operator }) => (
+                    <Status kind={blocked ? "bad" : "good"}>
+                      {blocked ? "blocked" : operator ? "operator" : "active"}
+                    </Status>
+                  ),
+                },
+                {
+                  head: "Last signed in",
+                  cell: ({ last_signed_in_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                },
+                {
+                  head: "Actions",
+                  cell: ({ id, operator, blocked }) => (
+                    <Actions>
+                      <Button look="plain" onClick={() => patch(id, { operator: !operator })}>
+                        {operator ? "Make no operator" : "Make operator"}
+                      </Button>
+                      <Button look="plain" onClick={() => patch(id, { blocked: !blocked })}>
+                        {blocked ? "Unblock" : "Block"}
+                      </Button>
+                    </Actions>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
       </Loaded>
     </Card>
   );

@@ -9,29 +9,101 @@ import { ChangeProblem, useChange } from "./changes.tsx";
 export function Upstreams() {
   const upstreams = useQuery(upstreamsQuery);
   const changing = useChange();
-  const test = (body: Record<string, unknown>): void => changing.mutate({ method: "POST", path: "/admin/smoke-tests", body });
+  const test = (body: Record<string, unknown>): void =>
+    changing.mutate({ method: "POST", path: "/admin/smoke-tests", body });
   return (
-    <Card title="Providers" actions={<Button look="plain" disabled={changing.isPending} onClick={() => test({})}>Test all now</Button>} flush>
+    <Card
+      title="Providers"
+      actions={
+        <Button look="plain" disabled={changing.isPending} onClick={() => test({})}>
+          Test all now
+        </Button>
+      }
+      flush
+    >
       <ChangeProblem error={changing.error} />
       <Loaded query={upstreams} height={360}>
-        {({ data }) => data.length === 0 ? <Empty>No provider is known.</Empty> : (
-          <Table rows={data.toSorted((a, b) => Number(b.routed) - Number(a.routed))} rowKey={({ id }) => id} caption="All providers" columns={[
-            { head: "Provider", cell: ({ id, name }) => <><div>{name}</div><code>{id}</code></> },
-            { head: "State", cell: ({ routed, states }) => (
-              <Status kind={!routed ? undefined : states.length > 0 ? "bad" : "good"}>{!routed ? "no credential" : states.join(", ") || "asked in its turn"}</Status>
-            ) },
-            { head: "Last hour", number: true, cell: ({ last_hour: hour }) => `${count(hour.requests)}, ${count(hour.errors)} failed` },
-            { head: "Latency", number: true, cell: ({ last_hour: hour }) => duration(hour.latency_ms) },
-            { head: "Last failure", cell: ({ last_failure_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-            { head: "Smoke test", cell: ({ smoke_test: smoke }) => (smoke === null ? "none yet" : `${smoke.outcome}${smoke.message === null ? "" : `: ${smoke.message}`}`) },
-            { head: "Actions", cell: ({ id, routed, states }) => (
-              <Actions>
-                {routed ? <Button look="plain" disabled={changing.isPending} onClick={() => test({ provider: id })}>Test now</Button> : null}
-                {states.length > 0 ? <Button look="plain" onClick={() => changing.mutate({ method: "POST", path: `/admin/upstreams/${encodeURIComponent(id)}/clear` })}>Forget failures</Button> : null}
-              </Actions>
-            ) },
-          ]} />
-        )}
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty>No provider is known.</Empty>
+          ) : (
+            <Table
+              rows={data.toSorted((a, b) => Number(b.routed) - Number(a.routed))}
+              rowKey={({ id }) => id}
+              caption="All providers"
+              columns={[
+                {
+                  head: "Provider",
+                  cell: ({ id, name }) => (
+                    <>
+                      <div>{name}</div>
+                      <code>{id}</code>
+                    </>
+                  ),
+                },
+                {
+                  head: "State",
+                  cell: ({ routed, states }) => (
+                    <Status kind={!routed ? undefined : states.length > 0 ? "bad" : "good"}>
+                      {!routed ? "no credential" : states.join(", ") || "asked in its turn"}
+                    </Status>
+                  ),
+                },
+                {
+                  head: "Last hour",
+                  number: true,
+                  cell: ({ last_hour: hour }) =>
+                    `${count(hour.requests)}, ${count(hour.errors)} failed`,
+                },
+                {
+                  head: "Latency",
+                  number: true,
+                  cell: ({ last_hour: hour }) => duration(hour.latency_ms),
+                },
+                {
+                  head: "Last failure",
+                  cell: ({ last_failure_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                },
+                {
+                  head: "Smoke test",
+                  cell: ({ smoke_test: smoke }) =>
+                    smoke === null
+                      ? "none yet"
+                      : `${smoke.outcome}${smoke.message === null ? "" : `: ${smoke.message}`}`,
+                },
+                {
+                  head: "Actions",
+                  cell: ({ id, routed, states }) => (
+                    <Actions>
+                      {routed ? (
+                        <Button
+                          look="plain"
+                          disabled={changing.isPending}
+                          onClick={() => test({ provider: id })}
+                        >
+                          Test now
+                        </Button>
+                      ) : null}
+                      {states.length > 0 ? (
+                        <Button
+                          look="plain"
+                          onClick={() =>
+                            changing.mutate({
+                              method: "POST",
+                              path: `/admin/upstreams/${encodeURIComponent(id)}/clear`,
+                            })
+                          }
+                        >
+                          Forget failures
+                        </Button>
+                      ) : null}
+                    </Actions>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
       </Loaded>
     </Card>
   );

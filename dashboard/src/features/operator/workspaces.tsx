@@ -2,7 +2,17 @@ import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { usd } from "../../lib/format.ts";
 import { Modal } from "../../ui/overlay.tsx";
-import { Actions, Button, Card, Empty, Field, Input, Loaded, Select, Status } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Button,
+  Card,
+  Empty,
+  Field,
+  Input,
+  Loaded,
+  Select,
+  Status,
+} from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Workspace, plansQuery, workspacesQuery } from "./api.ts";
 import { ChangeProblem, SearchField, useChange } from "./changes.tsx";
@@ -14,55 +24,145 @@ function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => 
   const grant = useChange();
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const body = { workspace_id: workspace.id, amount: Number(amount), ...(description === "" ? {} : { description }) };
+    const body = {
+      workspace_id: workspace.id,
+      amount: Number(amount),
+      ...(description === "" ? {} : { description }),
+    };
     grant.mutate({ method: "POST", path: "/admin/grants", body }, { onSuccess: onDone });
   };
   return (
     <form onSubmit={submit}>
-      <p>{workspace.name} has {usd(workspace.balance)}.</p>
-      <Field label="Credits in USD" hint="Monthly credits: they are spent first and lapse with the month.">
-        {(id) => <Input id={id} type="number" min="0" step="any" required value={amount} onChange={(event) => setAmount(event.target.value)} />}
+      <p>
+        {workspace.name} has {usd(workspace.balance)}.
+      </p>
+      <Field
+        label="Credits in USD"
+        hint="Monthly credits: they are spent first and lapse with the month."
+      >
+        {(id) => (
+          <Input
+            id={id}
+            type="number"
+            min="0"
+            step="any"
+            required
+            value={amount}
+            onChange={(event) => setAmount(event.target.value)}
+          />
+        )}
       </Field>
-      <Field label="Why" hint="The audit log keeps it.">{(id) => <Input id={id} value={description} onChange={(event) => setDescription(event.target.value)} />}</Field>
+      <Field label="Why" hint="The audit log keeps it.">
+        {(id) => (
+          <Input
+            id={id}
+            value={description}
+            onChange={(event) => setDescription(event.target.value)}
+          />
+        )}
+      </Field>
       <ChangeProblem error={grant.error} />
       <br />
-      <Actions><Button type="submit" disabled={grant.isPending}>Grant credits</Button></Actions>
+      <Actions>
+        <Button type="submit" disabled={grant.isPending}>
+          Grant credits
+        </Button>
+      </Actions>
     </form>
   );
 }
 
 /** Every workspace with its balance; plans, credits, and blocking. */
-export function Workspaces({ search, onSearch }: { search: string | undefined; onSearch: (text: string) => void }) {
+export function Workspaces({
+  search,
+  onSearch,
+}: {
+  search: string | undefined;
+  onSearch: (text: string) => void;
+}) {
   const workspaces = useQuery(workspacesQuery(search));
   const plans = useQuery(plansQuery);
   const [granted, setGranted] = useState<Workspace>();
   const changing = useChange();
-  const patch = (id: string, body: Record<string, unknown>): void => changing.mutate({ method: "PATCH", path: `/admin/workspaces/${id}`, body });
+  const patch = (id: string, body: Record<string, unknown>): void =>
+    changing.mutate({ method: "PATCH", path: `/admin/workspaces/${id}`, body });
   const planIds = plans.data?.data.map(({ id }) => [id, id] as const) ?? [];
   return (
-    <Card title="Workspaces" actions={<SearchField label="Search workspaces" value={search} onSearch={onSearch} />} flush>
+    <Card
+      title="Workspaces"
+      actions={<SearchField label="Search workspaces" value={search} onSearch={onSearch} />}
+      flush
+    >
       <ChangeProblem error={changing.error} />
       <Loaded query={workspaces} height={360}>
-        {({ data }) => data.length === 0 ? <Empty>Nothing matches.</Empty> : (
-          <Table rows={data} rowKey={({ id }) => id} caption="All workspaces" columns={[
-            { head: "Name", cell: ({ id, name }) => <><div>{name}</div><code>{id}</code></> },
-            { head: "State", cell: ({ blocked }) => <Status kind={blocked ? "bad" : "good"}>{blocked ? "blocked" : "open"}</Status> },
-            { head: "Plan", cell: ({ id, name, plan }) => <Select label={`Plan of ${name}`} value={plan} options={planIds.length === 0 ? [[plan, plan]] : planIds}
-              onChange={(chosen) => patch(id, { plan: chosen })} /> },
-            { head: "Balance", number: true, cell: ({ balance }) => usd(balance) }, { head: "Used", number: true, cell: ({ used }) => usd(used) },
-            { head: "Actions", cell: (workspace) => (
-              <Actions>
-                <Button look="plain" onClick={() => setGranted(workspace)}>Grant credits</Button>
-                {workspace.organization_id === null ? null : (
-                  <Button look="plain" onClick={() => patch(workspace.id, { blocked: !workspace.blocked })}>{workspace.blocked ? "Unblock" : "Block"}</Button>
-                )}
-              </Actions>
-            ) },
-          ]} />
-        )}
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty>Nothing matches.</Empty>
+          ) : (
+            <Table
+              rows={data}
+              rowKey={({ id }) => id}
+              caption="All workspaces"
+              columns={[
+                {
+                  head: "Name",
+                  cell: ({ id, name }) => (
+                    <>
+                      <div>{name}</div>
+                      <code>{id}</code>
+                    </>
+                  ),
+                },
+                {
+                  head: "State",
+                  cell: ({ blocked }) => (
+                    <Status kind={blocked ? "bad" : "good"}>{blocked ? "blocked" : "open"}</Status>
+                  ),
+                },
+                {
+                  head: "Plan",
+                  cell: ({ id, name, plan }) => (
+                    <Select
+                      label={`Plan of ${name}`}
+                      value={plan}
+                      options={planIds.length === 0 ? [[plan, plan]] : planIds}
+                      onChange={(chosen) => patch(id, { plan: chosen })}
+                    />
+                  ),
+                },
+                { head: "Balance", number: true, cell: ({ balance }) => usd(balance) },
+                { head: "Used", number: true, cell: ({ used }) => usd(used) },
+                {
+                  head: "Actions",
+                  cell: (workspace) => (
+                    <Actions>
+                      <Button look="plain" onClick={() => setGranted(workspace)}>
+                        Grant credits
+                      </Button>
+                      {workspace.organization_id === null ? null : (
+                        <Button
+                          look="plain"
+                          onClick={() => patch(workspace.id, { blocked: !workspace.blocked })}
+                        >
+                          {workspace.blocked ? "Unblock" : "Block"}
+                        </Button>
+                      )}
+                    </Actions>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
       </Loaded>
-      <Modal title="Grant credits" open={granted !== undefined} onClose={() => setGranted(undefined)}>
-        {granted === undefined ? null : <GrantForm workspace={granted} onDone={() => setGranted(undefined)} />}
+      <Modal
+        title="Grant credits"
+        open={granted !== undefined}
+        onClose={() => setGranted(undefined)}
+      >
+        {granted === undefined ? null : (
+          <GrantForm workspace={granted} onDone={() => setGranted(undefined)} />
+        )}
       </Modal>
     </Card>
   );

@@ -5,9 +5,22 @@ import { request } from "../../lib/api.ts";
 export interface Health {
   status: string;
   components: {
-    providers?: { data?: { providers: readonly { name: string; status: string; latency_ms?: number; error_rate?: number }[] } } | null;
+    providers?: {
+      data?: {
+        providers: readonly {
+          name: string;
+          status: string;
+          latency_ms?: number;
+          error_rate?: number;
+        }[];
+      };
+    } | null;
   };
 }
 
 // The contract asks to poll no faster than once a minute.
-export const healthQuery = queryOptions({ queryKey: ["health"], queryFn: () => request<Health>("/health"), staleTime: 60_000 });
+export const healthQuery = queryOptions({
+  queryKey: ["health"],
+  queryFn: () => request<Health>("/health"),
+  staleTime: 60_000,
+});

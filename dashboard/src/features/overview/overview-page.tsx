@@ -14,7 +14,9 @@ import { sumOf, usageQuery } from "../usage/api.ts";
 import { healthQuery } from "./api.ts";
 import { SetUp } from "./set-up.tsx";
 
-const UsageChart = lazy(async () => ({ default: (await import("../usage/usage-chart.tsx")).UsageChart }));
+const UsageChart = lazy(async () => ({
+  default: (await import("../usage/usage-chart.tsx")).UsageChart,
+}));
 
 const days = 14;
 const range = { range: `${days}d` };
@@ -28,18 +30,42 @@ function Figures() {
   const spend = rows === undefined ? undefined : sumOf(rows, "cost");
   const daily = spend === undefined ? 0 : spend / days;
   const balance = credits.data?.balance;
-  const lasts = balance === undefined || daily === 0 ? "" : ` · lasts about ${Math.floor(balance / daily)} days`;
+  const lasts =
+    balance === undefined || daily === 0
+      ? ""
+      : ` · lasts about ${Math.floor(balance / daily)} days`;
   return (
     <Stats>
-      <Stat name="Balance" value={usd(balance)} note={`${usd(credits.data?.today_cost)} today${lasts}`} />
-      <Stat name="Spend" value={usd(spend)} note={rows === undefined ? "" : change(spend ?? 0, sumOf(old, "cost"))} />
-      <Stat name="Requests" value={count(rows && sumOf(rows, "requests"))} note={rows === undefined ? "" : change(sumOf(rows, "requests"), sumOf(old, "requests"))} />
-      <Stat name="Failed" value={rows === undefined ? "–" : share(sumOf(rows, "errors"), sumOf(rows, "requests"))} note={rows === undefined ? "" : `${count(sumOf(rows, "errors"))} requests`} />
+      <Stat
+        name="Balance"
+        value={usd(balance)}
+        note={`${usd(credits.data?.today_cost)} today${lasts}`}
+      />
+      <Stat
+        name="Spend"
+        value={usd(spend)}
+        note={rows === undefined ? "" : change(spend ?? 0, sumOf(old, "cost"))}
+      />
+      <Stat
+        name="Requests"
+        value={count(rows && sumOf(rows, "requests"))}
+        note={rows === undefined ? "" : change(sumOf(rows, "requests"), sumOf(old, "requests"))}
+      />
+      <Stat
+        name="Failed"
+        value={rows === undefined ? "–" : share(sumOf(rows, "errors"), sumOf(rows, "requests"))}
+        note={rows === undefined ? "" : `${count(sumOf(rows, "errors"))} requests`}
+      />
     </Stats>
   );
 }
 
-const healthKinds: Readonly<Record<string, "good" | "warning" | "bad">> = { healthy: "good", degraded: "warning", partial: "warning", down: "bad" };
+const healthKinds: Readonly<Record<string, "good" | "warning" | "bad">> = {
+  healthy: "good",
+  degraded: "warning",
+  partial: "warning",
+  down: "bad",
+};
 
 function Providers() {
   const health = useQuery(healthQuery);
@@ -48,12 +74,26 @@ function Providers() {
       <Loaded query={health} height={160}>
         {({ components }) => {
           const providers = components.providers?.data?.providers ?? [];
-          return providers.length === 0 ? <Empty>No provider was asked within the last hour.</Empty> : (
-            <Table rows={providers} rowKey={({ name }) => name} caption="Providers" columns={[
-              { head: "Provider", cell: ({ name }) => name },
-              { head: "Latency", number: true, cell: ({ latency_ms: latency }) => duration(latency) },
-              { head: "State", cell: ({ status }) => <Status kind={healthKinds[status]}>{status}</Status> },
-            ]} />
+          return providers.length === 0 ? (
+            <Empty>No provider was asked within the last hour.</Empty>
+          ) : (
+            <Table
+              rows={providers}
+              rowKey={({ name }) => name}
+              caption="Providers"
+              columns={[
+                { head: "Provider", cell: ({ name }) => name },
+                {
+                  head: "Latency",
+                  number: true,
+                  cell: ({ latency_ms: latency }) => duration(latency),
+                },
+                {
+                  head: "State",
+                  cell: ({ status }) => <Status kind={healthKinds[status]}>{status}</Status>,
+                },
+              ]}
+            />
           );
         }}
       </Loaded>
@@ -70,28 +110,54 @@ export function OverviewPage() {
   const keys = useQuery({ ...keysQuery, enabled: mayMakeKeys });
   return (
     <>
-      <PageHead title="Overview">{mayMakeKeys ? <Link to="/keys">Create a key</Link> : null}</PageHead>
-      <SetUp hasKey={(keys.data?.data.length ?? 0) > 0} hasRequest={(latest.data?.data.length ?? 0) > 0} />
+      <PageHead title="Overview">
+        {mayMakeKeys ? <Link to="/keys">Create a key</Link> : null}
+      </PageHead>
+      <SetUp
+        hasKey={(keys.data?.data.length ?? 0) > 0}
+        hasRequest={(latest.data?.data.length ?? 0) > 0}
+      />
       <Figures />
       <Columns>
         <Card title="Spend by model, last 14 days, UTC" flush>
           <Loaded query={usage} height={280}>
-            {({ data: rows }) => rows.length === 0 ? <Empty>No request yet.</Empty> : (
-              <Suspense fallback={<Skeleton height={280} />}><UsageChart rows={rows} nameOf={({ model }) => model ?? "unknown"} figure={sumOf(rows, "cost") > 0 ? "cost" : "requests"} /></Suspense>
-            )}
+            {({ data: rows }) =>
+              rows.length === 0 ? (
+                <Empty>No request yet.</Empty>
+              ) : (
+                <Suspense fallback={<Skeleton height={280} />}>
+                  <UsageChart
+                    rows={rows}
+                    nameOf={({ model }) => model ?? "unknown"}
+                    figure={sumOf(rows, "cost") > 0 ? "cost" : "requests"}
+                  />
+                </Suspense>
+              )
+            }
           </Loaded>
         </Card>
         <Providers />
       </Columns>
       <Card title="Latest requests" flush actions={<Link to="/activity">All activity</Link>}>
         <Loaded query={latest} height={240}>
-          {({ data: rows }) => rows.length === 0
-            ? <Empty>No request yet. Send one from the <Link to="/playground">playground</Link>.</Empty>
-            : <GenerationsTable rows={rows} onOpen={(id) => void navigate({ to: "/activity", search: { id } })} />}
+          {({ data: rows }) =>
+            rows.length === 0 ? (
+              <Empty>
+                No request yet. Send one from the <Link to="/playground">playground</Link>.
+              </Empty>
+            ) : (
+              <GenerationsTable
+                rows={rows}
+                onOpen={(id) => void navigate({ to: "/activity", search: { id } })}
+              />
+            )
+          }
         </Loaded>
       </Card>
       <Card title="Call it">
-        <Code text={`curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n  -d '{"model":"service/auto","messages":[{"role":"user","content":"Hello"}]}'`} />
+        <Code
+          text={`curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n  -d '{"model":"service/auto","messages":[{"role":"user","content":"Hello"}]}'`}
+        />
       </Card>
     </>
   );

@@ -25,19 +25,34 @@ export function SetUp({ hasKey, hasRequest }: { hasKey: boolean; hasRequest: boo
   const steps = [
     { done: hasKey, label: "Create a key", to: "/keys" as const },
     { done: hasRequest, label: "Send a request", to: "/playground" as const },
-    { done: (credits.data?.balance ?? 0) > 0 || (ownKeys.data?.data.length ?? 0) > 0, label: "Add credits or a provider key", to: "/provider-keys" as const },
+    {
+      done: (credits.data?.balance ?? 0) > 0 || (ownKeys.data?.data.length ?? 0) > 0,
+      label: "Add credits or a provider key",
+      to: "/provider-keys" as const,
+    },
     { done: (budgets.data?.data.length ?? 0) > 0, label: "Set a budget", to: "/budgets" as const },
   ];
   const done = steps.filter((step) => step.done).length;
-  if (preferences.data === undefined || preferences.data[dismissal] === true || done === steps.length) return null;
+  if (
+    preferences.data === undefined ||
+    preferences.data[dismissal] === true ||
+    done === steps.length
+  )
+    return null;
   return (
     <Card>
       <div className={style.row}>
-        <strong>Set up: {done} of {steps.length}</strong>
+        <strong>
+          Set up: {done} of {steps.length}
+        </strong>
         {steps.map(({ done: isDone, label, to }) => (
-          <span key={label}>{isDone ? <Status kind="good">{label}</Status> : <Link to={to}>{label}</Link>}</span>
+          <span key={label}>
+            {isDone ? <Status kind="good">{label}</Status> : <Link to={to}>{label}</Link>}
+          </span>
         ))}
-        <Button look="plain" disabled={dismiss.isPending} onClick={() => dismiss.mutate()}>Dismiss</Button>
+        <Button look="plain" disabled={dismiss.isPending} onClick={() => dismiss.mutate()}>
+          Dismiss
+        </Button>
       </div>
     </Card>
   );

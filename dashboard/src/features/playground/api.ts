@@ -17,22 +17,37 @@ export interface KeptMessage {
 }
 
 export const keepsQuery = queryOptions({
-  queryKey: ["conversation-settings"], queryFn: () => request<{ keep: boolean }>("/conversations/settings"), staleTime: 60_000,
+  queryKey: ["conversation-settings"],
+  queryFn: () => request<{ keep: boolean }>("/conversations/settings"),
+  staleTime: 60_000,
 });
 export const conversationsQuery = queryOptions({
-  queryKey: ["conversations"], queryFn: () => request<List<Conversation>>("/conversations?limit=20"),
+  queryKey: ["conversations"],
+  queryFn: () => request<List<Conversation>>("/conversations?limit=20"),
 });
 export const openConversation = (id: string) =>
-  request<Conversation & { messages: readonly KeptMessage[] }>(`/conversations/${encodeURIComponent(id)}`);
+  request<Conversation & { messages: readonly KeptMessage[] }>(
+    `/conversations/${encodeURIComponent(id)}`,
+  );
 
 /** Keeps messages: in a new conversation, or at the end of one. Gives its id. */
-export async function keepMessages(id: string | undefined, messages: readonly KeptMessage[]): Promise<string> {
-  if (id === undefined) return (await request<Conversation>("/conversations", { method: "POST", body: { messages } })).id;
-  await request(`/conversations/${encodeURIComponent(id)}/messages`, { method: "POST", body: { messages } });
+export async function keepMessages(
+  id: string | undefined,
+  messages: readonly KeptMessage[],
+): Promise<string> {
+  if (id === undefined)
+    return (await request<Conversation>("/conversations", { method: "POST", body: { messages } }))
+      .id;
+  await request(`/conversations/${encodeURIComponent(id)}/messages`, {
+    method: "POST",
+    body: { messages },
+  });
   return id;
 }
 
 /** Presets by the name that stands in place of a model. */
 export const presetsQuery = queryOptions({
-  queryKey: ["preset-names"], queryFn: () => request<List<{ slug: string; name: string }>>("/presets"), staleTime: 60_000,
+  queryKey: ["preset-names"],
+  queryFn: () => request<List<{ slug: string; name: string }>>("/presets"),
+  staleTime: 60_000,
 });

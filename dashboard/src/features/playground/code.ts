@@ -1,15 +1,21 @@
 import type { ChatBody } from "./draft.ts";
 
 /** Ways to send the same request from a program. */
-export const languages = [["curl", "curl"], ["openai", "OpenAI SDK"], ["anthropic", "Anthropic SDK"], ["ai-sdk", "AI SDK"]] as const;
+export const languages = [
+  ["curl", "curl"],
+  ["openai", "OpenAI SDK"],
+  ["anthropic", "Anthropic SDK"],
+  ["ai-sdk", "AI SDK"],
+] as const;
 export type Language = (typeof languages)[number][0];
 
 const indented = (value: unknown): string => JSON.stringify(value, null, 2);
-const textOf = (content: unknown): string => (typeof content === "string" ? content : JSON.stringify(content));
+const textOf = (content: unknown): string =>
+  typeof content === "string" ? content : JSON.stringify(content);
 
 const curl = (origin: string, body: ChatBody): string =>
-  `curl ${origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n`
-  + `  -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
+  `curl ${origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n` +
+  `  -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
 
 const openai = (origin: string, body: ChatBody): string => `import OpenAI from "openai";
 
@@ -22,10 +28,17 @@ for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.c
 `;
 
 function anthropic(origin: string, body: ChatBody): string {
-  const system = body.messages.filter(({ role }) => role === "system").map(({ content }) => textOf(content)).join("\n");
+  const system = body.messages
+    .filter(({ role }) => role === "system")
+    .map(({ content }) => textOf(content))
+    .join("\n");
   const request = {
-    model: body.model, max_tokens: body["max_tokens"] ?? 4_096, ...(system === "" ? {} : { system }),
-    messages: body.messages.filter(({ role }) => role !== "system").map(({ role, content }) => ({ role, content: textOf(content) })),
+    model: body.model,
+    max_tokens: body["max_tokens"] ?? 4_096,
+    ...(system === "" ? {} : { system }),
+    messages: body.messages
+      .filter(({ role }) => role !== "system")
+      .map(({ role, content }) => ({ role, content: textOf(content) })),
   };
   return `import Anthropic from "@anthropic-ai/sdk";
 
@@ -36,7 +49,10 @@ await stream.finalMessage();
 `;
 }
 
-const aiSdk = (origin: string, body: ChatBody): string => `import { createOpenAI } from "@ai-sdk/openai";
+const aiSdk = (
+  origin: string,
+  body: ChatBody,
+): string => `import { createOpenAI } from "@ai-sdk/openai";
 import { streamText } from "ai";
 
 const gateway = createOpenAI({ baseURL: "${origin}/api/v1", apiKey: process.env.SWITCHYARD_KEY });

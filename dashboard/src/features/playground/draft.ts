@@ -25,8 +25,18 @@ export interface Draft {
 }
 
 export const emptyDraft: Draft = {
-  models: [""], system: "", temperature: "", maxTokens: "", tools: "", format: "text", schema: "", sort: "", only: "", ignore: "",
-  fallbacks: true, privateOnly: false,
+  models: [""],
+  system: "",
+  temperature: "",
+  maxTokens: "",
+  tools: "",
+  format: "text",
+  schema: "",
+  sort: "",
+  only: "",
+  ignore: "",
+  fallbacks: true,
+  privateOnly: false,
 };
 
 /** A text part, a picture or a file of a message. */
@@ -42,14 +52,20 @@ export interface Message {
 }
 
 /** A chat request, as it is sent. */
-export type ChatBody = Readonly<Record<string, unknown>> & { model: string; messages: readonly Message[] };
+export type ChatBody = Readonly<Record<string, unknown>> & {
+  model: string;
+  messages: readonly Message[];
+};
 
-const partOf = ({ name, type, url }: Attachment): Part => (type.startsWith("image/")
-  ? { type: "image_url", image_url: { url } } : { type: "file", file: { filename: name, file_data: url } });
+const partOf = ({ name, type, url }: Attachment): Part =>
+  type.startsWith("image/")
+    ? { type: "image_url", image_url: { url } }
+    : { type: "file", file: { filename: name, file_data: url } };
 
 /** A person's message with what goes along with it. */
 export const userMessage = (text: string, attachments: readonly Attachment[]): Message => ({
-  role: "user", content: attachments.length === 0 ? text : [{ type: "text", text }, ...attachments.map(partOf)],
+  role: "user",
+  content: attachments.length === 0 ? text : [{ type: "text", text }, ...attachments.map(partOf)],
 });
 
 /** The JSON of a field; throws what is wrong with it, by the field's name. */
@@ -57,13 +73,26 @@ function jsonOf(text: string, field: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`${field} is not JSON: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(
+      `${field} is not JSON: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    );
   }
 }
 
-const namesOf = (text: string): string[] => text.split(",").map((name) => name.trim()).filter((name) => name !== "");
+const namesOf = (text: string): string[] =>
+  text
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
 
-function providerRules({ sort, only, ignore, fallbacks, privateOnly }: Draft): Record<string, unknown> {
+function providerRules({
+  sort,
+  only,
+  ignore,
+  fallbacks,
+  privateOnly,
+}: Draft): Record<string, unknown> {
   return {
     ...(sort === "" ? {} : { sort }),
     ...(namesOf(only).length === 0 ? {} : { only: namesOf(only) }),
@@ -76,7 +105,12 @@ function providerRules({ sort, only, ignore, fallbacks, privateOnly }: Draft): R
 function formatOf({ format, schema }: Draft): Record<string, unknown> {
   if (format === "text") return {};
   if (format === "json_object") return { response_format: { type: "json_object" } };
-  return { response_format: { type: "json_schema", json_schema: { name: "answer", strict: true, schema: jsonOf(schema, "The schema") } } };
+  return {
+    response_format: {
+      type: "json_schema",
+      json_schema: { name: "answer", strict: true, schema: jsonOf(schema, "The schema") },
+    },
+  };
 }
 
 /** The request that a draft makes for one model. Throws where a field is not what it has to be. */
@@ -84,7 +118,8 @@ export function bodyOf(draft: Draft, model: string, messages: readonly Message[]
   const rules = providerRules(draft);
   return {
     model,
-    messages: draft.system === "" ? messages : [{ role: "system", content: draft.system }, ...messages],
+    messages:
+      draft.system === "" ? messages : [{ role: "system", content: draft.system }, ...messages],
     ...(draft.temperature === "" ? {} : { temperature: Number(draft.temperature) }),
     ...(draft.maxTokens === "" ? {} : { max_tokens: Number(draft.maxTokens) }),
     ...(draft.tools.trim() === "" ? {} : { tools: jsonOf(draft.tools, "Tools") }),
@@ -101,9 +136,16 @@ export interface Shared {
 
 /** The fragment of a link that opens the playground with this draft. Browsers send no fragment to a server. */
 export function fragmentOf({ draft, prompt }: Shared): string {
-  const changed = Object.entries(draft).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(Reflect.get(emptyDraft, name)));
-  const bytes = new TextEncoder().encode(JSON.stringify({ ...Object.fromEntries(changed), prompt }));
-  return `#p=${btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+  const changed = Object.entries(draft).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(Reflect.get(emptyDraft, name)),
+  );
+  const bytes = new TextEncoder().encode(
+    JSON.stringify({ ...Object.fromEntries(changed), prompt }),
+  );
+  return `#p=${btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "")}`;
 }
 
 /** What a fragment carries; undefined for one that no playground made. Fields of another type than ours are passed over. */
@@ -111,12 +153,26 @@ export function sharedOf(fragment: string): Shared | undefined {
   const [, encoded] = /^#p=([\w-]+)$/.exec(fragment) ?? [];
   if (encoded === undefined) return undefined;
   try {
-    const text = new TextDecoder().decode(Uint8Array.from(atob(encoded.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0)));
+    const text = new TextDecoder().decode(
+      Uint8Array.from(atob(encoded.replaceAll("-", "+").replaceAll("_", "/")), (each) =>
+        each.charCodeAt(0),
+      ),
+    );
     const carried = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    const known = Object.entries(emptyDraft).filter(([name, value]) => typeof carried[name] === typeof value);
-    const draft: Draft = { ...emptyDraft, ...Object.fromEntries(known.map(([name]) => [name, carried[name]])) };
-    const models = Array.isArray(draft.models) ? draft.models.filter((model) => typeof model === "string").slice(0, 4) : [];
-    return { draft: { ...draft, models: models.length === 0 ? [""] : models }, prompt: typeof carried["prompt"] === "string" ? carried["prompt"] : "" };
+    const known = Object.entries(emptyDraft).filter(
+      ([name, value]) => typeof carried[name] === typeof value,
+    );
+    const draft: Draft = {
+      ...emptyDraft,
+      ...Object.fromEntries(known.map(([name]) => [name, carried[name]])),
+    };
+    const models = Array.isArray(draft.models)
+      ? draft.models.filter((model) => typeof model === "string").slice(0, 4)
+      : [];
+    return {
+      draft: { ...draft, models: models.length === 0 ? [""] : models },
+      prompt: typeof carried["prompt"] === "string" ? carried["prompt"] : "",
+    };
   } catch {
     return undefined;
   }

@@ -23,23 +23,49 @@ function useModelNames(): { names: readonly string[]; suggested: string } {
   const { data: catalog } = useQuery(modelsQuery);
   const mayReadPresets = useScope("read:presets");
   const { data: presets } = useQuery({ ...presetsQuery, enabled: mayReadPresets });
-  const ids = catalog?.data.filter(({ capabilities }) => capabilities.includes("chat")).map(({ id }) => id) ?? [];
+  const ids =
+    catalog?.data.filter(({ capabilities }) => capabilities.includes("chat")).map(({ id }) => id) ??
+    [];
   // One that costs nothing comes first, so that the first request of a new workspace is answered.
   const suggested = ids.find((id) => id.endsWith(":free")) ?? ids[0] ?? "";
-  return { names: [...(presets?.data ?? []).map(({ slug }) => `@preset/${slug}`), ...ids.slice(0, idsMax)], suggested };
+  return {
+    names: [...(presets?.data ?? []).map(({ slug }) => `@preset/${slug}`), ...ids.slice(0, idsMax)],
+    suggested,
+  };
 }
 
-function ModelFields({ draft, suggested, names, onChange }: {
-  draft: Draft; suggested: string; names: readonly string[]; onChange: (models: readonly string[]) => void;
+function ModelFields({
+  draft,
+  suggested,
+  names,
+  onChange,
+}: {
+  draft: Draft;
+  suggested: string;
+  names: readonly string[];
+  onChange: (models: readonly string[]) => void;
 }) {
   const { models } = draft;
-  const choose = (column: number, model: string): void => onChange(models.map((before, index) => (index === column ? model : before)));
+  const choose = (column: number, model: string): void =>
+    onChange(models.map((before, index) => (index === column ? model : before)));
   return (
     <div className={own["models"]}>
-      <datalist id="models">{names.map((name) => <option key={name} value={name} />)}</datalist>
+      <datalist id="models">
+        {names.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
       {models.map((model, column) => (
         <Field key={column} label={models.length === 1 ? "Model" : `Model ${column + 1}`}>
-          {(id) => <Input id={id} list="models" value={model} placeholder={suggested} onChange={(event) => choose(column, event.target.value)} />}
+          {(id) => (
+            <Input
+              id={id}
+              list="models"
+              value={model}
+              placeholder={suggested}
+              onChange={(event) => choose(column, event.target.value)}
+            />
+          )}
         </Field>
       ))}
     </div>
@@ -52,8 +78,17 @@ function KeptConversations({ onOpen }: { onOpen: (id: string) => void }) {
   if (kept.length === 0) return null;
   return (
     <div className={own["kept"]}>
-      <Select label="Kept conversations" value="" onChange={(id) => { if (id !== "") onOpen(id); }}
-        options={[["", "Go on with a conversation"], ...kept.map(({ id, title }) => [id, title] as const)]} />
+      <Select
+        label="Kept conversations"
+        value=""
+        onChange={(id) => {
+          if (id !== "") onOpen(id);
+        }}
+        options={[
+          ["", "Go on with a conversation"],
+          ...kept.map(({ id, title }) => [id, title] as const),
+        ]}
+      />
     </div>
   );
 }
@@ -65,7 +100,9 @@ export function PlaygroundPage() {
   const { names, suggested } = useModelNames();
   const { data: keeping } = useQuery(keepsQuery);
   const [shared] = useState(() => sharedOf(location.hash));
-  const [draft, setDraft] = useState<Draft>(shared?.draft ?? { ...emptyDraft, models: [first ?? ""] });
+  const [draft, setDraft] = useState<Draft>(
+    shared?.draft ?? { ...emptyDraft, models: [first ?? ""] },
+  );
   const [prompt, setPrompt] = useState(shared?.prompt ?? "");
   const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
   const [problem, setProblem] = useState<unknown>(null);
@@ -73,7 +110,8 @@ export function PlaygroundPage() {
   const { turns, isBusy, stop } = conversation;
   // Leaving the page ends what is under way, and its cost.
   useEffect(() => stop, []);
-  const change = (changes: Partial<Draft>): void => setDraft((before) => ({ ...before, ...changes }));
+  const change = (changes: Partial<Draft>): void =>
+    setDraft((before) => ({ ...before, ...changes }));
   const models = draft.models.map((model) => model || suggested);
   const attempt = async (work: () => Promise<unknown>): Promise<void> => {
     setProblem(null);
@@ -84,7 +122,14 @@ export function PlaygroundPage() {
     if (session === undefined || isBusy) return;
     const keeps = keeping?.keep ?? false;
     void attempt(async () => {
-      const asking = conversation.ask({ workspaceId: session.workspace.id, draft, models, prompt, attachments, keeps });
+      const asking = conversation.ask({
+        workspaceId: session.workspace.id,
+        draft,
+        models,
+        prompt,
+        attachments,
+        keeps,
+      });
       setAttachments([]);
       await asking;
     });
@@ -92,38 +137,101 @@ export function PlaygroundPage() {
   return (
     <>
       <PageHead title="Playground">
-        {keeping?.keep ? <KeptConversations onOpen={(id) => void attempt(async () => change({ models: [await conversation.open(id)] }))} /> : null}
+        {keeping?.keep ? (
+          <KeptConversations
+            onOpen={(id) =>
+              void attempt(async () => change({ models: [await conversation.open(id)] }))
+            }
+          />
+        ) : null}
       </PageHead>
       <Card>
         <form className={own["form"]} onSubmit={submit}>
-          <ModelFields draft={draft} suggested={suggested} names={names} onChange={(next) => change({ models: next })} />
+          <ModelFields
+            draft={draft}
+            suggested={suggested}
+            names={names}
+            onChange={(next) => change({ models: next })}
+          />
           <Field label="System prompt">
-            {(id) => <Input id={id} value={draft.system} onChange={(event) => change({ system: event.target.value })} />}
+            {(id) => (
+              <Input
+                id={id}
+                value={draft.system}
+                onChange={(event) => change({ system: event.target.value })}
+              />
+            )}
           </Field>
           <Field label="Message">
-            {(id) => <textarea id={id} className={style["input"]} value={prompt} onChange={(event) => setPrompt(event.target.value)} required
-              onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit(); }} />}
+            {(id) => (
+              <textarea
+                id={id}
+                className={style["input"]}
+                value={prompt}
+                onChange={(event) => setPrompt(event.target.value)}
+                required
+                onKeyDown={(event) => {
+                  if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
+                    event.currentTarget.form?.requestSubmit();
+                }}
+              />
+            )}
           </Field>
           <Attachments files={attachments} onChange={setAttachments} />
           <SettingsForm draft={draft} onChange={change} />
           <Actions>
-            <Button type="submit" disabled={isBusy || suggested === ""}>Send</Button>
-            {isBusy ? <Button look="plain" onClick={stop}>Stop</Button> : null}
-            {models.length < columnsMax ? <Button look="plain" onClick={() => change({ models: [...draft.models, ""] })}>Compare with another model</Button> : null}
-            {models.length > 1 ? <Button look="plain" onClick={() => change({ models: draft.models.slice(0, -1) })}>Remove the last model</Button> : null}
+            <Button type="submit" disabled={isBusy || suggested === ""}>
+              Send
+            </Button>
+            {isBusy ? (
+              <Button look="plain" onClick={stop}>
+                Stop
+              </Button>
+            ) : null}
+            {models.length < columnsMax ? (
+              <Button look="plain" onClick={() => change({ models: [...draft.models, ""] })}>
+                Compare with another model
+              </Button>
+            ) : null}
+            {models.length > 1 ? (
+              <Button look="plain" onClick={() => change({ models: draft.models.slice(0, -1) })}>
+                Remove the last model
+              </Button>
+            ) : null}
             <ShareButton fragment={() => fragmentOf({ draft, prompt })} />
-            {turns.length > 0 ? <Button look="plain" onClick={() => conversation.begin()}>New conversation</Button> : null}
+            {turns.length > 0 ? (
+              <Button look="plain" onClick={() => conversation.begin()}>
+                New conversation
+              </Button>
+            ) : null}
           </Actions>
         </form>
       </Card>
       {problem === null ? null : <Problem error={problem} />}
       {conversation.keepProblem === null ? null : <Problem error={conversation.keepProblem} />}
-      {turns.length === 0 ? <div className={own["answers"]}>{models.map((model, column) => <AnswerCard key={column} model={model} answer={undefined} body={undefined} />)}</div> : null}
+      {turns.length === 0 ? (
+        <div className={own["answers"]}>
+          {models.map((model, column) => (
+            <AnswerCard key={column} model={model} answer={undefined} body={undefined} />
+          ))}
+        </div>
+      ) : null}
       {turns.toReversed().map((turn, index) => (
-        <section key={turns.length - index} aria-label={`Turn ${turns.length - index}`} className={own["form"]}>
+        <section
+          key={turns.length - index}
+          aria-label={`Turn ${turns.length - index}`}
+          className={own["form"]}
+        >
           <p className={own["question"]}>{turn.text}</p>
           <div className={own["answers"]}>
-            {turn.models.map((model, column) => <AnswerCard key={column} model={model} answer={turn.answers[column]} body={turn.bodies[column]} />)}
+            {turn.models.map((model, column) => (
+              <AnswerCard
+                key={column}
+                model={model}
+                answer={turn.answers[column]}
+                body={turn.bodies[column]}
+              />
+            ))}
           </div>
         </section>
       ))}

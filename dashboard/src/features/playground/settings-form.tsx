@@ -3,21 +3,65 @@ import style from "../../ui/ui.module.css";
 import type { Draft } from "./draft.ts";
 import own from "./playground.module.css";
 
-const formats = [["text", "Text"], ["json_object", "JSON"], ["json_schema", "JSON by a schema"]] as const;
-const sorts = [["", "As the gateway weighs them"], ["price", "Cheapest first"], ["throughput", "Most tokens a second first"], ["latency", "Fastest first"]] as const;
+const formats = [
+  ["text", "Text"],
+  ["json_object", "JSON"],
+  ["json_schema", "JSON by a schema"],
+] as const;
+const sorts = [
+  ["", "As the gateway weighs them"],
+  ["price", "Cheapest first"],
+  ["throughput", "Most tokens a second first"],
+  ["latency", "Fastest first"],
+] as const;
 
-function Check({ label, checked, onChange }: { label: string; checked: boolean; onChange: (checked: boolean) => void }) {
-  return <label className={own["check"]}><input type="checkbox" checked={checked} onChange={(event) => onChange(event.target.checked)} /> {label}</label>;
+function Check({
+  label,
+  checked,
+  onChange,
+}: {
+  label: string;
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+}) {
+  return (
+    <label className={own["check"]}>
+      <input
+        type="checkbox"
+        checked={checked}
+        onChange={(event) => onChange(event.target.checked)}
+      />{" "}
+      {label}
+    </label>
+  );
 }
 
 /** Everything of a request beside the message: parameters, tools, the form of the answer, and rules for providers. */
-export function SettingsForm({ draft, onChange }: { draft: Draft; onChange: (change: Partial<Draft>) => void }) {
+export function SettingsForm({
+  draft,
+  onChange,
+}: {
+  draft: Draft;
+  onChange: (change: Partial<Draft>) => void;
+}) {
   const text = (name: "temperature" | "maxTokens" | "only" | "ignore") => (id: string) => (
-    <Input id={id} value={draft[name]} onChange={(event) => onChange({ [name]: event.target.value })}
-      {...(name === "temperature" || name === "maxTokens" ? { type: "number", min: "0", step: "any" } : {})} />
+    <Input
+      id={id}
+      value={draft[name]}
+      onChange={(event) => onChange({ [name]: event.target.value })}
+      {...(name === "temperature" || name === "maxTokens"
+        ? { type: "number", min: "0", step: "any" }
+        : {})}
+    />
   );
   const code = (name: "tools" | "schema") => (id: string) => (
-    <textarea id={id} className={`${style["input"]} mono`} value={draft[name]} spellCheck={false} onChange={(event) => onChange({ [name]: event.target.value })} />
+    <textarea
+      id={id}
+      className={`${style["input"]} mono`}
+      value={draft[name]}
+      spellCheck={false}
+      onChange={(event) => onChange({ [name]: event.target.value })}
+    />
   );
   return (
     <details className={own["settings"]}>
@@ -26,18 +70,50 @@ export function SettingsForm({ draft, onChange }: { draft: Draft; onChange: (cha
         <Field label="Temperature">{text("temperature")}</Field>
         <Field label="Largest answer, tokens">{text("maxTokens")}</Field>
         <Field label="Answer format">
-          {(id) => <Select id={id} value={draft.format} options={formats} onChange={(format) => onChange({ format: format as Draft["format"] })} />}
+          {(id) => (
+            <Select
+              id={id}
+              value={draft.format}
+              options={formats}
+              onChange={(format) => onChange({ format: format as Draft["format"] })}
+            />
+          )}
         </Field>
         <Field label="Order of providers">
-          {(id) => <Select id={id} value={draft.sort} options={sorts} onChange={(sort) => onChange({ sort: sort as Draft["sort"] })} />}
+          {(id) => (
+            <Select
+              id={id}
+              value={draft.sort}
+              options={sorts}
+              onChange={(sort) => onChange({ sort: sort as Draft["sort"] })}
+            />
+          )}
         </Field>
-        <Field label="Only these providers" hint="Ids with commas.">{text("only")}</Field>
-        <Field label="Never these providers" hint="Ids with commas.">{text("ignore")}</Field>
+        <Field label="Only these providers" hint="Ids with commas.">
+          {text("only")}
+        </Field>
+        <Field label="Never these providers" hint="Ids with commas.">
+          {text("ignore")}
+        </Field>
       </div>
-      {draft.format === "json_schema" ? <Field label="Schema of the answer" hint="JSON schema.">{code("schema")}</Field> : null}
-      <Field label="Tools" hint="A JSON list in OpenAI's form. Calls are shown and not made.">{code("tools")}</Field>
-      <Check label="Go on to another provider where one fails" checked={draft.fallbacks} onChange={(fallbacks) => onChange({ fallbacks })} />
-      <Check label="Only providers that keep no data" checked={draft.privateOnly} onChange={(privateOnly) => onChange({ privateOnly })} />
+      {draft.format === "json_schema" ? (
+        <Field label="Schema of the answer" hint="JSON schema.">
+          {code("schema")}
+        </Field>
+      ) : null}
+      <Field label="Tools" hint="A JSON list in OpenAI's form. Calls are shown and not made.">
+        {code("tools")}
+      </Field>
+      <Check
+        label="Go on to another provider where one fails"
+        checked={draft.fallbacks}
+        onChange={(fallbacks) => onChange({ fallbacks })}
+      />
+      <Check
+        label="Only providers that keep no data"
+        checked={draft.privateOnly}
+        onChange={(privateOnly) => onChange({ privateOnly })}
+      />
     </details>
   );
 }

@@ -42,22 +42,31 @@ interface Chunk {
 
 /** The events of a stream, one JSON text each. */
 async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  const reader = body
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop() ?? "";
-    for (const line of lines) if (line.startsWith("data: ") && line !== "data: [DONE]") yield line.slice(6);
+    for (const line of lines)
+      if (line.startsWith("data: ") && line !== "data: [DONE]") yield line.slice(6);
   }
 }
 
-function withCalls(calls: readonly ToolCall[], pieces: NonNullable<Delta["tool_calls"]>): readonly ToolCall[] {
+function withCalls(
+  calls: readonly ToolCall[],
+  pieces: NonNullable<Delta["tool_calls"]>,
+): readonly ToolCall[] {
   const next = [...calls];
   for (const { index, function: piece } of pieces) {
     const before = next[index] ?? { name: "", arguments: "" };
-    next[index] = { name: before.name + (piece?.name ?? ""), arguments: before.arguments + (piece?.arguments ?? "") };
+    next[index] = {
+      name: before.name + (piece?.name ?? ""),
+      arguments: before.arguments + (piece?.arguments ?? ""),
+    };
   }
   return next;
 }
@@ -68,40 +77,72 @@ const read = (chunk: Chunk, before: Answer, startedMs: number): Answer => {
   const hasContent = text !== "" || reasoning !== "" || delta.tool_calls !== undefined;
   return {
     ...before,
-    text: before.text + text, reasoning: before.reasoning + reasoning, calls: withCalls(before.calls, delta.tool_calls ?? []),
-    ...(hasContent && before.firstTokenMs === undefined ? { firstTokenMs: performance.now() - startedMs } : {}),
-    ...(chunk.model === undefined ? {} : { model: chunk.model }), ...(chunk.id === undefined ? {} : { generationId: chunk.id }),
+    text: before.text + text,
+    reasoning: before.reasoning + reasoning,
+    calls: withCalls(before.calls, delta.tool_calls ?? []),
+    ...(hasContent && before.firstTokenMs === undefined
+      ? { firstTokenMs: performance.now() - startedMs }
+      : {}),
+    ...(chunk.model === undefined ? {} : { model: chunk.model }),
+    ...(chunk.id === undefined ? {} : { generationId: chunk.id }),
     ...(chunk.usage?.cost === undefined ? {} : { costUsd: chunk.usage.cost }),
-    ...(chunk.usage?.completion_tokens === undefined ? {} : { tokens: chunk.usage.completion_tokens }),
-    ...(chunk.error === undefined ? {} : { state: "failed" as const, problem: chunk.error.message ?? "The answer broke off." }),
+    ...(chunk.usage?.completion_tokens === undefined
+      ? {}
+      : { tokens: chunk.usage.completion_tokens }),
+    ...(chunk.error === undefined
+      ? {}
+      : { state: "failed" as const, problem: chunk.error.message ?? "The answer broke off." }),
   };
 };
 
 /** Asks a model and shows its answer as it comes; what goes wrong is part of the answer. Gives the answer as it ended. */
-export async function askModel(body: ChatBody, { workspaceId, signal, onAnswer }: {
-  workspaceId: string; signal: AbortSignal; onAnswer: (answer: Answer) => void;
-}): Promise<Answer> {
+export async function askModel(
+  body: ChatBody,
+  {
+    workspaceId,
+    signal,
+    onAnswer,
+  }: {
+    workspaceId: string;
+    signal: AbortSignal;
+    onAnswer: (answer: Answer) => void;
+  },
+): Promise<Answer> {
   const startedMs = performance.now();
   let answer: Answer = { text: "", reasoning: "", calls: [], state: "waiting" };
   const show = (next: Answer): Answer => {
-    onAnswer(answer = next);
+    onAnswer((answer = next));
     return answer;
   };
   show(answer);
   try {
-    const response = await withPlaygroundKey(workspaceId, (key) => send("/chat/completions", {
-      method: "POST", signal, key, body: { ...body, stream: true, stream_options: { include_usage: true } },
-    }));
+    const response = await withPlaygroundKey(workspaceId, (key) =>
+      send("/chat/completions", {
+        method: "POST",
+        signal,
+        key,
+        body: { ...body, stream: true, stream_options: { include_usage: true } },
+      }),
+    );
     const providers = response.headers.get("x-service-provider-chain");
     if (providers !== null) answer = { ...answer, providers };
     if (response.body === null) throw new Error("The service sent no answer.");
-    for await (const event of eventsOf(response.body)) show(read(JSON.parse(event) as Chunk, { ...answer, state: "streaming" }, startedMs));
-    return show({ ...answer, state: answer.problem === undefined ? "done" : "failed", totalMs: performance.now() - startedMs });
+    for await (const event of eventsOf(response.body))
+      show(read(JSON.parse(event) as Chunk, { ...answer, state: "streaming" }, startedMs));
+    return show({
+      ...answer,
+      state: answer.problem === undefined ? "done" : "failed",
+      totalMs: performance.now() - startedMs,
+    });
   } catch (error) {
-    if (signal.aborted) return show({ ...answer, state: "stopped", totalMs: performance.now() - startedMs });
+    if (signal.aborted)
+      return show({ ...answer, state: "stopped", totalMs: performance.now() - startedMs });
     const traceId = error instanceof ApiError ? error.traceId : null;
     return show({
-      ...answer, state: "failed", problem: error instanceof Error ? error.message : String(error), ...(traceId === null ? {} : { traceId }),
+      ...answer,
+      state: "failed",
+      problem: error instanceof Error ? error.message : String(error),
+      ...(traceId === null ? {} : { traceId }),
     });
   }
 }

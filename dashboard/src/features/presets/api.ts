@@ -25,18 +25,32 @@ export interface PresetVersion {
   created_at: string;
 }
 
-export const presetsQuery = queryOptions({ queryKey: ["presets"], queryFn: () => request<List<Preset>>("/presets") });
-export const presetQuery = (slug: string) => queryOptions({
-  queryKey: ["presets", slug], queryFn: () => request<Preset>(`/presets/${encodeURIComponent(slug)}`),
+export const presetsQuery = queryOptions({
+  queryKey: ["presets"],
+  queryFn: () => request<List<Preset>>("/presets"),
 });
-export const versionsQuery = (slug: string) => queryOptions({
-  queryKey: ["presets", slug, "versions"], queryFn: () => request<List<PresetVersion>>(`/presets/${encodeURIComponent(slug)}/versions`),
-});
+export const presetQuery = (slug: string) =>
+  queryOptions({
+    queryKey: ["presets", slug],
+    queryFn: () => request<Preset>(`/presets/${encodeURIComponent(slug)}`),
+  });
+export const versionsQuery = (slug: string) =>
+  queryOptions({
+    queryKey: ["presets", slug, "versions"],
+    queryFn: () => request<List<PresetVersion>>(`/presets/${encodeURIComponent(slug)}/versions`),
+  });
 
 export const createPreset = (body: { slug: string; name: string; config: PresetConfig }) =>
   request<Preset>("/presets", { method: "POST", body });
-export const changePreset = ({ slug, ...body }: { slug: string; name: string; description: string | null; config: PresetConfig }) =>
-  request<Preset>(`/presets/${slug}`, { method: "PATCH", body });
+export const changePreset = ({
+  slug,
+  ...body
+}: {
+  slug: string;
+  name: string;
+  description: string | null;
+  config: PresetConfig;
+}) => request<Preset>(`/presets/${slug}`, { method: "PATCH", body });
 export const deletePreset = (slug: string) => request(`/presets/${slug}`, { method: "DELETE" });
 export const restoreVersion = ({ slug, version }: { slug: string; version: number }) =>
   request<Preset>(`/presets/${slug}/versions/${version}/restore`, { method: "POST" });

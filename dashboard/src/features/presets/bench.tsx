@@ -29,10 +29,17 @@ interface Completion {
 
 async function ask(workspaceId: string, body: Record<string, unknown>): Promise<Answer> {
   const startedMs = performance.now();
-  const response = await withPlaygroundKey(workspaceId, (key) => send("/chat/completions", { method: "POST", body, key }));
-  const { id, model, choices, usage } = await response.json() as Completion;
+  const response = await withPlaygroundKey(workspaceId, (key) =>
+    send("/chat/completions", { method: "POST", body, key }),
+  );
+  const { id, model, choices, usage } = (await response.json()) as Completion;
   return {
-    id, model, text: choices[0]?.message.content ?? "", milliseconds: performance.now() - startedMs, tokens: usage?.completion_tokens, costUsd: usage?.cost,
+    id,
+    model,
+    text: choices[0]?.message.content ?? "",
+    milliseconds: performance.now() - startedMs,
+    tokens: usage?.completion_tokens,
+    costUsd: usage?.cost,
   };
 }
 
@@ -40,20 +47,39 @@ async function ask(workspaceId: string, body: Record<string, unknown>): Promise<
 const bodyOf = (config: PresetConfig, message: string): Record<string, unknown> => {
   const { system, ...fields } = withoutNulls(config);
   const messages = [{ role: "user", content: message }];
-  return { ...fields, messages: typeof system === "string" ? [{ role: "system", content: system }, ...messages] : messages };
+  return {
+    ...fields,
+    messages:
+      typeof system === "string" ? [{ role: "system", content: system }, ...messages] : messages,
+  };
 };
 
-function AnswerCard({ title, work }: { title: string; work: { data: Answer | undefined; error: unknown; isPending: boolean } }) {
+function AnswerCard({
+  title,
+  work,
+}: {
+  title: string;
+  work: { data: Answer | undefined; error: unknown; isPending: boolean };
+}) {
   return (
     <Card title={title}>
       <div aria-live="polite">
-        {work.isPending ? "Waiting for the answer." : work.error ? <Problem error={work.error} /> : work.data === undefined ? "No answer yet." : (
+        {work.isPending ? (
+          "Waiting for the answer."
+        ) : work.error ? (
+          <Problem error={work.error} />
+        ) : work.data === undefined ? (
+          "No answer yet."
+        ) : (
           <>
             <p>{work.data.text}</p>
             <p className={style.hint}>
-              {work.data.model}, {duration(work.data.milliseconds)}, {count(work.data.tokens)} tokens, {requestCost(work.data.costUsd)}
+              {work.data.model}, {duration(work.data.milliseconds)}, {count(work.data.tokens)}{" "}
+              tokens, {requestCost(work.data.costUsd)}
             </p>
-            <Link to="/activity" search={{ id: work.data.id }}>Open the record</Link>
+            <Link to="/activity" search={{ id: work.data.id }}>
+              Open the record
+            </Link>
           </>
         )}
       </div>
@@ -67,9 +93,15 @@ export function Bench({ slug, draft }: { slug: string; draft: () => PresetConfig
   const [message, setMessage] = useState("");
   const workspaceId = session?.workspace.id ?? "";
   const stored = useMutation({
-    mutationFn: () => ask(workspaceId, { model: `@preset/${slug}`, messages: [{ role: "user", content: message }] }),
+    mutationFn: () =>
+      ask(workspaceId, {
+        model: `@preset/${slug}`,
+        messages: [{ role: "user", content: message }],
+      }),
   });
-  const edited = useMutation({ mutationFn: async () => ask(workspaceId, bodyOf(draft(), message)) });
+  const edited = useMutation({
+    mutationFn: async () => ask(workspaceId, bodyOf(draft(), message)),
+  });
   const both = (): void => {
     stored.mutate();
     edited.mutate();
@@ -77,10 +109,29 @@ export function Bench({ slug, draft }: { slug: string; draft: () => PresetConfig
   return (
     <>
       <Card title="Test bench">
-        <Form action="Run preset" work={{ isPending: stored.isPending, error: null }} onSubmit={() => stored.mutate()} disabled={session === undefined}
-          more={<Button look="plain" disabled={message === "" || edited.isPending} onClick={both}>Run preset and draft</Button>}>
-          <Field label="Message" hint="Sent with your playground key; it costs what a request costs.">
-            {(id) => <TextArea id={id} value={message} required onChange={(event) => setMessage(event.target.value)} />}
+        <Form
+          action="Run preset"
+          work={{ isPending: stored.isPending, error: null }}
+          onSubmit={() => stored.mutate()}
+          disabled={session === undefined}
+          more={
+            <Button look="plain" disabled={message === "" || edited.isPending} onClick={both}>
+              Run preset and draft
+            </Button>
+          }
+        >
+          <Field
+            label="Message"
+            hint="Sent with your playground key; it costs what a request costs."
+          >
+            {(id) => (
+              <TextArea
+                id={id}
+                value={message}
+                required
+                onChange={(event) => setMessage(event.target.value)}
+              />
+            )}
           </Field>
         </Form>
       </Card>

@@ -14,25 +14,108 @@ export interface PresetField {
 
 /** Every field of a preset's configuration. */
 export const presetFields: readonly PresetField[] = [
-  { name: "model", label: "Model", kind: "text", group: "Model", hint: "Empty leaves it to the request." },
-  { name: "models", label: "Fallback models", kind: "list", group: "Model", hint: "In order, separated by commas." },
-  { name: "system", label: "System prompt", kind: "lines", group: "Model", hint: "For requests that have none." },
-  { name: "reasoning", label: "Reasoning", kind: "json", group: "Model", hint: 'Such as {"effort":"low"}.' },
+  {
+    name: "model",
+    label: "Model",
+    kind: "text",
+    group: "Model",
+    hint: "Empty leaves it to the request.",
+  },
+  {
+    name: "models",
+    label: "Fallback models",
+    kind: "list",
+    group: "Model",
+    hint: "In order, separated by commas.",
+  },
+  {
+    name: "system",
+    label: "System prompt",
+    kind: "lines",
+    group: "Model",
+    hint: "For requests that have none.",
+  },
+  {
+    name: "reasoning",
+    label: "Reasoning",
+    kind: "json",
+    group: "Model",
+    hint: 'Such as {"effort":"low"}.',
+  },
   { name: "temperature", label: "Temperature", kind: "number", group: "Sampling", hint: "0 to 2" },
   { name: "top_p", label: "Top p", kind: "number", group: "Sampling", hint: "0 to 1" },
   { name: "top_k", label: "Top k", kind: "number", group: "Sampling" },
-  { name: "frequency_penalty", label: "Frequency penalty", kind: "number", group: "Sampling", hint: "-2 to 2" },
-  { name: "presence_penalty", label: "Presence penalty", kind: "number", group: "Sampling", hint: "-2 to 2" },
-  { name: "repetition_penalty", label: "Repetition penalty", kind: "number", group: "Sampling", hint: "0 to 2" },
+  {
+    name: "frequency_penalty",
+    label: "Frequency penalty",
+    kind: "number",
+    group: "Sampling",
+    hint: "-2 to 2",
+  },
+  {
+    name: "presence_penalty",
+    label: "Presence penalty",
+    kind: "number",
+    group: "Sampling",
+    hint: "-2 to 2",
+  },
+  {
+    name: "repetition_penalty",
+    label: "Repetition penalty",
+    kind: "number",
+    group: "Sampling",
+    hint: "0 to 2",
+  },
   { name: "seed", label: "Seed", kind: "number", group: "Sampling" },
   { name: "max_tokens", label: "Output cap in tokens", kind: "number", group: "Output" },
-  { name: "max_completion_tokens", label: "Output cap with reasoning, in tokens", kind: "number", group: "Output" },
-  { name: "stop", label: "Stop sequences", kind: "list", group: "Output", hint: "At most four, separated by commas." },
-  { name: "response_format", label: "Response format", kind: "json", group: "Output", hint: 'Such as {"type":"json_object"}.' },
-  { name: "stream_options", label: "Stream options", kind: "json", group: "Output", hint: 'Such as {"include_usage":true}.' },
-  { name: "tools", label: "Tools", kind: "json", group: "Tools", hint: "A list, as chat requests have it." },
-  { name: "tool_choice", label: "Tool choice", kind: "text", group: "Tools", hint: 'auto, none, required, or JSON for one tool.' },
-  { name: "provider", label: "Provider rules", kind: "json", group: "Routing", hint: "The routing page writes them for you." },
+  {
+    name: "max_completion_tokens",
+    label: "Output cap with reasoning, in tokens",
+    kind: "number",
+    group: "Output",
+  },
+  {
+    name: "stop",
+    label: "Stop sequences",
+    kind: "list",
+    group: "Output",
+    hint: "At most four, separated by commas.",
+  },
+  {
+    name: "response_format",
+    label: "Response format",
+    kind: "json",
+    group: "Output",
+    hint: 'Such as {"type":"json_object"}.',
+  },
+  {
+    name: "stream_options",
+    label: "Stream options",
+    kind: "json",
+    group: "Output",
+    hint: 'Such as {"include_usage":true}.',
+  },
+  {
+    name: "tools",
+    label: "Tools",
+    kind: "json",
+    group: "Tools",
+    hint: "A list, as chat requests have it.",
+  },
+  {
+    name: "tool_choice",
+    label: "Tool choice",
+    kind: "text",
+    group: "Tools",
+    hint: "auto, none, required, or JSON for one tool.",
+  },
+  {
+    name: "provider",
+    label: "Provider rules",
+    kind: "json",
+    group: "Routing",
+    hint: "The routing page writes them for you.",
+  },
   { name: "require_params", label: "Required parameters", kind: "list", group: "Routing" },
   { name: "min_context", label: "Least context in tokens", kind: "number", group: "Routing" },
 ];
@@ -56,8 +139,13 @@ function jsonOf(text: string, label: string): unknown {
 /** A typed field as the API takes it; null takes it out of the preset. Throws where it cannot be read. */
 function valueOf(text: string, { kind, label, name }: PresetField): unknown {
   if (text.trim() === "") return null;
-  if (kind === "list") return text.split(/[,\n]/).map((item) => item.trim()).filter((item) => item !== "");
-  if (kind === "json" || (name === "tool_choice" && text.trim().startsWith("{"))) return jsonOf(text, label);
+  if (kind === "list")
+    return text
+      .split(/[,\n]/)
+      .map((item) => item.trim())
+      .filter((item) => item !== "");
+  if (kind === "json" || (name === "tool_choice" && text.trim().startsWith("{")))
+    return jsonOf(text, label);
   if (kind !== "number") return text;
   const value = Number(text);
   if (Number.isNaN(value)) throw new Error(`${label}: this is no number.`);
@@ -66,7 +154,9 @@ function valueOf(text: string, { kind, label, name }: PresetField): unknown {
 
 /** The configuration that the typed fields mean; fields that were emptied are null. Throws where one cannot be read. */
 export const configOf = (texts: Readonly<Record<string, string>>): PresetConfig =>
-  Object.fromEntries(presetFields.map((field) => [field.name, valueOf(texts[field.name] ?? "", field)]));
+  Object.fromEntries(
+    presetFields.map((field) => [field.name, valueOf(texts[field.name] ?? "", field)]),
+  );
 
 /** The typed fields of a configuration. */
 export const textsOf = (config: PresetConfig): Record<string, string> =>

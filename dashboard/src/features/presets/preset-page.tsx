@@ -4,44 +4,105 @@ import { useState } from "react";
 import { useScope } from "../../app/session.ts";
 import { PageHead } from "../../app/shell.tsx";
 import { localTime, utc } from "../../lib/format.ts";
-import { Actions, Button, Card, Code, Field, Input, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Button,
+  Card,
+  Code,
+  Field,
+  Input,
+  Loaded,
+  Problem,
+  Status,
+} from "../../ui/parts.tsx";
 import { Confirm, Form, TextArea } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
-import { type Preset, type PresetVersion, changePreset, deletePreset, presetQuery, restoreVersion, versionsQuery } from "./api.ts";
+import {
+  type Preset,
+  type PresetVersion,
+  changePreset,
+  deletePreset,
+  presetQuery,
+  restoreVersion,
+  versionsQuery,
+} from "./api.ts";
 import { Bench } from "./bench.tsx";
 import { configOf, presetFields, textsOf } from "./preset-fields.ts";
 
 const route = getRouteApi("/presets/$slug");
 const groups = ["Model", "Sampling", "Output", "Tools", "Routing"] as const;
 
-function Versions({ preset, mayWrite, onRestored }: { preset: Preset; mayWrite: boolean; onRestored: () => void }) {
+function Versions({
+  preset,
+  mayWrite,
+  onRestored,
+}: {
+  preset: Preset;
+  mayWrite: boolean;
+  onRestored: () => void;
+}) {
   const versions = useQuery(versionsQuery(preset.slug));
   const [seen, setSeen] = useState<PresetVersion>();
-  const restore = useMutation({ mutationFn: restoreVersion, onSuccess: () => { setSeen(undefined); onRestored(); } });
+  const restore = useMutation({
+    mutationFn: restoreVersion,
+    onSuccess: () => {
+      setSeen(undefined);
+      onRestored();
+    },
+  });
   return (
     <Card title="Versions" flush>
       <Loaded query={versions} height={120}>
         {({ data: rows }) => (
-          <Table rows={rows} rowKey={({ version }) => String(version)} caption="Versions" columns={[
-            {
-              head: "Version",
-              cell: ({ version }) => version === preset.version ? <Status kind="good">{`${version}, in force`}</Status> : version,
-            },
-            { head: "Made", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-            { head: "By", cell: ({ author }) => <code>{author ?? "unknown"}</code> },
-            { head: "Actions", cell: (version) => <Button look="plain" onClick={() => setSeen(version)}>Show</Button> },
-          ]} />
+          <Table
+            rows={rows}
+            rowKey={({ version }) => String(version)}
+            caption="Versions"
+            columns={[
+              {
+                head: "Version",
+                cell: ({ version }) =>
+                  version === preset.version ? (
+                    <Status kind="good">{`${version}, in force`}</Status>
+                  ) : (
+                    version
+                  ),
+              },
+              {
+                head: "Made",
+                cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+              },
+              { head: "By", cell: ({ author }) => <code>{author ?? "unknown"}</code> },
+              {
+                head: "Actions",
+                cell: (version) => (
+                  <Button look="plain" onClick={() => setSeen(version)}>
+                    Show
+                  </Button>
+                ),
+              },
+            ]}
+          />
         )}
       </Loaded>
-      <Modal title={`Version ${seen?.version ?? ""}`} open={seen !== undefined} onClose={() => setSeen(undefined)}>
+      <Modal
+        title={`Version ${seen?.version ?? ""}`}
+        open={seen !== undefined}
+        onClose={() => setSeen(undefined)}
+      >
         <p>{seen?.name}</p>
         <Code text={JSON.stringify(seen?.config ?? {}, null, 2)} />
         {restore.error === null ? null : <Problem error={restore.error} />}
         {!mayWrite || seen === undefined || seen.version === preset.version ? null : (
           <Actions>
-            <Button disabled={restore.isPending} onClick={() => restore.mutate({ slug: preset.slug, version: seen.version })}>Restore this version</Button>
+            <Button
+              disabled={restore.isPending}
+              onClick={() => restore.mutate({ slug: preset.slug, version: seen.version })}
+            >
+              Restore this version
+            </Button>
           </Actions>
         )}
       </Modal>
@@ -56,7 +117,13 @@ function Editor({ preset, mayWrite }: { preset: Preset; mayWrite: boolean }) {
   const [texts, setTexts] = useState(() => textsOf(preset.config));
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["presets"] });
   const save = useMutation({
-    mutationFn: async () => changePreset({ slug: preset.slug, name, description: description === "" ? null : description, config: configOf(texts) }),
+    mutationFn: async () =>
+      changePreset({
+        slug: preset.slug,
+        name,
+        description: description === "" ? null : description,
+        config: configOf(texts),
+      }),
     onSuccess: refresh,
   });
   const field = (of: (typeof presetFields)[number]) => (
@@ -64,32 +131,62 @@ function Editor({ preset, mayWrite }: { preset: Preset; mayWrite: boolean }) {
       {(id) => {
         const shared = { id, value: texts[of.name] ?? "", readOnly: !mayWrite };
         const set = (value: string): void => setTexts({ ...texts, [of.name]: value });
-        return of.kind === "lines" || of.kind === "json"
-          ? <TextArea {...shared} onChange={(event) => set(event.target.value)} />
-          : <Input {...shared} inputMode={of.kind === "number" ? "decimal" : "text"} onChange={(event) => set(event.target.value)} />;
+        return of.kind === "lines" || of.kind === "json" ? (
+          <TextArea {...shared} onChange={(event) => set(event.target.value)} />
+        ) : (
+          <Input
+            {...shared}
+            inputMode={of.kind === "number" ? "decimal" : "text"}
+            onChange={(event) => set(event.target.value)}
+          />
+        );
       }}
     </Field>
   );
   return (
     <>
       <Card title="Settings">
-        <Form action="Save preset" work={save} onSubmit={() => save.mutate()} disabled={!mayWrite}
-          more={save.isSuccess ? <Status kind="good">{`Saved as version ${save.data.version}`}</Status> : null}>
+        <Form
+          action="Save preset"
+          work={save}
+          onSubmit={() => save.mutate()}
+          disabled={!mayWrite}
+          more={
+            save.isSuccess ? (
+              <Status kind="good">{`Saved as version ${save.data.version}`}</Status>
+            ) : null
+          }
+        >
           <div className={style.grid}>
             <Field label="Name">
               {(id) => (
-                <Input id={id} value={name} required maxLength={200} readOnly={!mayWrite}
-                  onChange={(event) => setName(event.target.value)} />
+                <Input
+                  id={id}
+                  value={name}
+                  required
+                  maxLength={200}
+                  readOnly={!mayWrite}
+                  onChange={(event) => setName(event.target.value)}
+                />
               )}
             </Field>
             <Field label="Description">
-              {(id) => <Input id={id} value={description} readOnly={!mayWrite} onChange={(event) => setDescription(event.target.value)} />}
+              {(id) => (
+                <Input
+                  id={id}
+                  value={description}
+                  readOnly={!mayWrite}
+                  onChange={(event) => setDescription(event.target.value)}
+                />
+              )}
             </Field>
           </div>
           {groups.map((group) => (
             <fieldset key={group} className={style.fieldset}>
               <legend>{group}</legend>
-              <div className={style.grid}>{presetFields.filter((each) => each.group === group).map(field)}</div>
+              <div className={style.grid}>
+                {presetFields.filter((each) => each.group === group).map(field)}
+              </div>
             </fieldset>
           ))}
         </Form>
@@ -117,21 +214,37 @@ export function PresetPage() {
   return (
     <>
       <PageHead title={preset.data?.name ?? slug}>
-        {mayWrite ? <Button look="plain" onClick={() => setDoomed(true)}>Delete preset</Button> : null}
+        {mayWrite ? (
+          <Button look="plain" onClick={() => setDoomed(true)}>
+            Delete preset
+          </Button>
+        ) : null}
       </PageHead>
       <Loaded query={preset} height={480}>
         {(data) => (
           <>
             <Editor key={data.version} preset={data} mayWrite={mayWrite} />
-            <Versions preset={data} mayWrite={mayWrite} onRestored={() => void queries.invalidateQueries({ queryKey: ["presets"] })} />
+            <Versions
+              preset={data}
+              mayWrite={mayWrite}
+              onRestored={() => void queries.invalidateQueries({ queryKey: ["presets"] })}
+            />
             <Card title="Call it">
-              <Code text={`curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n  -d '{"model":"@preset/${slug}","messages":[{"role":"user","content":"Hello"}]}'`} />
+              <Code
+                text={`curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n  -d '{"model":"@preset/${slug}","messages":[{"role":"user","content":"Hello"}]}'`}
+              />
             </Card>
           </>
         )}
       </Loaded>
-      <Confirm title={`Delete ${preset.data?.name ?? slug}`} open={isDoomed} onClose={() => setDoomed(false)} action="Delete preset" work={remove}
-        onConfirm={() => remove.mutate()}>
+      <Confirm
+        title={`Delete ${preset.data?.name ?? slug}`}
+        open={isDoomed}
+        onClose={() => setDoomed(false)}
+        action="Delete preset"
+        work={remove}
+        onConfirm={() => remove.mutate()}
+      >
         <p>Requests that name @preset/{slug} fail at once with 404. Its versions go with it.</p>
       </Confirm>
     </>

@@ -15,7 +15,10 @@ function NewPreset() {
   const navigate = useNavigate();
   const [name, setName] = useState("");
   const [slug, setSlug] = useState("");
-  const suggested = name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "");
+  const suggested = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "");
   const create = useMutation({
     mutationFn: () => createPreset({ name, slug: slug || suggested, config: {} }),
     onSuccess: async (preset) => {
@@ -26,17 +29,37 @@ function NewPreset() {
   return (
     <Form action="Create preset" work={create} onSubmit={() => create.mutate()}>
       <Field label="Name">
-        {(id) => <Input id={id} value={name} required maxLength={200} onChange={(event) => setName(event.target.value)} />}
+        {(id) => (
+          <Input
+            id={id}
+            value={name}
+            required
+            maxLength={200}
+            onChange={(event) => setName(event.target.value)}
+          />
+        )}
       </Field>
       <Field label="Slug" hint="Requests name the preset by it, as @preset/slug. It never changes.">
-        {(id) => <Input id={id} value={slug} placeholder={suggested} pattern="[a-z0-9][a-z0-9\-]*" onChange={(event) => setSlug(event.target.value)} />}
+        {(id) => (
+          <Input
+            id={id}
+            value={slug}
+            placeholder={suggested}
+            pattern="[a-z0-9][a-z0-9\-]*"
+            onChange={(event) => setSlug(event.target.value)}
+          />
+        )}
       </Field>
     </Form>
   );
 }
 
 const modelOf = ({ model, models }: Readonly<Record<string, unknown>>): string =>
-  (typeof model === "string" ? model : Array.isArray(models) ? String(models[0]) : "named by the request");
+  typeof model === "string"
+    ? model
+    : Array.isArray(models)
+      ? String(models[0])
+      : "named by the request";
 
 /** Presets of the workspace: settings that requests name instead of repeating them. */
 export function PresetsPage() {
@@ -49,23 +72,54 @@ export function PresetsPage() {
       <PageHead title="Presets">{create}</PageHead>
       <Card flush>
         <Loaded query={presets} height={240}>
-          {({ data: rows }) => rows.length === 0
-            ? <Empty action={create}>No preset yet. A preset keeps a model, a system prompt and settings under a name.</Empty>
-            : (
-              <Table rows={rows} rowKey={({ slug }) => slug} caption="Presets" columns={[
-                {
-                  head: "Name",
-                  cell: ({ name, slug }) => <><div><Link to="/presets/$slug" params={{ slug }}>{name}</Link></div><code>@preset/{slug}</code></>,
-                },
-                { head: "Model", cell: ({ config }) => <span className="mono">{modelOf(config)}</span> },
-                { head: "Version", number: true, cell: ({ version }) => version },
-                { head: "Changed", cell: ({ updated_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-                { head: "Last used", cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
-              ]} />
-            )}
+          {({ data: rows }) =>
+            rows.length === 0 ? (
+              <Empty action={create}>
+                No preset yet. A preset keeps a model, a system prompt and settings under a name.
+              </Empty>
+            ) : (
+              <Table
+                rows={rows}
+                rowKey={({ slug }) => slug}
+                caption="Presets"
+                columns={[
+                  {
+                    head: "Name",
+                    cell: ({ name, slug }) => (
+                      <>
+                        <div>
+                          <Link to="/presets/$slug" params={{ slug }}>
+                            {name}
+                          </Link>
+                        </div>
+                        <code>@preset/{slug}</code>
+                      </>
+                    ),
+                  },
+                  {
+                    head: "Model",
+                    cell: ({ config }) => <span className="mono">{modelOf(config)}</span>,
+                  },
+                  { head: "Version", number: true, cell: ({ version }) => version },
+                  {
+                    head: "Changed",
+                    cell: ({ updated_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                  },
+                  {
+                    head: "Last used",
+                    cell: ({ last_used_at: at }) => (
+                      <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
+                    ),
+                  },
+                ]}
+              />
+            )
+          }
         </Loaded>
       </Card>
-      <Modal title="Create preset" open={isMaking} onClose={() => setMaking(false)}><NewPreset /></Modal>
+      <Modal title="Create preset" open={isMaking} onClose={() => setMaking(false)}>
+        <NewPreset />
+      </Modal>
     </>
   );
 }

@@ -10,7 +10,12 @@ export interface ProviderKey {
   enabled: boolean;
   status: "active" | "disabled" | "refused" | "exhausted" | "paused";
   quota: { limit: number; used: number; reset: "daily" | "weekly" | "monthly" | null } | null;
-  donation: { daily_limit: number | null; used_today: number; paused: boolean; pause_reason: string | null } | null;
+  donation: {
+    daily_limit: number | null;
+    used_today: number;
+    paused: boolean;
+    pause_reason: string | null;
+  } | null;
   last_used_at: string | null;
 }
 
@@ -34,19 +39,35 @@ export interface Provider {
   name: string;
 }
 
-export const providerKeysQuery = queryOptions({ queryKey: ["provider-keys"], queryFn: () => request<List<ProviderGroup>>("/auth/byok") });
+export const providerKeysQuery = queryOptions({
+  queryKey: ["provider-keys"],
+  queryFn: () => request<List<ProviderGroup>>("/auth/byok"),
+});
 export const providersQuery = queryOptions({
-  queryKey: ["providers"], queryFn: () => request<List<Provider>>("/providers"), staleTime: 300_000,
+  queryKey: ["providers"],
+  queryFn: () => request<List<Provider>>("/providers"),
+  staleTime: 300_000,
 });
 
-export const createProviderKey = (body: Record<string, unknown>) => request<ProviderKey>("/auth/byok", { method: "POST", body });
+export const createProviderKey = (body: Record<string, unknown>) =>
+  request<ProviderKey>("/auth/byok", { method: "POST", body });
 export const changeProviderKey = ({ id, ...body }: Record<string, unknown> & { id: string }) =>
   request<ProviderKey>(`/auth/byok/keys/${id}`, { method: "PATCH", body });
-export const deleteProviderKey = (id: string) => request(`/auth/byok/keys/${id}`, { method: "DELETE" });
-export const testNewKey = (body: { provider_id: string; api_key: string }) => request<KeyTest>("/auth/byok/test", { method: "POST", body });
-export const testStoredKey = (id: string) => request<KeyTest>(`/auth/byok/keys/${id}/test`, { method: "POST" });
+export const deleteProviderKey = (id: string) =>
+  request(`/auth/byok/keys/${id}`, { method: "DELETE" });
+export const testNewKey = (body: { provider_id: string; api_key: string }) =>
+  request<KeyTest>("/auth/byok/test", { method: "POST", body });
+export const testStoredKey = (id: string) =>
+  request<KeyTest>(`/auth/byok/keys/${id}/test`, { method: "POST" });
 export const donateKey = (body: { key_id: string; consent: true; daily_limit?: number }) =>
   request<ProviderKey>("/byok/donated", { method: "POST", body });
-export const changeDonation = ({ id, ...body }: { id: string; paused?: boolean; daily_limit?: number | null }) =>
-  request<ProviderKey>(`/byok/donated/${id}`, { method: "PATCH", body });
-export const withdrawKey = (id: string) => request<ProviderKey>(`/byok/donated/${id}`, { method: "DELETE" });
+export const changeDonation = ({
+  id,
+  ...body
+}: {
+  id: string;
+  paused?: boolean;
+  daily_limit?: number | null;
+}) => request<ProviderKey>(`/byok/donated/${id}`, { method: "PATCH", body });
+export const withdrawKey = (id: string) =>
+  request<ProviderKey>(`/byok/donated/${id}`, { method: "DELETE" });

@@ -11,34 +11,72 @@ export function Donation({ stored, onChanged }: { stored: ProviderKey; onChanged
   const [limit, setLimit] = useState(stored.donation?.daily_limit?.toString() ?? "");
   const amount = numberOf(limit);
   const give = useMutation({
-    mutationFn: () => donateKey({ key_id: stored.id, consent: true, ...(amount === undefined ? {} : { daily_limit: amount }) }), onSuccess: onChanged,
+    mutationFn: () =>
+      donateKey({
+        key_id: stored.id,
+        consent: true,
+        ...(amount === undefined ? {} : { daily_limit: amount }),
+      }),
+    onSuccess: onChanged,
   });
   const change = useMutation({ mutationFn: changeDonation, onSuccess: onChanged });
   const withdraw = useMutation({ mutationFn: withdrawKey, onSuccess: onChanged });
   const field = (
-    <Field label="Daily limit in USD" hint="What others may use within 24 hours, at list price. Empty means no bound.">
-      {(id) => <Input id={id} type="number" min="0" step="any" value={limit} onChange={(event) => setLimit(event.target.value)} />}
+    <Field
+      label="Daily limit in USD"
+      hint="What others may use within 24 hours, at list price. Empty means no bound."
+    >
+      {(id) => (
+        <Input
+          id={id}
+          type="number"
+          min="0"
+          step="any"
+          value={limit}
+          onChange={(event) => setLimit(event.target.value)}
+        />
+      )}
     </Field>
   );
   if (stored.donation === null) {
     return (
       <Form action="Donate key" work={give} onSubmit={() => give.mutate()} disabled={!agrees}>
-        <p>Every workspace without a key of its own for this provider may use it, where the service has none either. You pay the provider for
-          it, and prompts of others pass through your account there.</p>
+        <p>
+          Every workspace without a key of its own for this provider may use it, where the service
+          has none either. You pay the provider for it, and prompts of others pass through your
+          account there.
+        </p>
         {field}
-        <Check label="I agree that others use this key at my expense." checked={agrees} onChange={setAgrees} />
+        <Check
+          label="I agree that others use this key at my expense."
+          checked={agrees}
+          onChange={setAgrees}
+        />
       </Form>
     );
   }
   const { paused, pause_reason: reason, used_today: used } = stored.donation;
   return (
-    <Form action="Save limit" work={change} onSubmit={() => change.mutate({ id: stored.id, daily_limit: amount ?? null })}>
-      <p>{paused ? `Paused: ${reason === "credential" ? "the provider refused the key" : "by its owner"}.` : "In the pool."} {usd(used)} used within 24 hours.</p>
+    <Form
+      action="Save limit"
+      work={change}
+      onSubmit={() => change.mutate({ id: stored.id, daily_limit: amount ?? null })}
+    >
+      <p>
+        {paused
+          ? `Paused: ${reason === "credential" ? "the provider refused the key" : "by its owner"}.`
+          : "In the pool."}{" "}
+        {usd(used)} used within 24 hours.
+      </p>
       {field}
       {withdraw.error === null ? null : <Problem error={withdraw.error} />}
       <Actions>
-        <Button look="plain" onClick={() => change.mutate({ id: stored.id, paused: !paused })}>{paused ? "Resume donation" : "Pause donation"}</Button>
-        <Button look="plain" onClick={() => withdraw.mutate(stored.id)}>Withdraw key</Button>
+        <Button look="plain" onClick={() => change.mutate({ id: stored.id, paused: !paused })}>
+          {paused ? "Resume donation" : "Pause donation"}
+        </Button>
+        <Button look="plain" onClick={() => withdraw.mutate(stored.id)}>
+          Withdraw key
+        </Button>
       </Actions>
     </Form>
   );

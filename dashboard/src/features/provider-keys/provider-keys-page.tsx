@@ -7,16 +7,35 @@ import { Actions, Button, Card, Empty, Loaded, Problem, Status } from "../../ui/
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type ProviderKey, changeProviderKey, deleteProviderKey, providerKeysQuery, testStoredKey } from "./api.ts";
+import {
+  type ProviderKey,
+  changeProviderKey,
+  deleteProviderKey,
+  providerKeysQuery,
+  testStoredKey,
+} from "./api.ts";
 import { Donation } from "./donation.tsx";
 import { ProviderKeyForm, TestResult } from "./provider-key-form.tsx";
 
-const kinds = { active: "good", disabled: undefined, refused: "bad", exhausted: "warning", paused: "warning" } as const;
+const kinds = {
+  active: "good",
+  disabled: undefined,
+  refused: "bad",
+  exhausted: "warning",
+  paused: "warning",
+} as const;
 type Act = "edit" | "donate" | "delete";
 
 function Quota({ stored: { label, quota } }: { stored: ProviderKey }) {
   if (quota === null) return <>no bound</>;
-  return <><div>{usd(quota.used)} of {usd(quota.limit)}</div><Bar label={label} share={quota.limit === 0 ? 1 : quota.used / quota.limit} /></>;
+  return (
+    <>
+      <div>
+        {usd(quota.used)} of {usd(quota.limit)}
+      </div>
+      <Bar label={label} share={quota.limit === 0 ? 1 : quota.used / quota.limit} />
+    </>
+  );
 }
 
 /** The workspace's own keys at providers: what they may be used for, whether they work, and which are shared. */
@@ -38,50 +57,115 @@ export function ProviderKeysPage() {
   const add = mayWrite ? <Button onClick={() => setAdding(true)}>Add provider key</Button> : null;
   const stored = chosen?.stored;
   const opens = (act: Act): boolean => chosen?.act === act;
-  const actionsOf = (key: ProviderKey) => mayWrite ? (
-    <Actions>
-      <Button look="plain" disabled={test.isPending} onClick={() => test.mutate(key.id)}>Test</Button>
-      <Button look="plain" onClick={() => setChosen({ act: "edit", stored: key })}>Edit</Button>
-      <Button look="plain" onClick={() => change.mutate({ id: key.id, enabled: !key.enabled })}>{key.enabled ? "Disable" : "Enable"}</Button>
-      <Button look="plain" onClick={() => setChosen({ act: "donate", stored: key })}>{key.donation === null ? "Donate" : "Donation"}</Button>
-      <Button look="plain" onClick={() => setChosen({ act: "delete", stored: key })}>Delete</Button>
-    </Actions>
-  ) : null;
+  const actionsOf = (key: ProviderKey) =>
+    mayWrite ? (
+      <Actions>
+        <Button look="plain" disabled={test.isPending} onClick={() => test.mutate(key.id)}>
+          Test
+        </Button>
+        <Button look="plain" onClick={() => setChosen({ act: "edit", stored: key })}>
+          Edit
+        </Button>
+        <Button look="plain" onClick={() => change.mutate({ id: key.id, enabled: !key.enabled })}>
+          {key.enabled ? "Disable" : "Enable"}
+        </Button>
+        <Button look="plain" onClick={() => setChosen({ act: "donate", stored: key })}>
+          {key.donation === null ? "Donate" : "Donation"}
+        </Button>
+        <Button look="plain" onClick={() => setChosen({ act: "delete", stored: key })}>
+          Delete
+        </Button>
+      </Actions>
+    ) : null;
   return (
     <>
       <PageHead title="Provider keys">{add}</PageHead>
       {change.error === null ? null : <Problem error={change.error} />}
       <Loaded query={groups} height={240}>
-        {({ data: rows }) => rows.length === 0
-          ? <Card><Empty action={add}>No provider key yet. With your own key, requests for its provider's models cost no credits.</Empty></Card>
-          : <>{rows.map(({ provider_id: id, name, keys }) => (
-            <Card key={id} title={name} flush>
-              <Table rows={keys} rowKey={({ id: key }) => key} caption={`Keys of ${name}`} columns={[
-                { head: "Label", cell: ({ label, key_preview: preview }) => <><div>{label}</div><code>{preview}</code></> },
-                { head: "State", cell: ({ status }) => <Status kind={kinds[status]}>{status}</Status> },
-                { head: "Quota", cell: (key) => <Quota stored={key} /> },
-                {
-                  head: "Pool",
-                  cell: ({ donation }) => (donation === null ? "own use only" : donation.paused ? "donated, paused" : "donated"),
-                },
-                { head: "Last used", cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
-                { head: "Actions", cell: actionsOf },
-              ]} />
+        {({ data: rows }) =>
+          rows.length === 0 ? (
+            <Card>
+              <Empty action={add}>
+                No provider key yet. With your own key, requests for its provider's models cost no
+                credits.
+              </Empty>
             </Card>
-          ))}</>}
+          ) : (
+            <>
+              {rows.map(({ provider_id: id, name, keys }) => (
+                <Card key={id} title={name} flush>
+                  <Table
+                    rows={keys}
+                    rowKey={({ id: key }) => key}
+                    caption={`Keys of ${name}`}
+                    columns={[
+                      {
+                        head: "Label",
+                        cell: ({ label, key_preview: preview }) => (
+                          <>
+                            <div>{label}</div>
+                            <code>{preview}</code>
+                          </>
+                        ),
+                      },
+                      {
+                        head: "State",
+                        cell: ({ status }) => <Status kind={kinds[status]}>{status}</Status>,
+                      },
+                      { head: "Quota", cell: (key) => <Quota stored={key} /> },
+                      {
+                        head: "Pool",
+                        cell: ({ donation }) =>
+                          donation === null
+                            ? "own use only"
+                            : donation.paused
+                              ? "donated, paused"
+                              : "donated",
+                      },
+                      {
+                        head: "Last used",
+                        cell: ({ last_used_at: at }) => (
+                          <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
+                        ),
+                      },
+                      { head: "Actions", cell: actionsOf },
+                    ]}
+                  />
+                </Card>
+              ))}
+            </>
+          )
+        }
       </Loaded>
-      <Modal title="Add provider key" open={isAdding} onClose={() => setAdding(false)}><ProviderKeyForm onSaved={done} /></Modal>
-      <Modal title={`Edit ${stored?.label ?? ""}`} open={opens("edit")} onClose={done}><ProviderKeyForm stored={stored} onSaved={done} /></Modal>
+      <Modal title="Add provider key" open={isAdding} onClose={() => setAdding(false)}>
+        <ProviderKeyForm onSaved={done} />
+      </Modal>
+      <Modal title={`Edit ${stored?.label ?? ""}`} open={opens("edit")} onClose={done}>
+        <ProviderKeyForm stored={stored} onSaved={done} />
+      </Modal>
       <Modal title={`Donation of ${stored?.label ?? ""}`} open={opens("donate")} onClose={done}>
         {stored === undefined ? null : <Donation stored={stored} onChanged={done} />}
       </Modal>
-      <Modal title="Test of the key" open={test.data !== undefined || test.error !== null} onClose={() => test.reset()}>
+      <Modal
+        title="Test of the key"
+        open={test.data !== undefined || test.error !== null}
+        onClose={() => test.reset()}
+      >
         {test.data === undefined ? null : <TestResult result={test.data} />}
         {test.error === null ? null : <Problem error={test.error} />}
       </Modal>
-      <Confirm title={`Delete ${stored?.label ?? ""}`} open={opens("delete")} onClose={done} action="Delete provider key" work={remove}
-        onConfirm={() => stored && remove.mutate(stored.id)}>
-        <p>Requests for its provider's models cost credits again, or fail where the service has no key. A donation ends with it.</p>
+      <Confirm
+        title={`Delete ${stored?.label ?? ""}`}
+        open={opens("delete")}
+        onClose={done}
+        action="Delete provider key"
+        work={remove}
+        onConfirm={() => stored && remove.mutate(stored.id)}
+      >
+        <p>
+          Requests for its provider's models cost credits again, or fail where the service has no
+          key. A donation ends with it.
+        </p>
       </Confirm>
     </>
   );

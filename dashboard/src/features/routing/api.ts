@@ -37,26 +37,48 @@ export interface Rules {
 }
 
 export const noRules: Rules = {
-  order: [], only: [], ignore: [], sort: "", allowFallbacks: true, zdr: false, denyCollection: false, requireParameters: false, promptMax: "", completionMax: "",
+  order: [],
+  only: [],
+  ignore: [],
+  sort: "",
+  allowFallbacks: true,
+  zdr: false,
+  denyCollection: false,
+  requireParameters: false,
+  promptMax: "",
+  completionMax: "",
 };
 
 /** The `provider` object of a request; what is not set is left out. */
 export function providerOf(rules: Rules): Record<string, unknown> {
-  const list = (name: string, values: readonly string[]) => (values.length === 0 ? {} : { [name]: values });
+  const list = (name: string, values: readonly string[]) =>
+    values.length === 0 ? {} : { [name]: values };
   const price = {
-    ...(rules.promptMax === "" ? {} : { prompt: rules.promptMax }), ...(rules.completionMax === "" ? {} : { completion: rules.completionMax }),
+    ...(rules.promptMax === "" ? {} : { prompt: rules.promptMax }),
+    ...(rules.completionMax === "" ? {} : { completion: rules.completionMax }),
   };
   return {
-    ...list("order", rules.order), ...list("only", rules.only), ...list("ignore", rules.ignore),
-    ...(rules.sort === "" ? {} : { sort: rules.sort }), ...(rules.allowFallbacks ? {} : { allow_fallbacks: false }),
-    ...(rules.zdr ? { zdr: true } : {}), ...(rules.denyCollection ? { data_collection: "deny" } : {}),
-    ...(rules.requireParameters ? { require_parameters: true } : {}), ...(Object.keys(price).length === 0 ? {} : { max_price: price }),
+    ...list("order", rules.order),
+    ...list("only", rules.only),
+    ...list("ignore", rules.ignore),
+    ...(rules.sort === "" ? {} : { sort: rules.sort }),
+    ...(rules.allowFallbacks ? {} : { allow_fallbacks: false }),
+    ...(rules.zdr ? { zdr: true } : {}),
+    ...(rules.denyCollection ? { data_collection: "deny" } : {}),
+    ...(rules.requireParameters ? { require_parameters: true } : {}),
+    ...(Object.keys(price).length === 0 ? {} : { max_price: price }),
   };
 }
 
 /** Asks who would serve a request. Nothing is sent to a provider. */
 export const explain = (workspaceId: string, body: Record<string, unknown>): Promise<Explanation> =>
-  withPlaygroundKey(workspaceId, async (key) => (await send("/routing/explain", { method: "POST", body, key })).json() as Promise<Explanation>);
+  withPlaygroundKey(
+    workspaceId,
+    async (key) =>
+      (
+        await send("/routing/explain", { method: "POST", body, key })
+      ).json() as Promise<Explanation>,
+  );
 
 export const savePreset = (body: { slug: string; name: string; config: Record<string, unknown> }) =>
   request<{ slug: string }>("/presets", { method: "POST", body });

@@ -11,7 +11,15 @@ export function moved(items: readonly string[], from: number, to: number): strin
 }
 
 /** An order that is dragged with the pointer, and moved with buttons or the arrow keys beside Alt. */
-export function OrderList({ items, label, onChange }: { items: readonly string[]; label: string; onChange: (items: string[]) => void }) {
+export function OrderList({
+  items,
+  label,
+  onChange,
+}: {
+  items: readonly string[];
+  label: string;
+  onChange: (items: string[]) => void;
+}) {
   const [dragged, setDragged] = useState<number>();
   const [over, setOver] = useState<number>();
   const [said, setSaid] = useState("");
@@ -24,24 +32,63 @@ export function OrderList({ items, label, onChange }: { items: readonly string[]
     <>
       <ol className={style.sortable} aria-label={label}>
         {items.map((item, index) => (
-          <li key={item} draggable data-over={over === index}
-            onDragStart={() => setDragged(index)} onDragEnd={() => { setDragged(undefined); setOver(undefined); }}
-            onDragOver={(event) => { event.preventDefault(); setOver(index); }}
-            onDrop={(event) => { event.preventDefault(); setOver(undefined); if (dragged !== undefined) move(dragged, index); }}
+          <li
+            key={item}
+            draggable
+            data-over={over === index}
+            onDragStart={() => setDragged(index)}
+            onDragEnd={() => {
+              setDragged(undefined);
+              setOver(undefined);
+            }}
+            onDragOver={(event) => {
+              event.preventDefault();
+              setOver(index);
+            }}
+            onDrop={(event) => {
+              event.preventDefault();
+              setOver(undefined);
+              if (dragged !== undefined) move(dragged, index);
+            }}
             onKeyDown={(event) => {
               if (!event.altKey || (event.key !== "ArrowUp" && event.key !== "ArrowDown")) return;
               event.preventDefault();
               move(index, index + (event.key === "ArrowUp" ? -1 : 1));
-            }}>
+            }}
+          >
             <span aria-hidden="true">⠿</span>
-            <span className={style.grow}>{index + 1}. {item}</span>
-            <Button look="plain" disabled={index === 0} aria-label={`Move ${item} up`} onClick={() => move(index, index - 1)}>Up</Button>
-            <Button look="plain" disabled={index === items.length - 1} aria-label={`Move ${item} down`} onClick={() => move(index, index + 1)}>Down</Button>
-            <Button look="plain" aria-label={`Remove ${item} from the order`} onClick={() => onChange(items.filter((_, other) => other !== index))}>Remove</Button>
+            <span className={style.grow}>
+              {index + 1}. {item}
+            </span>
+            <Button
+              look="plain"
+              disabled={index === 0}
+              aria-label={`Move ${item} up`}
+              onClick={() => move(index, index - 1)}
+            >
+              Up
+            </Button>
+            <Button
+              look="plain"
+              disabled={index === items.length - 1}
+              aria-label={`Move ${item} down`}
+              onClick={() => move(index, index + 1)}
+            >
+              Down
+            </Button>
+            <Button
+              look="plain"
+              aria-label={`Remove ${item} from the order`}
+              onClick={() => onChange(items.filter((_, other) => other !== index))}
+            >
+              Remove
+            </Button>
           </li>
         ))}
       </ol>
-      <p aria-live="polite" className={style.hint}>{said}</p>
+      <p aria-live="polite" className={style.hint}>
+        {said}
+      </p>
     </>
   );
 }

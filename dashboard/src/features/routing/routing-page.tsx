@@ -4,7 +4,18 @@ import { useState } from "react";
 import { useScope, useSession } from "../../app/session.ts";
 import { PageHead } from "../../app/shell.tsx";
 import { requestCost, usd } from "../../lib/format.ts";
-import { Button, Card, Code, Empty, Facts, Field, Input, Problem, Select, Status } from "../../ui/parts.tsx";
+import {
+  Button,
+  Card,
+  Code,
+  Empty,
+  Facts,
+  Field,
+  Input,
+  Problem,
+  Select,
+  Status,
+} from "../../ui/parts.tsx";
 import { Check, Form, TextArea, listOf } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
@@ -13,44 +24,112 @@ import { type Explanation, type Rules, explain, noRules, providerOf, savePreset 
 import { OrderList } from "./order-list.tsx";
 
 const sorts = [
-  ["", "balanced by price and health"], ["price", "cheapest first"], ["throughput", "fastest output first"],
+  ["", "balanced by price and health"],
+  ["price", "cheapest first"],
+  ["throughput", "fastest output first"],
   ["latency", "quickest start first"],
 ] as const;
-const sources = { platform: "this service's key", own_byok: "your own key", pool: "a donated key" } as const;
+const sources = {
+  platform: "this service's key",
+  own_byok: "your own key",
+  pool: "a donated key",
+} as const;
 
-function RulesForm({ rules, providers, onChange }: { rules: Rules; providers: readonly string[]; onChange: (rules: Rules) => void }) {
+function RulesForm({
+  rules,
+  providers,
+  onChange,
+}: {
+  rules: Rules;
+  providers: readonly string[];
+  onChange: (rules: Rules) => void;
+}) {
   const set = (changes: Partial<Rules>): void => onChange({ ...rules, ...changes });
   const list = (name: "only" | "ignore", label: string, hint: string) => (
     <Field label={label} hint={hint}>
-      {(id) => <Input id={id} defaultValue={rules[name].join(", ")} onBlur={(event) => set({ [name]: listOf(event.target.value) })} />}
+      {(id) => (
+        <Input
+          id={id}
+          defaultValue={rules[name].join(", ")}
+          onBlur={(event) => set({ [name]: listOf(event.target.value) })}
+        />
+      )}
     </Field>
   );
   const free = providers.filter((provider) => !rules.order.includes(provider));
   return (
     <div className={style.form}>
       <div className={style.grid}>
-        <Field label="Order">{(id) => <Select id={id} value={rules.sort} options={sorts} onChange={(sort) => set({ sort })} />}</Field>
+        <Field label="Order">
+          {(id) => (
+            <Select id={id} value={rules.sort} options={sorts} onChange={(sort) => set({ sort })} />
+          )}
+        </Field>
         {list("only", "Only these providers", "Ids, separated by commas.")}
         {list("ignore", "Never these providers", "Ids, separated by commas.")}
         <Field label="Highest input price, 1M tokens" hint="USD">
-          {(id) => <Input id={id} inputMode="decimal" value={rules.promptMax} onChange={(event) => set({ promptMax: event.target.value })} />}
+          {(id) => (
+            <Input
+              id={id}
+              inputMode="decimal"
+              value={rules.promptMax}
+              onChange={(event) => set({ promptMax: event.target.value })}
+            />
+          )}
         </Field>
         <Field label="Highest output price, 1M tokens" hint="USD">
-          {(id) => <Input id={id} inputMode="decimal" value={rules.completionMax} onChange={(event) => set({ completionMax: event.target.value })} />}
+          {(id) => (
+            <Input
+              id={id}
+              inputMode="decimal"
+              value={rules.completionMax}
+              onChange={(event) => set({ completionMax: event.target.value })}
+            />
+          )}
         </Field>
       </div>
       <div className={style.grid}>
-        <Check label="Try others where the first fails" checked={rules.allowFallbacks} onChange={(allowFallbacks) => set({ allowFallbacks })} />
+        <Check
+          label="Try others where the first fails"
+          checked={rules.allowFallbacks}
+          onChange={(allowFallbacks) => set({ allowFallbacks })}
+        />
         <Check label="Zero retention only" checked={rules.zdr} onChange={(zdr) => set({ zdr })} />
-        <Check label="None that collects data" checked={rules.denyCollection} onChange={(denyCollection) => set({ denyCollection })} />
-        <Check label="Only those that support every parameter" checked={rules.requireParameters} onChange={(requireParameters) => set({ requireParameters })} />
+        <Check
+          label="None that collects data"
+          checked={rules.denyCollection}
+          onChange={(denyCollection) => set({ denyCollection })}
+        />
+        <Check
+          label="Only those that support every parameter"
+          checked={rules.requireParameters}
+          onChange={(requireParameters) => set({ requireParameters })}
+        />
       </div>
       <h2>Tried first, in this order</h2>
-      {rules.order.length === 0 ? <p className={style.hint}>No order of your own yet. Add a provider, then drag it, or press Alt with the arrow keys on its buttons.</p>
-        : <OrderList items={rules.order} label="Order of providers" onChange={(order) => set({ order })} />}
+      {rules.order.length === 0 ? (
+        <p className={style.hint}>
+          No order of your own yet. Add a provider, then drag it, or press Alt with the arrow keys
+          on its buttons.
+        </p>
+      ) : (
+        <OrderList
+          items={rules.order}
+          label="Order of providers"
+          onChange={(order) => set({ order })}
+        />
+      )}
       {free.length === 0 ? null : (
         <div className={style.actions}>
-          {free.map((provider) => <Button key={provider} look="plain" onClick={() => set({ order: [...rules.order, provider] })}>Add {provider}</Button>)}
+          {free.map((provider) => (
+            <Button
+              key={provider}
+              look="plain"
+              onClick={() => set({ order: [...rules.order, provider] })}
+            >
+              Add {provider}
+            </Button>
+          ))}
         </div>
       )}
     </div>
@@ -62,44 +141,101 @@ function Answer({ explanation }: { explanation: Explanation }) {
     <>
       {explanation.error === null ? null : <Problem error={new Error(explanation.error.message)} />}
       <Card title="Who would be asked, in order" flush>
-        {explanation.candidates.length === 0 ? <Empty>Nobody is left. Loosen a rule below.</Empty> : (
-          <Table rows={explanation.candidates} rowKey={({ position }) => String(position)} caption="Candidates" columns={[
-            { head: "Place", cell: ({ position }) => position + 1 },
-            { head: "Provider", cell: ({ provider, upstream_model: model }) => <><div>{provider}</div><code>{model}</code></> },
-            { head: "Why here", cell: ({ reason }) => reason },
-            { head: "Paid with", cell: ({ credential_source: source }) => sources[source] },
-            { head: "Estimated cost", number: true, cell: ({ estimated_cost_usd: cost }) => requestCost(cost) },
-          ]} />
+        {explanation.candidates.length === 0 ? (
+          <Empty>Nobody is left. Loosen a rule below.</Empty>
+        ) : (
+          <Table
+            rows={explanation.candidates}
+            rowKey={({ position }) => String(position)}
+            caption="Candidates"
+            columns={[
+              { head: "Place", cell: ({ position }) => position + 1 },
+              {
+                head: "Provider",
+                cell: ({ provider, upstream_model: model }) => (
+                  <>
+                    <div>{provider}</div>
+                    <code>{model}</code>
+                  </>
+                ),
+              },
+              { head: "Why here", cell: ({ reason }) => reason },
+              { head: "Paid with", cell: ({ credential_source: source }) => sources[source] },
+              {
+                head: "Estimated cost",
+                number: true,
+                cell: ({ estimated_cost_usd: cost }) => requestCost(cost),
+              },
+            ]}
+          />
         )}
       </Card>
       <Card title="Who was left out" flush>
-        {explanation.left_out.length === 0 ? <Empty>No provider was left out.</Empty> : (
-          <Table rows={explanation.left_out} rowKey={({ provider, model, rule }) => `${provider} ${model} ${rule}`} caption="Left out" columns={[
-            {
-              head: "Provider",
-              cell: ({ provider }) => provider }, { head: "Model", cell: ({ model }) => <span className="mono">{model}</span>,
-            },
-            { head: "Rule", cell: ({ rule }) => rule },
-          ]} />
+        {explanation.left_out.length === 0 ? (
+          <Empty>No provider was left out.</Empty>
+        ) : (
+          <Table
+            rows={explanation.left_out}
+            rowKey={({ provider, model, rule }) => `${provider} ${model} ${rule}`}
+            caption="Left out"
+            columns={[
+              {
+                head: "Provider",
+                cell: ({ provider }) => provider,
+              },
+              { head: "Model", cell: ({ model }) => <span className="mono">{model}</span> },
+              { head: "Rule", cell: ({ rule }) => rule },
+            ]}
+          />
         )}
       </Card>
-      <Card><Facts rows={[["May cost at most", usd(explanation.worst_case_usd)], ["Held while it runs", usd(explanation.hold_usd)]]} /></Card>
+      <Card>
+        <Facts
+          rows={[
+            ["May cost at most", usd(explanation.worst_case_usd)],
+            ["Held while it runs", usd(explanation.hold_usd)],
+          ]}
+        />
+      </Card>
     </>
   );
 }
 
 function SaveAsPreset({ model, rules }: { model: string; rules: Rules }) {
   const [name, setName] = useState("");
-  const slug = name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "");
-  const save = useMutation({ mutationFn: () => savePreset({ slug, name, config: { model, provider: providerOf(rules) } }) });
+  const slug = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "");
+  const save = useMutation({
+    mutationFn: () => savePreset({ slug, name, config: { model, provider: providerOf(rules) } }),
+  });
   return (
     <Card title="Keep these rules">
-      <Form action="Save as preset" work={save} onSubmit={() => save.mutate()} disabled={slug === "" || model === ""}>
+      <Form
+        action="Save as preset"
+        work={save}
+        onSubmit={() => save.mutate()}
+        disabled={slug === "" || model === ""}
+      >
         <Field label="Name of the preset">
-          {(id) => <Input id={id} value={name} required maxLength={120} onChange={(event) => setName(event.target.value)} />}
+          {(id) => (
+            <Input
+              id={id}
+              value={name}
+              required
+              maxLength={120}
+              onChange={(event) => setName(event.target.value)}
+            />
+          )}
         </Field>
         {save.data === undefined ? null : (
-          <p><Status kind="good">saved</Status> <Link to="/presets/$slug" params={{ slug: save.data.slug }}>@preset/{save.data.slug}</Link></p>
+          <p>
+            <Status kind="good">saved</Status>{" "}
+            <Link to="/presets/$slug" params={{ slug: save.data.slug }}>
+              @preset/{save.data.slug}
+            </Link>
+          </p>
         )}
       </Form>
       <Code text={JSON.stringify({ provider: providerOf(rules) }, null, 2)} />
@@ -119,28 +255,67 @@ export function RoutingPage() {
   const ids = catalog?.data.map(({ id }) => id) ?? [];
   const record = catalog?.data.find(({ id }) => id === model);
   const ask = useMutation({
-    mutationFn: () => explain(session?.workspace.id ?? "", {
-      model, messages: [{ role: "user", content: message }], provider: providerOf(rules),
-      ...(outputMax === "" ? {} : { max_tokens: Number(outputMax) }),
-    }),
+    mutationFn: () =>
+      explain(session?.workspace.id ?? "", {
+        model,
+        messages: [{ role: "user", content: message }],
+        provider: providerOf(rules),
+        ...(outputMax === "" ? {} : { max_tokens: Number(outputMax) }),
+      }),
   });
-  const known = [...new Set([...(record?.providers ?? []), ...(ask.data?.candidates.map(({ provider }) => provider) ?? [])])];
+  const known = [
+    ...new Set([
+      ...(record?.providers ?? []),
+      ...(ask.data?.candidates.map(({ provider }) => provider) ?? []),
+    ]),
+  ];
   return (
     <>
       <PageHead title="Routing" />
       <Card title="Request">
-        <Form action="Ask before sending" work={ask} onSubmit={() => ask.mutate()} disabled={session === undefined}>
-          <datalist id="routing-models">{ids.slice(0, 2_000).map((id) => <option key={id} value={id} />)}</datalist>
+        <Form
+          action="Ask before sending"
+          work={ask}
+          onSubmit={() => ask.mutate()}
+          disabled={session === undefined}
+        >
+          <datalist id="routing-models">
+            {ids.slice(0, 2_000).map((id) => (
+              <option key={id} value={id} />
+            ))}
+          </datalist>
           <div className={style.grid}>
             <Field label="Model">
-              {(id) => <Input id={id} list="routing-models" required value={model} onChange={(event) => setModel(event.target.value)} />}
+              {(id) => (
+                <Input
+                  id={id}
+                  list="routing-models"
+                  required
+                  value={model}
+                  onChange={(event) => setModel(event.target.value)}
+                />
+              )}
             </Field>
             <Field label="Output cap in tokens">
-              {(id) => <Input id={id} inputMode="numeric" value={outputMax} onChange={(event) => setOutputMax(event.target.value)} />}
+              {(id) => (
+                <Input
+                  id={id}
+                  inputMode="numeric"
+                  value={outputMax}
+                  onChange={(event) => setOutputMax(event.target.value)}
+                />
+              )}
             </Field>
           </div>
           <Field label="Message">
-            {(id) => <TextArea id={id} value={message} required onChange={(event) => setMessage(event.target.value)} />}
+            {(id) => (
+              <TextArea
+                id={id}
+                value={message}
+                required
+                onChange={(event) => setMessage(event.target.value)}
+              />
+            )}
           </Field>
           <RulesForm rules={rules} providers={known} onChange={setRules} />
         </Form>

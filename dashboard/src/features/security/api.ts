@@ -47,20 +47,31 @@ export interface AuditFilters {
 }
 
 export const rangesQuery = queryOptions({
-  queryKey: ["security", "ranges"], queryFn: () => request<List<AllowedRange> & { your_address: string }>("/security/ip-allowlist"),
+  queryKey: ["security", "ranges"],
+  queryFn: () => request<List<AllowedRange> & { your_address: string }>("/security/ip-allowlist"),
 });
-export const privacyQuery = queryOptions({ queryKey: ["security", "privacy"], queryFn: () => request<Privacy>("/security/privacy") });
-export const credentialsQuery = queryOptions({ queryKey: ["security", "keys"], queryFn: () =>
-  request<List<Credential>>("/security/keys") });
-export const auditQuery = (filters: AuditFilters) => infiniteQueryOptions({
-  queryKey: ["security", "audit", filters],
-  initialPageParam: "",
-  queryFn: ({ pageParam }) => request<List<AuditEntry>>(`/security/audit${queryOf({ ...filters, limit: 50, cursor: pageParam })}`),
-  getNextPageParam: (page) => page.next_cursor ?? undefined,
+export const privacyQuery = queryOptions({
+  queryKey: ["security", "privacy"],
+  queryFn: () => request<Privacy>("/security/privacy"),
 });
+export const credentialsQuery = queryOptions({
+  queryKey: ["security", "keys"],
+  queryFn: () => request<List<Credential>>("/security/keys"),
+});
+export const auditQuery = (filters: AuditFilters) =>
+  infiniteQueryOptions({
+    queryKey: ["security", "audit", filters],
+    initialPageParam: "",
+    queryFn: ({ pageParam }) =>
+      request<List<AuditEntry>>(
+        `/security/audit${queryOf({ ...filters, limit: 50, cursor: pageParam })}`,
+      ),
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+  });
 
 export const addRange = (body: { cidr: string; description: string | null; confirm: boolean }) =>
   request<AllowedRange>("/security/ip-allowlist", { method: "POST", body });
 export const removeRange = ({ id, confirm }: { id: string; confirm: boolean }) =>
   request(`/security/ip-allowlist/${id}`, { method: "DELETE", body: { confirm } });
-export const changePrivacy = (body: Partial<Privacy>) => request<Privacy>("/security/privacy", { method: "PATCH", body });
+export const changePrivacy = (body: Partial<Privacy>) =>
+  request<Privacy>("/security/privacy", { method: "PATCH", body });

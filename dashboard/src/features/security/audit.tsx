@@ -2,13 +2,28 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { send, queryOf } from "../../lib/api.ts";
 import { localTime, utc } from "../../lib/format.ts";
-import { Button, Card, Empty, Field, Input, Problem, Select, Skeleton, Status } from "../../ui/parts.tsx";
+import {
+  Button,
+  Card,
+  Empty,
+  Field,
+  Input,
+  Problem,
+  Select,
+  Skeleton,
+  Status,
+} from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import { type AuditEntry, type AuditFilters, auditQuery } from "./api.ts";
 
 const outcomes = { done: "good", refused: "warning", unknown: "bad" } as const;
-const ranges = [["", "All that is kept"], ["1", "Last day"], ["7", "Last 7 days"], ["30", "Last 30 days"]] as const;
+const ranges = [
+  ["", "All that is kept"],
+  ["1", "Last day"],
+  ["7", "Last 7 days"],
+  ["30", "Last 30 days"],
+] as const;
 const dayMs = 86_400_000;
 
 async function download(filters: AuditFilters): Promise<void> {
@@ -21,7 +36,9 @@ async function download(filters: AuditFilters): Promise<void> {
 }
 
 const actionsIn = (rows: readonly AuditEntry[]): [string, string][] =>
-  [...new Map(rows.map(({ action, words }): [string, string] => [action, words]))].filter(([action]) => /^[A-Z]+ \//.test(action));
+  [...new Map(rows.map(({ action, words }): [string, string] => [action, words]))].filter(
+    ([action]) => /^[A-Z]+ \//.test(action),
+  );
 
 /** Who changed what, when and from where; narrowed, page by page, and as a table to keep. */
 export function AuditLog() {
@@ -34,41 +51,123 @@ export function AuditLog() {
   const actions = known.length > 0 ? known : actionsIn(rows ?? []);
   const set = (changes: AuditFilters): void => {
     if (known.length === 0) setKnown(actions);
-    setFilters(Object.fromEntries(Object.entries({ ...filters, ...changes }).filter(([, value]) => value !== undefined && value !== "")));
+    setFilters(
+      Object.fromEntries(
+        Object.entries({ ...filters, ...changes }).filter(
+          ([, value]) => value !== undefined && value !== "",
+        ),
+      ),
+    );
   };
   const choose = (value: string): void => {
     setDays(value);
-    set({ from: value === "" ? undefined : new Date(Date.now() - Number(value) * dayMs).toISOString() });
+    set({
+      from: value === "" ? undefined : new Date(Date.now() - Number(value) * dayMs).toISOString(),
+    });
   };
   return (
-    <Card title="Audit log" flush actions={<Button look="plain" onClick={() => void download(filters).catch(setProblem)}>Download CSV</Button>}>
+    <Card
+      title="Audit log"
+      flush
+      actions={
+        <Button look="plain" onClick={() => void download(filters).catch(setProblem)}>
+          Download CSV
+        </Button>
+      }
+    >
       {problem === null ? null : <Problem error={problem} />}
       <div className={style.filters}>
         <Field label="Action">
           {(id) => (
-            <Select id={id} value={filters.action ?? ""} options={[["", "Every action"], ...actions]}
-              onChange={(action) => set({ action })} />
+            <Select
+              id={id}
+              value={filters.action ?? ""}
+              options={[["", "Every action"], ...actions]}
+              onChange={(action) => set({ action })}
+            />
           )}
         </Field>
-        <Field label="Since">{(id) => <Select id={id} value={days} options={ranges} onChange={choose} />}</Field>
+        <Field label="Since">
+          {(id) => <Select id={id} value={days} options={ranges} onChange={choose} />}
+        </Field>
         <Field label="Target id">
-          {(id) => <Input id={id} defaultValue="" onBlur={(event) => set({ target: event.target.value.trim() })} />}
+          {(id) => (
+            <Input
+              id={id}
+              defaultValue=""
+              onBlur={(event) => set({ target: event.target.value.trim() })}
+            />
+          )}
         </Field>
       </div>
-      {log.error !== null && rows === undefined ? <Problem error={log.error} retry={() => void log.refetch()} /> : rows === undefined ? <Skeleton height={240} />
-        : rows.length === 0 ?
-          <Empty action={<Button look="plain" onClick={() => { choose(""); setFilters({}); }}>Clear filters</Button>}>Nothing matches.</Empty>
-          : (
-          <Table rows={rows} rowKey={({ id }) => id} caption="Audit log" columns={[
+      {log.error !== null && rows === undefined ? (
+        <Problem error={log.error} retry={() => void log.refetch()} />
+      ) : rows === undefined ? (
+        <Skeleton height={240} />
+      ) : rows.length === 0 ? (
+        <Empty
+          action={
+            <Button
+              look="plain"
+              onClick={() => {
+                choose("");
+                setFilters({});
+              }}
+            >
+              Clear filters
+            </Button>
+          }
+        >
+          Nothing matches.
+        </Empty>
+      ) : (
+        <Table
+          rows={rows}
+          rowKey={({ id }) => id}
+          caption="Audit log"
+          columns={[
             { head: "Time", cell: ({ at }) => <span title={utc(at)}>{localTime(at)}</span> },
-            { head: "Who", cell: ({ actor }) => <><div>{actor.label}</div><span>{actor.kind}</span></> },
-            { head: "What", cell: ({ words, fields }) => <><div>{words}</div><span>{fields.join(", ")}</span></> },
-            { head: "Target", cell: ({ target }) => (target === null ? "–" : <code>{target}</code>) },
+            {
+              head: "Who",
+              cell: ({ actor }) => (
+                <>
+                  <div>{actor.label}</div>
+                  <span>{actor.kind}</span>
+                </>
+              ),
+            },
+            {
+              head: "What",
+              cell: ({ words, fields }) => (
+                <>
+                  <div>{words}</div>
+                  <span>{fields.join(", ")}</span>
+                </>
+              ),
+            },
+            {
+              head: "Target",
+              cell: ({ target }) => (target === null ? "–" : <code>{target}</code>),
+            },
             { head: "From", cell: ({ address }) => address },
-            { head: "Outcome", cell: ({ outcome }) => <Status kind={outcomes[outcome]}>{outcome}</Status> },
-          ]} />
-        )}
-      {log.hasNextPage ? <Empty action={<Button look="plain" onClick={() => void log.fetchNextPage()}>Show older</Button>}>There is more.</Empty> : null}
+            {
+              head: "Outcome",
+              cell: ({ outcome }) => <Status kind={outcomes[outcome]}>{outcome}</Status>,
+            },
+          ]}
+        />
+      )}
+      {log.hasNextPage ? (
+        <Empty
+          action={
+            <Button look="plain" onClick={() => void log.fetchNextPage()}>
+              Show older
+            </Button>
+          }
+        >
+          There is more.
+        </Empty>
+      ) : null}
     </Card>
   );
 }

@@ -8,10 +8,22 @@ import { Button, Card, Empty, Field, Input, Loaded, Problem, Status } from "../.
 import { Check, Form, TextArea, listOf } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
-import { type Privacy, addRange, changePrivacy, credentialsQuery, privacyQuery, rangesQuery, removeRange } from "./api.ts";
+import {
+  type Privacy,
+  addRange,
+  changePrivacy,
+  credentialsQuery,
+  privacyQuery,
+  rangesQuery,
+  removeRange,
+} from "./api.ts";
 import { AuditLog } from "./audit.tsx";
 
-const words = { no_expiry: "never ends", unused: "unused for 90 days", no_spending_limit: "no spending cap" } as const;
+const words = {
+  no_expiry: "never ends",
+  unused: "unused for 90 days",
+  no_spending_limit: "no spending cap",
+} as const;
 
 function Allowlist({ mayWrite }: { mayWrite: boolean }) {
   const queries = useQueryClient();
@@ -19,9 +31,15 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
   const [cidr, setCidr] = useState("");
   const [note, setNote] = useState("");
   const [confirm, setConfirm] = useState(false);
-  const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["security", "ranges"] });
+  const refresh = (): Promise<void> =>
+    queries.invalidateQueries({ queryKey: ["security", "ranges"] });
   const add = useMutation({
-    mutationFn: () => addRange({ cidr, description: note === "" ? null : note, confirm }), onSuccess: () => { setCidr(""); setNote(""); return refresh(); },
+    mutationFn: () => addRange({ cidr, description: note === "" ? null : note, confirm }),
+    onSuccess: () => {
+      setCidr("");
+      setNote("");
+      return refresh();
+    },
   });
   const remove = useMutation({ mutationFn: removeRange, onSuccess: refresh });
   return (
@@ -29,37 +47,82 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
       <Loaded query={ranges} height={120}>
         {({ data: rows, your_address: own }) => (
           <>
-            {rows.length === 0 ? <Empty>Every address may use this workspace. The first entry refuses all others.</Empty> : (
-              <Table rows={rows} rowKey={({ id }) => id} caption="Allowed addresses" columns={[
-                {
-                  head: "Range",
-                  cell: (range) => <code>{range.cidr}</code> }, { head: "Note", cell: ({ description }) => description ?? "–",
-                },
-                { head: "Since", cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span> },
-                {
-                  head: "Actions",
-                  cell: ({ id }) => mayWrite ? <Button look="plain" onClick={() => remove.mutate({ id, confirm })}>Remove</Button> : null,
-                },
-              ]} />
+            {rows.length === 0 ? (
+              <Empty>
+                Every address may use this workspace. The first entry refuses all others.
+              </Empty>
+            ) : (
+              <Table
+                rows={rows}
+                rowKey={({ id }) => id}
+                caption="Allowed addresses"
+                columns={[
+                  {
+                    head: "Range",
+                    cell: (range) => <code>{range.cidr}</code>,
+                  },
+                  { head: "Note", cell: ({ description }) => description ?? "–" },
+                  {
+                    head: "Since",
+                    cell: ({ created_at: at }) => <span title={utc(at)}>{localTime(at)}</span>,
+                  },
+                  {
+                    head: "Actions",
+                    cell: ({ id }) =>
+                      mayWrite ? (
+                        <Button look="plain" onClick={() => remove.mutate({ id, confirm })}>
+                          Remove
+                        </Button>
+                      ) : null,
+                  },
+                ]}
+              />
             )}
             {remove.error === null ? null : <Problem error={remove.error} />}
             {!mayWrite ? null : (
               <div className={style.cardBody}>
-                <Form action="Allow range" work={add} onSubmit={() => add.mutate()}
-                  more={<Button look="plain" onClick={() => setCidr(own)}>Use your address</Button>}>
-                  <p>You come from <code>{own}</code>. An entry that shuts it out is refused, unless you confirm it.</p>
+                <Form
+                  action="Allow range"
+                  work={add}
+                  onSubmit={() => add.mutate()}
+                  more={
+                    <Button look="plain" onClick={() => setCidr(own)}>
+                      Use your address
+                    </Button>
+                  }
+                >
+                  <p>
+                    You come from <code>{own}</code>. An entry that shuts it out is refused, unless
+                    you confirm it.
+                  </p>
                   <div className={style.grid}>
                     <Field label="Address or range">
                       {(id) => (
-                        <Input id={id} value={cidr} required placeholder="203.0.113.0/24"
-                          onChange={(event) => setCidr(event.target.value)} />
+                        <Input
+                          id={id}
+                          value={cidr}
+                          required
+                          placeholder="203.0.113.0/24"
+                          onChange={(event) => setCidr(event.target.value)}
+                        />
                       )}
                     </Field>
                     <Field label="Note">
-                      {(id) => <Input id={id} value={note} maxLength={500} onChange={(event) => setNote(event.target.value)} />}
+                      {(id) => (
+                        <Input
+                          id={id}
+                          value={note}
+                          maxLength={500}
+                          onChange={(event) => setNote(event.target.value)}
+                        />
+                      )}
                     </Field>
                   </div>
-                  <Check label="Allow it although my own address is shut out" checked={confirm} onChange={setConfirm} />
+                  <Check
+                    label="Allow it although my own address is shut out"
+                    checked={confirm}
+                    onChange={setConfirm}
+                  />
                 </Form>
               </div>
             )}
@@ -79,10 +142,32 @@ function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolea
     onSuccess: () => queries.invalidateQueries({ queryKey: ["security", "privacy"] }),
   });
   return (
-    <Form action="Save privacy" work={save} onSubmit={() => save.mutate()} disabled={!mayWrite} more={save.isSuccess ? <Status kind="good">saved</Status> : null}>
-      <Check label="Zero retention only" checked={zdr} disabled={!mayWrite} onChange={setZdr} hint="Requests go to providers alone that keep nothing of them." />
-      <Field label="Blocked providers" hint="Ids, separated by commas. They never serve this workspace.">
-        {(id) => <TextArea id={id} value={blocked} readOnly={!mayWrite} onChange={(event) => setBlocked(event.target.value)} />}
+    <Form
+      action="Save privacy"
+      work={save}
+      onSubmit={() => save.mutate()}
+      disabled={!mayWrite}
+      more={save.isSuccess ? <Status kind="good">saved</Status> : null}
+    >
+      <Check
+        label="Zero retention only"
+        checked={zdr}
+        disabled={!mayWrite}
+        onChange={setZdr}
+        hint="Requests go to providers alone that keep nothing of them."
+      />
+      <Field
+        label="Blocked providers"
+        hint="Ids, separated by commas. They never serve this workspace."
+      >
+        {(id) => (
+          <TextArea
+            id={id}
+            value={blocked}
+            readOnly={!mayWrite}
+            onChange={(event) => setBlocked(event.target.value)}
+          />
+        )}
       </Field>
     </Form>
   );
@@ -95,13 +180,39 @@ function Findings() {
       <Loaded query={credentials} height={96}>
         {({ data }) => {
           const rows = data.filter(({ findings }) => findings.length > 0);
-          return rows.length === 0 ? <Empty>Every key ends, is used and has a cap.</Empty> : (
-            <Table rows={rows} rowKey={({ id }) => id} caption="Keys worth a look" columns={[
-              { head: "Key", cell: ({ name, label }) => <><div>{name}</div><code>{label}</code></> },
-              { head: "Kind", cell: ({ kind }) => (kind === "llm" ? "LLM key" : "management key") },
-              { head: "Last used", cell: ({ last_used_at: at }) => <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span> },
-              { head: "Why", cell: ({ findings }) => findings.map((finding) => words[finding]).join(", ") },
-            ]} />
+          return rows.length === 0 ? (
+            <Empty>Every key ends, is used and has a cap.</Empty>
+          ) : (
+            <Table
+              rows={rows}
+              rowKey={({ id }) => id}
+              caption="Keys worth a look"
+              columns={[
+                {
+                  head: "Key",
+                  cell: ({ name, label }) => (
+                    <>
+                      <div>{name}</div>
+                      <code>{label}</code>
+                    </>
+                  ),
+                },
+                {
+                  head: "Kind",
+                  cell: ({ kind }) => (kind === "llm" ? "LLM key" : "management key"),
+                },
+                {
+                  head: "Last used",
+                  cell: ({ last_used_at: at }) => (
+                    <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
+                  ),
+                },
+                {
+                  head: "Why",
+                  cell: ({ findings }) => findings.map((finding) => words[finding]).join(", "),
+                },
+              ]}
+            />
           );
         }}
       </Loaded>
@@ -118,7 +229,11 @@ export function SecurityPage() {
       <PageHead title="Security" />
       <Findings />
       <Allowlist mayWrite={mayWrite} />
-      <Card title="Privacy"><Loaded query={privacy} height={160}>{(data) => <PrivacyForm privacy={data} mayWrite={mayWrite} />}</Loaded></Card>
+      <Card title="Privacy">
+        <Loaded query={privacy} height={160}>
+          {(data) => <PrivacyForm privacy={data} mayWrite={mayWrite} />}
+        </Loaded>
+      </Card>
       <AuditLog />
     </>
   );

@@ -35,20 +35,36 @@ function wholeBuckets({ fromMs, toMs }: Range): Range & { interval: "hour" | "da
 }
 
 /** Usage over a range, or over the period of the same length before it. */
-export function usageQuery({ range, group, before = false }: { range: RangeSearch; group?: UsageGroup | undefined; before?: boolean }) {
+export function usageQuery({
+  range,
+  group,
+  before = false,
+}: {
+  range: RangeSearch;
+  group?: UsageGroup | undefined;
+  before?: boolean;
+}) {
   const { interval, ...whole } = wholeBuckets(rangeOf(range, "14d"));
   const { fromMs, toMs } = before ? rangeBefore(whole) : whole;
   return queryOptions({
     queryKey: ["usage", fromMs, toMs, interval, group],
-    queryFn: () => request<List<UsageRow> & { interval: "hour" | "day" }>(`/analytics/usage${queryOf({
-      from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString(), interval, group_by: group,
-    })}`),
+    queryFn: () =>
+      request<List<UsageRow> & { interval: "hour" | "day" }>(
+        `/analytics/usage${queryOf({
+          from: new Date(fromMs).toISOString(),
+          to: new Date(toMs).toISOString(),
+          interval,
+          group_by: group,
+        })}`,
+      ),
   });
 }
 
 /** One figure over all rows. */
-export const sumOf = (rows: readonly UsageRow[], figure: "requests" | "errors" | "tokens" | "cost" | "cached_tokens" | "prompt_tokens"): number =>
-  rows.reduce((sum, row) => sum + row[figure], 0);
+export const sumOf = (
+  rows: readonly UsageRow[],
+  figure: "requests" | "errors" | "tokens" | "cost" | "cached_tokens" | "prompt_tokens",
+): number => rows.reduce((sum, row) => sum + row[figure], 0);
 
 /** What a page may group by: what the API groups by, and the person behind a key. */
 export type PageGroup = UsageGroup | "person";
@@ -65,14 +81,21 @@ export function groupOf(row: UsageRow, group: PageGroup, { keys, people }: Names
   if (group === "provider") return row.provider ?? "none";
   const key = keys.get(row.key_id ?? "");
   if (group === "key") return key?.name ?? row.key_id ?? "unknown";
-  return key === undefined ? "unknown" : people.get(key.person) ?? key.person;
+  return key === undefined ? "unknown" : (people.get(key.person) ?? key.person);
 }
 
 /** The figures that are drawn. */
 export type Figure = "cost" | "requests" | "tokens" | "errors";
 
 const seriesMax = 6;
-const colours = ["var(--series-1)", "var(--series-2)", "var(--series-3)", "var(--series-4)", "var(--series-5)", "var(--series-6)"];
+const colours = [
+  "var(--series-1)",
+  "var(--series-2)",
+  "var(--series-3)",
+  "var(--series-4)",
+  "var(--series-5)",
+  "var(--series-6)",
+];
 
 /** One group: its colour in the chart and its sum. */
 export interface Series {
@@ -82,14 +105,20 @@ export interface Series {
 }
 
 /** The sums of one figure by group, the largest first. */
-export function totalsOf(rows: readonly UsageRow[], { figure, nameOf }: { figure: Figure; nameOf: (row: UsageRow) => string }): Map<string, number> {
+export function totalsOf(
+  rows: readonly UsageRow[],
+  { figure, nameOf }: { figure: Figure; nameOf: (row: UsageRow) => string },
+): Map<string, number> {
   const totals = new Map<string, number>();
   for (const row of rows) totals.set(nameOf(row), (totals.get(nameOf(row)) ?? 0) + row[figure]);
   return new Map([...totals].toSorted((a, b) => b[1] - a[1]));
 }
 
 /** Rows of the chart: one a bucket, with a figure for each of the largest groups and one for the others. */
-export function chartOf(rows: readonly UsageRow[], { figure, nameOf }: { figure: Figure; nameOf: (row: UsageRow) => string }) {
+export function chartOf(
+  rows: readonly UsageRow[],
+  { figure, nameOf }: { figure: Figure; nameOf: (row: UsageRow) => string },
+) {
   const totals = [...totalsOf(rows, { figure, nameOf })];
   const largest = totals.slice(0, seriesMax).map(([name]) => name);
   const buckets = new Map<string, Record<string, number | string>>();
@@ -104,8 +133,22 @@ export function chartOf(rows: readonly UsageRow[], { figure, nameOf }: { figure:
   }
   const other = totals.slice(seriesMax).reduce((sum, [, total]) => sum + total, 0);
   const series: (Series & { key: string })[] = [
-    ...totals.slice(0, seriesMax).map(([name, total], index) => ({ key: `series${index}`, name, total, colour: colours[index] ?? "" })),
-    ...(other > 0 ? [{ key: "other", name: "other", colour: "var(--series-other)", total: other }] : []),
+    ...totals
+      .slice(0, seriesMax)
+      .map(([name, total], index) => ({
+        key: `series${index}`,
+        name,
+        total,
+        colour: colours[index] ?? "",
+      })),
+    ...(other > 0
+      ? [{ key: "other", name: "other", colour: "var(--series-other)", total: other }]
+      : []),
   ];
-  return { buckets: [...buckets.values()].toSorted((a, b) => String(a["bucket"]).localeCompare(String(b["bucket"]))), series };
+  return {
+    buckets: [...buckets.values()].toSorted((a, b) =>
+      String(a["bucket"]).localeCompare(String(b["bucket"])),
+    ),
+    series,
+  };
 }

@@ -4,14 +4,28 @@ import style from "../../ui/ui.module.css";
 import { type Figure, type UsageRow, chartOf } from "./api.ts";
 
 const axisTick = { fill: "var(--third)", fontSize: 11 } as const;
-const tooltipStyle = { background: "var(--surface)", border: "1px solid var(--line)", borderRadius: 6, color: "var(--text)" } as const;
+const tooltipStyle = {
+  background: "var(--surface)",
+  border: "1px solid var(--line)",
+  borderRadius: 6,
+  color: "var(--text)",
+} as const;
 
 /** A UTC hour or day, as the axis has it. */
-const bucketText = (iso: string, interval: "hour" | "day"): string => (interval === "day" ? shortDay(iso) : `${iso.slice(11, 16)}`);
+const bucketText = (iso: string, interval: "hour" | "day"): string =>
+  interval === "day" ? shortDay(iso) : `${iso.slice(11, 16)}`;
 
 /** A figure over time as stacked bars, with a legend that carries the sums. */
-export function UsageChart({ rows, figure, nameOf, interval = "day" }: {
-  rows: readonly UsageRow[]; figure: Figure; nameOf: (row: UsageRow) => string; interval?: "hour" | "day";
+export function UsageChart({
+  rows,
+  figure,
+  nameOf,
+  interval = "day",
+}: {
+  rows: readonly UsageRow[];
+  figure: Figure;
+  nameOf: (row: UsageRow) => string;
+  interval?: "hour" | "day";
 }) {
   const { buckets, series } = chartOf(rows, { figure, nameOf });
   const shown = figure === "cost" ? usd : count;
@@ -19,19 +33,54 @@ export function UsageChart({ rows, figure, nameOf, interval = "day" }: {
     <>
       <ul className={style["legend"]}>
         {series.map(({ key, name, colour, total }) => (
-          <li key={key}><span className={style["swatch"]} style={{ background: colour }} /><span className="mono">{name}</span> {shown(total)}</li>
+          <li key={key}>
+            <span className={style["swatch"]} style={{ background: colour }} />
+            <span className="mono">{name}</span> {shown(total)}
+          </li>
         ))}
       </ul>
       <ResponsiveContainer width="100%" height={240}>
-        <BarChart data={buckets} margin={{ top: 12, right: 16, bottom: 4, left: 8 }} accessibilityLayer>
+        <BarChart
+          data={buckets}
+          margin={{ top: 12, right: 16, bottom: 4, left: 8 }}
+          accessibilityLayer
+        >
           <CartesianGrid vertical={false} stroke="var(--line)" />
-          <XAxis dataKey="bucket" tickFormatter={(iso: string) => bucketText(iso, interval)} tick={axisTick} tickLine={false} axisLine={false} />
-          <YAxis tickFormatter={(value: number) => shown(value)} tick={axisTick} tickLine={false} axisLine={false} width={64} />
-          <Tooltip labelFormatter={(iso) => `${shortDay(String(iso))} ${interval === "hour" ? bucketText(String(iso), interval) : ""} (UTC)`}
-            formatter={(value) => shown(Number(value))} contentStyle={tooltipStyle} itemStyle={{ color: "var(--text)" }}
-            cursor={{ fill: "var(--muted)" }} isAnimationActive={false} />
+          <XAxis
+            dataKey="bucket"
+            tickFormatter={(iso: string) => bucketText(iso, interval)}
+            tick={axisTick}
+            tickLine={false}
+            axisLine={false}
+          />
+          <YAxis
+            tickFormatter={(value: number) => shown(value)}
+            tick={axisTick}
+            tickLine={false}
+            axisLine={false}
+            width={64}
+          />
+          <Tooltip
+            labelFormatter={(iso) =>
+              `${shortDay(String(iso))} ${interval === "hour" ? bucketText(String(iso), interval) : ""} (UTC)`
+            }
+            formatter={(value) => shown(Number(value))}
+            contentStyle={tooltipStyle}
+            itemStyle={{ color: "var(--text)" }}
+            cursor={{ fill: "var(--muted)" }}
+            isAnimationActive={false}
+          />
           {series.map(({ key, name, colour }) => (
-            <Bar key={key} dataKey={key} name={name} stackId="all" fill={colour} maxBarSize={48} isAnimationActive={false} stroke="var(--surface)" />
+            <Bar
+              key={key}
+              dataKey={key}
+              name={name}
+              stackId="all"
+              fill={colour}
+              maxBarSize={48}
+              isAnimationActive={false}
+              stroke="var(--surface)"
+            />
           ))}
         </BarChart>
       </ResponsiveContainer>

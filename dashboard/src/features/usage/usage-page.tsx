@@ -6,23 +6,66 @@ import { PageHead } from "../../app/shell.tsx";
 import { type List, request } from "../../lib/api.ts";
 import { saveFile } from "../../lib/download.ts";
 import { change, count, share, usd } from "../../lib/format.ts";
-import { Actions, Button, Card, Empty, Loaded, Select, Skeleton, Stat, Stats } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Button,
+  Card,
+  Empty,
+  Loaded,
+  Select,
+  Skeleton,
+  Stat,
+  Stats,
+} from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { keysQuery } from "../keys/api.ts";
-import { type Figure, type Names, type PageGroup, type UsageRow, groupOf, sumOf, totalsOf, usageQuery } from "./api.ts";
+import {
+  type Figure,
+  type Names,
+  type PageGroup,
+  type UsageRow,
+  groupOf,
+  sumOf,
+  totalsOf,
+  usageQuery,
+} from "./api.ts";
 
 const UsageChart = lazy(async () => ({ default: (await import("./usage-chart.tsx")).UsageChart }));
 
 const route = getRouteApi("/usage");
 const ranges = [
-  ["1h", "Last hour, UTC"], ["24h", "Last 24 hours, UTC"], ["7d", "Last 7 days, UTC"], ["14d", "Last 14 days, UTC"], ["30d", "Last 30 days, UTC"],
+  ["1h", "Last hour, UTC"],
+  ["24h", "Last 24 hours, UTC"],
+  ["7d", "Last 7 days, UTC"],
+  ["14d", "Last 14 days, UTC"],
+  ["30d", "Last 30 days, UTC"],
   ["90d", "Last 90 days, UTC"],
 ] as const;
-const figures = [["cost", "Spend"], ["requests", "Requests"], ["tokens", "Tokens"], ["errors", "Errors"]] as const;
-const groups = [["model", "by model"], ["provider", "by provider"], ["key", "by key"], ["person", "by person"]] as const;
+const figures = [
+  ["cost", "Spend"],
+  ["requests", "Requests"],
+  ["tokens", "Tokens"],
+  ["errors", "Errors"],
+] as const;
+const groups = [
+  ["model", "by model"],
+  ["provider", "by provider"],
+  ["key", "by key"],
+  ["person", "by person"],
+] as const;
 const columns = [
-  "bucket", "model", "provider", "key_id", "requests", "errors", "tokens", "prompt_tokens", "completion_tokens", "cached_tokens",
-  "reasoning_tokens", "cost",
+  "bucket",
+  "model",
+  "provider",
+  "key_id",
+  "requests",
+  "errors",
+  "tokens",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "cost",
 ] as const;
 
 /** Text cells that a spreadsheet would take for a formula are kept from it. */
@@ -33,10 +76,15 @@ const cellOf = (value: unknown): string => {
 };
 
 const csvOf = (rows: readonly UsageRow[]): string =>
-  [columns.join(","), ...rows.map((row) => columns.map((column) => cellOf(row[column])).join(","))].join("\n");
+  [
+    columns.join(","),
+    ...rows.map((row) => columns.map((column) => cellOf(row[column])).join(",")),
+  ].join("\n");
 
-const choiceOf = <Choice extends string>(choices: readonly (readonly [Choice, string])[], given: string | undefined): Choice | undefined =>
-  choices.find(([choice]) => choice === given)?.[0];
+const choiceOf = <Choice extends string>(
+  choices: readonly (readonly [Choice, string])[],
+  given: string | undefined,
+): Choice | undefined => choices.find(([choice]) => choice === given)?.[0];
 
 /** Names of the keys, and of the people who made them, as far as the session may read them. */
 function useNames(): Names {
@@ -44,43 +92,82 @@ function useNames(): Names {
   const keys = useQuery({ ...keysQuery, enabled: useScope("read:llm-keys") });
   const organizationId = session?.workspace.organization_id ?? undefined;
   const members = useQuery({
-    queryKey: ["members", organizationId, "names"], enabled: organizationId !== undefined,
-    queryFn: () => request<List<{ user_id: string; name: string }>>(`/organizations/${organizationId}/members`),
+    queryKey: ["members", organizationId, "names"],
+    enabled: organizationId !== undefined,
+    queryFn: () =>
+      request<List<{ user_id: string; name: string }>>(`/organizations/${organizationId}/members`),
   });
-  return useMemo(() => ({
-    keys: new Map((keys.data?.data ?? []).map(({ id, name, creator_user_id: person }) => [id, { name, person }])),
-    people: new Map((members.data?.data ?? []).map(({ user_id: id, name }) => [id, name])),
-  }), [keys.data, members.data]);
+  return useMemo(
+    () => ({
+      keys: new Map(
+        (keys.data?.data ?? []).map(({ id, name, creator_user_id: person }) => [
+          id,
+          { name, person },
+        ]),
+      ),
+      people: new Map((members.data?.data ?? []).map(({ user_id: id, name }) => [id, name])),
+    }),
+    [keys.data, members.data],
+  );
 }
 
-function Sums({ rows, before }: { rows: readonly UsageRow[]; before: readonly UsageRow[] | undefined }) {
+function Sums({
+  rows,
+  before,
+}: {
+  rows: readonly UsageRow[];
+  before: readonly UsageRow[] | undefined;
+}) {
   const against = (figure: "cost" | "requests" | "tokens"): string =>
-    (before === undefined ? "" : change(sumOf(rows, figure), sumOf(before, figure)));
+    before === undefined ? "" : change(sumOf(rows, figure), sumOf(before, figure));
   return (
     <Stats>
       <Stat name="Spend" value={usd(sumOf(rows, "cost"))} note={against("cost")} />
       <Stat name="Requests" value={count(sumOf(rows, "requests"))} note={against("requests")} />
       <Stat name="Tokens" value={count(sumOf(rows, "tokens"))} note={against("tokens")} />
-      <Stat name="Failed" value={share(sumOf(rows, "errors"), sumOf(rows, "requests"))} note={`${count(sumOf(rows, "errors"))} requests`} />
-      <Stat name="From cache" value={share(sumOf(rows, "cached_tokens"), sumOf(rows, "prompt_tokens"))} note="of input tokens" />
+      <Stat
+        name="Failed"
+        value={share(sumOf(rows, "errors"), sumOf(rows, "requests"))}
+        note={`${count(sumOf(rows, "errors"))} requests`}
+      />
+      <Stat
+        name="From cache"
+        value={share(sumOf(rows, "cached_tokens"), sumOf(rows, "prompt_tokens"))}
+        note="of input tokens"
+      />
     </Stats>
   );
 }
 
 /** The same figures as the chart, each against the period before. */
-function SumsTable({ rows, before, figure, nameOf, head }: {
-  rows: readonly UsageRow[]; before: readonly UsageRow[]; figure: Figure; nameOf: (row: UsageRow) => string; head: string;
+function SumsTable({
+  rows,
+  before,
+  figure,
+  nameOf,
+  head,
+}: {
+  rows: readonly UsageRow[];
+  before: readonly UsageRow[];
+  figure: Figure;
+  nameOf: (row: UsageRow) => string;
+  head: string;
 }) {
   const earlier = totalsOf(before, { figure, nameOf });
   const shown = figure === "cost" ? usd : count;
   return (
-    <Table rows={[...totalsOf(rows, { figure, nameOf })]} rowKey={([name]) => name} caption="Sums by group" columns={[
-      { head, cell: ([name]) => <span className="mono">{name}</span> },
-      { head: "Sum", number: true, cell: ([, total]) => shown(total) },
-      { head: "Share", number: true, cell: ([, total]) => share(total, sumOf(rows, figure)) },
-      { head: "Before", number: true, cell: ([name]) => shown(earlier.get(name) ?? 0) },
-      { head: "Change", cell: ([name, total]) => change(total, earlier.get(name) ?? 0) },
-    ]} />
+    <Table
+      rows={[...totalsOf(rows, { figure, nameOf })]}
+      rowKey={([name]) => name}
+      caption="Sums by group"
+      columns={[
+        { head, cell: ([name]) => <span className="mono">{name}</span> },
+        { head: "Sum", number: true, cell: ([, total]) => shown(total) },
+        { head: "Share", number: true, cell: ([, total]) => share(total, sumOf(rows, figure)) },
+        { head: "Before", number: true, cell: ([name]) => shown(earlier.get(name) ?? 0) },
+        { head: "Change", cell: ([name, total]) => change(total, earlier.get(name) ?? 0) },
+      ]}
+    />
   );
 }
 
@@ -93,54 +180,124 @@ export function UsagePage() {
   const { range, from, to } = search;
   const apiGroup = group === "person" ? "key" : group;
   const now = useQuery(usageQuery({ range: { range, from, to }, group: apiGroup }));
-  const before = useQuery(usageQuery({ range: { range, from, to }, group: apiGroup, before: true }));
+  const before = useQuery(
+    usageQuery({ range: { range, from, to }, group: apiGroup, before: true }),
+  );
   const names = useNames();
   const nameOf = (row: UsageRow): string => groupOf(row, group, names);
-  const set = (changed: Record<string, string | undefined>): void => void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
+  const set = (changed: Record<string, string | undefined>): void =>
+    void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
   const rows = now.data?.data ?? [];
-  const head = { model: "Model", provider: "Provider", key: "Key", person: "Person" }[group satisfies PageGroup];
+  const head = { model: "Model", provider: "Provider", key: "Key", person: "Person" }[
+    group satisfies PageGroup
+  ];
   return (
     <>
       <PageHead title="Usage">
         <Actions>
-          <Select label="Figure" value={figure} options={figures} onChange={(value) => set({ figure: value })} />
-          <Select label="Group" value={group} options={groups} onChange={(value) => set({ group: value })} />
-          <Select label="Range" value={range ?? (from === undefined ? "14d" : "")} onChange={(value) => set({ range: value, from: undefined, to: undefined })}
-            options={from === undefined ? ranges : [["", "Own range, UTC"], ...ranges]} />
-          <Button look="plain" onClick={() => saveFile("usage.csv", csvOf(rows), "text/csv")}>Download CSV</Button>
-          <Button look="plain" onClick={() => saveFile("usage.json", JSON.stringify(rows, null, 2), "application/json")}>Download JSON</Button>
+          <Select
+            label="Figure"
+            value={figure}
+            options={figures}
+            onChange={(value) => set({ figure: value })}
+          />
+          <Select
+            label="Group"
+            value={group}
+            options={groups}
+            onChange={(value) => set({ group: value })}
+          />
+          <Select
+            label="Range"
+            value={range ?? (from === undefined ? "14d" : "")}
+            onChange={(value) => set({ range: value, from: undefined, to: undefined })}
+            options={from === undefined ? ranges : [["", "Own range, UTC"], ...ranges]}
+          />
+          <Button look="plain" onClick={() => saveFile("usage.csv", csvOf(rows), "text/csv")}>
+            Download CSV
+          </Button>
+          <Button
+            look="plain"
+            onClick={() =>
+              saveFile("usage.json", JSON.stringify(rows, null, 2), "application/json")
+            }
+          >
+            Download JSON
+          </Button>
         </Actions>
       </PageHead>
       <OwnRange from={from} to={to} onChange={(own) => set({ range: undefined, ...own })} />
       <Loaded query={now} height={420}>
-        {({ data, interval }) => data.length === 0 ? <Card><Empty>No request in this range.</Empty></Card> : (
-          <>
-            <Sums rows={data} before={before.data?.data} />
-            <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
-              <Suspense fallback={<Skeleton height={280} />}><UsageChart rows={data} figure={figure} nameOf={nameOf} interval={interval} /></Suspense>
+        {({ data, interval }) =>
+          data.length === 0 ? (
+            <Card>
+              <Empty>No request in this range.</Empty>
             </Card>
-            <Card title="Figures" flush>
-              <SumsTable rows={data} before={before.data?.data ?? []} figure={figure} nameOf={nameOf} head={head} />
-            </Card>
-          </>
-        )}
+          ) : (
+            <>
+              <Sums rows={data} before={before.data?.data} />
+              <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
+                <Suspense fallback={<Skeleton height={280} />}>
+                  <UsageChart rows={data} figure={figure} nameOf={nameOf} interval={interval} />
+                </Suspense>
+              </Card>
+              <Card title="Figures" flush>
+                <SumsTable
+                  rows={data}
+                  before={before.data?.data ?? []}
+                  figure={figure}
+                  nameOf={nameOf}
+                  head={head}
+                />
+              </Card>
+            </>
+          )
+        }
       </Loaded>
     </>
   );
 }
 
 /** Two UTC days between which everything is counted, the last one included. */
-function OwnRange({ from, to, onChange }: { from: string | undefined; to: string | undefined; onChange: (range: { from: string; to: string }) => void }) {
-  const [first, last] = [from?.slice(0, 10) ?? "", to === undefined ? "" : new Date(Date.parse(to) - 1).toISOString().slice(0, 10)];
+function OwnRange({
+  from,
+  to,
+  onChange,
+}: {
+  from: string | undefined;
+  to: string | undefined;
+  onChange: (range: { from: string; to: string }) => void;
+}) {
+  const [first, last] = [
+    from?.slice(0, 10) ?? "",
+    to === undefined ? "" : new Date(Date.parse(to) - 1).toISOString().slice(0, 10),
+  ];
   const take = (changed: { first?: string; last?: string }): void => {
-    const [begin, end] = [changed.first ?? (first || changed.last), changed.last ?? (last || changed.first)];
+    const [begin, end] = [
+      changed.first ?? (first || changed.last),
+      changed.last ?? (last || changed.first),
+    ];
     if (!begin || !end || begin > end) return;
-    onChange({ from: `${begin}T00:00:00.000Z`, to: new Date(Date.parse(`${end}T00:00:00.000Z`) + 86_400_000).toISOString() });
+    onChange({
+      from: `${begin}T00:00:00.000Z`,
+      to: new Date(Date.parse(`${end}T00:00:00.000Z`) + 86_400_000).toISOString(),
+    });
   };
   return (
     <Actions>
-      <label>From <input type="date" value={first} onChange={(event) => take({ first: event.target.value })} /></label>
-      <label>to <input type="date" value={last} onChange={(event) => take({ last: event.target.value })} /> UTC</label>
+      <label>
+        From{" "}
+        <input
+          type="date"
+          value={first}
+          onChange={(event) => take({ first: event.target.value })}
+        />
+      </label>
+      <label>
+        to{" "}
+        <input type="date" value={last} onChange={(event) => take({ last: event.target.value })} />{" "}
+        UTC
+      </label>
     </Actions>
   );
 }

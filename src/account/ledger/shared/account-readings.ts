@@ -12,7 +12,9 @@ import { bucketAccount } from "../transfer.ts";
 const hoursBack = 30 * 24 + 1;
 
 /** Tables that are read. */
-export type ReadingTables = LedgerTables & { llm_keys: { id: string; parent_key_id: string | null } };
+export type ReadingTables = LedgerTables & {
+  llm_keys: { id: string; parent_key_id: string | null };
+};
 
 /** What is charged and not known to be committed. */
 export interface OpenCharge {
@@ -55,61 +57,121 @@ export class AccountReadings {
    * same moment of the database.
    */
   readSums(
-    workspaceId: string, { counters, charges }: { counters: readonly string[]; charges(): Promise<readonly OpenCharge[]> },
+    workspaceId: string,
+    {
+      counters,
+      charges,
+    }: { counters: readonly string[]; charges(): Promise<readonly OpenCharge[]> },
   ): Promise<{ sums: bigint[]; standing: string[] }> {
-    return this.database.transaction().setIsolationLevel("repeatable read").execute(async (reading) => {
-      const sums: bigint[] = [];
-      for (const counter of counters) {
-        const { tag, firstDay, endDay } = readCounter(counter);
-        const span = { fromMs: firstDay * dayMs, toMs: endDay * dayMs };
-        sums.push(await this.spentBy?.({ workspaceId, ...subjectOf(tag), ...span }, reading) ?? 0n);
-      }
-      return { sums, standing: await standingOf(reading, await charges()) };
-    });
+    return this.database
+      .transaction()
+      .setIsolationLevel("repeatable read")
+      .execute(async (reading) => {
+        const sums: bigint[] = [];
+        for (const counter of counters) {
+          const { tag, firstDay, endDay } = readCounter(counter);
+          const span = { fromMs: firstDay * dayMs, toMs: endDay * dayMs };
+          sums.push(
+            (await this.spentBy?.({ workspaceId, ...subjectOf(tag), ...span }, reading)) ?? 0n,
+          );
+        }
+        return { sums, standing: await standingOf(reading, await charges()) };
+      });
   }
 
   /** Reads a workspace's balances and the spend of some of its keys. */
-  read(workspaceId: string, { keyIds, charges, nowMs }: {
-    keyIds: readonly string[]; charges: readonly OpenCharge[]; nowMs: number;
-  }): Promise<AccountReading> {
-    return this.database.transaction().setIsolationLevel("repeatable read").execute(async (reading) => {
-      const month = monthOf(nowMs);
-      const balances = await reading.selectFrom("ledger_accounts").selectAll()
-        .where("id", "in", [bucketAccount(workspaceId, "monthly"), bucketAccount(workspaceId, "topup")]).execute();
-      const balance = (bucket: "monthly" | "topup"): bigint =>
-        BigInt(balances.find(({ id }) => id === bucketAccount(workspaceId, bucket))?.balance_nano ?? 0);
-      const grants = await reading.selectFrom("credit_grants").select("amount_nano").where("workspace_id", "=", workspaceId)
-        .where("granted_at_ms", ">=", startOfMonthMs(month)).where("bucket", "=", "monthly").execute();
-      return {
-        monthlyNano: balance("monthly"), topupNano: balance("topup"), freshMonth: month,
-        freshNano: grants.reduce((sum, { amount_nano: amount }) => sum + BigInt(amount), 0n),
-        standing: await standingOf(reading, charges),
-        keys: await Promise.all(keyIds.map((id) => keyHours(reading, { id, nowMs }))),
-      };
-    });
+  read(
+    workspaceId: string,
+    {
+      keyIds,
+      charges,
+      nowMs,
+    }: {
+      keyIds: readonly string[];
+      charges: readonly OpenCharge[];
+      nowMs: number;
+    },
+  ): Promise<AccountReading> {
+    return this.database
+      .transaction()
+      .setIsolationLevel("repeatable read")
+      .execute(async (reading) => {
+        const month = monthOf(nowMs);
+        const balances = await reading
+          .selectFrom("ledger_accounts")
+          .selectAll()
+          .where("id", "in", [
+            bucketAccount(workspaceId, "monthly"),
+            bucketAccount(workspaceId, "topup"),
+          ])
+          .execute();
+        const balance = (bucket: "monthly" | "topup"): bigint =>
+          BigInt(
+            balances.find(({ id }) => id === bucketAccount(workspaceId, bucket))?.balance_nano ?? 0,
+          );
+        const grants = await reading
+          .selectFrom("credit_grants")
+          .select("amount_nano")
+          .where("workspace_id", "=", workspaceId)
+          .where("granted_at_ms", ">=", startOfMonthMs(month))
+          .where("bucket", "=", "monthly")
+          .execute();
+        return {
+          monthlyNano: balance("monthly"),
+          topupNano: balance("topup"),
+          freshMonth: month,
+          freshNano: grants.reduce((sum, { amount_nano: amount }) => sum + BigInt(amount), 0n),
+          standing: await standingOf(reading, charges),
+          keys: await Promise.all(keyIds.map((id) => keyHours(reading, { id, nowMs }))),
+        };
+      });
   }
 }
 
-async function standingOf(reading: Kysely<ReadingTables>, charges: readonly OpenCharge[]): Promise<string[]> {
+async function standingOf(
+  reading: Kysely<ReadingTables>,
+  charges: readonly OpenCharge[],
+): Promise<string[]> {
   if (charges.length === 0) return [];
-  const rows = await reading.selectFrom("transfers").select("id").where("id", "in", charges.map(fenceOf)).execute();
+  const rows = await reading
+    .selectFrom("transfers")
+    .select("id")
+    .where("id", "in", charges.map(fenceOf))
+    .execute();
   const found = new Set(rows.map(({ id }) => id));
   return charges.filter((charge) => found.has(fenceOf(charge))).map(({ id }) => id);
 }
 
 async function keyHours(
-  reading: Kysely<ReadingTables>, { id, nowMs }: { id: string; nowMs: number },
+  reading: Kysely<ReadingTables>,
+  { id, nowMs }: { id: string; nowMs: number },
 ): Promise<AccountReading["keys"][number]> {
-  const children = await reading.selectFrom("llm_keys").select("id").where("parent_key_id", "=", id).execute();
+  const children = await reading
+    .selectFrom("llm_keys")
+    .select("id")
+    .where("parent_key_id", "=", id)
+    .execute();
   const ids = [id, ...children.map((child) => child.id)];
   const since = Math.floor(nowMs / hourMs) - hoursBack;
   const sums = new Map<string, bigint>();
-  const spends = await reading.selectFrom("key_spend_hours").select(["hour", "spend_nano"])
-    .where("key_id", "in", ids).where("hour", ">=", since).execute();
-  const byoks = await reading.selectFrom("key_byok_hours").select(["hour", "spend_nano"])
-    .where("key_id", "in", ids).where("hour", ">=", since).execute();
-  for (const [prefix, rows] of [["s", spends], ["b", byoks]] as const) {
-    for (const { hour, spend_nano: amount } of rows) sums.set(`${prefix}${hour}`, (sums.get(`${prefix}${hour}`) ?? 0n) + BigInt(amount));
+  const spends = await reading
+    .selectFrom("key_spend_hours")
+    .select(["hour", "spend_nano"])
+    .where("key_id", "in", ids)
+    .where("hour", ">=", since)
+    .execute();
+  const byoks = await reading
+    .selectFrom("key_byok_hours")
+    .select(["hour", "spend_nano"])
+    .where("key_id", "in", ids)
+    .where("hour", ">=", since)
+    .execute();
+  for (const [prefix, rows] of [
+    ["s", spends],
+    ["b", byoks],
+  ] as const) {
+    for (const { hour, spend_nano: amount } of rows)
+      sums.set(`${prefix}${hour}`, (sums.get(`${prefix}${hour}`) ?? 0n) + BigInt(amount));
   }
   return { id, hours: [...sums].flatMap(([field, amount]) => [field, String(amount)]) };
 }

@@ -4,17 +4,22 @@ import { ledgerScript } from "./ledger-script.ts";
  * Begins a reading of sums of budgets: from now on charges that are confirmed are kept beside those that are open, so that the
  * reading can tell which of them it has. Answers a mark, which another reading under way shares.
  */
-export const beginSumsScript = ledgerScript("BeginSums", `
+export const beginSumsScript = ledgerScript(
+  "BeginSums",
+  `
 local begun = redis.call('HGET', R, '')
 if not begun then
   begun = time[1] .. '.' .. time[2]
   redis.call('HSET', R, '', begun)
 end
 redis.call('PEXPIRE', R, 30000)
-return {begun}`);
+return {begun}`,
+);
 
 /** The charges that a reading of sums may have missed: ids and entries in turn. */
-export const chargesSinceScript = ledgerScript("ChargesSince", `
+export const chargesSinceScript = ledgerScript(
+  "ChargesSince",
+  `
 local found = redis.call('HGETALL', C)
 local confirmed = redis.call('HGETALL', R)
 for at = 1, #confirmed, 2 do
@@ -23,13 +28,16 @@ for at = 1, #confirmed, 2 do
     found[#found + 1] = confirmed[at + 1]
   end
 end
-return found`);
+return found`,
+);
 
 /**
  * Fills sums of budgets from a reading. Values: its mark, JSON of the charges that it had in it already; then for each sum its
  * name and what was spent. Does nothing where the mark is another one.
  */
-export const seedSumsScript = ledgerScript("SeedSums", `
+export const seedSumsScript = ledgerScript(
+  "SeedSums",
+  `
 if redis.call('HGET', R, '') ~= ARGV[6] then return {} end
 local stands, open = {}, {}
 for _, id in ipairs(cjson.decode(ARGV[7])) do stands[id] = true end
@@ -55,4 +63,5 @@ for at = 8, #ARGV, 2 do
     if isNew then redis.call('PEXPIRE', B, hour_ms) end
   end
 end
-return {}`);
+return {}`,
+);

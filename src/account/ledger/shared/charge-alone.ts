@@ -18,12 +18,16 @@ export interface LoneCharge {
  * limit and no other request counts on. The database refuses what would take a bucket below zero; then it is read again.
  */
 export async function chargeAlone(
-  { amountNano, heldNano }: { amountNano: bigint; heldNano: bigint }, { durable, commit }: LoneCharge,
+  { amountNano, heldNano }: { amountNano: bigint; heldNano: bigint },
+  { durable, commit }: LoneCharge,
 ): Promise<PostOutcome> {
   for (let round = 1; ; round += 1) {
     const read = await durable();
     const balanceNano = read.monthlyNano + read.topupNano;
-    const parts = splitOverBuckets(read, least(amountNano, heldNano, balanceNano > 0n ? balanceNano : 0n));
+    const parts = splitOverBuckets(
+      read,
+      least(amountNano, heldNano, balanceNano > 0n ? balanceNano : 0n),
+    );
     const chargedNano = parts.monthlyNano + parts.topupNano;
     try {
       return await commit({ parts, balanceNano: balanceNano - chargedNano });
@@ -33,13 +37,23 @@ export async function chargeAlone(
   }
 }
 
-const least = (...amounts: readonly bigint[]): bigint => amounts.reduce((smallest, each) => (each < smallest ? each : smallest));
+const least = (...amounts: readonly bigint[]): bigint =>
+  amounts.reduce((smallest, each) => (each < smallest ? each : smallest));
 
 /** What is posted of a charge: what its parts pay, and the rest. */
 export function postedOf(
   { amountNano }: { amountNano: bigint },
-  { hold: { heldNano }, parts, balanceNano }: { hold: { heldNano: bigint }; parts: ChargeParts; balanceNano: bigint },
+  {
+    hold: { heldNano },
+    parts,
+    balanceNano,
+  }: { hold: { heldNano: bigint }; parts: ChargeParts; balanceNano: bigint },
 ): PostedCharge {
   const chargedNano = parts.monthlyNano + parts.topupNano;
-  return { chargedNano, uncollectedNano: amountNano - chargedNano, heldNano, balanceAfterNano: balanceNano };
+  return {
+    chargedNano,
+    uncollectedNano: amountNano - chargedNano,
+    heldNano,
+    balanceAfterNano: balanceNano,
+  };
 }

@@ -193,4 +193,7 @@ end
 `;
 
 /** A script of the shared ledger. */
-export const ledgerScript = (name: string, body: string): SharedScript => ({ name: `switchyardLedger${name}`, lua: prelude + body });
+export const ledgerScript = (name: string, body: string): SharedScript => ({
+  name: `switchyardLedger${name}`,
+  lua: prelude + body,
+});

@@ -8,7 +8,9 @@ import { ledgerScript } from "./ledger-script.ts";
  * Values: the mark of before the reading; the balances as `m|t|fm|fn`; JSON of the charges that the reading had in it
  * already; then for each key its id and JSON of hours and amounts.
  */
-export const seedScript = ledgerScript("Seed", `
+export const seedScript = ledgerScript(
+  "Seed",
+  `
 if (redis.call('GET', V) or '') ~= ARGV[6] then return 0 end
 local read, standing = split(ARGV[7]), cjson.decode(ARGV[8])
 local stands = {}
@@ -42,7 +44,8 @@ for at = 9, #ARGV, 2 do
     end
   end
 end
-return 1`);
+return 1`,
+);
 
 /**
  * Takes a hold. Values: its id, the hour; the ceiling, what it begins with, the least and 1 where it takes an eighth, then the
@@ -50,7 +53,9 @@ return 1`);
  * hours, and 1 where it counts own provider keys; then the day, the tags that budgets count it by, and for each budget its sum
  * and its limit.
  */
-export const reserveScript = ledgerScript("Reserve", `
+export const reserveScript = ledgerScript(
+  "Reserve",
+  `
 local id, hour, ceiling, byok = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[12])
 local keys, budgets = {unpack(ARGV, 16, 23)}, {unpack(ARGV, 26)}
 if isSettled(id) then return {'exists', '0|0', '0', '0'} end
@@ -94,13 +99,16 @@ if byok > 0 then
 end
 local entry = holdEntry(held, byokHeld, keys, ARGV[24], ARGV[25], node)
 takeHold(id, entry)
-return {'ok', entry .. '/' .. text(free) .. '|' .. byokFree, text(m), text(t), unpack(stale)}`);
+return {'ok', entry .. '/' .. text(free) .. '|' .. byokFree, text(m), text(t), unpack(stale)}`,
+);
 
 /**
  * Raises a hold as far as there is something free. Values: its id, the hour, the amount; the keys as a hold is taken with them;
  * its entry, for a server that has lost it; then for each budget its sum and its limit.
  */
-export const growScript = ledgerScript("Grow", `
+export const growScript = ledgerScript(
+  "Grow",
+  `
 local id, hour, wanted = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
 local keys, budgets = {unpack(ARGV, 9, 16)}, {unpack(ARGV, 18)}
 if isSettled(id) then return {'ok', ARGV[17], '0', '0'} end
@@ -112,14 +120,17 @@ dropHold(id)
 local free = bound(keys, hour, false, budgets)
 local entry = holdEntry(math.max(held, math.min(wanted, free)), tonumber(parts[6]) or 0, keys, parts[7] or '0', parts[8] or '', node)
 takeHold(id, entry)
-return {'ok', entry, text(field(W, 'm')), text(field(W, 't'))}`);
+return {'ok', entry, text(field(W, 'm')), text(field(W, 't'))}`,
+);
 
 /**
  * Charges a hold and frees it; a second time it answers the same. Values: its id, the hour, the amount, that at list price;
  * then the keys as the hold was taken with them; the day of the hold, the tags that budgets count the charge by, and for each
  * budget its sum and its limit.
  */
-export const postScript = ledgerScript("Post", `
+export const postScript = ledgerScript(
+  "Post",
+  `
 local id, hour, amount, byok = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local keys, budgets = {unpack(ARGV, 10, 17)}, {unpack(ARGV, 20)}
 if isSettled(id) then return {'settled', '0|0', '0', '0'} end
@@ -134,10 +145,13 @@ if not before then
   book(id, parts)
   before = table.concat(parts, '|')
 end
-return {'ok', before, text(field(W, 'm')), text(field(W, 't'))}`);
+return {'ok', before, text(field(W, 'm')), text(field(W, 't'))}`,
+);
 
 /** Takes credits out of a bucket. Values: the id, `monthly` or `topup`, the most (-1 for all), the month whose grants stay. */
-export const withdrawScript = ledgerScript("Withdraw", `
+export const withdrawScript = ledgerScript(
+  "Withdraw",
+  `
 local id, monthly, most = ARGV[6], ARGV[7] == 'monthly', tonumber(ARGV[8])
 local absent = missing({})
 if absent then return absent end
@@ -152,15 +166,21 @@ if most >= 0 then taken = math.min(taken, most) end
 if taken > 0 and redis.call('HEXISTS', C, id) == 0 then
   book(id, {text(monthly and taken or 0), text(monthly and 0 or taken), '', '', '0', '0'})
 end
-return {'ok', text(taken), text(field(W, 'm')), text(field(W, 't'))}`);
+return {'ok', text(taken), text(field(W, 'm')), text(field(W, 't'))}`,
+);
 
 /** Frees a hold. Values: its id. */
-export const voidScript = ledgerScript("Void", `
+export const voidScript = ledgerScript(
+  "Void",
+  `
 dropHold(ARGV[6])
-return {}`);
+return {}`,
+);
 
 /** A charge is committed. Values: its id, its keys. */
-export const confirmScript = ledgerScript("Confirm", `
+export const confirmScript = ledgerScript(
+  "Confirm",
+  `
 redis.call('ZREM', L, 'c' .. ARGV[6])
 local keys = {ARGV[7], ARGV[8]}
 local entry = redis.call('HGET', C, ARGV[6])
@@ -171,10 +191,13 @@ if redis.call('HDEL', C, ARGV[6]) == 0 then
 elseif missing(keys) then
   mark()
 end
-return {}`);
+return {}`,
+);
 
 /** A charge was refused by the database. Values: its id. */
-export const revertScript = ledgerScript("Revert", `
+export const revertScript = ledgerScript(
+  "Revert",
+  `
 local entry = redis.call('HGET', C, ARGV[6])
 if not entry then return {} end
 redis.call('HDEL', C, ARGV[6])
@@ -187,34 +210,46 @@ if known(W) then
 end
 for at = 3, 4 do spend(parts[at], parts[6], -(parts[1] + parts[2]), -tonumber(parts[5])) end
 addSums('s', -(parts[1] + parts[2]), parts[7], parts[8])
-return {}`);
+return {}`,
+);
 
 /** Credits are about to be added: a charge of nothing, which is nobody's where its process dies. Values: their id. */
-export const announceScript = ledgerScript("Announce", `
+export const announceScript = ledgerScript(
+  "Announce",
+  `
 book(ARGV[6], {'0', '0', '', '', '0', '0'})
-return {}`);
+return {}`,
+);
 
 /** The database knows more than this: the next request reads it. Values: keys of which that is true as well. */
-export const forgetScript = ledgerScript("Forget", `
+export const forgetScript = ledgerScript(
+  "Forget",
+  `
 redis.call('DEL', B)
 forget({unpack(ARGV, 6)})
-return {}`);
+return {}`,
+);
 
 /**
  * What a request came to was decided without this server: its hold is over, and the next request reads the database. A script of
  * before that is still on its way changes nothing. Values: its id, its keys.
  */
-export const settledScript = ledgerScript("Settled", `
+export const settledScript = ledgerScript(
+  "Settled",
+  `
 redis.call('SET', root .. 'd:' .. ARGV[6], '', 'PX', 600000)
 dropHold(ARGV[6])
 redis.call('HDEL', C, ARGV[6])
 redis.call('ZREM', L, 'c' .. ARGV[6])
 redis.call('DEL', B)
 forget({ARGV[7], ARGV[8]})
-return {}`);
+return {}`,
+);
 
 /** Keeps holds and charges that are under way. Values: for each `h` or `c` with its id, and its entry. */
-export const renewScript = ledgerScript("Renew", `
+export const renewScript = ledgerScript(
+  "Renew",
+  `
 for at = 6, #ARGV, 2 do
   local kind, id = string.sub(ARGV[at], 1, 1), string.sub(ARGV[at], 2)
   if kind == 'h' and redis.call('HEXISTS', H, id) == 0 then
@@ -223,28 +258,53 @@ for at = 6, #ARGV, 2 do
     redis.call('ZADD', L, now + lease, ARGV[at])
   end
 end
-return {}`);
+return {}`,
+);
 
 /** Tells how long ago it was asked this first, as what is left of a time. Values: that time, in milliseconds. */
-export const runBegunScript = ledgerScript("RunBegun", `
+export const runBegunScript = ledgerScript(
+  "RunBegun",
+  `
 redis.call('SET', root .. 'begun', now, 'NX')
-return {text(math.max(0, redis.call('GET', root .. 'begun') + ARGV[6] - now))}`);
+return {text(math.max(0, redis.call('GET', root .. 'begun') + ARGV[6] - now))}`,
+);
 
 /** The keys of a hold as scripts take them. */
-export const keyValues = ({ key, parent }: { key: SpendingKey; parent: SpendingKey | undefined }): (string | number)[] =>
-  [key, parent].flatMap((each) => (each === undefined ? ["", -1, 0, 0] : [
-    each.keyId, String(each.keyLimit?.limitNano ?? -1n), each.keyLimit?.windowHours ?? 0, each.countsByok ? 1 : 0,
-  ]));
+export const keyValues = ({
+  key,
+  parent,
+}: {
+  key: SpendingKey;
+  parent: SpendingKey | undefined;
+}): (string | number)[] =>
+  [key, parent].flatMap((each) =>
+    each === undefined
+      ? ["", -1, 0, 0]
+      : [
+          each.keyId,
+          String(each.keyLimit?.limitNano ?? -1n),
+          each.keyLimit?.windowHours ?? 0,
+          each.countsByok ? 1 : 0,
+        ],
+  );
 
 /** Budgets as scripts take them. */
 export const budgetValues = (bounds: readonly BudgetBound[]): string[] =>
   bounds.flatMap(({ budget: { limitNano }, counter }) => [counter, String(limitNano)]);
 
 /** What is to be held as the script takes it. */
-export function tightValues(ceilingNano: bigint, tight: (() => TightHold) | undefined): (string | number)[] {
-  const { beginNano, leastNano, takesShare } = tight?.() ?? { beginNano: ceilingNano, leastNano: 1n, takesShare: false };
+export function tightValues(
+  ceilingNano: bigint,
+  tight: (() => TightHold) | undefined,
+): (string | number)[] {
+  const { beginNano, leastNano, takesShare } = tight?.() ?? {
+    beginNano: ceilingNano,
+    leastNano: 1n,
+    takesShare: false,
+  };
   return [String(ceilingNano), String(beginNano), String(leastNano), takesShare ? 1 : 0];
 }
 
 /** Tags as the scripts find them. */
-export const tagText = (tags: readonly string[]): string => (tags.length === 0 ? "" : `,${tags.join(",")},`);
+export const tagText = (tags: readonly string[]): string =>
+  tags.length === 0 ? "" : `,${tags.join(",")},`;

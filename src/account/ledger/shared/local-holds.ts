@@ -24,21 +24,36 @@ export interface SharedHold {
 }
 
 /** The day on which a request is admitted, and what budgets count it by. */
-export const useOf = ({ tags }: ReserveRequest, clock: Clock): Pick<SharedHold, "day" | "tags"> =>
-  ({ day: Math.floor(clock.nowMs() / dayMs), tags: tags?.() ?? [] });
+export const useOf = (
+  { tags }: ReserveRequest,
+  clock: Clock,
+): Pick<SharedHold, "day" | "tags"> => ({
+  day: Math.floor(clock.nowMs() / dayMs),
+  tags: tags?.() ?? [],
+});
 
 /** A hold as it is kept of a request. */
 export function holdOf(
-  request: ReserveRequest, { clock, entry, heldNano }: { clock: Clock; entry: string | undefined; heldNano: bigint },
+  request: ReserveRequest,
+  { clock, entry, heldNano }: { clock: Clock; entry: string | undefined; heldNano: bigint },
 ): SharedHold {
   const { workspaceId, keyId, keyLimit, countsByok = false, parent } = request;
   const key = { keyId, keyLimit, countsByok };
-  return { workspaceId, key, parent, entry, heldNano, ...useOf(request, clock), reservedAtMs: clock.monotonicMs(), settling: false };
+  return {
+    workspaceId,
+    key,
+    parent,
+    entry,
+    heldNano,
+    ...useOf(request, clock),
+    reservedAtMs: clock.monotonicMs(),
+    settling: false,
+  };
 }
 
 /** The keys that a hold counts against. */
 export const keyIdsOf = ({ key, parent }: Pick<SharedHold, "key" | "parent">): string[] =>
-  (parent === undefined ? [key.keyId] : [key.keyId, parent.keyId]);
+  parent === undefined ? [key.keyId] : [key.keyId, parent.keyId];
 
 /** Holds that one message renews. */
 const renewedAtOnce = 200;
@@ -85,7 +100,8 @@ export class LocalHolds {
 
   /** It is settled; what commits it is queued. */
   remove(id: string): void {
-    if (this.holds.delete(id) && this.holds.size === 0) for (const resolve of this.onceNone.splice(0)) resolve();
+    if (this.holds.delete(id) && this.holds.size === 0)
+      for (const resolve of this.onceNone.splice(0)) resolve();
   }
 
   untilNone(): Promise<void> {
@@ -129,7 +145,11 @@ export class LocalHolds {
     try {
       for (const [workspaceId, values] of byWorkspace) {
         for (let start = 0; start < values.length; start += 2 * renewedAtOnce) {
-          await this.accounts.run(renewScript, workspaceId, values.slice(start, start + 2 * renewedAtOnce));
+          await this.accounts.run(
+            renewScript,
+            workspaceId,
+            values.slice(start, start + 2 * renewedAtOnce),
+          );
         }
       }
     } catch (error) {

@@ -10,18 +10,24 @@ const beatMs = 1_500;
  * Keeps a gateway alive for the others. Values: for how long. Answers `lapsed` where it was not alive any more: the server or this
  * gateway stood still, so the others may come back to life as well, and nothing is taken from anybody for as long as a lease lasts.
  */
-const beatScript = ledgerScript("Beat", `
+const beatScript = ledgerScript(
+  "Beat",
+  `
 local before, life = tonumber(redis.call('ZSCORE', N, node) or nil), tonumber(ARGV[6])
 redis.call('ZADD', N, now + life, node)
 redis.call('ZREMRANGEBYSCORE', N, '-inf', now - hour_ms)
 if before and before >= now then return {'alive'} end
 if before then redis.call('SET', G, text(now + life), 'PX', life) end
-return {'lapsed'}`);
+return {'lapsed'}`,
+);
 
 /** A gateway ends: what it still holds is free at once. */
-const leaveScript = ledgerScript("Leave", `
+const leaveScript = ledgerScript(
+  "Leave",
+  `
 redis.call('ZADD', N, now - 1, node)
-return {}`);
+return {}`,
+);
 
 /** This gateway's life, as the others that share the ledger see it. */
 export class NodeLease {
@@ -31,8 +37,14 @@ export class NodeLease {
   private timer: ReturnType<typeof setInterval> | undefined;
 
   /** `onLapse` makes what this gateway holds known again. */
-  constructor({ accounts, onLapse, onError }: {
-    accounts: Pick<SharedAccounts, "run">; onLapse(): unknown; onError(error: unknown): void;
+  constructor({
+    accounts,
+    onLapse,
+    onError,
+  }: {
+    accounts: Pick<SharedAccounts, "run">;
+    onLapse(): unknown;
+    onError(error: unknown): void;
   }) {
     this.accounts = accounts;
     this.onLapse = onLapse;
@@ -48,7 +60,8 @@ export class NodeLease {
   /** Beats no more, and says so. */
   stop(): void {
     clearInterval(this.timer);
-    if (this.timer !== undefined) this.accounts.run(leaveScript, "", []).catch((error: unknown) => this.tell(error));
+    if (this.timer !== undefined)
+      this.accounts.run(leaveScript, "", []).catch((error: unknown) => this.tell(error));
     this.timer = undefined;
   }
 

@@ -68,10 +68,14 @@ export class OpenCharges {
     const subject = this.charges.get(id);
     if (subject === undefined) return;
     const [key = "", parent = ""] = subject.keyIds;
-    this.accounts.run(script, subject.workspaceId, [id, key, parent]).then(() => this.drop(id), (error: unknown) => {
-      if (error instanceof SharedStateAwayError) return void setTimeout(() => this.tell(script, id), tellAgainMs).unref();
-      this.drop(id);
-      this.onError(error);
-    });
+    this.accounts.run(script, subject.workspaceId, [id, key, parent]).then(
+      () => this.drop(id),
+      (error: unknown) => {
+        if (error instanceof SharedStateAwayError)
+          return void setTimeout(() => this.tell(script, id), tellAgainMs).unref();
+        this.drop(id);
+        this.onError(error);
+      },
+    );
   }
 }

@@ -12,17 +12,37 @@ import { SharedAccounts } from "./shared-accounts.ts";
 import { SharedLedger } from "./shared-ledger.ts";
 
 /** Builds the ledger of several processes; it renews what it holds from now on. */
-export function openSharedLedger({ shared, nodeId, epoch, database, store, loadParents, spentBy, ...parts }: {
-  shared: SharedState; nodeId: string; epoch: DatabaseEpoch | undefined;
-  database: Kysely<ReadingTables>; store: LedgerStore; book: AccountBook; commits: CommitQueue; clock: Clock;
-  blocking: BlockingBudgets; spentBy: SpentBy;
+export function openSharedLedger({
+  shared,
+  nodeId,
+  epoch,
+  database,
+  store,
+  loadParents,
+  spentBy,
+  ...parts
+}: {
+  shared: SharedState;
+  nodeId: string;
+  epoch: DatabaseEpoch | undefined;
+  database: Kysely<ReadingTables>;
+  store: LedgerStore;
+  book: AccountBook;
+  commits: CommitQueue;
+  clock: Clock;
+  blocking: BlockingBudgets;
+  spentBy: SpentBy;
   /** The keys that made others, by the ids of those. */
   loadParents(): Promise<ReadonlyMap<string, string>>;
   onError(error: unknown): void;
 }): SharedLedger {
   const { book, clock } = parts;
   const accounts = new SharedAccounts({
-    shared, nodeId, epoch, readings: new AccountReadings(database, spentBy), nowMs: () => clock.nowMs(),
+    shared,
+    nodeId,
+    epoch,
+    readings: new AccountReadings(database, spentBy),
+    nowMs: () => clock.nowMs(),
   });
   const readBook = async (workspaceId: string): Promise<void> =>
     store.refreshIn(book, { workspaceId, nowMs: clock.nowMs(), parents: await loadParents() });

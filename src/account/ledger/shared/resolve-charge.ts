@@ -9,7 +9,13 @@ import type { OpenCharges } from "./open-charges.ts";
 function tombstone(charge: OpenCharge, atMs: number): CommitUnit {
   const { revenue } = operatorAccounts;
   const { insert } = transferRows({
-    id: fenceOf(charge), from: revenue, to: revenue, amountNano: 1n, kind: "expiry", reference: charge.id, atMs,
+    id: fenceOf(charge),
+    from: revenue,
+    to: revenue,
+    amountNano: 1n,
+    kind: "expiry",
+    reference: charge.id,
+    atMs,
   });
   return { inserts: [insert], adds: [] };
 }
@@ -20,8 +26,18 @@ function tombstone(charge: OpenCharge, atMs: number): CommitUnit {
  */
 export async function resolveCharge(
   charge: OpenCharge,
-  { workspaceId, charges, commits, clock, forget }: {
-    workspaceId: string; charges: OpenCharges; commits: CommitQueue; clock: Clock; forget(): Promise<void>;
+  {
+    workspaceId,
+    charges,
+    commits,
+    clock,
+    forget,
+  }: {
+    workspaceId: string;
+    charges: OpenCharges;
+    commits: CommitQueue;
+    clock: Clock;
+    forget(): Promise<void>;
   },
 ): Promise<void> {
   charges.add(charge.id, { workspaceId, keyIds: [] });

@@ -1,5 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type SharedScript, type SharedState, sharedPrefix } from "../../../platform/shared-state/shared-state.ts";
+import {
+  type SharedScript,
+  type SharedState,
+  sharedPrefix,
+} from "../../../platform/shared-state/shared-state.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { AccountReading, AccountReadings, OpenCharge } from "./account-readings.ts";
 import { beginSumsScript, chargesSinceScript, seedSumsScript } from "./budget-sum-scripts.ts";
@@ -66,12 +70,22 @@ export class SharedAccounts {
   }
 
   /** Runs a script that needs a workspace and keys, after they were read from the database where they are absent. */
-  async ask(script: SharedScript, workspaceId: string, values: readonly (string | number)[]): Promise<LedgerAnswer> {
+  async ask(
+    script: SharedScript,
+    workspaceId: string,
+    values: readonly (string | number)[],
+  ): Promise<LedgerAnswer> {
     for (let reading = 0; reading < readingsMax; reading += 1) {
       const [outcome = "", detail = "", ...rest] = await this.run(script, workspaceId, values);
       if (outcome !== "unknown") {
         const [monthly = "0", topup = "0", ...stale] = rest;
-        return { outcome, detail, monthlyNano: BigInt(monthly), topupNano: BigInt(topup), stale: chargesOf(stale) };
+        return {
+          outcome,
+          detail,
+          monthlyNano: BigInt(monthly),
+          topupNano: BigInt(topup),
+          stale: chargesOf(stale),
+        };
       }
       const [missing = "[]", ...charges] = rest;
       await this.fill(workspaceId, { mark: detail, missing, charges: chargesOf(charges) });
@@ -80,17 +94,24 @@ export class SharedAccounts {
   }
 
   /** Runs a script that takes things as they are. */
-  async run(script: SharedScript, workspaceId: string, values: readonly (string | number)[]): Promise<string[]> {
+  async run(
+    script: SharedScript,
+    workspaceId: string,
+    values: readonly (string | number)[],
+  ): Promise<string[]> {
     const { shared, leaseClockMs, nodeId } = this.options;
     const run = shared.runId;
     if (run === undefined) throw new SharedStateAwayError("the shared ledger is away");
     const root = `${sharedPrefix}ledger:${this.rootOf(run)}:`;
     const common = [root, workspaceId, leaseClockMs?.() ?? 0, leaseMs, nodeId];
-    return await shared.run(script, { keys: [], values: [...common, ...values] }) as string[];
+    return (await shared.run(script, { keys: [], values: [...common, ...values] })) as string[];
   }
 
   /** Requests that come together wait for one reading. */
-  private fill(workspaceId: string, wanted: { mark: string; missing: string; charges: OpenCharge[] }): Promise<void> {
+  private fill(
+    workspaceId: string,
+    wanted: { mark: string; missing: string; charges: OpenCharge[] },
+  ): Promise<void> {
     const name = `${workspaceId} ${wanted.missing}`;
     let reading = this.readingUnderWay.get(name);
     if (reading === undefined) {
@@ -102,28 +123,45 @@ export class SharedAccounts {
 
   /** Reads a workspace's balances from the database alone; works while the shared server is away. */
   durable(workspaceId: string): Promise<Pick<AccountReading, "monthlyNano" | "topupNano">> {
-    return this.options.readings.read(workspaceId, { keyIds: [], charges: [], nowMs: this.options.nowMs() });
+    return this.options.readings.read(workspaceId, {
+      keyIds: [],
+      charges: [],
+      nowMs: this.options.nowMs(),
+    });
   }
 
   private async readInto(
-    workspaceId: string, { mark, missing, charges }: { mark: string; missing: string; charges: OpenCharge[] },
+    workspaceId: string,
+    { mark, missing, charges }: { mark: string; missing: string; charges: OpenCharge[] },
   ): Promise<void> {
     await this.runIsOld();
     const names = JSON.parse(missing) as string[];
-    const counters = names.filter((name) => name.startsWith(sumPrefix)).map((name) => name.slice(sumPrefix.length));
+    const counters = names
+      .filter((name) => name.startsWith(sumPrefix))
+      .map((name) => name.slice(sumPrefix.length));
     if (counters.length > 0) await this.readSums(workspaceId, counters);
     if (counters.length === names.length) return;
     const keyIds = names.filter((name) => name !== "" && !name.startsWith(sumPrefix));
-    const read = await this.options.readings.read(workspaceId, { keyIds, charges, nowMs: this.options.nowMs() });
+    const read = await this.options.readings.read(workspaceId, {
+      keyIds,
+      charges,
+      nowMs: this.options.nowMs(),
+    });
     const balances = [read.monthlyNano, read.topupNano, read.freshMonth, read.freshNano].join("|");
     const keys = read.keys.flatMap(({ id, hours }) => [id, JSON.stringify(hours)]);
-    await this.run(seedScript, workspaceId, [mark, balances, JSON.stringify(read.standing), ...keys]);
+    await this.run(seedScript, workspaceId, [
+      mark,
+      balances,
+      JSON.stringify(read.standing),
+      ...keys,
+    ]);
   }
 
   private async readSums(workspaceId: string, counters: readonly string[]): Promise<void> {
     const [mark = ""] = await this.run(beginSumsScript, workspaceId, []);
     const { sums, standing } = await this.options.readings.readSums(workspaceId, {
-      counters, charges: async () => chargesOf(await this.run(chargesSinceScript, workspaceId, [])),
+      counters,
+      charges: async () => chargesOf(await this.run(chargesSinceScript, workspaceId, [])),
     });
     const filled = counters.flatMap((counter, index) => [counter, String(sums[index])]);
     await this.run(seedSumsScript, workspaceId, [mark, JSON.stringify(standing), ...filled]);
@@ -158,7 +196,11 @@ function chargesOf(pairs: readonly string[]): OpenCharge[] {
   const charges: OpenCharge[] = [];
   for (let index = 0; index + 1 < pairs.length; index += 2) {
     const [monthly = "0", topup = "0"] = (pairs[index + 1] ?? "").split("|");
-    charges.push({ id: pairs[index] ?? "", monthlyNano: BigInt(monthly), topupNano: BigInt(topup) });
+    charges.push({
+      id: pairs[index] ?? "",
+      monthlyNano: BigInt(monthly),
+      topupNano: BigInt(topup),
+    });
   }
   return charges;
 }

@@ -13,7 +13,16 @@ import { holdLifetimeMs } from "../ledger.ts";
 import { chargeAlone, postedOf } from "./charge-alone.ts";
 import { holdOf, keyIdsOf, LocalHolds, useOf, type SharedHold } from "./local-holds.ts";
 import {
-  announceScript, budgetValues, forgetScript, growScript, keyValues, postScript, reserveScript, tagText, tightValues, withdrawScript,
+  announceScript,
+  budgetValues,
+  forgetScript,
+  growScript,
+  keyValues,
+  postScript,
+  reserveScript,
+  tagText,
+  tightValues,
+  withdrawScript,
 } from "./ledger-scripts.ts";
 import { OpenCharges } from "./open-charges.ts";
 import { resolveCharge } from "./resolve-charge.ts";
@@ -84,7 +93,8 @@ export class SharedLedger implements LedgerPort {
   reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome> {
     const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
     const balanceNano = balanceOf(this.book.workspace(workspaceId));
-    if (this.holds.has(holdId)) return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
+    if (this.holds.has(holdId))
+      return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
     const counts = (request.countsByok ?? false) || (parent?.countsByok ?? false);
     if (ceilingNano > 0n || (byokNano > 0n && counts)) return this.reserveShared(request);
     this.holds.add(holdId, holdOf(request, { ...this.options, entry: undefined, heldNano: 0n }));
@@ -94,7 +104,14 @@ export class SharedLedger implements LedgerPort {
   async grow(holdId: string, toNano: bigint): Promise<bigint> {
     const hold = this.holds.open(holdId);
     if (hold?.entry === undefined) return 0n;
-    const values = [holdId, this.hour(), String(toNano), ...keyValues(hold), hold.entry, ...budgetValues(this.boundsOf(hold))];
+    const values = [
+      holdId,
+      this.hour(),
+      String(toNano),
+      ...keyValues(hold),
+      hold.entry,
+      ...budgetValues(this.boundsOf(hold)),
+    ];
     try {
       const answer = await this.options.accounts.ask(growScript, hold.workspaceId, values);
       this.hear(hold.workspaceId, answer);
@@ -113,7 +130,11 @@ export class SharedLedger implements LedgerPort {
     if (request.amountNano > 0n || (request.byokNano ?? 0n) > 0n) return this.charge(request, hold);
     // Nothing is charged, so nobody has to be asked.
     const parts = { monthlyNano: 0n, topupNano: 0n };
-    const posted = postedOf(request, { hold, parts, balanceNano: balanceOf(this.book.workspace(hold.workspaceId)) });
+    const posted = postedOf(request, {
+      hold,
+      parts,
+      balanceNano: balanceOf(this.book.workspace(hold.workspaceId)),
+    });
     this.free(request.holdId, hold);
     return this.commit(request, { hold, posted, parts });
   }
@@ -149,10 +170,18 @@ export class SharedLedger implements LedgerPort {
 
   async take({ id, workspaceId, bucket, mostNano, month }: Withdrawal): Promise<Taken> {
     const values = [id, bucket, String(mostNano ?? -1n), month ?? ""];
-    const { detail, ...answer } = await this.options.accounts.ask(withdrawScript, workspaceId, values);
+    const { detail, ...answer } = await this.options.accounts.ask(
+      withdrawScript,
+      workspaceId,
+      values,
+    );
     this.hear(workspaceId, answer);
     if (detail !== "0") this.charges.add(id, { workspaceId, keyIds: [] });
-    return { takenNano: BigInt(detail), committed: () => this.charges.confirm(id), undo: () => this.charges.revert(id) };
+    return {
+      takenNano: BigInt(detail),
+      committed: () => this.charges.confirm(id),
+      undo: () => this.charges.revert(id),
+    };
   }
 
   refresh(workspaceId: string): Promise<void> {
@@ -165,7 +194,13 @@ export class SharedLedger implements LedgerPort {
     const use = useOf(request, this.options.clock);
     const bounds = ceilingNano > 0n ? this.boundsOf({ workspaceId, ...use }) : [];
     const values = [
-      holdId, this.hour(), ...tightValues(ceilingNano, tight), ...tightValues(byokNano, byokTight), ...keys, use.day, tagText(use.tags),
+      holdId,
+      this.hour(),
+      ...tightValues(ceilingNano, tight),
+      ...tightValues(byokNano, byokTight),
+      ...keys,
+      use.day,
+      tagText(use.tags),
       ...budgetValues(bounds),
     ];
     let answer: LedgerAnswer;
@@ -180,24 +215,38 @@ export class SharedLedger implements LedgerPort {
     this.hear(workspaceId, answer);
     const balanceNano = answer.monthlyNano + answer.topupNano;
     const [outcome, budgetIndex] = answer.outcome.split(" ");
-    if (outcome === "insufficient_balance" || outcome === "key_limit" || outcome === "budget" || outcome === "exists") {
+    if (
+      outcome === "insufficient_balance" ||
+      outcome === "key_limit" ||
+      outcome === "budget" ||
+      outcome === "exists"
+    ) {
       const [freeNano = 0n, heldNano = 0n] = answer.detail.split("|").map(BigInt);
       const budget = outcome === "budget" ? bounds[Number(budgetIndex)]?.budget : undefined;
       return { ok: false, reason: outcome, budget, balanceNano, freeNano, heldNano };
     }
     const [entry = "", free = ""] = answer.detail.split("/");
     const [held = "0", , , , , byokHeld = "0"] = entry.split("|");
-    const [freeText = "0", byokFreeText = ""] = free.split("|"), heldNano = BigInt(held);
+    const [freeText = "0", byokFreeText = ""] = free.split("|"),
+      heldNano = BigInt(held);
     this.holds.add(holdId, holdOf(request, { ...this.options, entry, heldNano }));
     const reserved = { ok: true, heldNano, freeNano: BigInt(freeText), balanceNano } as const;
-    return byokFreeText === "" ? reserved : { ...reserved, byokHeldNano: BigInt(byokHeld), byokFreeNano: BigInt(byokFreeText) };
+    return byokFreeText === ""
+      ? reserved
+      : { ...reserved, byokHeldNano: BigInt(byokHeld), byokFreeNano: BigInt(byokFreeText) };
   }
 
   private async charge(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
     const { holdId, amountNano, byokNano = 0n } = request;
     const tags = request.tags?.() ?? [];
     const values = [
-      holdId, this.hour(), String(amountNano), String(byokNano), ...keyValues(hold), hold.day, tagText(tags),
+      holdId,
+      this.hour(),
+      String(amountNano),
+      String(byokNano),
+      ...keyValues(hold),
+      hold.day,
+      tagText(tags),
       ...budgetValues(this.boundsOf({ ...hold, tags })),
     ];
     let answer: LedgerAnswer;
@@ -212,7 +261,11 @@ export class SharedLedger implements LedgerPort {
     this.charges.add(holdId, { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold) });
     const [monthly = "0", topup = "0"] = answer.detail.split("|");
     const parts = { monthlyNano: BigInt(monthly), topupNano: BigInt(topup) };
-    const posted = postedOf(request, { hold, parts, balanceNano: answer.monthlyNano + answer.topupNano });
+    const posted = postedOf(request, {
+      hold,
+      parts,
+      balanceNano: answer.monthlyNano + answer.topupNano,
+    });
     try {
       const outcome = await this.commit(request, { hold, posted, parts });
       this.charges.confirm(holdId);
@@ -231,10 +284,18 @@ export class SharedLedger implements LedgerPort {
     const subject = { workspaceId, keyIds: keyIdsOf(hold), entry };
     this.charges.add(holdId, subject);
     try {
-      return await chargeAlone({ amountNano: request.amountNano, heldNano: hold.heldNano }, {
-        durable: () => this.options.accounts.durable(workspaceId),
-        commit: ({ parts, balanceNano }) => this.commit(request, { hold, parts, posted: postedOf(request, { hold, parts, balanceNano }) }),
-      });
+      return await chargeAlone(
+        { amountNano: request.amountNano, heldNano: hold.heldNano },
+        {
+          durable: () => this.options.accounts.durable(workspaceId),
+          commit: ({ parts, balanceNano }) =>
+            this.commit(request, {
+              hold,
+              parts,
+              posted: postedOf(request, { hold, parts, balanceNano }),
+            }),
+        },
+      );
     } finally {
       this.holds.remove(holdId);
       this.charges.settled(holdId, subject);
@@ -246,11 +307,27 @@ export class SharedLedger implements LedgerPort {
     { hold, posted, parts }: { hold: SharedHold; posted: PostedCharge; parts: ChargeParts },
   ): Promise<PostOutcome> {
     try {
-      const { workspaceId, key: { keyId } } = hold;
-      const rows = chargeRows({ chargeId: holdId, workspaceId, keyId, parts, posted, byokNano, nowMs: this.options.clock.nowMs() });
+      const {
+        workspaceId,
+        key: { keyId },
+      } = hold;
+      const rows = chargeRows({
+        chargeId: holdId,
+        workspaceId,
+        keyId,
+        parts,
+        posted,
+        byokNano,
+        nowMs: this.options.clock.nowMs(),
+      });
       const beside = alongside(posted);
-      const unit = { inserts: [...rows.inserts, ...beside.inserts], adds: [...rows.adds, ...beside.adds] };
-      return this.options.commits.commit(unit, { moreMayFollow: this.holds.count > 1 }).then(() => ({ ok: true, ...posted }));
+      const unit = {
+        inserts: [...rows.inserts, ...beside.inserts],
+        adds: [...rows.adds, ...beside.adds],
+      };
+      return this.options.commits
+        .commit(unit, { moreMayFollow: this.holds.count > 1 })
+        .then(() => ({ ok: true, ...posted }));
     } catch (error) {
       return Promise.reject(error);
     } finally {
@@ -273,16 +350,25 @@ export class SharedLedger implements LedgerPort {
   }
 
   /** Notes what was heard of a workspace, and sees to what a process left behind that died. */
-  private hear(workspaceId: string, { monthlyNano, topupNano, stale }: Omit<LedgerAnswer, "outcome" | "detail">): void {
+  private hear(
+    workspaceId: string,
+    { monthlyNano, topupNano, stale }: Omit<LedgerAnswer, "outcome" | "detail">,
+  ): void {
     Object.assign(this.book.workspace(workspaceId), { monthlyNano, topupNano });
     for (const charge of stale) {
       if (this.charges.has(charge.id)) continue;
       const forget = (): Promise<void> => this.forget(workspaceId);
-      this.quietly(resolveCharge(charge, { ...this.options, workspaceId, charges: this.charges, forget }));
+      this.quietly(
+        resolveCharge(charge, { ...this.options, workspaceId, charges: this.charges, forget }),
+      );
     }
   }
 
-  private boundsOf({ workspaceId, tags, day }: Pick<SharedHold, "workspaceId" | "tags" | "day">): BudgetBound[] {
+  private boundsOf({
+    workspaceId,
+    tags,
+    day,
+  }: Pick<SharedHold, "workspaceId" | "tags" | "day">): BudgetBound[] {
     return this.options.blocking?.boundsOf(workspaceId, tags, day) ?? [];
   }
 

@@ -25,13 +25,15 @@ export class BlockSequence {
   /** Frames that can be written by now. */
   add(part: ItemPart): string[] {
     const { itemIndex } = part;
-    if (this.closed.has(itemIndex) || (this.hidesThoughts && part.type.startsWith("reasoning"))) return [];
+    if (this.closed.has(itemIndex) || (this.hidesThoughts && part.type.startsWith("reasoning")))
+      return [];
     if (this.current === itemIndex && this.waiting.size === 0) return this.write(part);
     const frames: string[] = [];
     // What can take no more text is closed only now: a citation may follow the end of its text.
-    if (this.isOther(itemIndex) && this.writer.isDone) frames.push(...this.closeCurrent(), ...this.advance());
+    if (this.isOther(itemIndex) && this.writer.isDone)
+      frames.push(...this.closeCurrent(), ...this.advance());
     if (this.isOther(itemIndex)) {
-      this.waiting.set(itemIndex, [...this.waiting.get(itemIndex) ?? [], part]);
+      this.waiting.set(itemIndex, [...(this.waiting.get(itemIndex) ?? []), part]);
       return frames;
     }
     return [...frames, ...this.write(part), ...this.advance()];
@@ -40,7 +42,8 @@ export class BlockSequence {
   /** The answer is whole: everything that waits is written, and the last block closed. */
   close(): string[] {
     const frames: string[] = [];
-    while (this.current !== undefined || this.waiting.size > 0) frames.push(...this.closeCurrent(), ...this.takeNext());
+    while (this.current !== undefined || this.waiting.size > 0)
+      frames.push(...this.closeCurrent(), ...this.takeNext());
     return frames;
   }
 

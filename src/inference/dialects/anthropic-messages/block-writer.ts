@@ -24,19 +24,37 @@ export class BlockWriter {
   write(part: ItemPart): string[] {
     this.isClosed = false;
     switch (part.type) {
-      case "text-start": case "reasoning-start": this.begin(); return [];
-      case "text-delta": return this.text(part.text);
-      case "text-end": this.isDone = true; return [];
-      case "annotation": return encodeCitation(part.annotation).flatMap((citation) => this.citation(citation));
-      case "refusal-delta": return this.loneText(part.refusal);
-      case "audio-delta": return this.loneText(part.transcript ?? "");
-      case "reasoning-delta": return this.thought(part);
-      case "reasoning-end": return this.endThought(part);
-      case "tool-call-start": return this.startCall(part);
-      case "tool-call-delta": return this.callText(part.arguments);
-      case "tool-call-end": return this.endCall();
-      case "opaque": return part.part.dialect === "anthropic-messages" ? this.whole(part.part.value) : this.nothing();
-      case "image": return this.nothing();
+      case "text-start":
+      case "reasoning-start":
+        this.begin();
+        return [];
+      case "text-delta":
+        return this.text(part.text);
+      case "text-end":
+        this.isDone = true;
+        return [];
+      case "annotation":
+        return encodeCitation(part.annotation).flatMap((citation) => this.citation(citation));
+      case "refusal-delta":
+        return this.loneText(part.refusal);
+      case "audio-delta":
+        return this.loneText(part.transcript ?? "");
+      case "reasoning-delta":
+        return this.thought(part);
+      case "reasoning-end":
+        return this.endThought(part);
+      case "tool-call-start":
+        return this.startCall(part);
+      case "tool-call-delta":
+        return this.callText(part.arguments);
+      case "tool-call-end":
+        return this.endCall();
+      case "opaque":
+        return part.part.dialect === "anthropic-messages"
+          ? this.whole(part.part.value)
+          : this.nothing();
+      case "image":
+        return this.nothing();
     }
   }
 
@@ -46,7 +64,9 @@ export class BlockWriter {
     const rest = this.customInput === undefined ? [] : this.endCall();
     this.begin();
     this.isClosed = true;
-    return wasOpen && rest.length === 0 ? [frame({ type: "content_block_stop", index: this.index })] : rest;
+    return wasOpen && rest.length === 0
+      ? [frame({ type: "content_block_stop", index: this.index })]
+      : rest;
   }
 
   private begin(): void {
@@ -80,7 +100,10 @@ export class BlockWriter {
   }
 
   private citation(citation: JsonObject): string[] {
-    return [...this.open({ type: "text", text: "" }), this.delta({ type: "citations_delta", citation })];
+    return [
+      ...this.open({ type: "text", text: "" }),
+      this.delta({ type: "citations_delta", citation }),
+    ];
   }
 
   /** Words of a part that has no end of its own. */
@@ -91,9 +114,15 @@ export class BlockWriter {
 
   private thought({ text, summaryIndex }: { text: string; summaryIndex?: number }): string[] {
     if (text === "") return [];
-    const apart = summaryIndex !== undefined && this.summaryIndex !== undefined && summaryIndex !== this.summaryIndex;
+    const apart =
+      summaryIndex !== undefined &&
+      this.summaryIndex !== undefined &&
+      summaryIndex !== this.summaryIndex;
     this.summaryIndex = summaryIndex;
-    return [...this.openThought(), this.delta({ type: "thinking_delta", thinking: (apart ? "\n\n" : "") + text })];
+    return [
+      ...this.openThought(),
+      this.delta({ type: "thinking_delta", thinking: (apart ? "\n\n" : "") + text }),
+    ];
   }
 
   private openThought(): string[] {
@@ -102,19 +131,35 @@ export class BlockWriter {
 
   /** The seal comes last and whole. What is sealed as a whole, its words and all, is a block of its own. */
   private endThought({ signature, encrypted, provenance }: ReasoningEnd): string[] {
-    const sealed = signature === undefined
-      ? []
-      : [...this.openThought(), this.delta({ type: "signature_delta", signature: sealWithProvenance(signature, provenance) })];
+    const sealed =
+      signature === undefined
+        ? []
+        : [
+            ...this.openThought(),
+            this.delta({
+              type: "signature_delta",
+              signature: sealWithProvenance(signature, provenance),
+            }),
+          ];
     const frames = [...sealed, ...this.close()];
     if (encrypted === undefined) return frames;
-    return [...frames, ...this.whole({ type: "redacted_thinking", data: sealWithProvenance(encrypted, provenance) })];
+    return [
+      ...frames,
+      ...this.whole({ type: "redacted_thinking", data: sealWithProvenance(encrypted, provenance) }),
+    ];
   }
 
   private startCall(call: ToolCallStart): string[] {
     this.begin();
     this.hasCalls = true;
     if (call.kind === "custom") this.customInput = "";
-    return this.open({ type: "tool_use", id: legalCallId(call.id), name: call.name, input: {}, ...fieldsOfOwn(call.extensions) });
+    return this.open({
+      type: "tool_use",
+      id: legalCallId(call.id),
+      name: call.name,
+      input: {},
+      ...fieldsOfOwn(call.extensions),
+    });
   }
 
   private callText(text: string): string[] {
@@ -127,9 +172,10 @@ export class BlockWriter {
   }
 
   private endCall(): string[] {
-    const input = this.customInput === undefined
-      ? []
-      : [this.delta({ type: "input_json_delta", partial_json: wrapInput(this.customInput) })];
+    const input =
+      this.customInput === undefined
+        ? []
+        : [this.delta({ type: "input_json_delta", partial_json: wrapInput(this.customInput) })];
     this.customInput = undefined;
     return [...input, ...this.close()];
   }
@@ -138,7 +184,10 @@ export class BlockWriter {
   private whole(block: JsonObject): string[] {
     const input = asObject(block.input);
     const start = this.open(input === undefined ? block : { ...block, input: {} });
-    const deltas = input === undefined ? [] : [this.delta({ type: "input_json_delta", partial_json: JSON.stringify(input) })];
+    const deltas =
+      input === undefined
+        ? []
+        : [this.delta({ type: "input_json_delta", partial_json: JSON.stringify(input) })];
     return [...start, ...deltas, ...this.close()];
   }
 }

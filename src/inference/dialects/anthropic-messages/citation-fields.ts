@@ -14,7 +14,12 @@ const locations: ReadonlyMap<string, { unit: Unit; start: string; end: string }>
 ]);
 
 const knownFields = new Set([
-  "type", "cited_text", "document_index", "document_title", "url", "title",
+  "type",
+  "cited_text",
+  "document_index",
+  "document_title",
+  "url",
+  "title",
   ...[...locations.values()].flatMap(({ start, end }) => [start, end]),
 ]);
 
@@ -30,48 +35,73 @@ export function decodeCitation(value: JsonValue): Annotation | undefined {
   if (fields === undefined) return undefined;
   const type = asString(fields.type) ?? "";
   const url = asString(fields.url);
-  const shared = { citedText: asString(fields.cited_text), extensions: ownFields(fields, knownFields) };
+  const shared = {
+    citedText: asString(fields.cited_text),
+    extensions: ownFields(fields, knownFields),
+  };
   if (type === "web_search_result_location" && url !== undefined) {
-    return withoutUndefined<Extract<Annotation, { type: "url" }>>({ type: "url", url, title: asString(fields.title), ...shared });
+    return withoutUndefined<Extract<Annotation, { type: "url" }>>({
+      type: "url",
+      url,
+      title: asString(fields.title),
+      ...shared,
+    });
   }
   const location = locations.get(type);
   const documentIndex = asNumber(fields.document_index);
   const start = location && asNumber(fields[location.start]);
   const end = location && asNumber(fields[location.end]);
-  if (location === undefined || documentIndex === undefined || start === undefined || end === undefined) {
+  if (
+    location === undefined ||
+    documentIndex === undefined ||
+    start === undefined ||
+    end === undefined
+  ) {
     return { type: "opaque", dialect: "anthropic-messages", value: fields };
   }
   return withoutUndefined<Extract<Annotation, { type: "document" }>>({
-    type: "document", documentIndex, title: asString(fields.document_title), unit: location.unit, start, end, ...shared,
+    type: "document",
+    documentIndex,
+    title: asString(fields.document_title),
+    unit: location.unit,
+    start,
+    end,
+    ...shared,
   });
 }
 
 /** A citation for a client; none for kinds of other dialects. */
 export function encodeCitation(annotation: Annotation): JsonObject[] {
   switch (annotation.type) {
-    case "opaque": return annotation.dialect === "anthropic-messages" ? [annotation.value] : [];
-    case "url": return [{
-      type: "web_search_result_location",
-      url: annotation.url,
-      title: annotation.title ?? null,
-      cited_text: annotation.citedText ?? "",
-      encrypted_index: "",
-      ...fieldsOfOwn(annotation.extensions),
-    }];
+    case "opaque":
+      return annotation.dialect === "anthropic-messages" ? [annotation.value] : [];
+    case "url":
+      return [
+        {
+          type: "web_search_result_location",
+          url: annotation.url,
+          title: annotation.title ?? null,
+          cited_text: annotation.citedText ?? "",
+          encrypted_index: "",
+          ...fieldsOfOwn(annotation.extensions),
+        },
+      ];
     case "document": {
       const { documentIndex, title, citedText, unit, start, end } = annotation;
       const found = [...locations].find(([, location]) => location.unit === unit);
       if (found === undefined) return [];
       const [type, names] = found;
-      return [{
-        type,
-        cited_text: citedText ?? "",
-        document_index: documentIndex,
-        document_title: title ?? null,
-        [names.start]: start,
-        [names.end]: end,
-        ...fieldsOfOwn(annotation.extensions),
-      }];
+      return [
+        {
+          type,
+          cited_text: citedText ?? "",
+          document_index: documentIndex,
+          document_title: title ?? null,
+          [names.start]: start,
+          [names.end]: end,
+          ...fieldsOfOwn(annotation.extensions),
+        },
+      ];
     }
   }
 }

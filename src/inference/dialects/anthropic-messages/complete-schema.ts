@@ -16,7 +16,8 @@ const schemaMaps = ["properties", "$defs", "definitions"];
 export function closedSchema(schema: JsonObject): JsonObject {
   const closed: Record<string, JsonValue | undefined> = {};
   for (const [key, value] of Object.entries(schema)) closed[key] = closedMember(key, value);
-  const isObject = schema.type === "object" || (schema.type === undefined && "properties" in schema);
+  const isObject =
+    schema.type === "object" || (schema.type === undefined && "properties" in schema);
   if (isObject && schema.additionalProperties === undefined) closed.additionalProperties = false;
   return closed;
 }
@@ -28,7 +29,9 @@ function closedMember(key: string, value: JsonValue | undefined): JsonValue | un
   if (object === undefined) return value;
   if (key === "items") return closedSchema(object);
   if (!schemaMaps.includes(key)) return value;
-  return Object.fromEntries(Object.entries(object).map(([name, one]) => [name, one === undefined ? one : closedValue(one)]));
+  return Object.fromEntries(
+    Object.entries(object).map(([name, one]) => [name, one === undefined ? one : closedValue(one)]),
+  );
 }
 
 const closedValue = (value: JsonValue): JsonValue => {

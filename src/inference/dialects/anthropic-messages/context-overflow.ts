@@ -24,9 +24,9 @@ export function contextOverflowText({ message, metadata }: ReportedError): strin
   const own = ownForms.exec(said);
   if (own !== null) return own[0];
   const numbers = (said.match(anyNumber) ?? []).map(asTokens).filter((count) => count >= tokensMin);
-  const bounds = [...said.matchAll(boundPattern)].map(
-    (match) => asTokens(match[1] ?? match[2] ?? "")
-  ).filter((count) => count >= tokensMin);
+  const bounds = [...said.matchAll(boundPattern)]
+    .map((match) => asTokens(match[1] ?? match[2] ?? ""))
+    .filter((count) => count >= tokensMin);
   const largest = Math.max(0, ...numbers);
   const maximum = bounds.find((bound) => bound < largest);
   if (maximum !== undefined) return `prompt is too long: ${largest} tokens > ${maximum} maximum`;

@@ -10,9 +10,27 @@ import { extensionsOf } from "./own-fields.ts";
 import { validateMessagesEnvelope } from "./validate-envelope.ts";
 
 const knownFields: ReadonlySet<string> = new Set([
-  "model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice", "temperature", "top_p", "top_k", "stop_sequences",
-  "thinking", "output_config", "metadata", "service_tier",
-  "models", "provider", "session_id", "trace", "require_params", "min_context",
+  "model",
+  "messages",
+  "system",
+  "max_tokens",
+  "stream",
+  "tools",
+  "tool_choice",
+  "temperature",
+  "top_p",
+  "top_k",
+  "stop_sequences",
+  "thinking",
+  "output_config",
+  "metadata",
+  "service_tier",
+  "models",
+  "provider",
+  "session_id",
+  "trace",
+  "require_params",
+  "min_context",
 ]);
 const knownThinkingFields: ReadonlySet<string> = new Set(["type", "budget_tokens", "display"]);
 const knownMetadataFields: ReadonlySet<string> = new Set(["user_id"]);
@@ -23,35 +41,44 @@ export function decodeRequest(value: unknown): CanonicalRequest {
   validateMessagesEnvelope(body.object);
   const config = body.nested("output_config");
   const stop = body.strings("stop_sequences");
-  return joined<CanonicalRequest>({
-    dialect: "anthropic-messages",
-    model: body.requiredString("model"),
-    messages: decodeMessages(body),
-    stream: body.boolean("stream") ?? false,
-  }, decodeToolFields(body), {
-    sampling: filled(decodeSampling(body)),
-    stop: stop?.length ? stop : undefined,
-    maxOutputTokens: body.number("max_tokens"),
-    reasoning: filled(decodeReasoningRequest(body.nested("thinking"), config)),
-    output: decodeFormat(config?.nested("format")),
-    endUserId: body.nested("metadata")?.string("user_id"),
-    serviceTier: body.string("service_tier"),
-    gateway: filled(decodeGateway(body)),
-    extensions: decodeExtensions(body),
-  });
+  return joined<CanonicalRequest>(
+    {
+      dialect: "anthropic-messages",
+      model: body.requiredString("model"),
+      messages: decodeMessages(body),
+      stream: body.boolean("stream") ?? false,
+    },
+    decodeToolFields(body),
+    {
+      sampling: filled(decodeSampling(body)),
+      stop: stop?.length ? stop : undefined,
+      maxOutputTokens: body.number("max_tokens"),
+      reasoning: filled(decodeReasoningRequest(body.nested("thinking"), config)),
+      output: decodeFormat(config?.nested("format")),
+      endUserId: body.nested("metadata")?.string("user_id"),
+      serviceTier: body.string("service_tier"),
+      gateway: filled(decodeGateway(body)),
+      extensions: decodeExtensions(body),
+    },
+  );
 }
 
 /** The object, or undefined when nothing stands in it. */
-const filled = <T extends object>(fields: T): T | undefined => (Object.keys(fields).length === 0 ? undefined : fields);
+const filled = <T extends object>(fields: T): T | undefined =>
+  Object.keys(fields).length === 0 ? undefined : fields;
 
-const decodeSampling = (body: RequestFields): Sampling => withoutUndefined<Sampling>({
-  temperature: body.number("temperature"),
-  topP: body.number("top_p"),
-  topK: body.number("top_k"),
-});
+const decodeSampling = (body: RequestFields): Sampling =>
+  withoutUndefined<Sampling>({
+    temperature: body.number("temperature"),
+    topP: body.number("top_p"),
+    topK: body.number("top_k"),
+  });
 
 /** Thinking as it was asked for; the contract's rules for other upstreams are applied where one is chosen. */
-function decodeReasoningRequest(thinking: RequestFields | undefined, config: RequestFields | undefined): ReasoningRequest {
+function decodeReasoningRequest(
+  thinking: RequestFields | undefined,
+  config: RequestFields | undefined,
+): ReasoningRequest {
   const type = thinking?.requiredString("type");
   const onOrOff = type === "enabled" || type === "disabled";
   return withoutUndefined<ReasoningRequest>({
@@ -67,7 +94,11 @@ function decodeReasoningRequest(thinking: RequestFields | undefined, config: Req
 /** Anthropic holds the model to the schema, which is what others call strict. */
 function decodeFormat(format: RequestFields | undefined): OutputFormat | undefined {
   if (format?.requiredString("type") !== "json_schema") return undefined;
-  return withoutUndefined<OutputFormat>({ type: "json-schema", schema: format?.objectField("schema"), strict: true });
+  return withoutUndefined<OutputFormat>({
+    type: "json-schema",
+    schema: format?.objectField("schema"),
+    strict: true,
+  });
 }
 
 /** Unknown fields, at the top and in the two objects that are read in part. */
@@ -80,8 +111,10 @@ function decodeExtensions(body: RequestFields): CanonicalRequest["extensions"] {
   return Object.keys(fields).length === 0 ? undefined : { dialect: "anthropic-messages", fields };
 }
 
-const restOf = (fields: RequestFields | undefined, known: ReadonlySet<string>): JsonObject | undefined =>
-  fields && extensionsOf(fields, known)?.fields;
+const restOf = (
+  fields: RequestFields | undefined,
+  known: ReadonlySet<string>,
+): JsonObject | undefined => fields && extensionsOf(fields, known)?.fields;
 
 /** What stands beside effort and schema, and a format that only the client's own dialect knows. */
 function restOfConfig(config: RequestFields | undefined): JsonObject | undefined {

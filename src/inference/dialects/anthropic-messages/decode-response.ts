@@ -17,7 +17,15 @@ import { readError } from "./read-error.ts";
 import { readUsage } from "./read-usage.ts";
 
 const knownFields: ReadonlySet<string> = new Set([
-  "id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "stop_details", "usage",
+  "id",
+  "type",
+  "role",
+  "model",
+  "content",
+  "stop_reason",
+  "stop_sequence",
+  "stop_details",
+  "usage",
 ]);
 
 /** A Messages answer from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types count as absent. */
@@ -31,7 +39,16 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
     model: asString(fields.model) ?? "",
     // The dialect tells no time.
     createdAtSeconds: 0,
-    choices: [{ index: 0, parts, finish: reconcileFinish(decodeFinish(fields), parts.some((part) => part.type === "tool-call")) }],
+    choices: [
+      {
+        index: 0,
+        parts,
+        finish: reconcileFinish(
+          decodeFinish(fields),
+          parts.some((part) => part.type === "tool-call"),
+        ),
+      },
+    ],
     usage: readUsage(fields.usage),
     extensions: ownFields(fields, knownFields),
   });
@@ -39,10 +56,15 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
 
 function notAnAnswer(body: unknown): GatewayError {
   const fields = asObject(body);
-  const reported = fields?.error === undefined || fields.error === null ? undefined : readError(502, body);
-  return new GatewayError("upstream_error", reported?.message ?? "The provider's answer is no message.", {
-    ...(reported && { metadata: { upstream_message: reported.message } }),
-  });
+  const reported =
+    fields?.error === undefined || fields.error === null ? undefined : readError(502, body);
+  return new GatewayError(
+    "upstream_error",
+    reported?.message ?? "The provider's answer is no message.",
+    {
+      ...(reported && { metadata: { upstream_message: reported.message } }),
+    },
+  );
 }
 
 function decodeBlock(value: JsonValue, context: DecodeContext): AssistantPart[] {
@@ -54,17 +76,22 @@ function decodeBlock(value: JsonValue, context: DecodeContext): AssistantPart[] 
       const annotations = decodeCitations(block.citations);
       return text === "" ? [] : [{ type: "text", text, ...(annotations && { annotations }) }];
     }
-    case "thinking": case "redacted_thinking": return [decodeThought(block, context)].filter(saysSomething);
-    case "tool_use": return [decodeCall(block, context)];
-    default: return [{ type: "opaque", dialect: "anthropic-messages", value: block }];
+    case "thinking":
+    case "redacted_thinking":
+      return [decodeThought(block, context)].filter(saysSomething);
+    case "tool_use":
+      return [decodeCall(block, context)];
+    default:
+      return [{ type: "opaque", dialect: "anthropic-messages", value: block }];
   }
 }
 
 /** An upstream's seals are its own, whatever they look like. */
 export const provenanceOf = ({ providerId }: DecodeContext): { provenance?: Provenance } =>
-  (providerId === undefined ? {} : { provenance: { providerId } });
+  providerId === undefined ? {} : { provenance: { providerId } };
 
-const saysSomething = ({ text, signature, encrypted }: ReasoningPart): boolean => Boolean(text ?? signature ?? encrypted);
+const saysSomething = ({ text, signature, encrypted }: ReasoningPart): boolean =>
+  Boolean(text ?? signature ?? encrypted);
 
 function decodeThought(block: JsonObject, context: DecodeContext): ReasoningPart {
   if (block.type === "redacted_thinking") {

@@ -56,14 +56,21 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   private onEvent(type: string | undefined, event: JsonObject): StreamPart[] {
     switch (type) {
-      case "message_start": return this.start(asObject(event.message) ?? {});
-      case "content_block_start": return this.openBlock(event);
-      case "content_block_delta": return this.fillBlock(event);
-      case "content_block_stop": return this.closeBlock(asNumber(event.index) ?? 0);
-      case "message_delta": return this.readEnding(event);
-      case "message_stop": return this.close();
+      case "message_start":
+        return this.start(asObject(event.message) ?? {});
+      case "content_block_start":
+        return this.openBlock(event);
+      case "content_block_delta":
+        return this.fillBlock(event);
+      case "content_block_stop":
+        return this.closeBlock(asNumber(event.index) ?? 0);
+      case "message_delta":
+        return this.readEnding(event);
+      case "message_stop":
+        return this.close();
       // Pings, and events that are still to be invented.
-      default: return [];
+      default:
+        return [];
     }
   }
 
@@ -71,7 +78,14 @@ export class MessagesStreamDecoder implements StreamDecoder {
     this.tally.start(message.usage);
     if (this.started) return [];
     this.started = true;
-    return [{ type: "response-start", id: asString(message.id) ?? "", model: asString(message.model) ?? "", createdAtSeconds: 0 }];
+    return [
+      {
+        type: "response-start",
+        id: asString(message.id) ?? "",
+        model: asString(message.model) ?? "",
+        createdAtSeconds: 0,
+      },
+    ];
   }
 
   private openBlock(event: JsonObject): StreamPart[] {
@@ -93,13 +107,16 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const block = this.blocks.get(index);
     if (block !== undefined) return block.fill(delta);
     const opened = this.openImplied(index, delta);
-    return [...opened, ...this.blocks.get(index)?.fill(delta) ?? []];
+    return [...opened, ...(this.blocks.get(index)?.fill(delta) ?? [])];
   }
 
   /** Some servers leave out the start of a block of text. */
   private openImplied(index: number, delta: JsonObject): StreamPart[] {
-    if (delta.type === "text_delta") return this.openBlock({ index, content_block: { type: "text", text: "" } });
-    return delta.type === "thinking_delta" ? this.openBlock({ index, content_block: { type: "thinking", thinking: "" } }) : [];
+    if (delta.type === "text_delta")
+      return this.openBlock({ index, content_block: { type: "text", text: "" } });
+    return delta.type === "thinking_delta"
+      ? this.openBlock({ index, content_block: { type: "thinking", thinking: "" } })
+      : [];
   }
 
   private closeBlock(index: number): StreamPart[] {
@@ -118,13 +135,21 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   private close(): StreamPart[] {
     this.ended = true;
-    return [...this.finished || !this.started ? [] : this.tellFinish(), ...this.usageParts(), { type: "response-end" }];
+    return [
+      ...(this.finished || !this.started ? [] : this.tellFinish()),
+      ...this.usageParts(),
+      { type: "response-end" },
+    ];
   }
 
   private tellFinish(): StreamPart[] {
     this.finished = true;
     const open = [...this.blocks.keys()].flatMap((index) => this.closeBlock(index));
-    return [...this.startIfNone(), ...open, { type: "finish", choiceIndex: 0, finish: reconcileFinish(this.finish, this.hasCalls) }];
+    return [
+      ...this.startIfNone(),
+      ...open,
+      { type: "finish", choiceIndex: 0, finish: reconcileFinish(this.finish, this.hasCalls) },
+    ];
   }
 
   private startIfNone(): StreamPart[] {

@@ -1,6 +1,10 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantMessage, AssistantPart } from "../../canonical/message.ts";
-import { isForeignReasoning, isSealedReasoning, type ReasoningPart } from "../../canonical/reasoning.ts";
+import {
+  isForeignReasoning,
+  isSealedReasoning,
+  type ReasoningPart,
+} from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
 import type { EncodePlace } from "../encode-state.ts";
 import { asObject } from "../request-fields.ts";
@@ -15,10 +19,14 @@ export const encodeAssistant = (message: AssistantMessage, place: EncodePlace): 
 
 function encodePart(part: AssistantPart, place: EncodePlace): JsonObject[] {
   switch (part.type) {
-    case "text": return encodeText(part, place);
-    case "refusal": return part.refusal.trim() === "" ? [] : [{ type: "text", text: part.refusal }];
-    case "reasoning": return encodeThought(part, place);
-    case "tool-call": return [encodeCall(part, place)];
+    case "text":
+      return encodeText(part, place);
+    case "refusal":
+      return part.refusal.trim() === "" ? [] : [{ type: "text", text: part.refusal }];
+    case "reasoning":
+      return encodeThought(part, place);
+    case "tool-call":
+      return [encodeCall(part, place)];
     case "image":
       place.lose("messages history holds no images of the model's");
       return [];
@@ -43,12 +51,14 @@ function encodeThought(part: ReasoningPart, place: EncodePlace): JsonObject[] {
     return [];
   }
   const own = place.extensionFields(part.extensions);
-  if (signature !== undefined && isSealedReasoning(part)) return [{ type: "thinking", thinking: text ?? "", signature, ...own }];
+  if (signature !== undefined && isSealedReasoning(part))
+    return [{ type: "thinking", thinking: text ?? "", signature, ...own }];
   if (encrypted !== undefined && text === undefined && !part.summary?.length) {
     return [{ type: "redacted_thinking", data: encrypted, ...own }];
   }
   const words = text ?? part.summary?.join("\n\n");
-  if (place.state.quirks.reasoningReplay === "content" && words) return [{ type: "thinking", thinking: words, signature: "" }];
+  if (place.state.quirks.reasoningReplay === "content" && words)
+    return [{ type: "thinking", thinking: words, signature: "" }];
   place.lose("the upstream takes back no thoughts that it did not seal");
   return [];
 }

@@ -6,22 +6,45 @@ import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
-const chat: CanonicalRequest = { dialect: "openai-chat", model: "m", stream: false, messages: [user("Hi")], maxOutputTokens: 300 };
-const encode = (changes: Partial<CanonicalRequest>, options: Partial<EncodeRequestOptions> = {}): EncodedRequest =>
-  encodeRequest({ ...chat, ...changes }, { upstreamModel: "claude-sonnet-4-5", stream: false, providerId: "anthropic", ...options });
-const bodyOf = (changes: Partial<CanonicalRequest>, options?: Partial<EncodeRequestOptions>): JsonObject => encode(changes, options).body;
-const lossesOf = (changes: Partial<CanonicalRequest>, options?: Partial<EncodeRequestOptions>): string[] =>
-  encode(changes, options).losses.map((loss) => loss.field);
+const chat: CanonicalRequest = {
+  dialect: "openai-chat",
+  model: "m",
+  stream: false,
+  messages: [user("Hi")],
+  maxOutputTokens: 300,
+};
+const encode = (
+  changes: Partial<CanonicalRequest>,
+  options: Partial<EncodeRequestOptions> = {},
+): EncodedRequest =>
+  encodeRequest(
+    { ...chat, ...changes },
+    { upstreamModel: "claude-sonnet-4-5", stream: false, providerId: "anthropic", ...options },
+  );
+const bodyOf = (
+  changes: Partial<CanonicalRequest>,
+  options?: Partial<EncodeRequestOptions>,
+): JsonObject => encode(changes, options).body;
+const lossesOf = (
+  changes: Partial<CanonicalRequest>,
+  options?: Partial<EncodeRequestOptions>,
+): string[] => encode(changes, options).losses.map((loss) => loss.field);
 
 describe("the bound on output", () => {
   const rows: [wanted: number | undefined, model: number | undefined, sent: number][] = [
-    [300, 8_192, 300], [undefined, 8_192, 8_192], [undefined, undefined, 4_096], [9_000, 8_192, 8_192],
+    [300, 8_192, 300],
+    [undefined, 8_192, 8_192],
+    [undefined, undefined, 4_096],
+    [9_000, 8_192, 8_192],
   ];
   test.each(rows)("%p wanted, %p possible: %p", (wanted, model, sent) => {
     const { maxOutputTokens: _, ...rest } = chat;
     const request = { ...rest, ...(wanted !== undefined && { maxOutputTokens: wanted }) };
     const { body, losses } = encodeRequest(request, {
-      upstreamModel: "m", stream: false, providerId: "p", ...(model !== undefined && { maxCompletionTokens: model }),
+      upstreamModel: "m",
+      stream: false,
+      providerId: "p",
+      ...(model !== undefined && { maxCompletionTokens: model }),
     });
     expect(body.max_tokens).toBe(sent);
     expect(losses.map((loss) => loss.field)).toEqual(wanted === 9_000 ? ["max_tokens"] : []);
@@ -31,11 +54,27 @@ describe("the bound on output", () => {
 describe("sampling", () => {
   const sampling = { temperature: 1.6, topP: 0.5, topK: 5, seed: 1, frequencyPenalty: 0.5 };
   const rows: [model: string, sent: object, losses: string[]][] = [
-    ["kimi-k2", { temperature: 1, top_p: 0.5, top_k: 5 }, ["frequency_penalty", "seed", "temperature"]],
-    ["claude-3-5-haiku-20241022", { temperature: 1, top_p: 0.5, top_k: 5 }, ["frequency_penalty", "seed", "temperature"]],
-    ["claude-sonnet-4-5-20250929", { temperature: 1, top_k: 5 }, ["frequency_penalty", "seed", "top_p", "temperature"]],
+    [
+      "kimi-k2",
+      { temperature: 1, top_p: 0.5, top_k: 5 },
+      ["frequency_penalty", "seed", "temperature"],
+    ],
+    [
+      "claude-3-5-haiku-20241022",
+      { temperature: 1, top_p: 0.5, top_k: 5 },
+      ["frequency_penalty", "seed", "temperature"],
+    ],
+    [
+      "claude-sonnet-4-5-20250929",
+      { temperature: 1, top_k: 5 },
+      ["frequency_penalty", "seed", "top_p", "temperature"],
+    ],
     ["claude-opus-4-7", {}, ["frequency_penalty", "seed", "temperature", "top_p", "top_k"]],
-    ["anthropic.claude-sonnet-5-v1:0", {}, ["frequency_penalty", "seed", "temperature", "top_p", "top_k"]],
+    [
+      "anthropic.claude-sonnet-5-v1:0",
+      {},
+      ["frequency_penalty", "seed", "temperature", "top_p", "top_k"],
+    ],
   ];
   test.each(rows)("of %s", (upstreamModel, sent, losses) => {
     const { temperature, top_p, top_k } = bodyOf({ sampling }, { upstreamModel });
@@ -44,49 +83,102 @@ describe("sampling", () => {
   });
 
   test("that says what is so anyway is no loss", () => {
-    expect(lossesOf({ sampling: { temperature: 1, topP: 1 } }, { upstreamModel: "claude-opus-4-8" })).toEqual([]);
+    expect(
+      lossesOf({ sampling: { temperature: 1, topP: 1 } }, { upstreamModel: "claude-opus-4-8" }),
+    ).toEqual([]);
   });
 });
 
 describe("reasoning", () => {
   const opus = { upstreamModel: "claude-opus-4-7" };
-  const rows: [reasoning: CanonicalRequest["reasoning"], options: Partial<EncodeRequestOptions>, sent: object][] = [
+  const rows: [
+    reasoning: CanonicalRequest["reasoning"],
+    options: Partial<EncodeRequestOptions>,
+    sent: object,
+  ][] = [
     [{ effort: "none" }, opus, { max_tokens: 300, thinking: { type: "disabled" } }],
-    [{ effort: "minimal" }, opus, { max_tokens: 300, thinking: { type: "adaptive" }, output_config: { effort: "low" } }],
     [
-      { effort: "xhigh", summary: "auto" }, opus,
-      { max_tokens: 300, thinking: { type: "adaptive", display: "summarized" }, output_config: { effort: "xhigh" } },
+      { effort: "minimal" },
+      opus,
+      { max_tokens: 300, thinking: { type: "adaptive" }, output_config: { effort: "low" } },
     ],
     [
-      { effort: "low", exclude: true }, opus,
-      { max_tokens: 300, thinking: { type: "adaptive", display: "omitted" }, output_config: { effort: "low" } },
+      { effort: "xhigh", summary: "auto" },
+      opus,
+      {
+        max_tokens: 300,
+        thinking: { type: "adaptive", display: "summarized" },
+        output_config: { effort: "xhigh" },
+      },
     ],
-    [{ enabled: true }, opus, { max_tokens: 300, thinking: { type: "adaptive" }, output_config: { effort: "high" } }],
+    [
+      { effort: "low", exclude: true },
+      opus,
+      {
+        max_tokens: 300,
+        thinking: { type: "adaptive", display: "omitted" },
+        output_config: { effort: "low" },
+      },
+    ],
+    [
+      { enabled: true },
+      opus,
+      { max_tokens: 300, thinking: { type: "adaptive" }, output_config: { effort: "high" } },
+    ],
     [{ summary: "auto" }, opus, { max_tokens: 300 }],
-    [{ effort: "medium" }, {}, { max_tokens: 4_396, thinking: { type: "enabled", budget_tokens: 4_096 } }],
-    [{ effort: "low" }, { maxCompletionTokens: 1_200 }, { max_tokens: 1_200, thinking: { type: "enabled", budget_tokens: 1_024 } }],
-    [{ effort: "high" }, { maxCompletionTokens: 8_192 }, { max_tokens: 8_192, thinking: { type: "enabled", budget_tokens: 8_191 } }],
-    [{ budgetTokens: 500 }, { maxCompletionTokens: 8_192 }, { max_tokens: 1_324, thinking: { type: "enabled", budget_tokens: 1_024 } }],
+    [
+      { effort: "medium" },
+      {},
+      { max_tokens: 4_396, thinking: { type: "enabled", budget_tokens: 4_096 } },
+    ],
+    [
+      { effort: "low" },
+      { maxCompletionTokens: 1_200 },
+      { max_tokens: 1_200, thinking: { type: "enabled", budget_tokens: 1_024 } },
+    ],
+    [
+      { effort: "high" },
+      { maxCompletionTokens: 8_192 },
+      { max_tokens: 8_192, thinking: { type: "enabled", budget_tokens: 8_191 } },
+    ],
+    [
+      { budgetTokens: 500 },
+      { maxCompletionTokens: 8_192 },
+      { max_tokens: 1_324, thinking: { type: "enabled", budget_tokens: 1_024 } },
+    ],
   ];
   test.each(rows)("%j with %j", (reasoning, options, sent) => {
-    const { max_tokens, thinking, output_config } = bodyOf({ ...(reasoning && { reasoning }) }, options);
+    const { max_tokens, thinking, output_config } = bodyOf(
+      { ...(reasoning && { reasoning }) },
+      options,
+    );
     expect(JSON.parse(JSON.stringify({ max_tokens, thinking, output_config }))).toEqual(sent);
   });
 
   test("that has no room is left out and said to be", () => {
-    expect(bodyOf({ reasoning: { effort: "low" } }, { maxCompletionTokens: 900 })).not.toHaveProperty("thinking");
-    expect(lossesOf({ reasoning: { effort: "low" } }, { maxCompletionTokens: 900 })).toEqual(["reasoning"]);
+    expect(
+      bodyOf({ reasoning: { effort: "low" } }, { maxCompletionTokens: 900 }),
+    ).not.toHaveProperty("thinking");
+    expect(lossesOf({ reasoning: { effort: "low" } }, { maxCompletionTokens: 900 })).toEqual([
+      "reasoning",
+    ]);
   });
 
   test("cannot go with a forced tool", () => {
     const tools = [{ type: "function", name: "f" }] as const;
-    const forced = { reasoning: { effort: "low" }, tools, toolChoice: { type: "required" } } as const;
+    const forced = {
+      reasoning: { effort: "low" },
+      tools,
+      toolChoice: { type: "required" },
+    } as const;
     expect(bodyOf(forced, opus)).not.toHaveProperty("thinking");
     expect(lossesOf(forced, opus)).toEqual(["reasoning"]);
   });
 
   test("takes sampling away", () => {
-    expect(lossesOf({ reasoning: { effort: "low" }, sampling: { temperature: 0.2 } })).toEqual(["temperature"]);
+    expect(lossesOf({ reasoning: { effort: "low" }, sampling: { temperature: 0.2 } })).toEqual([
+      "temperature",
+    ]);
   });
 
   test("with a budget needs the thoughts of the calls under way", () => {
@@ -101,24 +193,40 @@ describe("reasoning", () => {
       },
       { role: "tool", toolCallId: "a", parts: [] },
     ];
-    expect(bodyOf({ reasoning: { effort: "low" }, messages: turn("anthropic") })).toHaveProperty("thinking.type", "enabled");
-    expect(lossesOf({ reasoning: { effort: "low" }, messages: turn("google") })).toEqual(["messages[1].content[0]", "reasoning"]);
+    expect(bodyOf({ reasoning: { effort: "low" }, messages: turn("anthropic") })).toHaveProperty(
+      "thinking.type",
+      "enabled",
+    );
+    expect(lossesOf({ reasoning: { effort: "low" }, messages: turn("google") })).toEqual([
+      "messages[1].content[0]",
+      "reasoning",
+    ]);
   });
 });
 
 describe("structured output", () => {
   const schema = {
-    type: "object", properties: { a: { type: "array", items: { type: "object", properties: {} } } }, $defs: { b: { type: "object" } },
+    type: "object",
+    properties: { a: { type: "array", items: { type: "object", properties: {} } } },
+    $defs: { b: { type: "object" } },
   };
 
   test("closes every object of the schema", () => {
-    const { output_config: config } = bodyOf({ output: { type: "json-schema", name: "n", schema, strict: true } });
+    const { output_config: config } = bodyOf({
+      output: { type: "json-schema", name: "n", schema, strict: true },
+    });
     expect(config).toEqual({
       format: {
         type: "json_schema",
         schema: {
-          type: "object", additionalProperties: false,
-          properties: { a: { type: "array", items: { type: "object", properties: {}, additionalProperties: false } } },
+          type: "object",
+          additionalProperties: false,
+          properties: {
+            a: {
+              type: "array",
+              items: { type: "object", properties: {}, additionalProperties: false },
+            },
+          },
           $defs: { b: { type: "object", additionalProperties: false } },
         },
       },
@@ -127,58 +235,122 @@ describe("structured output", () => {
 
   test("without a schema is asked for in words", () => {
     const { system, output_config } = bodyOf({ output: { type: "json" } });
-    expect([system, output_config]).toEqual(["Answer with one JSON object and nothing else, without a code fence.", undefined]);
+    expect([system, output_config]).toEqual([
+      "Answer with one JSON object and nothing else, without a code fence.",
+      undefined,
+    ]);
     expect(lossesOf({ output: { type: "json" } })).toEqual(["response_format"]);
   });
 
   test("of a model that cannot be held to a schema is asked for in words", () => {
     const old = { upstreamModel: "claude-3-5-haiku-20241022" };
-    expect(bodyOf({ output: { type: "json-schema", schema } }, old).system).toContain(JSON.stringify(schema));
+    expect(bodyOf({ output: { type: "json-schema", schema } }, old).system).toContain(
+      JSON.stringify(schema),
+    );
     expect(lossesOf({ output: { type: "json-schema", schema } }, old)).toEqual(["response_format"]);
   });
 });
 
 describe("what would be another answer is refused", () => {
   const rows: [param: string, changes: Partial<CanonicalRequest>][] = [
-    ["n", { choiceCount: 2 }], ["logprobs", { logProbabilities: {} }], ["modalities", { modalities: ["text", "audio"] }],
-    ["messages[0].content[0]", { messages: [{ role: "user", parts: [{ type: "audio", data: "A", format: "wav" }] }] }],
-    ["messages[0].content[0]", { messages: [{ role: "user", parts: [{ type: "image", source: { type: "file", fileId: "f" } }] }] }],
-    ["messages[0].content[0]",
-      { messages: [{ role: "user", parts: [{ type: "image", source: { type: "base64", mediaType: "image/heic", data: "AAAA" } }] }] }],
-    ["messages[0].content[0]",
+    ["n", { choiceCount: 2 }],
+    ["logprobs", { logProbabilities: {} }],
+    ["modalities", { modalities: ["text", "audio"] }],
+    [
+      "messages[0].content[0]",
+      { messages: [{ role: "user", parts: [{ type: "audio", data: "A", format: "wav" }] }] },
+    ],
+    [
+      "messages[0].content[0]",
       {
-        messages: [{ role: "user", parts: [{ type: "document", source: { type: "base64", mediaType: "application/zip", data: "UEs" } }] }],
-      }],
-    ["messages[0].content[0]",
-      { messages: [{ role: "user", parts: [{ type: "opaque", dialect: "openai-chat", value: { type: "video_url" } }] }] }],
+        messages: [
+          { role: "user", parts: [{ type: "image", source: { type: "file", fileId: "f" } }] },
+        ],
+      },
+    ],
+    [
+      "messages[0].content[0]",
+      {
+        messages: [
+          {
+            role: "user",
+            parts: [
+              { type: "image", source: { type: "base64", mediaType: "image/heic", data: "AAAA" } },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      "messages[0].content[0]",
+      {
+        messages: [
+          {
+            role: "user",
+            parts: [
+              {
+                type: "document",
+                source: { type: "base64", mediaType: "application/zip", data: "UEs" },
+              },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      "messages[0].content[0]",
+      {
+        messages: [
+          {
+            role: "user",
+            parts: [{ type: "opaque", dialect: "openai-chat", value: { type: "video_url" } }],
+          },
+        ],
+      },
+    ],
   ];
   test.each(rows)("%s of %j", (param, changes) => {
-    expect(() => encode(changes)).toThrow(expect.objectContaining({ code: "unsupported_content", param }));
+    expect(() => encode(changes)).toThrow(
+      expect.objectContaining({ code: "unsupported_content", param }),
+    );
   });
 });
 
 describe("what cannot be said is declared", () => {
   const rows: [field: string, changes: Partial<CanonicalRequest>][] = [
-    ["verbosity", { verbosity: "low" }], ["prediction", { prediction: { type: "content", content: "a" } }],
-    ["web_search_options", { webSearch: {} }], ["prompt_cache_key", { promptCaching: { key: "k" } }],
+    ["verbosity", { verbosity: "low" }],
+    ["prediction", { prediction: { type: "content", content: "a" } }],
+    ["web_search_options", { webSearch: {} }],
+    ["prompt_cache_key", { promptCaching: { key: "k" } }],
     ["service_tier", { serviceTier: "flex" }],
-    ["stop[1]", { stop: ["END", "\n"] }], ["x_foo", { extensions: { dialect: "openai-chat", fields: { x_foo: 1 } } }],
-    ["tools[0]", { tools: [{ type: "hosted", dialect: "openai-responses", value: { type: "web_search" } }] }],
-    ["messages[0].name", { messages: [{ role: "user", name: "Ann", parts: [{ type: "text", text: "a" }] }] }],
+    ["stop[1]", { stop: ["END", "\n"] }],
+    ["x_foo", { extensions: { dialect: "openai-chat", fields: { x_foo: 1 } } }],
+    [
+      "tools[0]",
+      { tools: [{ type: "hosted", dialect: "openai-responses", value: { type: "web_search" } }] },
+    ],
+    [
+      "messages[0].name",
+      { messages: [{ role: "user", name: "Ann", parts: [{ type: "text", text: "a" }] }] },
+    ],
   ];
   test.each(rows)("%s of %j", (field, changes) => {
     expect(lossesOf(changes)).toEqual([field]);
   });
 
   test("a field that the upstream refuses is left out", () => {
-    const { body, losses } = encode({ sampling: { topK: 5 } }, { quirks: { unsupportedFields: ["top_k"] } });
+    const { body, losses } = encode(
+      { sampling: { topK: 5 } },
+      { quirks: { unsupportedFields: ["top_k"] } },
+    );
     expect(body).not.toHaveProperty("top_k");
     expect(losses).toEqual([{ field: "top_k", reason: "the upstream does not take it" }]);
   });
 });
 
 test("an end user's address goes out as its hash, another id as it is", () => {
-  const idOf = (endUserId: string): unknown => (bodyOf({ endUserId }).metadata as JsonObject).user_id;
+  const idOf = (endUserId: string): unknown =>
+    (bodyOf({ endUserId }).metadata as JsonObject).user_id;
   expect(idOf("u-1")).toBe("u-1");
   expect(idOf("ann@example.com")).toMatch(/^user_[0-9a-f]{32}$/);
   expect(idOf("ann@example.com")).toBe(idOf("ann@example.com"));
@@ -186,12 +358,20 @@ test("an end user's address goes out as its hash, another id as it is", () => {
 });
 
 test("a fifth cache marker takes the place of the first", () => {
-  const marked = (text: string): Message => ({ role: "user", parts: [{ type: "text", text, cache: { ttl: "30m" } }] });
+  const marked = (text: string): Message => ({
+    role: "user",
+    parts: [{ type: "text", text, cache: { ttl: "30m" } }],
+  });
   const { body, losses } = encode({
     tools: [{ type: "function", name: "f", cache: {} }],
-    messages: [{ role: "system", parts: [{ type: "text", text: "s", cache: { ttl: "1h" } }] }, ...["a", "b", "c"].map(marked)],
+    messages: [
+      { role: "system", parts: [{ type: "text", text: "s", cache: { ttl: "1h" } }] },
+      ...["a", "b", "c"].map(marked),
+    ],
   });
   expect(JSON.stringify(body.tools)).not.toContain("cache_control");
-  expect(JSON.stringify(body).match(/"cache_control":\{"type":"ephemeral"(?:,"ttl":"1h")?\}/g)).toHaveLength(4);
+  expect(
+    JSON.stringify(body).match(/"cache_control":\{"type":"ephemeral"(?:,"ttl":"1h")?\}/g),
+  ).toHaveLength(4);
   expect(losses.map((loss) => loss.field)).toEqual(["cache_control"]);
 });

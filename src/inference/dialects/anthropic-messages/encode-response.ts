@@ -15,10 +15,15 @@ import { legalCallId } from "./legal-call-id.ts";
 import { fieldsOfOwn } from "./own-fields.ts";
 
 /** A message for a client. Messages has one answer; further choices are not shown. */
-export function encodeResponse(response: CanonicalResponse, context: ResponseContext = {}): JsonObject {
+export function encodeResponse(
+  response: CanonicalResponse,
+  context: ResponseContext = {},
+): JsonObject {
   const choice = response.choices[0];
   const hidesThoughts = context.request?.reasoning?.exclude === true;
-  const parts = (choice?.parts ?? []).filter((part) => !(hidesThoughts && part.type === "reasoning"));
+  const parts = (choice?.parts ?? []).filter(
+    (part) => !(hidesThoughts && part.type === "reasoning"),
+  );
   const refused = parts.some((part) => part.type === "refusal" && part.refusal !== "");
   return {
     id: context.id ?? response.id,
@@ -41,35 +46,58 @@ function encodeBlock(part: AssistantPart): JsonObject[] {
   switch (part.type) {
     case "text": {
       const citations = (part.annotations ?? []).flatMap(encodeCitation);
-      return part.text === "" ? [] : [{ type: "text", text: part.text, ...(citations.length > 0 && { citations }) }];
+      return part.text === ""
+        ? []
+        : [{ type: "text", text: part.text, ...(citations.length > 0 && { citations }) }];
     }
-    case "refusal": return part.refusal === "" ? [] : [{ type: "text", text: part.refusal }];
-    case "reasoning": return encodeThought(part);
-    case "tool-call": return [encodeCall(part)];
-    case "audio-output": return part.transcript ? [{ type: "text", text: part.transcript }] : [];
-    case "opaque": return part.dialect === "anthropic-messages" ? [part.value] : [];
-    case "image": return [];
+    case "refusal":
+      return part.refusal === "" ? [] : [{ type: "text", text: part.refusal }];
+    case "reasoning":
+      return encodeThought(part);
+    case "tool-call":
+      return [encodeCall(part)];
+    case "audio-output":
+      return part.transcript ? [{ type: "text", text: part.transcript }] : [];
+    case "opaque":
+      return part.dialect === "anthropic-messages" ? [part.value] : [];
+    case "image":
+      return [];
   }
 }
 
 /** Detects pictures, sound and parts of other dialects, which Messages has no block for; the transcript of sound is carried as text. */
 export const createLossDetector = (): LossDetector => (part) => {
   switch (part.type) {
-    case "image": return "image";
-    case "audio-delta": return part.data === undefined ? undefined : "audio";
-    case "annotation": return encodeCitation(part.annotation).length === 0 ? "annotations" : undefined;
-    case "opaque": return part.part.dialect === "anthropic-messages" ? undefined : opaqueName(part.part);
-    default: return undefined;
+    case "image":
+      return "image";
+    case "audio-delta":
+      return part.data === undefined ? undefined : "audio";
+    case "annotation":
+      return encodeCitation(part.annotation).length === 0 ? "annotations" : undefined;
+    case "opaque":
+      return part.part.dialect === "anthropic-messages" ? undefined : opaqueName(part.part);
+    default:
+      return undefined;
   }
 };
 
 /** Words in a block that can be read, and what is sealed whole (Responses has both in one) in one that cannot. */
-function encodeThought({ text, summary, signature, encrypted, provenance }: ReasoningPart): JsonObject[] {
+function encodeThought({
+  text,
+  summary,
+  signature,
+  encrypted,
+  provenance,
+}: ReasoningPart): JsonObject[] {
   const words = text ?? summary?.join("\n\n");
   const seal = signature === undefined ? "" : sealWithProvenance(signature, provenance);
   return [
-    ...(words === undefined && signature === undefined ? [] : [{ type: "thinking", thinking: words ?? "", signature: seal }]),
-    ...(encrypted === undefined ? [] : [{ type: "redacted_thinking", data: sealWithProvenance(encrypted, provenance) }]),
+    ...(words === undefined && signature === undefined
+      ? []
+      : [{ type: "thinking", thinking: words ?? "", signature: seal }]),
+    ...(encrypted === undefined
+      ? []
+      : [{ type: "redacted_thinking", data: sealWithProvenance(encrypted, provenance) }]),
   ];
 }
 

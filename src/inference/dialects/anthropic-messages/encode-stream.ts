@@ -27,22 +27,32 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   constructor(context: ResponseContext = {}) {
     this.context = context;
-    this.blocks = new BlockSequence({ hidesThoughts: context.request?.reasoning?.exclude === true });
+    this.blocks = new BlockSequence({
+      hidesThoughts: context.request?.reasoning?.exclude === true,
+    });
   }
 
   encode(part: StreamPart): string[] {
     if (this.ended) return [];
     switch (part.type) {
-      case "response-start": return this.start(part);
-      case "usage": this.usage = part.usage; return [];
-      case "response-end": return this.end(part.gateway);
-      case "error": this.ended = true; return [errorFrame(part.error)];
-      case "logprobs": return [];
+      case "response-start":
+        return this.start(part);
+      case "usage":
+        this.usage = part.usage;
+        return [];
+      case "response-end":
+        return this.end(part.gateway);
+      case "error":
+        this.ended = true;
+        return [errorFrame(part.error)];
+      case "logprobs":
+        return [];
       case "finish":
         if (part.choiceIndex === 0) this.finish = part.finish;
         return this.startIfNone();
       // Messages has one answer.
-      default: return part.choiceIndex === 0 && this.finish === undefined ? this.add(part) : [];
+      default:
+        return part.choiceIndex === 0 && this.finish === undefined ? this.add(part) : [];
     }
   }
 
@@ -54,22 +64,24 @@ export class MessagesStreamEncoder implements StreamEncoder {
   private start({ id, model }: Pick<ResponseStart, "id" | "model">): string[] {
     if (this.started) return [];
     this.started = true;
-    return [frame({
-      type: "message_start",
-      message: {
-        id: this.context.id ?? id,
-        type: "message",
-        role: "assistant",
-        model: this.context.model ?? model,
-        content: [],
-        stop_reason: null,
-        stop_sequence: null,
-        stop_details: null,
-        // LangChain reads the input here and nowhere else.
-        usage: { input_tokens: this.context.inputTokens ?? 0, output_tokens: 0 },
-      },
-      ...gatewayFields(this.context.gateway),
-    })];
+    return [
+      frame({
+        type: "message_start",
+        message: {
+          id: this.context.id ?? id,
+          type: "message",
+          role: "assistant",
+          model: this.context.model ?? model,
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          stop_details: null,
+          // LangChain reads the input here and nowhere else.
+          usage: { input_tokens: this.context.inputTokens ?? 0, output_tokens: 0 },
+        },
+        ...gatewayFields(this.context.gateway),
+      }),
+    ];
   }
 
   private startIfNone(): string[] {
@@ -91,7 +103,10 @@ export class MessagesStreamEncoder implements StreamEncoder {
         usage: encodeUsage(this.usage ?? nothingReported, told),
         ...(this.context.gateway === undefined && gatewayFields(told)),
       }),
-      frame({ type: "message_stop", ...(metadata !== undefined && { [brand.metadataKey]: metadata }) }),
+      frame({
+        type: "message_stop",
+        ...(metadata !== undefined && { [brand.metadataKey]: metadata }),
+      }),
     ];
   }
 }

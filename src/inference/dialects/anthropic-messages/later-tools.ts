@@ -14,16 +14,26 @@ function definitionIn(block: unknown): JsonObject | undefined {
 export function laterDefinitions(body: RequestFields): RequestFields[] {
   return (asArray(body.object.messages) ?? []).flatMap((message, index) => {
     const { role, content } = asObject(message) ?? {};
-    const blocks = role === "system" ? asArray(content) ?? [] : [];
+    const blocks = role === "system" ? (asArray(content) ?? []) : [];
     return blocks.flatMap((block, position) => {
       const definition = definitionIn(block);
-      return definition === undefined ? [] : [new RequestFields(definition, `messages[${index}].content[${position}].tool.definition`)];
+      return definition === undefined
+        ? []
+        : [
+            new RequestFields(
+              definition,
+              `messages[${index}].content[${position}].tool.definition`,
+            ),
+          ];
     });
   });
 }
 
 /** Names of the tools that the conversation defines itself, so that they are not offered a second time in this dialect. */
-export const laterToolNames = ({ messages }: CanonicalRequest): ReadonlySet<string> => new Set(messages.flatMap((message) => {
-  const { content } = message.role === "system" ? fieldsOfOwn(message.extensions) : {};
-  return (asArray(content) ?? []).flatMap((block) => asString(definitionIn(block)?.name) ?? []);
-}));
+export const laterToolNames = ({ messages }: CanonicalRequest): ReadonlySet<string> =>
+  new Set(
+    messages.flatMap((message) => {
+      const { content } = message.role === "system" ? fieldsOfOwn(message.extensions) : {};
+      return (asArray(content) ?? []).flatMap((block) => asString(definitionIn(block)?.name) ?? []);
+    }),
+  );

@@ -6,8 +6,10 @@ import type { RequestFields } from "../request-fields.ts";
  * Members that the canonical form has no name for. Null is Anthropic's word for absent, which its SDKs
  * write into much that clients replay; it is nothing that could be lost.
  */
-export const extensionsOf = (fields: RequestFields, known: ReadonlySet<string>): Extensions | undefined =>
-  ownFields(fields.object, known);
+export const extensionsOf = (
+  fields: RequestFields,
+  known: ReadonlySet<string>,
+): Extensions | undefined => ownFields(fields.object, known);
 
 /** The same for an object of an answer. */
 export function ownFields(object: JsonObject, known: ReadonlySet<string>): Extensions | undefined {

@@ -6,8 +6,14 @@ import { withoutUndefined } from "../without-undefined.ts";
 import { ownFields } from "./own-fields.ts";
 
 const countFields: ReadonlySet<string> = new Set([
-  "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation", "output_tokens", "output_tokens_details",
-  "cost", "cost_details",
+  "input_tokens",
+  "cache_creation_input_tokens",
+  "cache_read_input_tokens",
+  "cache_creation",
+  "output_tokens",
+  "output_tokens_details",
+  "cost",
+  "cost_details",
 ]);
 
 /**
@@ -44,13 +50,19 @@ function readWrites(fields: JsonObject, counts: CountReader): Partial<Usage> {
   const written = counts.read(fields.cache_creation_input_tokens) ?? sumOf(fiveMinutes, oneHour);
   if (written === undefined) return {};
   const long = oneHour === undefined ? undefined : counts.within(oneHour, written);
-  return withoutUndefined<Partial<Usage>>({ cacheWriteTokens: written - (long ?? 0), cacheWriteOneHourTokens: long });
+  return withoutUndefined<Partial<Usage>>({
+    cacheWriteTokens: written - (long ?? 0),
+    cacheWriteOneHourTokens: long,
+  });
 }
 
 const sumOf = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0);
 
-function readOutput(fields: JsonObject, { output, counts }: { output: number | undefined; counts: CountReader }): Partial<Usage> {
+function readOutput(
+  fields: JsonObject,
+  { output, counts }: { output: number | undefined; counts: CountReader },
+): Partial<Usage> {
   if (output === undefined) return {};
   const thinking = counts.read(asObject(fields.output_tokens_details)?.thinking_tokens);
   if (thinking === undefined) return { outputTokens: output };
@@ -60,6 +72,7 @@ function readOutput(fields: JsonObject, { output, counts }: { output: number | u
 
 /** What the provider says it charges, where it is a gateway that tells. */
 function providerCost(fields: JsonObject): number | undefined {
-  const cost = asNumber(fields.cost) ?? asNumber(asObject(fields.cost_details)?.upstream_inference_cost);
+  const cost =
+    asNumber(fields.cost) ?? asNumber(asObject(fields.cost_details)?.upstream_inference_cost);
   return cost !== undefined && cost >= 0 ? cost : undefined;
 }

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { chatRequest, chatResponse } from "../../../../test/support/canonical-arbitraries.ts";
-import { messagesRequest, messagesResponse } from "../../../../test/support/messages-arbitraries.ts";
+import {
+  messagesRequest,
+  messagesResponse,
+} from "../../../../test/support/messages-arbitraries.ts";
 import { GatewayError } from "../../../platform/lib/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
@@ -15,29 +18,50 @@ const overTheWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body))
 
 describe("requests survive decode(encode(x))", () => {
   test("towards the same dialect, in every field and without a loss", () => {
-    fc.assert(fc.property(messagesRequest, (request) => {
-      const { body, losses } = anthropicMessages.encodeRequest(
-        request, { upstreamModel: request.model, stream: request.stream, providerId: "acme" },
-      );
-      expect(losses).toEqual([]);
-      expect(anthropicMessages.decodeRequest(overTheWire(body))).toEqual(request);
-    }), { numRuns: 500 });
+    fc.assert(
+      fc.property(messagesRequest, (request) => {
+        const { body, losses } = anthropicMessages.encodeRequest(request, {
+          upstreamModel: request.model,
+          stream: request.stream,
+          providerId: "acme",
+        });
+        expect(losses).toEqual([]);
+        expect(anthropicMessages.decodeRequest(overTheWire(body))).toEqual(request);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test("of a chat client are refused for what they ask, or make a body that keeps Anthropic's rules", () => {
     let written = 0;
-    fc.assert(fc.property(chatRequest, fc.constantFrom(
-      "claude-opus-4-7", "claude-3-5-haiku-20241022", "kimi-k2",
-    ), (asked, upstreamModel) => {
-      // Several answers, log probabilities and sound are always refused.
-      const { choiceCount: _count, logProbabilities: _probabilities, modalities: _modalities, ...request } = asked;
-      const body = encoded(() =>
-        anthropicMessages.encodeRequest(request, { upstreamModel, stream: request.stream, providerId: "acme" }).body);
-      if (body === undefined) return;
-      written += 1;
-      expect(anthropicMessages.decodeRequest(overTheWire(body)).model).toBe(upstreamModel);
-      keepsTheRules(overTheWire(body) as WireBody);
-    }), { numRuns: 1_000 });
+    fc.assert(
+      fc.property(
+        chatRequest,
+        fc.constantFrom("claude-opus-4-7", "claude-3-5-haiku-20241022", "kimi-k2"),
+        (asked, upstreamModel) => {
+          // Several answers, log probabilities and sound are always refused.
+          const {
+            choiceCount: _count,
+            logProbabilities: _probabilities,
+            modalities: _modalities,
+            ...request
+          } = asked;
+          const body = encoded(
+            () =>
+              anthropicMessages.encodeRequest(request, {
+                upstreamModel,
+                stream: request.stream,
+                providerId: "acme",
+              }).body,
+          );
+          if (body === undefined) return;
+          written += 1;
+          expect(anthropicMessages.decodeRequest(overTheWire(body)).model).toBe(upstreamModel);
+          keepsTheRules(overTheWire(body) as WireBody);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
     expect(written).toBeGreaterThan(200);
   });
 });
@@ -61,8 +85,16 @@ interface WireBody {
 }
 
 /** What Anthropic answers with 400, as far as its documentation says. */
-function keepsTheRules({ messages, tools = [], max_tokens: bound, thinking, temperature = 1 }: WireBody): void {
-  expect(messages.map(({ role }) => role)).toEqual(messages.map((_, index) => (index % 2 === 0 ? "user" : "assistant")));
+function keepsTheRules({
+  messages,
+  tools = [],
+  max_tokens: bound,
+  thinking,
+  temperature = 1,
+}: WireBody): void {
+  expect(messages.map(({ role }) => role)).toEqual(
+    messages.map((_, index) => (index % 2 === 0 ? "user" : "assistant")),
+  );
   expect(temperature).toBeLessThanOrEqual(1);
   expect(thinking?.budget_tokens ?? 0).toBeLessThan(bound);
   for (const { name, input_schema: schema } of tools) {
@@ -73,43 +105,71 @@ function keepsTheRules({ messages, tools = [], max_tokens: bound, thinking, temp
   for (const { role, content } of messages) {
     const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
     expect(blocks.length).toBeGreaterThan(0);
-    const answered = blocks.filter((block) => block.type === "tool_result").map((block) => block.tool_use_id);
+    const answered = blocks
+      .filter((block) => block.type === "tool_result")
+      .map((block) => block.tool_use_id);
     if (role === "user") expect(answered).toEqual(open as never);
-    expect(blocks.slice(0, answered.length).every((block) => block.type === "tool_result")).toBe(true);
+    expect(blocks.slice(0, answered.length).every((block) => block.type === "tool_result")).toBe(
+      true,
+    );
     open = blocks.filter((block) => block.type === "tool_use").map((block) => block.id);
-    for (const block of blocks) if (block.type === "text") expect(String(block.text).trim()).not.toBe("");
+    for (const block of blocks)
+      if (block.type === "text") expect(String(block.text).trim()).not.toBe("");
   }
 }
 
 describe("answers survive decode(encode(x))", () => {
   test("whole", () => {
-    fc.assert(fc.property(messagesResponse, (response) => {
-      const decoded = anthropicMessages.decodeResponse(overTheWire(anthropicMessages.encodeResponse(response)), {});
-      expect(decoded).toEqual(response);
-    }), { numRuns: 500 });
+    fc.assert(
+      fc.property(messagesResponse, (response) => {
+        const decoded = anthropicMessages.decodeResponse(
+          overTheWire(anthropicMessages.encodeResponse(response)),
+          {},
+        );
+        expect(decoded).toEqual(response);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test("as a stream, cut anywhere", () => {
-    fc.assert(fc.property(messagesResponse, fc.nat(), (response, cut) => {
-      expect(throughStream(response, cut)).toEqual(response);
-    }), { numRuns: 300 });
+    fc.assert(
+      fc.property(messagesResponse, fc.nat(), (response, cut) => {
+        expect(throughStream(response, cut)).toEqual(response);
+      }),
+      { numRuns: 300 },
+    );
   });
 
   test("of a chat server read the same whole and streamed", () => {
-    fc.assert(fc.property(chatResponse, fc.nat(), (response, cut) => {
-      const whole = anthropicMessages.decodeResponse(overTheWire(anthropicMessages.encodeResponse(response)), {});
-      expect(throughStream(response, cut)).toEqual(whole);
-    }), { numRuns: 300 });
+    fc.assert(
+      fc.property(chatResponse, fc.nat(), (response, cut) => {
+        const whole = anthropicMessages.decodeResponse(
+          overTheWire(anthropicMessages.encodeResponse(response)),
+          {},
+        );
+        expect(throughStream(response, cut)).toEqual(whole);
+      }),
+      { numRuns: 300 },
+    );
   });
 });
 
 /** The answer as a client of the gateway would put it together, out of frames cut in two. */
 function throughStream(response: CanonicalResponse, cut: number): CanonicalResponse {
   const encoder = anthropicMessages.createStreamEncoder();
-  const bytes = Buffer.from(responseParts(response).flatMap((part) => encoder.encode(part)).join(""));
+  const bytes = Buffer.from(
+    responseParts(response)
+      .flatMap((part) => encoder.encode(part))
+      .join(""),
+  );
   const sse = new SseDecoder();
   const at = cut % (bytes.length + 1);
-  const events = [...sse.push(bytes.subarray(0, at)), ...sse.push(bytes.subarray(at)), ...sse.end()];
+  const events = [
+    ...sse.push(bytes.subarray(0, at)),
+    ...sse.push(bytes.subarray(at)),
+    ...sse.end(),
+  ];
   const decoder = anthropicMessages.createStreamDecoder({});
   const assembler = new ResponseAssembler();
   for (const event of events) for (const part of decoder.decode(event)) assembler.add(part);

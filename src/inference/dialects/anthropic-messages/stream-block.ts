@@ -22,10 +22,15 @@ interface Surroundings {
 /** The block that a `content_block_start` opens. */
 export function openBlock(fields: JsonObject, { place, context }: Surroundings): OpenBlock {
   switch (fields.type) {
-    case "text": return new TextBlock(fields, place);
-    case "thinking": case "redacted_thinking": return new ThoughtBlock(fields, { place, context });
-    case "tool_use": return new CallBlock(fields, { place, context });
-    default: return new OpaqueBlock(fields, place);
+    case "text":
+      return new TextBlock(fields, place);
+    case "thinking":
+    case "redacted_thinking":
+      return new ThoughtBlock(fields, { place, context });
+    case "tool_use":
+      return new CallBlock(fields, { place, context });
+    default:
+      return new OpaqueBlock(fields, place);
   }
 }
 
@@ -86,9 +91,11 @@ class ThoughtBlock implements OpenBlock {
   }
 
   close(): StreamPart[] {
-    const encrypted = this.fields.type === "redacted_thinking" ? asString(this.fields.data) : undefined;
+    const encrypted =
+      this.fields.type === "redacted_thinking" ? asString(this.fields.data) : undefined;
     const end: ReasoningEnd = { type: "reasoning-end", ...this.place };
-    if (this.signature !== undefined) Object.assign(end, { signature: this.signature }, provenanceOf(this.context));
+    if (this.signature !== undefined)
+      Object.assign(end, { signature: this.signature }, provenanceOf(this.context));
     if (encrypted !== undefined) Object.assign(end, { encrypted }, provenanceOf(this.context));
     return [end];
   }
@@ -115,14 +122,17 @@ class CallBlock implements OpenBlock {
   opening(): StreamPart[] {
     const wireName = asString(this.fields.name) ?? "";
     const alias = this.context.toolAliases?.get(wireName);
-    return [{
-      type: "tool-call-start", ...this.place,
-      kind: this.unwraps ? "custom" : "function",
-      id: asString(this.fields.id) ?? "",
-      name: alias?.name ?? wireName,
-      ...(alias?.namespace !== undefined && { namespace: alias.namespace }),
-      ...callExtensions(this.fields),
-    }];
+    return [
+      {
+        type: "tool-call-start",
+        ...this.place,
+        kind: this.unwraps ? "custom" : "function",
+        id: asString(this.fields.id) ?? "",
+        name: alias?.name ?? wireName,
+        ...(alias?.namespace !== undefined && { namespace: alias.namespace }),
+        ...callExtensions(this.fields),
+      },
+    ];
   }
 
   fill(delta: JsonObject): StreamPart[] {
@@ -133,7 +143,10 @@ class CallBlock implements OpenBlock {
 
   close(): StreamPart[] {
     const whole = asObject(this.fields.input);
-    const missing = this.text === "" && whole !== undefined && Object.keys(whole).length > 0 ? JSON.stringify(whole) : "";
+    const missing =
+      this.text === "" && whole !== undefined && Object.keys(whole).length > 0
+        ? JSON.stringify(whole)
+        : "";
     const rest = this.unwraps ? unwrapInput(this.text || missing) : missing;
     return [...this.delta(rest), { type: "tool-call-end", ...this.place }];
   }
@@ -171,7 +184,13 @@ class OpaqueBlock implements OpenBlock {
 
   close(): StreamPart[] {
     const value = this.input === "" ? this.value : { ...this.value, input: parsed(this.input) };
-    return [{ type: "opaque", ...this.place, part: { type: "opaque", dialect: "anthropic-messages", value } }];
+    return [
+      {
+        type: "opaque",
+        ...this.place,
+        part: { type: "opaque", dialect: "anthropic-messages", value },
+      },
+    ];
   }
 }
 
@@ -179,7 +198,10 @@ class OpaqueBlock implements OpenBlock {
 function grown(value: JsonObject, [key, added]: [string, JsonValue | undefined]): JsonObject {
   if (added === null || added === undefined) return value;
   const before = value[key];
-  return { ...value, [key]: typeof before === "string" && typeof added === "string" ? before + added : added };
+  return {
+    ...value,
+    [key]: typeof before === "string" && typeof added === "string" ? before + added : added,
+  };
 }
 
 function parsed(text: string): JsonValue {

@@ -36,7 +36,9 @@ export class UsageTally {
   }
 
   private merge(usage: unknown): void {
-    const told = Object.entries(asObject(usage) ?? {}).filter(([, value]) => value !== null && value !== undefined);
+    const told = Object.entries(asObject(usage) ?? {}).filter(
+      ([, value]) => value !== null && value !== undefined,
+    );
     if (told.length > 0) this.fields = { ...this.fields, ...Object.fromEntries(told) };
   }
 }

@@ -42,7 +42,8 @@ export class CandidateStream {
   /** One entry of a chunk's `candidates`, added to what the chunk means. */
   read(candidate: JsonObject, parts: StreamPart[]): void {
     const probabilities = decodeLogProbabilities(candidate.logprobsResult);
-    if (probabilities !== undefined) parts.push({ type: "logprobs", choiceIndex: this.index, ...probabilities });
+    if (probabilities !== undefined)
+      parts.push({ type: "logprobs", choiceIndex: this.index, ...probabilities });
     for (const value of asArray(asObject(candidate.content)?.parts) ?? []) {
       const part = asObject(value);
       if (part !== undefined) this.readPart(part, parts);
@@ -59,13 +60,23 @@ export class CandidateStream {
   finish(): StreamPart[] {
     const { lastText, groundingMetadata, citationMetadata } = this;
     const sources = {
-      ...(groundingMetadata !== undefined && { groundingMetadata }), ...(citationMetadata !== undefined && { citationMetadata }),
+      ...(groundingMetadata !== undefined && { groundingMetadata }),
+      ...(citationMetadata !== undefined && { citationMetadata }),
     };
-    const annotations = lastText === undefined ? [] : decodeGrounding(sources, this.said)
-      .map((annotation) => ({ type: "annotation", ...lastText, annotation }) as const);
+    const annotations =
+      lastText === undefined
+        ? []
+        : decodeGrounding(sources, this.said).map(
+            (annotation) => ({ type: "annotation", ...lastText, annotation }) as const,
+          );
     return [
-      ...this.close(), ...annotations,
-      { type: "finish", choiceIndex: this.index, finish: reconcileFinish(this.ending, this.hasCalls) },
+      ...this.close(),
+      ...annotations,
+      {
+        type: "finish",
+        choiceIndex: this.index,
+        finish: reconcileFinish(this.ending, this.hasCalls),
+      },
     ];
   }
 
@@ -79,7 +90,10 @@ export class CandidateStream {
     else if (part.thought !== true) this.addOther({ part, seal }, parts);
   }
 
-  private addThought({ text, seal }: { text: string; seal: string | undefined }, parts: StreamPart[]): void {
+  private addThought(
+    { text, seal }: { text: string; seal: string | undefined },
+    parts: StreamPart[],
+  ): void {
     if (text !== "") {
       const thought = this.openThought(parts);
       parts.push({ type: "reasoning-delta", ...thought, text });
@@ -97,7 +111,10 @@ export class CandidateStream {
     return this.thought;
   }
 
-  private addText({ text, seal }: { text: string; seal: string | undefined }, parts: StreamPart[]): void {
+  private addText(
+    { text, seal }: { text: string; seal: string | undefined },
+    parts: StreamPart[],
+  ): void {
     if (text !== "") {
       this.said += text;
       if (this.text === undefined) {
@@ -112,7 +129,10 @@ export class CandidateStream {
   }
 
   /** Calls come whole, each in one part. */
-  private addCall({ call, seal }: { call: JsonObject; seal: string | undefined }, parts: StreamPart[]): void {
+  private addCall(
+    { call, seal }: { call: JsonObject; seal: string | undefined },
+    parts: StreamPart[],
+  ): void {
     const wireName = asString(call.name);
     if (!wireName) return;
     this.hasCalls = true;
@@ -124,9 +144,13 @@ export class CandidateStream {
     const place = this.nextPlace();
     parts.push(
       {
-        type: "tool-call-start", ...place, kind: unwraps ? "custom" : "function", id: callId(asString(call.id)),
+        type: "tool-call-start",
+        ...place,
+        kind: unwraps ? "custom" : "function",
+        id: callId(asString(call.id)),
         name: alias?.name ?? wireName,
-        ...(alias?.namespace !== undefined && { namespace: alias.namespace }), ...this.sealed(seal),
+        ...(alias?.namespace !== undefined && { namespace: alias.namespace }),
+        ...this.sealed(seal),
       },
       { type: "tool-call-delta", ...place, arguments: unwraps ? unwrapInput(text) : text },
       { type: "tool-call-end", ...place },
@@ -134,18 +158,29 @@ export class CandidateStream {
   }
 
   /** Images, sound, and what only Gemini understands. */
-  private addOther({ part, seal }: { part: JsonObject; seal: string | undefined }, parts: StreamPart[]): void {
+  private addOther(
+    { part, seal }: { part: JsonObject; seal: string | undefined },
+    parts: StreamPart[],
+  ): void {
     parts.push(...this.close());
     const { inlineData, thoughtSignature: _seal, ...value } = part;
     const blob = asObject(inlineData);
     const mediaType = asString(blob?.mimeType) ?? "";
     const data = asString(blob?.data);
     if (data !== undefined && mediaType.startsWith("image/")) {
-      parts.push({ type: "image", ...this.nextPlace(), image: { type: "image", source: { type: "base64", mediaType, data } } });
+      parts.push({
+        type: "image",
+        ...this.nextPlace(),
+        image: { type: "image", source: { type: "base64", mediaType, data } },
+      });
     } else if (data !== undefined && mediaType.startsWith("audio/")) {
       parts.push({ type: "audio-delta", ...this.nextPlace(), data });
     } else if (Object.keys(part).some((key) => key !== "thoughtSignature")) {
-      const opaque = { type: "opaque", dialect: "google-generate", value: { ...value, ...(blob && { inlineData: blob }) } } as const;
+      const opaque = {
+        type: "opaque",
+        dialect: "google-generate",
+        value: { ...value, ...(blob && { inlineData: blob }) },
+      } as const;
       parts.push({ type: "opaque", ...this.nextPlace(), part: opaque });
     }
     if (seal !== undefined) this.seal = seal;

@@ -13,20 +13,28 @@ const whole = readCassettes("google-generate")
 describe("a whole answer", () => {
   test.each(whole)("means what its stream means: %s", (_name, { bytes, parts }) => {
     const sse = new SseDecoder();
-    const chunks = [...sse.push(bytes),
-      ...sse.end()].filter(({ data }) => data.startsWith("{")).map(({ data }) => JSON.parse(data) as unknown);
+    const chunks = [...sse.push(bytes), ...sse.end()]
+      .filter(({ data }) => data.startsWith("{"))
+      .map(({ data }) => JSON.parse(data) as unknown);
     const assembler = new ResponseAssembler();
     for (const part of parts) assembler.add(part);
     expect(decodeResponse(chunks, { providerId: "acme" })).toEqual(assembler.response());
   });
 
   test("may leave out how it ended", () => {
-    const { choices } = decodeResponse({ candidates: [{ content: { parts: [{ functionCall: { name: "f" } }] } }], responseId: "r" });
-    expect(choices).toEqual([{
-      index: 0,
-      parts: [{ type: "tool-call", kind: "function", id: "call_r_0", name: "f", arguments: "{}" }],
-      finish: { reason: "tool_calls" },
-    }]);
+    const { choices } = decodeResponse({
+      candidates: [{ content: { parts: [{ functionCall: { name: "f" } }] } }],
+      responseId: "r",
+    });
+    expect(choices).toEqual([
+      {
+        index: 0,
+        parts: [
+          { type: "tool-call", kind: "function", id: "call_r_0", name: "f", arguments: "{}" },
+        ],
+        finish: { reason: "tool_calls" },
+      },
+    ]);
   });
 
   const refusals: [what: string, body: unknown, message: string][] = [
@@ -34,24 +42,71 @@ describe("a whole answer", () => {
     ["null", null, "The provider's answer is no generateContent answer."],
     ["another dialect's", { choices: [] }, "The provider's answer is no generateContent answer."],
     ["an error", { error: { code: 503, message: "overloaded" } }, "overloaded"],
-    ["a malformed call", { candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL" }] },
-      "The model wrote a tool call that cannot be read (MALFORMED_FUNCTION_CALL)."],
+    [
+      "a malformed call",
+      { candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL" }] },
+      "The model wrote a tool call that cannot be read (MALFORMED_FUNCTION_CALL).",
+    ],
   ];
   test.each(refusals)("is not %s", (_what, body, message) => {
-    expect(() => decodeResponse(body)).toThrow(expect.objectContaining({ code: "upstream_error", message }));
+    expect(() => decodeResponse(body)).toThrow(
+      expect.objectContaining({ code: "upstream_error", message }),
+    );
   });
 });
 
 describe("an error answer", () => {
   const rows: [what: string, status: number, body: unknown, expected: object][] = [
-    ["Google's envelope", 404, { error: { code: 404, message: "models/x is not found", status: "NOT_FOUND" } },
-      { message: "models/x is not found", code: "NOT_FOUND", status: 404 }],
-    ["in a list", 429, [{ error: { code: 429, message: "slow", status: "RESOURCE_EXHAUSTED", details: [{ retryDelay: "3.5s" }] } }],
-      { message: "slow", code: "RESOURCE_EXHAUSTED", status: 429, metadata: { retry_delay: "3.5s" } }],
-    ["a wrong key", 400, { error: { code: 400, message: "API key not valid.", status: "INVALID_ARGUMENT",
-      details: [{ reason: "API_KEY_INVALID" }] } },
-      { message: "API key not valid.", code: "INVALID_ARGUMENT", status: 401, metadata: { reason: "API_KEY_INVALID" } }],
-    ["a proxy's page", 502, "<html>Bad Gateway</html>", { message: "The provider answered with status 502.", status: 502 }],
+    [
+      "Google's envelope",
+      404,
+      { error: { code: 404, message: "models/x is not found", status: "NOT_FOUND" } },
+      { message: "models/x is not found", code: "NOT_FOUND", status: 404 },
+    ],
+    [
+      "in a list",
+      429,
+      [
+        {
+          error: {
+            code: 429,
+            message: "slow",
+            status: "RESOURCE_EXHAUSTED",
+            details: [{ retryDelay: "3.5s" }],
+          },
+        },
+      ],
+      {
+        message: "slow",
+        code: "RESOURCE_EXHAUSTED",
+        status: 429,
+        metadata: { retry_delay: "3.5s" },
+      },
+    ],
+    [
+      "a wrong key",
+      400,
+      {
+        error: {
+          code: 400,
+          message: "API key not valid.",
+          status: "INVALID_ARGUMENT",
+          details: [{ reason: "API_KEY_INVALID" }],
+        },
+      },
+      {
+        message: "API key not valid.",
+        code: "INVALID_ARGUMENT",
+        status: 401,
+        metadata: { reason: "API_KEY_INVALID" },
+      },
+    ],
+    [
+      "a proxy's page",
+      502,
+      "<html>Bad Gateway</html>",
+      { message: "The provider answered with status 502.", status: 502 },
+    ],
     ["plain text", 500, "boom", { message: "boom", status: 500 }],
     ["nothing", 500, {}, { message: "The provider answered with status 500.", status: 500 }],
   ];
@@ -62,19 +117,47 @@ describe("an error answer", () => {
 
 describe("usage", () => {
   const rows: [what: string, wire: object, usage: object, clamped: boolean][] = [
-    ["cached within the prompt", { promptTokenCount: 130, cachedContentTokenCount: 100, candidatesTokenCount: 3 },
-      { inputTokens: 30, cacheReadTokens: 100, outputTokens: 3 }, false],
-    ["thoughts beside the candidates", { promptTokenCount: 1, candidatesTokenCount: 2, thoughtsTokenCount: 3, totalTokenCount: 6 },
-      { inputTokens: 1, outputTokens: 2, reasoningTokens: 3 }, false],
-    ["what tools read", { promptTokenCount: 1, toolUsePromptTokenCount: 50, candidatesTokenCount: 2 },
-      { inputTokens: 51, outputTokens: 2 }, false],
+    [
+      "cached within the prompt",
+      { promptTokenCount: 130, cachedContentTokenCount: 100, candidatesTokenCount: 3 },
+      { inputTokens: 30, cacheReadTokens: 100, outputTokens: 3 },
+      false,
+    ],
+    [
+      "thoughts beside the candidates",
+      { promptTokenCount: 1, candidatesTokenCount: 2, thoughtsTokenCount: 3, totalTokenCount: 6 },
+      { inputTokens: 1, outputTokens: 2, reasoningTokens: 3 },
+      false,
+    ],
+    [
+      "what tools read",
+      { promptTokenCount: 1, toolUsePromptTokenCount: 50, candidatesTokenCount: 2 },
+      { inputTokens: 51, outputTokens: 2 },
+      false,
+    ],
     ["no output", { promptTokenCount: 1 }, { inputTokens: 1, outputTokens: 0 }, false],
-    ["more cached than sent", { promptTokenCount: 5, cachedContentTokenCount: 9, candidatesTokenCount: 1 },
-      { inputTokens: 0, cacheReadTokens: 5, outputTokens: 1 }, true],
-    ["a negative count", { promptTokenCount: -5, candidatesTokenCount: 1 }, { inputTokens: 0, outputTokens: 1 }, true],
-    ["pictures that are more than everything",
-      { promptTokenCount: 1, candidatesTokenCount: 2, candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 9 }] },
-      { inputTokens: 1, outputTokens: 2 }, true],
+    [
+      "more cached than sent",
+      { promptTokenCount: 5, cachedContentTokenCount: 9, candidatesTokenCount: 1 },
+      { inputTokens: 0, cacheReadTokens: 5, outputTokens: 1 },
+      true,
+    ],
+    [
+      "a negative count",
+      { promptTokenCount: -5, candidatesTokenCount: 1 },
+      { inputTokens: 0, outputTokens: 1 },
+      true,
+    ],
+    [
+      "pictures that are more than everything",
+      {
+        promptTokenCount: 1,
+        candidatesTokenCount: 2,
+        candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 9 }],
+      },
+      { inputTokens: 1, outputTokens: 2 },
+      true,
+    ],
   ];
   test.each(rows)("%s", (_what, wire, usage, clamped) => {
     expect(readUsage(wire)).toEqual({ usage, estimated: false, clamped });

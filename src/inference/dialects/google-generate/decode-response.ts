@@ -17,7 +17,8 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
   if (first === undefined) throw notAnAnswer();
   const decoder = new GenerateStreamDecoder(context);
   const assembler = new ResponseAssembler();
-  for (const part of [...decoder.readChunks(body as JsonValue), ...decoder.finish()]) assembler.add(part);
+  for (const part of [...decoder.readChunks(body as JsonValue), ...decoder.finish()])
+    assembler.add(part);
   if (assembler.error !== undefined) throw brokenOff(assembler.error.error);
   const response = assembler.response();
   if (response.choices.length === 0 && response.usage === undefined) throw notAnAnswer();
@@ -28,11 +29,18 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
 export function usageOfFailure(body: unknown): MeteredUsage | undefined {
   const decoder = new GenerateStreamDecoder();
   const parts = decoder.readChunks(body as JsonValue);
-  return parts.some((part) => part.type === "error" && part.error.generated === true) ? decoder.latestUsage : undefined;
+  return parts.some((part) => part.type === "error" && part.error.generated === true)
+    ? decoder.latestUsage
+    : undefined;
 }
 
-const notAnAnswer = (): GatewayError => new GatewayError("upstream_error", "The provider's answer is no generateContent answer.");
+const notAnAnswer = (): GatewayError =>
+  new GatewayError("upstream_error", "The provider's answer is no generateContent answer.");
 
-const brokenOff = ({ message, code }: ReportedError): GatewayError => new GatewayError("upstream_error", message, {
-  metadata: { upstream_message: message, ...(code !== undefined && { upstream_error: { code } }) },
-});
+const brokenOff = ({ message, code }: ReportedError): GatewayError =>
+  new GatewayError("upstream_error", message, {
+    metadata: {
+      upstream_message: message,
+      ...(code !== undefined && { upstream_error: { code } }),
+    },
+  });

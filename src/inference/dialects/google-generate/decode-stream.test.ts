@@ -13,13 +13,20 @@ function eventsOf(chunks: readonly Uint8Array[]): SseEvent[] {
   return [...chunks.flatMap((chunk) => decoder.push(chunk)), ...decoder.end()];
 }
 
-function partsOf(events: readonly SseEvent[], context: DecodeContext = { providerId: "acme" }): StreamPart[] {
+function partsOf(
+  events: readonly SseEvent[],
+  context: DecodeContext = { providerId: "acme" },
+): StreamPart[] {
   const decoder = new GenerateStreamDecoder(context);
   return [...events.flatMap((event) => decoder.decode(event)), ...decoder.end()];
 }
 
 const chunk = (parts: object[], rest: object = {}): SseEvent => ({
-  data: JSON.stringify({ candidates: [{ content: { role: "model", parts }, ...rest }], responseId: "R1", modelVersion: "m" }),
+  data: JSON.stringify({
+    candidates: [{ content: { role: "model", parts }, ...rest }],
+    responseId: "R1",
+    modelVersion: "m",
+  }),
 });
 
 describe("cassettes", () => {
@@ -30,10 +37,14 @@ describe("cassettes", () => {
   test.each(rows)("%s gives the same parts wherever it is cut", (_name, { bytes, parts }) => {
     const whole = JSON.stringify(parts);
     for (let cut = 0; cut <= bytes.length; cut += 1) {
-      const cutParts = JSON.stringify(partsOf(eventsOf([bytes.subarray(0, cut), bytes.subarray(cut)])));
+      const cutParts = JSON.stringify(
+        partsOf(eventsOf([bytes.subarray(0, cut), bytes.subarray(cut)])),
+      );
       if (cutParts !== whole) throw new Error(`cut at byte ${cut}: ${cutParts}`);
     }
-    expect(JSON.stringify(partsOf(eventsOf([...bytes].map((byte) => Uint8Array.of(byte)))))).toBe(whole);
+    expect(JSON.stringify(partsOf(eventsOf([...bytes].map((byte) => Uint8Array.of(byte)))))).toBe(
+      whole,
+    );
   });
 });
 
@@ -48,7 +59,8 @@ describe("every stream", () => {
         expect(open.has(key)).toBe(false);
         open.add(key);
       }
-      if (/^(text|reasoning|tool-call)-(delta|end)$/.test(part.type)) expect(open.has(key)).toBe(true);
+      if (/^(text|reasoning|tool-call)-(delta|end)$/.test(part.type))
+        expect(open.has(key)).toBe(true);
       if (part.type.endsWith("-end") && key !== "") open.delete(key);
       if ("choiceIndex" in part) expect(finished.has(part.choiceIndex)).toBe(false);
       if (part.type === "finish") {
@@ -57,7 +69,9 @@ describe("every stream", () => {
       }
     }
     expect(parts.filter((part) => part.type === "usage").length).toBeLessThanOrEqual(1);
-    expect(parts.findIndex((part) => part.type === "response-end" || part.type === "error")).toBe(parts.length - 1);
+    expect(parts.findIndex((part) => part.type === "response-end" || part.type === "error")).toBe(
+      parts.length - 1,
+    );
   });
 });
 
@@ -73,7 +87,12 @@ describe("a decoder", () => {
     const decoder = new GenerateStreamDecoder();
     expect(decoder.latestUsage).toBeUndefined();
     for (const count of [1, 2]) {
-      decoder.decode({ data: JSON.stringify({ candidates: [], usageMetadata: { promptTokenCount: 5, candidatesTokenCount: count } }) });
+      decoder.decode({
+        data: JSON.stringify({
+          candidates: [],
+          usageMetadata: { promptTokenCount: 5, candidatesTokenCount: count },
+        }),
+      });
     }
     expect(decoder.latestUsage?.usage).toEqual({ inputTokens: 5, outputTokens: 2 });
   });
@@ -83,50 +102,95 @@ describe("a decoder", () => {
   });
 
   test("makes an error of a stream of which one candidate was cut", () => {
-    const other = { data: JSON.stringify({ candidates: [{ index: 1, content: { parts: [{ text: "b" }] } }] }) };
-    expect(partsOf([chunk([{ text: "a" }], { finishReason: "STOP" }), other]).at(-1)).toMatchObject({ type: "error", fault: "cut" });
+    const other = {
+      data: JSON.stringify({ candidates: [{ index: 1, content: { parts: [{ text: "b" }] } }] }),
+    };
+    expect(partsOf([chunk([{ text: "a" }], { finishReason: "STOP" }), other]).at(-1)).toMatchObject(
+      { type: "error", fault: "cut" },
+    );
   });
 
   test("reads a list of chunks, as streams without alt=sse have it", () => {
     const list = `[${chunk([{ text: "a" }]).data},${chunk([{ text: "b" }], { finishReason: "STOP" }).data}]`;
-    const texts = partsOf([{ data: list }]).flatMap((part) => (part.type === "text-delta" ? [part.text] : []));
+    const texts = partsOf([{ data: list }]).flatMap((part) =>
+      part.type === "text-delta" ? [part.text] : [],
+    );
     expect(texts).toEqual(["a", "b"]);
   });
 
   test("infers the end where the word for it is unknown", () => {
-    expect(partsOf([chunk([{ text: "a" }], { finishReason: "NEW_WORD" })])).toContainEqual(
-      { type: "finish", choiceIndex: 0, finish: { reason: "stop" } },
-    );
+    expect(partsOf([chunk([{ text: "a" }], { finishReason: "NEW_WORD" })])).toContainEqual({
+      type: "finish",
+      choiceIndex: 0,
+      finish: { reason: "stop" },
+    });
   });
 
   test("gives a wrapped custom tool back its name and its input", () => {
     const toolAliases = new Map([
-      ["apply_patch", { name: "apply_patch", unwrapsInput: true }], ["ns__find", { name: "find", namespace: "ns" }],
+      ["apply_patch", { name: "apply_patch", unwrapsInput: true }],
+      ["ns__find", { name: "find", namespace: "ns" }],
     ]);
-    const parts = partsOf([chunk([
-      { functionCall: { name: "apply_patch", args: { input: "*** Begin\n" } } }, { functionCall: { name: "ns__find", args: {} } },
-    ], { finishReason: "STOP" })], { toolAliases });
+    const parts = partsOf(
+      [
+        chunk(
+          [
+            { functionCall: { name: "apply_patch", args: { input: "*** Begin\n" } } },
+            { functionCall: { name: "ns__find", args: {} } },
+          ],
+          { finishReason: "STOP" },
+        ),
+      ],
+      { toolAliases },
+    );
     expect(parts.filter((part) => part.type.startsWith("tool-call"))).toEqual([
-      { type: "tool-call-start", choiceIndex: 0, itemIndex: 0, kind: "custom", id: "call_R1_0", name: "apply_patch" },
+      {
+        type: "tool-call-start",
+        choiceIndex: 0,
+        itemIndex: 0,
+        kind: "custom",
+        id: "call_R1_0",
+        name: "apply_patch",
+      },
       { type: "tool-call-delta", choiceIndex: 0, itemIndex: 0, arguments: "*** Begin\n" },
       { type: "tool-call-end", choiceIndex: 0, itemIndex: 0 },
-      { type: "tool-call-start", choiceIndex: 0, itemIndex: 1, kind: "function", id: "call_R1_1", name: "find", namespace: "ns" },
+      {
+        type: "tool-call-start",
+        choiceIndex: 0,
+        itemIndex: 1,
+        kind: "function",
+        id: "call_R1_1",
+        name: "find",
+        namespace: "ns",
+      },
       { type: "tool-call-delta", choiceIndex: 0, itemIndex: 1, arguments: "{}" },
       { type: "tool-call-end", choiceIndex: 0, itemIndex: 1 },
     ]);
   });
 
   test("leaves a seal without a maker where the provider is not named", () => {
-    const parts = partsOf([chunk([{ functionCall: { name: "f" }, thoughtSignature: "s" }], { finishReason: "STOP" })], {});
-    expect(parts).toContainEqual(
-      { type: "tool-call-start", choiceIndex: 0, itemIndex: 0, kind: "function", id: "call_R1_0", name: "f", signature: "s" },
+    const parts = partsOf(
+      [chunk([{ functionCall: { name: "f" }, thoughtSignature: "s" }], { finishReason: "STOP" })],
+      {},
     );
+    expect(parts).toContainEqual({
+      type: "tool-call-start",
+      choiceIndex: 0,
+      itemIndex: 0,
+      kind: "function",
+      id: "call_R1_0",
+      name: "f",
+      signature: "s",
+    });
   });
 
   const oddities: [what: string, data: string][] = [
-    ["an empty object", "{}"], ["candidates that are no list", '{"candidates":7}'],
-      ["parts that are none", '{"candidates":[{"content":{"parts":[1,null]}}]}'],
-    ["a call without a name", '{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}'], ["a number", "7"], ["[DONE]", "[DONE]"],
+    ["an empty object", "{}"],
+    ["candidates that are no list", '{"candidates":7}'],
+    ["parts that are none", '{"candidates":[{"content":{"parts":[1,null]}}]}'],
+    ["a call without a name", '{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}'],
+    ["a number", "7"],
+    ["[DONE]", "[DONE]"],
   ];
   test.each(oddities)("lives through %s", (_what, data) => {
     const parts = partsOf([{ data }, chunk([{ text: "a" }], { finishReason: "STOP" })]);

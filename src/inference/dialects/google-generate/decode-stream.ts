@@ -47,7 +47,8 @@ export class GenerateStreamDecoder implements StreamDecoder {
       if (chunk === undefined || this.ended) continue;
       const error = readStreamError(chunk);
       this.readChunk(chunk, parts);
-      if (error !== undefined) parts.push(...this.fail({ type: "error", fault: "reported", error }));
+      if (error !== undefined)
+        parts.push(...this.fail({ type: "error", fault: "reported", error }));
     }
     return parts;
   }
@@ -72,7 +73,11 @@ export class GenerateStreamDecoder implements StreamDecoder {
   finish(): StreamPart[] {
     if (this.ended) return [];
     this.ended = true;
-    return [...[...this.candidates.values()].flatMap((candidate) => candidate.finish()), ...this.usageParts(), { type: "response-end" }];
+    return [
+      ...[...this.candidates.values()].flatMap((candidate) => candidate.finish()),
+      ...this.usageParts(),
+      { type: "response-end" },
+    ];
   }
 
   private readChunk(chunk: JsonObject, parts: StreamPart[]): void {
@@ -115,9 +120,10 @@ export class GenerateStreamDecoder implements StreamDecoder {
 
   /** The model's own id where it has one; ids are minted for the whole stream, since chunks know nothing of each other. */
   private readonly callId = (reported: string | undefined): string => {
-    const id = reported !== undefined && reported !== "" && !this.callIds.has(reported)
-      ? reported
-      : `call_${this.idSeed}_${this.callIds.size}`;
+    const id =
+      reported !== undefined && reported !== "" && !this.callIds.has(reported)
+        ? reported
+        : `call_${this.idSeed}_${this.callIds.size}`;
     this.callIds.add(id);
     return id;
   };
@@ -126,7 +132,9 @@ export class GenerateStreamDecoder implements StreamDecoder {
     if (this.started) return;
     this.started = true;
     const id = asString(chunk.responseId) ?? "";
-    this.idSeed = id.replace(/[^a-zA-Z0-9]/g, "").slice(-24) || Bun.hash.crc32(JSON.stringify(chunk)).toString(16);
+    this.idSeed =
+      id.replace(/[^a-zA-Z0-9]/g, "").slice(-24) ||
+      Bun.hash.crc32(JSON.stringify(chunk)).toString(16);
     const createdMs = Date.parse(asString(chunk.createTime) ?? "");
     parts.push({
       type: "response-start",

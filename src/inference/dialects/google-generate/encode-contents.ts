@@ -1,5 +1,11 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import { splitLeadingSystem, type AssistantMessage, type Message, type SystemMessage, type ToolMessage } from "../../canonical/message.ts";
+import {
+  splitLeadingSystem,
+  type AssistantMessage,
+  type Message,
+  type SystemMessage,
+  type ToolMessage,
+} from "../../canonical/message.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
 import { isBillingLine } from "../billing-line.ts";
 import { repairToolTurns } from "../repair-tool-turns.ts";
@@ -14,11 +20,19 @@ import type { GeminiPlace, GeminiState } from "./encode-state.ts";
  */
 export function encodeContents(state: GeminiState): JsonObject {
   const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
-  const instructions = leading.flatMap((message, index) => systemParts(message, state.at(`messages[${index}]`)));
+  const instructions = leading.flatMap((message, index) =>
+    systemParts(message, state.at(`messages[${index}]`)),
+  );
   const conversation = new ConversationEncoder(state);
-  rest.forEach((message, index) => conversation.add(message, state.at(`messages[${leading.length + index}]`)));
+  rest.forEach((message, index) =>
+    conversation.add(message, state.at(`messages[${leading.length + index}]`)),
+  );
   const contents = conversation.finish();
-  if (contents.length > 0) return { contents, ...(instructions.length > 0 && { systemInstruction: { parts: instructions } }) };
+  if (contents.length > 0)
+    return {
+      contents,
+      ...(instructions.length > 0 && { systemInstruction: { parts: instructions } }),
+    };
   if (instructions.length > 0) return { contents: [{ role: "user", parts: instructions }] };
   throw unsupportedContent("messages", "hold no content, which Gemini refuses; say something.");
 }
@@ -57,9 +71,16 @@ class ConversationEncoder {
     switch (message.role) {
       case "user":
         place.loseDecoration(message);
-        this.append("user", message.parts.flatMap((part, index) => encodeUserPart(part, place.at(`.content[${index}]`))));
+        this.append(
+          "user",
+          message.parts.flatMap((part, index) =>
+            encodeUserPart(part, place.at(`.content[${index}]`)),
+          ),
+        );
         break;
-      case "system": this.append("user", laterInstructions(message, place)); break;
+      case "system":
+        this.append("user", laterInstructions(message, place));
+        break;
       case "assistant":
         this.openCalls = callsOf(message);
         this.append("model", encodeModelTurn(message, place));
@@ -90,7 +111,10 @@ class ConversationEncoder {
     this.results.clear();
   }
 
-  private functionResponse(call: ToolCallPart, { held, attachments }: { held: HeldResult; attachments: JsonObject[] }): JsonObject {
+  private functionResponse(
+    call: ToolCallPart,
+    { held, attachments }: { held: HeldResult; attachments: JsonObject[] },
+  ): JsonObject {
     const { message, place } = held;
     place.loseDecoration({ cache: message.cache, extensions: message.extensions });
     const texts = message.parts.map((part, index) => {
@@ -113,10 +137,13 @@ class ConversationEncoder {
   }
 }
 
-const callsOf = (message: AssistantMessage): ToolCallPart[] => message.parts.filter((part) => part.type === "tool-call");
+const callsOf = (message: AssistantMessage): ToolCallPart[] =>
+  message.parts.filter((part) => part.type === "tool-call");
 
 /** Instructions keep their place in the conversation; moving them to its head would change their meaning. */
 function laterInstructions(message: SystemMessage, place: GeminiPlace): JsonObject[] {
-  const text = systemParts(message, place).map((part) => String(part.text)).join("\n\n");
+  const text = systemParts(message, place)
+    .map((part) => String(part.text))
+    .join("\n\n");
   return textParts(text === "" ? "" : `<system-reminder>\n${text}\n</system-reminder>`);
 }

@@ -9,7 +9,9 @@ const seedMax = 2 ** 31 - 1;
 
 /** `generationConfig`; undefined when the request asks for nothing in particular. */
 export function encodeGenerationConfig(state: GeminiState): JsonObject | undefined {
-  const config = joined<JsonObject>(encodeSampling(state), encodeOutput(state), { thinkingConfig: encodeThinking(state) });
+  const config = joined<JsonObject>(encodeSampling(state), encodeOutput(state), {
+    thinkingConfig: encodeThinking(state),
+  });
   loseTheRest(state);
   return Object.keys(config).length === 0 ? undefined : config;
 }
@@ -39,10 +41,15 @@ function encodeSampling(state: GeminiState): JsonObject {
 /** A penalty of nought is none, and need not be said. */
 function encodePenalties(state: GeminiState): JsonObject {
   const { frequencyPenalty, presencePenalty } = state.request.sampling ?? {};
-  const penalties = { frequencyPenalty: frequencyPenalty || undefined, presencePenalty: presencePenalty || undefined };
+  const penalties = {
+    frequencyPenalty: frequencyPenalty || undefined,
+    presencePenalty: presencePenalty || undefined,
+  };
   if (state.traits.penalties) return penalties;
-  if (penalties.frequencyPenalty !== undefined) state.lose("frequency_penalty", "the model takes no penalties");
-  if (penalties.presencePenalty !== undefined) state.lose("presence_penalty", "the model takes no penalties");
+  if (penalties.frequencyPenalty !== undefined)
+    state.lose("frequency_penalty", "the model takes no penalties");
+  if (penalties.presencePenalty !== undefined)
+    state.lose("presence_penalty", "the model takes no penalties");
   return {};
 }
 
@@ -57,24 +64,38 @@ function encodeSeed(state: GeminiState): number | undefined {
 function encodeStop(state: GeminiState): readonly string[] | undefined {
   const stop = state.request.stop?.filter((text) => text !== "");
   if (stop === undefined || stop.length === 0) return undefined;
-  if (stop.length > maxStopCount) state.lose(`stop[${maxStopCount}]`, `Gemini takes ${maxStopCount} stop texts`);
+  if (stop.length > maxStopCount)
+    state.lose(`stop[${maxStopCount}]`, `Gemini takes ${maxStopCount} stop texts`);
   return stop.slice(0, maxStopCount);
 }
 
 function encodeOutput(state: GeminiState): JsonObject {
   const { modalities } = state.request;
-  const isPlainText = modalities === undefined || (modalities.length === 1 && modalities[0] === "text");
-  return { ...encodeFormat(state), responseModalities: isPlainText ? undefined : modalities.map((modality) => modality.toUpperCase()) };
+  const isPlainText =
+    modalities === undefined || (modalities.length === 1 && modalities[0] === "text");
+  return {
+    ...encodeFormat(state),
+    responseModalities: isPlainText
+      ? undefined
+      : modalities.map((modality) => modality.toUpperCase()),
+  };
 }
 
 function encodeFormat(state: GeminiState): JsonObject {
   const { output, tools } = state.request;
   if (output === undefined || output.type === "text") return {};
-  if (!state.traits.formatBesideTools && tools !== undefined && tools.some((tool) => tool.type !== "hosted")) {
+  if (
+    !state.traits.formatBesideTools &&
+    tools !== undefined &&
+    tools.some((tool) => tool.type !== "hosted")
+  ) {
     state.lose("response_format", "the model keeps to no format while it is offered tools");
     return {};
   }
-  return { responseMimeType: "application/json", responseJsonSchema: output.type === "json-schema" ? output.schema : undefined };
+  return {
+    responseMimeType: "application/json",
+    responseJsonSchema: output.type === "json-schema" ? output.schema : undefined,
+  };
 }
 
 /** Fields that Gemini has no counterpart of. Identity, storage and metadata are the gateway's own business. */
@@ -85,6 +106,7 @@ function loseTheRest(state: GeminiState): void {
   state.loseIfSet("audio", request.audio);
   state.loseIfSet("moderation", request.moderation);
   state.loseIfSet("prompt_cache_key", request.promptCaching);
-  if (request.serviceTier === "flex" || request.serviceTier === "priority") state.loseIfSet("service_tier", request.serviceTier);
+  if (request.serviceTier === "flex" || request.serviceTier === "priority")
+    state.loseIfSet("service_tier", request.serviceTier);
   state.at("").loseDecoration({ extensions: request.extensions });
 }

@@ -1,6 +1,10 @@
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { AssistantMessage, AssistantPart } from "../../canonical/message.ts";
-import { isForeignReasoning, openProvenance, type ReasoningPart } from "../../canonical/reasoning.ts";
+import {
+  isForeignReasoning,
+  openProvenance,
+  type ReasoningPart,
+} from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
 import { asObject } from "../request-fields.ts";
 import { encodeImage, textParts } from "./encode-parts.ts";
@@ -16,7 +20,9 @@ const noSignature = "skip_thought_signature_validator";
 export function encodeModelTurn(message: AssistantMessage, place: GeminiPlace): JsonObject[] {
   place.loseDecoration(message);
   const turn = new TurnEncoder(place.state);
-  message.parts.forEach((part, index) => turn.add(part, { place: place.at(`.content[${index}]`), next: message.parts[index + 1] }));
+  message.parts.forEach((part, index) =>
+    turn.add(part, { place: place.at(`.content[${index}]`), next: message.parts[index + 1] }),
+  );
   return turn.finish();
 }
 
@@ -32,15 +38,24 @@ class TurnEncoder {
     this.state = state;
   }
 
-  add(part: AssistantPart, { place, next }: { place: GeminiPlace; next: AssistantPart | undefined }): void {
+  add(
+    part: AssistantPart,
+    { place, next }: { place: GeminiPlace; next: AssistantPart | undefined },
+  ): void {
     switch (part.type) {
       case "text":
         place.loseDecoration(part);
         this.push(textParts(part.text), this.ownTextSeal(part.signature));
         break;
-      case "refusal": this.push(textParts(part.refusal)); break;
-      case "reasoning": this.addThought(part, { place, next }); break;
-      case "tool-call": this.addCall(part, place); break;
+      case "refusal":
+        this.push(textParts(part.refusal));
+        break;
+      case "reasoning":
+        this.addThought(part, { place, next });
+        break;
+      case "tool-call":
+        this.addCall(part, place);
+        break;
       case "image":
         if (part.source.type === "base64") this.push([encodeImage(part, place)]);
         else place.lose("Gemini takes back the bytes of its images only");
@@ -80,7 +95,10 @@ class TurnEncoder {
     return provenance?.providerId === this.state.options.providerId ? seal : undefined;
   }
 
-  private addThought(part: ReasoningPart, { place, next }: { place: GeminiPlace; next: AssistantPart | undefined }): void {
+  private addThought(
+    part: ReasoningPart,
+    { place, next }: { place: GeminiPlace; next: AssistantPart | undefined },
+  ): void {
     const isOwn = part.provenance?.providerId === this.state.options.providerId;
     const seal = isOwn ? part.signature : undefined;
     if (part.text && seal !== undefined) {
@@ -91,25 +109,33 @@ class TurnEncoder {
       if (belongsToNext || !this.stampLast(seal)) this.seal = seal;
     } else {
       const isSealed = part.signature !== undefined || part.encrypted !== undefined;
-      place.lose(isSealed ? "sealed by another provider" : "Gemini takes back sealed thoughts only");
+      place.lose(
+        isSealed ? "sealed by another provider" : "Gemini takes back sealed thoughts only",
+      );
     }
   }
 
   private addCall(call: ToolCallPart, place: GeminiPlace): void {
     place.loseDecoration({ cache: call.cache, extensions: call.extensions });
     const { traits, namer } = this.state;
-    const isForeign = call.signature !== undefined && isForeignReasoning(call, this.state.options.providerId);
+    const isForeign =
+      call.signature !== undefined && isForeignReasoning(call, this.state.options.providerId);
     if (isForeign) place.at(".signature").lose("sealed by another provider");
     const own = isForeign ? undefined : call.signature;
     const isFirst = !this.hasCalls;
     this.hasCalls = true;
-    this.push([{
-      functionCall: {
-        ...(traits.callIds && { id: call.id }),
-        name: this.state.wireName(call),
-        args: namer.wraps(call) ? { input: call.arguments } : parsedArguments(call.arguments),
-      },
-    }], own ?? this.seal ?? (isFirst && traits.needsSignatures ? noSignature : undefined));
+    this.push(
+      [
+        {
+          functionCall: {
+            ...(traits.callIds && { id: call.id }),
+            name: this.state.wireName(call),
+            args: namer.wraps(call) ? { input: call.arguments } : parsedArguments(call.arguments),
+          },
+        },
+      ],
+      own ?? this.seal ?? (isFirst && traits.needsSignatures ? noSignature : undefined),
+    );
   }
 }
 

@@ -7,24 +7,37 @@ import { encodeRequest } from "./encode-request.ts";
 
 const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
 
-const plain: CanonicalRequest = { dialect: "openai-chat", model: "m", stream: false, messages: [user("a")] };
+const plain: CanonicalRequest = {
+  dialect: "openai-chat",
+  model: "m",
+  stream: false,
+  messages: [user("a")],
+};
 
-const encode = (change: Partial<CanonicalRequest>, upstreamModel = "gemini-3-pro"): EncodedRequest =>
+const encode = (
+  change: Partial<CanonicalRequest>,
+  upstreamModel = "gemini-3-pro",
+): EncodedRequest =>
   encodeRequest({ ...plain, ...change }, { upstreamModel, stream: false, providerId: "google" });
 
-const contentsOf = (messages: Message[], upstreamModel?: string): unknown => encode({ messages }, upstreamModel).body.contents;
+const contentsOf = (messages: Message[], upstreamModel?: string): unknown =>
+  encode({ messages }, upstreamModel).body.contents;
 const lossesOf = (change: Partial<CanonicalRequest>, upstreamModel?: string): string[] =>
   encode(change, upstreamModel).losses.map(({ field }) => field);
 
 describe("the conversation", () => {
   test("neither the model nor the stream stand in the body", () => {
-    expect(encodeRequest(plain, { upstreamModel: "m", stream: true, providerId: "google" }).body).toEqual({
+    expect(
+      encodeRequest(plain, { upstreamModel: "m", stream: true, providerId: "google" }).body,
+    ).toEqual({
       contents: [{ role: "user", parts: [{ text: "a" }] }],
     });
   });
 
   test("instructions alone are asked as the user", () => {
-    expect(encode({ messages: [{ role: "system", parts: [{ type: "text", text: "Rhyme." }] }] }).body).toEqual({
+    expect(
+      encode({ messages: [{ role: "system", parts: [{ type: "text", text: "Rhyme." }] }] }).body,
+    ).toEqual({
       contents: [{ role: "user", parts: [{ text: "Rhyme." }] }],
     });
   });
@@ -36,18 +49,35 @@ describe("the conversation", () => {
   });
 
   test("the accounting line of Claude Code is left out", () => {
-    const parts = [{ type: "text", text: "x-anthropic-billing-header: cc=1" }, { type: "text", text: "Be brief." }] as const;
-    expect(encode({ messages: [{ role: "system", parts }, user("a")] }).body.systemInstruction).toEqual({ parts: [{ text: "Be brief." }] });
+    const parts = [
+      { type: "text", text: "x-anthropic-billing-header: cc=1" },
+      { type: "text", text: "Be brief." },
+    ] as const;
+    expect(
+      encode({ messages: [{ role: "system", parts }, user("a")] }).body.systemInstruction,
+    ).toEqual({ parts: [{ text: "Be brief." }] });
   });
 
   test("results of one turn stand in one content, in the order of the calls, before what the user adds", () => {
-    const call = (id: string): AssistantPart => ({ type: "tool-call", kind: "function", id, name: `f_${id}`, arguments: "{}" });
-    expect(contentsOf([
-      user("go"), { role: "assistant", parts: [call("a"), call("b"), call("c")] },
-      { role: "tool", toolCallId: "b", parts: [{ type: "text", text: "B" }], isError: true },
-      { role: "tool", toolCallId: "a", parts: [{ type: "text", text: "A" }] },
-      user("and?"),
-    ], "gemini-2.5-flash")).toEqual([
+    const call = (id: string): AssistantPart => ({
+      type: "tool-call",
+      kind: "function",
+      id,
+      name: `f_${id}`,
+      arguments: "{}",
+    });
+    expect(
+      contentsOf(
+        [
+          user("go"),
+          { role: "assistant", parts: [call("a"), call("b"), call("c")] },
+          { role: "tool", toolCallId: "b", parts: [{ type: "text", text: "B" }], isError: true },
+          { role: "tool", toolCallId: "a", parts: [{ type: "text", text: "A" }] },
+          user("and?"),
+        ],
+        "gemini-2.5-flash",
+      ),
+    ).toEqual([
       { role: "user", parts: [{ text: "go" }] },
       {
         role: "model",
@@ -66,13 +96,26 @@ describe("the conversation", () => {
   });
 
   test("an image in a result follows the results", () => {
-    const { body, losses } = encode({ messages: [
-      user("go"), { role: "assistant", parts: [{ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "" }] },
+    const { body, losses } = encode(
       {
-        role: "tool", toolCallId: "a",
-        parts: [{ type: "text", text: "See:" }, { type: "image", source: { type: "base64", mediaType: "image/png", data: "AAAA" } }],
+        messages: [
+          user("go"),
+          {
+            role: "assistant",
+            parts: [{ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "" }],
+          },
+          {
+            role: "tool",
+            toolCallId: "a",
+            parts: [
+              { type: "text", text: "See:" },
+              { type: "image", source: { type: "base64", mediaType: "image/png", data: "AAAA" } },
+            ],
+          },
+        ],
       },
-    ] }, "gemini-2.5-pro");
+      "gemini-2.5-pro",
+    );
     expect((body.contents as JsonObject[])[2]).toEqual({
       role: "user",
       parts: [
@@ -84,37 +127,90 @@ describe("the conversation", () => {
   });
 
   test("arguments that are no object are kept", () => {
-    const parts = ["", " ", "{", "[1]", '{"a":1}'].map((text, index): AssistantPart =>
-      ({ type: "tool-call", kind: "function", id: `c${index}`, name: "f", arguments: text }));
-    const model = (contentsOf([user("a"), { role: "assistant", parts }], "gemini-2.5-pro") as { parts: JsonObject[] }[])[1];
-    expect(model?.parts.map((part) => (part.functionCall as JsonObject).args)).toEqual([{}, {}, { _raw: "{" }, { _raw: "[1]" }, { a: 1 }]);
+    const parts = ["", " ", "{", "[1]", '{"a":1}'].map(
+      (text, index): AssistantPart => ({
+        type: "tool-call",
+        kind: "function",
+        id: `c${index}`,
+        name: "f",
+        arguments: text,
+      }),
+    );
+    const model = (
+      contentsOf([user("a"), { role: "assistant", parts }], "gemini-2.5-pro") as {
+        parts: JsonObject[];
+      }[]
+    )[1];
+    expect(model?.parts.map((part) => (part.functionCall as JsonObject).args)).toEqual([
+      {},
+      {},
+      { _raw: "{" },
+      { _raw: "[1]" },
+      { a: 1 },
+    ]);
   });
 });
 
 describe("content", () => {
   const rows: [what: string, part: UserPart, expected: object][] = [
-    ["an image by address", { type: "image", source: { type: "url", url: "https://a.example/b.WEBP?x=1" } },
-      { fileData: { mimeType: "image/webp", fileUri: "https://a.example/b.WEBP?x=1" } }],
-    ["an address that does not tell", { type: "image", source: { type: "url", url: "https://a.example/b" } },
-      { fileData: { fileUri: "https://a.example/b" } }],
-    ["Google's own upload",
-      { type: "document", source: { type: "file", fileId: "https://generativelanguage.googleapis.com/v1beta/files/x" } },
-      { fileData: { fileUri: "https://generativelanguage.googleapis.com/v1beta/files/x" } }],
-    ["a document of text", { type: "document", source: { type: "text", text: "body" }, title: "t" }, { text: "t\nbody" }],
-    ["sound", { type: "audio", data: "AAAA", format: "mp3" }, { inlineData: { mimeType: "audio/mp3", data: "AAAA" } }],
-    ["what is Gemini's own", { type: "opaque", dialect: "google-generate", value: { executableCode: {} } }, { executableCode: {} }],
+    [
+      "an image by address",
+      { type: "image", source: { type: "url", url: "https://a.example/b.WEBP?x=1" } },
+      { fileData: { mimeType: "image/webp", fileUri: "https://a.example/b.WEBP?x=1" } },
+    ],
+    [
+      "an address that does not tell",
+      { type: "image", source: { type: "url", url: "https://a.example/b" } },
+      { fileData: { fileUri: "https://a.example/b" } },
+    ],
+    [
+      "Google's own upload",
+      {
+        type: "document",
+        source: {
+          type: "file",
+          fileId: "https://generativelanguage.googleapis.com/v1beta/files/x",
+        },
+      },
+      { fileData: { fileUri: "https://generativelanguage.googleapis.com/v1beta/files/x" } },
+    ],
+    [
+      "a document of text",
+      { type: "document", source: { type: "text", text: "body" }, title: "t" },
+      { text: "t\nbody" },
+    ],
+    [
+      "sound",
+      { type: "audio", data: "AAAA", format: "mp3" },
+      { inlineData: { mimeType: "audio/mp3", data: "AAAA" } },
+    ],
+    [
+      "what is Gemini's own",
+      { type: "opaque", dialect: "google-generate", value: { executableCode: {} } },
+      { executableCode: {} },
+    ],
   ];
   test.each(rows)("%s", (_what, part, expected) => {
-    expect(contentsOf([{ role: "user", parts: [part] }])).toEqual([{ role: "user", parts: [expected] }]);
+    expect(contentsOf([{ role: "user", parts: [part] }])).toEqual([
+      { role: "user", parts: [expected] },
+    ]);
   });
 
   const refused: [what: string, part: UserPart][] = [
     ["another provider's upload", { type: "image", source: { type: "file", fileId: "file-1" } }],
-    ["an address of another scheme", { type: "image", source: { type: "url", url: "ftp://a.example/b.png" } }],
-    ["another dialect's part", { type: "opaque", dialect: "anthropic-messages", value: { type: "container_upload" } }],
+    [
+      "an address of another scheme",
+      { type: "image", source: { type: "url", url: "ftp://a.example/b.png" } },
+    ],
+    [
+      "another dialect's part",
+      { type: "opaque", dialect: "anthropic-messages", value: { type: "container_upload" } },
+    ],
   ];
   test.each(refused)("%s is refused", (_what, part) => {
-    expect(() => encode({ messages: [{ role: "user", parts: [{ type: "text", text: "a" }, part] }] })).toThrow(
+    expect(() =>
+      encode({ messages: [{ role: "user", parts: [{ type: "text", text: "a" }, part] }] }),
+    ).toThrow(
       expect.objectContaining({ code: "unsupported_content", param: "messages[0].content[1]" }),
     );
   });
@@ -122,33 +218,89 @@ describe("content", () => {
 
 describe("seals", () => {
   const own = { providerId: "google" };
-  const call: AssistantPart = { type: "tool-call", kind: "function", id: "c", name: "f", arguments: "{}" };
+  const call: AssistantPart = {
+    type: "tool-call",
+    kind: "function",
+    id: "c",
+    name: "f",
+    arguments: "{}",
+  };
   const wireCall = { functionCall: { name: "f", args: {} } };
   const rows: [what: string, parts: AssistantPart[], expected: object[], losses: string[]][] = [
-    ["stay on their call", [{ ...call, signature: "s", provenance: own }], [{ ...wireCall, thoughtSignature: "s" }], []],
-    ["of another provider are dropped", [{ ...call, signature: "s", provenance: { providerId: "vertex" } }], [wireCall],
-      ["messages[1].content[0].signature"]],
-    ["before a call go onto it", [{ type: "reasoning", signature: "s", provenance: own }, call],
-      [{ ...wireCall, thoughtSignature: "s" }], []],
-    ["after text go onto it", [{ type: "text", text: "t" }, { type: "reasoning", signature: "s", provenance: own }],
-      [{ text: "t", thoughtSignature: "s" }], []],
-    ["keep their thought", [{ type: "reasoning", text: "hm", signature: "s", provenance: own }, { type: "text", text: "t" }],
-      [{ text: "hm", thought: true, thoughtSignature: "s" }, { text: "t" }], []],
-    ["that nobody marked are no one's", [{ type: "reasoning", text: "hm", signature: "s" }, { type: "text", text: "t" }],
-      [{ text: "t" }], ["messages[1].content[0]"]],
-    ["are not made up for thoughts without any", [{ type: "reasoning", text: "hm" }, { type: "text", text: "t" }], [{ text: "t" }],
-      ["messages[1].content[0]"]],
+    [
+      "stay on their call",
+      [{ ...call, signature: "s", provenance: own }],
+      [{ ...wireCall, thoughtSignature: "s" }],
+      [],
+    ],
+    [
+      "of another provider are dropped",
+      [{ ...call, signature: "s", provenance: { providerId: "vertex" } }],
+      [wireCall],
+      ["messages[1].content[0].signature"],
+    ],
+    [
+      "before a call go onto it",
+      [{ type: "reasoning", signature: "s", provenance: own }, call],
+      [{ ...wireCall, thoughtSignature: "s" }],
+      [],
+    ],
+    [
+      "after text go onto it",
+      [
+        { type: "text", text: "t" },
+        { type: "reasoning", signature: "s", provenance: own },
+      ],
+      [{ text: "t", thoughtSignature: "s" }],
+      [],
+    ],
+    [
+      "keep their thought",
+      [
+        { type: "reasoning", text: "hm", signature: "s", provenance: own },
+        { type: "text", text: "t" },
+      ],
+      [{ text: "hm", thought: true, thoughtSignature: "s" }, { text: "t" }],
+      [],
+    ],
+    [
+      "that nobody marked are no one's",
+      [
+        { type: "reasoning", text: "hm", signature: "s" },
+        { type: "text", text: "t" },
+      ],
+      [{ text: "t" }],
+      ["messages[1].content[0]"],
+    ],
+    [
+      "are not made up for thoughts without any",
+      [
+        { type: "reasoning", text: "hm" },
+        { type: "text", text: "t" },
+      ],
+      [{ text: "t" }],
+      ["messages[1].content[0]"],
+    ],
   ];
   test.each(rows)("%s", (_what, parts, expected, losses) => {
-    const encoded = encode({ messages: [user("a"), { role: "assistant", parts }] }, "gemini-2.5-pro");
+    const encoded = encode(
+      { messages: [user("a"), { role: "assistant", parts }] },
+      "gemini-2.5-pro",
+    );
     expect((encoded.body.contents as { parts: unknown }[])[1]?.parts).toEqual(expected);
     expect(encoded.losses.map(({ field }) => field)).toEqual(losses);
   });
 
   test("stand in for missing ones where Gemini 3 insists, on the first call of a step", () => {
-    const contents = contentsOf([user("a"), { role: "assistant", parts: [call, { ...call, id: "d" }] }]) as { parts: unknown }[];
+    const contents = contentsOf([
+      user("a"),
+      { role: "assistant", parts: [call, { ...call, id: "d" }] },
+    ]) as { parts: unknown }[];
     expect(contents[1]?.parts).toEqual([
-      { functionCall: { id: "c", name: "f", args: {} }, thoughtSignature: "skip_thought_signature_validator" },
+      {
+        functionCall: { id: "c", name: "f", args: {} },
+        thoughtSignature: "skip_thought_signature_validator",
+      },
       { functionCall: { id: "d", name: "f", args: {} } },
     ]);
   });
@@ -156,89 +308,211 @@ describe("seals", () => {
 
 describe("generationConfig", () => {
   test("takes everything that Gemini samples by", () => {
-    expect(encode({
-      sampling: { temperature: 1, topP: 0.5, topK: 40, frequencyPenalty: 0.1, presencePenalty: 0.2, seed: 7 },
-      choiceCount: 2, stop: ["a", "", "b"], maxOutputTokens: 9, logProbabilities: { top: 3 }, modalities: ["text", "image"],
-      output: { type: "json" },
-    }, "gemini-2.0-flash").body.generationConfig).toEqual({
-      temperature: 1, topP: 0.5, topK: 40, frequencyPenalty: 0.1, presencePenalty: 0.2, seed: 7,
-      candidateCount: 2, stopSequences: ["a", "b"], maxOutputTokens: 9, responseLogprobs: true, logprobs: 3,
-      responseMimeType: "application/json", responseModalities: ["TEXT", "IMAGE"],
+    expect(
+      encode(
+        {
+          sampling: {
+            temperature: 1,
+            topP: 0.5,
+            topK: 40,
+            frequencyPenalty: 0.1,
+            presencePenalty: 0.2,
+            seed: 7,
+          },
+          choiceCount: 2,
+          stop: ["a", "", "b"],
+          maxOutputTokens: 9,
+          logProbabilities: { top: 3 },
+          modalities: ["text", "image"],
+          output: { type: "json" },
+        },
+        "gemini-2.0-flash",
+      ).body.generationConfig,
+    ).toEqual({
+      temperature: 1,
+      topP: 0.5,
+      topK: 40,
+      frequencyPenalty: 0.1,
+      presencePenalty: 0.2,
+      seed: 7,
+      candidateCount: 2,
+      stopSequences: ["a", "b"],
+      maxOutputTokens: 9,
+      responseLogprobs: true,
+      logprobs: 3,
+      responseMimeType: "application/json",
+      responseModalities: ["TEXT", "IMAGE"],
     });
   });
 
   test("leaves out penalties that newer models answer with 400, and what means nothing", () => {
-    const { body, losses } = encode({ sampling: { frequencyPenalty: 0.1, presencePenalty: 0, topK: 0, temperature: 0 } });
+    const { body, losses } = encode({
+      sampling: { frequencyPenalty: 0.1, presencePenalty: 0, topK: 0, temperature: 0 },
+    });
     expect(body.generationConfig).toEqual({ temperature: 0 });
     expect(losses.map(({ field }) => field)).toEqual(["frequency_penalty"]);
   });
 
   test("holds a format beside tools from Gemini 3 on", () => {
-    const both: Partial<CanonicalRequest> = { output: { type: "json" }, tools: [{ type: "function", name: "f" }] };
+    const both: Partial<CanonicalRequest> = {
+      output: { type: "json" },
+      tools: [{ type: "function", name: "f" }],
+    };
     expect(encode(both).body.generationConfig).toEqual({ responseMimeType: "application/json" });
     expect(encode(both, "gemini-2.5-pro").body.generationConfig).toBeUndefined();
     expect(lossesOf(both, "gemini-2.5-pro")).toEqual(["response_format"]);
     expect(lossesOf({ output: { type: "json" } }, "gemini-2.5-pro")).toEqual([]);
   });
 
-  const thinking: [model: string, reasoning: NonNullable<CanonicalRequest["reasoning"]>, config: object | undefined, losses: string[]][] = [
+  const thinking: [
+    model: string,
+    reasoning: NonNullable<CanonicalRequest["reasoning"]>,
+    config: object | undefined,
+    losses: string[],
+  ][] = [
     ["gemini-3-pro", { effort: "low" }, { thinkingLevel: "LOW", includeThoughts: true }, []],
-    ["models/gemini-3.5-flash", { effort: "xhigh", exclude: true }, { thinkingLevel: "HIGH", includeThoughts: false }, []],
-    ["gemini-3-flash", { effort: "none" }, { thinkingLevel: "MINIMAL", includeThoughts: false }, ["reasoning.effort"]],
-    ["gemini-3-pro", { enabled: false }, { thinkingLevel: "LOW", includeThoughts: false }, ["reasoning.effort"]],
-    ["gemini-3-pro", { budgetTokens: 2_000 }, { thinkingLevel: "MEDIUM", includeThoughts: true }, ["reasoning.budget_tokens"]],
-    ["gemini-2.5-flash", { effort: "medium" }, { thinkingBudget: 4_096, includeThoughts: true }, []],
+    [
+      "models/gemini-3.5-flash",
+      { effort: "xhigh", exclude: true },
+      { thinkingLevel: "HIGH", includeThoughts: false },
+      [],
+    ],
+    [
+      "gemini-3-flash",
+      { effort: "none" },
+      { thinkingLevel: "MINIMAL", includeThoughts: false },
+      ["reasoning.effort"],
+    ],
+    [
+      "gemini-3-pro",
+      { enabled: false },
+      { thinkingLevel: "LOW", includeThoughts: false },
+      ["reasoning.effort"],
+    ],
+    [
+      "gemini-3-pro",
+      { budgetTokens: 2_000 },
+      { thinkingLevel: "MEDIUM", includeThoughts: true },
+      ["reasoning.budget_tokens"],
+    ],
+    [
+      "gemini-2.5-flash",
+      { effort: "medium" },
+      { thinkingBudget: 4_096, includeThoughts: true },
+      [],
+    ],
     ["gemini-2.5-flash", { effort: "max" }, { thinkingBudget: 24_576, includeThoughts: true }, []],
     ["gemini-2.5-flash", { effort: "none" }, { thinkingBudget: 0, includeThoughts: false }, []],
-    ["gemini-2.5-flash-lite", { budgetTokens: 100 }, { thinkingBudget: 512, includeThoughts: true }, []],
-    ["gemini-2.5-pro", { budgetTokens: 2_000, display: "omitted" }, { thinkingBudget: 2_000, includeThoughts: false }, []],
-    ["gemini-2.5-pro", { enabled: true, budgetTokens: 2_000 }, { thinkingBudget: 16_384, includeThoughts: true },
-      ["reasoning.budget_tokens"]],
-    ["gemini-2.5-pro", { effort: "none" }, { thinkingBudget: 128, includeThoughts: false }, ["reasoning.effort"]],
+    [
+      "gemini-2.5-flash-lite",
+      { budgetTokens: 100 },
+      { thinkingBudget: 512, includeThoughts: true },
+      [],
+    ],
+    [
+      "gemini-2.5-pro",
+      { budgetTokens: 2_000, display: "omitted" },
+      { thinkingBudget: 2_000, includeThoughts: false },
+      [],
+    ],
+    [
+      "gemini-2.5-pro",
+      { enabled: true, budgetTokens: 2_000 },
+      { thinkingBudget: 16_384, includeThoughts: true },
+      ["reasoning.budget_tokens"],
+    ],
+    [
+      "gemini-2.5-pro",
+      { effort: "none" },
+      { thinkingBudget: 128, includeThoughts: false },
+      ["reasoning.effort"],
+    ],
     ["gemini-2.0-flash", { effort: "high" }, undefined, ["reasoning"]],
     ["gemma-3-27b-it", { effort: "none" }, undefined, []],
     ["gemini-3-pro", { summary: "auto" }, { includeThoughts: true }, ["reasoning.summary"]],
   ];
   test.each(thinking)("%s with %p", (model, reasoning, config, losses) => {
     const encoded = encode({ reasoning }, model);
-    expect((encoded.body.generationConfig as JsonObject | undefined)?.thinkingConfig).toEqual(config as JsonObject);
+    expect((encoded.body.generationConfig as JsonObject | undefined)?.thinkingConfig).toEqual(
+      config as JsonObject,
+    );
     expect(encoded.losses.map(({ field }) => field)).toEqual(losses);
   });
 });
 
 describe("tools", () => {
   const tools = [{ type: "function", name: "f" }] as const;
-  const configs: [choice: NonNullable<CanonicalRequest["toolChoice"]>, config: object | undefined][] = [
-    [{ type: "auto" }, { mode: "AUTO" }], [{ type: "none" }, { mode: "NONE" }], [{ type: "required" }, { mode: "ANY" }],
-    [{ type: "tool", kind: "function", name: "f" }, { mode: "ANY", allowedFunctionNames: ["f"] }],
-    [{ type: "allowed", mode: "required", tools: [{ type: "function", name: "f" }] }, { mode: "ANY", allowedFunctionNames: ["f"] }],
+  const configs: [
+    choice: NonNullable<CanonicalRequest["toolChoice"]>,
+    config: object | undefined,
+  ][] = [
+    [{ type: "auto" }, { mode: "AUTO" }],
+    [{ type: "none" }, { mode: "NONE" }],
+    [{ type: "required" }, { mode: "ANY" }],
+    [
+      { type: "tool", kind: "function", name: "f" },
+      { mode: "ANY", allowedFunctionNames: ["f"] },
+    ],
+    [
+      { type: "allowed", mode: "required", tools: [{ type: "function", name: "f" }] },
+      { mode: "ANY", allowedFunctionNames: ["f"] },
+    ],
     [{ type: "allowed", mode: "auto", tools: [{ type: "hosted", value: {} }] }, { mode: "NONE" }],
     [{ type: "hosted", dialect: "openai-responses", value: { type: "file_search" } }, undefined],
   ];
   test.each(configs)("choice %p", (toolChoice, config) => {
-    expect((encode({ tools, toolChoice }).body.toolConfig as JsonObject | undefined)?.functionCallingConfig).toEqual(config as JsonObject);
+    expect(
+      (encode({ tools, toolChoice }).body.toolConfig as JsonObject | undefined)
+        ?.functionCallingConfig,
+    ).toEqual(config as JsonObject);
   });
 
   test("a choice without tools is left out", () => {
-    expect(encode({ toolChoice: { type: "required" } }).body).toEqual({ contents: [{ role: "user", parts: [{ text: "a" }] }] });
+    expect(encode({ toolChoice: { type: "required" } }).body).toEqual({
+      contents: [{ role: "user", parts: [{ text: "a" }] }],
+    });
   });
 
   test("names that Gemini refuses come back as they were", () => {
-    const { body, toolAliases } = encode({ tools: [{ type: "function", name: "1st" }, { type: "custom", name: "-x" },
-      { type: "function", name: "файл" }] });
+    const { body, toolAliases } = encode({
+      tools: [
+        { type: "function", name: "1st" },
+        { type: "custom", name: "-x" },
+        { type: "function", name: "файл" },
+      ],
+    });
     const [entry] = body.tools as { functionDeclarations: { name: string }[] }[];
     const names = entry?.functionDeclarations.map(({ name }) => name) ?? [];
     for (const name of names) expect(name).toMatch(/^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/);
-    expect(names.map((name) => toolAliases.get(name))).toEqual([{ name: "1st" }, { name: "-x", unwrapsInput: true }, { name: "файл" }]);
+    expect(names.map((name) => toolAliases.get(name))).toEqual([
+      { name: "1st" },
+      { name: "-x", unwrapsInput: true },
+      { name: "файл" },
+    ]);
   });
 
   test("schemas stay what they are", () => {
-    const parameters = { $schema: "x", type: "object", properties: {}, additionalProperties: false };
-    expect(encode({ tools: [{ type: "function", name: "f", parameters },
-      { type: "function", name: "g", parameters: { type: "object" } }] }).body.tools)
-      .toEqual([{ functionDeclarations: [
-        { name: "f", parametersJsonSchema: parameters }, { name: "g", parametersJsonSchema: { type: "object", properties: {} } },
-      ] }]);
+    const parameters = {
+      $schema: "x",
+      type: "object",
+      properties: {},
+      additionalProperties: false,
+    };
+    expect(
+      encode({
+        tools: [
+          { type: "function", name: "f", parameters },
+          { type: "function", name: "g", parameters: { type: "object" } },
+        ],
+      }).body.tools,
+    ).toEqual([
+      {
+        functionDeclarations: [
+          { name: "f", parametersJsonSchema: parameters },
+          { name: "g", parametersJsonSchema: { type: "object", properties: {} } },
+        ],
+      },
+    ]);
   });
 
   test("searching the web is Gemini's own, but not beside functions", () => {
@@ -249,24 +523,69 @@ describe("tools", () => {
 
 describe("what Gemini cannot take is declared", () => {
   const rows: [field: string, change: Partial<CanonicalRequest>][] = [
-    ["min_p", { sampling: { minP: 0.1 } }], ["top_a", { sampling: { topA: 0.1 } }],
-      ["repetition_penalty", { sampling: { repetitionPenalty: 1 } }],
-    ["logit_bias", { sampling: { logitBias: { 5: 1 } } }], ["seed", { sampling: { seed: 2 ** 40 } }],
-    ["stop[5]", { stop: ["1", "2", "3", "4", "5", "6"] }], ["verbosity", { verbosity: "low" }], ["prediction", { prediction: {} }],
-    ["audio", { audio: { voice: "alloy" } }], ["moderation", { moderation: {} }], ["prompt_cache_key", { promptCaching: { key: "k" } }],
-    ["service_tier", { serviceTier: "flex" }], ["x_foo", { extensions: { dialect: "openai-chat", fields: { x_foo: 1 } } }],
-    ["messages[0].name", { messages: [{ role: "user", name: "n", parts: [{ type: "text", text: "a" }] }] }],
-    ["tools[0]", { tools: [{ type: "hosted", dialect: "anthropic-messages", value: { type: "web_search_20250305" } }] }],
+    ["min_p", { sampling: { minP: 0.1 } }],
+    ["top_a", { sampling: { topA: 0.1 } }],
+    ["repetition_penalty", { sampling: { repetitionPenalty: 1 } }],
+    ["logit_bias", { sampling: { logitBias: { 5: 1 } } }],
+    ["seed", { sampling: { seed: 2 ** 40 } }],
+    ["stop[5]", { stop: ["1", "2", "3", "4", "5", "6"] }],
+    ["verbosity", { verbosity: "low" }],
+    ["prediction", { prediction: {} }],
+    ["audio", { audio: { voice: "alloy" } }],
+    ["moderation", { moderation: {} }],
+    ["prompt_cache_key", { promptCaching: { key: "k" } }],
+    ["service_tier", { serviceTier: "flex" }],
+    ["x_foo", { extensions: { dialect: "openai-chat", fields: { x_foo: 1 } } }],
+    [
+      "messages[0].name",
+      { messages: [{ role: "user", name: "n", parts: [{ type: "text", text: "a" }] }] },
+    ],
+    [
+      "tools[0]",
+      {
+        tools: [
+          { type: "hosted", dialect: "anthropic-messages", value: { type: "web_search_20250305" } },
+        ],
+      },
+    ],
     ["tools[0].input_examples", { tools: [{ type: "function", name: "f", inputExamples: [{}] }] }],
-    ["messages[0].content[0].citations", {
-      messages: [{ role: "user", parts: [{ type: "document", source: { type: "text", text: "d" }, citations: true }] }],
-    }],
-    ["messages[0].content[0].title", {
-      messages: [{ role: "user",
-        parts: [{ type: "document", source: { type: "base64", mediaType: "application/pdf", data: "AAAA" }, title: "t" }] }],
-    }],
-    ["messages[1].content[0]",
-      { messages: [user("a"), { role: "assistant", parts: [{ type: "audio-output", id: "au", transcript: "said" }] }] }],
+    [
+      "messages[0].content[0].citations",
+      {
+        messages: [
+          {
+            role: "user",
+            parts: [{ type: "document", source: { type: "text", text: "d" }, citations: true }],
+          },
+        ],
+      },
+    ],
+    [
+      "messages[0].content[0].title",
+      {
+        messages: [
+          {
+            role: "user",
+            parts: [
+              {
+                type: "document",
+                source: { type: "base64", mediaType: "application/pdf", data: "AAAA" },
+                title: "t",
+              },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      "messages[1].content[0]",
+      {
+        messages: [
+          user("a"),
+          { role: "assistant", parts: [{ type: "audio-output", id: "au", transcript: "said" }] },
+        ],
+      },
+    ],
   ];
   test.each(rows)("%s", (field, change) => {
     expect(lossesOf(change)).toEqual([field]);

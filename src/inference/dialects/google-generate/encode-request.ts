@@ -11,8 +11,13 @@ import { encodeToolFields } from "./encode-tools.ts";
  * A generateContent request; see `UpstreamDialect.encodeRequest`. The model and whether the answer is
  * streamed stand in the path, not here.
  */
-export function encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest {
+export function encodeRequest(
+  request: CanonicalRequest,
+  options: EncodeRequestOptions,
+): EncodedRequest {
   const state = new GeminiState(request, options);
-  const body = joined<JsonObject>(encodeContents(state), encodeToolFields(state), { generationConfig: encodeGenerationConfig(state) });
+  const body = joined<JsonObject>(encodeContents(state), encodeToolFields(state), {
+    generationConfig: encodeGenerationConfig(state),
+  });
   return { body, losses: state.losses, toolAliases: state.namer.aliases };
 }

@@ -15,7 +15,10 @@ const byEffort: Readonly<Record<string, { level: string; budgetTokens: number }>
 
 /** `thinkingConfig`; undefined where the request does not speak of thinking or the model cannot think. */
 export function encodeThinking(state: GeminiState): JsonObject | undefined {
-  const { request: { reasoning }, traits } = state;
+  const {
+    request: { reasoning },
+    traits,
+  } = state;
   if (reasoning === undefined) return undefined;
   state.loseIfSet("reasoning.summary", reasoning.summary);
   if (traits.thinking === "none") {
@@ -24,7 +27,10 @@ export function encodeThinking(state: GeminiState): JsonObject | undefined {
   }
   if (isReasoningDisabled(reasoning)) return leastThinking(state);
   const includeThoughts = reasoning.exclude !== true && reasoning.display !== "omitted";
-  const bound = traits.thinking === "level" ? thinkingLevel(reasoning, state) : thinkingBudget(reasoning, state);
+  const bound =
+    traits.thinking === "level"
+      ? thinkingLevel(reasoning, state)
+      : thinkingBudget(reasoning, state);
   return { ...bound, includeThoughts };
 }
 
@@ -33,25 +39,32 @@ function leastThinking(state: GeminiState): JsonObject {
   if (traits.canStopThinking) return { thinkingBudget: 0, includeThoughts: false };
   state.lose("reasoning.effort", "the model cannot stop thinking; it thinks as little as it can");
   return {
-    ...(traits.thinking === "level" ? { thinkingLevel: traits.leastLevel } : { thinkingBudget: traits.budgetTokens.min }),
+    ...(traits.thinking === "level"
+      ? { thinkingLevel: traits.leastLevel }
+      : { thinkingBudget: traits.budgetTokens.min }),
     includeThoughts: false,
   };
 }
 
 function thinkingLevel(reasoning: ReasoningRequest, state: GeminiState): JsonObject {
-  if (reasoning.budgetTokens !== undefined) state.lose("reasoning.budget_tokens", "the model takes a level instead");
+  if (reasoning.budgetTokens !== undefined)
+    state.lose("reasoning.budget_tokens", "the model takes a level instead");
   const effort = flatEffort(reasoning);
-  return effort === undefined ? {} : { thinkingLevel: byEffort[effort]?.level ?? effort.toUpperCase() };
+  return effort === undefined
+    ? {}
+    : { thinkingLevel: byEffort[effort]?.level ?? effort.toUpperCase() };
 }
 
 /** Thoughts count against the cap: where it is below their budget, a fifth of it is left for the answer, but of a small one less. */
-const budgetBelow = (cap: number): number => Math.min(cap - 1, Math.max(1_024, Math.floor(cap * 0.8)));
+const budgetBelow = (cap: number): number =>
+  Math.min(cap - 1, Math.max(1_024, Math.floor(cap * 0.8)));
 
 /** A budget counts where no effort does: thinking that is on without an effort is `high`. */
 function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonObject {
   const { effort, enabled, budgetTokens } = reasoning;
   const isBudgetOnly = effort === undefined && enabled === undefined;
-  if (!isBudgetOnly && budgetTokens !== undefined) state.lose("reasoning.budget_tokens", "the effort was taken instead");
+  if (!isBudgetOnly && budgetTokens !== undefined)
+    state.lose("reasoning.budget_tokens", "the effort was taken instead");
   const wanted = isBudgetOnly ? budgetTokens : byEffort[flatEffort(reasoning) ?? ""]?.budgetTokens;
   if (wanted === undefined) {
     if (effort !== undefined) state.lose("reasoning.effort", "Gemini has no such effort");
@@ -60,5 +73,7 @@ function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonOb
   const { min, max } = state.traits.budgetTokens;
   const budget = Math.min(max, Math.max(min, wanted));
   const cap = state.options.maxCompletionTokens;
-  return { thinkingBudget: cap !== undefined && budget >= cap ? Math.max(min, budgetBelow(cap)) : budget };
+  return {
+    thinkingBudget: cap !== undefined && budget >= cap ? Math.max(min, budgetBelow(cap)) : budget,
+  };
 }

@@ -8,8 +8,12 @@ import type { GeminiPlace, GeminiState } from "./encode-state.ts";
 /** Everything about tools; without tools left, nothing about choosing among them either. */
 export function encodeToolFields(state: GeminiState): JsonObject {
   const { tools = [], toolChoice, parallelToolCalls, webSearch } = state.request;
-  const functionDeclarations = tools.flatMap((tool, index) => encodeTool(tool, state.at(`tools[${index}]`)));
-  const hosted = tools.flatMap((tool) => (tool.type === "hosted" && tool.dialect === "google-generate" ? [tool.value] : []));
+  const functionDeclarations = tools.flatMap((tool, index) =>
+    encodeTool(tool, state.at(`tools[${index}]`)),
+  );
+  const hosted = tools.flatMap((tool) =>
+    tool.type === "hosted" && tool.dialect === "google-generate" ? [tool.value] : [],
+  );
   const entries = [
     ...(functionDeclarations.length > 0 ? [{ functionDeclarations }] : []),
     ...hosted,
@@ -18,7 +22,8 @@ export function encodeToolFields(state: GeminiState): JsonObject {
   if (parallelToolCalls === false && functionDeclarations.length > 0) {
     state.lose("parallel_tool_calls", "Gemini may call several tools at once");
   }
-  const config = functionDeclarations.length > 0 && toolChoice ? encodeToolChoice(toolChoice, state) : undefined;
+  const config =
+    functionDeclarations.length > 0 && toolChoice ? encodeToolChoice(toolChoice, state) : undefined;
   return withoutUndefined<JsonObject>({
     tools: entries.length > 0 ? entries : undefined,
     toolConfig: config && { functionCallingConfig: config },
@@ -39,18 +44,23 @@ function encodeWebSearch(state: GeminiState, hasFunctions: boolean): JsonObject[
 
 function encodeTool(tool: Tool, place: GeminiPlace): JsonObject[] {
   switch (tool.type) {
-    case "function": return [encodeFunction(tool, place)];
-    case "custom": return [wrapCustom(tool, place)];
+    case "function":
+      return [encodeFunction(tool, place)];
+    case "custom":
+      return [wrapCustom(tool, place)];
     case "hosted":
-      if (tool.dialect !== "google-generate") place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
+      if (tool.dialect !== "google-generate")
+        place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
       return [];
   }
 }
 
 /** The schema goes out as JSON Schema: the member `parameters` knows a subset of OpenAPI's alone. */
 function encodeFunction(tool: FunctionTool, place: GeminiPlace): JsonObject {
-  if (tool.inputExamples !== undefined) place.at(".input_examples").lose("Gemini has no such field");
-  if (tool.strict === true) place.at(".strict").lose("Gemini does not promise to keep to the schema");
+  if (tool.inputExamples !== undefined)
+    place.at(".input_examples").lose("Gemini has no such field");
+  if (tool.strict === true)
+    place.at(".strict").lose("Gemini does not promise to keep to the schema");
   place.loseDecoration({ cache: tool.cache, extensions: tool.extensions });
   return withoutUndefined<JsonObject>({
     name: place.state.wireName({ ...tool, kind: "function" }),
@@ -62,7 +72,9 @@ function encodeFunction(tool: FunctionTool, place: GeminiPlace): JsonObject {
 /** A custom tool as a function of one text; the grammar becomes advice. */
 function wrapCustom(tool: CustomTool, place: GeminiPlace): JsonObject {
   place.loseDecoration({ cache: tool.cache, extensions: tool.extensions });
-  const description = wrappedDescription(tool, () => place.at(".format").lose("the grammar is described, not enforced"));
+  const description = wrappedDescription(tool, () =>
+    place.at(".format").lose("the grammar is described, not enforced"),
+  );
   return {
     name: place.state.wireName({ ...tool, kind: "custom" }),
     ...(description !== undefined && { description }),
@@ -73,12 +85,18 @@ function wrapCustom(tool: CustomTool, place: GeminiPlace): JsonObject {
 /** Names may be listed in the modes ANY and VALIDATED only; the latter leaves the model free to answer. */
 function encodeToolChoice(choice: ToolChoice, state: GeminiState): JsonObject | undefined {
   switch (choice.type) {
-    case "auto": return { mode: "AUTO" };
-    case "none": return { mode: "NONE" };
-    case "required": return { mode: "ANY" };
-    case "tool": return { mode: "ANY", allowedFunctionNames: [state.wireName(choice)] };
+    case "auto":
+      return { mode: "AUTO" };
+    case "none":
+      return { mode: "NONE" };
+    case "required":
+      return { mode: "ANY" };
+    case "tool":
+      return { mode: "ANY", allowedFunctionNames: [state.wireName(choice)] };
     case "allowed": {
-      const names = choice.tools.flatMap((tool) => (tool.type === "hosted" ? [] : [state.wireName({ kind: tool.type, name: tool.name })]));
+      const names = choice.tools.flatMap((tool) =>
+        tool.type === "hosted" ? [] : [state.wireName({ kind: tool.type, name: tool.name })],
+      );
       const mode = choice.mode === "required" ? "ANY" : "VALIDATED";
       return names.length === 0 ? { mode: "NONE" } : { mode, allowedFunctionNames: names };
     }

@@ -5,7 +5,12 @@ import { asString } from "../request-fields.ts";
 
 /** Endings in which the model's own output was no answer; another try may do better. */
 const failures = new Set([
-  "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE", "OTHER",
+  "MALFORMED_FUNCTION_CALL",
+  "UNEXPECTED_TOOL_CALL",
+  "TOO_MANY_TOOL_CALLS",
+  "MALFORMED_RESPONSE",
+  "MISSING_THOUGHT_SIGNATURE",
+  "OTHER",
 ]);
 
 /** What a model did wrong, where its word alone would not tell a caller. */
@@ -16,7 +21,14 @@ const faults: Readonly<Record<string, string>> = {
 };
 
 const filtered = new Set([
-  "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "NO_IMAGE",
+  "SAFETY",
+  "RECITATION",
+  "LANGUAGE",
+  "BLOCKLIST",
+  "PROHIBITED_CONTENT",
+  "SPII",
+  "MODEL_ARMOR",
+  "NO_IMAGE",
 ]);
 
 /**

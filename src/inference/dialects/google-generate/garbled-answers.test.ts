@@ -8,8 +8,10 @@ import { decodeResponse } from "./decode-response.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";
 import { readError } from "./read-error.ts";
 
-const chunks = readCassettes("google-generate").flatMap(({ bytes }) => new SseDecoder().push(bytes))
-  .filter(({ data }) => data.startsWith("{\"")).flatMap(({ data }) => parsed(data));
+const chunks = readCassettes("google-generate")
+  .flatMap(({ bytes }) => new SseDecoder().push(bytes))
+  .filter(({ data }) => data.startsWith('{"'))
+  .flatMap(({ data }) => parsed(data));
 
 function parsed(data: string): JsonValue[] {
   try {
@@ -23,40 +25,67 @@ function parsed(data: string): JsonValue[] {
 function garbled(value: JsonValue, path: readonly number[], by: JsonValue): JsonValue {
   const [step = 0, ...rest] = path;
   if (path.length === 0 || typeof value !== "object" || value === null) return by;
-  if (Array.isArray(value)) return value.map((entry: JsonValue,
-    index) => (index === step % value.length ? garbled(entry, rest, by) : entry));
+  if (Array.isArray(value))
+    return value.map((entry: JsonValue, index) =>
+      index === step % value.length ? garbled(entry, rest, by) : entry,
+    );
   const keys = Object.keys(value);
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) =>
-    [key, key === keys[step % keys.length] ? garbled(entry as JsonValue, rest, by) : entry]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, entry]) => [
+      key,
+      key === keys[step % keys.length] ? garbled(entry as JsonValue, rest, by) : entry,
+    ]),
+  );
 }
 
-const garbledChunk = fc.record({
-  chunk: fc.constantFrom(...chunks), path: fc.array(fc.nat(20), { maxLength: 8 }),
+const garbledChunk = fc
+  .record({
+    chunk: fc.constantFrom(...chunks),
+    path: fc.array(fc.nat(20), { maxLength: 8 }),
     by: fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<JsonValue>,
-}).map(({ chunk, path, by }) => garbled(chunk, path, by));
+  })
+  .map(({ chunk, path, by }) => garbled(chunk, path, by));
 
 test("a stream of garbled chunks ends once, and in nothing but parts", () => {
-  fc.assert(fc.property(fc.array(garbledChunk, { maxLength: 5 }), (stream) => {
-    const decoder = new GenerateStreamDecoder({ providerId: "acme" });
-    const parts = [...stream.flatMap((chunk) => decoder.decode({ data: JSON.stringify(chunk) })), ...decoder.end()];
-    expect(parts.findIndex(({ type }) => type === "response-end" || type === "error")).toBe(parts.length - 1);
-  }), { numRuns: 3_000 });
+  fc.assert(
+    fc.property(fc.array(garbledChunk, { maxLength: 5 }), (stream) => {
+      const decoder = new GenerateStreamDecoder({ providerId: "acme" });
+      const parts = [
+        ...stream.flatMap((chunk) => decoder.decode({ data: JSON.stringify(chunk) })),
+        ...decoder.end(),
+      ];
+      expect(parts.findIndex(({ type }) => type === "response-end" || type === "error")).toBe(
+        parts.length - 1,
+      );
+    }),
+    { numRuns: 3_000 },
+  );
 });
 
 test("a garbled answer is read, or refused as the provider's fault", () => {
-  fc.assert(fc.property(garbledChunk, (body) => {
-    try {
-      decodeResponse(body);
-    } catch (error) {
-      expect(error).toBeInstanceOf(GatewayError);
-      expect(error).toMatchObject({ code: "upstream_error" });
-    }
-  }), { numRuns: 3_000 });
+  fc.assert(
+    fc.property(garbledChunk, (body) => {
+      try {
+        decodeResponse(body);
+      } catch (error) {
+        expect(error).toBeInstanceOf(GatewayError);
+        expect(error).toMatchObject({ code: "upstream_error" });
+      }
+    }),
+    { numRuns: 3_000 },
+  );
 });
 
 test("whatever an error answer holds, it says something", () => {
-  fc.assert(fc.property(fc.jsonValue({ maxDepth: 4 }), (body) => {
-    const wrapped = [body, { error: body }, [{ error: { details: body, message: body, code: body } }]];
-    for (const one of wrapped) expect(readError(500, one).message.length).toBeGreaterThan(0);
-  }), { numRuns: 500 });
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 4 }), (body) => {
+      const wrapped = [
+        body,
+        { error: body },
+        [{ error: { details: body, message: body, code: body } }],
+      ];
+      for (const one of wrapped) expect(readError(500, one).message.length).toBeGreaterThan(0);
+    }),
+    { numRuns: 500 },
+  );
 });

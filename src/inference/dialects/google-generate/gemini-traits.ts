@@ -47,5 +47,11 @@ export function geminiTraits(upstreamModel: string): GeminiTraits {
   if (/image|tts/.test(name)) return { ...newest, ...older, thinking: "none" };
   if (!isFlash) return { ...newest, ...older, thinking: "budget" };
   const min = name.includes("lite") ? 512 : 1;
-  return { ...newest, ...older, thinking: "budget", budgetTokens: { min, max: 24_576 }, canStopThinking: true };
+  return {
+    ...newest,
+    ...older,
+    thinking: "budget",
+    budgetTokens: { min, max: 24_576 },
+    canStopThinking: true,
+  };
 }

@@ -18,9 +18,10 @@ export function readError(status: number, body: unknown): ReportedError {
     ...reported,
     code: asString(error.status) ?? reported.code,
     status: reason === "API_KEY_INVALID" ? 401 : reported.status,
-    metadata: reason === undefined && retryDelay === undefined
-      ? undefined
-      : withoutUndefined<JsonObject>({ reason, retry_delay: retryDelay }),
+    metadata:
+      reason === undefined && retryDelay === undefined
+        ? undefined
+        : withoutUndefined<JsonObject>({ reason, retry_delay: retryDelay }),
   });
 }
 
@@ -31,8 +32,12 @@ export const readStreamError = (chunk: JsonObject): ReportedError | undefined =>
 const envelope = (body: unknown): JsonObject | undefined => asObject(asArray(body)?.[0] ?? body);
 
 /** The machine-readable reason (google.rpc.ErrorInfo) and how long to wait (google.rpc.RetryInfo), such as `30s`. */
-function readDetails(error: JsonObject): { reason: string | undefined; retryDelay: string | undefined } {
+function readDetails(error: JsonObject): {
+  reason: string | undefined;
+  retryDelay: string | undefined;
+} {
   const details = (asArray(error.details) ?? []).map(asObject);
-  const find = (key: string): string | undefined => details.map((detail) => asString(detail?.[key])).find((text) => text !== undefined);
+  const find = (key: string): string | undefined =>
+    details.map((detail) => asString(detail?.[key])).find((text) => text !== undefined);
   return { reason: find("reason"), retryDelay: find("retryDelay") };
 }

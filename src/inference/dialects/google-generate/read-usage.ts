@@ -24,13 +24,22 @@ export function readUsage(value: unknown): MeteredUsage | undefined {
 }
 
 /** Whether `usageMetadata` tells any count that `readUsage` makes something of. */
-export function hasUsage({ promptTokenCount, candidatesTokenCount, thoughtsTokenCount }: JsonObject): boolean {
-  return isNumber(promptTokenCount) || isNumber(candidatesTokenCount) || isNumber(thoughtsTokenCount);
+export function hasUsage({
+  promptTokenCount,
+  candidatesTokenCount,
+  thoughtsTokenCount,
+}: JsonObject): boolean {
+  return (
+    isNumber(promptTokenCount) || isNumber(candidatesTokenCount) || isNumber(thoughtsTokenCount)
+  );
 }
 
 const isNumber = (value: unknown): boolean => typeof value === "number" && !Number.isNaN(value);
 
-function readInput(fields: JsonObject, { prompt, counts }: { prompt: number; counts: CountReader }): Usage {
+function readInput(
+  fields: JsonObject,
+  { prompt, counts }: { prompt: number; counts: CountReader },
+): Usage {
   const cached = counts.read(fields.cachedContentTokenCount);
   const fromTools = counts.read(fields.toolUsePromptTokenCount) ?? 0;
   const cacheRead = cached === undefined ? undefined : counts.within(cached, prompt);
@@ -38,7 +47,10 @@ function readInput(fields: JsonObject, { prompt, counts }: { prompt: number; cou
   const take = (modality: string): number | undefined => {
     const count = modalityCount(fields.promptTokensDetails, { modality, counts });
     if (count === undefined) return undefined;
-    const uncached = Math.max(0, count - (modalityCount(fields.cacheTokensDetails, { modality, counts }) ?? 0));
+    const uncached = Math.max(
+      0,
+      count - (modalityCount(fields.cacheTokensDetails, { modality, counts }) ?? 0),
+    );
     const taken = Math.min(uncached, left);
     left -= taken;
     return taken;
@@ -53,7 +65,8 @@ function readInput(fields: JsonObject, { prompt, counts }: { prompt: number; cou
 }
 
 function readOutput(
-  fields: JsonObject, { candidates, counts, usage }: { candidates: number; counts: CountReader; usage: Usage },
+  fields: JsonObject,
+  { candidates, counts, usage }: { candidates: number; counts: CountReader; usage: Usage },
 ): void {
   const details = fields.candidatesTokensDetails;
   const audio = modalityCount(details, { modality: "AUDIO", counts });
@@ -68,7 +81,10 @@ function readOutput(
   if (image !== undefined) usage.outputImageTokens = image;
 }
 
-function modalityCount(details: unknown, { modality, counts }: { modality: string; counts: CountReader }): number | undefined {
+function modalityCount(
+  details: unknown,
+  { modality, counts }: { modality: string; counts: CountReader },
+): number | undefined {
   if (details === undefined) return undefined;
   const entry = (asArray(details) ?? []).map(asObject).find((one) => one?.modality === modality);
   return counts.read(entry?.tokenCount);

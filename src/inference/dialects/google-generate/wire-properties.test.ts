@@ -13,26 +13,53 @@ interface Content {
 }
 
 /** Conversations in any disorder: calls without results, results without calls, ids twice, nothing said. */
-const disorder: fc.Arbitrary<Message[]> = fc.array(fc.oneof(
-  fc.constantFrom<Message>(
-    { role: "user", parts: [] }, { role: "user", parts: [{ type: "text", text: "" }] },
-    { role: "user", parts: [{ type: "text", text: "u" }] },
-    { role: "system", parts: [] }, { role: "system", parts: [{ type: "text", text: "s" }] },
-    { role: "assistant", parts: [] },
-    { role: "assistant", parts: [{ type: "reasoning", signature: "x", provenance: { providerId: "google" } }] },
-    { role: "assistant", parts: [{ type: "refusal", refusal: "" }, { type: "text", text: "" }] },
+const disorder: fc.Arbitrary<Message[]> = fc.array(
+  fc.oneof(
+    fc.constantFrom<Message>(
+      { role: "user", parts: [] },
+      { role: "user", parts: [{ type: "text", text: "" }] },
+      { role: "user", parts: [{ type: "text", text: "u" }] },
+      { role: "system", parts: [] },
+      { role: "system", parts: [{ type: "text", text: "s" }] },
+      { role: "assistant", parts: [] },
+      {
+        role: "assistant",
+        parts: [{ type: "reasoning", signature: "x", provenance: { providerId: "google" } }],
+      },
+      {
+        role: "assistant",
+        parts: [
+          { type: "refusal", refusal: "" },
+          { type: "text", text: "" },
+        ],
+      },
+    ),
+    fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 3 }).map(
+      (ids): Message => ({
+        role: "assistant",
+        parts: ids.map((id) => ({
+          type: "tool-call",
+          kind: "function",
+          id,
+          name: id,
+          arguments: "",
+        })),
+      }),
+    ),
+    fc
+      .constantFrom("a", "b", "z")
+      .map((toolCallId): Message => ({ role: "tool", toolCallId, parts: [] })),
   ),
-  fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 3 }).map((ids): Message => ({
-    role: "assistant", parts: ids.map((id) => ({ type: "tool-call", kind: "function", id, name: id, arguments: "" })),
-  })),
-  fc.constantFrom("a", "b", "z").map((toolCallId): Message => ({ role: "tool", toolCallId, parts: [] })),
-), { maxLength: 12 });
+  { maxLength: 12 },
+);
 
 /** The contents of a request; none where it says nothing at all, which is refused. */
 function contentsOf(messages: readonly Message[], upstreamModel: string): Content[] {
   try {
-    const { body } = encodeRequest({ dialect: "openai-chat", model: "m", stream: false, messages },
-      { upstreamModel, stream: false, providerId: "google" });
+    const { body } = encodeRequest(
+      { dialect: "openai-chat", model: "m", stream: false, messages },
+      { upstreamModel, stream: false, providerId: "google" },
+    );
     return JSON.parse(JSON.stringify(body.contents)) as Content[];
   } catch (error) {
     if (error instanceof GatewayError && error.code === "unsupported_content") return [];
@@ -49,27 +76,47 @@ function checkContents(contents: readonly Content[]): void {
     expect(parts.length).toBeGreaterThan(0);
     for (const part of parts) {
       expect(part.text).not.toBe("");
-      expect(Object.keys(part).filter((key) => key !== "thoughtSignature" && key !== "thought")).toHaveLength(1);
+      expect(
+        Object.keys(part).filter((key) => key !== "thoughtSignature" && key !== "thought"),
+      ).toHaveLength(1);
     }
-    expect(namesIn(contents[index + 1]?.parts ?? [], "functionResponse")).toEqual(namesIn(parts, "functionCall"));
+    expect(namesIn(contents[index + 1]?.parts ?? [], "functionResponse")).toEqual(
+      namesIn(parts, "functionCall"),
+    );
     if (index === 0) expect(parts.some((part) => "functionResponse" in part)).toBe(false);
   });
 }
 
 describe("whatever the conversation, contents alternate, hold something, and answer every call", () => {
   test.each(["gemini-3-pro", "gemini-2.5-flash"])("in disorder, for %s", (model) => {
-    fc.assert(fc.property(disorder, (messages) => checkContents(contentsOf(messages, model))), { numRuns: 1_000 });
+    fc.assert(
+      fc.property(disorder, (messages) => checkContents(contentsOf(messages, model))),
+      { numRuns: 1_000 },
+    );
   });
 
   test("as chat clients have it", () => {
-    fc.assert(fc.property(chatRequest, (request) => checkContents(contentsOf(request.messages, "gemini-3-pro"))), { numRuns: 300 });
+    fc.assert(
+      fc.property(chatRequest, (request) =>
+        checkContents(contentsOf(request.messages, "gemini-3-pro")),
+      ),
+      { numRuns: 300 },
+    );
   });
 });
 
 test("earlier turns stay the same bytes when the conversation goes on", () => {
-  fc.assert(fc.property(disorder, (messages) => {
-    const before = JSON.stringify(contentsOf(messages, "gemini-3-pro").slice(0, -1)).slice(0, -1);
-    const after = JSON.stringify(contentsOf([...messages, { role: "user", parts: [{ type: "text", text: "more" }] }], "gemini-3-pro"));
-    if (before !== "[") expect(after.startsWith(before)).toBe(true);
-  }), { numRuns: 300 });
+  fc.assert(
+    fc.property(disorder, (messages) => {
+      const before = JSON.stringify(contentsOf(messages, "gemini-3-pro").slice(0, -1)).slice(0, -1);
+      const after = JSON.stringify(
+        contentsOf(
+          [...messages, { role: "user", parts: [{ type: "text", text: "more" }] }],
+          "gemini-3-pro",
+        ),
+      );
+      if (before !== "[") expect(after.startsWith(before)).toBe(true);
+    }),
+    { numRuns: 300 },
+  );
 });

@@ -9,7 +9,8 @@ export function decodeAnnotation(value: JsonValue): Annotation | undefined {
   const citation = asObject(fields?.url_citation);
   const url = asString(citation?.url);
   if (fields === undefined) return undefined;
-  if (fields.type !== "url_citation" || url === undefined) return { type: "opaque", dialect: "openai-chat", value: fields };
+  if (fields.type !== "url_citation" || url === undefined)
+    return { type: "opaque", dialect: "openai-chat", value: fields };
   return withoutUndefined<Extract<Annotation, { type: "url" }>>({
     type: "url",
     url,
@@ -22,11 +23,20 @@ export function decodeAnnotation(value: JsonValue): Annotation | undefined {
 
 /** A citation for a chat client; none for kinds that chat has no word for. */
 export function encodeAnnotation(annotation: Annotation): JsonObject[] {
-  if (annotation.type === "opaque") return annotation.dialect === "openai-chat" ? [annotation.value] : [];
+  if (annotation.type === "opaque")
+    return annotation.dialect === "openai-chat" ? [annotation.value] : [];
   if (annotation.type !== "url") return [];
   const { url, title, startIndex, endIndex, citedText } = annotation;
-  return [{
-    type: "url_citation",
-    url_citation: withoutUndefined<JsonObject>({ url, title, start_index: startIndex, end_index: endIndex, content: citedText }),
-  }];
+  return [
+    {
+      type: "url_citation",
+      url_citation: withoutUndefined<JsonObject>({
+        url,
+        title,
+        start_index: startIndex,
+        end_index: endIndex,
+        content: citedText,
+      }),
+    },
+  ];
 }

@@ -18,31 +18,45 @@ export function contentParts(fields: RequestFields): RequestFields[] {
   const { content } = fields.object;
   const path = fields.pathOf("content");
   if (content === undefined || content === null || content === "") return [];
-  if (typeof content === "string") return [new RequestFields({ type: "text", text: content }, path)];
-  if (!Array.isArray(content)) throw badRequest(path, "must be a string or an array of content parts.");
-  return content.map((part: JsonValue, index) =>
-    new RequestFields(typeof part === "string" ? { type: "text", text: part } : part, `${path}[${index}]`));
+  if (typeof content === "string")
+    return [new RequestFields({ type: "text", text: content }, path)];
+  if (!Array.isArray(content))
+    throw badRequest(path, "must be a string or an array of content parts.");
+  return content.map(
+    (part: JsonValue, index) =>
+      new RequestFields(
+        typeof part === "string" ? { type: "text", text: part } : part,
+        `${path}[${index}]`,
+      ),
+  );
 }
 
 /** Content that may be text only: instructions and the results of tools. */
 export function decodeTexts(fields: RequestFields): TextPart[] {
   return contentParts(fields).map((part) => {
     const type = part.requiredString("type");
-    if (type !== "text") throw badRequest(part.pathOf("type"), `must be "text" here, not "${type}".`);
+    if (type !== "text")
+      throw badRequest(part.pathOf("type"), `must be "text" here, not "${type}".`);
     return decodeText(part);
   });
 }
 
 /** Content of a user's message; types that are not known are kept as they are. */
-export const decodeUserContent = (fields: RequestFields): UserPart[] => contentParts(fields).map(decodeUserPart);
+export const decodeUserContent = (fields: RequestFields): UserPart[] =>
+  contentParts(fields).map(decodeUserPart);
 
 function decodeUserPart(part: RequestFields): UserPart {
   switch (part.requiredString("type")) {
-    case "text": return decodeText(part);
-    case "image_url": return decodeImage(part);
-    case "input_audio": return decodeAudio(part);
-    case "file": return decodeFile(part);
-    default: return { type: "opaque", dialect: "openai-chat", value: part.object };
+    case "text":
+      return decodeText(part);
+    case "image_url":
+      return decodeImage(part);
+    case "input_audio":
+      return decodeAudio(part);
+    case "file":
+      return decodeFile(part);
+    default:
+      return { type: "opaque", dialect: "openai-chat", value: part.object };
   }
 }
 
@@ -60,7 +74,11 @@ function decodeImage(part: RequestFields): ImagePart {
   const shorthand = asString(part.object.image_url);
   const image = shorthand === undefined ? part.nested("image_url") : undefined;
   const url = shorthand ?? image?.requiredString("url");
-  if (url === undefined) throw badRequest(part.pathOf("image_url"), "is required: {\"url\": \"https://... or data:image/...\"}.");
+  if (url === undefined)
+    throw badRequest(
+      part.pathOf("image_url"),
+      'is required: {"url": "https://... or data:image/..."}.',
+    );
   return withoutUndefined<ImagePart>({
     type: "image",
     source: mediaSource(url),
@@ -82,7 +100,8 @@ function decodeFile(part: RequestFields): DocumentPart {
   const file = part.nested("file");
   const fileId = file?.string("file_id");
   const data = file?.string("file_data");
-  if (fileId === undefined && data === undefined) throw badRequest(part.pathOf("file"), "needs file_data or file_id.");
+  if (fileId === undefined && data === undefined)
+    throw badRequest(part.pathOf("file"), "needs file_data or file_id.");
   return withoutUndefined<DocumentPart>({
     type: "document",
     source: data === undefined ? { type: "file", fileId: fileId ?? "" } : fileSource(data),
@@ -94,4 +113,4 @@ function decodeFile(part: RequestFields): DocumentPart {
 
 /** Bytes; some servers take addresses too. */
 const fileSource = (data: string): MediaSource =>
-  (/^https?:\/\//i.test(data) ? { type: "url", url: data } : fileBytes(data));
+  /^https?:\/\//i.test(data) ? { type: "url", url: data } : fileBytes(data);

@@ -1,5 +1,10 @@
 import type { AudioOutputPart, RefusalPart } from "../../canonical/content.ts";
-import type { AssistantMessage, AssistantPart, Message, ToolMessage } from "../../canonical/message.ts";
+import type {
+  AssistantMessage,
+  AssistantPart,
+  Message,
+  ToolMessage,
+} from "../../canonical/message.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
 import { asArray, asObject, asString, badRequest, type RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
@@ -7,14 +12,31 @@ import { contentParts, decodeText, decodeTexts, decodeUserContent } from "./deco
 import { decodeReasoning, reasoningFields, thoughtSignature } from "./reasoning-fields.ts";
 
 const knownFields: ReadonlySet<string> = new Set([
-  "role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio", "function_call", ...reasoningFields,
+  "role",
+  "content",
+  "name",
+  "tool_calls",
+  "tool_call_id",
+  "refusal",
+  "audio",
+  "function_call",
+  ...reasoningFields,
 ]);
-const knownCallFields: ReadonlySet<string> = new Set(["id", "type", "index", "function", "custom", "extra_content"]);
+const knownCallFields: ReadonlySet<string> = new Set([
+  "id",
+  "type",
+  "index",
+  "function",
+  "custom",
+  "extra_content",
+]);
 
 /** A conversation from the wire. Older `function` messages answer the latest `function_call` of that name. */
 export function decodeMessages(body: RequestFields): Message[] {
   const legacy = new LegacyCalls();
-  return withResultKinds((body.nestedList("messages") ?? []).map((message) => decodeMessage(message, legacy)));
+  return withResultKinds(
+    (body.nestedList("messages") ?? []).map((message) => decodeMessage(message, legacy)),
+  );
 }
 
 /** Marks results of custom tools, which chat does not tell apart and Responses does. */
@@ -22,10 +44,16 @@ function withResultKinds(messages: readonly Message[]): Message[] {
   const customIds = new Set<string>();
   for (const message of messages) {
     if (message.role !== "assistant") continue;
-    for (const part of message.parts) if (part.type === "tool-call" && part.kind === "custom") customIds.add(part.id);
+    for (const part of message.parts)
+      if (part.type === "tool-call" && part.kind === "custom") customIds.add(part.id);
   }
-  return customIds.size === 0 ? [...messages] : messages.map((message) =>
-    message.role === "tool" && customIds.has(message.toolCallId) ? { ...message, kind: "custom" } : message);
+  return customIds.size === 0
+    ? [...messages]
+    : messages.map((message) =>
+        message.role === "tool" && customIds.has(message.toolCallId)
+          ? { ...message, kind: "custom" }
+          : message,
+      );
 }
 
 /** Gives the older calls, which have no ids, ids by their order in the conversation. */
@@ -46,43 +74,65 @@ class LegacyCalls {
 }
 
 function decodeMessage(message: RequestFields, legacy: LegacyCalls): Message {
-  const shared = withoutUndefined<{ name?: string; extensions?: NonNullable<Message["extensions"]> }>({
+  const shared = withoutUndefined<{
+    name?: string;
+    extensions?: NonNullable<Message["extensions"]>;
+  }>({
     name: message.string("name"),
     extensions: message.unknown("openai-chat", knownFields),
   });
   const role = message.requiredString("role");
   switch (role) {
-    case "system": return { role, parts: decodeTexts(message), ...shared };
-    case "developer": return { role: "system", developer: true, parts: decodeTexts(message), ...shared };
-    case "user": return { role, parts: decodeUserContent(message), ...shared };
-    case "assistant": return { role, parts: decodeAssistantParts(message, legacy), ...shared };
-    case "tool": return decodeToolMessage(message, { id: message.requiredString("tool_call_id"), shared });
+    case "system":
+      return { role, parts: decodeTexts(message), ...shared };
+    case "developer":
+      return { role: "system", developer: true, parts: decodeTexts(message), ...shared };
+    case "user":
+      return { role, parts: decodeUserContent(message), ...shared };
+    case "assistant":
+      return { role, parts: decodeAssistantParts(message, legacy), ...shared };
+    case "tool":
+      return decodeToolMessage(message, { id: message.requiredString("tool_call_id"), shared });
     case "function": {
       const name = message.requiredString("name");
       return decodeToolMessage(message, { id: legacy.answer(name), shared });
     }
-    default: throw badRequest(message.pathOf("role"), "must be one of developer, system, user, assistant, tool, function.");
+    default:
+      throw badRequest(
+        message.pathOf("role"),
+        "must be one of developer, system, user, assistant, tool, function.",
+      );
   }
 }
 
 /** Officially text alone; other parts are kept, as several compatible servers take images here. */
-const decodeToolMessage = (message: RequestFields, facts: { id: string; shared: Partial<ToolMessage> }): ToolMessage => ({
+const decodeToolMessage = (
+  message: RequestFields,
+  facts: { id: string; shared: Partial<ToolMessage> },
+): ToolMessage => ({
   role: "tool",
   toolCallId: facts.id,
   parts: decodeUserContent(message).map((part, index) => {
     if (part.type !== "audio") return part;
-    throw badRequest(`${message.pathOf("content")}[${index}]`, "must be text; tool results carry no audio.");
+    throw badRequest(
+      `${message.pathOf("content")}[${index}]`,
+      "must be text; tool results carry no audio.",
+    );
   }),
   ...facts.shared,
 });
 
-function decodeAssistantParts(message: RequestFields, legacy: LegacyCalls): AssistantMessage["parts"] {
+function decodeAssistantParts(
+  message: RequestFields,
+  legacy: LegacyCalls,
+): AssistantMessage["parts"] {
   const { leading, beforeCall } = decodeReasoning(message.object);
   const parts: AssistantPart[] = [...leading, ...contentParts(message).map(decodeAssistantPart)];
   const refusal = message.string("refusal");
   if (refusal) parts.push({ type: "refusal", refusal });
   const audio = message.nested("audio");
-  if (audio !== undefined) parts.push({ type: "audio-output", id: audio.requiredString("id") } satisfies AudioOutputPart);
+  if (audio !== undefined)
+    parts.push({ type: "audio-output", id: audio.requiredString("id") } satisfies AudioOutputPart);
   for (const call of message.nestedList("tool_calls") ?? []) {
     const part = decodeToolCall(call);
     parts.push(...(beforeCall.get(part.id) ?? []), part);
@@ -94,28 +144,35 @@ function decodeAssistantParts(message: RequestFields, legacy: LegacyCalls): Assi
 
 function decodeAssistantPart(part: RequestFields): AssistantPart {
   switch (part.requiredString("type")) {
-    case "text": case "output_text": return decodeText(part);
-    case "refusal": return { type: "refusal", refusal: part.requiredString("refusal") } satisfies RefusalPart;
-    case "thinking": return { type: "reasoning", text: thinkingText(part.object.thinking), spelling: "content" };
-    default: return { type: "opaque", dialect: "openai-chat", value: part.object };
+    case "text":
+    case "output_text":
+      return decodeText(part);
+    case "refusal":
+      return { type: "refusal", refusal: part.requiredString("refusal") } satisfies RefusalPart;
+    case "thinking":
+      return { type: "reasoning", text: thinkingText(part.object.thinking), spelling: "content" };
+    default:
+      return { type: "opaque", dialect: "openai-chat", value: part.object };
   }
 }
 
 /** Mistral's thinking part: a list of text parts, or text. */
 export const thinkingText = (thinking: unknown): string =>
-  asString(thinking) ?? (asArray(thinking) ?? []).map((part) => asString(asObject(part)?.text) ?? "").join("");
+  asString(thinking) ??
+  (asArray(thinking) ?? []).map((part) => asString(asObject(part)?.text) ?? "").join("");
 
 function decodeToolCall(call: RequestFields): ToolCallPart {
   const id = call.requiredString("id");
   const custom = call.string("type") === "custom" ? call.nested("custom") : undefined;
   const named = custom ?? call.nested("function");
-  if (named === undefined) throw badRequest(call.pathOf("function"), "is required: {\"name\": \"...\", \"arguments\": \"{}\"}.");
+  if (named === undefined)
+    throw badRequest(call.pathOf("function"), 'is required: {"name": "...", "arguments": "{}"}.');
   return withoutUndefined<ToolCallPart>({
     type: "tool-call",
     kind: custom ? "custom" : "function",
     id,
     name: named.requiredString("name"),
-    arguments: custom ? custom.string("input") ?? "" : argumentsText(named.object.arguments),
+    arguments: custom ? (custom.string("input") ?? "") : argumentsText(named.object.arguments),
     ...thoughtSignature(call.object.extra_content),
     extensions: call.unknown("openai-chat", knownCallFields),
   });
@@ -127,8 +184,13 @@ export function argumentsText(value: unknown): string {
   return value === undefined || value === null ? "{}" : JSON.stringify(value);
 }
 
-
 const decodeFunctionCall = (call: RequestFields, legacy: LegacyCalls): ToolCallPart => {
   const name = call.requiredString("name");
-  return { type: "tool-call", kind: "function", id: legacy.call(name), name, arguments: argumentsText(call.object.arguments) };
+  return {
+    type: "tool-call",
+    kind: "function",
+    id: legacy.call(name),
+    name,
+    arguments: argumentsText(call.object.arguments),
+  };
 };

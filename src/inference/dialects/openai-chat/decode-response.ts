@@ -19,7 +19,16 @@ import { readError } from "./read-error.ts";
 import { readUsageOf } from "./read-usage.ts";
 import { decodeReasoning, sealsOf, thoughtSignature } from "./reasoning-fields.ts";
 
-const knownFields = new Set(["id", "object", "created", "model", "choices", "usage", "service_tier", "system_fingerprint"]);
+const knownFields = new Set([
+  "id",
+  "object",
+  "created",
+  "model",
+  "choices",
+  "usage",
+  "service_tier",
+  "system_fingerprint",
+]);
 
 /** A chat completion from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types count as absent. */
 export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
@@ -31,7 +40,9 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
     id,
     model: asString(fields.model) ?? "",
     createdAtSeconds: asNumber(fields.created) ?? 0,
-    choices: choices.map((choice, ordinal) => decodeChoice(asObject(choice) ?? {}, { ordinal, id, context })),
+    choices: choices.map((choice, ordinal) =>
+      decodeChoice(asObject(choice) ?? {}, { ordinal, id, context }),
+    ),
     usage: readUsageOf(fields),
     serviceTier: asString(fields.service_tier),
     systemFingerprint: asString(fields.system_fingerprint),
@@ -41,10 +52,15 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
 
 function notAnAnswer(body: unknown): GatewayError {
   const fields = asObject(body);
-  const reported = fields?.error === undefined || fields.error === null ? undefined : readError(502, body);
-  return new GatewayError("upstream_error", reported?.message ?? "The provider's answer is no chat completion.", {
-    ...(reported && { metadata: { upstream_message: reported.message } }),
-  });
+  const reported =
+    fields?.error === undefined || fields.error === null ? undefined : readError(502, body);
+  return new GatewayError(
+    "upstream_error",
+    reported?.message ?? "The provider's answer is no chat completion.",
+    {
+      ...(reported && { metadata: { upstream_message: reported.message } }),
+    },
+  );
 }
 
 function decodeExtensions(fields: JsonObject): Extensions | undefined {
@@ -53,17 +69,26 @@ function decodeExtensions(fields: JsonObject): Extensions | undefined {
   return unknown && { dialect: "openai-chat", fields: unknown };
 }
 
-function decodeChoice(choice: JsonObject, facts: { ordinal: number; id: string; context: DecodeContext }): Choice {
+function decodeChoice(
+  choice: JsonObject,
+  facts: { ordinal: number; id: string; context: DecodeContext },
+): Choice {
   const parts = decodeParts(asObject(choice.message) ?? {}, facts);
   return withoutUndefined<Choice>({
     index: asNumber(choice.index) ?? facts.ordinal,
     parts,
-    finish: reconcileFinish(decodeFinish(choice), parts.some((part) => part.type === "tool-call")),
+    finish: reconcileFinish(
+      decodeFinish(choice),
+      parts.some((part) => part.type === "tool-call"),
+    ),
     logProbabilities: decodeLogProbabilities(choice.logprobs),
   });
 }
 
-function decodeParts(message: JsonObject, facts: { id: string; context: DecodeContext }): AssistantPart[] {
+function decodeParts(
+  message: JsonObject,
+  facts: { id: string; context: DecodeContext },
+): AssistantPart[] {
   const { leading, beforeCall } = decodeReasoning(message, sealsOf(facts.context.providerId));
   const parts: AssistantPart[] = [...leading.map(withoutSpelling), ...decodeContent(message)];
   const refusal = asString(message.refusal);
@@ -71,7 +96,8 @@ function decodeParts(message: JsonObject, facts: { id: string; context: DecodeCo
   const audio = asObject(message.audio);
   if (audio !== undefined) parts.push(decodeAudio(audio));
   parts.push(...(asArray(message.images) ?? []).flatMap(decodeImage));
-  for (const call of decodeCalls(message, facts)) parts.push(...(beforeCall.get(call.id) ?? []).map(withoutSpelling), call);
+  for (const call of decodeCalls(message, facts))
+    parts.push(...(beforeCall.get(call.id) ?? []).map(withoutSpelling), call);
   return parts;
 }
 
@@ -84,9 +110,12 @@ function withoutSpelling(part: AssistantPart): AssistantPart {
 
 function decodeContent(message: JsonObject): AssistantPart[] {
   const { content } = message;
-  const values: readonly JsonValue[] = typeof content === "string" ? [{ type: "text", text: content }] : asArray(content) ?? [];
+  const values: readonly JsonValue[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : (asArray(content) ?? []);
   const parts = values.flatMap(decodePart);
-  const annotations = (asArray(message.annotations) ?? []).flatMap((value) => decodeAnnotation(value) ?? []);
+  const annotations = (asArray(message.annotations) ?? []).flatMap(
+    (value) => decodeAnnotation(value) ?? [],
+  );
   const lastText = parts.findLast((part): part is TextPart => part.type === "text");
   if (lastText !== undefined && annotations.length > 0) lastText.annotations = annotations;
   return parts;
@@ -96,19 +125,21 @@ function decodePart(value: JsonValue): AssistantPart[] {
   const part = asObject(value);
   if (part === undefined) return [];
   const text = asString(part.text);
-  if ((part.type === "text" || part.type === "output_text") && text !== undefined) return text === "" ? [] : [{ type: "text", text }];
+  if ((part.type === "text" || part.type === "output_text") && text !== undefined)
+    return text === "" ? [] : [{ type: "text", text }];
   if (part.type === "thinking") return [{ type: "reasoning", text: thinkingText(part.thinking) }];
   if (part.type === "image_url") return decodeImage(part);
   return [{ type: "opaque", dialect: "openai-chat", value: part }];
 }
 
-const decodeAudio = (audio: JsonObject): AudioOutputPart => withoutUndefined<AudioOutputPart>({
-  type: "audio-output",
-  id: asString(audio.id) ?? "",
-  data: asString(audio.data),
-  transcript: asString(audio.transcript),
-  expiresAtSeconds: asNumber(audio.expires_at),
-});
+const decodeAudio = (audio: JsonObject): AudioOutputPart =>
+  withoutUndefined<AudioOutputPart>({
+    type: "audio-output",
+    id: asString(audio.id) ?? "",
+    data: asString(audio.data),
+    transcript: asString(audio.transcript),
+    expiresAtSeconds: asNumber(audio.expires_at),
+  });
 
 /** Images that the model made, where OpenRouter and Gemini's compatible surface put them. */
 export function decodeImage(value: JsonValue): ImagePart[] {
@@ -118,7 +149,10 @@ export function decodeImage(value: JsonValue): ImagePart[] {
   return [{ type: "image", source: inline ? { type: "base64", ...inline } : { type: "url", url } }];
 }
 
-function decodeCalls(message: JsonObject, facts: { id: string; context: DecodeContext }): ToolCallPart[] {
+function decodeCalls(
+  message: JsonObject,
+  facts: { id: string; context: DecodeContext },
+): ToolCallPart[] {
   const calls = (asArray(message.tool_calls) ?? []).flatMap((value, ordinal) => {
     const call = asObject(value);
     return call === undefined ? [] : decodeCall(call, { ...facts, ordinal });
@@ -128,24 +162,32 @@ function decodeCalls(message: JsonObject, facts: { id: string; context: DecodeCo
   return decodeCall({ function: functionCall }, { ...facts, ordinal: 0 });
 }
 
-function decodeCall(call: JsonObject, facts: { id: string; ordinal: number; context: DecodeContext }): ToolCallPart[] {
+function decodeCall(
+  call: JsonObject,
+  facts: { id: string; ordinal: number; context: DecodeContext },
+): ToolCallPart[] {
   const custom = asObject(call.custom);
   const named = custom ?? asObject(call.function);
   const wireName = asString(named?.name);
   if (named === undefined || !wireName) return [];
   const alias = facts.context.toolAliases?.get(wireName);
-  const text = custom ? asString(custom.input) ?? "" : argumentsText(named.arguments);
-  const { signature, provenance } = thoughtSignature(call.extra_content, sealsOf(facts.context.providerId));
-  return [withoutUndefined<ToolCallPart>({
-    type: "tool-call",
-    kind: custom || alias?.unwrapsInput === true ? "custom" : "function",
-    id: asString(call.id) || mintedCallId(facts.id, facts.ordinal),
-    name: alias?.name ?? wireName,
-    namespace: alias?.namespace,
-    arguments: alias?.unwrapsInput === true ? unwrapInput(text) : text,
-    signature,
-    provenance,
-  })];
+  const text = custom ? (asString(custom.input) ?? "") : argumentsText(named.arguments);
+  const { signature, provenance } = thoughtSignature(
+    call.extra_content,
+    sealsOf(facts.context.providerId),
+  );
+  return [
+    withoutUndefined<ToolCallPart>({
+      type: "tool-call",
+      kind: custom || alias?.unwrapsInput === true ? "custom" : "function",
+      id: asString(call.id) || mintedCallId(facts.id, facts.ordinal),
+      name: alias?.name ?? wireName,
+      namespace: alias?.namespace,
+      arguments: alias?.unwrapsInput === true ? unwrapInput(text) : text,
+      signature,
+      provenance,
+    }),
+  ];
 }
 
 /** An id for a call that came without one: the same for the same answer, and different for every call. */

@@ -14,13 +14,21 @@ function eventsOf(chunks: readonly Uint8Array[]): SseEvent[] {
   return [...chunks.flatMap((chunk) => decoder.push(chunk)), ...decoder.end()];
 }
 
-function partsOf(events: readonly SseEvent[], context: DecodeContext = { providerId: "acme" }): StreamPart[] {
+function partsOf(
+  events: readonly SseEvent[],
+  context: DecodeContext = { providerId: "acme" },
+): StreamPart[] {
   const decoder = new ChatStreamDecoder(context);
   return [...events.flatMap((event) => decoder.decode(event)), ...decoder.end()];
 }
 
 const chunk = (delta: object, finish: string | null = null): SseEvent => ({
-  data: JSON.stringify({ id: "chatcmpl-C1", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: finish }] }),
+  data: JSON.stringify({
+    id: "chatcmpl-C1",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  }),
 });
 const done: SseEvent = { data: "[DONE]" };
 
@@ -50,7 +58,8 @@ describe("every stream", () => {
         expect(open.has(key)).toBe(false);
         open.add(key);
       }
-      if (/^(text|reasoning|tool-call)-(delta|end)$/.test(part.type)) expect(open.has(key)).toBe(true);
+      if (/^(text|reasoning|tool-call)-(delta|end)$/.test(part.type))
+        expect(open.has(key)).toBe(true);
       if (part.type.endsWith("-end") && key !== "") open.delete(key);
       if ("choiceIndex" in part) expect(finished.has(part.choiceIndex)).toBe(false);
       if (part.type === "finish") {
@@ -59,7 +68,9 @@ describe("every stream", () => {
       }
     }
     expect(parts.filter((part) => part.type === "usage").length).toBeLessThanOrEqual(1);
-    expect(parts.findIndex((part) => part.type === "response-end" || part.type === "error")).toBe(parts.length - 1);
+    expect(parts.findIndex((part) => part.type === "response-end" || part.type === "error")).toBe(
+      parts.length - 1,
+    );
   });
 });
 
@@ -67,7 +78,11 @@ describe("a decoder", () => {
   test("gives out nothing after its end", () => {
     const decoder = new ChatStreamDecoder();
     for (const event of [chunk({ content: "a" }, "stop"), done]) decoder.decode(event);
-    expect([...decoder.decode(chunk({ content: "late" })), ...decoder.decode(done), ...decoder.end()]).toEqual([]);
+    expect([
+      ...decoder.decode(chunk({ content: "late" })),
+      ...decoder.decode(done),
+      ...decoder.end(),
+    ]).toEqual([]);
   });
 
   test("knows the latest usage of a stream that is abandoned", () => {
@@ -75,7 +90,10 @@ describe("a decoder", () => {
     expect(decoder.latestUsage).toBeUndefined();
     for (const count of [1, 2]) {
       decoder.decode({
-        data: JSON.stringify({ choices: [{ index: 0, delta: { content: "x" } }], usage: { prompt_tokens: 5, completion_tokens: count } }),
+        data: JSON.stringify({
+          choices: [{ index: 0, delta: { content: "x" } }],
+          usage: { prompt_tokens: 5, completion_tokens: count },
+        }),
       });
     }
     expect(decoder.latestUsage?.usage).toEqual({ inputTokens: 5, outputTokens: 2 });
@@ -91,49 +109,105 @@ describe("a decoder", () => {
 
   test("makes an error of a stream of which one choice was cut", () => {
     const other = { data: JSON.stringify({ choices: [{ index: 1, delta: { content: "b" } }] }) };
-    expect(partsOf([chunk({ content: "a" }, "stop"), other]).at(-1)).toMatchObject({ type: "error", fault: "cut" });
+    expect(partsOf([chunk({ content: "a" }, "stop"), other]).at(-1)).toMatchObject({
+      type: "error",
+      fault: "cut",
+    });
   });
 
   test("waits for the name of a call", () => {
     const parts = partsOf([
-      chunk({ tool_calls: [{ index: 0, id: "c1", type: "function", function: { arguments: "" } }] }),
-      chunk({ tool_calls: [{ index: 0, function: { arguments: "{\"a\"" } }] }),
+      chunk({
+        tool_calls: [{ index: 0, id: "c1", type: "function", function: { arguments: "" } }],
+      }),
+      chunk({ tool_calls: [{ index: 0, function: { arguments: '{"a"' } }] }),
       chunk({ tool_calls: [{ index: 0, function: { name: "f", arguments: ":1}" } }] }),
-      chunk({}, "tool_calls"), done,
+      chunk({}, "tool_calls"),
+      done,
     ]);
     expect(parts.filter((part) => part.type.startsWith("tool-call"))).toEqual([
-      { type: "tool-call-start", choiceIndex: 0, itemIndex: 0, kind: "function", id: "c1", name: "f" },
-      { type: "tool-call-delta", choiceIndex: 0, itemIndex: 0, arguments: "{\"a\":1}" },
+      {
+        type: "tool-call-start",
+        choiceIndex: 0,
+        itemIndex: 0,
+        kind: "function",
+        id: "c1",
+        name: "f",
+      },
+      { type: "tool-call-delta", choiceIndex: 0, itemIndex: 0, arguments: '{"a":1}' },
       { type: "tool-call-end", choiceIndex: 0, itemIndex: 0 },
     ]);
   });
 
   test("takes arguments that are an object for their text", () => {
-    const parts = partsOf([chunk({ tool_calls: [{ id: "c1", function: { name: "f", arguments: { a: 1 } } }] }, "stop"), done]);
-    expect(parts).toContainEqual({ type: "tool-call-delta", choiceIndex: 0, itemIndex: 0, arguments: '{"a":1}' });
+    const parts = partsOf([
+      chunk({ tool_calls: [{ id: "c1", function: { name: "f", arguments: { a: 1 } } }] }, "stop"),
+      done,
+    ]);
+    expect(parts).toContainEqual({
+      type: "tool-call-delta",
+      choiceIndex: 0,
+      itemIndex: 0,
+      arguments: '{"a":1}',
+    });
   });
 
   test("keeps fragments of a server that repeats id and name but not the arguments", () => {
-    const call = (text: string): SseEvent => chunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "f", arguments: text } }] });
-    const parts = partsOf([call("{\"a\":"), call("\"x"), call("x\"}"), chunk({}, "tool_calls"), done]);
-    expect(parts.flatMap((part) => (part.type === "tool-call-delta" ? [part.arguments] : [])).join("")).toBe('{"a":"xx"}');
+    const call = (text: string): SseEvent =>
+      chunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "f", arguments: text } }] });
+    const parts = partsOf([call('{"a":'), call('"x'), call('x"}'), chunk({}, "tool_calls"), done]);
+    expect(
+      parts.flatMap((part) => (part.type === "tool-call-delta" ? [part.arguments] : [])).join(""),
+    ).toBe('{"a":"xx"}');
   });
 
   test("gives a wrapped custom tool back its name and its input", () => {
     const toolAliases = new Map([
-      ["apply_patch", { name: "apply_patch", unwrapsInput: true }], ["ns__find_1a2b3c4d", { name: "find", namespace: "ns" }],
+      ["apply_patch", { name: "apply_patch", unwrapsInput: true }],
+      ["ns__find_1a2b3c4d", { name: "find", namespace: "ns" }],
     ]);
-    const parts = partsOf([
-      chunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "apply_patch", arguments: "{\"input\":\"*** Be" } }] }),
-      chunk({ tool_calls: [{ index: 0, function: { arguments: "gin\\n\"}" } }] }),
-      chunk({ tool_calls: [{ index: 1, id: "c2", function: { name: "ns__find_1a2b3c4d", arguments: "{}" } }] }),
-      chunk({}, "tool_calls"), done,
-    ], { toolAliases });
+    const parts = partsOf(
+      [
+        chunk({
+          tool_calls: [
+            {
+              index: 0,
+              id: "c1",
+              function: { name: "apply_patch", arguments: '{"input":"*** Be' },
+            },
+          ],
+        }),
+        chunk({ tool_calls: [{ index: 0, function: { arguments: 'gin\\n"}' } }] }),
+        chunk({
+          tool_calls: [
+            { index: 1, id: "c2", function: { name: "ns__find_1a2b3c4d", arguments: "{}" } },
+          ],
+        }),
+        chunk({}, "tool_calls"),
+        done,
+      ],
+      { toolAliases },
+    );
     expect(parts.filter((part) => part.type.startsWith("tool-call"))).toEqual([
-      { type: "tool-call-start", choiceIndex: 0, itemIndex: 0, kind: "custom", id: "c1", name: "apply_patch" },
+      {
+        type: "tool-call-start",
+        choiceIndex: 0,
+        itemIndex: 0,
+        kind: "custom",
+        id: "c1",
+        name: "apply_patch",
+      },
       { type: "tool-call-delta", choiceIndex: 0, itemIndex: 0, arguments: "*** Begin\n" },
       { type: "tool-call-end", choiceIndex: 0, itemIndex: 0 },
-      { type: "tool-call-start", choiceIndex: 0, itemIndex: 1, kind: "function", id: "c2", name: "find", namespace: "ns" },
+      {
+        type: "tool-call-start",
+        choiceIndex: 0,
+        itemIndex: 1,
+        kind: "function",
+        id: "c2",
+        name: "find",
+        namespace: "ns",
+      },
       { type: "tool-call-delta", choiceIndex: 0, itemIndex: 1, arguments: "{}" },
       { type: "tool-call-end", choiceIndex: 0, itemIndex: 1 },
     ]);
@@ -141,12 +215,24 @@ describe("a decoder", () => {
 
   test("opens text anew after a call", () => {
     const parts = partsOf([
-      chunk({ content: "a" }), chunk({ tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: "{}" } }] }),
-      chunk({ content: "b" }), chunk({}, "tool_calls"), done,
+      chunk({ content: "a" }),
+      chunk({ tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: "{}" } }] }),
+      chunk({ content: "b" }),
+      chunk({}, "tool_calls"),
+      done,
     ]);
-    expect(parts.flatMap((part) => ("itemIndex" in part ? [`${part.type} ${part.itemIndex}`] : []))).toEqual([
-      "text-start 0", "text-delta 0", "text-end 0", "tool-call-start 1", "tool-call-delta 1",
-      "text-start 2", "text-delta 2", "text-end 2", "tool-call-end 1",
+    expect(
+      parts.flatMap((part) => ("itemIndex" in part ? [`${part.type} ${part.itemIndex}`] : [])),
+    ).toEqual([
+      "text-start 0",
+      "text-delta 0",
+      "text-end 0",
+      "tool-call-start 1",
+      "tool-call-delta 1",
+      "text-start 2",
+      "text-delta 2",
+      "text-end 2",
+      "tool-call-end 1",
     ]);
   });
 
@@ -159,13 +245,22 @@ describe("a decoder", () => {
     ['{"error":{}}', "The provider ended the stream with an error."],
   ];
   test.each(errors)("reports %s", (data, message) => {
-    expect(partsOf([{ data }, done])).toMatchObject([{ type: "error", fault: "reported", error: { message } }]);
+    expect(partsOf([{ data }, done])).toMatchObject([
+      { type: "error", fault: "reported", error: { message } },
+    ]);
   });
 
   test("counts the content that comes with an error, but not the end", () => {
     const data = JSON.stringify({
-      error: { code: 500, message: "gone" }, choices: [{ index: 0, delta: { content: "last" }, finish_reason: "error" }],
+      error: { code: 500, message: "gone" },
+      choices: [{ index: 0, delta: { content: "last" }, finish_reason: "error" }],
     });
-    expect(partsOf([{ data }]).map((part) => part.type)).toEqual(["response-start", "text-start", "text-delta", "text-end", "error"]);
+    expect(partsOf([{ data }]).map((part) => part.type)).toEqual([
+      "response-start",
+      "text-start",
+      "text-delta",
+      "text-end",
+      "error",
+    ]);
   });
 });

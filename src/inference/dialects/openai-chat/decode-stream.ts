@@ -4,7 +4,13 @@ import type { ErrorPart, StreamPart } from "../../canonical/stream-part.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
-import { cutStream, looksLikeObject, malformedEvent, parseEventObject, trimmed } from "../stream-failures.ts";
+import {
+  cutStream,
+  looksLikeObject,
+  malformedEvent,
+  parseEventObject,
+  trimmed,
+} from "../stream-failures.ts";
 import { readStreamError } from "./read-error.ts";
 import { readUsageOf } from "./read-usage.ts";
 import { ChoiceStream, choiceIndexOf } from "./stream-choice.ts";
@@ -34,13 +40,16 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (!looksLikeObject(data)) return event.event === "error" ? this.fail(textError(data)) : [];
     const chunk = parseEventObject(data);
     if (chunk === undefined) return this.fail(malformedEvent);
-    const error = readStreamError(event.event === "error" && chunk.error === undefined ? { error: chunk } : chunk);
+    const error = readStreamError(
+      event.event === "error" && chunk.error === undefined ? { error: chunk } : chunk,
+    );
     return error === undefined ? this.readChunk(chunk) : this.readLastChunk(chunk, error);
   }
 
   end(): StreamPart[] {
     if (this.ended) return [];
-    const whole = this.choices.size > 0 && [...this.choices.values()].every((choice) => choice.finished);
+    const whole =
+      this.choices.size > 0 && [...this.choices.values()].every((choice) => choice.finished);
     return whole ? this.finish() : this.fail(cutStream);
   }
 
@@ -66,7 +75,10 @@ export class ChatStreamDecoder implements StreamDecoder {
     const index = choiceIndexOf(fields);
     let choice = this.choices.get(index);
     if (choice === undefined) {
-      choice = new ChoiceStream(index, { responseId: () => this.responseId, context: this.context });
+      choice = new ChoiceStream(index, {
+        responseId: () => this.responseId,
+        context: this.context,
+      });
       this.choices.set(index, choice);
     }
     choice.read(fields, parts);
@@ -79,20 +91,26 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.responseId = asString(chunk.id) ?? "";
     const serviceTier = asString(chunk.service_tier);
     const systemFingerprint = asString(chunk.system_fingerprint);
-    return [{
-      type: "response-start",
-      id: this.responseId,
-      model: asString(chunk.model) ?? "",
-      createdAtSeconds: asNumber(chunk.created) ?? 0,
-      ...(serviceTier !== undefined && { serviceTier }),
-      ...(systemFingerprint !== undefined && { systemFingerprint }),
-    }];
+    return [
+      {
+        type: "response-start",
+        id: this.responseId,
+        model: asString(chunk.model) ?? "",
+        createdAtSeconds: asNumber(chunk.created) ?? 0,
+        ...(serviceTier !== undefined && { serviceTier }),
+        ...(systemFingerprint !== undefined && { systemFingerprint }),
+      },
+    ];
   }
 
   private finish(): StreamPart[] {
     this.ended = true;
     const open = [...this.choices.values()].filter((choice) => !choice.finished);
-    return [...open.flatMap((choice) => choice.finish()), ...this.usageParts(), { type: "response-end" }];
+    return [
+      ...open.flatMap((choice) => choice.finish()),
+      ...this.usageParts(),
+      { type: "response-end" },
+    ];
   }
 
   private fail(error: ErrorPart): StreamPart[] {

@@ -1,12 +1,27 @@
 import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { AllowedTool, CustomTool, FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
+import type {
+  AllowedTool,
+  CustomTool,
+  FunctionTool,
+  Tool,
+  ToolChoice,
+} from "../../canonical/tool.ts";
 import { decodeCache } from "../decode-openai-fields.ts";
 import { badRequest, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
-const knownToolFields = new Set(["type", "function", "custom", "cache_control", "prompt_cache_breakpoint"]);
+const knownToolFields = new Set([
+  "type",
+  "function",
+  "custom",
+  "cache_control",
+  "prompt_cache_breakpoint",
+]);
 
-type ToolFields = Pick<CanonicalRequest, "tools" | "toolChoice" | "parallelToolCalls" | "legacyFunctions">;
+type ToolFields = Pick<
+  CanonicalRequest,
+  "tools" | "toolChoice" | "parallelToolCalls" | "legacyFunctions"
+>;
 
 /** Tools and how they may be called, from today's fields or from the older `functions`. */
 export function decodeToolFields(body: RequestFields): Partial<ToolFields> {
@@ -31,7 +46,8 @@ function decodeTool(tool: RequestFields): Tool {
   const cache = decodeCache(tool);
   if (type === "function" && definition !== undefined) return decodeFunction(definition, tool);
   if (type === "custom" && definition !== undefined) return decodeCustom(definition, tool);
-  if (type === "function" || type === "custom") throw badRequest(tool.pathOf(type), "is required: the tool's name and what it takes.");
+  if (type === "function" || type === "custom")
+    throw badRequest(tool.pathOf(type), "is required: the tool's name and what it takes.");
   return { type: "hosted", dialect: "openai-chat", value: tool.object, ...(cache && { cache }) };
 }
 
@@ -61,8 +77,16 @@ function decodeFormat(format: RequestFields | undefined): CustomTool["format"] {
   if (format === undefined) return undefined;
   if (format.requiredString("type") !== "grammar") return { type: "text" };
   const grammar = format.nested("grammar");
-  if (grammar === undefined) throw badRequest(format.pathOf("grammar"), "is required: {\"syntax\": \"lark\", \"definition\": \"...\"}.");
-  return { type: "grammar", syntax: grammar.requiredString("syntax"), definition: grammar.requiredString("definition") };
+  if (grammar === undefined)
+    throw badRequest(
+      format.pathOf("grammar"),
+      'is required: {"syntax": "lark", "definition": "..."}.',
+    );
+  return {
+    type: "grammar",
+    syntax: grammar.requiredString("syntax"),
+    definition: grammar.requiredString("definition"),
+  };
 }
 
 function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
@@ -72,7 +96,10 @@ function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
   // Anthropic's word for `required`, which several clients send to chat as well.
   if (value === "any") return { type: "required" };
   if (typeof value === "string") {
-    throw badRequest("tool_choice", "must be \"none\", \"auto\", \"required\" or an object that names a tool.");
+    throw badRequest(
+      "tool_choice",
+      'must be "none", "auto", "required" or an object that names a tool.',
+    );
   }
   return decodeChoiceObject(new RequestFields(value, "tool_choice"));
 }
@@ -80,14 +107,21 @@ function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
 function decodeChoiceObject(choice: RequestFields): ToolChoice {
   const type = choice.requiredString("type");
   switch (type) {
-    case "auto": case "none": case "required": return { type };
-    case "function": case "custom": {
+    case "auto":
+    case "none":
+    case "required":
+      return { type };
+    case "function":
+    case "custom": {
       const named = choice.nested(type);
-      if (named === undefined) throw badRequest(choice.pathOf(type), "is required: {\"name\": \"...\"}.");
+      if (named === undefined)
+        throw badRequest(choice.pathOf(type), 'is required: {"name": "..."}.');
       return { type: "tool", kind: type, name: named.requiredString("name") };
     }
-    case "allowed_tools": return decodeAllowed(choice);
-    default: return { type: "hosted", dialect: "openai-chat", value: choice.object };
+    case "allowed_tools":
+      return decodeAllowed(choice);
+    default:
+      return { type: "hosted", dialect: "openai-chat", value: choice.object };
   }
 }
 
@@ -95,10 +129,14 @@ function decodeAllowed(choice: RequestFields): ToolChoice {
   const allowed = choice.nested("allowed_tools");
   const tools = allowed?.nestedList("tools");
   if (allowed === undefined || tools === undefined) {
-    throw badRequest(choice.pathOf("allowed_tools"), "is required: {\"mode\": \"auto\", \"tools\": [...]}.");
+    throw badRequest(
+      choice.pathOf("allowed_tools"),
+      'is required: {"mode": "auto", "tools": [...]}.',
+    );
   }
   const mode = allowed.requiredString("mode");
-  if (mode !== "auto" && mode !== "required") throw badRequest(allowed.pathOf("mode"), "must be auto or required.");
+  if (mode !== "auto" && mode !== "required")
+    throw badRequest(allowed.pathOf("mode"), "must be auto or required.");
   return { type: "allowed", mode, tools: tools.map(decodeAllowedTool) };
 }
 
@@ -115,6 +153,11 @@ function decodeFunctionCall(body: RequestFields): ToolChoice | undefined {
   const value = body.object.function_call;
   if (value === undefined || value === null) return undefined;
   if (value === "auto" || value === "none") return { type: value };
-  if (typeof value === "string") throw badRequest("function_call", "must be \"none\", \"auto\" or {\"name\": \"...\"}.");
-  return { type: "tool", kind: "function", name: new RequestFields(value, "function_call").requiredString("name") };
+  if (typeof value === "string")
+    throw badRequest("function_call", 'must be "none", "auto" or {"name": "..."}.');
+  return {
+    type: "tool",
+    kind: "function",
+    name: new RequestFields(value, "function_call").requiredString("name"),
+  };
 }

@@ -1,7 +1,11 @@
 import type { TextPart } from "../../canonical/content.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { AssistantMessage, AssistantPart } from "../../canonical/message.ts";
-import { isForeignReasoning, type ReasoningPart, type ReasoningSpelling } from "../../canonical/reasoning.ts";
+import {
+  isForeignReasoning,
+  type ReasoningPart,
+  type ReasoningSpelling,
+} from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
 import { wrapInput } from "../tool-aliases.ts";
 import { withoutUndefined } from "../without-undefined.ts";
@@ -16,22 +20,26 @@ import { encodeDetails, reasoningText, signatureField } from "./reasoning-fields
  */
 export function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObject[] {
   const { state } = place;
-  const parts = message.parts.filter((part, index) => keepsPart(part, place.at(`.content[${index}]`)));
+  const parts = message.parts.filter((part, index) =>
+    keepsPart(part, place.at(`.content[${index}]`)),
+  );
   if (parts.length === 0 && message.parts.length > 0) return [];
   const calls = parts.filter((part) => part.type === "tool-call");
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.refusal] : [])).join("");
   const audio = parts.find((part) => part.type === "audio-output");
   const speechless = calls.length > 0 || refusal !== "" || audio !== undefined;
-  return [withoutUndefined<JsonObject>({
-    role: "assistant",
-    content: assistantContent(parts, place) ?? (speechless ? null : ""),
-    name: message.name,
-    refusal: refusal === "" ? undefined : refusal,
-    audio: audio && { id: audio.id },
-    ...replayedThoughts(parts, state),
-    ...encodeCalls(calls, place),
-    ...place.extensionFields(message.extensions),
-  })];
+  return [
+    withoutUndefined<JsonObject>({
+      role: "assistant",
+      content: assistantContent(parts, place) ?? (speechless ? null : ""),
+      name: message.name,
+      refusal: refusal === "" ? undefined : refusal,
+      audio: audio && { id: audio.id },
+      ...replayedThoughts(parts, state),
+      ...encodeCalls(calls, place),
+      ...place.extensionFields(message.extensions),
+    }),
+  ];
 }
 
 /** Whether a part can be replayed here at all; what cannot is declared. */
@@ -51,7 +59,11 @@ function keepsPart(part: AssistantPart, place: EncodePlace): boolean {
     return false;
   }
   const sealed = part.signature !== undefined || part.encrypted !== undefined;
-  if (spelling === "reasoning_details" && sealed && isForeignReasoning(part, place.state.options.providerId)) {
+  if (
+    spelling === "reasoning_details" &&
+    sealed &&
+    isForeignReasoning(part, place.state.options.providerId)
+  ) {
     place.lose("sealed by another provider");
     return false;
   }
@@ -61,7 +73,10 @@ function keepsPart(part: AssistantPart, place: EncodePlace): boolean {
 const replaySpelling = (part: ReasoningPart, state: EncodeState): ReasoningSpelling | undefined =>
   (state.sameDialect ? part.spelling : undefined) ?? state.quirks.reasoningReplay;
 
-function assistantContent(parts: readonly AssistantPart[], place: EncodePlace): JsonValue | undefined {
+function assistantContent(
+  parts: readonly AssistantPart[],
+  place: EncodePlace,
+): JsonValue | undefined {
   const { state } = place;
   const texts = parts.filter((part): part is TextPart => part.type === "text");
   const wire = parts.flatMap((part, index): JsonObject[] => {
@@ -73,7 +88,8 @@ function assistantContent(parts: readonly AssistantPart[], place: EncodePlace): 
     return [];
   });
   if (wire.length === 0) return undefined;
-  const plain = texts.length === wire.length && wire.every((part) => Object.keys(part).length === 2);
+  const plain =
+    texts.length === wire.length && wire.every((part) => Object.keys(part).length === 2);
   return plain && (wire.length === 1 || !state.sameDialect) ? joinTexts(texts) : wire;
 }
 
@@ -96,8 +112,11 @@ function withoutProvenance(part: AssistantPart): AssistantPart {
 function encodeCalls(calls: readonly ToolCallPart[], place: EncodePlace): JsonObject {
   const only = calls[0];
   if (only === undefined) return {};
-  if (place.state.request.legacyFunctions === true) return { function_call: { name: only.name, arguments: only.arguments } };
-  return { tool_calls: calls.map((call, index) => encodeCall(call, place.at(`.tool_calls[${index}]`))) };
+  if (place.state.request.legacyFunctions === true)
+    return { function_call: { name: only.name, arguments: only.arguments } };
+  return {
+    tool_calls: calls.map((call, index) => encodeCall(call, place.at(`.tool_calls[${index}]`))),
+  };
 }
 
 function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
@@ -109,14 +128,26 @@ function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
     ...(replaysSignature(call, state) && signatureField({ signature: call.signature })),
     ...place.extensionFields(call.extensions),
   };
-  if (kind === "custom" && !wraps) return { id, type: "custom", custom: { name, input: call.arguments }, ...extra };
-  return { id, type: "function", function: { name, arguments: wraps ? wrapInput(call.arguments) : functionArguments(call) }, ...extra };
+  if (kind === "custom" && !wraps)
+    return { id, type: "custom", custom: { name, input: call.arguments }, ...extra };
+  return {
+    id,
+    type: "function",
+    function: { name, arguments: wraps ? wrapInput(call.arguments) : functionArguments(call) },
+    ...extra,
+  };
 }
 
 /** A signature goes back to its maker alone; one without a mark only as its own client wrote it. */
-const replaysSignature = (call: ToolCallPart, state: EncodeState): call is ToolCallPart & { signature: string } =>
-  call.signature !== undefined
-  && (call.provenance === undefined ? state.sameDialect : !isForeignReasoning(call, state.options.providerId));
+const replaysSignature = (
+  call: ToolCallPart,
+  state: EncodeState,
+): call is ToolCallPart & { signature: string } =>
+  call.signature !== undefined &&
+  (call.provenance === undefined
+    ? state.sameDialect
+    : !isForeignReasoning(call, state.options.providerId));
 
 /** Never empty: an upstream that parses the text refuses "". */
-const functionArguments = (call: ToolCallPart): string => (call.arguments.trim() === "" ? "{}" : call.arguments);
+const functionArguments = (call: ToolCallPart): string =>
+  call.arguments.trim() === "" ? "{}" : call.arguments;

@@ -6,10 +6,14 @@ import { errorBody } from "../openai-error-body.ts";
 import { reportError } from "../report-error.ts";
 
 /** The frame that ends a stream in failure: without `choices`, which makes it loud in every client. */
-export const errorFrame = (error: ReportedError): string => `data: ${JSON.stringify(errorBody(error))}\n\n`;
+export const errorFrame = (error: ReportedError): string =>
+  `data: ${JSON.stringify(errorBody(error))}\n\n`;
 
 /** The JSON body of an error answer. */
-export const encodeError = (error: GatewayError, context: ErrorContext): JsonObject => errorBody(reportError(error, context));
+export const encodeError = (error: GatewayError, context: ErrorContext): JsonObject =>
+  errorBody(reportError(error, context));
 
 /** The one frame that ends a stream in failure. */
-export const encodeStreamError = (error: GatewayError, context: ErrorContext): string[] => [errorFrame(reportError(error, context))];
+export const encodeStreamError = (error: GatewayError, context: ErrorContext): string[] => [
+  errorFrame(reportError(error, context)),
+];

@@ -1,7 +1,11 @@
 import type { TextPart } from "../../canonical/content.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import {
-  splitLeadingSystem, type Message, type SystemMessage, type ToolMessage, type UserMessage,
+  splitLeadingSystem,
+  type Message,
+  type SystemMessage,
+  type ToolMessage,
+  type UserMessage,
 } from "../../canonical/message.ts";
 import { isBillingLine } from "../billing-line.ts";
 import { repairToolTurns } from "../repair-tool-turns.ts";
@@ -22,7 +26,8 @@ export function encodeMessages(state: EncodeState): JsonObject[] {
 
 /** Several leading instructions as one message: many servers accept no second one. */
 function encodeLeadingSystem(leading: readonly SystemMessage[], state: EncodeState): JsonObject[] {
-  const parts = leading.flatMap((message) => message.parts)
+  const parts = leading
+    .flatMap((message) => message.parts)
     .filter((part) => part.text !== "" && !isBillingLine(part.text));
   if (parts.length === 0) return [];
   return [{ role: "system", content: textContent(parts, state.at("messages[0]")) }];
@@ -31,7 +36,10 @@ function encodeLeadingSystem(leading: readonly SystemMessage[], state: EncodeSta
 function encodeSystem(message: SystemMessage, place: EncodePlace): JsonObject {
   const { sameDialect, quirks } = place.state;
   return {
-    role: message.developer === true && (sameDialect || quirks.developerRole === true) ? "developer" : "system",
+    role:
+      message.developer === true && (sameDialect || quirks.developerRole === true)
+        ? "developer"
+        : "system",
     content: textContent(message.parts, place),
     ...named(message.name),
     ...place.extensionFields(message.extensions),
@@ -47,7 +55,8 @@ const named = (name: string | undefined): JsonObject => (name === undefined ? {}
 function textContent(parts: readonly TextPart[], place: EncodePlace): JsonValue {
   const wire = parts.map((part, index) => encodeText(part, place.at(`.content[${index}]`)));
   const plain = wire.every((part) => Object.keys(part).length === 2);
-  if (plain && (wire.length <= 1 || !place.state.sameDialect)) return parts.map((part) => part.text).join("\n\n");
+  if (plain && (wire.length <= 1 || !place.state.sameDialect))
+    return parts.map((part) => part.text).join("\n\n");
   return wire;
 }
 
@@ -68,8 +77,12 @@ class TurnEncoder {
     const place = this.state.at(`messages[${this.index}]`);
     this.index += 1;
     switch (message.role) {
-      case "tool": this.wire.push(this.toolMessage(message, place)); break;
-      case "user": this.wire.push(this.userMessage(message, place)); break;
+      case "tool":
+        this.wire.push(this.toolMessage(message, place));
+        break;
+      case "user":
+        this.wire.push(this.userMessage(message, place));
+        break;
       case "assistant":
         this.flushAttachments();
         this.wire.push(...encodeAssistant(message, place));
@@ -88,20 +101,37 @@ class TurnEncoder {
   private userMessage(message: UserMessage, place: EncodePlace): JsonObject {
     const content = this.attachments;
     this.attachments = [];
-    message.parts.forEach((part, index) => content.push(...encodeUserPart(part, place.at(`.content[${index}]`))));
+    message.parts.forEach((part, index) =>
+      content.push(...encodeUserPart(part, place.at(`.content[${index}]`))),
+    );
     const first = content[0];
     const plain = content.length === 1 && first?.type === "text" && Object.keys(first).length === 2;
     const told = content.length === 0 ? "" : plain ? first.text : content;
-    if (message.name === undefined && message.extensions === undefined) return { role: "user", content: told };
-    return { role: "user", content: told, ...named(message.name), ...place.extensionFields(message.extensions) };
+    if (message.name === undefined && message.extensions === undefined)
+      return { role: "user", content: told };
+    return {
+      role: "user",
+      content: told,
+      ...named(message.name),
+      ...place.extensionFields(message.extensions),
+    };
   }
 
   private toolMessage(message: ToolMessage, place: EncodePlace): JsonObject {
     const { state } = this;
-    const content = state.sameDialect ? sameDialectResult(message, place) : this.resultText(message, place);
+    const content = state.sameDialect
+      ? sameDialectResult(message, place)
+      : this.resultText(message, place);
     const extensions = place.extensionFields(message.extensions);
-    if (state.request.legacyFunctions === true) return { role: "function", name: message.name ?? "", content, ...extensions };
-    return { role: "tool", tool_call_id: message.toolCallId, content, ...named(message.name), ...extensions };
+    if (state.request.legacyFunctions === true)
+      return { role: "function", name: message.name ?? "", content, ...extensions };
+    return {
+      role: "tool",
+      tool_call_id: message.toolCallId,
+      content,
+      ...named(message.name),
+      ...extensions,
+    };
   }
 
   /** Tool messages carry text alone; what else a result holds follows in the next user message. */
@@ -114,7 +144,10 @@ class TurnEncoder {
       this.imageCount += 1;
       const name = `${part.type} ${this.imageCount}`;
       // Several results may have attachments, and the user's own follow them in the same message.
-      this.attachments.push({ type: "text", text: `[${name}, from the result of tool call ${message.toolCallId}]` }, ...encoded);
+      this.attachments.push(
+        { type: "text", text: `[${name}, from the result of tool call ${message.toolCallId}]` },
+        ...encoded,
+      );
       return `[${name} attached below]`;
     });
     if (message.cache !== undefined) this.state.cacheFields(message.cache);
@@ -138,5 +171,7 @@ class TurnEncoder {
 function sameDialectResult(message: ToolMessage, place: EncodePlace): JsonValue {
   const texts = message.parts.filter((part): part is TextPart => part.type === "text");
   if (texts.length === message.parts.length) return textContent(texts, place);
-  return message.parts.flatMap((part, index) => encodeUserPart(part, place.at(`.content[${index}]`)));
+  return message.parts.flatMap((part, index) =>
+    encodeUserPart(part, place.at(`.content[${index}]`)),
+  );
 }

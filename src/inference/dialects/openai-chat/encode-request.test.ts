@@ -7,47 +7,99 @@ import type { DialectQuirks, EncodedRequest } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 /** A request as another dialect's client would have sent it. */
-const translated = (fields: Partial<CanonicalRequest>): CanonicalRequest =>
-  ({ dialect: "anthropic-messages", model: "claude", stream: false, messages: [], ...fields });
+const translated = (fields: Partial<CanonicalRequest>): CanonicalRequest => ({
+  dialect: "anthropic-messages",
+  model: "claude",
+  stream: false,
+  messages: [],
+  ...fields,
+});
 
-const encode = (fields: Partial<CanonicalRequest>, quirks: DialectQuirks = {}, stream = false): EncodedRequest =>
-  encodeRequest(translated(fields), { upstreamModel: "large-v2", stream, providerId: "acme", quirks });
+const encode = (
+  fields: Partial<CanonicalRequest>,
+  quirks: DialectQuirks = {},
+  stream = false,
+): EncodedRequest =>
+  encodeRequest(translated(fields), {
+    upstreamModel: "large-v2",
+    stream,
+    providerId: "acme",
+    quirks,
+  });
 
-const wireMessages = (messages: Message[], quirks: DialectQuirks = {}): unknown => encode({ messages }, quirks).body.messages;
+const wireMessages = (messages: Message[], quirks: DialectQuirks = {}): unknown =>
+  encode({ messages }, quirks).body.messages;
 
 const text = (value: string): { type: "text"; text: string } => ({ type: "text", text: value });
 const user = (...parts: UserPart[]): Message => ({ role: "user", parts });
 const assistant = (...parts: AssistantPart[]): Message => ({ role: "assistant", parts });
-const call = (id: string, name = "f"): AssistantPart => ({ type: "tool-call", kind: "function", id, name, arguments: "{}" });
-const wireCall = (id: string, name = "f"): JsonObject => ({ id, type: "function", function: { name, arguments: "{}" } });
-const result = (id: string, value: string): Message => ({ role: "tool", toolCallId: id, parts: [text(value)] });
+const call = (id: string, name = "f"): AssistantPart => ({
+  type: "tool-call",
+  kind: "function",
+  id,
+  name,
+  arguments: "{}",
+});
+const wireCall = (id: string, name = "f"): JsonObject => ({
+  id,
+  type: "function",
+  function: { name, arguments: "{}" },
+});
+const result = (id: string, value: string): Message => ({
+  role: "tool",
+  toolCallId: id,
+  parts: [text(value)],
+});
 
 describe("instructions", () => {
   test("leading ones are one message, and another vendor's accounting line is left out", () => {
-    expect(wireMessages([
-      { role: "system", parts: [text("x-anthropic-billing-header: v=1; h=abc"), text("Be brief.")] },
-      { role: "system", developer: true, parts: [text("Be kind.")] },
-      user(text("Hi")),
-    ])).toEqual([{ role: "system", content: "Be brief.\n\nBe kind." }, { role: "user", content: "Hi" }]);
+    expect(
+      wireMessages([
+        {
+          role: "system",
+          parts: [text("x-anthropic-billing-header: v=1; h=abc"), text("Be brief.")],
+        },
+        { role: "system", developer: true, parts: [text("Be kind.")] },
+        user(text("Hi")),
+      ]),
+    ).toEqual([
+      { role: "system", content: "Be brief.\n\nBe kind." },
+      { role: "user", content: "Hi" },
+    ]);
   });
 
   test("they stay parts where the upstream knows cache markers", () => {
-    expect(wireMessages(
-      [{ role: "system", parts: [{ ...text("a"), cache: { ttl: "1h" } }, text("b")] }], { cacheMarkers: "cache_control" },
-    )).toEqual([
+    expect(
+      wireMessages(
+        [{ role: "system", parts: [{ ...text("a"), cache: { ttl: "1h" } }, text("b")] }],
+        { cacheMarkers: "cache_control" },
+      ),
+    ).toEqual([
       {
         role: "system",
-        content: [{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1h" } }, { type: "text", text: "b" }],
+        content: [
+          { type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1h" } },
+          { type: "text", text: "b" },
+        ],
       },
     ]);
   });
 
-  const later: Message[] = [user(text("a")), { role: "system", developer: true, parts: [text("Now rhyme.")] }, user(text("b"))];
+  const later: Message[] = [
+    user(text("a")),
+    { role: "system", developer: true, parts: [text("Now rhyme.")] },
+    user(text("b")),
+  ];
   test("later ones keep their place", () => {
     expect(wireMessages(later)).toEqual([
-      { role: "user", content: "a" }, { role: "system", content: "Now rhyme." }, { role: "user", content: "b" },
+      { role: "user", content: "a" },
+      { role: "system", content: "Now rhyme." },
+      { role: "user", content: "b" },
     ]);
-    expect(wireMessages(later, { developerRole: true })).toContainEqual({ role: "developer", content: "Now rhyme." });
+    expect(wireMessages(later, { developerRole: true })).toContainEqual({
+      role: "developer",
+      content: "Now rhyme.",
+    });
   });
 
   test("later ones keep their place as the user's text where the upstream takes them at the head only", () => {
@@ -67,7 +119,10 @@ describe("tool turns", () => {
         {
           role: "tool",
           toolCallId: "a",
-          parts: [text("Shot:"), { type: "image", source: { type: "base64", mediaType: "image/png", data: "AA==" } }],
+          parts: [
+            text("Shot:"),
+            { type: "image", source: { type: "base64", mediaType: "image/png", data: "AA==" } },
+          ],
         },
         result("b", "done"),
         user(text("And now?")),
@@ -90,10 +145,16 @@ describe("tool turns", () => {
   });
 
   test("images of the last results stand in a user message of their own", () => {
-    expect(wireMessages([
-      assistant(call("a")),
-      { role: "tool", toolCallId: "a", parts: [{ type: "image", source: { type: "url", url: "https://example.com/a.png" } }] },
-    ])).toEqual([
+    expect(
+      wireMessages([
+        assistant(call("a")),
+        {
+          role: "tool",
+          toolCallId: "a",
+          parts: [{ type: "image", source: { type: "url", url: "https://example.com/a.png" } }],
+        },
+      ]),
+    ).toEqual([
       { role: "assistant", content: null, tool_calls: [wireCall("a")] },
       { role: "tool", tool_call_id: "a", content: "[image 1 attached below]" },
       {
@@ -107,64 +168,117 @@ describe("tool turns", () => {
   });
 
   test("a failed call says so, a call without an answer gets one, a result without a call is text", () => {
-    expect(wireMessages([
-      assistant(call("a"), call("b")),
-      { role: "tool", toolCallId: "a", parts: [text("no disk")], isError: true },
-      result("z", "stray"),
-      user(text("Go on")),
-    ])).toEqual([
+    expect(
+      wireMessages([
+        assistant(call("a"), call("b")),
+        { role: "tool", toolCallId: "a", parts: [text("no disk")], isError: true },
+        result("z", "stray"),
+        user(text("Go on")),
+      ]),
+    ).toEqual([
       { role: "assistant", content: null, tool_calls: [wireCall("a"), wireCall("b")] },
       { role: "tool", tool_call_id: "a", content: "Error: no disk" },
       { role: "tool", tool_call_id: "b", content: "Error: (no result)" },
-      { role: "user", content: [{ type: "text", text: "Result of the tool call z:" }, { type: "text", text: "stray" }] },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Result of the tool call z:" },
+          { type: "text", text: "stray" },
+        ],
+      },
       { role: "user", content: "Go on" },
     ]);
   });
 
   test("an answer that came in pieces is one string, and one of several messages is set apart", () => {
-    expect(wireMessages([assistant(text("It is "), text("sunny."), { ...text("Bye."), startsMessage: true })]))
-      .toEqual([{ role: "assistant", content: "It is sunny.\n\nBye." }]);
+    expect(
+      wireMessages([
+        assistant(text("It is "), text("sunny."), { ...text("Bye."), startsMessage: true }),
+      ]),
+    ).toEqual([{ role: "assistant", content: "It is sunny.\n\nBye." }]);
   });
 
   test("arguments are never empty", () => {
-    expect(wireMessages([assistant({ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "" }), result("a", "")]))
-      .toMatchObject([{ tool_calls: [wireCall("a")] }, { content: "" }]);
+    expect(
+      wireMessages([
+        assistant({ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "" }),
+        result("a", ""),
+      ]),
+    ).toMatchObject([{ tool_calls: [wireCall("a")] }, { content: "" }]);
   });
 });
 
 describe("thoughts", () => {
-  const thought: AssistantPart = { type: "reasoning", text: "hm", signature: "s", provenance: { providerId: "acme" } };
+  const thought: AssistantPart = {
+    type: "reasoning",
+    text: "hm",
+    signature: "s",
+    provenance: { providerId: "acme" },
+  };
   const foreign: AssistantPart = { ...thought, provenance: { providerId: "other" } };
 
   test("are left out where the upstream refuses them", () => {
-    expect(wireMessages([assistant(thought, text("a"))])).toEqual([{ role: "assistant", content: "a" }]);
+    expect(wireMessages([assistant(thought, text("a"))])).toEqual([
+      { role: "assistant", content: "a" },
+    ]);
   });
 
   test("go where the upstream wants them", () => {
-    expect(wireMessages([assistant(thought, text("a"))], { reasoningReplay: "reasoning_content" }))
-      .toEqual([{ role: "assistant", content: "a", reasoning_content: "hm" }]);
+    expect(
+      wireMessages([assistant(thought, text("a"))], { reasoningReplay: "reasoning_content" }),
+    ).toEqual([{ role: "assistant", content: "a", reasoning_content: "hm" }]);
     expect(wireMessages([assistant(thought, text("a"))], { reasoningReplay: "content" })).toEqual([
-      { role: "assistant", content: [{ type: "thinking", thinking: [{ type: "text", text: "hm" }] }, { type: "text", text: "a" }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
+          { type: "text", text: "a" },
+        ],
+      },
     ]);
   });
 
   test("go back with their seal to their maker alone, and without the gateway's mark", () => {
-    expect(wireMessages([assistant(foreign, thought, text("a"))], { reasoningReplay: "reasoning_details" })).toEqual([
-      { role: "assistant", content: "a", reasoning_details: [{ type: "reasoning.text", text: "hm", signature: "s", index: 0 }] },
+    expect(
+      wireMessages([assistant(foreign, thought, text("a"))], {
+        reasoningReplay: "reasoning_details",
+      }),
+    ).toEqual([
+      {
+        role: "assistant",
+        content: "a",
+        reasoning_details: [{ type: "reasoning.text", text: "hm", signature: "s", index: 0 }],
+      },
     ]);
   });
 
   test("Gemini's signature of a call goes back to its maker alone", () => {
-    const signed = (providerId: string): AssistantPart =>
-      ({ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "{}", signature: "sig", provenance: { providerId } });
-    expect(wireMessages([assistant(signed("acme")), result("a", "x")]))
-      .toMatchObject([{ tool_calls: [{ ...wireCall("a"), extra_content: { google: { thought_signature: "sig" } } }] }, {}]);
+    const signed = (providerId: string): AssistantPart => ({
+      type: "tool-call",
+      kind: "function",
+      id: "a",
+      name: "f",
+      arguments: "{}",
+      signature: "sig",
+      provenance: { providerId },
+    });
+    expect(wireMessages([assistant(signed("acme")), result("a", "x")])).toMatchObject([
+      {
+        tool_calls: [{ ...wireCall("a"), extra_content: { google: { thought_signature: "sig" } } }],
+      },
+      {},
+    ]);
     expect(wireMessages([assistant(signed("other")), result("a", "x")])).toEqual([
-      { role: "assistant", content: null, tool_calls: [wireCall("a")] }, { role: "tool", tool_call_id: "a", content: "x" },
+      { role: "assistant", content: null, tool_calls: [wireCall("a")] },
+      { role: "tool", tool_call_id: "a", content: "x" },
     ]);
   });
 
-  const efforts: [what: string, reasoning: CanonicalRequest["reasoning"], effort: string | undefined][] = [
+  const efforts: [
+    what: string,
+    reasoning: CanonicalRequest["reasoning"],
+    effort: string | undefined,
+  ][] = [
     ["nothing", undefined, undefined],
     ["an effort", { effort: "xhigh", budgetTokens: 50 }, "xhigh"],
     ["on, with a budget", { enabled: true, budgetTokens: 1_024 }, "high"],
@@ -175,21 +289,31 @@ describe("thoughts", () => {
     ["hidden thoughts", { exclude: true }, undefined],
   ];
   test.each(efforts)("%s", (_what, reasoning, effort) => {
-    expect(encode({ ...(reasoning && { reasoning }) }).body.reasoning_effort).toBe(effort as string);
+    expect(encode({ ...(reasoning && { reasoning }) }).body.reasoning_effort).toBe(
+      effort as string,
+    );
   });
 
   test("OpenRouter's object carries what the flat field cannot", () => {
-    expect(encode({ reasoning: { budgetTokens: 2_000, exclude: true } }, { reasoningObject: true }).body.reasoning)
-      .toEqual({ max_tokens: 2_000, exclude: true });
+    expect(
+      encode({ reasoning: { budgetTokens: 2_000, exclude: true } }, { reasoningObject: true }).body
+        .reasoning,
+    ).toEqual({ max_tokens: 2_000, exclude: true });
   });
 });
 
 describe("content that must not be dropped in silence is refused and named", () => {
   const rows: [what: string, part: UserPart][] = [
     ["an uploaded image", { type: "image", source: { type: "file", fileId: "file_1" } }],
-    ["a document by address", { type: "document", source: { type: "url", url: "https://example.com/a.pdf" } }],
+    [
+      "a document by address",
+      { type: "document", source: { type: "url", url: "https://example.com/a.pdf" } },
+    ],
     ["an uploaded document", { type: "document", source: { type: "file", fileId: "file_1" } }],
-    ["a part of another dialect", { type: "opaque", dialect: "anthropic-messages", value: { type: "container_upload" } }],
+    [
+      "a part of another dialect",
+      { type: "opaque", dialect: "anthropic-messages", value: { type: "container_upload" } },
+    ],
   ];
   test.each(rows)("%s", (_what, part) => {
     try {
@@ -203,29 +327,51 @@ describe("content that must not be dropped in silence is refused and named", () 
 });
 
 test("documents of text are read out", () => {
-  expect(wireMessages([user(
-    { type: "document", source: { type: "text", text: "Plain." }, title: "Notes" },
-    { type: "document", source: { type: "parts", parts: [text("One"), text("Two")] } },
-  )])).toEqual([{
-    role: "user",
-    content: [{ type: "text", text: "Notes\nPlain." }, { type: "text", text: "One" }, { type: "text", text: "Two" }],
-  }]);
+  expect(
+    wireMessages([
+      user(
+        { type: "document", source: { type: "text", text: "Plain." }, title: "Notes" },
+        { type: "document", source: { type: "parts", parts: [text("One"), text("Two")] } },
+      ),
+    ]),
+  ).toEqual([
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "Notes\nPlain." },
+        { type: "text", text: "One" },
+        { type: "text", text: "Two" },
+      ],
+    },
+  ]);
 });
 
 test("usage is asked for on every stream that can be asked", () => {
-  expect(encode({}, {}, true).body).toMatchObject({ stream: true, stream_options: { include_usage: true } });
-  expect(encode({}, { noStreamOptions: true }, true).body).toEqual({ model: "large-v2", messages: [], stream: true });
+  expect(encode({}, {}, true).body).toMatchObject({
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  expect(encode({}, { noStreamOptions: true }, true).body).toEqual({
+    model: "large-v2",
+    messages: [],
+    stream: true,
+  });
 });
 
 test("the bound on output takes the name that the upstream knows", () => {
   expect(encode({ maxOutputTokens: 5 }).body).toMatchObject({ max_tokens: 5 });
-  expect(encode({ maxOutputTokens: 5 }, { maxTokensField: "max_completion_tokens" }).body).toMatchObject({ max_completion_tokens: 5 });
+  expect(
+    encode({ maxOutputTokens: 5 }, { maxTokensField: "max_completion_tokens" }).body,
+  ).toMatchObject({ max_completion_tokens: 5 });
 });
 
 test("what the gateway keeps to itself goes no further", () => {
   const { body, losses } = encode({
     gateway: { models: ["b"], provider: { order: ["x"] }, sessionId: "s", trace: {} },
-    metadata: { a: "b" }, store: true, serviceTier: "standard_only", safetyIdentifier: "x",
+    metadata: { a: "b" },
+    store: true,
+    serviceTier: "standard_only",
+    safetyIdentifier: "x",
   });
   expect(body).toEqual({ model: "large-v2", messages: [] });
   expect(losses).toEqual([]);
@@ -233,9 +379,14 @@ test("what the gateway keeps to itself goes no further", () => {
 
 test("later turns leave the bytes of earlier ones alone, so that prompt caches hold", () => {
   const turns: Message[] = [
-    { role: "system", parts: [text("S")] }, user(text("1")),
-    assistant({ type: "reasoning", text: "t" }, text("2"), call("a")), result("a", "3"),
-    assistant(text("4")), user(text("5")), { role: "system", parts: [text("late")] }, user(text("6")),
+    { role: "system", parts: [text("S")] },
+    user(text("1")),
+    assistant({ type: "reasoning", text: "t" }, text("2"), call("a")),
+    result("a", "3"),
+    assistant(text("4")),
+    user(text("5")),
+    { role: "system", parts: [text("late")] },
+    user(text("6")),
   ];
   let previous = "[";
   for (const size of [2, 4, 6, 8]) {

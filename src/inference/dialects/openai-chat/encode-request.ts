@@ -12,9 +12,16 @@ import { encodeToolFields } from "./encode-tools.ts";
 const toolNameLengthMax = 64;
 
 /** A chat completion request for an upstream; see `UpstreamDialect.encodeRequest`. */
-export function encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest {
+export function encodeRequest(
+  request: CanonicalRequest,
+  options: EncodeRequestOptions,
+): EncodedRequest {
   const wrapsCustom = request.dialect !== "openai-chat" && options.quirks?.customTools !== true;
-  const state = new EncodeState(request, options, { id: "openai-chat", toolNameLengthMax, wrapsCustom });
+  const state = new EncodeState(request, options, {
+    id: "openai-chat",
+    toolNameLengthMax,
+    wrapsCustom,
+  });
   const body = joined<JsonObject>(
     { model: options.upstreamModel, messages: encodeMessages(state) },
     encodeStream(state),
@@ -26,7 +33,11 @@ export function encodeRequest(request: CanonicalRequest, options: EncodeRequestO
     encodePromptCaching(state),
     state.at("").extensionFields(request.extensions),
   );
-  return { body: state.withoutUnsupported(body), losses: state.losses, toolAliases: state.namer.aliases };
+  return {
+    body: state.withoutUnsupported(body),
+    losses: state.losses,
+    toolAliases: state.namer.aliases,
+  };
 }
 
 /** Usage is always asked for: the gateway meters every stream. */
@@ -36,7 +47,10 @@ function encodeStream({ request, options, quirks, sameDialect }: EncodeState): J
   const obfuscation = sameDialect ? request.streamOptions?.includeObfuscation : undefined;
   return {
     stream: true,
-    stream_options: { include_usage: true, ...(obfuscation !== undefined && { include_obfuscation: obfuscation }) },
+    stream_options: {
+      include_usage: true,
+      ...(obfuscation !== undefined && { include_obfuscation: obfuscation }),
+    },
   };
 }
 
@@ -46,15 +60,17 @@ const maxStopCount = 4;
 function encodeSampling(state: EncodeState): JsonObject {
   const { request, quirks } = state;
   const { sampling = {}, logProbabilities, stop } = request;
-  if (stop !== undefined && stop.length > maxStopCount) state.lose(`stop[${maxStopCount}]`, `chat takes ${maxStopCount} stop texts`);
+  if (stop !== undefined && stop.length > maxStopCount)
+    state.lose(`stop[${maxStopCount}]`, `chat takes ${maxStopCount} stop texts`);
   return {
     temperature: sampling.temperature,
     top_p: sampling.topP,
     ...furtherSampling(sampling),
     n: request.choiceCount,
     stop: stop?.slice(0, maxStopCount),
-    [quirks.maxTokensField === undefined || quirks.maxTokensField === "max_tokens" ? "max_tokens" : "max_completion_tokens"]:
-      request.maxOutputTokens,
+    [quirks.maxTokensField === undefined || quirks.maxTokensField === "max_tokens"
+      ? "max_tokens"
+      : "max_completion_tokens"]: request.maxOutputTokens,
     logprobs: logProbabilities && true,
     top_logprobs: logProbabilities?.top,
   };
@@ -68,11 +84,16 @@ function encodeOutput({ request }: EncodeState): JsonObject {
     modalities: request.modalities,
     audio: request.audio,
     prediction: request.prediction,
-    web_search_options: webSearch && withoutUndefined<JsonObject>({
-      search_context_size: webSearch.contextSize,
-      user_location: webSearch.userLocation && { type: "approximate", approximate: webSearch.userLocation },
-      ...(webSearch.extensions?.dialect === "openai-chat" ? webSearch.extensions.fields : {}),
-    }),
+    web_search_options:
+      webSearch &&
+      withoutUndefined<JsonObject>({
+        search_context_size: webSearch.contextSize,
+        user_location: webSearch.userLocation && {
+          type: "approximate",
+          approximate: webSearch.userLocation,
+        },
+        ...(webSearch.extensions?.dialect === "openai-chat" ? webSearch.extensions.fields : {}),
+      }),
     moderation: request.moderation,
   };
 }
@@ -81,11 +102,17 @@ function encodeFormat(format: OutputFormat): JsonObject {
   if (format.type === "text") return { type: "text" };
   if (format.type === "json") return { type: "json_object" };
   const { name = "response", description, schema, strict } = format;
-  return { type: "json_schema", json_schema: withoutUndefined<JsonObject>({ name, description, schema, strict }) };
+  return {
+    type: "json_schema",
+    json_schema: withoutUndefined<JsonObject>({ name, description, schema, strict }),
+  };
 }
 
 function encodeReasoningRequest(state: EncodeState): JsonObject {
-  const { request: { reasoning }, quirks } = state;
+  const {
+    request: { reasoning },
+    quirks,
+  } = state;
   if (reasoning === undefined) return {};
   if (reasoning.display !== undefined) state.lose("reasoning.display", "chat has no such field");
   if (quirks.reasoningObject === true) {
@@ -93,10 +120,19 @@ function encodeReasoningRequest(state: EncodeState): JsonObject {
     const effort = enabled === false ? undefined : reasoning.effort;
     // OpenRouter refuses an effort and a budget together.
     const budget = effort === undefined ? budgetTokens : undefined;
-    return { reasoning: withoutUndefined<JsonObject>({ effort, max_tokens: budget, enabled, exclude, summary: reasoning.summary }) };
+    return {
+      reasoning: withoutUndefined<JsonObject>({
+        effort,
+        max_tokens: budget,
+        enabled,
+        exclude,
+        summary: reasoning.summary,
+      }),
+    };
   }
   if (reasoning.summary !== undefined) state.lose("reasoning.summary", "chat has no such field");
-  if (reasoning.budgetTokens !== undefined) state.lose("reasoning.budget_tokens", "chat states an effort instead");
+  if (reasoning.budgetTokens !== undefined)
+    state.lose("reasoning.budget_tokens", "chat states an effort instead");
   return { reasoning_effort: flatEffort(reasoning) };
 }
 
@@ -116,7 +152,11 @@ const serviceTier = ({ dialect, serviceTier: tier }: CanonicalRequest): string |
   dialect === "openai-chat" || dialect === "openai-responses" ? tier : undefined;
 
 function encodePromptCaching(state: EncodeState): JsonObject {
-  const { request: { promptCaching }, sameDialect, quirks } = state;
+  const {
+    request: { promptCaching },
+    sameDialect,
+    quirks,
+  } = state;
   if (promptCaching === undefined) return {};
   if (!sameDialect && quirks.cacheMarkers !== "prompt_cache_breakpoint") {
     state.lose("prompt_cache_key", "the upstream knows no prompt cache keys");

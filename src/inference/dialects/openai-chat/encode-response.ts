@@ -17,7 +17,10 @@ import { encodeLogProbabilities } from "./log-probability-fields.ts";
 import { encodeDetails, needsDetails, reasoningText, signatureField } from "./reasoning-fields.ts";
 
 /** A chat completion for a client. */
-export function encodeResponse(response: CanonicalResponse, context: ResponseContext = {}): JsonObject {
+export function encodeResponse(
+  response: CanonicalResponse,
+  context: ResponseContext = {},
+): JsonObject {
   const { usage, gateway, extensions } = response;
   const body: Record<string, JsonValue | undefined> = {
     id: context.id ?? response.id,
@@ -42,22 +45,27 @@ export function createLossDetector({ request }: ResponseContext = {}): LossDetec
   let calls = 0;
   return (part) => {
     switch (part.type) {
-      case "image": return encodeImage(part.image).length === 0 ? "image" : undefined;
-      case "annotation": return encodeAnnotation(part.annotation).length === 0 ? "annotations" : undefined;
-      case "opaque": return opaqueName(part.part);
+      case "image":
+        return encodeImage(part.image).length === 0 ? "image" : undefined;
+      case "annotation":
+        return encodeAnnotation(part.annotation).length === 0 ? "annotations" : undefined;
+      case "opaque":
+        return opaqueName(part.part);
       case "tool-call-start":
         calls += 1;
         return request?.legacyFunctions === true && calls > 1 ? "tool_calls" : undefined;
-      default: return undefined;
+      default:
+        return undefined;
     }
   };
 }
 
 function encodeChoice(choice: Choice, { request }: ResponseContext): JsonObject {
   const legacyFunctions = request?.legacyFunctions === true;
-  const parts = request?.reasoning?.exclude === true
-    ? choice.parts.filter((part) => part.type !== "reasoning")
-    : choice.parts;
+  const parts =
+    request?.reasoning?.exclude === true
+      ? choice.parts.filter((part) => part.type !== "reasoning")
+      : choice.parts;
   return {
     index: choice.index,
     message: encodeMessage(parts, { choice, legacyFunctions }),
@@ -66,7 +74,10 @@ function encodeChoice(choice: Choice, { request }: ResponseContext): JsonObject 
   };
 }
 
-function encodeMessage(parts: readonly AssistantPart[], facts: { choice: Choice; legacyFunctions: boolean }): JsonObject {
+function encodeMessage(
+  parts: readonly AssistantPart[],
+  facts: { choice: Choice; legacyFunctions: boolean },
+): JsonObject {
   const [only] = parts;
   // Most answers are one text.
   if (parts.length === 1 && only?.type === "text" && only.annotations === undefined) {
@@ -94,7 +105,8 @@ function refusalText(parts: readonly AssistantPart[], choice: Choice): string | 
   return said === "" ? explainedRefusal(choice) : said;
 }
 
-const explainedRefusal = ({ finish }: Choice): string | null => (finish.reason === "refusal" ? finish.explanation ?? null : null);
+const explainedRefusal = ({ finish }: Choice): string | null =>
+  finish.reason === "refusal" ? (finish.explanation ?? null) : null;
 
 function encodeThoughts(parts: readonly AssistantPart[]): JsonObject {
   const thoughts = parts.filter((part): part is ReasoningPart => part.type === "reasoning");
@@ -109,13 +121,25 @@ function encodeThoughts(parts: readonly AssistantPart[]): JsonObject {
 }
 
 /** Sound as chat shows it, in answers and in deltas. */
-export const encodeAudio = (audio: { id?: string; data?: string; transcript?: string; expiresAtSeconds?: number }): JsonObject =>
-  withoutUndefined<JsonObject>({ id: audio.id, data: audio.data, expires_at: audio.expiresAtSeconds, transcript: audio.transcript });
+export const encodeAudio = (audio: {
+  id?: string;
+  data?: string;
+  transcript?: string;
+  expiresAtSeconds?: number;
+}): JsonObject =>
+  withoutUndefined<JsonObject>({
+    id: audio.id,
+    data: audio.data,
+    expires_at: audio.expiresAtSeconds,
+    transcript: audio.transcript,
+  });
 
 /** An image that the model made, as OpenRouter shows it; one that is only an uploaded file cannot be shown. */
 export function encodeImage({ source }: Extract<AssistantPart, { type: "image" }>): JsonObject[] {
   if (source.type === "file") return [];
-  return [{ type: "image_url", image_url: { url: source.type === "url" ? source.url : dataUrl(source) } }];
+  return [
+    { type: "image_url", image_url: { url: source.type === "url" ? source.url : dataUrl(source) } },
+  ];
 }
 
 function encodeCalls(calls: readonly ToolCallPart[], legacyFunctions: boolean): JsonObject {
@@ -129,6 +153,12 @@ const encodeCall = (call: ToolCallPart): JsonObject => ({
   id: call.id,
   ...(call.kind === "custom"
     ? { type: "custom", custom: { name: call.name, input: call.arguments } }
-    : { type: "function", function: { name: call.name, arguments: call.arguments.trim() === "" ? "{}" : call.arguments } }),
+    : {
+        type: "function",
+        function: {
+          name: call.name,
+          arguments: call.arguments.trim() === "" ? "{}" : call.arguments,
+        },
+      }),
   ...signatureField(call),
 });

@@ -29,12 +29,21 @@ export class ChatStreamEncoder implements StreamEncoder {
   encode(part: StreamPart): string[] {
     if (this.ended) return [];
     switch (part.type) {
-      case "response-start": this.setHead(part); return [];
-      case "usage": this.usage = part.usage; return [];
-      case "response-end": return this.end(part.gateway);
-      case "error": this.ended = true; return [errorFrame(part.error)];
-      case "text-delta": return this.text(part.choiceIndex, part.text);
-      default: return this.choice(part.choiceIndex).encode(part).map(this.entryFrame);
+      case "response-start":
+        this.setHead(part);
+        return [];
+      case "usage":
+        this.usage = part.usage;
+        return [];
+      case "response-end":
+        return this.end(part.gateway);
+      case "error":
+        this.ended = true;
+        return [errorFrame(part.error)];
+      case "text-delta":
+        return this.text(part.choiceIndex, part.text);
+      default:
+        return this.choice(part.choiceIndex).encode(part).map(this.entryFrame);
     }
   }
 
@@ -42,10 +51,13 @@ export class ChatStreamEncoder implements StreamEncoder {
   private text(choiceIndex: number, text: string): string[] {
     const choice = this.choice(choiceIndex);
     const plain = choice.plainText(text);
-    return plain === undefined ? choice.text(text).map(this.entryFrame) : [`${this.head}[${plain}]}\n\n`];
+    return plain === undefined
+      ? choice.text(text).map(this.entryFrame)
+      : [`${this.head}[${plain}]}\n\n`];
   }
 
-  private readonly entryFrame = (entry: JsonObject): string => `${this.head}[${JSON.stringify(entry)}]}\n\n`;
+  private readonly entryFrame = (entry: JsonObject): string =>
+    `${this.head}[${JSON.stringify(entry)}]}\n\n`;
 
   /** What every chunk begins with; the same id, time and model throughout. */
   private setHead(start: ResponseStart): void {
@@ -64,7 +76,8 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   private choice(index: number): ChoiceEncoder {
     let choice = this.choices.get(index);
-    if (choice === undefined) this.choices.set(index, (choice = new ChoiceEncoder(index, this.context)));
+    if (choice === undefined)
+      this.choices.set(index, (choice = new ChoiceEncoder(index, this.context)));
     return choice;
   }
 
@@ -76,7 +89,8 @@ export class ChatStreamEncoder implements StreamEncoder {
       ...(this.usage && { usage: encodeUsage(this.usage, gateway) }),
       ...gatewayFields(gateway),
     };
-    if (Object.keys(members).length > 0) frames.push(`${this.head}[],${JSON.stringify(members).slice(1)}\n\n`);
+    if (Object.keys(members).length > 0)
+      frames.push(`${this.head}[],${JSON.stringify(members).slice(1)}\n\n`);
     return [...frames, doneFrame];
   }
 }

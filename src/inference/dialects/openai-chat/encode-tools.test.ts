@@ -14,8 +14,18 @@ const encode = (fields: Partial<CanonicalRequest>): EncodedRequest =>
 
 const text = (value: string): { type: "text"; text: string } => ({ type: "text", text: value });
 const assistant = (...parts: AssistantPart[]): Message => ({ role: "assistant", parts });
-const call = (id: string, name = "f"): AssistantPart => ({ type: "tool-call", kind: "function", id, name, arguments: "{}" });
-const result = (id: string, value: string): Message => ({ role: "tool", toolCallId: id, parts: [text(value)] });
+const call = (id: string, name = "f"): AssistantPart => ({
+  type: "tool-call",
+  kind: "function",
+  id,
+  name,
+  arguments: "{}",
+});
+const result = (id: string, value: string): Message => ({
+  role: "tool",
+  toolCallId: id,
+  parts: [text(value)],
+});
 
 describe("tools", () => {
   test("get an object schema whatever was sent", () => {
@@ -26,8 +36,12 @@ describe("tools", () => {
         { type: "function", name: "c", parameters: { $schema: "x", anyOf: [] } },
       ],
     });
-    expect((body.tools as JsonObject[]).map((tool) => (tool.function as JsonObject).parameters)).toEqual([
-      { type: "object", properties: {} }, { type: "object", properties: {} }, { $schema: "x", anyOf: [] },
+    expect(
+      (body.tools as JsonObject[]).map((tool) => (tool.function as JsonObject).parameters),
+    ).toEqual([
+      { type: "object", properties: {} },
+      { type: "object", properties: {} },
+      { $schema: "x", anyOf: [] },
     ]);
   });
 
@@ -36,54 +50,86 @@ describe("tools", () => {
       dialect: "openai-responses",
       tools: [
         {
-          type: "custom", name: "apply_patch", description: "Edits.", format: { type: "grammar", syntax: "lark", definition: "start: x" },
+          type: "custom",
+          name: "apply_patch",
+          description: "Edits.",
+          format: { type: "grammar", syntax: "lark", definition: "start: x" },
         },
       ],
       toolChoice: { type: "tool", kind: "custom", name: "apply_patch" },
       messages: [
-        assistant({ type: "tool-call", kind: "custom", id: "a", name: "apply_patch", arguments: "*** \"Begin\"" }),
+        assistant({
+          type: "tool-call",
+          kind: "custom",
+          id: "a",
+          name: "apply_patch",
+          arguments: '*** "Begin"',
+        }),
         { role: "tool", kind: "custom", toolCallId: "a", parts: [] },
       ],
     });
-    expect(body.tools).toEqual([{
-      type: "function",
-      function: {
-        name: "apply_patch",
-        description: "Edits.\n\nThe input must follow this lark grammar:\nstart: x",
-        parameters: {
-          type: "object",
-          properties: { input: { type: "string", description: "The tool's whole input." } },
-          required: ["input"],
-          additionalProperties: false,
+    expect(body.tools).toEqual([
+      {
+        type: "function",
+        function: {
+          name: "apply_patch",
+          description: "Edits.\n\nThe input must follow this lark grammar:\nstart: x",
+          parameters: {
+            type: "object",
+            properties: { input: { type: "string", description: "The tool's whole input." } },
+            required: ["input"],
+            additionalProperties: false,
+          },
         },
       },
-    }]);
+    ]);
     expect(body.tool_choice).toEqual({ type: "function", function: { name: "apply_patch" } });
     expect(body.messages).toMatchObject([
-      { tool_calls: [{ type: "function", function: { name: "apply_patch", arguments: '{"input":"*** \\"Begin\\""}' } }] }, {},
+      {
+        tool_calls: [
+          {
+            type: "function",
+            function: { name: "apply_patch", arguments: '{"input":"*** \\"Begin\\""}' },
+          },
+        ],
+      },
+      {},
     ]);
-    expect([...toolAliases]).toEqual([["apply_patch", { name: "apply_patch", unwrapsInput: true }]]);
+    expect([...toolAliases]).toEqual([
+      ["apply_patch", { name: "apply_patch", unwrapsInput: true }],
+    ]);
     expect(losses.map((loss) => loss.field)).toEqual(["tools.apply_patch.format"]);
   });
 
   test("names that chat refuses are changed the same way everywhere, and remembered", () => {
     const long = `mcp__${"x".repeat(80)}`;
     const { body, toolAliases } = encode({
-      tools: [{ type: "function", name: long }, { type: "function", name: "find", namespace: "files" }],
+      tools: [
+        { type: "function", name: long },
+        { type: "function", name: "find", namespace: "files" },
+      ],
       toolChoice: { type: "tool", kind: "function", name: long },
       messages: [assistant(call("a", long)), result("a", "x")],
     });
-    const [wire, namespaced] = (body.tools as JsonObject[]).map((tool) => String((tool.function as JsonObject).name));
+    const [wire, namespaced] = (body.tools as JsonObject[]).map((tool) =>
+      String((tool.function as JsonObject).name),
+    );
     expect(wire).toMatch(/^mcp__x{50}_[0-9a-f]{8}$/);
     expect(body.tool_choice).toEqual({ type: "function", function: { name: wire } });
     expect(body.messages).toMatchObject([{ tool_calls: [{ function: { name: wire } }] }, {}]);
-    expect([...toolAliases]).toEqual([[String(wire), { name: long }], ["files__find", { name: "find", namespace: "files" }]]);
+    expect([...toolAliases]).toEqual([
+      [String(wire), { name: long }],
+      ["files__find", { name: "find", namespace: "files" }],
+    ]);
     expect(namespaced).toBe("files__find");
   });
 
   test("allowed ones become a shorter list", () => {
     const { body } = encode({
-      tools: [{ type: "function", name: "a" }, { type: "function", name: "b" }],
+      tools: [
+        { type: "function", name: "a" },
+        { type: "function", name: "b" },
+      ],
       toolChoice: { type: "allowed", mode: "required", tools: [{ type: "function", name: "b" }] },
     });
     expect((body.tools as JsonObject[]).length).toBe(1);
@@ -97,15 +143,21 @@ describe("tools", () => {
       parallelToolCalls: false,
     });
     expect(Object.keys(body)).toEqual(["model", "messages"]);
-    expect(losses).toEqual([{ field: "tools[0]", reason: "a web_search that openai-responses runs itself" }]);
+    expect(losses).toEqual([
+      { field: "tools[0]", reason: "a web_search that openai-responses runs itself" },
+    ]);
   });
 
   test("a client of the older fields is spoken to in them", () => {
     const { body } = encode({
-      dialect: "openai-chat", legacyFunctions: true,
+      dialect: "openai-chat",
+      legacyFunctions: true,
       tools: [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }],
       toolChoice: { type: "tool", kind: "function", name: "f" },
-      messages: [assistant(call("call_function_1")), { role: "tool", toolCallId: "call_function_1", name: "f", parts: [text("1")] }],
+      messages: [
+        assistant(call("call_function_1")),
+        { role: "tool", toolCallId: "call_function_1", name: "f", parts: [text("1")] },
+      ],
     });
     expect(body).toEqual({
       model: "large-v2",

@@ -1,5 +1,12 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { AllowedTool, CustomTool, FunctionTool, Tool, ToolChoice, ToolKind } from "../../canonical/tool.ts";
+import type {
+  AllowedTool,
+  CustomTool,
+  FunctionTool,
+  Tool,
+  ToolChoice,
+  ToolKind,
+} from "../../canonical/tool.ts";
 import { objectSchema } from "../object-schema.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { wrappedDescription, wrappedParameters } from "../wrapped-tool.ts";
@@ -9,7 +16,9 @@ import type { EncodePlace, EncodeState } from "../encode-state.ts";
 export function encodeToolFields(state: EncodeState): JsonObject {
   const { toolChoice, parallelToolCalls, legacyFunctions } = state.request;
   const tools = offeredTools(state);
-  const wire = tools.flatMap((tool) => encodeTool(tool, state.at(`tools[${state.request.tools?.indexOf(tool) ?? 0}]`)));
+  const wire = tools.flatMap((tool) =>
+    encodeTool(tool, state.at(`tools[${state.request.tools?.indexOf(tool) ?? 0}]`)),
+  );
   if (wire.length === 0) return {};
   if (legacyFunctions === true) return encodeLegacy(wire, toolChoice);
   return withoutUndefined<JsonObject>({
@@ -23,15 +32,27 @@ export function encodeToolFields(state: EncodeState): JsonObject {
 function offeredTools(state: EncodeState): readonly Tool[] {
   const { tools = [], toolChoice } = state.request;
   if (toolChoice?.type !== "allowed" || state.sameDialect) return tools;
-  state.lose("tool_choice.allowed_tools", "sent as a shorter list of tools, which a prompt cache notices");
-  return tools.filter((tool) => tool.type !== "hosted"
-    && toolChoice.tools.some((allowed) => allowed.type === tool.type && allowed.name === tool.name));
+  state.lose(
+    "tool_choice.allowed_tools",
+    "sent as a shorter list of tools, which a prompt cache notices",
+  );
+  return tools.filter(
+    (tool) =>
+      tool.type !== "hosted" &&
+      toolChoice.tools.some((allowed) => allowed.type === tool.type && allowed.name === tool.name),
+  );
 }
 
 function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
   switch (tool.type) {
-    case "function": return [encodeFunction(tool, place)];
-    case "custom": return [place.state.namer.wraps({ kind: "custom" }) ? wrapCustom(tool, place.state) : encodeCustom(tool, place)];
+    case "function":
+      return [encodeFunction(tool, place)];
+    case "custom":
+      return [
+        place.state.namer.wraps({ kind: "custom" })
+          ? wrapCustom(tool, place.state)
+          : encodeCustom(tool, place),
+      ];
     case "hosted":
       if (tool.dialect === "openai-chat") return [tool.value];
       place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
@@ -40,7 +61,8 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
 }
 
 function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
-  if (tool.inputExamples !== undefined) place.at(".input_examples").lose("chat tools have no such field");
+  if (tool.inputExamples !== undefined)
+    place.at(".input_examples").lose("chat tools have no such field");
   return {
     type: "function",
     function: withoutUndefined<JsonObject>({
@@ -73,7 +95,8 @@ function encodeFormat(format: CustomTool["format"]): JsonObject | undefined {
 /** A custom tool for upstreams that know functions alone; the grammar becomes advice. */
 function wrapCustom(tool: CustomTool, state: EncodeState): JsonObject {
   const description = wrappedDescription(tool, () =>
-    state.lose(`tools.${tool.name}.format`, "the grammar is described, not enforced"));
+    state.lose(`tools.${tool.name}.format`, "the grammar is described, not enforced"),
+  );
   return {
     type: "function",
     function: {
@@ -87,13 +110,20 @@ function wrapCustom(tool: CustomTool, state: EncodeState): JsonObject {
 
 function encodeToolChoice(choice: ToolChoice, state: EncodeState): JsonObject | string | undefined {
   switch (choice.type) {
-    case "auto": case "none": case "required": return choice.type;
-    case "tool": return namedTool(choice, state);
+    case "auto":
+    case "none":
+    case "required":
+      return choice.type;
+    case "tool":
+      return namedTool(choice, state);
     case "allowed":
       if (!state.sameDialect) return choice.mode;
       return {
         type: "allowed_tools",
-        allowed_tools: { mode: choice.mode, tools: choice.tools.map((tool) => encodeAllowed(tool, state)) },
+        allowed_tools: {
+          mode: choice.mode,
+          tools: choice.tools.map((tool) => encodeAllowed(tool, state)),
+        },
       };
     case "hosted":
       if (choice.dialect === "openai-chat") return choice.value;
@@ -102,7 +132,10 @@ function encodeToolChoice(choice: ToolChoice, state: EncodeState): JsonObject | 
   }
 }
 
-function namedTool({ kind, name }: { kind: ToolKind; name: string }, state: EncodeState): JsonObject {
+function namedTool(
+  { kind, name }: { kind: ToolKind; name: string },
+  state: EncodeState,
+): JsonObject {
   const wire = state.namer.wireName({ kind, name });
   return kind === "custom" && !state.namer.wraps({ kind })
     ? { type: "custom", custom: { name: wire } }

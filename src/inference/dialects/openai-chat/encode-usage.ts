@@ -1,19 +1,30 @@
 import type { GatewayFacts } from "../../canonical/gateway-facts.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import { totalCacheWrites, totalInputTokens, totalOutputTokens, type MeteredUsage, type Usage } from "../../canonical/usage.ts";
+import {
+  totalCacheWrites,
+  totalInputTokens,
+  totalOutputTokens,
+  type MeteredUsage,
+  type Usage,
+} from "../../canonical/usage.ts";
 
 /** `usage` of a chat answer: totals that include their details, computed and not trusted, and the charge. */
 export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {}): JsonObject {
   const prompt = totalInputTokens(usage);
   const completion = totalOutputTokens(usage);
   const { costUsd, upstreamCostUsd } = gateway;
-  const fields: Record<string, JsonValue> = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+  const fields: Record<string, JsonValue> = {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+  };
   const promptDetails = knownCounts(promptNames, usage);
   if (promptDetails !== undefined) fields.prompt_tokens_details = promptDetails;
   const completionDetails = knownCounts(completionNames, usage);
   if (completionDetails !== undefined) fields.completion_tokens_details = completionDetails;
   if (costUsd !== undefined) fields.cost = costUsd;
-  if (upstreamCostUsd !== undefined) fields.cost_details = { upstream_inference_cost: upstreamCostUsd };
+  if (upstreamCostUsd !== undefined)
+    fields.cost_details = { upstream_inference_cost: upstreamCostUsd };
   return fields;
 }
 

@@ -3,13 +3,29 @@ import type { JsonObject } from "../../canonical/json.ts";
 import { asObject, asString } from "../request-fields.ts";
 
 /** What compatible servers write as `finish_reason`, beside OpenAI's own words. */
-const reasonByWord: ReadonlyMap<string, FinishReason> = new Map(Object.entries({
-  stop: "stop", eos: "stop", eos_token: "stop", end_turn: "stop", complete: "stop", stop_sequence: "stop_sequence",
-  length: "length", max_tokens: "length", model_length: "length", model_context_window_exceeded: "length",
-  tool_calls: "tool_calls", function_call: "tool_calls", tool_use: "tool_calls",
-  content_filter: "content_filter", safety: "content_filter", refusal: "refusal",
-  error: "error", abort: "error", insufficient_system_resource: "error",
-} satisfies Record<string, FinishReason>));
+const reasonByWord: ReadonlyMap<string, FinishReason> = new Map(
+  Object.entries({
+    stop: "stop",
+    eos: "stop",
+    eos_token: "stop",
+    end_turn: "stop",
+    complete: "stop",
+    stop_sequence: "stop_sequence",
+    length: "length",
+    max_tokens: "length",
+    model_length: "length",
+    model_context_window_exceeded: "length",
+    tool_calls: "tool_calls",
+    function_call: "tool_calls",
+    tool_use: "tool_calls",
+    content_filter: "content_filter",
+    safety: "content_filter",
+    refusal: "refusal",
+    error: "error",
+    abort: "error",
+    insufficient_system_resource: "error",
+  } satisfies Record<string, FinishReason>),
+);
 
 /** True once a choice says that it has ended, in whatever word. */
 export const hasFinished = (choice: JsonObject): boolean =>
@@ -41,7 +57,10 @@ const wordByReason: Readonly<Record<FinishReason, string>> = {
 
 /** The ending fields of a choice; a matched stop text is shown as vLLM shows it. */
 export function encodeFinish(finish: Finish, options: { legacyFunctions: boolean }): JsonObject {
-  const word = options.legacyFunctions && finish.reason === "tool_calls" ? "function_call" : wordByReason[finish.reason];
+  const word =
+    options.legacyFunctions && finish.reason === "tool_calls"
+      ? "function_call"
+      : wordByReason[finish.reason];
   return {
     finish_reason: word,
     ...(finish.stopSequence !== undefined && { stop_reason: finish.stopSequence }),
@@ -50,6 +69,9 @@ export function encodeFinish(finish: Finish, options: { legacyFunctions: boolean
 
 /** The `error` that stands beside the finish reason of that name. */
 export const errorOfFinish = ({ explanation }: Finish): JsonObject => ({
-  code: "upstream_error", message: explanation ?? "The provider broke off the answer.", type: "upstream_error", param: null,
+  code: "upstream_error",
+  message: explanation ?? "The provider broke off the answer.",
+  type: "upstream_error",
+  param: null,
   metadata: { type: "upstream_error" },
 });

@@ -5,5 +5,8 @@ export const messageSeparator = "\n\n";
 
 /** The texts of one answer as chat's one string: pieces of a message are joined, messages set apart. */
 export const joinTexts = (texts: readonly TextPart[]): string =>
-  texts.reduce((joined, part) =>
-    joined + (part.startsMessage === true && joined !== "" ? messageSeparator : "") + part.text, "");
+  texts.reduce(
+    (joined, part) =>
+      joined + (part.startsMessage === true && joined !== "" ? messageSeparator : "") + part.text,
+    "",
+  );

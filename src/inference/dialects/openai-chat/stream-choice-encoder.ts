@@ -2,7 +2,12 @@ import { reconcileFinish, type Finish } from "../../canonical/finish-reason.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { LogProbabilities } from "../../canonical/log-probability.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
-import type { ItemPlace, ReasoningEnd, StreamPart, ToolCallStart } from "../../canonical/stream-part.ts";
+import type {
+  ItemPlace,
+  ReasoningEnd,
+  StreamPart,
+  ToolCallStart,
+} from "../../canonical/stream-part.ts";
 import type { ResponseContext } from "../dialect.ts";
 import { encodeAnnotation } from "./annotation-fields.ts";
 import { encodeAudio, encodeImage } from "./encode-response.ts";
@@ -45,20 +50,38 @@ export class ChoiceEncoder {
   encode(part: ChoicePart): JsonObject[] {
     if (this.finished) return [];
     switch (part.type) {
-      case "text-start": return this.startText(part.startsMessage === true);
-      case "text-delta": return this.text(part.text);
-      case "text-end": case "opaque": return [];
-      case "reasoning-start": case "reasoning-delta": case "reasoning-end":
+      case "text-start":
+        return this.startText(part.startsMessage === true);
+      case "text-delta":
+        return this.text(part.text);
+      case "text-end":
+      case "opaque":
+        return [];
+      case "reasoning-start":
+      case "reasoning-delta":
+      case "reasoning-end":
         return this.hidesReasoning ? [] : this.reasoning(part);
-      case "tool-call-start": return this.startCall(part);
-      case "tool-call-delta": return this.callText(part, part.arguments);
-      case "tool-call-end": return this.endCall(part);
-      case "refusal-delta": return this.refusal(part.refusal);
-      case "annotation": return encodeAnnotation(part.annotation).flatMap((annotation) => this.delta({ annotations: [annotation] }));
-      case "logprobs": this.keepProbabilities(part); return [];
-      case "audio-delta": return this.delta({ audio: encodeAudio(part) });
-      case "image": return encodeImage(part.image).flatMap((image) => this.delta({ images: [image] }));
-      case "finish": return this.finish(part.finish);
+      case "tool-call-start":
+        return this.startCall(part);
+      case "tool-call-delta":
+        return this.callText(part, part.arguments);
+      case "tool-call-end":
+        return this.endCall(part);
+      case "refusal-delta":
+        return this.refusal(part.refusal);
+      case "annotation":
+        return encodeAnnotation(part.annotation).flatMap((annotation) =>
+          this.delta({ annotations: [annotation] }),
+        );
+      case "logprobs":
+        this.keepProbabilities(part);
+        return [];
+      case "audio-delta":
+        return this.delta({ audio: encodeAudio(part) });
+      case "image":
+        return encodeImage(part.image).flatMap((image) => this.delta({ images: [image] }));
+      case "finish":
+        return this.finish(part.finish);
     }
   }
 
@@ -66,14 +89,18 @@ export class ChoiceEncoder {
   finish(reported?: Finish): JsonObject[] {
     if (this.finished) return [];
     const finish = reconcileFinish(reported, this.calls.size > 0);
-    const refusal = finish.reason === "refusal" && !this.hasRefusal ? finish.explanation : undefined;
+    const refusal =
+      finish.reason === "refusal" && !this.hasRefusal ? finish.explanation : undefined;
     const entries = [
       ...this.releaseSeals(),
       ...(refusal === undefined ? [] : this.delta({ refusal })),
       ...(this.hasRole ? [] : this.delta({})),
     ];
     this.finished = true;
-    return [...entries, this.entry({}, encodeFinish(finish, { legacyFunctions: this.legacyFunctions }))];
+    return [
+      ...entries,
+      this.entry({}, encodeFinish(finish, { legacyFunctions: this.legacyFunctions })),
+    ];
   }
 
   private startText(startsMessage: boolean): JsonObject[] {
@@ -83,7 +110,13 @@ export class ChoiceEncoder {
 
   /** JSON text of the one entry that a text becomes; undefined where more belongs to it than the text. */
   plainText(text: string): string | undefined {
-    if (!this.hasRole || this.finished || this.pendingSeparator !== "" || this.pendingProbabilities !== undefined) return undefined;
+    if (
+      !this.hasRole ||
+      this.finished ||
+      this.pendingSeparator !== "" ||
+      this.pendingProbabilities !== undefined
+    )
+      return undefined;
     this.hasText = true;
     return `{"index":${this.index},"delta":{"content":${JSON.stringify(text)}},"logprobs":null,"finish_reason":null}`;
   }
@@ -110,13 +143,18 @@ export class ChoiceEncoder {
     if (part.type === "reasoning-start") {
       const { id, format } = part;
       const index = this.thoughts.size;
-      this.thoughts.set(part.itemIndex, { ...(id !== undefined && { id }), ...(format !== undefined && { format }), index });
+      this.thoughts.set(part.itemIndex, {
+        ...(id !== undefined && { id }),
+        ...(format !== undefined && { format }),
+        index,
+      });
       return [];
     }
     const { text, summaryIndex } = part;
-    const piece = summaryIndex === undefined
-      ? { type: "reasoning.text", text }
-      : { type: "reasoning.summary", summary: text, summary_index: summaryIndex };
+    const piece =
+      summaryIndex === undefined
+        ? { type: "reasoning.text", text }
+        : { type: "reasoning.summary", summary: text, summary_index: summaryIndex };
     return this.delta({
       reasoning_content: text,
       reasoning: text,
@@ -138,7 +176,8 @@ export class ChoiceEncoder {
 
   private releaseSeals(callId?: string): JsonObject[] {
     const details = this.heldSeals.flatMap(({ seal, names }) =>
-      encodeDetail(seal, { ...names, ...(callId !== undefined && { tool_call_id: callId }) }));
+      encodeDetail(seal, { ...names, ...(callId !== undefined && { tool_call_id: callId }) }),
+    );
     this.heldSeals = [];
     return details.length === 0 ? [] : this.delta({ reasoning_details: details });
   }
@@ -156,9 +195,18 @@ export class ChoiceEncoder {
     const { id, name, kind } = start;
     const thoughts = this.releaseSeals(id);
     // The older field holds one call; a second one cannot be told.
-    if (this.legacyFunctions) return call.index > 0 ? thoughts : [...thoughts, ...this.delta({ function_call: { name, arguments: "" } })];
-    const named = kind === "custom" ? { custom: { name, input: "" } } : { function: { name, arguments: "" } };
-    return [...thoughts, ...this.delta({ tool_calls: [{ index: call.index, id, type: kind, ...named, ...signatureField(start) }] })];
+    if (this.legacyFunctions)
+      return call.index > 0
+        ? thoughts
+        : [...thoughts, ...this.delta({ function_call: { name, arguments: "" } })];
+    const named =
+      kind === "custom" ? { custom: { name, input: "" } } : { function: { name, arguments: "" } };
+    return [
+      ...thoughts,
+      ...this.delta({
+        tool_calls: [{ index: call.index, id, type: kind, ...named, ...signatureField(start) }],
+      }),
+    ];
   }
 
   private callText({ itemIndex }: ItemPlace, text: string): JsonObject[] {
@@ -166,21 +214,30 @@ export class ChoiceEncoder {
     if (call === undefined || text === "" || (this.legacyFunctions && call.index > 0)) return [];
     call.hasText = true;
     if (this.legacyFunctions) return this.delta({ function_call: { arguments: text } });
-    const added = call.start.kind === "custom" ? { custom: { input: text } } : { function: { arguments: text } };
+    const added =
+      call.start.kind === "custom"
+        ? { custom: { input: text } }
+        : { function: { arguments: text } };
     return this.delta({ tool_calls: [{ index: call.index, ...added }] });
   }
 
   /** A function that got no arguments gets empty ones: clients parse the text. */
   private endCall(place: ItemPlace): JsonObject[] {
     const call = this.calls.get(place.itemIndex);
-    return call === undefined || call.hasText || call.start.kind === "custom" ? [] : this.callText(place, "{}");
+    return call === undefined || call.hasText || call.start.kind === "custom"
+      ? []
+      : this.callText(place, "{}");
   }
 
   private keepProbabilities({ content, refusal }: LogProbabilities): void {
     const pending = this.pendingProbabilities;
     this.pendingProbabilities = {
-      ...((pending?.content ?? content) && { content: [...(pending?.content ?? []), ...(content ?? [])] }),
-      ...((pending?.refusal ?? refusal) && { refusal: [...(pending?.refusal ?? []), ...(refusal ?? [])] }),
+      ...((pending?.content ?? content) && {
+        content: [...(pending?.content ?? []), ...(content ?? [])],
+      }),
+      ...((pending?.refusal ?? refusal) && {
+        refusal: [...(pending?.refusal ?? []), ...(refusal ?? [])],
+      }),
     };
   }
 
@@ -188,14 +245,20 @@ export class ChoiceEncoder {
   private delta(delta: JsonObject): JsonObject[] {
     if (this.hasRole) return [this.entry(delta)];
     this.hasRole = true;
-    const role = this.entryOf({ role: "assistant", content: "" }, { logprobs: null, finish_reason: null });
+    const role = this.entryOf(
+      { role: "assistant", content: "" },
+      { logprobs: null, finish_reason: null },
+    );
     return Object.keys(delta).length === 0 ? [role] : [role, this.entry(delta)];
   }
 
   /** An entry that takes along the log probabilities that were waiting for it. */
   private entry(delta: JsonObject, ending: JsonObject = { finish_reason: null }): JsonObject {
-    const waits = this.pendingProbabilities !== undefined && ("content" in delta || "refusal" in delta || this.finished);
-    const logprobs = waits && this.pendingProbabilities ? encodeLogProbabilities(this.pendingProbabilities) : null;
+    const waits =
+      this.pendingProbabilities !== undefined &&
+      ("content" in delta || "refusal" in delta || this.finished);
+    const logprobs =
+      waits && this.pendingProbabilities ? encodeLogProbabilities(this.pendingProbabilities) : null;
     if (waits) this.pendingProbabilities = undefined;
     return this.entryOf(delta, { logprobs, ...ending });
   }

@@ -51,7 +51,9 @@ export class ChoiceStream {
     this.finished = true;
     const finish = reconcileFinish(decodeFinish(choice), this.calls.hasCalls);
     return [
-      ...this.reasoning.close(), ...this.closeText(), ...this.calls.close(),
+      ...this.reasoning.close(),
+      ...this.closeText(),
+      ...this.calls.close(),
       { type: "finish", choiceIndex: this.index, finish },
     ];
   }
@@ -104,7 +106,8 @@ export class ChoiceStream {
   private readRefusal(value: unknown): StreamPart[] {
     const refusal = asString(value);
     if (!refusal) return [];
-    const closed = this.refusal === undefined ? [...this.reasoning.close(), ...this.closeText()] : [];
+    const closed =
+      this.refusal === undefined ? [...this.reasoning.close(), ...this.closeText()] : [];
     this.refusal ??= this.nextPlace();
     return [...closed, { type: "refusal-delta", ...this.refusal, refusal }];
   }
@@ -123,22 +126,30 @@ export class ChoiceStream {
     if (audio === undefined) return [];
     this.audio ??= this.nextPlace();
     const { id, data, transcript, expires_at: expiresAt } = audio;
-    return [{
-      type: "audio-delta", ...this.audio,
-      ...(typeof id === "string" && { id }),
-      ...(typeof data === "string" && { data }),
-      ...(typeof transcript === "string" && { transcript }),
-      ...(typeof expiresAt === "number" && { expiresAtSeconds: expiresAt }),
-    }];
+    return [
+      {
+        type: "audio-delta",
+        ...this.audio,
+        ...(typeof id === "string" && { id }),
+        ...(typeof data === "string" && { data }),
+        ...(typeof transcript === "string" && { transcript }),
+        ...(typeof expiresAt === "number" && { expiresAtSeconds: expiresAt }),
+      },
+    ];
   }
 
   private readImages(value: unknown): StreamPart[] {
-    return (asArray(value) ?? []).flatMap(decodeImage).map((image) => ({ type: "image", ...this.nextPlace(), image }));
+    return (asArray(value) ?? [])
+      .flatMap(decodeImage)
+      .map((image) => ({ type: "image", ...this.nextPlace(), image }));
   }
 
   private readCalls(delta: JsonObject): StreamPart[] {
     const functionCall = asObject(delta.function_call);
-    const deltas = functionCall === undefined ? asArray(delta.tool_calls) : [{ index: 0, function: functionCall }];
+    const deltas =
+      functionCall === undefined
+        ? asArray(delta.tool_calls)
+        : [{ index: 0, function: functionCall }];
     if (deltas === undefined || deltas.length === 0) return [];
     const parts = deltas.flatMap((call) => this.calls.read(call));
     return parts.length === 0 ? parts : [...this.reasoning.close(), ...this.closeText(), ...parts];

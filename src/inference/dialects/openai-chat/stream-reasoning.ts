@@ -31,8 +31,11 @@ export class ReasoningStream {
 
   /** True when the delta carries thoughts, so that open text has to end first. */
   static speaks(delta: JsonObject): boolean {
-    return Boolean(delta.reasoning_content) || Boolean(delta.reasoning)
-      || (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0);
+    return (
+      Boolean(delta.reasoning_content) ||
+      Boolean(delta.reasoning) ||
+      (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0)
+    );
   }
 
   read(delta: JsonObject): StreamPart[] {
@@ -70,7 +73,11 @@ export class ReasoningStream {
 
   private readDetail(detail: JsonObject, parts: StreamPart[]): void {
     const blockIndex = asNumber(detail.index);
-    if (blockIndex !== undefined && this.open?.blockIndex !== undefined && this.open.blockIndex !== blockIndex) {
+    if (
+      blockIndex !== undefined &&
+      this.open?.blockIndex !== undefined &&
+      this.open.blockIndex !== blockIndex
+    ) {
       parts.push(...this.close());
     }
     const text = asString(detail.text);
@@ -78,13 +85,22 @@ export class ReasoningStream {
     const start = { id: asString(detail.id), format: asString(detail.format), blockIndex };
     if (text && this.listensTo("reasoning_details")) this.append({ text, ...start }, parts);
     if (summary && this.listensTo("reasoning_details")) {
-      this.append({ text: summary, summaryIndex: asNumber(detail.summary_index) ?? 0, ...start }, parts);
+      this.append(
+        { text: summary, summaryIndex: asNumber(detail.summary_index) ?? 0, ...start },
+        parts,
+      );
     }
     this.seal({ detail, start }, parts);
   }
 
-  private seal({ detail, start }: { detail: JsonObject; start: ThoughtStart }, parts: StreamPart[]): void {
-    for (const [field, value] of [["signature", detail.signature], ["encrypted", detail.data]] as const) {
+  private seal(
+    { detail, start }: { detail: JsonObject; start: ThoughtStart },
+    parts: StreamPart[],
+  ): void {
+    for (const [field, value] of [
+      ["signature", detail.signature],
+      ["encrypted", detail.data],
+    ] as const) {
       const sealed = asString(value);
       if (!sealed) continue;
       const { seal, provenance } = this.readSeal(sealed);
@@ -94,19 +110,35 @@ export class ReasoningStream {
     }
   }
 
-  private append(piece: { text: string; summaryIndex?: number } & Partial<ThoughtStart>, parts: StreamPart[]): void {
+  private append(
+    piece: { text: string; summaryIndex?: number } & Partial<ThoughtStart>,
+    parts: StreamPart[],
+  ): void {
     const { place } = this.opened(piece, parts);
     const { text, summaryIndex } = piece;
-    parts.push({ type: "reasoning-delta", ...place, text, ...(summaryIndex !== undefined && { summaryIndex }) });
+    parts.push({
+      type: "reasoning-delta",
+      ...place,
+      text,
+      ...(summaryIndex !== undefined && { summaryIndex }),
+    });
   }
 
-  private opened({ id, format, blockIndex }: Partial<ThoughtStart>, parts: StreamPart[]): OpenThought {
+  private opened(
+    { id, format, blockIndex }: Partial<ThoughtStart>,
+    parts: StreamPart[],
+  ): OpenThought {
     if (this.open !== undefined) {
       this.open.blockIndex ??= blockIndex;
       return this.open;
     }
     const place = this.nextPlace();
-    parts.push({ type: "reasoning-start", ...place, ...(id !== undefined && { id }), ...(format !== undefined && { format }) });
+    parts.push({
+      type: "reasoning-start",
+      ...place,
+      ...(id !== undefined && { id }),
+      ...(format !== undefined && { format }),
+    });
     return (this.open = { place, blockIndex, end: { type: "reasoning-end", ...place } });
   }
 }

@@ -54,10 +54,14 @@ export class ToolCallStream {
     const custom = asObject(fields.custom);
     const named = custom ?? asObject(fields.function) ?? {};
     const name = asString(named.name) ?? "";
-    const call = this.find(fields, name) ?? this.add(fields, custom === undefined ? "function" : "custom");
+    const call =
+      this.find(fields, name) ?? this.add(fields, custom === undefined ? "function" : "custom");
     const repeats = call.place !== undefined && name !== "" && asString(fields.id) === call.id;
     if (call.place === undefined) call.name += name;
-    const fresh = freshText(call, { text: textOf(custom ? custom.input : named.arguments), repeats });
+    const fresh = freshText(call, {
+      text: textOf(custom ? custom.input : named.arguments),
+      repeats,
+    });
     call.text += fresh;
     return call.place === undefined ? this.announce(call, fields) : deltaOf(call, fresh);
   }
@@ -70,17 +74,30 @@ export class ToolCallStream {
   private find(fields: JsonObject, name: string): CallState | undefined {
     const index = asNumber(fields.index);
     const id = asString(fields.id);
-    const found = index === undefined
-      ? id ? this.calls.find((call) => call.id === id) : this.calls.at(-1)
-      : this.calls.findLast((call) => call.index === index);
-    const isAnother = found !== undefined && id && found.id !== id && name !== "" && found.name !== "";
+    const found =
+      index === undefined
+        ? id
+          ? this.calls.find((call) => call.id === id)
+          : this.calls.at(-1)
+        : this.calls.findLast((call) => call.index === index);
+    const isAnother =
+      found !== undefined && id && found.id !== id && name !== "" && found.name !== "";
     return isAnother ? undefined : found;
   }
 
   private add(fields: JsonObject, kind: ToolKind): CallState {
-    const id = asString(fields.id) || mintedCallId(this.surroundings.responseId(), this.calls.length);
+    const id =
+      asString(fields.id) || mintedCallId(this.surroundings.responseId(), this.calls.length);
     const call: CallState = {
-      index: asNumber(fields.index), id, name: "", kind, text: "", place: undefined, ended: false, unwraps: false, accumulates: undefined,
+      index: asNumber(fields.index),
+      id,
+      name: "",
+      kind,
+      text: "",
+      place: undefined,
+      ended: false,
+      unwraps: false,
+      accumulates: undefined,
     };
     this.calls.push(call);
     return call;
@@ -90,7 +107,9 @@ export class ToolCallStream {
   private announce(call: CallState, fields: JsonObject): StreamPart[] {
     if (call.name === "") return [];
     const { context, nextPlace } = this.surroundings;
-    const ended = this.calls.flatMap((other) => (other !== call && isWhole(other) ? endOf(other) : []));
+    const ended = this.calls.flatMap((other) =>
+      other !== call && isWhole(other) ? endOf(other) : [],
+    );
     const alias = context.toolAliases?.get(call.name);
     call.unwraps = alias?.unwrapsInput === true;
     if (call.unwraps) call.kind = "custom";
@@ -98,7 +117,11 @@ export class ToolCallStream {
     return [
       ...ended,
       {
-        type: "tool-call-start", ...call.place, kind: call.kind, id: call.id, name: alias?.name ?? call.name,
+        type: "tool-call-start",
+        ...call.place,
+        kind: call.kind,
+        id: call.id,
+        name: alias?.name ?? call.name,
         ...(alias?.namespace !== undefined && { namespace: alias.namespace }),
         ...thoughtSignature(fields.extra_content, sealsOf(context.providerId)),
       },
@@ -109,7 +132,11 @@ export class ToolCallStream {
 
 /** Arguments are text; a few servers send the object itself, whole. */
 const textOf = (value: unknown): string =>
-  typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
+  typeof value === "string"
+    ? value
+    : value === undefined || value === null
+      ? ""
+      : JSON.stringify(value);
 
 /**
  * What a delta adds. Servers that repeat id and name on every delta may repeat the arguments too; the
@@ -130,12 +157,15 @@ function endOf(call: CallState): StreamPart[] {
   if (call.place === undefined || call.ended) return [];
   call.ended = true;
   const end: StreamPart = { type: "tool-call-end", ...call.place };
-  return call.unwraps ? [{ type: "tool-call-delta", ...call.place, arguments: unwrapInput(call.text) }, end] : [end];
+  return call.unwraps
+    ? [{ type: "tool-call-delta", ...call.place, arguments: unwrapInput(call.text) }, end]
+    : [end];
 }
 
 /** True when nothing can follow: a JSON object takes no more text once it is closed. */
 function isWhole(call: CallState): boolean {
-  if (call.place === undefined || call.ended || (call.kind === "custom" && !call.unwraps)) return false;
+  if (call.place === undefined || call.ended || (call.kind === "custom" && !call.unwraps))
+    return false;
   try {
     JSON.parse(call.text);
     return call.text.trimEnd().endsWith("}");

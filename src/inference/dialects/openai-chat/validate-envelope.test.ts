@@ -14,7 +14,9 @@ function refusal(body: Record<string, unknown>): GatewayError | undefined {
   }
 }
 
-const message = (fields: object): { messages: object[] } => ({ messages: [...valid.messages, fields] });
+const message = (fields: object): { messages: object[] } => ({
+  messages: [...valid.messages, fields],
+});
 
 describe("validateChatEnvelope refuses and names the field", () => {
   const rows: [param: string, change: object][] = [
@@ -81,18 +83,64 @@ describe("validateChatEnvelope refuses and names the field", () => {
 describe("validateChatEnvelope accepts", () => {
   const rows: [what: string, change: object][] = [
     ["the least request", {}],
-    ["null for what is absent", {
-      temperature: null, top_p: null, max_tokens: null, max_completion_tokens: null, n: null, stop: null, stream: null,
-      stream_options: null, tools: null, tool_choice: null, response_format: null, seed: null, user: null, models: null,
-      reasoning_effort: null, session_id: null, provider: null, trace: null, logprobs: null, top_logprobs: null, metadata: null,
-    }],
-    ["bounds", { temperature: 2, top_p: 0, n: 128, seed: -5, top_logprobs: 20, frequency_penalty: -2, session_id: "x".repeat(256) }],
+    [
+      "null for what is absent",
+      {
+        temperature: null,
+        top_p: null,
+        max_tokens: null,
+        max_completion_tokens: null,
+        n: null,
+        stop: null,
+        stream: null,
+        stream_options: null,
+        tools: null,
+        tool_choice: null,
+        response_format: null,
+        seed: null,
+        user: null,
+        models: null,
+        reasoning_effort: null,
+        session_id: null,
+        provider: null,
+        trace: null,
+        logprobs: null,
+        top_logprobs: null,
+        metadata: null,
+      },
+    ],
+    [
+      "bounds",
+      {
+        temperature: 2,
+        top_p: 0,
+        n: 128,
+        seed: -5,
+        top_logprobs: 20,
+        frequency_penalty: -2,
+        session_id: "x".repeat(256),
+      },
+    ],
     ["an assistant turn of calls alone", message({ role: "assistant", tool_calls: [{ id: "a" }] })],
     ["an assistant turn that was cut off", message({ role: "assistant" })],
     ["null content", message({ role: "assistant", content: null })],
-    ["every role", { messages: ["developer", "system", "user", "assistant", "tool", "function"].map((role) => ({ role, content: [] })) }],
+    [
+      "every role",
+      {
+        messages: ["developer", "system", "user", "assistant", "tool", "function"].map((role) => ({
+          role,
+          content: [],
+        })),
+      },
+    ],
     ["stop as text and as list", { stop: ["a", "b", "c", "d"] }],
-    ["tools of any type", { tools: [{ type: "function", function: { name: "f" } }, { type: "web_search" }], tool_choice: "auto" }],
+    [
+      "tools of any type",
+      {
+        tools: [{ type: "function", function: { name: "f" } }, { type: "web_search" }],
+        tool_choice: "auto",
+      },
+    ],
     ["unknown fields", { x_foo: { deep: [1] } }],
     ["an effort of the model's own", { reasoning_effort: "ludicrous" }],
   ];
@@ -103,10 +151,18 @@ describe("validateChatEnvelope accepts", () => {
 
 test("a usual body is checked in microseconds", () => {
   const body: Record<string, unknown> = {
-    model: "acme/large", temperature: 0.7, stream: true, max_tokens: 500, stream_options: { include_usage: true }, user: "u-1",
+    model: "acme/large",
+    temperature: 0.7,
+    stream: true,
+    max_tokens: 500,
+    stream_options: { include_usage: true },
+    user: "u-1",
     messages: [
-      { role: "system", content: "x".repeat(300) }, { role: "user", content: "y".repeat(300) }, {
-        role: "assistant", content: "z".repeat(300),
+      { role: "system", content: "x".repeat(300) },
+      { role: "user", content: "y".repeat(300) },
+      {
+        role: "assistant",
+        content: "z".repeat(300),
       },
     ],
   };

@@ -1,5 +1,14 @@
 import {
-  checkKind, checkNumber, checkObject, checkReasoning, checkRouting, checkSharedOutput, isObject, type Fields, type Kind, type Range,
+  checkKind,
+  checkNumber,
+  checkObject,
+  checkReasoning,
+  checkRouting,
+  checkSharedOutput,
+  isObject,
+  type Fields,
+  type Kind,
+  type Range,
 } from "../check-fields.ts";
 import { checkChoice, checkDefinition } from "../check-tools.ts";
 import { badRequest } from "../request-fields.ts";
@@ -13,7 +22,10 @@ import { badRequest } from "../request-fields.ts";
 export function validateChatEnvelope(body: Fields): void {
   const { model } = body;
   if (typeof model !== "string" || model === "") {
-    throw badRequest("model", "is required: name a model such as \"openai/gpt-4.1\"; GET /models lists them.");
+    throw badRequest(
+      "model",
+      'is required: name a model such as "openai/gpt-4.1"; GET /models lists them.',
+    );
   }
   checkMessages(body.messages);
   checkSampling(body);
@@ -24,7 +36,10 @@ export function validateChatEnvelope(body: Fields): void {
 
 function checkMessages(messages: unknown): void {
   if (!Array.isArray(messages) || messages.length === 0) {
-    throw badRequest("messages", "is required: send at least one message such as {\"role\": \"user\", \"content\": \"Hello\"}.");
+    throw badRequest(
+      "messages",
+      'is required: send at least one message such as {"role": "user", "content": "Hello"}.',
+    );
   }
   for (let index = 0; index < messages.length; index += 1) checkMessage(messages[index], index);
 }
@@ -35,7 +50,10 @@ function checkMessage(message: unknown, index: number): void {
   }
   const { role, content } = message as Fields;
   if (!isRole(role)) {
-    throw badRequest(`messages[${index}].role`, "must be one of developer, system, user, assistant, tool, function.");
+    throw badRequest(
+      `messages[${index}].role`,
+      "must be one of developer, system, user, assistant, tool, function.",
+    );
   }
   if (typeof content === "string" || content === null || Array.isArray(content)) return;
   // Agents replay assistant turns without content: calls alone, refusals, or turns that were cut off.
@@ -44,8 +62,14 @@ function checkMessage(message: unknown, index: number): void {
 }
 
 function isRole(role: unknown): boolean {
-  return role === "user" || role === "assistant" || role === "system" || role === "tool"
-    || role === "developer" || role === "function";
+  return (
+    role === "user" ||
+    role === "assistant" ||
+    role === "system" ||
+    role === "tool" ||
+    role === "developer" ||
+    role === "function"
+  );
 }
 
 /** Seeds are 64-bit integers in OpenAI's reference; JSON.parse keeps their size, not their last digits. */
@@ -67,8 +91,11 @@ const integerRanges: readonly Range[] = [
 ];
 
 const kinds: readonly Kind[] = [
-  { key: "logprobs", kind: "boolean" }, { key: "parallel_tool_calls", kind: "boolean" },
-  { key: "top_k", kind: "number" }, { key: "min_p", kind: "number" }, { key: "top_a", kind: "number" },
+  { key: "logprobs", kind: "boolean" },
+  { key: "parallel_tool_calls", kind: "boolean" },
+  { key: "top_k", kind: "number" },
+  { key: "min_p", kind: "number" },
+  { key: "top_a", kind: "number" },
   { key: "repetition_penalty", kind: "number" },
 ];
 
@@ -82,7 +109,8 @@ function checkSampling(body: Fields): void {
 
 function checkStop(stop: unknown): void {
   if (stop === undefined || stop === null || typeof stop === "string") return;
-  if (!Array.isArray(stop)) throw badRequest("stop", "must be a string or an array of at most 4 strings.");
+  if (!Array.isArray(stop))
+    throw badRequest("stop", "must be a string or an array of at most 4 strings.");
   if (stop.length > 4) throw badRequest("stop", "may hold at most 4 strings; send fewer.");
   const wrong = stop.findIndex((entry) => typeof entry !== "string");
   if (wrong >= 0) throw badRequest(`stop[${wrong}]`, "must be a string.");
@@ -91,9 +119,11 @@ function checkStop(stop: unknown): void {
 function checkTools(body: Fields): void {
   const { tools } = body;
   if (tools !== undefined && tools !== null) {
-    if (!Array.isArray(tools)) throw badRequest(
-      "tools", "must be an array of tools such as {\"type\": \"function\", \"function\": {...}}.",
-    );
+    if (!Array.isArray(tools))
+      throw badRequest(
+        "tools",
+        'must be an array of tools such as {"type": "function", "function": {...}}.',
+      );
     for (let index = 0; index < tools.length; index += 1) checkTool(tools[index], index);
   }
   checkChoice(body.tool_choice);
@@ -102,17 +132,26 @@ function checkTools(body: Fields): void {
 function checkTool(tool: unknown, index: number): void {
   if (!isObject(tool)) throw badRequest(`tools[${index}]`, "must be an object with a type.");
   const { type } = tool;
-  if (typeof type !== "string") throw badRequest(`tools[${index}].type`, "is required, for example \"function\".");
+  if (typeof type !== "string")
+    throw badRequest(`tools[${index}].type`, 'is required, for example "function".');
   if (type !== "function" && type !== "custom") return;
   const definition = tool[type];
-  if (!isObject(definition)) throw badRequest(`tools[${index}].${type}`, "is required: the tool's name and what it takes.");
+  if (!isObject(definition))
+    throw badRequest(`tools[${index}].${type}`, "is required: the tool's name and what it takes.");
   checkDefinition(definition, { path: () => `tools[${index}].${type}`, schema: "parameters" });
 }
 
 function checkOutput(body: Fields): void {
   const format = body.response_format;
-  if (format !== undefined && format !== null && !(isObject(format) && typeof format.type === "string")) {
-    throw badRequest("response_format", "must be an object with a type: text, json_object or json_schema.");
+  if (
+    format !== undefined &&
+    format !== null &&
+    !(isObject(format) && typeof format.type === "string")
+  ) {
+    throw badRequest(
+      "response_format",
+      "must be an object with a type: text, json_object or json_schema.",
+    );
   }
   checkKind(body, { key: "stream", kind: "boolean" });
   checkObject(body, "stream_options");
@@ -124,12 +163,21 @@ function checkOutput(body: Fields): void {
   checkReasoning(body);
 }
 
-const includeUsage: Kind = { key: "include_usage", kind: "boolean", path: "stream_options.include_usage" };
+const includeUsage: Kind = {
+  key: "include_usage",
+  kind: "boolean",
+  path: "stream_options.include_usage",
+};
 
 function checkInteger(body: Fields, { key, low, high }: Range): void {
   const value = body[key];
   if (value === undefined || value === null) return;
   if (Number.isInteger(value) && (value as number) >= low && (value as number) <= high) return;
-  const range = high < unbounded ? `an integer from ${low} to ${high}` : low === 1 ? "a positive integer" : "an integer";
+  const range =
+    high < unbounded
+      ? `an integer from ${low} to ${high}`
+      : low === 1
+        ? "a positive integer"
+        : "an integer";
   throw badRequest(key, `must be ${range}; leave it out for the default.`);
 }

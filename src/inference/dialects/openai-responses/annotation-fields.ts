@@ -8,7 +8,8 @@ export function decodeAnnotation(value: JsonValue): Annotation | undefined {
   const fields = asObject(value);
   if (fields === undefined) return undefined;
   const url = asString(fields.url);
-  if (fields.type !== "url_citation" || url === undefined) return { type: "opaque", dialect: "openai-responses", value: fields };
+  if (fields.type !== "url_citation" || url === undefined)
+    return { type: "opaque", dialect: "openai-responses", value: fields };
   return withoutUndefined<Extract<Annotation, { type: "url" }>>({
     type: "url",
     url,
@@ -27,10 +28,18 @@ export function decodeAnnotations(value: unknown): Annotation[] | undefined {
 
 /** A citation for a Responses client; none for kinds that Responses has no word for. */
 export function encodeAnnotation(annotation: Annotation): JsonObject[] {
-  if (annotation.type === "opaque") return annotation.dialect === "openai-responses" ? [annotation.value] : [];
+  if (annotation.type === "opaque")
+    return annotation.dialect === "openai-responses" ? [annotation.value] : [];
   if (annotation.type !== "url") return [];
   const { url, title, startIndex, endIndex, citedText } = annotation;
-  return [withoutUndefined<JsonObject>({
-    type: "url_citation", url, title, start_index: startIndex, end_index: endIndex, content: citedText,
-  })];
+  return [
+    withoutUndefined<JsonObject>({
+      type: "url_citation",
+      url,
+      title,
+      start_index: startIndex,
+      end_index: endIndex,
+      content: citedText,
+    }),
+  ];
 }

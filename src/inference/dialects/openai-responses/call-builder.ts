@@ -14,7 +14,10 @@ export class CallBuilder implements ItemBuilder {
   constructor(head: ItemHead, start: ToolCallStart) {
     this.head = head;
     this.start = start;
-    head.emit?.("response.output_item.added", { output_index: head.outputIndex, item: this.item("in_progress") });
+    head.emit?.("response.output_item.added", {
+      output_index: head.outputIndex,
+      item: this.item("in_progress"),
+    });
   }
 
   append(text: string): void {
@@ -28,9 +31,15 @@ export class CallBuilder implements ItemBuilder {
     // A function that got no arguments gets empty ones: clients parse the text.
     if (this.start.kind === "function" && this.text.trim() === "") this.append("{}");
     this.closed = true;
-    const done = this.start.kind === "custom" ? { input: this.text } : { name: this.start.name, arguments: this.text };
+    const done =
+      this.start.kind === "custom"
+        ? { input: this.text }
+        : { name: this.start.name, arguments: this.text };
     this.head.emit?.(`${this.stem}.done`, { ...this.place(), ...done });
-    this.head.emit?.("response.output_item.done", { output_index: this.head.outputIndex, item: this.item(status) });
+    this.head.emit?.("response.output_item.done", {
+      output_index: this.head.outputIndex,
+      item: this.item(status),
+    });
   }
 
   item(status: string): JsonObject {
@@ -47,7 +56,9 @@ export class CallBuilder implements ItemBuilder {
   }
 
   private get stem(): string {
-    return this.start.kind === "custom" ? "response.custom_tool_call_input" : "response.function_call_arguments";
+    return this.start.kind === "custom"
+      ? "response.custom_tool_call_input"
+      : "response.function_call_arguments";
   }
 
   private place(): JsonObject {

@@ -19,19 +19,28 @@ export function contentParts(fields: RequestFields, key: string): RequestFields[
   const content = fields.object[key];
   const path = fields.pathOf(key);
   if (content === undefined || content === null || content === "") return [];
-  if (typeof content === "string") return [new RequestFields({ type: "input_text", text: content }, path)];
-  if (!Array.isArray(content)) throw badRequest(path, "must be a string or an array of content parts.");
-  return content.map((part: JsonValue, index) =>
-    new RequestFields(typeof part === "string" ? { type: "input_text", text: part } : part, `${path}[${index}]`));
+  if (typeof content === "string")
+    return [new RequestFields({ type: "input_text", text: content }, path)];
+  if (!Array.isArray(content))
+    throw badRequest(path, "must be a string or an array of content parts.");
+  return content.map(
+    (part: JsonValue, index) =>
+      new RequestFields(
+        typeof part === "string" ? { type: "input_text", text: part } : part,
+        `${path}[${index}]`,
+      ),
+  );
 }
 
-const isText = (type: string): boolean => type === "input_text" || type === "output_text" || type === "text" || type === "summary_text";
+const isText = (type: string): boolean =>
+  type === "input_text" || type === "output_text" || type === "text" || type === "summary_text";
 
 /** Content of instructions: text alone. */
 export function decodeInstructions(message: RequestFields): TextPart[] {
   return contentParts(message, "content").map((part) => {
     const type = part.requiredString("type");
-    if (!isText(type)) throw badRequest(part.pathOf("type"), `must be "input_text" here, not "${type}".`);
+    if (!isText(type))
+      throw badRequest(part.pathOf("type"), `must be "input_text" here, not "${type}".`);
     return decodeText(part);
   });
 }
@@ -41,10 +50,14 @@ export function decodeUserPart(part: RequestFields): UserPart {
   const type = part.requiredString("type");
   if (isText(type)) return decodeText(part);
   switch (type) {
-    case "input_image": return decodeImage(part);
-    case "input_file": return decodeFile(part);
-    case "input_audio": return decodeAudio(part);
-    default: return { type: "opaque", dialect: "openai-responses", value: part.object };
+    case "input_image":
+      return decodeImage(part);
+    case "input_file":
+      return decodeFile(part);
+    case "input_audio":
+      return decodeAudio(part);
+    default:
+      return { type: "opaque", dialect: "openai-responses", value: part.object };
   }
 }
 
@@ -59,7 +72,11 @@ export function decodeAssistantPart(part: RequestFields): AssistantPart {
 /** A part of a tool's result. */
 export function decodeResultPart(part: RequestFields): ToolResultPart {
   const decoded = decodeUserPart(part);
-  if (decoded.type === "audio") throw badRequest(part.pathOf("type"), "must be text, an image or a file; tool results carry no audio.");
+  if (decoded.type === "audio")
+    throw badRequest(
+      part.pathOf("type"),
+      "must be text, an image or a file; tool results carry no audio.",
+    );
   return decoded;
 }
 
@@ -77,7 +94,10 @@ function decodeImage(part: RequestFields): ImagePart {
   const url = part.string("image_url");
   const fileId = part.string("file_id");
   if (url === undefined && fileId === undefined) {
-    throw badRequest(part.pathOf("image_url"), "is required: an address or a data URL, or a file_id.");
+    throw badRequest(
+      part.pathOf("image_url"),
+      "is required: an address or a data URL, or a file_id.",
+    );
   }
   return withoutUndefined<ImagePart>({
     type: "image",

@@ -1,15 +1,35 @@
 import type { Extensions } from "../../canonical/extensions.ts";
 import type { JsonValue } from "../../canonical/json.ts";
-import type { AssistantMessage, AssistantPart, Message, ToolMessage } from "../../canonical/message.ts";
+import type {
+  AssistantMessage,
+  AssistantPart,
+  Message,
+  ToolMessage,
+} from "../../canonical/message.ts";
 import type { Tool, ToolCallPart, ToolKind } from "../../canonical/tool.ts";
 import { badRequest, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
-import { contentParts, decodeAssistantPart, decodeInstructions, decodeResultPart, decodeUserPart } from "./decode-content.ts";
+import {
+  contentParts,
+  decodeAssistantPart,
+  decodeInstructions,
+  decodeResultPart,
+  decodeUserPart,
+} from "./decode-content.ts";
 import { decodeTool } from "./decode-tools.ts";
 import { decodeReasoningItem, type CallSignature } from "./reasoning-item.ts";
 
 const knownMessageFields = new Set(["type", "role", "content", "id", "status", "phase"]);
-const knownCallFields = new Set(["type", "id", "status", "call_id", "name", "arguments", "input", "namespace"]);
+const knownCallFields = new Set([
+  "type",
+  "id",
+  "status",
+  "call_id",
+  "name",
+  "arguments",
+  "input",
+  "namespace",
+]);
 const knownOutputFields = new Set(["type", "id", "status", "call_id", "output"]);
 
 /** A conversation with the tools that items of it brought along. */
@@ -22,10 +42,14 @@ export interface DecodedInput {
 export function decodeInput(body: RequestFields): DecodedInput {
   const decoder = new InputDecoder();
   const instructions = body.string("instructions");
-  if (instructions) decoder.messages.push({ role: "system", parts: [{ type: "text", text: instructions }] });
+  if (instructions)
+    decoder.messages.push({ role: "system", parts: [{ type: "text", text: instructions }] });
   const { input } = body.object;
   if (typeof input === "string") {
-    decoder.messages.push({ role: "user", parts: input === "" ? [] : [{ type: "text", text: input }] });
+    decoder.messages.push({
+      role: "user",
+      parts: input === "" ? [] : [{ type: "text", text: input }],
+    });
   } else {
     for (const item of body.nestedList("input") ?? []) decoder.add(item);
   }
@@ -44,19 +68,35 @@ class InputDecoder {
   add(item: RequestFields): void {
     const type = item.string("type") ?? "message";
     switch (type) {
-      case "message": this.addMessage(item); break;
-      case "function_call": this.addCall(item, "function"); break;
-      case "custom_tool_call": this.addCall(item, "custom"); break;
-      case "function_call_output": this.addResult(item, "function"); break;
-      case "custom_tool_call_output": this.addResult(item, "custom"); break;
-      case "reasoning": this.addReasoning(item); break;
-      case "item_reference": throw badRequest(item.path, "names an item that is not stored here; send the item itself.");
-      case "additional_tools": this.addTools(item); break;
+      case "message":
+        this.addMessage(item);
+        break;
+      case "function_call":
+        this.addCall(item, "function");
+        break;
+      case "custom_tool_call":
+        this.addCall(item, "custom");
+        break;
+      case "function_call_output":
+        this.addResult(item, "function");
+        break;
+      case "custom_tool_call_output":
+        this.addResult(item, "custom");
+        break;
+      case "reasoning":
+        this.addReasoning(item);
+        break;
+      case "item_reference":
+        throw badRequest(item.path, "names an item that is not stored here; send the item itself.");
+      case "additional_tools":
+        this.addTools(item);
+        break;
       case "tool_search_output":
         this.addTools(item);
         this.addOpaque(item);
         break;
-      default: this.addOpaque(item);
+      default:
+        this.addOpaque(item);
     }
   }
 
@@ -75,10 +115,26 @@ class InputDecoder {
     const extensions = item.unknown("openai-responses", knownMessageFields);
     const shared = extensions && { extensions };
     switch (role) {
-      case "user": this.messages.push({ role, parts: contentParts(item, "content").map(decodeUserPart), ...shared }); break;
-      case "system": this.messages.push({ role, parts: decodeInstructions(item), ...shared }); break;
-      case "developer": this.messages.push({ role: "system", developer: true, parts: decodeInstructions(item), ...shared }); break;
-      default: throw badRequest(item.pathOf("role"), "must be one of user, assistant, system, developer.");
+      case "user":
+        this.messages.push({
+          role,
+          parts: contentParts(item, "content").map(decodeUserPart),
+          ...shared,
+        });
+        break;
+      case "system":
+        this.messages.push({ role, parts: decodeInstructions(item), ...shared });
+        break;
+      case "developer":
+        this.messages.push({
+          role: "system",
+          developer: true,
+          parts: decodeInstructions(item),
+          ...shared,
+        });
+        break;
+      default:
+        throw badRequest(item.pathOf("role"), "must be one of user, assistant, system, developer.");
     }
   }
 
@@ -99,29 +155,34 @@ class InputDecoder {
   private addCall(item: RequestFields, kind: ToolKind): void {
     const id = item.requiredString("call_id");
     const { signature, provenance } = this.signatures.get(id) ?? {};
-    this.turn.push(withoutUndefined<ToolCallPart>({
-      type: "tool-call",
-      kind,
-      id,
-      name: item.requiredString("name"),
-      arguments: kind === "custom" ? item.string("input") ?? "" : argumentsText(item.object.arguments),
-      namespace: item.string("namespace"),
-      signature,
-      provenance,
-      itemId: item.string("id"),
-      extensions: item.unknown("openai-responses", knownCallFields),
-    }));
+    this.turn.push(
+      withoutUndefined<ToolCallPart>({
+        type: "tool-call",
+        kind,
+        id,
+        name: item.requiredString("name"),
+        arguments:
+          kind === "custom" ? (item.string("input") ?? "") : argumentsText(item.object.arguments),
+        namespace: item.string("namespace"),
+        signature,
+        provenance,
+        itemId: item.string("id"),
+        extensions: item.unknown("openai-responses", knownCallFields),
+      }),
+    );
   }
 
   private addResult(item: RequestFields, kind: ToolKind): void {
     this.closeTurn();
-    this.messages.push(withoutUndefined<ToolMessage>({
-      role: "tool",
-      toolCallId: item.requiredString("call_id"),
-      parts: contentParts(item, "output").map(decodeResultPart),
-      kind: kind === "custom" ? kind : undefined,
-      extensions: item.unknown("openai-responses", knownOutputFields),
-    }));
+    this.messages.push(
+      withoutUndefined<ToolMessage>({
+        role: "tool",
+        toolCallId: item.requiredString("call_id"),
+        parts: contentParts(item, "output").map(decodeResultPart),
+        kind: kind === "custom" ? kind : undefined,
+        extensions: item.unknown("openai-responses", knownOutputFields),
+      }),
+    );
   }
 
   private addReasoning(item: RequestFields): void {
@@ -142,7 +203,11 @@ class InputDecoder {
   private closeTurn(): void {
     if (this.turn.length > 0 || this.hasMessage) {
       const extensions = this.turnExtensions;
-      this.messages.push({ role: "assistant", parts: this.turn, ...(extensions && { extensions }) } satisfies AssistantMessage);
+      this.messages.push({
+        role: "assistant",
+        parts: this.turn,
+        ...(extensions && { extensions }),
+      } satisfies AssistantMessage);
     }
     this.turn = [];
     this.turnExtensions = undefined;

@@ -23,24 +23,31 @@ export interface ItemSurroundings {
 /** An item of an upstream's output, whole; none where it says nothing. */
 export function decodeItem(item: JsonObject, surroundings: ItemSurroundings): AssistantPart[] {
   switch (item.type) {
-    case "message": return decodeMessage(item, surroundings);
+    case "message":
+      return decodeMessage(item, surroundings);
     case "reasoning": {
       const thought = decodeThought(item, surroundings.context);
       return thought === undefined ? [] : [thought];
     }
-    case "function_call": case "custom_tool_call": return decodeCall(item, surroundings);
+    case "function_call":
+    case "custom_tool_call":
+      return decodeCall(item, surroundings);
     case "image_generation_call": {
       const image = decodeImage(item);
       return [image ?? { type: "opaque", dialect: "openai-responses", value: item }];
     }
-    case undefined: return [];
-    default: return [{ type: "opaque", dialect: "openai-responses", value: item }];
+    case undefined:
+      return [];
+    default:
+      return [{ type: "opaque", dialect: "openai-responses", value: item }];
   }
 }
 
 function decodeMessage(item: JsonObject, { startsMessage }: ItemSurroundings): AssistantPart[] {
   const phase = asString(item.phase);
-  const parts = (asArray(item.content) ?? []).flatMap((value): AssistantPart[] => decodeContent(value));
+  const parts = (asArray(item.content) ?? []).flatMap((value): AssistantPart[] =>
+    decodeContent(value),
+  );
   const first = parts.find((part) => part.type === "text");
   if (first !== undefined && startsMessage) first.startsMessage = true;
   if (phase !== undefined) for (const part of parts) if (part.type === "text") part.phase = phase;
@@ -62,8 +69,11 @@ function decodeContent(value: JsonValue): AssistantPart[] {
 export function decodeThought(item: JsonObject, context: DecodeContext): ReasoningPart | undefined {
   const thought = decodeReasoningItem(item, sealsOf(context.providerId));
   if ("callId" in thought) return undefined;
-  const isEmpty = thought.text === undefined && thought.summary === undefined && thought.encrypted === undefined
-    && thought.signature === undefined;
+  const isEmpty =
+    thought.text === undefined &&
+    thought.summary === undefined &&
+    thought.encrypted === undefined &&
+    thought.signature === undefined;
   return isEmpty ? undefined : thought;
 }
 
@@ -79,7 +89,7 @@ export function callFacts(item: JsonObject, context: DecodeContext): CallFacts {
   const alias = context.toolAliases?.get(wireName);
   const unwraps = alias?.unwrapsInput === true;
   return withoutUndefined({
-    kind: item.type === "custom_tool_call" || unwraps ? "custom" as const : "function" as const,
+    kind: item.type === "custom_tool_call" || unwraps ? ("custom" as const) : ("function" as const),
     name: alias?.name ?? wireName,
     namespace: alias?.namespace ?? asString(item.namespace),
     unwraps,
@@ -89,19 +99,25 @@ export function callFacts(item: JsonObject, context: DecodeContext): CallFacts {
 function decodeCall(item: JsonObject, { context, mintedId }: ItemSurroundings): AssistantPart[] {
   const { unwraps, ...facts } = callFacts(item, context);
   if (facts.name === "") return [];
-  const text = item.type === "custom_tool_call" ? asString(item.input) ?? "" : argumentsText(item.arguments);
-  return [withoutUndefined<ToolCallPart>({
-    type: "tool-call",
-    ...facts,
-    id: asString(item.call_id) || asString(item.id) || mintedId,
-    arguments: unwraps ? unwrapInput(text) : text,
-    itemId: asString(item.id) || undefined,
-  })];
+  const text =
+    item.type === "custom_tool_call" ? (asString(item.input) ?? "") : argumentsText(item.arguments);
+  return [
+    withoutUndefined<ToolCallPart>({
+      type: "tool-call",
+      ...facts,
+      id: asString(item.call_id) || asString(item.id) || mintedId,
+      arguments: unwraps ? unwrapInput(text) : text,
+      itemId: asString(item.id) || undefined,
+    }),
+  ];
 }
 
 /** An image that the model made; undefined while there is none. */
 export function decodeImage(item: JsonObject): ImagePart | undefined {
   const data = asString(item.result);
   if (!data) return undefined;
-  return { type: "image", source: { type: "base64", mediaType: `image/${asString(item.output_format) ?? "png"}`, data } };
+  return {
+    type: "image",
+    source: { type: "base64", mediaType: `image/${asString(item.output_format) ?? "png"}`, data },
+  };
 }

@@ -1,7 +1,12 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReasoningRequest } from "../../canonical/reasoning.ts";
 import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
-import { decodeSchemaOutput, decodeSharedFields, decodeSharedSampling, filled } from "../decode-openai-fields.ts";
+import {
+  decodeSchemaOutput,
+  decodeSharedFields,
+  decodeSharedSampling,
+  filled,
+} from "../decode-openai-fields.ts";
 import { RequestFields } from "../request-fields.ts";
 import { joined, withoutUndefined } from "../without-undefined.ts";
 import { decodeInput } from "./decode-input.ts";
@@ -22,45 +27,62 @@ export function decodeRequest(value: unknown): CanonicalRequest {
   validateResponsesEnvelope(body.object);
   const { messages, tools } = decodeInput(body);
   const text = body.nested("text");
-  return joined<CanonicalRequest>({
-    dialect: "openai-responses",
-    model: body.requiredString("model"),
-    messages,
-    stream: body.boolean("stream") ?? false,
-    streamOptions: decodeStreamOptions(body.nested("stream_options")),
-  }, decodeToolFields(body, tools), {
-    sampling: filled(decodeSharedSampling(body)),
-    maxOutputTokens: body.number("max_output_tokens"),
-    reasoning: decodeReasoningRequest(body.nested("reasoning")),
-    output: decodeOutput(text?.nested("format")),
-    verbosity: text?.string("verbosity"),
-    logProbabilities: decodeLogProbabilities(body),
-  }, decodeSharedFields(body), { extensions: decodeExtensions(body) });
+  return joined<CanonicalRequest>(
+    {
+      dialect: "openai-responses",
+      model: body.requiredString("model"),
+      messages,
+      stream: body.boolean("stream") ?? false,
+      streamOptions: decodeStreamOptions(body.nested("stream_options")),
+    },
+    decodeToolFields(body, tools),
+    {
+      sampling: filled(decodeSharedSampling(body)),
+      maxOutputTokens: body.number("max_output_tokens"),
+      reasoning: decodeReasoningRequest(body.nested("reasoning")),
+      output: decodeOutput(text?.nested("format")),
+      verbosity: text?.string("verbosity"),
+      logProbabilities: decodeLogProbabilities(body),
+    },
+    decodeSharedFields(body),
+    { extensions: decodeExtensions(body) },
+  );
 }
 
-function decodeStreamOptions(options: RequestFields | undefined): CanonicalRequest["streamOptions"] {
+function decodeStreamOptions(
+  options: RequestFields | undefined,
+): CanonicalRequest["streamOptions"] {
   const includeObfuscation = options?.boolean("include_obfuscation");
   return includeObfuscation === undefined ? undefined : { includeObfuscation };
 }
 
 const knownReasoningFields = new Set(["effort", "max_tokens", "enabled", "summary", "exclude"]);
 
-const decodeReasoningRequest = (reasoning: RequestFields | undefined): ReasoningRequest | undefined =>
-  reasoning && filled(withoutUndefined<ReasoningRequest>({
-    effort: reasoning.string("effort"),
-    budgetTokens: reasoning.number("max_tokens"),
-    enabled: reasoning.boolean("enabled"),
-    summary: reasoning.string("summary"),
-    exclude: reasoning.boolean("exclude"),
-    extensions: reasoning.unknown("openai-responses", knownReasoningFields),
-  }));
+const decodeReasoningRequest = (
+  reasoning: RequestFields | undefined,
+): ReasoningRequest | undefined =>
+  reasoning &&
+  filled(
+    withoutUndefined<ReasoningRequest>({
+      effort: reasoning.string("effort"),
+      budgetTokens: reasoning.number("max_tokens"),
+      enabled: reasoning.boolean("enabled"),
+      summary: reasoning.string("summary"),
+      exclude: reasoning.boolean("exclude"),
+      extensions: reasoning.unknown("openai-responses", knownReasoningFields),
+    }),
+  );
 
 function decodeOutput(format: RequestFields | undefined): OutputFormat | undefined {
   switch (format?.requiredString("type")) {
-    case "text": return { type: "text" };
-    case "json_object": return { type: "json" };
-    case "json_schema": return decodeSchemaOutput(format);
-    default: return undefined;
+    case "text":
+      return { type: "text" };
+    case "json_object":
+      return { type: "json" };
+    case "json_schema":
+      return decodeSchemaOutput(format);
+    default:
+      return undefined;
   }
 }
 
@@ -73,10 +95,16 @@ function decodeLogProbabilities(body: RequestFields): CanonicalRequest["logProba
 
 /** Unknown fields, further `include` entries, and a text format that only the client's own dialect may know. */
 function decodeExtensions(body: RequestFields): CanonicalRequest["extensions"] {
-  const fields: Record<string, JsonObject[string]> = { ...body.unknown("openai-responses", responsesRequestFields)?.fields };
-  const include = body.strings("include")?.filter((entry) => entry !== includedSeals && entry !== includedProbabilities) ?? [];
+  const fields: Record<string, JsonObject[string]> = {
+    ...body.unknown("openai-responses", responsesRequestFields)?.fields,
+  };
+  const include =
+    body
+      .strings("include")
+      ?.filter((entry) => entry !== includedSeals && entry !== includedProbabilities) ?? [];
   if (include.length > 0) fields.include = include;
   const format = body.nested("text")?.nested("format");
-  if (format !== undefined && decodeOutput(format) === undefined) fields.text = { format: format.object };
+  if (format !== undefined && decodeOutput(format) === undefined)
+    fields.text = { format: format.object };
   return Object.keys(fields).length === 0 ? undefined : { dialect: "openai-responses", fields };
 }

@@ -17,7 +17,8 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
   const fields = asObject(body);
   const output = asArray(fields?.output);
   const finish = fields && decodeFinish(fields);
-  if (fields === undefined || output === undefined || finish === undefined) throw notAnAnswer(fields);
+  if (fields === undefined || output === undefined || finish === undefined)
+    throw notAnAnswer(fields);
   const id = asString(fields.id) ?? "";
   const items = output.map((item) => asObject(item) ?? {});
   const parts = decodeItems(items, { id, context });
@@ -25,18 +26,26 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
     id,
     model: asString(fields.model) ?? "",
     createdAtSeconds: asNumber(fields.created_at) ?? 0,
-    choices: [withoutUndefined<Choice>({
-      index: 0,
-      parts,
-      finish: reconcileFinish(finish, parts.some((part) => part.type === "tool-call")),
-      logProbabilities: decodeLogProbabilities(items),
-    })],
+    choices: [
+      withoutUndefined<Choice>({
+        index: 0,
+        parts,
+        finish: reconcileFinish(
+          finish,
+          parts.some((part) => part.type === "tool-call"),
+        ),
+        logProbabilities: decodeLogProbabilities(items),
+      }),
+    ],
     usage: readOpenaiUsage(fields.usage),
     serviceTier: asString(fields.service_tier),
   });
 }
 
-function decodeItems(items: readonly JsonObject[], { id, context }: { id: string; context: DecodeContext }): AssistantPart[] {
+function decodeItems(
+  items: readonly JsonObject[],
+  { id, context }: { id: string; context: DecodeContext },
+): AssistantPart[] {
   let startsMessage = false;
   return items.flatMap((item, index) => {
     const parts = decodeItem(item, { context, startsMessage, mintedId: mintedCallId(id, index) });
@@ -50,13 +59,16 @@ export const mintedCallId = (responseId: string, index: number): string =>
   `call_${responseId.replace(/[^a-zA-Z0-9]/g, "").slice(-24)}_${index}`;
 
 function decodeLogProbabilities(items: readonly JsonObject[]): Choice["logProbabilities"] {
-  const content = items.flatMap((item) => (asArray(item.content) ?? []).flatMap((part) => decodeTokens(asObject(part)?.logprobs)));
+  const content = items.flatMap((item) =>
+    (asArray(item.content) ?? []).flatMap((part) => decodeTokens(asObject(part)?.logprobs)),
+  );
   return content.length === 0 ? undefined : { content };
 }
 
 /** A body without output, or one that has not ended well. */
 function notAnAnswer(fields: JsonObject | undefined): GatewayError {
-  if (!asObject(fields?.error)) return new GatewayError("upstream_error", "The provider's answer is no finished response.");
+  if (!asObject(fields?.error))
+    return new GatewayError("upstream_error", "The provider's answer is no finished response.");
   const { message } = readReportedError(fields as JsonObject);
   return new GatewayError("upstream_error", message, { metadata: { upstream_message: message } });
 }

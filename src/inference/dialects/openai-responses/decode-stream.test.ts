@@ -6,22 +6,34 @@ import type { SseEvent } from "../../upstream/sse-event.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { ResponsesStreamDecoder } from "./decode-stream.ts";
 
-const rows = readCassettes("openai-responses").map((cassette) => [cassette.name, cassette] as const);
+const rows = readCassettes("openai-responses").map(
+  (cassette) => [cassette.name, cassette] as const,
+);
 
 function eventsOf(chunks: readonly Uint8Array[]): SseEvent[] {
   const decoder = new SseDecoder();
   return [...chunks.flatMap((chunk) => decoder.push(chunk)), ...decoder.end()];
 }
 
-function partsOf(events: readonly SseEvent[], context: DecodeContext = { providerId: "acme" }): StreamPart[] {
+function partsOf(
+  events: readonly SseEvent[],
+  context: DecodeContext = { providerId: "acme" },
+): StreamPart[] {
   const decoder = new ResponsesStreamDecoder(context);
   return [...events.flatMap((event) => decoder.decode(event)), ...decoder.end()];
 }
 
-const event = (type: string, fields: object = {}): SseEvent => ({ event: type, data: JSON.stringify({ type, ...fields }) });
-const completed = event("response.completed", { response: { id: "resp_1", status: "completed", output: [] } });
-const added = (outputIndex: number, item: object): SseEvent => event("response.output_item.added", { output_index: outputIndex, item });
-const done = (outputIndex: number, item: object): SseEvent => event("response.output_item.done", { output_index: outputIndex, item });
+const event = (type: string, fields: object = {}): SseEvent => ({
+  event: type,
+  data: JSON.stringify({ type, ...fields }),
+});
+const completed = event("response.completed", {
+  response: { id: "resp_1", status: "completed", output: [] },
+});
+const added = (outputIndex: number, item: object): SseEvent =>
+  event("response.output_item.added", { output_index: outputIndex, item });
+const done = (outputIndex: number, item: object): SseEvent =>
+  event("response.output_item.done", { output_index: outputIndex, item });
 
 describe("cassettes", () => {
   test.each(rows)("%s means what it should", (_name, { bytes, parts }) => {
@@ -48,7 +60,8 @@ describe("every stream", () => {
         expect(open.has(place)).toBe(false);
         open.add(place);
       }
-      if (/^(text|reasoning|tool-call)-(delta|end)$/.test(part.type)) expect(open.has(place)).toBe(true);
+      if (/^(text|reasoning|tool-call)-(delta|end)$/.test(part.type))
+        expect(open.has(place)).toBe(true);
       if (part.type.endsWith("-end") && place >= 0) open.delete(place);
       if (part.type === "finish") expect([...open]).toEqual([]);
     }
@@ -58,7 +71,9 @@ describe("every stream", () => {
 
   test.each(rows)("%s looks whole only when its terminal event came", (name, { bytes }) => {
     const events = eventsOf([bytes]);
-    const terminal = events.findIndex(({ data }) => /"type":"(?:response\.(?:completed|incomplete|failed)|error)"/.test(data));
+    const terminal = events.findIndex(({ data }) =>
+      /"type":"(?:response\.(?:completed|incomplete|failed)|error)"/.test(data),
+    );
     for (let count = 0; count < (terminal < 0 ? events.length : terminal); count += 1) {
       const last = partsOf(events.slice(0, count)).at(-1);
       expect(last, `${name} after ${count} events`).toMatchObject({ type: "error", fault: "cut" });
@@ -69,33 +84,73 @@ describe("every stream", () => {
 describe("calls", () => {
   test("a tool that went out under another name comes back under its own", () => {
     const toolAliases = new Map([
-      ["ns__f", { name: "f", namespace: "ns" }], ["patch", { name: "apply patch", unwrapsInput: true }],
+      ["ns__f", { name: "f", namespace: "ns" }],
+      ["patch", { name: "apply patch", unwrapsInput: true }],
     ]);
-    const parts = partsOf([
-      added(0, { id: "fc_1", type: "function_call", call_id: "a", name: "ns__f", arguments: "" }),
-      done(0, { id: "fc_1", type: "function_call", call_id: "a", name: "ns__f", arguments: "{}" }),
-      added(1, { id: "fc_2", type: "function_call", call_id: "b", name: "patch", arguments: "" }),
-      event("response.function_call_arguments.delta", { output_index: 1, item_id: "fc_2", delta: '{"input":"a' }),
-      event("response.function_call_arguments.delta", { output_index: 1, item_id: "fc_2", delta: 'b"}' }),
-      done(1, { id: "fc_2", type: "function_call", call_id: "b", name: "patch", arguments: '{"input":"ab"}' }),
-      completed,
-    ], { toolAliases });
-    expect(parts).toContainEqual(
-      { type: "tool-call-start", choiceIndex: 0, itemIndex: 0, kind: "function", name: "f", namespace: "ns", id: "a" },
+    const parts = partsOf(
+      [
+        added(0, { id: "fc_1", type: "function_call", call_id: "a", name: "ns__f", arguments: "" }),
+        done(0, {
+          id: "fc_1",
+          type: "function_call",
+          call_id: "a",
+          name: "ns__f",
+          arguments: "{}",
+        }),
+        added(1, { id: "fc_2", type: "function_call", call_id: "b", name: "patch", arguments: "" }),
+        event("response.function_call_arguments.delta", {
+          output_index: 1,
+          item_id: "fc_2",
+          delta: '{"input":"a',
+        }),
+        event("response.function_call_arguments.delta", {
+          output_index: 1,
+          item_id: "fc_2",
+          delta: 'b"}',
+        }),
+        done(1, {
+          id: "fc_2",
+          type: "function_call",
+          call_id: "b",
+          name: "patch",
+          arguments: '{"input":"ab"}',
+        }),
+        completed,
+      ],
+      { toolAliases },
     );
-    expect(parts).toContainEqual({ type: "tool-call-start", choiceIndex: 0, itemIndex: 1, kind: "custom", name: "apply patch", id: "b" });
-    expect(parts.filter((part) => part.type === "tool-call-delta" && part.itemIndex === 1)).toEqual([
-      { type: "tool-call-delta", choiceIndex: 0, itemIndex: 1, arguments: "ab" },
-    ]);
+    expect(parts).toContainEqual({
+      type: "tool-call-start",
+      choiceIndex: 0,
+      itemIndex: 0,
+      kind: "function",
+      name: "f",
+      namespace: "ns",
+      id: "a",
+    });
+    expect(parts).toContainEqual({
+      type: "tool-call-start",
+      choiceIndex: 0,
+      itemIndex: 1,
+      kind: "custom",
+      name: "apply patch",
+      id: "b",
+    });
+    expect(parts.filter((part) => part.type === "tool-call-delta" && part.itemIndex === 1)).toEqual(
+      [{ type: "tool-call-delta", choiceIndex: 0, itemIndex: 1, arguments: "ab" }],
+    );
   });
 
   test("calls without ids get different ones, the same every time", () => {
     const events = [
       event("response.created", { response: { id: "resp_77" } }),
-      done(3, { type: "function_call", name: "f", arguments: "{}" }), done(4, { type: "function_call", name: "f", arguments: "{}" }),
+      done(3, { type: "function_call", name: "f", arguments: "{}" }),
+      done(4, { type: "function_call", name: "f", arguments: "{}" }),
       completed,
     ];
-    const ids = partsOf(events).flatMap((part) => (part.type === "tool-call-start" ? [part.id] : []));
+    const ids = partsOf(events).flatMap((part) =>
+      part.type === "tool-call-start" ? [part.id] : [],
+    );
     expect(ids).toEqual(["call_resp77_3", "call_resp77_4"]);
   });
 });
@@ -103,17 +158,39 @@ describe("calls", () => {
 describe("what others get wrong", () => {
   test("text that two messages speak in turns stays in its order", () => {
     const delta = (outputIndex: number, text: string): SseEvent =>
-      event("response.output_text.delta", { output_index: outputIndex, item_id: `m${outputIndex}`, content_index: 0, delta: text });
+      event("response.output_text.delta", {
+        output_index: outputIndex,
+        item_id: `m${outputIndex}`,
+        content_index: 0,
+        delta: text,
+      });
     const parts = partsOf([delta(0, "a"), delta(1, "b"), delta(0, "c"), completed]);
-    expect(parts.filter((part) => part.type === "text-delta").map((part) => part.text)).toEqual(["a", "b", "c"]);
+    expect(parts.filter((part) => part.type === "text-delta").map((part) => part.text)).toEqual([
+      "a",
+      "b",
+      "c",
+    ]);
     expect(parts.filter((part) => part.type.startsWith("text-")).map((part) => part.type)).toEqual([
-      "text-start", "text-delta", "text-end", "text-start", "text-delta", "text-end", "text-start", "text-delta", "text-end",
+      "text-start",
+      "text-delta",
+      "text-end",
+      "text-start",
+      "text-delta",
+      "text-end",
+      "text-start",
+      "text-delta",
+      "text-end",
     ]);
   });
 
   test("an item that its last event says differently is not said twice", () => {
     const parts = partsOf([
-      event("response.output_text.delta", { output_index: 0, item_id: "m", content_index: 0, delta: "Hello" }),
+      event("response.output_text.delta", {
+        output_index: 0,
+        item_id: "m",
+        content_index: 0,
+        delta: "Hello",
+      }),
       done(0, { id: "m", type: "message", content: [{ type: "output_text", text: "Hullo" }] }),
       completed,
     ]);

@@ -29,7 +29,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     if (this.ended) return [];
     const data = trimmed(event.data);
     // Comments, keep-alives and terminators of other dialects that came as data.
-    if (!data.startsWith("{")) return event.event === "error" ? this.fail(reported({ message: data })) : [];
+    if (!data.startsWith("{"))
+      return event.event === "error" ? this.fail(reported({ message: data })) : [];
     const fields = parseEventObject(data);
     if (fields === undefined) return this.fail(malformedEvent);
     return this.read(asString(fields.type) ?? event.event ?? "", fields);
@@ -42,11 +43,18 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private read(type: string, fields: JsonObject): StreamPart[] {
     const response = asObject(fields.response);
     switch (type) {
-      case "response.completed": case "response.incomplete": return this.finish(type, response ?? {});
-      case "response.failed": case "response.cancelled": return this.fail(reported(response ?? fields), response);
-      case "error": return this.fail(reported(fields));
-      case "response.output_item.added": return this.begun(this.output.added(indexOf(fields), asObject(fields.item) ?? {}));
-      case "response.output_item.done": return this.begun(this.output.done(indexOf(fields), asObject(fields.item) ?? {}));
+      case "response.completed":
+      case "response.incomplete":
+        return this.finish(type, response ?? {});
+      case "response.failed":
+      case "response.cancelled":
+        return this.fail(reported(response ?? fields), response);
+      case "error":
+        return this.fail(reported(fields));
+      case "response.output_item.added":
+        return this.begun(this.output.added(indexOf(fields), asObject(fields.item) ?? {}));
+      case "response.output_item.done":
+        return this.begun(this.output.done(indexOf(fields), asObject(fields.item) ?? {}));
       default:
         // A server of another dialect's habits: its error has no type.
         if (type === "" && asObject(fields.error) !== undefined) return this.fail(reported(fields));
@@ -66,13 +74,15 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.started = true;
     this.responseId = asString(response.id) ?? "";
     const serviceTier = asString(response.service_tier);
-    return [{
-      type: "response-start",
-      id: this.responseId,
-      model: asString(response.model) ?? "",
-      createdAtSeconds: asNumber(response.created_at) ?? 0,
-      ...(serviceTier !== undefined && { serviceTier }),
-    }];
+    return [
+      {
+        type: "response-start",
+        id: this.responseId,
+        model: asString(response.model) ?? "",
+        createdAtSeconds: asNumber(response.created_at) ?? 0,
+        ...(serviceTier !== undefined && { serviceTier }),
+      },
+    ];
   }
 
   private finish(type: string, response: JsonObject): StreamPart[] {
@@ -85,7 +95,14 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.ended = true;
     const status = type === "response.completed" ? "completed" : "incomplete";
     const finish = reconcileFinish(decodeFinish({ ...response, status }), this.output.hasCalls);
-    return [...start, ...items, ...rest, { type: "finish", choiceIndex: 0, finish }, ...this.usageParts(), { type: "response-end" }];
+    return [
+      ...start,
+      ...items,
+      ...rest,
+      { type: "finish", choiceIndex: 0, finish },
+      ...this.usageParts(),
+      { type: "response-end" },
+    ];
   }
 
   private fail(error: ErrorPart, response: JsonObject = {}): StreamPart[] {
@@ -95,7 +112,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private noteUsage({ usage }: JsonObject): void {
-    if (usage !== undefined && usage !== null) this.latestUsage = readOpenaiUsage(usage) ?? this.latestUsage;
+    if (usage !== undefined && usage !== null)
+      this.latestUsage = readOpenaiUsage(usage) ?? this.latestUsage;
   }
 
   private usageParts(): StreamPart[] {
@@ -105,4 +123,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
 const indexOf = (fields: JsonObject): number | undefined => asNumber(fields.output_index);
 
-const reported = (fields: JsonObject): ErrorPart => ({ type: "error", error: readReportedError(fields), fault: "reported" });
+const reported = (fields: JsonObject): ErrorPart => ({
+  type: "error",
+  error: readReportedError(fields),
+  fault: "reported",
+});

@@ -1,18 +1,42 @@
 import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { AllowedTool, CustomTool, FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
+import type {
+  AllowedTool,
+  CustomTool,
+  FunctionTool,
+  Tool,
+  ToolChoice,
+} from "../../canonical/tool.ts";
 import { decodeCache, markerFields } from "../decode-openai-fields.ts";
 import { badRequest, RequestFields } from "../request-fields.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
-const knownFunctionFields = new Set(["type", "name", "description", "parameters", "strict", "defer_loading", ...markerFields]);
-const knownCustomFields = new Set(["type", "name", "description", "format", "defer_loading", ...markerFields]);
+const knownFunctionFields = new Set([
+  "type",
+  "name",
+  "description",
+  "parameters",
+  "strict",
+  "defer_loading",
+  ...markerFields,
+]);
+const knownCustomFields = new Set([
+  "type",
+  "name",
+  "description",
+  "format",
+  "defer_loading",
+  ...markerFields,
+]);
 
 type ToolFields = Pick<CanonicalRequest, "tools" | "toolChoice" | "parallelToolCalls">;
 
 /** Tools and how they may be called; `loaded` are those that items of the conversation brought along. */
-export function decodeToolFields(body: RequestFields, loaded: readonly Tool[]): Partial<ToolFields> {
+export function decodeToolFields(
+  body: RequestFields,
+  loaded: readonly Tool[],
+): Partial<ToolFields> {
   const named = body.nestedList("tools")?.flatMap((tool) => decodeTool(tool));
-  const tools = loaded.length === 0 ? named : [...named ?? [], ...loaded];
+  const tools = loaded.length === 0 ? named : [...(named ?? []), ...loaded];
   return withoutUndefined<Partial<ToolFields>>({
     tools,
     toolChoice: decodeToolChoice(body),
@@ -23,12 +47,22 @@ export function decodeToolFields(body: RequestFields, loaded: readonly Tool[]): 
 /** One tool, or those of a namespace. Tools that the provider runs are kept as they are. */
 export function decodeTool(tool: RequestFields, namespace?: string): Tool[] {
   switch (tool.requiredString("type")) {
-    case "function": return [decodeFunction(tool, namespace)];
-    case "custom": return [decodeCustom(tool, namespace)];
-    case "namespace": return decodeNamespace(tool);
+    case "function":
+      return [decodeFunction(tool, namespace)];
+    case "custom":
+      return [decodeCustom(tool, namespace)];
+    case "namespace":
+      return decodeNamespace(tool);
     default: {
       const cache = decodeCache(tool);
-      return [{ type: "hosted", dialect: "openai-responses", value: tool.object, ...(cache && { cache }) }];
+      return [
+        {
+          type: "hosted",
+          dialect: "openai-responses",
+          value: tool.object,
+          ...(cache && { cache }),
+        },
+      ];
     }
   }
 }
@@ -72,7 +106,11 @@ const decodeCustom = (tool: RequestFields, namespace: string | undefined): Custo
 function decodeFormat(format: RequestFields | undefined): CustomTool["format"] {
   if (format === undefined) return undefined;
   if (format.requiredString("type") !== "grammar") return { type: "text" };
-  return { type: "grammar", syntax: format.requiredString("syntax"), definition: format.requiredString("definition") };
+  return {
+    type: "grammar",
+    syntax: format.requiredString("syntax"),
+    definition: format.requiredString("definition"),
+  };
 }
 
 function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
@@ -80,15 +118,25 @@ function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
   if (value === undefined || value === null) return undefined;
   if (value === "auto" || value === "none" || value === "required") return { type: value };
   if (typeof value === "string") {
-    throw badRequest("tool_choice", "must be \"none\", \"auto\", \"required\" or an object that names a tool.");
+    throw badRequest(
+      "tool_choice",
+      'must be "none", "auto", "required" or an object that names a tool.',
+    );
   }
   const choice = new RequestFields(value, "tool_choice");
   const type = choice.requiredString("type");
   switch (type) {
-    case "auto": case "none": case "required": return { type };
-    case "function": case "custom": return { type: "tool", kind: type, name: nameOf(choice, type) };
-    case "allowed_tools": return decodeAllowed(choice);
-    default: return { type: "hosted", dialect: "openai-responses", value: choice.object };
+    case "auto":
+    case "none":
+    case "required":
+      return { type };
+    case "function":
+    case "custom":
+      return { type: "tool", kind: type, name: nameOf(choice, type) };
+    case "allowed_tools":
+      return decodeAllowed(choice);
+    default:
+      return { type: "hosted", dialect: "openai-responses", value: choice.object };
   }
 }
 
@@ -98,14 +146,18 @@ const nameOf = (choice: RequestFields, type: string): string =>
 
 function decodeAllowed(choice: RequestFields): ToolChoice {
   const tools = choice.nestedList("tools");
-  if (tools === undefined) throw badRequest(choice.pathOf("tools"), "is required: the tools that may be called.");
+  if (tools === undefined)
+    throw badRequest(choice.pathOf("tools"), "is required: the tools that may be called.");
   const mode = choice.string("mode") ?? "auto";
-  if (mode !== "auto" && mode !== "required") throw badRequest(choice.pathOf("mode"), "must be auto or required.");
+  if (mode !== "auto" && mode !== "required")
+    throw badRequest(choice.pathOf("mode"), "must be auto or required.");
   return { type: "allowed", mode, tools: tools.map(decodeAllowedTool) };
 }
 
 function decodeAllowedTool(tool: RequestFields): AllowedTool {
   const type = tool.requiredString("type");
   const plain = (type === "function" || type === "custom") && Object.keys(tool.object).length === 2;
-  return plain ? { type, name: tool.requiredString("name") } : { type: "hosted", value: tool.object };
+  return plain
+    ? { type, name: tool.requiredString("name") }
+    : { type: "hosted", value: tool.object };
 }

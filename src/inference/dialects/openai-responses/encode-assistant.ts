@@ -24,9 +24,20 @@ export function encodeAssistant(message: AssistantMessage, place: EncodePlace): 
       return;
     }
     const phase = part.type === "text" ? part.phase : open?.phase;
-    if (open === undefined || open.phase !== phase || (part.type === "text" && part.startsMessage === true)) {
+    if (
+      open === undefined ||
+      open.phase !== phase ||
+      (part.type === "text" && part.startsMessage === true)
+    ) {
       open = { content: [], phase };
-      items.push(withoutUndefined<JsonObject>({ type: "message", role: "assistant", content: open.content, phase }));
+      items.push(
+        withoutUndefined<JsonObject>({
+          type: "message",
+          role: "assistant",
+          content: open.content,
+          phase,
+        }),
+      );
     }
     open.content.push(said);
   });
@@ -42,23 +53,35 @@ function withExtensions(items: JsonObject[], fields: JsonObject): JsonObject[] {
 /** What belongs into a message; undefined for parts that are items of their own. */
 function spokenPart(part: AssistantPart, place: EncodePlace): JsonObject | undefined {
   switch (part.type) {
-    case "text": return spokenText(part, place);
-    case "refusal": return { type: "refusal", refusal: part.refusal } satisfies RefusalPart;
+    case "text":
+      return spokenText(part, place);
+    case "refusal":
+      return { type: "refusal", refusal: part.refusal } satisfies RefusalPart;
     case "opaque":
-      return part.dialect === "openai-responses" && part.value.type === "output_audio" ? part.value : undefined;
-    default: return undefined;
+      return part.dialect === "openai-responses" && part.value.type === "output_audio"
+        ? part.value
+        : undefined;
+    default:
+      return undefined;
   }
 }
 
 function spokenText(part: TextPart, place: EncodePlace): JsonObject {
   const annotations = part.annotations?.flatMap(encodeAnnotation);
-  return { type: "output_text", text: part.text, ...(annotations && { annotations }), ...markers(part, place) };
+  return {
+    type: "output_text",
+    text: part.text,
+    ...(annotations && { annotations }),
+    ...markers(part, place),
+  };
 }
 
 function encodeItem(part: AssistantPart, place: EncodePlace): JsonObject | undefined {
   switch (part.type) {
-    case "tool-call": return encodeCall(part, place);
-    case "reasoning": return encodeReasoning(part, place);
+    case "tool-call":
+      return encodeCall(part, place);
+    case "reasoning":
+      return encodeReasoning(part, place);
     case "opaque":
       if (part.dialect === "openai-responses") return part.value;
       place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
@@ -85,9 +108,15 @@ function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
     namespace: call.namespace,
   });
   const extra = place.extensionFields(call.extensions);
-  if (call.kind === "custom" && !wraps) return { type: "custom_tool_call", ...shared, input: call.arguments, ...extra };
+  if (call.kind === "custom" && !wraps)
+    return { type: "custom_tool_call", ...shared, input: call.arguments, ...extra };
   const text = call.arguments.trim() === "" ? "{}" : call.arguments;
-  return { type: "function_call", ...shared, arguments: wraps ? wrapInput(call.arguments) : text, ...extra };
+  return {
+    type: "function_call",
+    ...shared,
+    arguments: wraps ? wrapInput(call.arguments) : text,
+    ...extra,
+  };
 }
 
 /**
@@ -114,9 +143,14 @@ function encodeReasoning(part: ReasoningPart, place: EncodePlace): JsonObject | 
 function whyNotReplayed(part: ReasoningPart, state: EncodeState): string | undefined {
   if (part.signature !== undefined) return "signed for another dialect";
   if (part.encrypted !== undefined) {
-    const own = part.provenance === undefined ? state.sameDialect : !isForeignReasoning(part, state.options.providerId);
+    const own =
+      part.provenance === undefined
+        ? state.sameDialect
+        : !isForeignReasoning(part, state.options.providerId);
     return own ? undefined : "sealed by another provider";
   }
   if (part.text === undefined && part.summary === undefined) return "an id without its content";
-  return state.sameDialect || state.quirks.reasoningReplay !== undefined ? undefined : "the upstream takes no earlier thoughts";
+  return state.sameDialect || state.quirks.reasoningReplay !== undefined
+    ? undefined
+    : "the upstream takes no earlier thoughts";
 }

@@ -26,31 +26,44 @@ const knownCodes: Readonly<Record<string, string>> = {
 };
 
 /** The code of a response's `error`, in OpenAI's words. */
-export const failureCode = ({ code }: ReportedError): string => knownCodes[code ?? ""] ?? "server_error";
+export const failureCode = ({ code }: ReportedError): string =>
+  knownCodes[code ?? ""] ?? "server_error";
 
 /** The words; a wait is named as Codex looks for it. */
 function failureMessage(error: ReportedError): string {
   const { message, retryAfterSeconds } = error;
-  if (retryAfterSeconds === undefined || failureCode(error) !== "rate_limit_exceeded" || /try again in/i.test(message)) return message;
+  if (
+    retryAfterSeconds === undefined ||
+    failureCode(error) !== "rate_limit_exceeded" ||
+    /try again in/i.test(message)
+  )
+    return message;
   return `${message} Please try again in ${retryAfterSeconds}s.`;
 }
 
 /** `error` of a failed response. */
-export const failure = (error: ReportedError): JsonObject => ({ code: failureCode(error), message: failureMessage(error) });
+export const failure = (error: ReportedError): JsonObject => ({
+  code: failureCode(error),
+  message: failureMessage(error),
+});
 
 /**
  * The `error` event that stands before `response.failed`: only both together are heard by every client.
  * OpenAI's reference has its members flat, the AI SDK nested; the nested one is the contract's envelope.
  */
 export const errorEvent = (error: ReportedError): JsonObject => ({
-  ...failure(error), param: error.param ?? null, ...errorBody(error),
+  ...failure(error),
+  param: error.param ?? null,
+  ...errorBody(error),
 });
 
 /** The JSON body of an error answer. */
-export const encodeError = (error: GatewayError, context: ErrorContext): JsonObject => errorBody(reportError(error, context));
+export const encodeError = (error: GatewayError, context: ErrorContext): JsonObject =>
+  errorBody(reportError(error, context));
 
 /** One event of a stream as an SSE frame. */
-export const eventFrame = (type: string, fields: JsonObject): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+export const eventFrame = (type: string, fields: JsonObject): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 
 /** Where a stream stands that is to end in failure. */
 export interface FailingStream {
@@ -68,7 +81,10 @@ export interface FailingStream {
 export function failureFrames(error: ReportedError, stream: FailingStream): string[] {
   const { sequenceNumber, requestBody, output = [], ...facts } = stream;
   const ending = { status: "failed", error: failure(error), incomplete_details: null } as const;
-  const response = responseRecord({ ...facts, output, ending }, { ...(requestBody !== undefined && { requestBody }) });
+  const response = responseRecord(
+    { ...facts, output, ending },
+    { ...(requestBody !== undefined && { requestBody }) },
+  );
   return [
     eventFrame("error", { ...errorEvent(error), sequence_number: sequenceNumber }),
     eventFrame("response.failed", { response, sequence_number: sequenceNumber + 1 }),
@@ -76,6 +92,10 @@ export function failureFrames(error: ReportedError, stream: FailingStream): stri
 }
 
 /** The frames that end a stream of which nothing was sent yet. */
-export const encodeStreamError = (error: GatewayError, context: ErrorContext): string[] => failureFrames(
-  reportError(error, context), { id: `resp_${context.traceId}`, model: "", createdAtSeconds: 0, sequenceNumber: 0 },
-);
+export const encodeStreamError = (error: GatewayError, context: ErrorContext): string[] =>
+  failureFrames(reportError(error, context), {
+    id: `resp_${context.traceId}`,
+    model: "",
+    createdAtSeconds: 0,
+    sequenceNumber: 0,
+  });

@@ -6,82 +6,132 @@ import type { DialectQuirks, EncodedRequest } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 /** A request as another dialect's client would have sent it. */
-const encode = (fields: Partial<CanonicalRequest>, quirks: DialectQuirks = {}): EncodedRequest => encodeRequest(
-  { dialect: "anthropic-messages", model: "claude", stream: false, messages: [], ...fields },
-  { upstreamModel: "large-v2", stream: false, providerId: "acme", quirks },
-);
-const input = (messages: Message[], quirks: DialectQuirks = {}): unknown => encode({ messages }, quirks).body.input;
+const encode = (fields: Partial<CanonicalRequest>, quirks: DialectQuirks = {}): EncodedRequest =>
+  encodeRequest(
+    { dialect: "anthropic-messages", model: "claude", stream: false, messages: [], ...fields },
+    { upstreamModel: "large-v2", stream: false, providerId: "acme", quirks },
+  );
+const input = (messages: Message[], quirks: DialectQuirks = {}): unknown =>
+  encode({ messages }, quirks).body.input;
 const text = (value: string): { type: "text"; text: string } => ({ type: "text", text: value });
-const call = (id: string): AssistantPart => ({ type: "tool-call", kind: "function", id, name: "f", arguments: "" });
-const wireCall = (id: string): JsonObject => ({ type: "function_call", call_id: id, name: "f", arguments: "{}" });
+const call = (id: string): AssistantPart => ({
+  type: "tool-call",
+  kind: "function",
+  id,
+  name: "f",
+  arguments: "",
+});
+const wireCall = (id: string): JsonObject => ({
+  type: "function_call",
+  call_id: id,
+  name: "f",
+  arguments: "{}",
+});
 
 test("nothing is stored, and thoughts are asked for as ciphertext", () => {
-  expect(encode({}).body).toEqual({ model: "large-v2", input: [], store: false, include: ["reasoning.encrypted_content"] });
+  expect(encode({}).body).toEqual({
+    model: "large-v2",
+    input: [],
+    store: false,
+    include: ["reasoning.encrypted_content"],
+  });
 });
 
 describe("instructions", () => {
   test("leading ones are one text, without another vendor's accounting line; later ones keep their place", () => {
-    expect(encode({
-      messages: [
-        { role: "system", parts: [text("x-anthropic-billing-header: v=1"), text("Be brief.")] },
-        { role: "system", developer: true, parts: [text("Be kind.")] },
-        { role: "user", parts: [text("Hi")] },
-        { role: "system", parts: [text("Now rhyme.")] },
-      ],
-    }).body).toMatchObject({
+    expect(
+      encode({
+        messages: [
+          { role: "system", parts: [text("x-anthropic-billing-header: v=1"), text("Be brief.")] },
+          { role: "system", developer: true, parts: [text("Be kind.")] },
+          { role: "user", parts: [text("Hi")] },
+          { role: "system", parts: [text("Now rhyme.")] },
+        ],
+      }).body,
+    ).toMatchObject({
       instructions: "Be brief.\n\nBe kind.",
-      input: [{ type: "message", role: "user", content: "Hi" }, { type: "message", role: "system", content: "Now rhyme." }],
+      input: [
+        { type: "message", role: "user", content: "Hi" },
+        { type: "message", role: "system", content: "Now rhyme." },
+      ],
     });
   });
 
   test("they stay parts where the upstream knows cache markers", () => {
     const { body } = encode(
-      { messages: [{ role: "system", parts: [{ ...text("a"), cache: {} }, text("b")] }] }, { cacheMarkers: "prompt_cache_breakpoint" },
+      { messages: [{ role: "system", parts: [{ ...text("a"), cache: {} }, text("b")] }] },
+      { cacheMarkers: "prompt_cache_breakpoint" },
     );
-    expect(body.input).toEqual([{
-      type: "message", role: "system",
-      content: [{ type: "input_text", text: "a", prompt_cache_breakpoint: { mode: "explicit" } }, { type: "input_text", text: "b" }],
-    }]);
+    expect(body.input).toEqual([
+      {
+        type: "message",
+        role: "system",
+        content: [
+          { type: "input_text", text: "a", prompt_cache_breakpoint: { mode: "explicit" } },
+          { type: "input_text", text: "b" },
+        ],
+      },
+    ]);
   });
 });
 
 describe("calls and results", () => {
   test("every call is answered once, right after its turn", () => {
-    expect(input([
-      { role: "assistant", parts: [text("a"), call("c1"), call("c2")] },
-      { role: "tool", toolCallId: "c1", isError: true, parts: [text("broke")] },
-      { role: "tool", toolCallId: "zz", parts: [text("whose?")] },
-    ])).toEqual([
-      { type: "message", role: "assistant", content: [{ type: "output_text", text: "a" }] }, wireCall("c1"), wireCall("c2"),
+    expect(
+      input([
+        { role: "assistant", parts: [text("a"), call("c1"), call("c2")] },
+        { role: "tool", toolCallId: "c1", isError: true, parts: [text("broke")] },
+        { role: "tool", toolCallId: "zz", parts: [text("whose?")] },
+      ]),
+    ).toEqual([
+      { type: "message", role: "assistant", content: [{ type: "output_text", text: "a" }] },
+      wireCall("c1"),
+      wireCall("c2"),
       { type: "function_call_output", call_id: "c1", output: "Error: broke" },
       { type: "function_call_output", call_id: "c2", output: "Error: (no result)" },
       {
         type: "message",
         role: "user",
-        content: [{ type: "input_text", text: "Result of the tool call zz:" }, { type: "input_text", text: "whose?" }],
+        content: [
+          { type: "input_text", text: "Result of the tool call zz:" },
+          { type: "input_text", text: "whose?" },
+        ],
       },
     ]);
   });
 
   test("a result may hold images, and is text where it is text", () => {
-    expect(input([
-      { role: "assistant", parts: [call("c1"), call("c2")] },
+    expect(
+      input([
+        { role: "assistant", parts: [call("c1"), call("c2")] },
+        {
+          role: "tool",
+          toolCallId: "c1",
+          parts: [
+            text("see"),
+            { type: "image", source: { type: "base64", mediaType: "image/png", data: "AAAA" } },
+          ],
+        },
+        { role: "tool", toolCallId: "c2", parts: [text("a"), text("b")] },
+      ]),
+    ).toMatchObject([
+      {},
+      {},
       {
-        role: "tool",
-        toolCallId: "c1",
-        parts: [text("see"), { type: "image", source: { type: "base64", mediaType: "image/png", data: "AAAA" } }],
+        output: [
+          { type: "input_text", text: "see" },
+          { type: "input_image", image_url: "data:image/png;base64,AAAA" },
+        ],
       },
-      { role: "tool", toolCallId: "c2", parts: [text("a"), text("b")] },
-    ])).toMatchObject([
-      {}, {},
-      { output: [{ type: "input_text", text: "see" }, { type: "input_image", image_url: "data:image/png;base64,AAAA" }] },
       { output: "a\nb" },
     ]);
   });
 
   test("long names are shortened and come back", () => {
     const name = `mcp__${"x".repeat(140)}`;
-    const { body, toolAliases } = encode({ tools: [{ type: "function", name, parameters: { type: "object" } }] });
+    const { body, toolAliases } = encode({
+      tools: [{ type: "function", name, parameters: { type: "object" } }],
+    });
     const [tool] = body.tools as { name: string; parameters: unknown; strict: boolean }[];
     expect(tool?.name.length).toBeLessThanOrEqual(128);
     expect(toolAliases.get(tool?.name ?? "")).toEqual({ name });
@@ -89,59 +139,130 @@ describe("calls and results", () => {
   });
 
   test("custom tools are wrapped only where the upstream is known to lack them", () => {
-    const tools = [{ type: "custom", name: "patch", format: { type: "grammar", syntax: "lark", definition: "start: x" } }] as const;
+    const tools = [
+      {
+        type: "custom",
+        name: "patch",
+        format: { type: "grammar", syntax: "lark", definition: "start: x" },
+      },
+    ] as const;
     expect(encode({ tools }).body.tools).toEqual([{ ...tools[0] }]);
     const wrapped = encode(
-      { tools, messages: [{ role: "assistant", parts: [{ type: "tool-call", kind: "custom", id: "c", name: "patch", arguments: "x" }] }] },
+      {
+        tools,
+        messages: [
+          {
+            role: "assistant",
+            parts: [{ type: "tool-call", kind: "custom", id: "c", name: "patch", arguments: "x" }],
+          },
+        ],
+      },
       { customTools: false },
     );
     expect(wrapped.body).toMatchObject({
       tools: [{ type: "function", name: "patch" }],
-      input: [{ type: "function_call", arguments: '{"input":"x"}' }, { type: "function_call_output" }],
+      input: [
+        { type: "function_call", arguments: '{"input":"x"}' },
+        { type: "function_call_output" },
+      ],
     });
   });
 
   test("namespaces are groups again, and a search in chat is a tool here", () => {
-    const { body, losses } = encodeRequest({
-      dialect: "openai-responses", model: "m", stream: false, messages: [],
-      tools: [
-        {
-          type: "function",
-          name: "g",
-          namespace: "ns",
-          deferred: true,
-          extensions: { dialect: "openai-responses", fields: { namespace_description: "Group." } },
-        },
-        { type: "function", name: "h", namespace: "ns" },
-        { type: "hosted", dialect: "openai-responses", value: { type: "tool_search" } },
-      ],
-    }, { upstreamModel: "m", stream: false, providerId: "acme" });
+    const { body, losses } = encodeRequest(
+      {
+        dialect: "openai-responses",
+        model: "m",
+        stream: false,
+        messages: [],
+        tools: [
+          {
+            type: "function",
+            name: "g",
+            namespace: "ns",
+            deferred: true,
+            extensions: {
+              dialect: "openai-responses",
+              fields: { namespace_description: "Group." },
+            },
+          },
+          { type: "function", name: "h", namespace: "ns" },
+          { type: "hosted", dialect: "openai-responses", value: { type: "tool_search" } },
+        ],
+      },
+      { upstreamModel: "m", stream: false, providerId: "acme" },
+    );
     expect(losses).toEqual([]);
     expect(body.tools).toEqual([
       {
-        type: "namespace", name: "ns", description: "Group.",
-        tools: [{ type: "function", name: "g", parameters: null, defer_loading: true }, { type: "function", name: "h", parameters: null }],
+        type: "namespace",
+        name: "ns",
+        description: "Group.",
+        tools: [
+          { type: "function", name: "g", parameters: null, defer_loading: true },
+          { type: "function", name: "h", parameters: null },
+        ],
       },
       { type: "tool_search" },
     ]);
-    expect(encode({ webSearch: { contextSize: "low", userLocation: { city: "Rome" } } }).body.tools).toEqual([
-      { type: "web_search", search_context_size: "low", user_location: { type: "approximate", city: "Rome" } },
+    expect(
+      encode({ webSearch: { contextSize: "low", userLocation: { city: "Rome" } } }).body.tools,
+    ).toEqual([
+      {
+        type: "web_search",
+        search_context_size: "low",
+        user_location: { type: "approximate", city: "Rome" },
+      },
     ]);
   });
 });
 
 describe("thoughts", () => {
-  const turn = (part: AssistantPart): Message[] => [{ role: "assistant", parts: [part, text("a")] }];
-  const rows: [what: string, part: AssistantPart, quirks: DialectQuirks, item: JsonObject | undefined][] = [
-    ["sealed by the provider itself", {
-      type: "reasoning", id: "rs_1", summary: ["s"], encrypted: "e", provenance: { providerId: "acme" },
-    }, {},
-      { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "s" }], encrypted_content: "e" }],
-    ["sealed by another", { type: "reasoning", encrypted: "e", provenance: { providerId: "other" } }, {}, undefined],
+  const turn = (part: AssistantPart): Message[] => [
+    { role: "assistant", parts: [part, text("a")] },
+  ];
+  const rows: [
+    what: string,
+    part: AssistantPart,
+    quirks: DialectQuirks,
+    item: JsonObject | undefined,
+  ][] = [
+    [
+      "sealed by the provider itself",
+      {
+        type: "reasoning",
+        id: "rs_1",
+        summary: ["s"],
+        encrypted: "e",
+        provenance: { providerId: "acme" },
+      },
+      {},
+      {
+        type: "reasoning",
+        id: "rs_1",
+        summary: [{ type: "summary_text", text: "s" }],
+        encrypted_content: "e",
+      },
+    ],
+    [
+      "sealed by another",
+      { type: "reasoning", encrypted: "e", provenance: { providerId: "other" } },
+      {},
+      undefined,
+    ],
     ["sealed by nobody knows whom", { type: "reasoning", encrypted: "e" }, {}, undefined],
-    ["signed", { type: "reasoning", text: "t", signature: "s", provenance: { providerId: "acme" } }, {}, undefined],
-    ["readable, for those who want it", { type: "reasoning", id: "rs_1", text: "t" }, { reasoningReplay: "content" },
-      { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "t" }] }],
+    [
+      "signed",
+      { type: "reasoning", text: "t", signature: "s", provenance: { providerId: "acme" } },
+      {},
+      undefined,
+    ],
+    [
+      "readable, for those who want it",
+      { type: "reasoning", id: "rs_1", text: "t" },
+      { reasoningReplay: "content" },
+      { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "t" }] },
+    ],
     ["readable, for others", { type: "reasoning", text: "t" }, {}, undefined],
     ["an id alone", { type: "reasoning", id: "rs_1" }, { reasoningReplay: "content" }, undefined],
   ];
@@ -149,14 +270,20 @@ describe("thoughts", () => {
     const { body, losses } = encode({ messages: turn(part) }, quirks);
     const items = (body.input as JsonObject[]).filter((one) => one.type === "reasoning");
     expect(items).toEqual(item === undefined ? [] : [item]);
-    expect(losses.map((loss) => loss.field)).toEqual(item === undefined ? ["messages[0].content[0]"] : []);
+    expect(losses.map((loss) => loss.field)).toEqual(
+      item === undefined ? ["messages[0].content[0]"] : [],
+    );
   });
 
   const efforts: [CanonicalRequest["reasoning"], JsonObject | undefined][] = [
-    [{ effort: "low" }, { effort: "low" }], [{ enabled: false }, { effort: "none" }], [
-      { enabled: true, display: "summarized" }, { effort: "high", summary: "auto" },
+    [{ effort: "low" }, { effort: "low" }],
+    [{ enabled: false }, { effort: "none" }],
+    [
+      { enabled: true, display: "summarized" },
+      { effort: "high", summary: "auto" },
     ],
-    [{ budgetTokens: 4_000 }, { effort: "medium" }], [{ exclude: true }, undefined],
+    [{ budgetTokens: 4_000 }, { effort: "medium" }],
+    [{ exclude: true }, undefined],
   ];
   test.each(efforts)("%j is asked for as %j", (reasoning, wire) => {
     expect(encode({ ...(reasoning && { reasoning }) }).body.reasoning).toEqual(wire as JsonObject);
@@ -165,14 +292,33 @@ describe("thoughts", () => {
 
 describe("what would be silently wrong is refused", () => {
   const rows: [Partial<CanonicalRequest>, string][] = [
-    [{ choiceCount: 2 }, "n"], [{ modalities: ["text", "audio"] }, "modalities"],
-    [{ messages: [{ role: "user", parts: [{ type: "image", source: { type: "file", fileId: "f" } }] }] }, "messages[0].content[0]"],
+    [{ choiceCount: 2 }, "n"],
+    [{ modalities: ["text", "audio"] }, "modalities"],
     [
-      { messages: [{ role: "user", parts: [{ type: "opaque", dialect: "anthropic-messages", value: { type: "search_result" } }] }] },
+      {
+        messages: [
+          { role: "user", parts: [{ type: "image", source: { type: "file", fileId: "f" } }] },
+        ],
+      },
+      "messages[0].content[0]",
+    ],
+    [
+      {
+        messages: [
+          {
+            role: "user",
+            parts: [
+              { type: "opaque", dialect: "anthropic-messages", value: { type: "search_result" } },
+            ],
+          },
+        ],
+      },
       "messages[0].content[0]",
     ],
   ];
   test.each(rows)("%j: %s", (fields, param) => {
-    expect(() => encode(fields)).toThrow(expect.objectContaining({ code: "unsupported_content", param }));
+    expect(() => encode(fields)).toThrow(
+      expect.objectContaining({ code: "unsupported_content", param }),
+    );
   });
 });

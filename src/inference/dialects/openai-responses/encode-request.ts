@@ -20,9 +20,16 @@ const maxOutputTokensMin = 16;
  * A Responses request for an upstream; see `UpstreamDialect.encodeRequest`. The upstream stores nothing,
  * and is asked for its sealed thoughts, so that the next turn can bring them back.
  */
-export function encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest {
+export function encodeRequest(
+  request: CanonicalRequest,
+  options: EncodeRequestOptions,
+): EncodedRequest {
   const wrapsCustom = options.quirks?.customTools === false;
-  const state = new EncodeState(request, options, { id: "openai-responses", toolNameLengthMax, wrapsCustom });
+  const state = new EncodeState(request, options, {
+    id: "openai-responses",
+    toolNameLengthMax,
+    wrapsCustom,
+  });
   const { instructions, input } = encodeInput(state);
   const extensions = state.at("").extensionFields(request.extensions);
   const body = joined<JsonObject>(
@@ -37,37 +44,55 @@ export function encodeRequest(request: CanonicalRequest, options: EncodeRequestO
     extensions,
     { include: encodeInclude(state, extensions.include), text: encodeText(state, extensions.text) },
   );
-  return { body: state.withoutUnsupported(body), losses: state.losses, toolAliases: state.namer.aliases };
+  return {
+    body: state.withoutUnsupported(body),
+    losses: state.losses,
+    toolAliases: state.namer.aliases,
+  };
 }
 
 function encodeStream({ request, options, sameDialect }: EncodeState): JsonObject {
   if (!options.stream) return {};
   const obfuscation = sameDialect ? request.streamOptions?.includeObfuscation : undefined;
-  return { stream: true, ...(obfuscation !== undefined && { stream_options: { include_obfuscation: obfuscation } }) };
+  return {
+    stream: true,
+    ...(obfuscation !== undefined && { stream_options: { include_obfuscation: obfuscation } }),
+  };
 }
 
 /** What the API has no field for; a client of this very dialect that sent it nevertheless meant this upstream. */
 function encodeSampling(state: EncodeState): JsonObject {
-  const { request: { sampling = {} }, sameDialect } = state;
+  const {
+    request: { sampling = {} },
+    sameDialect,
+  } = state;
   const others = furtherSampling(sampling);
   const shared = { temperature: sampling.temperature, top_p: sampling.topP };
   if (sameDialect) return { ...shared, ...others };
-  for (const field in others) if (others[field] !== undefined) state.lose(field, "Responses has no such field");
+  for (const field in others)
+    if (others[field] !== undefined) state.lose(field, "Responses has no such field");
   return shared;
 }
 
 function encodeBounds(state: EncodeState): JsonObject {
   const { request } = state;
-  if ((request.choiceCount ?? 1) > 1) throw unsupportedContent("n", "asks for several answers, and this model gives one; send n: 1.");
+  if ((request.choiceCount ?? 1) > 1)
+    throw unsupportedContent("n", "asks for several answers, and this model gives one; send n: 1.");
   if (request.modalities?.includes("audio")) {
-    throw unsupportedContent("modalities", "asks for sound, which this model's API does not give; send [\"text\"].");
+    throw unsupportedContent(
+      "modalities",
+      'asks for sound, which this model\'s API does not give; send ["text"].',
+    );
   }
   if (request.stop !== undefined) state.lose("stop", "Responses has no stop texts");
   if (request.prediction !== undefined) state.lose("prediction", "Responses has no such field");
   if (request.audio !== undefined) state.lose("audio", "Responses has no such field");
   const { maxOutputTokens } = request;
   if (maxOutputTokens !== undefined && maxOutputTokens < maxOutputTokensMin) {
-    state.lose("max_output_tokens", `raised to ${maxOutputTokensMin}, the least that Responses takes`);
+    state.lose(
+      "max_output_tokens",
+      `raised to ${maxOutputTokensMin}, the least that Responses takes`,
+    );
   }
   return {
     max_output_tokens: maxOutputTokens && Math.max(maxOutputTokens, maxOutputTokensMin),
@@ -79,10 +104,14 @@ function encodeBounds(state: EncodeState): JsonObject {
 
 /** Other dialects' thinking as an effort; thoughts are shown as summaries where they were asked for so. */
 function encodeReasoning(state: EncodeState): JsonObject | undefined {
-  const { request: { reasoning }, sameDialect } = state;
+  const {
+    request: { reasoning },
+    sameDialect,
+  } = state;
   if (reasoning === undefined) return undefined;
   const { budgetTokens, summary, display } = reasoning;
-  if (budgetTokens !== undefined) state.lose("reasoning.budget_tokens", "Responses states an effort instead");
+  if (budgetTokens !== undefined)
+    state.lose("reasoning.budget_tokens", "Responses states an effort instead");
   const fields = withoutUndefined<JsonObject>({
     effort: flatEffort(reasoning),
     summary: summary ?? (!sameDialect && display === "summarized" ? "auto" : undefined),
@@ -94,13 +123,17 @@ function encodeReasoning(state: EncodeState): JsonObject | undefined {
 const encodeInclude = ({ request }: EncodeState, further: JsonValue | undefined): JsonValue => [
   includedSeals,
   ...(request.logProbabilities === undefined ? [] : [includedProbabilities]),
-  ...asArray(further) ?? [],
+  ...(asArray(further) ?? []),
 ];
 
 function encodeText({ request }: EncodeState, own: JsonValue | undefined): JsonObject | undefined {
   const { output, verbosity } = request;
   if (own === undefined && output === undefined && verbosity === undefined) return undefined;
-  const fields = withoutUndefined<JsonObject>({ ...asObject(own), ...(output && { format: encodeFormat(output) }), verbosity });
+  const fields = withoutUndefined<JsonObject>({
+    ...asObject(own),
+    ...(output && { format: encodeFormat(output) }),
+    verbosity,
+  });
   return Object.keys(fields).length === 0 ? undefined : fields;
 }
 
@@ -123,6 +156,7 @@ function encodeIdentity({ request, sameDialect }: EncodeState): JsonObject {
 }
 
 function encodePromptCaching({ request: { promptCaching, dialect } }: EncodeState): JsonObject {
-  if (promptCaching === undefined || (dialect !== "openai-responses" && dialect !== "openai-chat")) return {};
+  if (promptCaching === undefined || (dialect !== "openai-responses" && dialect !== "openai-chat"))
+    return {};
   return cachingFields(promptCaching);
 }

@@ -11,33 +11,44 @@ import { OutputBuilder } from "./output-builder.ts";
 import { responseRecord } from "./response-record.ts";
 
 /** A whole response for a client: what its stream would have added up to. */
-export function encodeResponse(response: CanonicalResponse, context: ResponseContext = {}): JsonObject {
+export function encodeResponse(
+  response: CanonicalResponse,
+  context: ResponseContext = {},
+): JsonObject {
   const id = context.id ?? response.id;
   const { ending, output } = plainAnswer(response, id) ?? builtAnswer(response, { id, context });
   const now = context.nowSeconds?.();
   const { usage, gateway, serviceTier, extensions } = response;
-  const record = responseRecord({
-    id,
-    model: context.model ?? response.model,
-    createdAtSeconds: response.createdAtSeconds || (now ?? 0),
-    ending,
-    completedAtSeconds: now ?? response.createdAtSeconds,
-    output,
-    usage,
-    serviceTier,
-    gateway,
-  }, context);
+  const record = responseRecord(
+    {
+      id,
+      model: context.model ?? response.model,
+      createdAtSeconds: response.createdAtSeconds || (now ?? 0),
+      ending,
+      completedAtSeconds: now ?? response.createdAtSeconds,
+      output,
+      usage,
+      serviceTier,
+      gateway,
+    },
+    context,
+  );
   return extensions?.dialect === "openai-responses" ? { ...extensions.fields, ...record } : record;
 }
 
 /** Detects pictures by address, sound and parts of other dialects, which Responses has no item for; transcripts are carried as text. */
 export const createLossDetector = (): LossDetector => (part) => {
   switch (part.type) {
-    case "image": return part.image.source.type === "base64" ? undefined : "image";
-    case "audio-delta": return part.data === undefined ? undefined : "audio";
-    case "annotation": return encodeAnnotation(part.annotation).length === 0 ? "annotations" : undefined;
-    case "opaque": return part.part.dialect === "openai-responses" ? undefined : opaqueName(part.part);
-    default: return undefined;
+    case "image":
+      return part.image.source.type === "base64" ? undefined : "image";
+    case "audio-delta":
+      return part.data === undefined ? undefined : "audio";
+    case "annotation":
+      return encodeAnnotation(part.annotation).length === 0 ? "annotations" : undefined;
+    case "opaque":
+      return part.part.dialect === "openai-responses" ? undefined : opaqueName(part.part);
+    default:
+      return undefined;
   }
 };
 
@@ -60,17 +71,27 @@ function plainAnswer({ choices }: CanonicalResponse, id: string): Answer | undef
 function plainText({ index, parts, finish, logProbabilities }: Choice): string {
   const part = parts.length === 1 ? parts[0] : undefined;
   if (part?.type !== "text" || index !== 0 || logProbabilities !== undefined) return "";
-  const isPlain = part.annotations === undefined && part.phase === undefined && part.startsMessage !== true;
+  const isPlain =
+    part.annotations === undefined && part.phase === undefined && part.startsMessage !== true;
   return isPlain && (finish.reason === "stop" || finish.reason === "length") ? part.text : "";
 }
 
-function builtAnswer(response: CanonicalResponse, { id, context }: { id: string; context: ResponseContext }): Answer {
-  const builder = new OutputBuilder({ idBase: () => idBaseOf(id), hidesReasoning: context.request?.reasoning?.exclude === true });
+function builtAnswer(
+  response: CanonicalResponse,
+  { id, context }: { id: string; context: ResponseContext },
+): Answer {
+  const builder = new OutputBuilder({
+    idBase: () => idBaseOf(id),
+    hidesReasoning: context.request?.reasoning?.exclude === true,
+  });
   for (const part of responseParts(response)) {
     if (!("choiceIndex" in part) || part.choiceIndex !== 0) continue;
     if (part.type === "finish") builder.end(part.finish);
     else builder.add(part);
   }
   const ending = encodeFinish(builder.end());
-  return { ending, output: builder.output(ending.status === "completed" ? "completed" : "incomplete") };
+  return {
+    ending,
+    output: builder.output(ending.status === "completed" ? "completed" : "incomplete"),
+  };
 }

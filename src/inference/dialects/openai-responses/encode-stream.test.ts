@@ -25,47 +25,85 @@ interface WireEvent {
   delta?: string;
 }
 
-const eventsOf = (frames: readonly string[]): WireEvent[] => frames.map((frame) => {
-  const match = /^event: (\S+)\ndata: ([^\n]+)\n\n$/.exec(frame);
-  const event = JSON.parse(match?.[2] ?? "null") as WireEvent;
-  expect(event.type).toBe(match?.[1] ?? "");
-  return event;
-});
-const events = (parts: readonly StreamPart[], context?: ResponseContext): WireEvent[] => eventsOf(framesOf(parts, context));
+const eventsOf = (frames: readonly string[]): WireEvent[] =>
+  frames.map((frame) => {
+    const match = /^event: (\S+)\ndata: ([^\n]+)\n\n$/.exec(frame);
+    const event = JSON.parse(match?.[2] ?? "null") as WireEvent;
+    expect(event.type).toBe(match?.[1] ?? "");
+    return event;
+  });
+const events = (parts: readonly StreamPart[], context?: ResponseContext): WireEvent[] =>
+  eventsOf(framesOf(parts, context));
 
-const start: StreamPart = { type: "response-start", id: "resp_abc", model: "large-v2", createdAtSeconds: 7 };
-const place = (itemIndex: number): { choiceIndex: number; itemIndex: number } => ({ choiceIndex: 0, itemIndex });
+const start: StreamPart = {
+  type: "response-start",
+  id: "resp_abc",
+  model: "large-v2",
+  createdAtSeconds: 7,
+};
+const place = (itemIndex: number): { choiceIndex: number; itemIndex: number } => ({
+  choiceIndex: 0,
+  itemIndex,
+});
 const text = (itemIndex: number, value: string): StreamPart[] => [
-  { type: "text-start", ...place(itemIndex) }, {
-    type: "text-delta", ...place(itemIndex), text: value,
-  }, { type: "text-end", ...place(itemIndex) },
+  { type: "text-start", ...place(itemIndex) },
+  {
+    type: "text-delta",
+    ...place(itemIndex),
+    text: value,
+  },
+  { type: "text-end", ...place(itemIndex) },
 ];
-const call = (itemIndex: number, more: object = {}): StreamPart =>
-  ({ type: "tool-call-start", ...place(itemIndex), kind: "function", id: `c${itemIndex}`, name: "f", ...more });
-const finish = (reason: "stop" | "length" | "tool_calls" = "stop"): StreamPart => ({ type: "finish", choiceIndex: 0, finish: { reason } });
+const call = (itemIndex: number, more: object = {}): StreamPart => ({
+  type: "tool-call-start",
+  ...place(itemIndex),
+  kind: "function",
+  id: `c${itemIndex}`,
+  name: "f",
+  ...more,
+});
+const finish = (reason: "stop" | "length" | "tool_calls" = "stop"): StreamPart => ({
+  type: "finish",
+  choiceIndex: 0,
+  finish: { reason },
+});
 const end: StreamPart = { type: "response-end" };
 
-const whole = ["openai-responses", "openai-chat"].flatMap((dialect) => readCassettes(dialect)
-  .filter(({ parts }) => parts.at(-1)?.type === "response-end")
-  .map(({ name, parts }) => [`${dialect}/${name}`, parts] as const));
+const whole = ["openai-responses", "openai-chat"].flatMap((dialect) =>
+  readCassettes(dialect)
+    .filter(({ parts }) => parts.at(-1)?.type === "response-end")
+    .map(({ name, parts }) => [`${dialect}/${name}`, parts] as const),
+);
 
 describe("every whole stream", () => {
-  test.each(whole)("%s: gapless numbers, constant ids, every item opened once and closed once", (_name, parts) => {
-    const told = events(parts, { id: "resp_0123456789abcdef" });
-    expect(told.map((event) => event.sequence_number)).toEqual(told.map((_, index) => index));
-    expect(told.slice(0, 2).map((event) => event.type)).toEqual(["response.created", "response.in_progress"]);
-    expect(told.at(-1)?.type).toMatch(/^response\.(completed|incomplete|failed)$/);
-    expect(new Set(told.flatMap((event) => (event.response ? [event.response.id] : [])))).toEqual(new Set(["resp_0123456789abcdef"]));
-    const opened = told.filter((event) => event.type === "response.output_item.added");
-    const closed = told.filter((event) => event.type === "response.output_item.done");
-    expect(opened.map((event) => event.output_index)).toEqual(opened.map((_, index) => index));
-    expect(closed.map((event) => event.item?.id).sort()).toEqual(opened.map((event) => event.item?.id).sort());
-    const output = told.at(-1)?.response?.output ?? [];
-    for (const { output_index: index, item } of closed) expect(output[index ?? -1] ?? null).toEqual(item ?? null);
-    for (const event of told) {
-      if (event.item_id !== undefined) expect(output[event.output_index ?? -1]?.id).toBe(event.item_id);
-    }
-  });
+  test.each(whole)(
+    "%s: gapless numbers, constant ids, every item opened once and closed once",
+    (_name, parts) => {
+      const told = events(parts, { id: "resp_0123456789abcdef" });
+      expect(told.map((event) => event.sequence_number)).toEqual(told.map((_, index) => index));
+      expect(told.slice(0, 2).map((event) => event.type)).toEqual([
+        "response.created",
+        "response.in_progress",
+      ]);
+      expect(told.at(-1)?.type).toMatch(/^response\.(completed|incomplete|failed)$/);
+      expect(new Set(told.flatMap((event) => (event.response ? [event.response.id] : [])))).toEqual(
+        new Set(["resp_0123456789abcdef"]),
+      );
+      const opened = told.filter((event) => event.type === "response.output_item.added");
+      const closed = told.filter((event) => event.type === "response.output_item.done");
+      expect(opened.map((event) => event.output_index)).toEqual(opened.map((_, index) => index));
+      expect(closed.map((event) => event.item?.id).sort()).toEqual(
+        opened.map((event) => event.item?.id).sort(),
+      );
+      const output = told.at(-1)?.response?.output ?? [];
+      for (const { output_index: index, item } of closed)
+        expect(output[index ?? -1] ?? null).toEqual(item ?? null);
+      for (const event of told) {
+        if (event.item_id !== undefined)
+          expect(output[event.output_index ?? -1]?.id).toBe(event.item_id);
+      }
+    },
+  );
 
   test.each(whole)("%s: the whole answer is what the stream adds up to", (_name, parts) => {
     const assembler = new ResponseAssembler();
@@ -82,17 +120,27 @@ describe("OpenAI's own stream helper", () => {
   let frames: readonly string[] = [];
   const server = Bun.serve({
     port: 0,
-    fetch: () => new Response(frames.join(""), { headers: { "content-type": "text/event-stream" } }),
+    fetch: () =>
+      new Response(frames.join(""), { headers: { "content-type": "text/event-stream" } }),
   });
   let client: OpenAI;
   beforeAll(() => {
-    client = new OpenAI({ apiKey: "none", baseURL: `http://127.0.0.1:${server.port}/v1`, maxRetries: 0 });
+    client = new OpenAI({
+      apiKey: "none",
+      baseURL: `http://127.0.0.1:${server.port}/v1`,
+      maxRetries: 0,
+    });
   });
   afterAll(() => server.stop(true));
 
-  const finalOf = (parts: readonly StreamPart[], context?: ResponseContext): Promise<OpenAI.Responses.Response> => {
+  const finalOf = (
+    parts: readonly StreamPart[],
+    context?: ResponseContext,
+  ): Promise<OpenAI.Responses.Response> => {
     frames = framesOf(parts, context);
-    return client.responses.stream({ model: "m", input: "Hi" }).finalResponse() as Promise<OpenAI.Responses.Response>;
+    return client.responses
+      .stream({ model: "m", input: "Hi" })
+      .finalResponse() as Promise<OpenAI.Responses.Response>;
   };
 
   test.each(whole)("%s: it puts the same answer together", async (_name, parts) => {
@@ -100,25 +148,44 @@ describe("OpenAI's own stream helper", () => {
     const assembler = new ResponseAssembler();
     for (const part of parts) assembler.add(part);
     const made = assembler.response().choices.find((choice) => choice.index === 0)?.parts ?? [];
-    const said = made.map(
-      (part) => (part.type === "text" ? part.text : part.type === "audio-output" ? part.transcript ?? "" : ""),
-    ).join("");
+    const said = made
+      .map((part) =>
+        part.type === "text"
+          ? part.text
+          : part.type === "audio-output"
+            ? (part.transcript ?? "")
+            : "",
+      )
+      .join("");
     expect(final.output_text).toBe(said);
-    const calls = final.output.flatMap((item) => (item.type === "function_call" ? [[item.call_id, item.name, item.arguments]] : []));
-    expect(calls).toEqual(made.flatMap(
-      (part) => (part.type === "tool-call" && part.kind === "function" ? [[part.id, part.name, part.arguments]] : []),
-    ));
+    const calls = final.output.flatMap((item) =>
+      item.type === "function_call" ? [[item.call_id, item.name, item.arguments]] : [],
+    );
+    expect(calls).toEqual(
+      made.flatMap((part) =>
+        part.type === "tool-call" && part.kind === "function"
+          ? [[part.id, part.name, part.arguments]]
+          : [],
+      ),
+    );
   });
 
   test("it finds the metadata in the last event, and breaks on an event of its own", async () => {
-    const parts = [start, ...text(0, "Hi"), finish(), { ...end, gateway: { costUsd: 0.25, metadata: { requestId: "r" } } }];
+    const parts = [
+      start,
+      ...text(0, "Hi"),
+      finish(),
+      { ...end, gateway: { costUsd: 0.25, metadata: { requestId: "r" } } },
+    ];
     const final = await finalOf(parts, { metadataInLastEvent: true });
     expect((final as unknown as JsonObject).service_metadata).toEqual({ requestId: "r" });
     await expect(finalOf(parts)).rejects.toThrow("Unhandled response stream event");
   });
 
   test("it hears a failure with its message", async () => {
-    const error = reportError(new GatewayError("upstream_error", "The provider went away."), { traceId: "t" });
+    const error = reportError(new GatewayError("upstream_error", "The provider went away."), {
+      traceId: "t",
+    });
     await expect(
       finalOf([start, ...text(0, "Hal"), { type: "error", error, fault: "reported" }]),
     ).rejects.toThrow("The provider went away.");
@@ -128,15 +195,29 @@ describe("OpenAI's own stream helper", () => {
 describe("the order of events", () => {
   test("of a thought and a text", () => {
     const told = events([
-      start, { type: "reasoning-start", ...place(0), id: "rs_up" }, { type: "reasoning-delta", ...place(0), text: "hm" },
-      { type: "reasoning-end", ...place(0) }, ...text(1, "Hi"), finish(), end,
+      start,
+      { type: "reasoning-start", ...place(0), id: "rs_up" },
+      { type: "reasoning-delta", ...place(0), text: "hm" },
+      { type: "reasoning-end", ...place(0) },
+      ...text(1, "Hi"),
+      finish(),
+      end,
     ]);
     expect(told.map((event) => event.type)).toEqual([
-      "response.created", "response.in_progress",
-      "response.output_item.added", "response.reasoning_summary_part.added", "response.reasoning_summary_text.delta",
-      "response.reasoning_summary_text.done", "response.reasoning_summary_part.done", "response.output_item.done",
-      "response.output_item.added", "response.content_part.added", "response.output_text.delta",
-      "response.output_text.done", "response.content_part.done", "response.output_item.done",
+      "response.created",
+      "response.in_progress",
+      "response.output_item.added",
+      "response.reasoning_summary_part.added",
+      "response.reasoning_summary_text.delta",
+      "response.reasoning_summary_text.done",
+      "response.reasoning_summary_part.done",
+      "response.output_item.done",
+      "response.output_item.added",
+      "response.content_part.added",
+      "response.output_text.delta",
+      "response.output_text.done",
+      "response.content_part.done",
+      "response.output_item.done",
       "response.completed",
     ]);
     expect(told[2]?.item?.id).toBe("rs_up");
@@ -145,58 +226,108 @@ describe("the order of events", () => {
 
   test("of calls in parallel: each on its own index, and closed when it is whole", () => {
     const told = events([
-      start, call(0), call(1), {
-        type: "tool-call-delta", ...place(1), arguments: '{"b"',
-      }, { type: "tool-call-delta", ...place(0), arguments: "{}" },
+      start,
+      call(0),
+      call(1),
       {
-        type: "tool-call-delta", ...place(1), arguments: ":1}",
-      }, { type: "tool-call-end", ...place(0) }, { type: "tool-call-end", ...place(1) },
-      finish("tool_calls"), end,
+        type: "tool-call-delta",
+        ...place(1),
+        arguments: '{"b"',
+      },
+      { type: "tool-call-delta", ...place(0), arguments: "{}" },
+      {
+        type: "tool-call-delta",
+        ...place(1),
+        arguments: ":1}",
+      },
+      { type: "tool-call-end", ...place(0) },
+      { type: "tool-call-end", ...place(1) },
+      finish("tool_calls"),
+      end,
     ]);
     const deltas = told.filter((event) => event.type === "response.function_call_arguments.delta");
-    expect(deltas.map((event) => [event.output_index, event.delta])).toEqual([[1, '{"b"'], [0, "{}"], [1, ":1}"]]);
+    expect(deltas.map((event) => [event.output_index, event.delta])).toEqual([
+      [1, '{"b"'],
+      [0, "{}"],
+      [1, ":1}"],
+    ]);
     expect(told.some((event) => event.item?.type === "message")).toBe(false);
   });
 
   test("a function without arguments gets empty ones", () => {
-    const told = events([start, call(0), { type: "tool-call-end", ...place(0) }, finish("tool_calls"), end]);
-    expect(told.find((event) => event.type === "response.function_call_arguments.delta")?.delta).toBe("{}");
-    expect(told.at(-1)?.response?.output[0]).toMatchObject({ arguments: "{}", status: "completed" });
+    const told = events([
+      start,
+      call(0),
+      { type: "tool-call-end", ...place(0) },
+      finish("tool_calls"),
+      end,
+    ]);
+    expect(
+      told.find((event) => event.type === "response.function_call_arguments.delta")?.delta,
+    ).toBe("{}");
+    expect(told.at(-1)?.response?.output[0]).toMatchObject({
+      arguments: "{}",
+      status: "completed",
+    });
   });
 
   test("an answer that was cut is incomplete, and so is its last item", () => {
     const told = events([start, ...text(0, "Once"), finish("length"), end]);
     expect(told.at(-1)).toMatchObject({
       type: "response.incomplete",
-      response: { status: "incomplete", incomplete_details: { reason: "max_output_tokens" }, output: [{ status: "incomplete" }] },
+      response: {
+        status: "incomplete",
+        incomplete_details: { reason: "max_output_tokens" },
+        output: [{ status: "incomplete" }],
+      },
     });
   });
 
   test("a call's signature stands in an item before the call", () => {
     const told = events([
-      start, call(
-        0, { signature: "sig", provenance: { providerId: "google" } },
-      ), { type: "tool-call-end", ...place(0) }, finish("tool_calls"), end,
+      start,
+      call(0, { signature: "sig", provenance: { providerId: "google" } }),
+      { type: "tool-call-end", ...place(0) },
+      finish("tool_calls"),
+      end,
     ]);
     const output = told.at(-1)?.response?.output ?? [];
     expect(output.map((item) => item.type)).toEqual(["reasoning", "function_call"]);
     const decoded = openaiResponses.decodeRequest({ model: "m", input: output });
     expect(decoded.messages).toMatchObject([
-      { role: "assistant", parts: [{ type: "tool-call", id: "c0", signature: "sig", provenance: { providerId: "google" } }] },
+      {
+        role: "assistant",
+        parts: [
+          { type: "tool-call", id: "c0", signature: "sig", provenance: { providerId: "google" } },
+        ],
+      },
     ]);
   });
 });
 
 describe("the end", () => {
-  const gateway = { costUsd: 0.5, isByok: true, requestedModel: "a/b", fallback: { used: true }, metadata: { requestId: "r" } };
-  const usage: StreamPart = { type: "usage", usage: { usage: { inputTokens: 3, outputTokens: 2 }, estimated: false, clamped: false } };
+  const gateway = {
+    costUsd: 0.5,
+    isByok: true,
+    requestedModel: "a/b",
+    fallback: { used: true },
+    metadata: { requestId: "r" },
+  };
+  const usage: StreamPart = {
+    type: "usage",
+    usage: { usage: { inputTokens: 3, outputTokens: 2 }, estimated: false, clamped: false },
+  };
 
   test("the charge stands in the terminal event, the metadata after it", () => {
     const told = events([start, ...text(0, "Hi"), finish(), usage, { ...end, gateway }]);
     expect(told.slice(-2)).toMatchObject([
       {
         type: "response.completed",
-        response: { requested_model: "a/b", fallback: { used: true }, usage: { total_tokens: 5, cost: 0.5, is_byok: true } },
+        response: {
+          requested_model: "a/b",
+          fallback: { used: true },
+          usage: { total_tokens: 5, cost: 0.5, is_byok: true },
+        },
       },
       { type: "response.service.metadata", service_metadata: { requestId: "r" } },
     ]);
@@ -204,27 +335,62 @@ describe("the end", () => {
   });
 
   test("every record has the keys that Open Responses wants, and repeats the request", () => {
-    const requestBody = { model: "m", input: "Hi", temperature: 0.3, metadata: { a: "b" }, tools: [{ type: "function", name: "f" }] };
-    for (const { response } of events([start, ...text(0, "Hi"), finish(), usage, end], { requestBody, nowSeconds: () => 9 })) {
+    const requestBody = {
+      model: "m",
+      input: "Hi",
+      temperature: 0.3,
+      metadata: { a: "b" },
+      tools: [{ type: "function", name: "f" }],
+    };
+    for (const { response } of events([start, ...text(0, "Hi"), finish(), usage, end], {
+      requestBody,
+      nowSeconds: () => 9,
+    })) {
       if (response === undefined) continue;
       expect(response).toMatchObject({
-        temperature: 0.3, top_p: 1, presence_penalty: 0, frequency_penalty: 0, top_logprobs: 0, service_tier: "default", store: true,
-        metadata: { a: "b" }, tools: [{ type: "function", name: "f", description: null, parameters: null, strict: null }],
-        text: { format: { type: "text" } }, created_at: 7, completed_at: response.status === "completed" ? 9 : null,
+        temperature: 0.3,
+        top_p: 1,
+        presence_penalty: 0,
+        frequency_penalty: 0,
+        top_logprobs: 0,
+        service_tier: "default",
+        store: true,
+        metadata: { a: "b" },
+        tools: [{ type: "function", name: "f", description: null, parameters: null, strict: null }],
+        text: { format: { type: "text" } },
+        created_at: 7,
+        completed_at: response.status === "completed" ? 9 : null,
       });
     }
   });
 
   test("a failure is an error and a failed response, with a code that Codex knows", () => {
-    const error = reportError(new GatewayError("rate_limit_exceeded", "Too many requests.", { retryAfterSeconds: 3 }), { traceId: "t" });
-    const told = events([start, ...text(0, "Hal"), call(1), { type: "error", error, fault: "reported" }, end]);
+    const error = reportError(
+      new GatewayError("rate_limit_exceeded", "Too many requests.", { retryAfterSeconds: 3 }),
+      { traceId: "t" },
+    );
+    const told = events([
+      start,
+      ...text(0, "Hal"),
+      call(1),
+      { type: "error", error, fault: "reported" },
+      end,
+    ]);
     expect(told.slice(-2)).toMatchObject([
-      { type: "error", code: "rate_limit_exceeded", param: null, error: { code: "rate_limit_exceeded", metadata: { trace_id: "t" } } },
+      {
+        type: "error",
+        code: "rate_limit_exceeded",
+        param: null,
+        error: { code: "rate_limit_exceeded", metadata: { trace_id: "t" } },
+      },
       {
         type: "response.failed",
         response: {
           status: "failed",
-          error: { code: "rate_limit_exceeded", message: "Too many requests. Please try again in 3s." },
+          error: {
+            code: "rate_limit_exceeded",
+            message: "Too many requests. Please try again in 3s.",
+          },
           output: [{ type: "message" }, { type: "function_call", status: "incomplete" }],
         },
       },
@@ -233,16 +399,23 @@ describe("the end", () => {
   });
 
   const codes = [
-    [
-      "context_length_exceeded", "context_length_exceeded",
-    ], ["insufficient_balance", "insufficient_quota"], ["bad_request", "invalid_prompt"],
-    ["upstream_error", "server_error"], ["service_unavailable", "server_error"],
+    ["context_length_exceeded", "context_length_exceeded"],
+    ["insufficient_balance", "insufficient_quota"],
+    ["bad_request", "invalid_prompt"],
+    ["upstream_error", "server_error"],
+    ["service_unavailable", "server_error"],
   ] as const;
   test.each(codes)("before the first event too: %s is %s", (code, wire) => {
-    const told = eventsOf(openaiResponses.encodeStreamError(new GatewayError(code, "No."), { traceId: "0".repeat(32) }));
+    const told = eventsOf(
+      openaiResponses.encodeStreamError(new GatewayError(code, "No."), { traceId: "0".repeat(32) }),
+    );
     expect(told).toMatchObject([
       { type: "error", code: wire, sequence_number: 0, error: { code } },
-      { type: "response.failed", sequence_number: 1, response: { id: `resp_${"0".repeat(32)}`, status: "failed", error: { code: wire } } },
+      {
+        type: "response.failed",
+        sequence_number: 1,
+        response: { id: `resp_${"0".repeat(32)}`, status: "failed", error: { code: wire } },
+      },
     ]);
   });
 });

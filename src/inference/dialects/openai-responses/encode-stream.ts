@@ -12,7 +12,11 @@ import { OutputBuilder } from "./output-builder.ts";
 import { responseRecord } from "./response-record.ts";
 
 /** What of an upstream's id may stand in ids of items. */
-export const idBaseOf = (id: string): string => id.replace(/^resp_/, "").replace(/[^a-zA-Z0-9]/g, "").slice(-40) || "0";
+export const idBaseOf = (id: string): string =>
+  id
+    .replace(/^resp_/, "")
+    .replace(/[^a-zA-Z0-9]/g, "")
+    .slice(-40) || "0";
 
 /**
  * Canonical parts to Responses events: `response.created`, `response.in_progress`, the items, one
@@ -46,10 +50,18 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
   private add(part: StreamPart): void {
     switch (part.type) {
-      case "response-start": this.begin(part); break;
-      case "usage": this.usage = part.usage; break;
-      case "response-end": this.end(part.gateway); break;
-      case "error": this.fail(part.error); break;
+      case "response-start":
+        this.begin(part);
+        break;
+      case "usage":
+        this.usage = part.usage;
+        break;
+      case "response-end":
+        this.end(part.gateway);
+        break;
+      case "error":
+        this.fail(part.error);
+        break;
       // A Responses client asked for one answer.
       case "finish":
         this.begin();
@@ -64,9 +76,11 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   private readonly emit: Emit = (type, members) => {
     const number = this.sequenceNumber;
     this.sequenceNumber += 1;
-    this.frames.push(typeof members === "string"
-      ? `event: ${type}\ndata: {"type":"${type}",${members},"sequence_number":${number}}\n\n`
-      : eventFrame(type, { ...members, sequence_number: number }));
+    this.frames.push(
+      typeof members === "string"
+        ? `event: ${type}\ndata: {"type":"${type}",${members},"sequence_number":${number}}\n\n`
+        : eventFrame(type, { ...members, sequence_number: number }),
+    );
   };
 
   private get id(): string {
@@ -77,7 +91,9 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return this.context.nowSeconds?.() ?? this.start?.createdAtSeconds ?? 0;
   }
 
-  private begin(start: ResponseStart = { type: "response-start", id: "", model: "", createdAtSeconds: 0 }): void {
+  private begin(
+    start: ResponseStart = { type: "response-start", id: "", model: "", createdAtSeconds: 0 },
+  ): void {
     if (this.start !== undefined) return;
     this.start = { ...start, createdAtSeconds: start.createdAtSeconds || this.now() };
     const response = this.record();
@@ -91,8 +107,11 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.ended = true;
     const { metadata, ...others } = gateway ?? {};
     const inside = this.context.metadataInLastEvent === true;
-    this.emit(`response.${ending.status}`, { response: this.record({ ending, gateway: inside ? gateway : others }) });
-    if (metadata !== undefined && !inside) this.emit(brand.metadataEvent, { [brand.metadataKey]: metadata });
+    this.emit(`response.${ending.status}`, {
+      response: this.record({ ending, gateway: inside ? gateway : others }),
+    });
+    if (metadata !== undefined && !inside)
+      this.emit(brand.metadataEvent, { [brand.metadataKey]: metadata });
   }
 
   private fail(error: ReportedError): void {
@@ -103,18 +122,29 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.emit("response.failed", { response: this.record({ ending }) });
   }
 
-  private record({ ending, gateway }: { ending?: Ending; gateway?: GatewayFacts | undefined } = {}): JsonObject {
+  private record({
+    ending,
+    gateway,
+  }: {
+    ending?: Ending;
+    gateway?: GatewayFacts | undefined;
+  } = {}): JsonObject {
     const { start, usage } = this;
-    return responseRecord({
-      id: this.id,
-      model: this.context.model ?? start?.model ?? "",
-      createdAtSeconds: start?.createdAtSeconds ?? 0,
-      completedAtSeconds: this.now(),
-      ending,
-      usage,
-      serviceTier: start?.serviceTier,
-      gateway,
-      output: this.builder.output(ending === undefined || ending.status === "completed" ? "completed" : "incomplete"),
-    }, this.context);
+    return responseRecord(
+      {
+        id: this.id,
+        model: this.context.model ?? start?.model ?? "",
+        createdAtSeconds: start?.createdAtSeconds ?? 0,
+        completedAtSeconds: this.now(),
+        ending,
+        usage,
+        serviceTier: start?.serviceTier,
+        gateway,
+        output: this.builder.output(
+          ending === undefined || ending.status === "completed" ? "completed" : "incomplete",
+        ),
+      },
+      this.context,
+    );
   }
 }

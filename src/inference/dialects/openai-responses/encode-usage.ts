@@ -1,6 +1,11 @@
 import type { GatewayFacts } from "../../canonical/gateway-facts.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import { totalCacheWrites, totalInputTokens, totalOutputTokens, type MeteredUsage } from "../../canonical/usage.ts";
+import {
+  totalCacheWrites,
+  totalInputTokens,
+  totalOutputTokens,
+  type MeteredUsage,
+} from "../../canonical/usage.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
 /**
@@ -30,8 +35,10 @@ export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {})
 }
 
 /** What the gateway adds to usage: the charge, and whether the caller's own key was used. */
-export const usageCost = ({ costUsd, isByok, upstreamCostUsd }: GatewayFacts): JsonObject => withoutUndefined<JsonObject>({
-  cost: costUsd,
-  is_byok: costUsd === undefined ? undefined : isByok ?? false,
-  cost_details: upstreamCostUsd === undefined ? undefined : { upstream_inference_cost: upstreamCostUsd },
-});
+export const usageCost = ({ costUsd, isByok, upstreamCostUsd }: GatewayFacts): JsonObject =>
+  withoutUndefined<JsonObject>({
+    cost: costUsd,
+    is_byok: costUsd === undefined ? undefined : (isByok ?? false),
+    cost_details:
+      upstreamCostUsd === undefined ? undefined : { upstream_inference_cost: upstreamCostUsd },
+  });

@@ -10,20 +10,32 @@ export interface Ending {
 }
 
 const whole: Ending = { status: "completed", incomplete_details: null, error: null };
-const cut = (reason: string): Ending => ({ status: "incomplete", incomplete_details: { reason }, error: null });
+const cut = (reason: string): Ending => ({
+  status: "incomplete",
+  incomplete_details: { reason },
+  error: null,
+});
 
 /** The end of an answer for a Responses client. A refusal is a whole answer where its words stand in the message, a cut one otherwise. */
 export function encodeFinish(finish: Finish): Ending {
   switch (finish.reason) {
-    case "length": return cut("max_output_tokens");
-    case "content_filter": return cut("content_filter");
-    case "refusal": return finish.explanation === undefined ? cut("content_filter") : whole;
-    case "error": return {
-      status: "failed",
-      incomplete_details: null,
-      error: { code: "server_error", message: finish.explanation ?? "The provider broke off the answer." },
-    };
-    default: return whole;
+    case "length":
+      return cut("max_output_tokens");
+    case "content_filter":
+      return cut("content_filter");
+    case "refusal":
+      return finish.explanation === undefined ? cut("content_filter") : whole;
+    case "error":
+      return {
+        status: "failed",
+        incomplete_details: null,
+        error: {
+          code: "server_error",
+          message: finish.explanation ?? "The provider broke off the answer.",
+        },
+      };
+    default:
+      return whole;
   }
 }
 

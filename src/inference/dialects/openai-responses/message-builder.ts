@@ -36,11 +36,23 @@ interface OpenPart {
 }
 
 const wirePart = ({ type, text, annotations, logprobs }: OpenPart): JsonObject =>
-  (type === "refusal" ? { type, refusal: text } : { type, text, annotations, logprobs });
+  type === "refusal" ? { type, refusal: text } : { type, text, annotations, logprobs };
 
 /** A message that is one text. */
-export const plainMessage = ({ id, status, text }: { id: string; status: string; text: string }): JsonObject => ({
-  id, type: "message", status, role: "assistant", content: [{ type: "output_text", text, annotations: [], logprobs: [] }],
+export const plainMessage = ({
+  id,
+  status,
+  text,
+}: {
+  id: string;
+  status: string;
+  text: string;
+}): JsonObject => ({
+  id,
+  type: "message",
+  status,
+  role: "assistant",
+  content: [{ type: "output_text", text, annotations: [], logprobs: [] }],
 });
 
 /** A message: its parts open and close one after the other. */
@@ -56,15 +68,24 @@ export class MessageBuilder implements ItemBuilder {
   constructor(head: ItemHead, phase: string | undefined) {
     this.head = head;
     this.phase = phase;
-    head.emit?.("response.output_item.added", { output_index: head.outputIndex, item: this.item("in_progress") });
+    head.emit?.("response.output_item.added", {
+      output_index: head.outputIndex,
+      item: this.item("in_progress"),
+    });
   }
 
-  text(key: number, { text, tokens }: { text: string; tokens: readonly TokenLogProbability[] }): void {
+  text(
+    key: number,
+    { text, tokens }: { text: string; tokens: readonly TokenLogProbability[] },
+  ): void {
     const part = this.part("output_text", key);
     part.text += text;
     if (tokens.length === 0) {
       // What most events are: written without an object.
-      this.head.emit?.("response.output_text.delta", `${this.placeText},"delta":${JSON.stringify(text)},"logprobs":[]`);
+      this.head.emit?.(
+        "response.output_text.delta",
+        `${this.placeText},"delta":${JSON.stringify(text)},"logprobs":[]`,
+      );
       return;
     }
     const logprobs = encodeTokens(tokens);
@@ -83,7 +104,9 @@ export class MessageBuilder implements ItemBuilder {
     if (part?.key !== key || part.type !== "output_text") return;
     for (const wire of encodeAnnotation(annotation)) {
       this.head.emit?.("response.output_text.annotation.added", {
-        ...this.place(), annotation_index: part.annotations.length, annotation: wire,
+        ...this.place(),
+        annotation_index: part.annotations.length,
+        annotation: wire,
       });
       part.annotations.push(wire);
     }
@@ -93,7 +116,10 @@ export class MessageBuilder implements ItemBuilder {
     if (this.closed) return;
     this.closed = true;
     this.closePart();
-    this.head.emit?.("response.output_item.done", { output_index: this.head.outputIndex, item: this.item(status) });
+    this.head.emit?.("response.output_item.done", {
+      output_index: this.head.outputIndex,
+      item: this.item(status),
+    });
   }
 
   item(status: string): JsonObject {
@@ -124,13 +150,23 @@ export class MessageBuilder implements ItemBuilder {
   private closePart(): void {
     const part = this.content.at(-1);
     if (!this.partIsOpen || part === undefined) return;
-    const done = part.type === "refusal" ? { refusal: part.text } : { text: part.text, logprobs: part.logprobs };
-    this.head.emit?.(part.type === "refusal" ? "response.refusal.done" : "response.output_text.done", { ...this.place(), ...done });
+    const done =
+      part.type === "refusal"
+        ? { refusal: part.text }
+        : { text: part.text, logprobs: part.logprobs };
+    this.head.emit?.(
+      part.type === "refusal" ? "response.refusal.done" : "response.output_text.done",
+      { ...this.place(), ...done },
+    );
     this.head.emit?.("response.content_part.done", { ...this.place(), part: wirePart(part) });
     this.partIsOpen = false;
   }
 
   private place(): JsonObject {
-    return { item_id: this.head.id, output_index: this.head.outputIndex, content_index: this.content.length - 1 };
+    return {
+      item_id: this.head.id,
+      output_index: this.head.outputIndex,
+      content_index: this.content.length - 1,
+    };
   }
 }

@@ -6,7 +6,13 @@ import type { ReasoningEnd, StreamPart, ToolCallStart } from "../../canonical/st
 import { asString } from "../request-fields.ts";
 import { CallBuilder } from "./call-builder.ts";
 import { encodeFinish } from "./finish-fields.ts";
-import { MessageBuilder, type Emit, type ItemBuilder, type ItemHead, type ItemStatus } from "./message-builder.ts";
+import {
+  MessageBuilder,
+  type Emit,
+  type ItemBuilder,
+  type ItemHead,
+  type ItemStatus,
+} from "./message-builder.ts";
 import { ReasoningBuilder } from "./reasoning-builder.ts";
 import { signatureItem } from "./reasoning-item.ts";
 
@@ -44,12 +50,19 @@ export class OutputBuilder {
   private readonly items: ItemBuilder[] = [];
   private readonly calls = new Map<number, CallBuilder>();
   private readonly thoughts = new Map<number, ReasoningBuilder>();
-  private readonly begun = new Map<number, Extract<StreamPart, { type: "text-start" | "reasoning-start" }>>();
+  private readonly begun = new Map<
+    number,
+    Extract<StreamPart, { type: "text-start" | "reasoning-start" }>
+  >();
   private message: MessageBuilder | undefined;
   private hasRefusal = false;
   private tokens: TokenLogProbability[] = [];
 
-  constructor({ emit, idBase, hidesReasoning }: { emit?: Emit; idBase: () => string; hidesReasoning: boolean }) {
+  constructor({
+    emit,
+    idBase,
+    hidesReasoning,
+  }: { emit?: Emit; idBase: () => string; hidesReasoning: boolean }) {
     this.emit = emit;
     this.idBase = idBase;
     this.hidesReasoning = hidesReasoning;
@@ -57,25 +70,52 @@ export class OutputBuilder {
 
   add(part: OutputPart): void {
     switch (part.type) {
-      case "text-start": this.begun.set(part.itemIndex, part); break;
-      case "text-delta": this.addText(part.itemIndex, part.text); break;
-      case "reasoning-start": this.begun.set(part.itemIndex, part); break;
-      case "reasoning-delta": if (part.text !== "") this.thought(part.itemIndex)?.think(part.text, part.summaryIndex); break;
-      case "reasoning-end": this.endThought(part); break;
-      case "tool-call-start": this.startCall(part); break;
-      case "tool-call-delta": this.calls.get(part.itemIndex)?.append(part.arguments); break;
+      case "text-start":
+        this.begun.set(part.itemIndex, part);
+        break;
+      case "text-delta":
+        this.addText(part.itemIndex, part.text);
+        break;
+      case "reasoning-start":
+        this.begun.set(part.itemIndex, part);
+        break;
+      case "reasoning-delta":
+        if (part.text !== "") this.thought(part.itemIndex)?.think(part.text, part.summaryIndex);
+        break;
+      case "reasoning-end":
+        this.endThought(part);
+        break;
+      case "tool-call-start":
+        this.startCall(part);
+        break;
+      case "tool-call-delta":
+        this.calls.get(part.itemIndex)?.append(part.arguments);
+        break;
       case "tool-call-end": {
         const call = this.calls.get(part.itemIndex);
         if (call !== undefined) call.ended = true;
         break;
       }
-      case "refusal-delta": this.addRefusal(part.itemIndex, part.refusal); break;
-      case "annotation": this.message?.annotate(part.itemIndex, part.annotation); break;
-      case "logprobs": this.tokens.push(...part.content ?? []); break;
-      case "audio-delta": if (part.transcript) this.addText(part.itemIndex, part.transcript); break;
-      case "image": this.addImage(part.image); break;
-      case "opaque": this.addOpaque(part.part); break;
-      case "text-end": break;
+      case "refusal-delta":
+        this.addRefusal(part.itemIndex, part.refusal);
+        break;
+      case "annotation":
+        this.message?.annotate(part.itemIndex, part.annotation);
+        break;
+      case "logprobs":
+        this.tokens.push(...(part.content ?? []));
+        break;
+      case "audio-delta":
+        if (part.transcript) this.addText(part.itemIndex, part.transcript);
+        break;
+      case "image":
+        this.addImage(part.image);
+        break;
+      case "opaque":
+        this.addOpaque(part.part);
+        break;
+      case "text-end":
+        break;
     }
   }
 
@@ -83,9 +123,12 @@ export class OutputBuilder {
   end(reported?: Finish): Finish {
     if (this.finish !== undefined) return this.finish;
     const finish = reconcileFinish(reported, this.calls.size > 0);
-    if (finish.reason === "refusal" && !this.hasRefusal && finish.explanation) this.addRefusal(-1, finish.explanation);
+    if (finish.reason === "refusal" && !this.hasRefusal && finish.explanation)
+      this.addRefusal(-1, finish.explanation);
     const cut = encodeFinish(finish).status !== "completed";
-    this.items.forEach((item, index) => item.close(cut && index === this.items.length - 1 ? "incomplete" : "completed"));
+    this.items.forEach((item, index) =>
+      item.close(cut && index === this.items.length - 1 ? "incomplete" : "completed"),
+    );
     return (this.finish = finish);
   }
 
@@ -101,7 +144,11 @@ export class OutputBuilder {
     this.message = undefined;
     for (const call of this.calls.values()) if (call.ended) call.close("completed");
     const outputIndex = this.items.length;
-    const item = make({ id: id ?? `${prefix}_${this.idBase()}_${outputIndex}`, outputIndex, emit: this.emit });
+    const item = make({
+      id: id ?? `${prefix}_${this.idBase()}_${outputIndex}`,
+      outputIndex,
+      emit: this.emit,
+    });
     this.items.push(item);
     return item;
   }
@@ -122,8 +169,11 @@ export class OutputBuilder {
   private messageFor(itemIndex: number): MessageBuilder {
     const start = this.begun.get(itemIndex);
     this.begun.delete(itemIndex);
-    const begins = start?.type === "text-start" && (start.startsMessage === true || start.phase !== this.message?.phase);
-    if (this.message === undefined || begins) this.message = this.newMessage(start?.type === "text-start" ? start.phase : undefined);
+    const begins =
+      start?.type === "text-start" &&
+      (start.startsMessage === true || start.phase !== this.message?.phase);
+    if (this.message === undefined || begins)
+      this.message = this.newMessage(start?.type === "text-start" ? start.phase : undefined);
     return this.message;
   }
 
@@ -138,7 +188,11 @@ export class OutputBuilder {
     if (known !== undefined) return known;
     const start = this.begun.get(itemIndex);
     const { id, format } = start?.type === "reasoning-start" ? start : {};
-    const thought = this.open("rs", (head) => new ReasoningBuilder(head, { ...(format !== undefined && { format }) }), id);
+    const thought = this.open(
+      "rs",
+      (head) => new ReasoningBuilder(head, { ...(format !== undefined && { format }) }),
+      id,
+    );
     this.thoughts.set(itemIndex, thought);
     return thought;
   }
@@ -147,7 +201,8 @@ export class OutputBuilder {
     const sealed = signature !== undefined || encrypted !== undefined;
     const thought = sealed ? this.thought(itemIndex) : this.thoughts.get(itemIndex);
     thought?.seal({
-      ...(signature !== undefined && { signature }), ...(encrypted !== undefined && { encrypted }),
+      ...(signature !== undefined && { signature }),
+      ...(encrypted !== undefined && { encrypted }),
       ...(provenance !== undefined && { provenance }),
     });
     thought?.close();
@@ -161,21 +216,39 @@ export class OutputBuilder {
       this.open("rs", (head) => new WholeItem(signatureItem(head.id, call), head));
     }
     const prefix = start.kind === "custom" ? "ctc" : "fc";
-    this.calls.set(start.itemIndex, this.open(prefix, (head) => new CallBuilder(head, start)));
+    this.calls.set(
+      start.itemIndex,
+      this.open(prefix, (head) => new CallBuilder(head, start)),
+    );
   }
 
   /** An image that the model made; one that is only an address or an upload has no item here. */
   private addImage({ source }: ImagePart): void {
     if (source.type !== "base64") return;
     const { data, mediaType } = source;
-    this.open("ig", (head) => new WholeItem({
-      id: head.id, type: "image_generation_call", status: "completed", result: data, output_format: mediaType.replace(/^image\//, ""),
-    }, head));
+    this.open(
+      "ig",
+      (head) =>
+        new WholeItem(
+          {
+            id: head.id,
+            type: "image_generation_call",
+            status: "completed",
+            result: data,
+            output_format: mediaType.replace(/^image\//, ""),
+          },
+          head,
+        ),
+    );
   }
 
   private addOpaque(part: OpaquePart): void {
     if (part.dialect !== "openai-responses") return;
     const id = asString(part.value.id) || undefined;
-    this.open("item", (head) => new WholeItem(id === undefined ? { id: head.id, ...part.value } : part.value, head), id);
+    this.open(
+      "item",
+      (head) => new WholeItem(id === undefined ? { id: head.id, ...part.value } : part.value, head),
+      id,
+    );
   }
 }

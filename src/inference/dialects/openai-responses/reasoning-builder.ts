@@ -26,7 +26,10 @@ export class ReasoningBuilder implements ItemBuilder {
   constructor(head: ItemHead, { format }: { format?: string }) {
     this.head = head;
     this.part = { type: "reasoning", ...(format !== undefined && { format }) };
-    head.emit?.("response.output_item.added", { output_index: head.outputIndex, item: this.item() });
+    head.emit?.("response.output_item.added", {
+      output_index: head.outputIndex,
+      item: this.item(),
+    });
   }
 
   think(text: string, summaryIndex: number | undefined): void {
@@ -35,7 +38,10 @@ export class ReasoningBuilder implements ItemBuilder {
       this.closeSummary();
       this.open = key;
       this.summaries.push("");
-      this.head.emit?.("response.reasoning_summary_part.added", { ...this.place(), part: { type: "summary_text", text: "" } });
+      this.head.emit?.("response.reasoning_summary_part.added", {
+        ...this.place(),
+        part: { type: "summary_text", text: "" },
+      });
     }
     const last = this.summaries.length - 1;
     this.summaries[last] += text;
@@ -51,7 +57,10 @@ export class ReasoningBuilder implements ItemBuilder {
     if (this.closed) return;
     this.closed = true;
     this.closeSummary();
-    this.head.emit?.("response.output_item.done", { output_index: this.head.outputIndex, item: this.item() });
+    this.head.emit?.("response.output_item.done", {
+      output_index: this.head.outputIndex,
+      item: this.item(),
+    });
   }
 
   item(): JsonObject {
@@ -69,7 +78,7 @@ export class ReasoningBuilder implements ItemBuilder {
       this.part.text = (this.part.text ?? "") + text;
       return;
     }
-    const summary = [...this.part.summary ?? []];
+    const summary = [...(this.part.summary ?? [])];
     while (summary.length <= summaryIndex) summary.push("");
     summary[summaryIndex] += text;
     this.part.summary = summary;
@@ -79,11 +88,18 @@ export class ReasoningBuilder implements ItemBuilder {
     if (this.open === undefined) return;
     const text = this.summaries.at(-1) ?? "";
     this.head.emit?.("response.reasoning_summary_text.done", { ...this.place(), text });
-    this.head.emit?.("response.reasoning_summary_part.done", { ...this.place(), part: { type: "summary_text", text } });
+    this.head.emit?.("response.reasoning_summary_part.done", {
+      ...this.place(),
+      part: { type: "summary_text", text },
+    });
     this.open = undefined;
   }
 
   private place(): JsonObject {
-    return { item_id: this.head.id, output_index: this.head.outputIndex, summary_index: this.summaries.length - 1 };
+    return {
+      item_id: this.head.id,
+      output_index: this.head.outputIndex,
+      summary_index: this.summaries.length - 1,
+    };
   }
 }

@@ -30,14 +30,17 @@ const plainText: JsonObject = { format: { type: "text" } };
  * The whole record of a response: Open Responses (2026-07) wants every key, and numbers where the
  * request was silent.
  */
-export function responseRecord(facts: RecordFacts, { requestBody = {} }: ResponseContext): JsonObject {
+export function responseRecord(
+  facts: RecordFacts,
+  { requestBody = {} }: ResponseContext,
+): JsonObject {
   const { ending, output, usage, gateway, serviceTier } = facts;
   const request = requestBody as JsonObject;
   const record: Record<string, JsonValue> = {
     id: facts.id,
     object: "response",
     created_at: facts.createdAtSeconds,
-    completed_at: ending?.status === "completed" ? facts.completedAtSeconds ?? null : null,
+    completed_at: ending?.status === "completed" ? (facts.completedAtSeconds ?? null) : null,
     status: ending?.status ?? "in_progress",
     error: ending?.error ?? null,
     incomplete_details: ending?.incomplete_details ?? null,
@@ -82,7 +85,9 @@ function completed(defaults: JsonObject, value: JsonValue | undefined): JsonObje
 /** Functions are shown with all their keys. */
 function echoedTool(value: JsonValue): JsonValue {
   const tool = asObject(value);
-  return tool?.type === "function" ? { description: null, parameters: null, strict: null, ...tool } : value;
+  return tool?.type === "function"
+    ? { description: null, parameters: null, strict: null, ...tool }
+    : value;
 }
 
 /** The text of all messages, as OpenAI's own clients put it together. */

@@ -17,10 +17,18 @@ const overTheWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body))
 /** The same request as a Responses client could have sent it: without what this dialect has no words for. */
 function asResponses(request: CanonicalRequest): CanonicalRequest {
   const {
-    choiceCount: _count, stop: _stop, prediction: _prediction, audio: _audio, webSearch: _search, streamOptions: _options, ...rest
+    choiceCount: _count,
+    stop: _stop,
+    prediction: _prediction,
+    audio: _audio,
+    webSearch: _search,
+    streamOptions: _options,
+    ...rest
   } = request;
   const { logitBias: _bias, ...sampling } = rest.sampling ?? {};
-  const own = JSON.parse(JSON.stringify(rest).replaceAll('"openai-chat"', '"openai-responses"')) as CanonicalRequest;
+  const own = JSON.parse(
+    JSON.stringify(rest).replaceAll('"openai-chat"', '"openai-responses"'),
+  ) as CanonicalRequest;
   return withoutUndefined<CanonicalRequest>({
     ...own,
     messages: turnsOf(own.messages.map(withoutSpelling)),
@@ -37,38 +45,58 @@ function turnsOf(messages: readonly Message[]): Message[] {
   for (const message of messages) {
     const last = turns.at(-1);
     if (message.role !== "assistant" || last?.role !== "assistant") turns.push(message);
-    else turns.push({ ...turns.pop() as typeof last, parts: [...last.parts, ...message.parts] });
+    else turns.push({ ...(turns.pop() as typeof last), parts: [...last.parts, ...message.parts] });
   }
-  return turns.map((turn): Message => (turn.role === "assistant" ? { ...turn, parts: oneMessage(turn.parts) } : turn));
+  return turns.map(
+    (turn): Message =>
+      turn.role === "assistant" ? { ...turn, parts: oneMessage(turn.parts) } : turn,
+  );
 }
 
 /** Texts in front of the calls, so that they are one message; texts after calls would be another. */
-function oneMessage(parts: Extract<Message, { role: "assistant" }>["parts"]): Extract<Message, { role: "assistant" }>["parts"] {
+function oneMessage(
+  parts: Extract<Message, { role: "assistant" }>["parts"],
+): Extract<Message, { role: "assistant" }>["parts"] {
   const texts = parts.filter((part) => part.type === "text");
   const thoughts = parts.filter((part) => part.type === "reasoning");
-  return [...thoughts, ...texts, ...parts.filter((part) => part.type !== "text" && part.type !== "reasoning")];
+  return [
+    ...thoughts,
+    ...texts,
+    ...parts.filter((part) => part.type !== "text" && part.type !== "reasoning"),
+  ];
 }
 
-const withoutSpelling = (message: Message): Message => (message.role !== "assistant" ? message : {
-  ...message,
-  parts: message.parts.map((part) => {
-    if (part.type !== "reasoning") return part;
-    const { spelling: _spelling, ...rest } = part;
-    return rest;
-  }),
-});
+const withoutSpelling = (message: Message): Message =>
+  message.role !== "assistant"
+    ? message
+    : {
+        ...message,
+        parts: message.parts.map((part) => {
+          if (part.type !== "reasoning") return part;
+          const { spelling: _spelling, ...rest } = part;
+          return rest;
+        }),
+      };
 
 describe("requests survive decode(encode(x))", () => {
   test("towards the same dialect, in every field and without a loss", () => {
-    fc.assert(fc.property(chatRequest.map(asResponses), (request) => {
-      const encoded = openaiResponses.encodeRequest(request, { upstreamModel: request.model, stream: request.stream, providerId: "acme" });
-      expect(encoded.losses).toEqual([]);
-      const decoded = openaiResponses.decodeRequest(overTheWire(encoded.body));
-      const { parallelToolCalls, ...rest } = request;
-      // Said by the dialect: nothing is parallel where no tool may be called.
-      const keepsParallel = parallelToolCalls !== undefined && request.toolChoice?.type !== "none";
-      expect(decoded).toEqual({ ...rest, ...(keepsParallel && { parallelToolCalls }) });
-    }), { numRuns: 500 });
+    fc.assert(
+      fc.property(chatRequest.map(asResponses), (request) => {
+        const encoded = openaiResponses.encodeRequest(request, {
+          upstreamModel: request.model,
+          stream: request.stream,
+          providerId: "acme",
+        });
+        expect(encoded.losses).toEqual([]);
+        const decoded = openaiResponses.decodeRequest(overTheWire(encoded.body));
+        const { parallelToolCalls, ...rest } = request;
+        // Said by the dialect: nothing is parallel where no tool may be called.
+        const keepsParallel =
+          parallelToolCalls !== undefined && request.toolChoice?.type !== "none";
+        expect(decoded).toEqual({ ...rest, ...(keepsParallel && { parallelToolCalls }) });
+      }),
+      { numRuns: 500 },
+    );
   });
 
   type Extra = [what: string, field: string, change: Partial<CanonicalRequest>];
@@ -76,56 +104,132 @@ describe("requests survive decode(encode(x))", () => {
     ["stop texts", "stop", { stop: ["END"] }],
     ["a seed", "seed", { sampling: { temperature: 1, seed: 1 } }],
     ["a bias", "logit_bias", { sampling: { logitBias: { 1: 2 } } }],
-    ["a thinking budget", "reasoning.budget_tokens", { reasoning: { effort: "low", budgetTokens: 2_000 } }],
+    [
+      "a thinking budget",
+      "reasoning.budget_tokens",
+      { reasoning: { effort: "low", budgetTokens: 2_000 } },
+    ],
     ["a bound below the least", "max_output_tokens", { maxOutputTokens: 5 }],
     ["a prediction", "prediction", { prediction: { type: "content", content: "a" } }],
-    ["names of users", "messages[0].name", { messages: [{ role: "user", name: "Ann", parts: [] }] }],
-    ["cache markers", "cache_control", { messages: [{ role: "user", parts: [{ type: "text", text: "a", cache: {} }] }] }],
-    ["tool examples", "tools[0].input_examples", { tools: [{ type: "function", name: "f", inputExamples: [{}] }] }],
-    ["a hosted tool of another dialect", "tools[0]", {
-      tools: [{ type: "hosted", dialect: "anthropic-messages", value: { type: "web_search_20250305" } }],
-    }],
-    ["fields of another dialect", "container", { extensions: { dialect: "anthropic-messages", fields: { container: "c" } } }],
-    ["thoughts that the upstream refuses", "messages[0].content[0]", {
-      messages: [{ role: "assistant", parts: [{ type: "reasoning", text: "t" }, { type: "text", text: "a" }] }],
-    }],
-    ["signed thoughts", "messages[0].content[0]", {
-      messages: [{ role: "assistant", parts: [{ type: "reasoning", text: "t", signature: "s" }, { type: "text", text: "a" }] }],
-    }],
+    [
+      "names of users",
+      "messages[0].name",
+      { messages: [{ role: "user", name: "Ann", parts: [] }] },
+    ],
+    [
+      "cache markers",
+      "cache_control",
+      { messages: [{ role: "user", parts: [{ type: "text", text: "a", cache: {} }] }] },
+    ],
+    [
+      "tool examples",
+      "tools[0].input_examples",
+      { tools: [{ type: "function", name: "f", inputExamples: [{}] }] },
+    ],
+    [
+      "a hosted tool of another dialect",
+      "tools[0]",
+      {
+        tools: [
+          { type: "hosted", dialect: "anthropic-messages", value: { type: "web_search_20250305" } },
+        ],
+      },
+    ],
+    [
+      "fields of another dialect",
+      "container",
+      { extensions: { dialect: "anthropic-messages", fields: { container: "c" } } },
+    ],
+    [
+      "thoughts that the upstream refuses",
+      "messages[0].content[0]",
+      {
+        messages: [
+          {
+            role: "assistant",
+            parts: [
+              { type: "reasoning", text: "t" },
+              { type: "text", text: "a" },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      "signed thoughts",
+      "messages[0].content[0]",
+      {
+        messages: [
+          {
+            role: "assistant",
+            parts: [
+              { type: "reasoning", text: "t", signature: "s" },
+              { type: "text", text: "a" },
+            ],
+          },
+        ],
+      },
+    ],
   ];
   const plain: CanonicalRequest = {
-    dialect: "anthropic-messages", model: "m", stream: false, messages: [{ role: "user", parts: [{ type: "text", text: "a" }] }],
+    dialect: "anthropic-messages",
+    model: "m",
+    stream: false,
+    messages: [{ role: "user", parts: [{ type: "text", text: "a" }] }],
   };
   test.each(extras)("%s are declared as lost", (_what, field, change) => {
-    const { losses } = openaiResponses.encodeRequest({ ...plain, ...change }, { upstreamModel: "m", stream: false, providerId: "acme" });
+    const { losses } = openaiResponses.encodeRequest(
+      { ...plain, ...change },
+      { upstreamModel: "m", stream: false, providerId: "acme" },
+    );
     expect(losses.map((loss) => loss.field)).toEqual([field]);
   });
 });
 
 describe("answers survive decode(encode(x))", () => {
-  const one = chatResponse.map((response) => ({ ...response, choices: response.choices.slice(0, 1) }));
+  const one = chatResponse.map((response) => ({
+    ...response,
+    choices: response.choices.slice(0, 1),
+  }));
 
   test("whole", () => {
-    fc.assert(fc.property(one, (response) => {
-      const decoded = openaiResponses.decodeResponse(overTheWire(openaiResponses.encodeResponse(response)), {});
-      expect(comparable(decoded)).toEqual(comparable(response));
-    }), { numRuns: 500 });
+    fc.assert(
+      fc.property(one, (response) => {
+        const decoded = openaiResponses.decodeResponse(
+          overTheWire(openaiResponses.encodeResponse(response)),
+          {},
+        );
+        expect(comparable(decoded)).toEqual(comparable(response));
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test("as a stream, cut anywhere", () => {
-    fc.assert(fc.property(one, fc.nat(), (response, cut) => {
-      expect(comparable(throughStream(response, cut))).toEqual(comparable(response));
-    }), { numRuns: 300 });
+    fc.assert(
+      fc.property(one, fc.nat(), (response, cut) => {
+        expect(comparable(throughStream(response, cut))).toEqual(comparable(response));
+      }),
+      { numRuns: 300 },
+    );
   });
 });
 
 /** The answer as a client of the gateway would put it together, out of frames cut in two. */
 function throughStream(response: CanonicalResponse, cut: number): CanonicalResponse {
   const encoder = openaiResponses.createStreamEncoder();
-  const bytes = Buffer.from(responseParts(response).flatMap((part) => encoder.encode(part)).join(""));
+  const bytes = Buffer.from(
+    responseParts(response)
+      .flatMap((part) => encoder.encode(part))
+      .join(""),
+  );
   const sse = new SseDecoder();
   const at = cut % (bytes.length + 1);
-  const events = [...sse.push(bytes.subarray(0, at)), ...sse.push(bytes.subarray(at)), ...sse.end()];
+  const events = [
+    ...sse.push(bytes.subarray(0, at)),
+    ...sse.push(bytes.subarray(at)),
+    ...sse.end(),
+  ];
   const decoder = openaiResponses.createStreamDecoder({});
   const assembler = new ResponseAssembler();
   for (const event of events) for (const part of decoder.decode(event)) assembler.add(part);
@@ -140,24 +244,49 @@ function throughStream(response: CanonicalResponse, cut: number): CanonicalRespo
  * are the encoder's own. A seal holds what was sealed.
  */
 function comparable(response: CanonicalResponse): unknown {
-  const { id, model, createdAtSeconds, serviceTier = "default", choices: [choice], usage } = response;
+  const {
+    id,
+    model,
+    createdAtSeconds,
+    serviceTier = "default",
+    choices: [choice],
+    usage,
+  } = response;
   const parts = choice?.parts ?? [];
-  const said = parts.map((part) => (part.type === "text" ? part.text : part.type === "audio-output" ? part.transcript ?? "" : "")).join("");
+  const said = parts
+    .map((part) =>
+      part.type === "text"
+        ? part.text
+        : part.type === "audio-output"
+          ? (part.transcript ?? "")
+          : "",
+    )
+    .join("");
   const reason = choice?.finish.reason === "stop_sequence" ? "stop" : choice?.finish.reason;
   return {
-    id, model, createdAtSeconds, serviceTier, reason, said,
+    id,
+    model,
+    createdAtSeconds,
+    serviceTier,
+    reason,
+    said,
     refusals: parts.flatMap((part) => (part.type === "refusal" ? [part.refusal] : [])),
-    citations: parts.flatMap((part) => (part.type === "text" ? part.annotations ?? [] : [])),
-    calls: parts.flatMap((part) => (part.type === "tool-call" ? [[part.kind, part.id, part.name, part.arguments]] : [])),
+    citations: parts.flatMap((part) => (part.type === "text" ? (part.annotations ?? []) : [])),
+    calls: parts.flatMap((part) =>
+      part.type === "tool-call" ? [[part.kind, part.id, part.name, part.arguments]] : [],
+    ),
     thoughts: parts.flatMap((part) => {
       if (part.type !== "reasoning") return [];
       const opened = part.encrypted?.startsWith("gw1:")
-        ? decodeReasoningItem({ encrypted_content: part.encrypted, summary: (part.summary ?? []).map((text) => ({ text })) })
+        ? decodeReasoningItem({
+            encrypted_content: part.encrypted,
+            summary: (part.summary ?? []).map((text) => ({ text })),
+          })
         : part;
       if ("callId" in opened) return [];
       return [
         {
-          shown: [...opened.summary ?? [], opened.text ?? ""].join(""),
+          shown: [...(opened.summary ?? []), opened.text ?? ""].join(""),
           seal: opened.signature ?? opened.encrypted,
           maker: opened.provenance,
         },

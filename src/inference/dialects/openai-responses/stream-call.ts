@@ -31,7 +31,8 @@ export class CallStream implements ItemStream {
 
   read(type: string, event: JsonObject): StreamPart[] {
     if (type.endsWith(".delta")) this.text += this.fresh(event);
-    else if (type.endsWith(".done")) this.text += suffixOf(asString(event.arguments) ?? asString(event.input), this.text);
+    else if (type.endsWith(".done"))
+      this.text += suffixOf(asString(event.arguments) ?? asString(event.input), this.text);
     return this.tell();
   }
 
@@ -44,7 +45,9 @@ export class CallStream implements ItemStream {
     if (this.place === undefined || this.ended) return [];
     this.ended = true;
     const end: StreamPart = { type: "tool-call-end", ...this.place };
-    return this.unwraps ? [{ type: "tool-call-delta", ...this.place, arguments: unwrapInput(this.text) }, end] : [end];
+    return this.unwraps
+      ? [{ type: "tool-call-delta", ...this.place, arguments: unwrapInput(this.text) }, end]
+      : [end];
   }
 
   /** Some servers repeat the call and all of its arguments in every delta; the first repetition tells which kind it is. */
@@ -63,12 +66,14 @@ export class CallStream implements ItemStream {
     this.place = nextPlace();
     this.unwraps = unwraps;
     callBegan();
-    const id = asString(item.call_id) || asString(item.id) || mintedCallId(responseId(), outputIndex);
+    const id =
+      asString(item.call_id) || asString(item.id) || mintedCallId(responseId(), outputIndex);
     return [{ type: "tool-call-start", ...this.place, ...facts, id }];
   }
 
   private tell(): StreamPart[] {
-    if (this.place === undefined || this.ended || this.unwraps || this.told === this.text.length) return [];
+    if (this.place === undefined || this.ended || this.unwraps || this.told === this.text.length)
+      return [];
     const fresh = this.text.slice(this.told);
     this.told = this.text.length;
     return [{ type: "tool-call-delta", ...this.place, arguments: fresh }];

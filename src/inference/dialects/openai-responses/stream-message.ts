@@ -28,18 +28,27 @@ export class MessageStream implements ItemStream {
   read(type: string, event: JsonObject): StreamPart[] {
     const index = asNumber(event.content_index) ?? 0;
     switch (type) {
-      case "response.output_text.delta": return this.text(index, { text: asString(event.delta) ?? "", event });
-      case "response.output_text.done": return [...this.rest(index, asString(event.text)), ...this.end(index)];
-      case "response.output_text.annotation.added": return this.annotations(index, [event.annotation ?? null]);
-      case "response.refusal.delta": return this.refusal(index, asString(event.delta) ?? "");
-      case "response.refusal.done": return this.restOfRefusal(index, asString(event.refusal));
-      case "response.content_part.done": return this.reconcile(index, asObject(event.part) ?? {});
-      default: return [];
+      case "response.output_text.delta":
+        return this.text(index, { text: asString(event.delta) ?? "", event });
+      case "response.output_text.done":
+        return [...this.rest(index, asString(event.text)), ...this.end(index)];
+      case "response.output_text.annotation.added":
+        return this.annotations(index, [event.annotation ?? null]);
+      case "response.refusal.delta":
+        return this.refusal(index, asString(event.delta) ?? "");
+      case "response.refusal.done":
+        return this.restOfRefusal(index, asString(event.refusal));
+      case "response.content_part.done":
+        return this.reconcile(index, asObject(event.part) ?? {});
+      default:
+        return [];
     }
   }
 
   done(item: JsonObject): StreamPart[] {
-    const whole = (asArray(item.content) ?? []).flatMap((part, index) => this.reconcile(index, asObject(part) ?? {}));
+    const whole = (asArray(item.content) ?? []).flatMap((part, index) =>
+      this.reconcile(index, asObject(part) ?? {}),
+    );
     return [...whole, ...this.close()];
   }
 
@@ -58,7 +67,11 @@ export class MessageStream implements ItemStream {
 
   private part(index: number): PartState {
     let part = this.parts.get(index);
-    if (part === undefined) this.parts.set(index, (part = { place: undefined, lastPlace: undefined, text: "", annotationCount: 0 }));
+    if (part === undefined)
+      this.parts.set(
+        index,
+        (part = { place: undefined, lastPlace: undefined, text: "", annotationCount: 0 }),
+      );
     return part;
   }
 
@@ -87,9 +100,15 @@ export class MessageStream implements ItemStream {
     const startsMessage = !this.hasBegun && this.surroundings.startsMessage();
     this.hasBegun = true;
     this.surroundings.messageBegan();
-    return [...others, {
-      type: "text-start", ...place, ...(startsMessage && { startsMessage }), ...(phase !== undefined && { phase }),
-    }];
+    return [
+      ...others,
+      {
+        type: "text-start",
+        ...place,
+        ...(startsMessage && { startsMessage }),
+        ...(phase !== undefined && { phase }),
+      },
+    ];
   }
 
   private end(index: number): StreamPart[] {

@@ -33,7 +33,13 @@ class OpaqueStream implements ItemStream {
     const image = item.type === "image_generation_call" ? decodeImage(item) : undefined;
     const place = this.surroundings.nextPlace();
     if (image !== undefined) return [{ type: "image", ...place, image }];
-    return [{ type: "opaque", ...place, part: { type: "opaque", dialect: "openai-responses", value: item } }];
+    return [
+      {
+        type: "opaque",
+        ...place,
+        part: { type: "opaque", dialect: "openai-responses", value: item },
+      },
+    ];
   }
 
   close(): StreamPart[] {
@@ -65,12 +71,14 @@ export class OutputStream {
   }
 
   added(outputIndex: number | undefined, item: JsonObject): StreamPart[] {
-    const known = this.find(outputIndex, asString(item.id)) ?? this.add(outputIndex ?? this.items.length, item);
+    const known =
+      this.find(outputIndex, asString(item.id)) ?? this.add(outputIndex ?? this.items.length, item);
     return known.stream instanceof CallStream ? this.through(known, known.stream.begin(item)) : [];
   }
 
   done(outputIndex: number | undefined, item: JsonObject): StreamPart[] {
-    const known = this.find(outputIndex, asString(item.id)) ?? this.add(outputIndex ?? this.items.length, item);
+    const known =
+      this.find(outputIndex, asString(item.id)) ?? this.add(outputIndex ?? this.items.length, item);
     if (known.isDone) return [];
     known.isDone = true;
     return this.through(known, known.stream.done(item));
@@ -87,16 +95,23 @@ export class OutputStream {
   read(type: string, event: JsonObject): StreamPart[] {
     const outputIndex = asNumber(event.output_index);
     const id = asString(event.item_id);
-    const found = this.find(outputIndex, id) ?? (outputIndex === undefined && id === undefined ? this.items.at(-1) : undefined);
+    const found =
+      this.find(outputIndex, id) ??
+      (outputIndex === undefined && id === undefined ? this.items.at(-1) : undefined);
     const known = found ?? this.implied(type, { outputIndex, id });
     if (known === undefined) return [];
     return known.isDone && known.isCall ? [] : this.through(known, known.stream.read(type, event));
   }
 
   /** The item that an event tells of which nobody announced. */
-  private implied(type: string, { outputIndex, id }: { outputIndex: number | undefined; id: string | undefined }): KnownItem | undefined {
+  private implied(
+    type: string,
+    { outputIndex, id }: { outputIndex: number | undefined; id: string | undefined },
+  ): KnownItem | undefined {
     const kind = typeOfEvent(type);
-    return kind === "" ? undefined : this.add(outputIndex ?? this.items.length, { type: kind, ...(id !== undefined && { id }) });
+    return kind === ""
+      ? undefined
+      : this.add(outputIndex ?? this.items.length, { type: kind, ...(id !== undefined && { id }) });
   }
 
   close(): StreamPart[] {
@@ -112,14 +127,22 @@ export class OutputStream {
   /** Parts of an item, after the end of whatever spoke before. */
   private through(known: KnownItem, parts: StreamPart[]): StreamPart[] {
     if (parts.length === 0 || this.items.length === 1) return parts;
-    const others = this.items.flatMap((item) => (item === known || item.isCall ? [] : item.stream.close()));
+    const others = this.items.flatMap((item) =>
+      item === known || item.isCall ? [] : item.stream.close(),
+    );
     return [...others, ...parts];
   }
 
   private add(outputIndex: number, item: JsonObject): KnownItem {
     const surroundings = this.surroundings(outputIndex);
     const isCall = item.type === "function_call" || item.type === "custom_tool_call";
-    const known = { outputIndex, id: asString(item.id), stream: streamOf(item, surroundings), isCall, isDone: false };
+    const known = {
+      outputIndex,
+      id: asString(item.id),
+      stream: streamOf(item, surroundings),
+      isCall,
+      isDone: false,
+    };
     this.items.push(known);
     return known;
   }
@@ -131,8 +154,12 @@ export class OutputStream {
       responseId: this.responseId,
       nextPlace: this.nextPlace,
       startsMessage: () => this.hasMessages,
-      messageBegan: () => { this.hasMessages = true; },
-      callBegan: () => { this.hasCalls = true; },
+      messageBegan: () => {
+        this.hasMessages = true;
+      },
+      callBegan: () => {
+        this.hasCalls = true;
+      },
     };
   }
 
@@ -145,9 +172,14 @@ export class OutputStream {
 
 function streamOf(item: JsonObject, surroundings: StreamSurroundings): ItemStream {
   switch (item.type) {
-    case "message": return new MessageStream(item, surroundings);
-    case "reasoning": return new ThoughtStream(item, surroundings);
-    case "function_call": case "custom_tool_call": return new CallStream(item, surroundings);
-    default: return new OpaqueStream(surroundings);
+    case "message":
+      return new MessageStream(item, surroundings);
+    case "reasoning":
+      return new ThoughtStream(item, surroundings);
+    case "function_call":
+    case "custom_tool_call":
+      return new CallStream(item, surroundings);
+    default:
+      return new OpaqueStream(surroundings);
   }
 }

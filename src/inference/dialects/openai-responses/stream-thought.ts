@@ -19,25 +19,35 @@ export class ThoughtStream implements ItemStream {
   read(type: string, event: JsonObject): StreamPart[] {
     const summaryIndex = asNumber(event.summary_index) ?? 0;
     switch (type) {
-      case "response.reasoning_summary_text.delta": return this.think(asString(event.delta) ?? "", summaryIndex);
-      case "response.reasoning_summary_text.done": return this.rest(asString(event.text), summaryIndex);
+      case "response.reasoning_summary_text.delta":
+        return this.think(asString(event.delta) ?? "", summaryIndex);
+      case "response.reasoning_summary_text.done":
+        return this.rest(asString(event.text), summaryIndex);
       // Open Responses (2026-07) has a shorter name for the thought itself.
-      case "response.reasoning_text.delta": case "response.reasoning.delta": return this.think(asString(event.delta) ?? "");
-      case "response.reasoning_text.done": case "response.reasoning.done": return this.rest(asString(event.text));
-      default: return [];
+      case "response.reasoning_text.delta":
+      case "response.reasoning.delta":
+        return this.think(asString(event.delta) ?? "");
+      case "response.reasoning_text.done":
+      case "response.reasoning.done":
+        return this.rest(asString(event.text));
+      default:
+        return [];
     }
   }
 
   done(item: JsonObject): StreamPart[] {
     this.id ??= asString(item.id) || undefined;
-    const texts = (value: unknown): string[] => (asArray(value) ?? []).map((entry) => asString(asObject(entry)?.text) ?? "");
+    const texts = (value: unknown): string[] =>
+      (asArray(value) ?? []).map((entry) => asString(asObject(entry)?.text) ?? "");
     const parts = [
       ...texts(item.summary).flatMap((text, index) => this.rest(text, index)),
       ...this.rest(texts(item.content).join("")),
     ];
-    const { encrypted, signature, provenance } = decodeThought(item, this.surroundings.context) ?? {};
+    const { encrypted, signature, provenance } =
+      decodeThought(item, this.surroundings.context) ?? {};
     const seals = {
-      ...(encrypted !== undefined && { encrypted }), ...(signature !== undefined && { signature }),
+      ...(encrypted !== undefined && { encrypted }),
+      ...(signature !== undefined && { signature }),
       ...(provenance !== undefined && { provenance }),
     };
     const start = encrypted !== undefined || signature !== undefined ? this.start() : [];
@@ -58,13 +68,23 @@ export class ThoughtStream implements ItemStream {
     this.told.set(key, (this.told.get(key) ?? "") + text);
     const start = this.start();
     const place = this.place ?? this.surroundings.nextPlace();
-    return [...start, { type: "reasoning-delta", ...place, text, ...(summaryIndex !== undefined && { summaryIndex }) }];
+    return [
+      ...start,
+      {
+        type: "reasoning-delta",
+        ...place,
+        text,
+        ...(summaryIndex !== undefined && { summaryIndex }),
+      },
+    ];
   }
 
   private start(): StreamPart[] {
     if (this.place !== undefined) return [];
     this.place = this.surroundings.nextPlace();
-    return [{ type: "reasoning-start", ...this.place, ...(this.id !== undefined && { id: this.id }) }];
+    return [
+      { type: "reasoning-start", ...this.place, ...(this.id !== undefined && { id: this.id }) },
+    ];
   }
 
   private end(seals: object): StreamPart[] {

@@ -6,7 +6,10 @@ import { requestHeaders } from "./request-headers.ts";
 import { requestText } from "./request-text.ts";
 
 /** Messages clients to Messages upstreams: the original bytes, with only those members replaced that have to change. */
-export function interpretAnthropicMessages(request: ClientRequest, route: InterpretedRoute): Interpretation {
+export function interpretAnthropicMessages(
+  request: ClientRequest,
+  route: InterpretedRoute,
+): Interpretation {
   const { text, losses } = requestText(request, route);
   return {
     habits: chatHabits["anthropic-messages"],

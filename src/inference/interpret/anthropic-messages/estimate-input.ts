@@ -12,11 +12,14 @@ const tokensOfToolUse = 300;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? value as Fields : {});
+const fieldsOf = (value: unknown): Fields =>
+  typeof value === "object" && value !== null ? (value as Fields) : {};
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-const textTokens = (value: unknown): number => (typeof value === "string" ? Buffer.byteLength(value) / bytesPerToken : 0);
-const jsonTokens = (value: unknown): number => (value === undefined ? 0 : textTokens(JSON.stringify(value)));
+const textTokens = (value: unknown): number =>
+  typeof value === "string" ? Buffer.byteLength(value) / bytesPerToken : 0;
+const jsonTokens = (value: unknown): number =>
+  value === undefined ? 0 : textTokens(JSON.stringify(value));
 
 /**
  * Input tokens of a Messages body, its tools, system and pictures included, for upstreams that do not
@@ -25,9 +28,20 @@ const jsonTokens = (value: unknown): number => (value === undefined ? 0 : textTo
 export function estimateMessagesInput(body: Fields): number {
   const messages = listOf(body["messages"]);
   const tools = listOf(body["tools"]);
-  const said = messages.reduce<number>((sum, message) => sum + tokensPerMessage + contentTokens(fieldsOf(message)["content"]), 0);
-  const offered = tools.reduce<number>((sum, tool) => sum + tokensPerTool + jsonTokens(tool), tools.length > 0 ? tokensOfToolUse : 0);
-  return Math.ceil(contentTokens(body["system"]) + said + offered + jsonTokens(fieldsOf(body["output_config"])["format"]));
+  const said = messages.reduce<number>(
+    (sum, message) => sum + tokensPerMessage + contentTokens(fieldsOf(message)["content"]),
+    0,
+  );
+  const offered = tools.reduce<number>(
+    (sum, tool) => sum + tokensPerTool + jsonTokens(tool),
+    tools.length > 0 ? tokensOfToolUse : 0,
+  );
+  return Math.ceil(
+    contentTokens(body["system"]) +
+      said +
+      offered +
+      jsonTokens(fieldsOf(body["output_config"])["format"]),
+  );
 }
 
 function contentTokens(content: unknown): number {
@@ -37,15 +51,26 @@ function contentTokens(content: unknown): number {
 
 function blockTokens(block: Fields): number {
   switch (block["type"]) {
-    case "text": return textTokens(block["text"]);
-    case "image": return tokensPerImage;
-    case "document": return documentTokens(block);
-    case "search_result": return contentTokens(block["content"]) + textTokens(block["title"]) + textTokens(block["source"]);
-    case "tool_use": return textTokens(block["name"]) + jsonTokens(block["input"]);
-    case "tool_result": return tokensPerTool + contentTokens(block["content"]);
+    case "text":
+      return textTokens(block["text"]);
+    case "image":
+      return tokensPerImage;
+    case "document":
+      return documentTokens(block);
+    case "search_result":
+      return (
+        contentTokens(block["content"]) + textTokens(block["title"]) + textTokens(block["source"])
+      );
+    case "tool_use":
+      return textTokens(block["name"]) + jsonTokens(block["input"]);
+    case "tool_result":
+      return tokensPerTool + contentTokens(block["content"]);
     // Earlier thoughts are taken out of the prompt by Anthropic before it counts.
-    case "thinking": case "redacted_thinking": return 0;
-    default: return jsonTokens(block);
+    case "thinking":
+    case "redacted_thinking":
+      return 0;
+    default:
+      return jsonTokens(block);
   }
 }
 
@@ -53,12 +78,15 @@ function documentTokens(block: Fields): number {
   const source = fieldsOf(block["source"]);
   const beside = textTokens(block["title"]) + textTokens(block["context"]);
   switch (source["type"]) {
-    case "text": return beside + textTokens(source["data"]);
-    case "content": return beside + contentTokens(source["content"]);
+    case "text":
+      return beside + textTokens(source["data"]);
+    case "content":
+      return beside + contentTokens(source["content"]);
     case "base64": {
       const bytes = typeof source["data"] === "string" ? source["data"].length * 0.75 : 0;
       return beside + tokensPerPage * Math.max(1, Math.round(bytes / bytesPerPage));
     }
-    default: return beside + tokensPerPage;
+    default:
+      return beside + tokensPerPage;
   }
 }

@@ -67,15 +67,21 @@ export class MessagesRelay implements StreamRelay {
     }
     const event = this.parse(data);
     const type = typeof event.type === "string" ? event.type : name;
-    if (type === "error" || (type === undefined && "error" in event)) throw reportedFault(readStreamError(event as JsonObject));
+    if (type === "error" || (type === undefined && "error" in event))
+      throw reportedFault(readStreamError(event as JsonObject));
     event.type = type;
     this.meter.observe(event);
     switch (type) {
-      case undefined: return "";
-      case "message_start": return this.startFrame(data);
-      case "message_delta": return this.ending(data, event);
-      case "message_stop": return this.stop(data);
-      default: return eventFrame(type, data);
+      case undefined:
+        return "";
+      case "message_start":
+        return this.startFrame(data);
+      case "message_delta":
+        return this.ending(data, event);
+      case "message_stop":
+        return this.stop(data);
+      default:
+        return eventFrame(type, data);
     }
   }
 
@@ -113,15 +119,30 @@ export class MessagesRelay implements StreamRelay {
     const { shown, fallback, inputTokens } = this.options;
     const message = memberText(data, "message") ?? "{}";
     const usage = memberText(message, "usage");
-    const renamed = editMembers(message, new Map([
-      ["id", JSON.stringify(shown.id)],
-      ["model", JSON.stringify(shown.model)],
-      // Clients throw at a start without usage.
-      ["usage", usage === undefined ? `{"input_tokens":${inputTokens},"output_tokens":0}` : withoutCost(usage)],
-    ]));
-    return eventFrame("message_start", editMembers(data, new Map([
-      ["message", renamed], ...(fallback === undefined ? [] : fallbackMembers(fallback)),
-    ])));
+    const renamed = editMembers(
+      message,
+      new Map([
+        ["id", JSON.stringify(shown.id)],
+        ["model", JSON.stringify(shown.model)],
+        // Clients throw at a start without usage.
+        [
+          "usage",
+          usage === undefined
+            ? `{"input_tokens":${inputTokens},"output_tokens":0}`
+            : withoutCost(usage),
+        ],
+      ]),
+    );
+    return eventFrame(
+      "message_start",
+      editMembers(
+        data,
+        new Map([
+          ["message", renamed],
+          ...(fallback === undefined ? [] : fallbackMembers(fallback)),
+        ]),
+      ),
+    );
   }
 
   /** The charge belongs to the usage that stands with the reason; reason and usage may come in two events. */
@@ -133,7 +154,8 @@ export class MessagesRelay implements StreamRelay {
       this.heldEnding = memberText(data, "delta");
       return "";
     }
-    return usage === undefined ? eventFrame("message_delta", data)
+    return usage === undefined
+      ? eventFrame("message_delta", data)
       : eventFrame("message_delta", editMembers(data, new Map([["usage", withoutCost(usage)]])));
   }
 
@@ -141,7 +163,9 @@ export class MessagesRelay implements StreamRelay {
     if (!this.meter.isAcceptable) throw new StreamFault(emptyAnswer(this.options.status));
     const { chargedNano } = await this.options.settle();
     this.costShown = true;
-    const edits = new Map([["usage", pricedUsageText({ original, metered: this.metered(), chargedNano })]]);
+    const edits = new Map([
+      ["usage", pricedUsageText({ original, metered: this.metered(), chargedNano })],
+    ]);
     if (this.heldEnding !== undefined) edits.set("delta", this.heldEnding);
     return this.closeBlocks() + eventFrame("message_delta", editMembers(data, edits));
   }
@@ -150,7 +174,11 @@ export class MessagesRelay implements StreamRelay {
   private closeBlocks(): string {
     const open = [...this.meter.openBlocks];
     this.meter.openBlocks.clear();
-    return open.map((index) => eventFrame("content_block_stop", `{"type":"content_block_stop","index":${index}}`)).join("");
+    return open
+      .map((index) =>
+        eventFrame("content_block_stop", `{"type":"content_block_stop","index":${index}}`),
+      )
+      .join("");
   }
 
   private async stop(data: string): Promise<string> {

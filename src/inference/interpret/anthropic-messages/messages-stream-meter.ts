@@ -42,11 +42,16 @@ export class MessagesStreamMeter {
         if (typeof event.index === "number") this.openBlocks.add(event.index);
         this.observeBlock(event.content_block ?? {});
         break;
-      case "content_block_stop": if (typeof event.index === "number") this.openBlocks.delete(event.index); break;
-      case "content_block_delta": this.say(event.delta ? charactersOf(event.delta) : 0); break;
+      case "content_block_stop":
+        if (typeof event.index === "number") this.openBlocks.delete(event.index);
+        break;
+      case "content_block_delta":
+        this.say(event.delta ? charactersOf(event.delta) : 0);
+        break;
       case "message_delta":
         this.tally.end(event.usage);
-        if (typeof event.delta?.stop_reason === "string") this.finishReason ??= event.delta.stop_reason;
+        if (typeof event.delta?.stop_reason === "string")
+          this.finishReason ??= event.delta.stop_reason;
         break;
     }
   }
@@ -69,11 +74,16 @@ export class MessagesStreamMeter {
   /** The provider's usage, or an estimate from what was delivered. */
   metered(): MeteredUsage {
     const reported = this.tally.metered();
-    if (reported === undefined) return estimateUsage({ inputCharacters: this.inputTokens * 4, outputCharacters: this.outputCharacters });
+    if (reported === undefined)
+      return estimateUsage({
+        inputCharacters: this.inputTokens * 4,
+        outputCharacters: this.outputCharacters,
+      });
     const { usage } = reported;
-    const whole = usage.inputTokens === undefined
-      ? { ...reported, usage: { ...usage, inputTokens: this.inputTokens }, estimated: true }
-      : reported;
+    const whole =
+      usage.inputTokens === undefined
+        ? { ...reported, usage: { ...usage, inputTokens: this.inputTokens }, estimated: true }
+        : reported;
     return boundUsage(whole, this.windowTokens);
   }
 
@@ -90,4 +100,5 @@ export class MessagesStreamMeter {
 }
 
 /** A thought whose words are not shown comes as its seal alone. */
-const charactersOf = (delta: JsonObject): number => (delta.type === "signature_delta" ? 1 : deltaLength(delta));
+const charactersOf = (delta: JsonObject): number =>
+  delta.type === "signature_delta" ? 1 : deltaLength(delta);

@@ -26,9 +26,14 @@ const unchanged: ReplayedThoughts = { messages: undefined, lacksThoughts: false,
  * seal that it cannot verify. Bodies without thoughts are not looked into.
  */
 export function openSeals(
-  text: string, { messages, route: { provider } }: { messages: unknown; route: InterpretedRoute["route"] },
+  text: string,
+  { messages, route: { provider } }: { messages: unknown; route: InterpretedRoute["route"] },
 ): ReplayedThoughts {
-  if (!Array.isArray(messages) || ![mark, '"thinking"', '"redacted_thinking"'].some((part) => text.includes(part))) return unchanged;
+  if (
+    !Array.isArray(messages) ||
+    ![mark, '"thinking"', '"redacted_thinking"'].some((part) => text.includes(part))
+  )
+    return unchanged;
   const losses: Loss[] = [];
   let isChanged = false;
   const stripped = new Set<number>();
@@ -41,13 +46,19 @@ export function openSeals(
       losses.push({ field: `messages[${index}].content[${position}]`, reason: own });
       return [];
     });
-    if (blocks.length === content.length && blocks.every((block, position) => block === content[position])) return message;
+    if (
+      blocks.length === content.length &&
+      blocks.every((block, position) => block === content[position])
+    )
+      return message;
     isChanged = true;
     if (blocks.length < content.length) stripped.add(index);
-    return { ...Object(message) as object, content: blocks };
+    return { ...(Object(message) as object), content: blocks };
   });
   if (!isChanged) return unchanged;
-  const lacksThoughts = callsUnderWay(opened).some(({ index, content }) => stripped.has(index) && !content.some(isThought));
+  const lacksThoughts = callsUnderWay(opened).some(
+    ({ index, content }) => stripped.has(index) && !content.some(isThought),
+  );
   // A turn that was nothing but such thoughts would be refused as an empty one.
   return { messages: opened.filter((message) => !isEmptied(message)), lacksThoughts, losses };
 }
@@ -64,26 +75,38 @@ const isEmptied = (message: unknown): boolean => {
 
 const typeOf = (block: unknown): unknown => (Object(block) as Fields).type;
 
-const isThought = (block: unknown): boolean => typeOf(block) === "thinking" || typeOf(block) === "redacted_thinking";
+const isThought = (block: unknown): boolean =>
+  typeOf(block) === "thinking" || typeOf(block) === "redacted_thinking";
 
 /** Turns with calls, after the last words of the user. */
-function callsUnderWay(messages: readonly unknown[]): { index: number; content: readonly unknown[] }[] {
+function callsUnderWay(
+  messages: readonly unknown[],
+): { index: number; content: readonly unknown[] }[] {
   const isUserTurn = (message: unknown): boolean =>
-    (Object(message) as Fields).role === "user" && !contentOf(message).some((block) => typeOf(block) === "tool_result");
+    (Object(message) as Fields).role === "user" &&
+    !contentOf(message).some((block) => typeOf(block) === "tool_result");
   const from = messages.findLastIndex(isUserTurn) + 1;
-  return messages.slice(from).map((message, offset) => ({ index: from + offset, content: contentOf(message) }))
+  return messages
+    .slice(from)
+    .map((message, offset) => ({ index: from + offset, content: contentOf(message) }))
     .filter(({ content }) => content.some((block) => typeOf(block) === "tool_use"));
 }
 
 /** The block as its upstream takes it back, or why it does not. */
-function replayedBlock(block: unknown, { providerId, quirks }: { providerId: string; quirks: ProviderQuirks }): unknown {
+function replayedBlock(
+  block: unknown,
+  { providerId, quirks }: { providerId: string; quirks: ProviderQuirks },
+): unknown {
   if (!isThought(block)) return block;
   const fields = Object(block) as Fields;
   const field = fields.type === "thinking" ? "signature" : "data";
   const sealed = fields[field];
   // Servers of other makers seal nothing and want their thoughts back.
-  if (typeof sealed !== "string" || sealed === "") return quirks.reasoningReplay === "content" ? block : "a thought that nobody sealed";
+  if (typeof sealed !== "string" || sealed === "")
+    return quirks.reasoningReplay === "content" ? block : "a thought that nobody sealed";
   const { seal, provenance } = openProvenance(sealed);
   if (provenance === undefined) return block;
-  return isForeignReasoning({ provenance }, providerId) ? "sealed by another provider" : { ...fields, [field]: seal };
+  return isForeignReasoning({ provenance }, providerId)
+    ? "sealed by another provider"
+    : { ...fields, [field]: seal };
 }

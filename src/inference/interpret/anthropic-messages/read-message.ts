@@ -18,13 +18,19 @@ const lengthOf = (value: unknown): number => (typeof value === "string" ? value.
 /** Reads what settlement needs from a message; undefined when it is none. */
 export function readMessage(
   text: string,
-  { content, stop_reason: reason, usage, id }: { content?: unknown; stop_reason?: unknown; usage?: unknown; id?: unknown },
+  {
+    content,
+    stop_reason: reason,
+    usage,
+    id,
+  }: { content?: unknown; stop_reason?: unknown; usage?: unknown; id?: unknown },
 ): WholeAnswer | undefined {
   if (!Array.isArray(content)) return undefined;
   let visible = 0;
   let thought = 0;
   for (const block of content as (Block | null)[]) {
-    if (block?.type === "thinking" || block?.type === "redacted_thinking") thought += Math.max(1, lengthOf(block.thinking));
+    if (block?.type === "thinking" || block?.type === "redacted_thinking")
+      thought += Math.max(1, lengthOf(block.thinking));
     else if (block?.type === "text") visible += lengthOf(block.text);
     else visible += JSON.stringify(block).length;
   }
@@ -43,12 +49,18 @@ export function readMessage(
 }
 
 /** The answer as the client gets it: the upstream's text with id, model, usage and fallback replaced. */
-function renderMessage(text: string, { id, model, metered, chargedNano, fallback }: ShownAnswer): string {
+function renderMessage(
+  text: string,
+  { id, model, metered, chargedNano, fallback }: ShownAnswer,
+): string {
   const usage = pricedUsageText({ original: memberText(text, "usage"), metered, chargedNano });
-  return editMembers(text, new Map([
-    ["id", JSON.stringify(id)],
-    ["model", JSON.stringify(model)],
-    ["usage", usage],
-    ...(fallback === undefined ? [] : fallbackMembers(fallback)),
-  ]));
+  return editMembers(
+    text,
+    new Map([
+      ["id", JSON.stringify(id)],
+      ["model", JSON.stringify(model)],
+      ["usage", usage],
+      ...(fallback === undefined ? [] : fallbackMembers(fallback)),
+    ]),
+  );
 }

@@ -4,7 +4,9 @@ import { versionDefault } from "../../dialects/anthropic-messages/anthropic-mess
  * Headers that a Messages upstream wants beside its credential: the version and the betas of the client's
  * own headers, where the client speaks Messages too.
  */
-export function requestHeaders(dialectHeaders: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+export function requestHeaders(
+  dialectHeaders: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
   const { "anthropic-version": version = versionDefault, "anthropic-beta": beta } = dialectHeaders;
   return { "anthropic-version": version, ...(beta !== undefined && { "anthropic-beta": beta }) };
 }

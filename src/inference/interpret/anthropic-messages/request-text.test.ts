@@ -3,16 +3,23 @@ import type { ClientRequest, InterpretedRoute } from "../interpretation.ts";
 import { requestHeaders } from "./request-headers.ts";
 import { requestText } from "./request-text.ts";
 
-const route = { model: {}, route: { upstreamModel: "claude-opus-4-7", provider: { id: "anthropic", quirks: {} } } } as InterpretedRoute;
+const route = {
+  model: {},
+  route: { upstreamModel: "claude-opus-4-7", provider: { id: "anthropic", quirks: {} } },
+} as InterpretedRoute;
 
 const sent = (text: string): ReturnType<typeof requestText> =>
   requestText({ text, body: JSON.parse(text) as Record<string, unknown> } as ClientRequest, route);
 
 describe("the body for a native upstream", () => {
   test("is the client's text with another model", () => {
-    const text = '{ "model" : "anthropic/claude-opus-4.7","max_tokens":1e3, "x_foo":{"b":[1,{"c":"\\u00e9"}]},\n'
-      + '"messages":[{"role":"user","content":"Hi"}] }';
-    expect(sent(text)).toEqual({ text: text.replace("anthropic/claude-opus-4.7", "claude-opus-4-7"), losses: [] });
+    const text =
+      '{ "model" : "anthropic/claude-opus-4.7","max_tokens":1e3, "x_foo":{"b":[1,{"c":"\\u00e9"}]},\n' +
+      '"messages":[{"role":"user","content":"Hi"}] }';
+    expect(sent(text)).toEqual({
+      text: text.replace("anthropic/claude-opus-4.7", "claude-opus-4-7"),
+      losses: [],
+    });
   });
 
   test("asks for no more than the route allows, and names what it lowered", () => {
@@ -20,24 +27,47 @@ describe("the body for a native upstream", () => {
     const thinking = { type: "enabled", budget_tokens: 10_000 };
     const of = (fields: object): [unknown, unknown] => {
       const text = JSON.stringify({ model: "m", messages: [], ...fields });
-      const { text: told, losses } = requestText({ text, body: JSON.parse(text) as Record<string, unknown> } as ClientRequest, allowed);
+      const { text: told, losses } = requestText(
+        { text, body: JSON.parse(text) as Record<string, unknown> } as ClientRequest,
+        allowed,
+      );
       return [JSON.parse(told), losses];
     };
-    const losses = [{ field: "max_tokens", reason: "cut to the 8192 that the provider allows for this model" }];
+    const losses = [
+      { field: "max_tokens", reason: "cut to the 8192 that the provider allows for this model" },
+    ];
     const model = "claude-opus-4-7";
     expect(of({ max_tokens: 8_192 })).toEqual([{ model, messages: [], max_tokens: 8_192 }, []]);
     expect(of({ max_tokens: 8_193 })).toEqual([{ model, messages: [], max_tokens: 8_192 }, losses]);
-    expect(of({ max_tokens: 64_000, thinking }))
-      .toEqual([{ model, messages: [], max_tokens: 8_192, thinking: { type: "enabled", budget_tokens: 6_553 } }, losses]);
+    expect(of({ max_tokens: 64_000, thinking })).toEqual([
+      {
+        model,
+        messages: [],
+        max_tokens: 8_192,
+        thinking: { type: "enabled", budget_tokens: 6_553 },
+      },
+      losses,
+    ]);
   });
 
   test("holds nothing that is the gateway's own", () => {
     const text = JSON.stringify({
-      model: "m", models: ["n"], provider: { sort: "price" }, session_id: "s", trace: {}, require_params: [], min_context: 1,
-      messages: [], thinking: { type: "adaptive", display: "omitted" }, context_management: { edits: [] },
+      model: "m",
+      models: ["n"],
+      provider: { sort: "price" },
+      session_id: "s",
+      trace: {},
+      require_params: [],
+      min_context: 1,
+      messages: [],
+      thinking: { type: "adaptive", display: "omitted" },
+      context_management: { edits: [] },
     });
     expect(JSON.parse(sent(text).text)).toEqual({
-      model: "claude-opus-4-7", messages: [], thinking: { type: "adaptive", display: "omitted" }, context_management: { edits: [] },
+      model: "claude-opus-4-7",
+      messages: [],
+      thinking: { type: "adaptive", display: "omitted" },
+      context_management: { edits: [] },
     });
   });
 
@@ -45,7 +75,10 @@ describe("the body for a native upstream", () => {
     const thought = { type: "thinking", thinking: "t", signature: "" };
     const said = { type: "text", text: "a" };
     const use = { type: "tool_use", id: "c", name: "f", input: {} };
-    const result = { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: "1" }] };
+    const result = {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: "c", content: "1" }],
+    };
     const user = { role: "user", content: "Hi" };
     const of = (messages: unknown[], more: object = {}): [unknown, string[]] => {
       const { text, losses } = sent(JSON.stringify({ model: "m", messages, ...more }));
@@ -53,31 +86,48 @@ describe("the body for a native upstream", () => {
     };
 
     test.each<[block: object]>([
-      [thought], [{ type: "thinking", thinking: "t" }], [{ ...thought, signature: null }], [{ type: "redacted_thinking", data: "" }],
+      [thought],
+      [{ type: "thinking", thinking: "t" }],
+      [{ ...thought, signature: null }],
+      [{ type: "redacted_thinking", data: "" }],
     ])("%j", (block) => {
       const [body, losses] = of([user, { role: "assistant", content: [block, said] }, user]);
-      expect(body).toEqual({ model: "claude-opus-4-7", messages: [user, { role: "assistant", content: [said] }, user] });
+      expect(body).toEqual({
+        model: "claude-opus-4-7",
+        messages: [user, { role: "assistant", content: [said] }, user],
+      });
       expect(losses).toEqual(["messages[1].content[0]"]);
     });
 
     test("and a turn that was nothing else", () => {
-      expect(of([user, { role: "assistant", content: [thought] }, user])[0]).toMatchObject({ messages: [user, user] });
+      expect(of([user, { role: "assistant", content: [thought] }, user])[0]).toMatchObject({
+        messages: [user, user],
+      });
     });
 
     test("and a thinking budget where calls under way have lost theirs", () => {
       const thinking = { type: "enabled", budget_tokens: 1_024 };
-      const called = (...blocks: object[]): object => ({ role: "assistant", content: [...blocks, use] });
+      const called = (...blocks: object[]): object => ({
+        role: "assistant",
+        content: [...blocks, use],
+      });
       expect(of([user, called(thought), result], { thinking })).toEqual([
-        { model: "claude-opus-4-7", messages: [user, called(), result] }, ["messages[1].content[0]", "thinking"],
+        { model: "claude-opus-4-7", messages: [user, called(), result] },
+        ["messages[1].content[0]", "thinking"],
       ]);
       // A turn that is over needs none, and neither does a model that thinks as it sees fit.
-      expect(of([user, called(thought), result, user], { thinking })[0]).toMatchObject({ thinking });
+      expect(of([user, called(thought), result, user], { thinking })[0]).toMatchObject({
+        thinking,
+      });
       const adaptive = { thinking: { type: "adaptive" } };
       expect(of([user, called(thought), result], adaptive)[0]).toMatchObject(adaptive);
     });
 
     test("but for a server that wants them", () => {
-      const text = JSON.stringify({ model: "m", messages: [user, { role: "assistant", content: [thought, said] }] });
+      const text = JSON.stringify({
+        model: "m",
+        messages: [user, { role: "assistant", content: [thought, said] }],
+      });
       const provider = { ...route.route.provider, quirks: { reasoningReplay: "content" as const } };
       const own = { ...route, route: { ...route.route, provider } };
       const request = { text, body: JSON.parse(text) as Record<string, unknown> } as ClientRequest;
@@ -86,22 +136,41 @@ describe("the body for a native upstream", () => {
   });
 
   test("brings the upstream's own seals back as it made them, and leaves out those of others", () => {
-    const thinking = (signature: string): object => ({ type: "thinking", thinking: "t", signature });
+    const thinking = (signature: string): object => ({
+      type: "thinking",
+      thinking: "t",
+      signature,
+    });
     const content = [
-      thinking("gw1:anthropic:own"), thinking("gw1:google:theirs"), thinking("plain"),
-      { type: "redacted_thinking", data: "gw1:openai:theirs" }, { type: "text", text: "a" },
+      thinking("gw1:anthropic:own"),
+      thinking("gw1:google:theirs"),
+      thinking("plain"),
+      { type: "redacted_thinking", data: "gw1:openai:theirs" },
+      { type: "text", text: "a" },
     ];
     const { text, losses } = sent(
-      JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hi" }, { role: "assistant", content }] })
+      JSON.stringify({
+        model: "m",
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", content },
+        ],
+      }),
     );
     expect(JSON.parse(text)).toEqual({
       model: "claude-opus-4-7",
       messages: [
         { role: "user", content: "Hi" },
-        { role: "assistant", content: [thinking("own"), thinking("plain"), { type: "text", text: "a" }] },
+        {
+          role: "assistant",
+          content: [thinking("own"), thinking("plain"), { type: "text", text: "a" }],
+        },
       ],
     });
-    expect(losses.map((loss) => loss.field)).toEqual(["messages[1].content[1]", "messages[1].content[3]"]);
+    expect(losses.map((loss) => loss.field)).toEqual([
+      "messages[1].content[1]",
+      "messages[1].content[3]",
+    ]);
   });
 });
 
@@ -111,7 +180,10 @@ describe("the headers for a native upstream", () => {
   });
 
   test("are the client's own", () => {
-    const headers = { "anthropic-version": "2026-10-21", "anthropic-beta": "a-2025-01-01,unknown-2027-01-01" };
+    const headers = {
+      "anthropic-version": "2026-10-21",
+      "anthropic-beta": "a-2025-01-01,unknown-2027-01-01",
+    };
     expect(requestHeaders({ ...headers, "x-other": "y" })).toEqual(headers);
   });
 });

@@ -5,11 +5,16 @@ import type { ChatChunk } from "./chat-stream-meter.ts";
 
 const prefix = { from: '{"id":"up","model":"large",', to: '{"id":"shown","model":"acme/large",' };
 const eventOf = (choice: string): string => `${prefix.from}"choices":[${choice}]}`;
-const saying = (text: string, index = 0): string => eventOf(`{"index":${index},"delta":{"content":"${text}"},"finish_reason":null}`);
+const saying = (text: string, index = 0): string =>
+  eventOf(`{"index":${index},"delta":{"content":"${text}"},"finish_reason":null}`);
 
 /** Learns an event that the client is shown with another start. */
 const learn = (alike: AlikeEvents, data: string, swap = prefix): void =>
-  alike.learn(data, { chunk: JSON.parse(data) as ChatChunk, prefix: swap, shown: data.replace(swap.from, swap.to) });
+  alike.learn(data, {
+    chunk: JSON.parse(data) as ChatChunk,
+    prefix: swap,
+    shown: data.replace(swap.from, swap.to),
+  });
 
 function learned(data: string): AlikeEvents {
   const alike = new AlikeEvents();
@@ -21,7 +26,9 @@ describe("events that differ in their text alone", () => {
   test("are known once one of them was read, with what is counted of them", () => {
     const alike = learned(saying("Hello", 3));
     expect(alike.find(saying(" wörld 👋", 3))).toEqual({
-      frames: `data: ${saying(" wörld 👋", 3).replace('"up"', '"shown"').replace('"large"', '"acme/large"')}\n\n`, index: 3, characters: 9,
+      frames: `data: ${saying(" wörld 👋", 3).replace('"up"', '"shown"').replace('"large"', '"acme/large"')}\n\n`,
+      index: 3,
+      characters: 9,
     });
   });
 
@@ -39,14 +46,20 @@ describe("events that differ in their text alone", () => {
     const alike = new AlikeEvents();
     const data = saying("assistant", text);
     learn(alike, data, bare);
-    expect([alike.find(saying("assistant", other)), alike.find(saying(other, text))]).toEqual([undefined, undefined]);
+    expect([alike.find(saying("assistant", other)), alike.find(saying(other, text))]).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 
   test("are no lines that make one event only together", () => {
     const data = eventOf('{"index":0,"delta":\n{"content":"a"}}');
     const text = `data: ${data}\n\n`;
     const alike = learned(data);
-    expect([alike.take({ text, position: 0, isBetween: true }), alike.find(data)]).toEqual([undefined, undefined]);
+    expect([alike.take({ text, position: 0, isBetween: true }), alike.find(data)]).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 
   test("are taken in a row, as they stand in a stream", () => {
@@ -55,7 +68,9 @@ describe("events that differ in their text alone", () => {
     const events = { text: `: ping\n${wire}${finish}`, position: 7, isBetween: true };
     const alike = learned(saying("Hello"));
     expect(alike.take(events)).toEqual({
-      frames: wire.replaceAll('"up"', '"shown"').replaceAll('"large"', '"acme/large"'), index: 0, characters: 7,
+      frames: wire.replaceAll('"up"', '"shown"').replaceAll('"large"', '"acme/large"'),
+      index: 0,
+      characters: 7,
     });
     expect([events.position, alike.take(events)]).toEqual([7 + wire.length, undefined]);
   });
@@ -88,13 +103,21 @@ describe("events that differ in their text alone", () => {
     ["tool calls", eventOf('{"index":0,"delta":{"content":"a","tool_calls":[{"index":0}]}}')],
     ["two texts", eventOf('{"index":0,"delta":{"content":"a","reasoning":"b"}}')],
     ["a finish", eventOf('{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}')],
-    ["two choices", eventOf('{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}')],
+    [
+      "two choices",
+      eventOf('{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}'),
+    ],
     ["usage", saying("a").replace("]}", '],"usage":{"prompt_tokens":1}}')],
-    ["usage as Groq gives it", saying("a").replace("]}", '],"x_groq":{"usage":{"prompt_tokens":1}}}')],
+    [
+      "usage as Groq gives it",
+      saying("a").replace("]}", '],"x_groq":{"usage":{"prompt_tokens":1}}}'),
+    ],
     ["its text as another member's first", saying("index")],
   ])("an event with %s teaches no form", (_, data) => {
     const alike = learned(data);
-    expect(alike.find(data.replace('"a"', '"x"').replace('"content":"index"', '"content":"x"'))).toBeUndefined();
+    expect(
+      alike.find(data.replace('"a"', '"x"').replace('"content":"index"', '"content":"x"')),
+    ).toBeUndefined();
   });
 
   test("are shown as the one that was read was shown", () => {
@@ -102,47 +125,71 @@ describe("events that differ in their text alone", () => {
     const alike = new AlikeEvents();
     const shown = saying("Hello").replace(prefix.from, prefix.to);
     alike.learn(bare("Hello"), { chunk: JSON.parse(bare("Hello")) as ChatChunk, prefix, shown });
-    expect(alike.find(bare(", you"))?.frames).toBe(`data: ${saying(", you").replace(prefix.from, prefix.to)}\n\n`);
+    expect(alike.find(bare(", you"))?.frames).toBe(
+      `data: ${saying(", you").replace(prefix.from, prefix.to)}\n\n`,
+    );
   });
 
   test("are read where the client is not shown their text", () => {
     const alike = new AlikeEvents();
     const shown = eventOf('{"index":0,"delta":{},"finish_reason":null}');
-    alike.learn(saying("Hello"), { chunk: JSON.parse(saying("Hello")) as ChatChunk, prefix, shown });
+    alike.learn(saying("Hello"), {
+      chunk: JSON.parse(saying("Hello")) as ChatChunk,
+      prefix,
+      shown,
+    });
     expect(alike.find(saying("Hello"))).toBeUndefined();
   });
 
   test("thoughts are known as well, under either name", () => {
     for (const name of ["reasoning", "reasoning_content"]) {
-      const thinking = (text: string): string => eventOf(`{"index":0,"delta":{"content":null,"${name}":"${text}"}}`);
+      const thinking = (text: string): string =>
+        eventOf(`{"index":0,"delta":{"content":null,"${name}":"${text}"}}`);
       expect(learned(thinking("Well")).find(thinking(", then"))?.characters).toBe(6);
     }
   });
 
   test("after four forms that fitted nothing no more are learned", () => {
     const alike = new AlikeEvents();
-    const padded = (pad: number): string => saying("a").replace("]}", `],"obfuscation":"${"x".repeat(pad)}"}`);
+    const padded = (pad: number): string =>
+      saying("a").replace("]}", `],"obfuscation":"${"x".repeat(pad)}"}`);
     for (let pad = 1; pad <= 6; pad += 1) learn(alike, padded(pad));
-    expect([alike.find(padded(4)) === undefined, alike.find(padded(6)) === undefined]).toEqual([false, true]);
+    expect([alike.find(padded(4)) === undefined, alike.find(padded(6)) === undefined]).toEqual([
+      false,
+      true,
+    ]);
   });
 });
 
 test("a relay tells and counts the same, whether it knows an event's form or reads it", () => {
-  const pieces = ["Once", " upon", "\\n", " a \\\"time\\\"", "é", " there", "\\u00e9", " was", "<>&"];
-  const relayOf = (): ChatRelay => new ChatRelay({
-    traceId: "t", shown: { id: "shown", model: "acme/large" }, inputTokens: 1, windowTokens: 1_000, status: 200, fallback: undefined,
-    shape: { legacyFunctions: false, hidesReasoning: false }, nowSeconds: () => 1_000,
-    settle: () => Promise.reject(new Error("nothing is settled here")), metadataText: () => "",
-  });
+  const pieces = ["Once", " upon", "\\n", ' a \\"time\\"', "é", " there", "\\u00e9", " was", "<>&"];
+  const relayOf = (): ChatRelay =>
+    new ChatRelay({
+      traceId: "t",
+      shown: { id: "shown", model: "acme/large" },
+      inputTokens: 1,
+      windowTokens: 1_000,
+      status: 200,
+      fallback: undefined,
+      shape: { legacyFunctions: false, hidesReasoning: false },
+      nowSeconds: () => 1_000,
+      settle: () => Promise.reject(new Error("nothing is settled here")),
+      metadataText: () => "",
+    });
   const begun = (): ChatRelay => {
     const relay = relayOf();
-    relay.accept({ data: eventOf('{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}') });
+    relay.accept({
+      data: eventOf('{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}'),
+    });
     return relay;
   };
   const relay = begun();
   const frames = pieces.map((piece) => relay.accept({ data: saying(piece) }));
   // A fresh relay knows no form, so it reads each event.
   expect(frames).toEqual(pieces.map((piece) => begun().accept({ data: saying(piece) })));
-  const characters = pieces.reduce((sum, piece) => sum + (JSON.parse(`"${piece}"`) as string).length, 0);
+  const characters = pieces.reduce(
+    (sum, piece) => sum + (JSON.parse(`"${piece}"`) as string).length,
+    0,
+  );
   expect(relay.metered().usage.outputTokens).toBe(Math.ceil(characters / 4));
 });

@@ -24,8 +24,11 @@ interface FormLines {
   between: string;
 }
 
-const linesOf = (before: string, after: string): FormLines =>
-  ({ before: `data: ${before}`, after: `${after}\n\n`, between: `${after}\n\ndata: ${before}` });
+const linesOf = (before: string, after: string): FormLines => ({
+  before: `data: ${before}`,
+  after: `${after}\n\n`,
+  between: `${after}\n\ndata: ${before}`,
+});
 
 /** So many forms in a row may fit no further event before no more are learned. */
 const triesMax = 4;
@@ -61,7 +64,13 @@ export class AlikeEvents {
   /** An event of the known form; undefined for every other, which is to be read. */
   find(data: string): AlikeRun | undefined {
     const { form } = this;
-    if (form === undefined || !data.startsWith(form.before) || !data.endsWith(form.after) || !this.proves(form)) return undefined;
+    if (
+      form === undefined ||
+      !data.startsWith(form.before) ||
+      !data.endsWith(form.after) ||
+      !this.proves(form)
+    )
+      return undefined;
     const start = form.before.length;
     const end = this.endOfText(data, start);
     if (end <= start || end !== data.length - form.after.length) return undefined;
@@ -74,7 +83,13 @@ export class AlikeEvents {
   take(events: EventText): AlikeRun | undefined {
     const { form } = this;
     const { text, position } = events;
-    if (form === undefined || !text.startsWith(form.lines.before, position) || !events.isBetween || !this.proves(form)) return undefined;
+    if (
+      form === undefined ||
+      !text.startsWith(form.lines.before, position) ||
+      !events.isBetween ||
+      !this.proves(form)
+    )
+      return undefined;
     const { lines, shown, index } = form;
     let frames = "";
     let characters = 0;
@@ -94,8 +109,21 @@ export class AlikeEvents {
   }
 
   /** Learns the form of an event that was read, where it says nothing but a piece of text, and of what the client is shown of it. */
-  learn(data: string, { chunk, prefix, shown }: { chunk: ChatChunk; prefix: SwappedPrefix | undefined; shown: string }): void {
-    if (this.triesLeft === 0 || prefix === undefined || !data.startsWith(prefix.from) || data.includes("\n")) return;
+  learn(
+    data: string,
+    {
+      chunk,
+      prefix,
+      shown,
+    }: { chunk: ChatChunk; prefix: SwappedPrefix | undefined; shown: string },
+  ): void {
+    if (
+      this.triesLeft === 0 ||
+      prefix === undefined ||
+      !data.startsWith(prefix.from) ||
+      data.includes("\n")
+    )
+      return;
     const text = textAlone(chunk);
     if (text === undefined || needsReading.test(text)) return;
     this.triesLeft -= 1;
@@ -105,8 +133,12 @@ export class AlikeEvents {
     const shownStart = shown.indexOf(`"${text}"`, shown.indexOf('"choices"')) + 1;
     if (shownStart === 0) return;
     this.form = {
-      before, after, lines: linesOf(before, after), shown: linesOf(shown.slice(0, shownStart), shown.slice(shownStart + text.length)),
-      index: indexOf(chunk.choices?.[0] ?? {}), proved: false,
+      before,
+      after,
+      lines: linesOf(before, after),
+      shown: linesOf(shown.slice(0, shownStart), shown.slice(shownStart + text.length)),
+      index: indexOf(chunk.choices?.[0] ?? {}),
+      proved: false,
     };
   }
 
@@ -137,7 +169,10 @@ export class AlikeEvents {
 /** Whether a text in the form's place is what the event says: what was found there first may be another member, or none. */
 function saysText({ before, after, shown }: Form): boolean {
   try {
-    const [came, goes] = [`${before}${probe}${after}`, `${shown.before}${probe}${shown.after}`.slice("data: ".length)];
+    const [came, goes] = [
+      `${before}${probe}${after}`,
+      `${shown.before}${probe}${shown.after}`.slice("data: ".length),
+    ];
     return [came, goes].every((data) => textAlone(JSON.parse(data) as ChatChunk) === probe);
   } catch {
     return false;
@@ -146,10 +181,13 @@ function saysText({ before, after, shown }: Form): boolean {
 
 /** The one piece of text that is all that an event says; undefined where it says nothing, or more. */
 function textAlone({ choices, usage, x_groq: groq }: ChatChunk): string | undefined {
-  if ((usage ?? groq ?? undefined) !== undefined || !Array.isArray(choices) || choices.length !== 1) return undefined;
+  if ((usage ?? groq ?? undefined) !== undefined || !Array.isArray(choices) || choices.length !== 1)
+    return undefined;
   const { delta, finish_reason: finishReason } = choices[0] ?? {};
   if (typeof delta !== "object" || delta === null || (finishReason ?? "") !== "") return undefined;
   if (delta.tool_calls || delta.function_call || delta.audio) return undefined;
-  const said = [delta.content, delta.refusal, delta.reasoning_content ?? delta.reasoning].filter((text) => (text ?? "") !== "");
+  const said = [delta.content, delta.refusal, delta.reasoning_content ?? delta.reasoning].filter(
+    (text) => (text ?? "") !== "",
+  );
   return said.length === 1 && typeof said[0] === "string" ? said[0] : undefined;
 }

@@ -1,7 +1,11 @@
 import { editMembers } from "../../../platform/lib/json-members.ts";
 import { reconcileFinish } from "../../canonical/finish-reason.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import { decodeFinish, encodeFinish, hasFinished } from "../../dialects/openai-chat/finish-fields.ts";
+import {
+  decodeFinish,
+  encodeFinish,
+  hasFinished,
+} from "../../dialects/openai-chat/finish-fields.ts";
 import { reasoningFields } from "../../dialects/openai-chat/reasoning-fields.ts";
 import type { ClientRequest } from "../interpretation.ts";
 
@@ -17,12 +21,15 @@ export interface AnswerShape {
 
 /** What a chat request says of the shape of its answer. */
 export const answerShapeOf = ({ body }: Pick<ClientRequest, "body">): AnswerShape => ({
-  legacyFunctions: Array.isArray(body["functions"]) || (body["function_call"] ?? undefined) !== undefined,
+  legacyFunctions:
+    Array.isArray(body["functions"]) || (body["function_call"] ?? undefined) !== undefined,
   hidesReasoning: fieldsOf(body["reasoning"])?.exclude === true,
 });
 
 const fieldsOf = (value: unknown): Fields | undefined =>
-  (typeof value === "object" && value !== null && !Array.isArray(value) ? value as Fields : undefined);
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : undefined;
 
 /** The value as Unix seconds: some servers tell milliseconds, fractions, 0 or nothing. */
 export function unixSeconds(created: unknown): number | undefined {
@@ -38,8 +45,13 @@ const callsTools = ({ tool_calls: calls, function_call: call }: Fields): boolean
   (Array.isArray(calls) && calls.length > 0) || fieldsOf(call) !== undefined;
 
 /** One of the contract's finish reasons, whatever word the provider wrote (`function_call` for clients of that field). */
-function finishWord(choice: Fields, { calls, legacyFunctions }: { calls: boolean; legacyFunctions: boolean }): unknown {
-  return encodeFinish(reconcileFinish(decodeFinish(choice as JsonObject), calls), { legacyFunctions }).finish_reason;
+function finishWord(
+  choice: Fields,
+  { calls, legacyFunctions }: { calls: boolean; legacyFunctions: boolean },
+): unknown {
+  return encodeFinish(reconcileFinish(decodeFinish(choice as JsonObject), calls), {
+    legacyFunctions,
+  }).finish_reason;
 }
 
 /** The message or delta without thoughts, in whichever field they are. */
@@ -59,18 +71,36 @@ const isThought = (part: unknown): boolean => fieldsOf(part)?.type === "thinking
  * Choices of a whole completion in the contract's shape: an index, a message with its role, one of five finish reasons, and no
  * thoughts where they are not wanted. Undefined where they have it already, so that their text can stay as it is.
  */
-export function shapedChoices(choices: readonly unknown[], shape: AnswerShape): readonly unknown[] | undefined {
-  const shaped = choices.map((value, position) => shapedChoice(fieldsOf(value) ?? {}, { position, shape }));
+export function shapedChoices(
+  choices: readonly unknown[],
+  shape: AnswerShape,
+): readonly unknown[] | undefined {
+  const shaped = choices.map((value, position) =>
+    shapedChoice(fieldsOf(value) ?? {}, { position, shape }),
+  );
   return shaped.some((choice, position) => choice !== choices[position]) ? shaped : undefined;
 }
 
-function shapedChoice(choice: Fields, { position, shape }: { position: number; shape: AnswerShape }): Fields {
+function shapedChoice(
+  choice: Fields,
+  { position, shape }: { position: number; shape: AnswerShape },
+): Fields {
   const message = shapedMessage(choice.message, shape);
   const calls = callsTools(message);
   const legacyFunctions = shape.legacyFunctions || (calls && !Array.isArray(message.tool_calls));
   const finish = finishWord(choice, { calls, legacyFunctions });
-  if (typeof choice.index === "number" && message === choice.message && finish === choice.finish_reason) return choice;
-  return { ...choice, index: typeof choice.index === "number" ? choice.index : position, message, finish_reason: finish };
+  if (
+    typeof choice.index === "number" &&
+    message === choice.message &&
+    finish === choice.finish_reason
+  )
+    return choice;
+  return {
+    ...choice,
+    index: typeof choice.index === "number" ? choice.index : position,
+    message,
+    finish_reason: finish,
+  };
 }
 
 function shapedMessage(value: unknown, { hidesReasoning }: AnswerShape): Fields {
@@ -124,19 +154,27 @@ export class ChunkShape {
     this.firstCreated ??= seconds;
     const edits = new Map<string, string | undefined>();
     if (chunk.object !== chunkObject) edits.set("object", JSON.stringify(chunkObject));
-    if (seconds === undefined || seconds !== chunk.created) edits.set("created", String(this.created));
+    if (seconds === undefined || seconds !== chunk.created)
+      edits.set("created", String(this.created));
     // OpenRouter's client refuses chunks with these members where they are null.
     if (chunk.system_fingerprint === null) edits.set("system_fingerprint", undefined);
     if (chunk.usage === null) edits.set("usage", undefined);
-    const choices = Array.isArray(chunk.choices) ? chunk.choices as readonly unknown[] : [];
+    const choices = Array.isArray(chunk.choices) ? (chunk.choices as readonly unknown[]) : [];
     const isFirst = choices.some((value) => !this.choices.has(indexOf(fieldsOf(value) ?? {})));
     const shaped = choices.map((value) => this.shapedEntry(fieldsOf(value) ?? {}));
-    const isSame = choices === chunk.choices && shaped.every((entry, position) => entry === choices[position]);
-    const withRole = isSame || shaped.length !== 1 ? undefined : addRole(text, { came: choices[0], shown: shaped[0] });
+    const isSame =
+      choices === chunk.choices && shaped.every((entry, position) => entry === choices[position]);
+    const withRole =
+      isSame || shaped.length !== 1
+        ? undefined
+        : addRole(text, { came: choices[0], shown: shaped[0] });
     if (!isSame && withRole === undefined) edits.set("choices", JSON.stringify(shaped));
     const shownText = withRole ?? text;
     // What the first entry of a choice gets beside its text is told once: clients add up the deltas.
-    return { text: edits.size === 0 ? shownText : editMembers(shownText, edits), isSteady: isSame || !isFirst };
+    return {
+      text: edits.size === 0 ? shownText : editMembers(shownText, edits),
+      isSteady: isSame || !isFirst,
+    };
   }
 
   private shapedEntry(entry: Fields): Fields {
@@ -146,9 +184,12 @@ export class ChunkShape {
     this.choices.set(index, state);
     state.calls ||= callsTools(delta);
     const ends = !state.finished && hasFinished(entry as JsonObject);
-    const finish = ends ? finishWord(entry, { calls: state.calls, legacyFunctions: this.shape.legacyFunctions }) : null;
+    const finish = ends
+      ? finishWord(entry, { calls: state.calls, legacyFunctions: this.shape.legacyFunctions })
+      : null;
     state.finished ||= ends;
-    if (index === entry.index && delta === entry.delta && finish === entry.finish_reason) return entry;
+    if (index === entry.index && delta === entry.delta && finish === entry.finish_reason)
+      return entry;
     return { ...entry, index, delta, finish_reason: finish };
   }
 
@@ -175,14 +216,26 @@ const emptyDelta: Fields = {};
 const indexOf = ({ index }: Fields): number => (typeof index === "number" ? index : 0);
 
 /** The chunk's text with a role in its only delta, where nothing else is to change: every other character stays. */
-function addRole(text: string, { came, shown }: { came: unknown; shown: Fields | undefined }): string | undefined {
+function addRole(
+  text: string,
+  { came, shown }: { came: unknown; shown: Fields | undefined },
+): string | undefined {
   const [before, after] = [fieldsOf(came) ?? {}, shown ?? {}];
   const [deltaBefore, deltaAfter] = [fieldsOf(before.delta), fieldsOf(after.delta) ?? {}];
-  if (deltaBefore === undefined || "role" in deltaBefore || before.index !== after.index || before.finish_reason !== after.finish_reason) {
+  if (
+    deltaBefore === undefined ||
+    "role" in deltaBefore ||
+    before.index !== after.index ||
+    before.finish_reason !== after.finish_reason
+  ) {
     return undefined;
   }
   if (Object.keys(deltaAfter).length !== Object.keys(deltaBefore).length + 1) return undefined;
   const role = `"role":"assistant"${Object.keys(deltaBefore).length === 0 ? "" : ","}`;
   const place = /"delta"\s*:\s*\{/.exec(text);
-  return place === null ? undefined : text.slice(0, place.index + place[0].length) + role + text.slice(place.index + place[0].length);
+  return place === null
+    ? undefined
+    : text.slice(0, place.index + place[0].length) +
+        role +
+        text.slice(place.index + place[0].length);
 }

@@ -83,7 +83,8 @@ export class ChatRelay implements StreamRelay {
     this.meter.observe(chunk);
     // OpenRouter and its like report a failure as the reason of a finish.
     const { finish } = this.meter;
-    if (finish?.reason === "error") throw reportedFault({ message: finish.explanation ?? brokenOff(this.meter.finishReason) });
+    if (finish?.reason === "error")
+      throw reportedFault({ message: finish.explanation ?? brokenOff(this.meter.finishReason) });
     this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
     // Between the members of JSON a line break is a blank; the client would take it for the end of its line.
     const line = data.includes("\n") ? data.replaceAll("\n", " ") : data;
@@ -123,7 +124,7 @@ export class ChatRelay implements StreamRelay {
       if (event === "error") chunk = { error: data };
       else throw this.malformed("an event of the stream is not valid JSON");
     }
-    const error = chunk.error ?? (event === "error" ? chunk as ReportedDetails : undefined);
+    const error = chunk.error ?? (event === "error" ? (chunk as ReportedDetails) : undefined);
     if (error === undefined || error === null) return chunk;
     throw reportedFault(typeof error === "object" ? error : { message: String(error) });
   }
@@ -134,7 +135,10 @@ export class ChatRelay implements StreamRelay {
       return this.prefix.to + data.slice(this.prefix.from.length);
     }
     const { id, model } = this.options.shown;
-    const { text, prefix } = swapped(data, { id: JSON.stringify(id), model: JSON.stringify(model) });
+    const { text, prefix } = swapped(data, {
+      id: JSON.stringify(id),
+      model: JSON.stringify(model),
+    });
     this.prefix = prefix;
     return text;
   }
@@ -155,7 +159,14 @@ export class ChatRelay implements StreamRelay {
     if (Array.isArray(chunk.choices) && chunk.choices.length > 0) return priced;
     this.meter.metadataShown = true;
     const metadata = this.options.metadataText();
-    if (!Array.isArray(chunk.choices)) return editMembers(priced, new Map([["choices", "[]"], [brand.metadataKey, metadata]]));
+    if (!Array.isArray(chunk.choices))
+      return editMembers(
+        priced,
+        new Map([
+          ["choices", "[]"],
+          [brand.metadataKey, metadata],
+        ]),
+      );
     return withMember(priced, brand.metadataKey, metadata);
   }
 
@@ -190,8 +201,12 @@ export class ChatRelay implements StreamRelay {
 
   /** Frames that finish the choices which have not said how they did. */
   private finishFrames(because?: string): string {
-    return this.meter.finishOpen(because)
-      .map(({ index, reason }) => this.ownChunk(`[{"index":${index},"delta":{},"finish_reason":"${reason}"}]`, "")).join("");
+    return this.meter
+      .finishOpen(because)
+      .map(({ index, reason }) =>
+        this.ownChunk(`[{"index":${index},"delta":{},"finish_reason":"${reason}"}]`, ""),
+      )
+      .join("");
   }
 
   /** Members of the final frame: the metadata, and the charge where no chunk of the upstream's showed it. */
@@ -205,25 +220,41 @@ export class ChatRelay implements StreamRelay {
   /** A frame that the upstream did not send. */
   private ownChunk(choices: string, members: string): string {
     const { id, model } = this.options.shown;
-    const head = JSON.stringify({ id, object: "chat.completion.chunk", created: this.shape.created, model });
+    const head = JSON.stringify({
+      id,
+      object: "chat.completion.chunk",
+      created: this.shape.created,
+      model,
+    });
     return `data: ${head.slice(0, -1)},"choices":${choices}${members}}\n\n`;
   }
 }
 
-const brokenOff = (word: string | null): string => `The provider broke off the answer (finish reason ${JSON.stringify(word)}).`;
+const brokenOff = (word: string | null): string =>
+  `The provider broke off the answer (finish reason ${JSON.stringify(word)}).`;
 
 /** A chunk whose usage tells of the charge. */
 function pricedText(text: string, charge: { metered: MeteredUsage; chargedNano: bigint }): string {
-  const pricedOf = (original: string | undefined): string => pricedUsageText({ original, ...charge });
+  const pricedOf = (original: string | undefined): string =>
+    pricedUsageText({ original, ...charge });
   const priced = replaceEach(text, ["usage"], (_, start, end) => pricedOf(text.slice(start, end)));
   if (priced !== undefined) return priced;
   const usage = scanMembers(text).find((member) => member.key === "usage");
-  return editMembers(text, new Map([["usage", pricedOf(usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd))]]));
+  return editMembers(
+    text,
+    new Map([
+      [
+        "usage",
+        pricedOf(usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd)),
+      ],
+    ]),
+  );
 }
 
 /** An object with a member set. One that ends with its last value, as nearly all do, and does not name the member is not walked through. */
 function withMember(text: string, name: string, value: string): string {
   const quoted = JSON.stringify(name);
-  if (!/[^\s{]\}$/.test(text.slice(-2)) || text.includes(quoted) || text.includes("\\")) return editMembers(text, new Map([[name, value]]));
+  if (!/[^\s{]\}$/.test(text.slice(-2)) || text.includes(quoted) || text.includes("\\"))
+    return editMembers(text, new Map([[name, value]]));
   return `${text.slice(0, -1)},${quoted}:${value}}`;
 }

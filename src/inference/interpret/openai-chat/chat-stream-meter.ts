@@ -29,27 +29,49 @@ interface ChatDelta {
   refusal?: unknown;
   reasoning_content?: unknown;
   reasoning?: unknown;
-  tool_calls?: ({ function?: { name?: unknown; arguments?: unknown }; custom?: { input?: unknown } } | null)[] | null;
+  tool_calls?:
+    | ({
+        function?: { name?: unknown; arguments?: unknown };
+        custom?: { input?: unknown };
+      } | null)[]
+    | null;
   function_call?: { arguments?: unknown } | null;
   audio?: unknown;
 }
 
 const textLength = (value: unknown): number => {
   if (typeof value === "string") return value.length;
-  return Array.isArray(value) ? value.reduce<number>((sum, part: { text?: unknown } | null) => sum + textLength(part?.text), 0) : 0;
+  return Array.isArray(value)
+    ? value.reduce<number>(
+        (sum, part: { text?: unknown } | null) => sum + textLength(part?.text),
+        0,
+      )
+    : 0;
 };
 
 function deltaLength(delta: ChatDelta): number {
-  let length = textLength(delta.content) + textLength(delta.refusal) + textLength(delta.reasoning_content ?? delta.reasoning);
+  let length =
+    textLength(delta.content) +
+    textLength(delta.refusal) +
+    textLength(delta.reasoning_content ?? delta.reasoning);
   for (const call of Array.isArray(delta.tool_calls) ? delta.tool_calls : []) {
-    length += 1 + textLength(call?.function?.name) + textLength(call?.function?.arguments) + textLength(call?.custom?.input);
+    length +=
+      1 +
+      textLength(call?.function?.name) +
+      textLength(call?.function?.arguments) +
+      textLength(call?.custom?.input);
   }
   if (delta.function_call) length += 1 + textLength(delta.function_call.arguments);
   return delta.audio ? length + 1 : length;
 }
 
 /** Ends that tell nothing where nothing was said. */
-const quietEnds: ReadonlySet<FinishReason> = new Set(["stop", "stop_sequence", "tool_calls", "error"]);
+const quietEnds: ReadonlySet<FinishReason> = new Set([
+  "stop",
+  "stop_sequence",
+  "tool_calls",
+  "error",
+]);
 
 const isFinish = (reason: unknown): reason is string => typeof reason === "string" && reason !== "";
 
@@ -122,7 +144,9 @@ export class ChatStreamMeter {
   }
 
   /** Choices that ended without a reason, with the reason that a client needs for each: `reason`, or the one that fits what was said. */
-  finishOpen(reason = this.calledTools ? "tool_calls" : "stop"): { index: number; reason: string }[] {
+  finishOpen(
+    reason = this.calledTools ? "tool_calls" : "stop",
+  ): { index: number; reason: string }[] {
     const unsaid = this.finishReason === null && this.open.size === 0 ? [0] : [...this.open];
     const closed = unsaid.map((index) => ({ index, reason }));
     this.open.clear();
@@ -145,8 +169,14 @@ export class ChatStreamMeter {
   /** The provider's usage, or an estimate from what was delivered. */
   metered(): MeteredUsage {
     if (this.usage !== undefined) {
-      return boundUsage(this.finished ? this.usage : coveringDelivered(this.usage, this.outputCharacters), this.windowTokens);
+      return boundUsage(
+        this.finished ? this.usage : coveringDelivered(this.usage, this.outputCharacters),
+        this.windowTokens,
+      );
     }
-    return estimateUsage({ inputCharacters: this.inputTokens * 4, outputCharacters: this.outputCharacters });
+    return estimateUsage({
+      inputCharacters: this.inputTokens * 4,
+      outputCharacters: this.outputCharacters,
+    });
   }
 }

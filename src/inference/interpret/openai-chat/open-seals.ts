@@ -6,7 +6,8 @@ const mark = '"gw1:';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Messages as one provider takes them back. */
 export interface OpenedMessages {
@@ -20,12 +21,19 @@ export interface OpenedMessages {
  * the provider's own is opened, and a thought or a call's signature of another's is left out. Bodies without a mark, nearly all, are not
  * looked into.
  */
-export function openSeals(text: string, { messages, providerId }: { messages: unknown; providerId: string }): OpenedMessages {
+export function openSeals(
+  text: string,
+  { messages, providerId }: { messages: unknown; providerId: string },
+): OpenedMessages {
   if (!text.includes(mark) || !Array.isArray(messages)) return { messages: undefined, losses: [] };
   const losses: Loss[] = [];
   const opened = messages.map((message: unknown, index): unknown => {
     if (!isFields(message)) return message;
-    const lose = (field: string): void => void losses.push({ field: `messages[${index}].${field}`, reason: "sealed by another provider" });
+    const lose = (field: string): void =>
+      void losses.push({
+        field: `messages[${index}].${field}`,
+        reason: "sealed by another provider",
+      });
     return openedCalls(openedDetails(message, { providerId, lose }), { providerId, lose });
   });
   return { messages: opened, losses };
@@ -40,7 +48,9 @@ function openedDetails(message: Fields, { providerId, lose }: Opening): Fields {
   const { reasoning_details: details, ...rest } = message;
   if (!Array.isArray(details)) return message;
   const own = details.flatMap((detail: unknown, position): unknown[] => {
-    const shown = isFields(detail) ? openedMember(openedMember(detail, "signature", providerId), "data", providerId) : detail;
+    const shown = isFields(detail)
+      ? openedMember(openedMember(detail, "signature", providerId), "data", providerId)
+      : detail;
     if (shown === undefined) lose(`reasoning_details[${position}]`);
     return shown === undefined ? [] : [shown];
   });
@@ -64,7 +74,11 @@ function openedCalls(message: Fields, { providerId, lose }: Opening): Fields {
 }
 
 /** The object with a seal as its maker wrote it; undefined where another provider made it. */
-function openedMember(fields: Fields | undefined, member: string, providerId: string): Fields | undefined {
+function openedMember(
+  fields: Fields | undefined,
+  member: string,
+  providerId: string,
+): Fields | undefined {
   const sealed = fields?.[member];
   if (fields === undefined || typeof sealed !== "string") return fields;
   const { seal, provenance } = openProvenance(sealed);

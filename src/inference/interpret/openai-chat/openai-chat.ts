@@ -6,7 +6,10 @@ import { readCompletion } from "./read-completion.ts";
 import { requestText } from "./request-text.ts";
 
 /** Chat clients to chat upstreams: the original bytes, with only those members replaced that have to change. */
-export function interpretOpenaiChat(request: ClientRequest, route: InterpretedRoute): Interpretation {
+export function interpretOpenaiChat(
+  request: ClientRequest,
+  route: InterpretedRoute,
+): Interpretation {
   const { text, losses } = requestText(request, route);
   const shape = answerShapeOf(request);
   const { traceId, nowSeconds } = request;

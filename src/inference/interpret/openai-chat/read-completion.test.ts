@@ -3,11 +3,20 @@ import type { ShownAnswer } from "../interpretation.ts";
 import { readCompletion } from "./read-completion.ts";
 
 const shown: ShownAnswer = {
-  id: "chatcmpl-1", model: "acme/large", chargedNano: 5_000n, isByok: false, free: false, fallback: undefined,
-  metered: { usage: { inputTokens: 1, outputTokens: 2 }, estimated: false, clamped: false }, metadataText: () => "",
+  id: "chatcmpl-1",
+  model: "acme/large",
+  chargedNano: 5_000n,
+  isByok: false,
+  free: false,
+  fallback: undefined,
+  metered: { usage: { inputTokens: 1, outputTokens: 2 }, estimated: false, clamped: false },
+  metadataText: () => "",
 };
 const usual = {
-  id: "up-1", object: "chat.completion", created: 7, model: "large-v2",
+  id: "up-1",
+  object: "chat.completion",
+  created: 7,
+  model: "large-v2",
   choices: [{ index: 0, message: { role: "assistant", content: "Hi" }, finish_reason: "stop" }],
   usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
 };
@@ -16,12 +25,21 @@ const shape = { legacyFunctions: false, hidesReasoning: false };
 
 const rendered = (changes: Record<string, unknown>): unknown => {
   const text = JSON.stringify({ ...usual, ...changes });
-  const answer = readCompletion(text, JSON.parse(text) as Record<string, unknown>, { shape, nowSeconds: () => 1_000 });
+  const answer = readCompletion(text, JSON.parse(text) as Record<string, unknown>, {
+    shape,
+    nowSeconds: () => 1_000,
+  });
   return JSON.parse(answer?.render(shown) ?? "null");
 };
 
 describe("what every completion has (contract: chat completions, response)", () => {
-  const whole = { object: "chat.completion", created: 7, id: "chatcmpl-1", model: "acme/large", usage: { ...usual.usage, cost: 0.000005 } };
+  const whole = {
+    object: "chat.completion",
+    created: 7,
+    id: "chatcmpl-1",
+    model: "acme/large",
+    usage: { ...usual.usage, cost: 0.000005 },
+  };
 
   test.each<[what: string, changes: Record<string, unknown>, created: number]>([
     ["stays as it came", {}, 7],

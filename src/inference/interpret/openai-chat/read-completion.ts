@@ -30,14 +30,19 @@ interface CompletionBody {
 
 const lengthOf = (value: unknown): number => {
   if (typeof value === "string") return value.length;
-  return Array.isArray(value) ? value.reduce<number>((sum, part: { text?: unknown } | null) => sum + lengthOf(part?.text), 0) : 0;
+  return Array.isArray(value)
+    ? value.reduce<number>((sum, part: { text?: unknown } | null) => sum + lengthOf(part?.text), 0)
+    : 0;
 };
 
-const toolLength = (value: unknown): number => (Array.isArray(value) && value.length > 0 ? JSON.stringify(value).length : 0);
+const toolLength = (value: unknown): number =>
+  Array.isArray(value) && value.length > 0 ? JSON.stringify(value).length : 0;
 
 /** Reads what settlement needs from a completion; undefined when it is none. */
 export function readCompletion(
-  text: string, body: CompletionBody, { shape, nowSeconds }: { shape: AnswerShape; nowSeconds: () => number },
+  text: string,
+  body: CompletionBody,
+  { shape, nowSeconds }: { shape: AnswerShape; nowSeconds: () => number },
 ): WholeAnswer | undefined {
   const choices = body.choices;
   if (!Array.isArray(choices)) return undefined;
@@ -60,16 +65,20 @@ export function readCompletion(
   const answered = content + other > 0;
   const isCut = finish?.reason === "length";
   return {
-    finishReason, metered,
+    finishReason,
+    metered,
     upstreamId: typeof body.id === "string" ? body.id : null,
     outputCharacters: content + reasoning + other,
     hasContent: answered || isCut || isRefused(finish) || (reasoning > 0 && !isQuietEnd(finish)),
-    spentOnReasoning: !answered && isCut && (reasoning > 0 || (metered?.usage.reasoningTokens ?? 0) > 0),
-    render: (shown) => renderCompletion(text, shown, lackingMembers(body, { choices, finish, shape, nowSeconds })),
+    spentOnReasoning:
+      !answered && isCut && (reasoning > 0 || (metered?.usage.reasoningTokens ?? 0) > 0),
+    render: (shown) =>
+      renderCompletion(text, shown, lackingMembers(body, { choices, finish, shape, nowSeconds })),
   };
 }
 
-const isRefused = (finish: Finish | undefined): boolean => finish?.reason === "content_filter" || finish?.reason === "refusal";
+const isRefused = (finish: Finish | undefined): boolean =>
+  finish?.reason === "content_filter" || finish?.reason === "refusal";
 
 /** Ends after which thoughts alone are no answer. */
 const isQuietEnd = (finish: Finish | undefined): boolean =>
@@ -80,19 +89,30 @@ const objectName = "chat.completion";
 /** Members that the contract wants otherwise, as JSON text; usually none. */
 function lackingMembers(
   body: CompletionBody,
-  { choices, finish, shape, nowSeconds }: {
-    choices: readonly unknown[]; finish: Finish | undefined; shape: AnswerShape; nowSeconds: () => number;
+  {
+    choices,
+    finish,
+    shape,
+    nowSeconds,
+  }: {
+    choices: readonly unknown[];
+    finish: Finish | undefined;
+    shape: AnswerShape;
+    nowSeconds: () => number;
   },
 ): ReadonlyMap<string, string> {
   const lacking = new Map<string, string>();
   if (body.object !== objectName) lacking.set("object", JSON.stringify(objectName));
   const created = unixSeconds(body.created);
-  if (created === undefined || created !== body.created) lacking.set("created", String(created ?? nowSeconds()));
+  if (created === undefined || created !== body.created)
+    lacking.set("created", String(created ?? nowSeconds()));
   // OpenRouter's client (1.3.19) refuses a completion without this member.
-  if (typeof body.system_fingerprint !== "string" && body.system_fingerprint !== null) lacking.set("system_fingerprint", "null");
+  if (typeof body.system_fingerprint !== "string" && body.system_fingerprint !== null)
+    lacking.set("system_fingerprint", "null");
   const shaped = shapedChoices(choices, shape);
   if (shaped !== undefined) lacking.set("choices", JSON.stringify(shaped));
-  if (finish?.reason === "error" && (body.error ?? undefined) === undefined) lacking.set("error", JSON.stringify(errorOfFinish(finish)));
+  if (finish?.reason === "error" && (body.error ?? undefined) === undefined)
+    lacking.set("error", JSON.stringify(errorOfFinish(finish)));
   return lacking;
 }
 
@@ -100,18 +120,27 @@ function lackingMembers(
 const shownNames = ["id", "model", "usage"] as const;
 
 /** The answer as the client gets it: the upstream's text with id, model, usage and fallback replaced. */
-function renderCompletion(text: string, shown: ShownAnswer, lacking: ReadonlyMap<string, string>): string {
+function renderCompletion(
+  text: string,
+  shown: ShownAnswer,
+  lacking: ReadonlyMap<string, string>,
+): string {
   const { metered, chargedNano, fallback } = shown;
-  const usual = fallback !== undefined || lacking.size > 0 ? undefined : replaceEach(text, shownNames, (index, start, end) => {
-    if (index < 2) return JSON.stringify(index === 0 ? shown.id : shown.model);
-    return pricedUsageText({ original: text.slice(start, end), metered, chargedNano });
-  });
+  const usual =
+    fallback !== undefined || lacking.size > 0
+      ? undefined
+      : replaceEach(text, shownNames, (index, start, end) => {
+          if (index < 2) return JSON.stringify(index === 0 ? shown.id : shown.model);
+          return pricedUsageText({ original: text.slice(start, end), metered, chargedNano });
+        });
   return usual ?? renderUnusual(text, shown, lacking);
 }
 
 /** The same for an answer that lacks any of them or what every completion has beside, or that has more to show. */
 function renderUnusual(
-  text: string, { id, model, metered, chargedNano, fallback }: ShownAnswer, lacking: ReadonlyMap<string, string>,
+  text: string,
+  { id, model, metered, chargedNano, fallback }: ShownAnswer,
+  lacking: ReadonlyMap<string, string>,
 ): string {
   const members = scanMembers(text);
   const usage = members.find((member) => member.key === "usage");
@@ -122,6 +151,7 @@ function renderUnusual(
     ["usage", pricedUsageText({ original, metered, chargedNano })],
   ]);
   for (const [key, value] of lacking) edits.set(key, value);
-  for (const [key, value] of fallback === undefined ? [] : fallbackMembers(fallback)) edits.set(key, value);
+  for (const [key, value] of fallback === undefined ? [] : fallbackMembers(fallback))
+    edits.set(key, value);
   return editScanned(text, members, edits);
 }

@@ -6,7 +6,10 @@ import type { ProviderQuirks } from "../../providers/provider-definition.ts";
 type Fields = Record<string, unknown>;
 
 /** What an upstream is sent of a client's members, and the names of what it is not told. */
-function sent(members: Fields, { quirks = {}, ...more }: Partial<UpstreamRoute> & { quirks?: ProviderQuirks } = {}): [Fields, string[]] {
+function sent(
+  members: Fields,
+  { quirks = {}, ...more }: Partial<UpstreamRoute> & { quirks?: ProviderQuirks } = {},
+): [Fields, string[]] {
   const { model, route } = routeIn("openai-chat");
   const own = { model, route: { ...route, ...more, provider: { ...route.provider, quirks } } };
   const body = { model: "acme/large", messages: [{ role: "user", content: "Hi" }], ...members };
@@ -27,14 +30,23 @@ describe("the reasoning object", () => {
     [{ effort: "medium", summary: "auto" }, "medium", ["reasoning.summary"]],
     [{}, undefined, []],
   ])("%j is %p for a provider that does not know it", (reasoning, effort, losses) => {
-    expect(sent({ reasoning })).toEqual([effort === undefined ? {} : { reasoning_effort: effort }, losses]);
+    expect(sent({ reasoning })).toEqual([
+      effort === undefined ? {} : { reasoning_effort: effort },
+      losses,
+    ]);
   });
 
   test("a flat effort beside it wins, and what is declared bounds both", () => {
-    expect(sent({ reasoning: { effort: "low" }, reasoning_effort: "high" })[0]).toEqual({ reasoning_effort: "high" });
+    expect(sent({ reasoning: { effort: "low" }, reasoning_effort: "high" })[0]).toEqual({
+      reasoning_effort: "high",
+    });
     const declared = { reasoning: { levels: ["low", "medium"] } };
-    expect(sent({ reasoning: { effort: "high" } }, declared)[0]).toEqual({ reasoning_effort: "medium" });
-    expect(sent({ reasoning: { enabled: true } }, declared)[0]).toEqual({ reasoning_effort: "medium" });
+    expect(sent({ reasoning: { effort: "high" } }, declared)[0]).toEqual({
+      reasoning_effort: "medium",
+    });
+    expect(sent({ reasoning: { enabled: true } }, declared)[0]).toEqual({
+      reasoning_effort: "medium",
+    });
   });
 
   test("goes as it is to a provider that knows it", () => {
@@ -47,9 +59,15 @@ describe("the format of the answer (reasoning rule 6)", () => {
   const format = { response_format: { type: "json_object" } };
 
   test.each<[declared: string[] | undefined, goes: boolean]>([
-    [undefined, true], [[], true], [["response_format"], true], [["structured_outputs"], true], [["tools"], false],
+    [undefined, true],
+    [[], true],
+    [["response_format"], true],
+    [["structured_outputs"], true],
+    [["tools"], false],
   ])("with %j declared: %p", (supportedParameters, goes) => {
-    expect(sent(format, supportedParameters && { supportedParameters })).toEqual(goes ? [format, []] : [{}, ["response_format"]]);
+    expect(sent(format, supportedParameters && { supportedParameters })).toEqual(
+      goes ? [format, []] : [{}, ["response_format"]],
+    );
   });
 
   test("is left out for clients of other dialects too", () => {
@@ -60,9 +78,15 @@ describe("the format of the answer (reasoning rule 6)", () => {
     const { requestText, losses } = interpretIn("openai-responses", { body: asked, route: own });
     expect([JSON.parse(requestText), losses]).toMatchObject([{}, [{ field: "response_format" }]]);
     expect(requestText).not.toContain("json_schema");
-    const native = { model, route: { ...routeIn("openai-responses").route, supportedParameters: ["tools"] } };
+    const native = {
+      model,
+      route: { ...routeIn("openai-responses").route, supportedParameters: ["tools"] },
+    };
     const kept = interpretIn("openai-responses", { body: asked, route: native });
-    expect([JSON.parse(kept.requestText), kept.losses]).toMatchObject([{ text: { verbosity: "low" } }, [{ field: "text.format" }]]);
+    expect([JSON.parse(kept.requestText), kept.losses]).toMatchObject([
+      { text: { verbosity: "low" } },
+      [{ field: "text.format" }],
+    ]);
     expect(kept.requestText).not.toContain("json_schema");
   });
 });

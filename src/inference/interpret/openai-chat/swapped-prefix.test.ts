@@ -8,11 +8,15 @@ const edits = new Map(Object.entries(shown));
 
 describe("an event with the client's id and model", () => {
   test("shares its start with those like it", () => {
-    const event = '{"id":"up","object":"x","model":"large","choices":[{"delta":{"content":"a"}}],"created":1}';
+    const event =
+      '{"id":"up","object":"x","model":"large","choices":[{"delta":{"content":"a"}}],"created":1}';
     const { text, prefix } = swapped(event, shown);
     expect([text, prefix]).toEqual([
       '{"id":"shown","object":"x","model":"acme/large","choices":[{"delta":{"content":"a"}}],"created":1}',
-      { from: '{"id":"up","object":"x","model":"large",', to: '{"id":"shown","object":"x","model":"acme/large",' },
+      {
+        from: '{"id":"up","object":"x","model":"large",',
+        to: '{"id":"shown","object":"x","model":"acme/large",',
+      },
     ]);
   });
 
@@ -25,18 +29,30 @@ describe("an event with the client's id and model", () => {
   });
 
   const member = fc.constantFrom(
-    '"id":"up"', '"model":"large"', '"model" : 5', '"choices":[]', '"choices": [{"index":0}]', '"\\u0069d":"up"', '"created":1',
+    '"id":"up"',
+    '"model":"large"',
+    '"model" : 5',
+    '"choices":[]',
+    '"choices": [{"index":0}]',
+    '"\\u0069d":"up"',
+    '"created":1',
   );
   const members = fc.tuple(fc.array(member, { maxLength: 6 }), fc.constantFrom("", " ", "\n"));
   const data = members.map(([each, space]) => `{${space}${each.join(`,${space}`)}${space}}`);
 
   test("whatever members there are, twice or spelled otherwise", () => {
-    fc.assert(fc.property(data, (text) => {
-      const { text: edited, prefix } = swapped(text, shown);
-      expect(edited).toBe(editMembers(text, edits));
-      if (prefix === undefined) return;
-      expect([text.startsWith(prefix.from), text.slice(prefix.from.length).startsWith('"choices"')]).toEqual([true, true]);
-      expect(prefix.to + text.slice(prefix.from.length)).toContain('"shown"');
-    }), { numRuns: 2_000 });
+    fc.assert(
+      fc.property(data, (text) => {
+        const { text: edited, prefix } = swapped(text, shown);
+        expect(edited).toBe(editMembers(text, edits));
+        if (prefix === undefined) return;
+        expect([
+          text.startsWith(prefix.from),
+          text.slice(prefix.from.length).startsWith('"choices"'),
+        ]).toEqual([true, true]);
+        expect(prefix.to + text.slice(prefix.from.length)).toContain('"shown"');
+      }),
+      { numRuns: 2_000 },
+    );
   });
 });

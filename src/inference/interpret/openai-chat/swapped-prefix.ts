@@ -30,16 +30,25 @@ export function swapped(
   if (text === undefined) return swappedByName(data, shown);
   const from = data.slice(0, start);
   const isFirst = placedBefore === choicesIndex;
-  return { text, prefix: isFirst ? { from, to: text.slice(0, start + text.length - data.length) } : undefined };
+  return {
+    text,
+    prefix: isFirst ? { from, to: text.slice(0, start + text.length - data.length) } : undefined,
+  };
 }
 
 /** The same where a member is missing, comes twice or has an escape in its name. */
-function swappedByName(data: string, shown: { id: string; model: string }): ReturnType<typeof swapped> {
+function swappedByName(
+  data: string,
+  shown: { id: string; model: string },
+): ReturnType<typeof swapped> {
   const edits = new Map(Object.entries(shown));
   return { text: editMembers(data, edits), prefix: swappedPrefix(data, edits) };
 }
 
-function swappedPrefix(data: string, edits: ReadonlyMap<string, string>): SwappedPrefix | undefined {
+function swappedPrefix(
+  data: string,
+  edits: ReadonlyMap<string, string>,
+): SwappedPrefix | undefined {
   const members = scanMembers(data);
   const index = members.findIndex((member) => member.key === "choices");
   const choices = members[index];

@@ -15,11 +15,29 @@ export interface ItemEvent {
 }
 
 /** Which list of the item a delta adds to, and what stands there before it is filled. */
-const partsOfDelta: Readonly<Record<string, { list: "content" | "summary"; field: "text" | "refusal"; empty: JsonObject }>> = {
-  "response.output_text.delta": { list: "content", field: "text", empty: { type: "output_text", text: "", annotations: [], logprobs: [] } },
-  "response.refusal.delta": { list: "content", field: "refusal", empty: { type: "refusal", refusal: "" } },
-  "response.reasoning_text.delta": { list: "content", field: "text", empty: { type: "reasoning_text", text: "" } },
-  "response.reasoning_summary_text.delta": { list: "summary", field: "text", empty: { type: "summary_text", text: "" } },
+const partsOfDelta: Readonly<
+  Record<string, { list: "content" | "summary"; field: "text" | "refusal"; empty: JsonObject }>
+> = {
+  "response.output_text.delta": {
+    list: "content",
+    field: "text",
+    empty: { type: "output_text", text: "", annotations: [], logprobs: [] },
+  },
+  "response.refusal.delta": {
+    list: "content",
+    field: "refusal",
+    empty: { type: "refusal", refusal: "" },
+  },
+  "response.reasoning_text.delta": {
+    list: "content",
+    field: "text",
+    empty: { type: "reasoning_text", text: "" },
+  },
+  "response.reasoning_summary_text.delta": {
+    list: "summary",
+    field: "text",
+    empty: { type: "summary_text", text: "" },
+  },
 };
 
 const fieldOfDelta: Readonly<Record<string, "arguments" | "input">> = {
@@ -37,13 +55,17 @@ export class DeliveredItems {
     const index = event.output_index;
     if (typeof index !== "number" || !Number.isInteger(index)) return;
     const isDone = type === "response.output_item.done";
-    if (isDone || type === "response.output_item.added") this.items.set(index, { item: { ...Object(event.item) as JsonObject }, isDone });
-    else if (typeof event.delta === "string") this.append(type, { delta: event.delta, event, item: this.items.get(index)?.item });
+    if (isDone || type === "response.output_item.added")
+      this.items.set(index, { item: { ...(Object(event.item) as JsonObject) }, isDone });
+    else if (typeof event.delta === "string")
+      this.append(type, { delta: event.delta, event, item: this.items.get(index)?.item });
   }
 
   /** In their order; those that were not finished say so. */
   output(): JsonObject[] {
-    return [...this.items].sort(([a], [b]) => a - b).map(([, { item, isDone }]) => (isDone ? item : { ...item, status: "incomplete" }));
+    return [...this.items]
+      .sort(([a], [b]) => a - b)
+      .map(([, { item, isDone }]) => (isDone ? item : { ...item, status: "incomplete" }));
   }
 
   /** Those that have not ended, by their place, as far as they came. */
@@ -54,7 +76,11 @@ export class DeliveredItems {
 
   private append(
     type: string,
-    { delta, event, item }: { delta: string; event: ItemEvent; item: DeliveredItem["item"] | undefined },
+    {
+      delta,
+      event,
+      item,
+    }: { delta: string; event: ItemEvent; item: DeliveredItem["item"] | undefined },
   ): void {
     // The type is the upstream's word, and objects have names of their own.
     const field = Object.hasOwn(fieldOfDelta, type) ? fieldOfDelta[type] : undefined;
@@ -64,7 +90,9 @@ export class DeliveredItems {
     if (part === undefined) return;
     const told = part.list === "summary" ? event.summary_index : event.content_index;
     const index = typeof told === "number" && Number.isInteger(told) ? told : 0;
-    const list = Array.isArray(item[part.list]) ? [...item[part.list] as readonly JsonObject[]] : [];
+    const list = Array.isArray(item[part.list])
+      ? [...(item[part.list] as readonly JsonObject[])]
+      : [];
     // A part that an upstream skips is nobody's: the text goes to the next one that there can be.
     const at = Math.max(0, Math.min(index, list.length));
     const before = list[at] ?? part.empty;

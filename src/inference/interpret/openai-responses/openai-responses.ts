@@ -6,7 +6,10 @@ import { requestText } from "./request-text.ts";
 import { ResponsesRelay } from "./responses-relay.ts";
 
 /** Responses clients to Responses upstreams: the original bytes, with only those members replaced that have to change. */
-export function interpretOpenaiResponses(request: ClientRequest, route: InterpretedRoute): Interpretation {
+export function interpretOpenaiResponses(
+  request: ClientRequest,
+  route: InterpretedRoute,
+): Interpretation {
   const { text, losses } = requestText(request, route);
   const providerId = route.route.provider.id;
   return {
@@ -15,6 +18,11 @@ export function interpretOpenaiResponses(request: ClientRequest, route: Interpre
     losses,
     readWhole: (whole, body) => readResponse(whole, body, { request, providerId }),
     createRelay: (options) =>
-      new ResponsesRelay({ ...options, request, providerId, metadataInLastEvent: wantsMetadataInLastEvent(request) }),
+      new ResponsesRelay({
+        ...options,
+        request,
+        providerId,
+        metadataInLastEvent: wantsMetadataInLastEvent(request),
+      }),
   };
 }

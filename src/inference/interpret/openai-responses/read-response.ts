@@ -7,14 +7,25 @@ import { responseText } from "./response-text.ts";
 
 /** The output items of a response. */
 export const itemsOf = ({ output }: ResponseFields): (ItemFields & JsonObject)[] =>
-  (Array.isArray(output) ? output.filter((item): item is ItemFields & JsonObject => typeof item === "object" && item !== null) : []);
+  Array.isArray(output)
+    ? output.filter(
+        (item): item is ItemFields & JsonObject => typeof item === "object" && item !== null,
+      )
+    : [];
 
 /** What is added to a response that has ended, beside the charge. */
-export const endOf = (response: ResponseFields & { completed_at?: unknown }, nowSeconds: number): {
-  outputText: string; completedAtSeconds: number | undefined;
+export const endOf = (
+  response: ResponseFields & { completed_at?: unknown },
+  nowSeconds: number,
+): {
+  outputText: string;
+  completedAtSeconds: number | undefined;
 } => ({
   outputText: outputText(itemsOf(response)),
-  completedAtSeconds: response.status === "completed" && typeof response.completed_at !== "number" ? nowSeconds : undefined,
+  completedAtSeconds:
+    response.status === "completed" && typeof response.completed_at !== "number"
+      ? nowSeconds
+      : undefined,
 });
 
 /** Reads what settlement needs from a response; undefined when it is none, or has not ended well. */
@@ -24,7 +35,8 @@ export function readResponse(
   { request, providerId }: { request: ClientRequest; providerId: string },
 ): WholeAnswer | undefined {
   const { status, output } = response;
-  if (!Array.isArray(output) || (status !== "completed" && status !== "incomplete")) return undefined;
+  if (!Array.isArray(output) || (status !== "completed" && status !== "incomplete"))
+    return undefined;
   const meter = new ResponseMeter();
   for (const item of itemsOf(response)) meter.addItem(item);
   meter.addResponse(response);
@@ -43,11 +55,19 @@ export function readResponse(
 function renderResponse(
   text: string,
   response: ResponseFields,
-  { shown, request, providerId }: { shown: ShownAnswer; request: ClientRequest; providerId: string },
+  {
+    shown,
+    request,
+    providerId,
+  }: { shown: ShownAnswer; request: ClientRequest; providerId: string },
 ): string {
   const { id, model, metered } = shown;
   const gateway = asGatewayFacts({ ...shown, metadataText: shown.metadataText() });
   return responseText(text, {
-    id, model, providerId, requestBody: request.body, end: { metered, gateway, ...endOf(response, request.nowSeconds()) },
+    id,
+    model,
+    providerId,
+    requestBody: request.body,
+    end: { metered, gateway, ...endOf(response, request.nowSeconds()) },
   });
 }

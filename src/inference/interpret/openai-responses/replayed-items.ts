@@ -22,7 +22,11 @@ export function replayedItems(input: unknown, providerId: string): ReplayedItems
   let changed = false;
   const items = input.flatMap((value: unknown, index): unknown[] => {
     const item = Object(value) as Item;
-    if (item.type === "item_reference") throw badRequest(`input[${index}]`, "names an item that is not stored here; send the item itself.");
+    if (item.type === "item_reference")
+      throw badRequest(
+        `input[${index}]`,
+        "names an item that is not stored here; send the item itself.",
+      );
     const replayed = item.type === "reasoning" ? replayedThought(item, providerId) : item;
     if (replayed === item) return [value];
     changed = true;
@@ -42,7 +46,9 @@ function replayedThought(item: Item, providerId: string): Item | string {
   }
   const { seal, provenance } = openProvenance(sealed);
   if (provenance === undefined) return item;
-  return isForeignReasoning({ provenance }, providerId) ? "sealed by another provider" : { ...item, encrypted_content: seal };
+  return isForeignReasoning({ provenance }, providerId)
+    ? "sealed by another provider"
+    : { ...item, encrypted_content: seal };
 }
 
 const isReadable = ({ summary, content }: Item): boolean =>

@@ -33,9 +33,13 @@ interface TextFields {
   refusal?: unknown;
 }
 
-const partsLength = (value: unknown): number => (Array.isArray(value)
-  ? value.reduce<number>((sum, part: TextFields | null) => sum + lengthOf(part?.text) + lengthOf(part?.refusal), 0)
-  : 0);
+const partsLength = (value: unknown): number =>
+  Array.isArray(value)
+    ? value.reduce<number>(
+        (sum, part: TextFields | null) => sum + lengthOf(part?.text) + lengthOf(part?.refusal),
+        0,
+      )
+    : 0;
 
 /** Whether an item is a call that the caller runs. */
 export const isCall = (item: ItemFields | null | undefined): item is ItemFields =>
@@ -44,14 +48,23 @@ export const isCall = (item: ItemFields | null | undefined): item is ItemFields 
 /** How much one item says. A tool that the provider ran itself says something in any case. */
 export function itemLength(item: ItemFields): { visible: number; thought: number } {
   switch (item.type) {
-    case "message": return { visible: partsLength(item.content), thought: 0 };
+    case "message":
+      return { visible: partsLength(item.content), thought: 0 };
     case "reasoning": {
       const sealed = lengthOf(item.encrypted_content) > 0 ? 1 : 0;
-      return { visible: 0, thought: partsLength(item.summary) + partsLength(item.content) + sealed };
+      return {
+        visible: 0,
+        thought: partsLength(item.summary) + partsLength(item.content) + sealed,
+      };
     }
-    case "function_call": case "custom_tool_call":
-      return { visible: 1 + lengthOf(item.name) + lengthOf(item.arguments) + lengthOf(item.input), thought: 0 };
-    default: return { visible: 1, thought: 0 };
+    case "function_call":
+    case "custom_tool_call":
+      return {
+        visible: 1 + lengthOf(item.name) + lengthOf(item.arguments) + lengthOf(item.input),
+        thought: 0,
+      };
+    default:
+      return { visible: 1, thought: 0 };
   }
 }
 
@@ -105,11 +118,23 @@ export class ResponseMeter {
   }
 
   /** The provider's usage as far as it can be true, or an estimate from what was said. */
-  metered({ inputTokens, windowTokens }: { inputTokens: number; windowTokens: number }): MeteredUsage {
+  metered({
+    inputTokens,
+    windowTokens,
+  }: {
+    inputTokens: number;
+    windowTokens: number;
+  }): MeteredUsage {
     if (this.usage !== undefined) {
       const isInterim = this.finishReason === null;
-      return boundUsage(isInterim ? coveringDelivered(this.usage, this.outputCharacters) : this.usage, windowTokens);
+      return boundUsage(
+        isInterim ? coveringDelivered(this.usage, this.outputCharacters) : this.usage,
+        windowTokens,
+      );
     }
-    return estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters: this.outputCharacters });
+    return estimateUsage({
+      inputCharacters: inputTokens * 4,
+      outputCharacters: this.outputCharacters,
+    });
   }
 }

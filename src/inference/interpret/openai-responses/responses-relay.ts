@@ -75,10 +75,12 @@ export class ResponsesRelay implements StreamRelay {
     // Heartbeats that are no JSON, such as `data: : keepalive`, and terminators of other dialects are nobody's content.
     if (!data.startsWith("{") && sse.event !== "error") return "";
     const event = this.parse(sse);
-    const type = typeof event.type === "string" ? event.type : sse.event ?? "";
-    if (type === "error" || (event.response === undefined && event.error)) throw reportedFault(detailsOf(event));
+    const type = typeof event.type === "string" ? event.type : (sse.event ?? "");
+    if (type === "error" || (event.response === undefined && event.error))
+      throw reportedFault(detailsOf(event));
     if (type === "response.failed" || type === "response.cancelled") throw this.failedFault(event);
-    if (type === "response.completed" || type === "response.incomplete") return this.close(type, { event, data });
+    if (type === "response.completed" || type === "response.incomplete")
+      return this.close(type, { event, data });
     this.observe(type, event);
     return this.frame(type, { event, text: this.edited(event, data) });
   }
@@ -86,7 +88,9 @@ export class ResponsesRelay implements StreamRelay {
   finish(): string {
     const { status } = this.options;
     if (!this.meter.isAcceptable) throw new StreamFault(emptyAnswer(status));
-    throw new StreamFault(malformedAnswer(status, "the stream ended before the answer was finished"));
+    throw new StreamFault(
+      malformedAnswer(status, "the stream ended before the answer was finished"),
+    );
   }
 
   get outputCharacters(): number {
@@ -99,10 +103,19 @@ export class ResponsesRelay implements StreamRelay {
       const text = JSON.stringify({ type: "response.output_item.done", output_index: index, item });
       return this.frame("response.output_item.done", { event: {}, text });
     });
-    const response = responseRecord({
-      ...shown, createdAtSeconds: this.createdAtSeconds, output: this.delivered.output(),
-      ending: { status: "incomplete", error: null, incomplete_details: { reason: "max_output_tokens" } },
-    }, { requestBody: request.body });
+    const response = responseRecord(
+      {
+        ...shown,
+        createdAtSeconds: this.createdAtSeconds,
+        output: this.delivered.output(),
+        ending: {
+          status: "incomplete",
+          error: null,
+          incomplete_details: { reason: "max_output_tokens" },
+        },
+      },
+      { requestBody: request.body },
+    );
     const data = JSON.stringify({ type: "response.incomplete", response });
     const last = await this.close("response.incomplete", { event: { response }, data });
     return withSealedProvenance(done.join(""), this.options.providerId) + last;
@@ -127,14 +140,20 @@ export class ResponsesRelay implements StreamRelay {
     } catch {
       // Some servers end a stream with `event: error` and a sentence.
       if (event === "error") return { type: "error", error: data };
-      throw new StreamFault(malformedAnswer(this.options.status, "an event of the stream is not valid JSON"));
+      throw new StreamFault(
+        malformedAnswer(this.options.status, "an event of the stream is not valid JSON"),
+      );
     }
   }
 
   private failedFault({ response }: WireEvent): StreamFault {
     if (response) this.meter.addResponse(response);
     const error = response?.error;
-    return reportedFault(typeof error === "object" && error !== null ? error : { message: "the provider failed on this response" });
+    return reportedFault(
+      typeof error === "object" && error !== null
+        ? error
+        : { message: "the provider failed on this response" },
+    );
   }
 
   private observe(type: string, event: WireEvent): void {
@@ -143,7 +162,8 @@ export class ResponsesRelay implements StreamRelay {
     if (response) this.observeResponse(response);
     if (type.endsWith(".delta")) this.meter.addDelta(type, delta);
     // Calls are heard when they begin, and what the provider runs itself when it is done.
-    else if (type === "response.output_item.added" && isCall(item)) this.meter.addItem({ ...item, arguments: "", input: "" });
+    else if (type === "response.output_item.added" && isCall(item))
+      this.meter.addItem({ ...item, arguments: "", input: "" });
     else if (type === "response.output_item.done" && !isCall(item)) this.observeDone(item);
   }
 
@@ -156,7 +176,11 @@ export class ResponsesRelay implements StreamRelay {
   private observeDone(item: ItemFields | null | undefined): void {
     if (!item || item.type === "message") return;
     // Of a thought only the seal is news: its text came before.
-    this.meter.addItem(item.type === "reasoning" ? { type: "reasoning", encrypted_content: item.encrypted_content } : item);
+    this.meter.addItem(
+      item.type === "reasoning"
+        ? { type: "reasoning", encrypted_content: item.encrypted_content }
+        : item,
+    );
   }
 
   /** The event's text with what is the gateway's in it. */
@@ -179,17 +203,27 @@ export class ResponsesRelay implements StreamRelay {
   }
 
   /** One frame with the next number. */
-  private frame(type: string, { event, text }: { event: { sequence_number?: unknown }; text: string }): string {
+  private frame(
+    type: string,
+    { event, text }: { event: { sequence_number?: unknown }; text: string },
+  ): string {
     const number = this.sequenceNumber;
     this.sequenceNumber += 1;
-    const numbered = event.sequence_number === number ? text : editMembers(text, new Map([["sequence_number", String(number)]]));
+    const numbered =
+      event.sequence_number === number
+        ? text
+        : editMembers(text, new Map([["sequence_number", String(number)]]));
     return `event: ${type}\ndata: ${numbered.includes("\n") ? numbered.replaceAll("\n", " ") : numbered}\n\n`;
   }
 
   /** The terminal event, once it is known what the answer cost. An end without content is the provider's failure. */
-  private async close(type: string, { event, data }: { event: WireEvent; data: string }): Promise<string> {
+  private async close(
+    type: string,
+    { event, data }: { event: WireEvent; data: string },
+  ): Promise<string> {
     const response = event.response ?? {};
-    if (this.meter.outputCharacters === 0) for (const item of itemsOf(response)) this.meter.addItem(item);
+    if (this.meter.outputCharacters === 0)
+      for (const item of itemsOf(response)) this.meter.addItem(item);
     this.observeResponse({ ...response, status: type.slice("response.".length) });
     const { options } = this;
     if (!this.meter.isAcceptable) throw new StreamFault(emptyAnswer(options.status));
@@ -197,10 +231,17 @@ export class ResponsesRelay implements StreamRelay {
     const metered = this.metered();
     const metadataText = options.metadataText();
     const gateway = asGatewayFacts({
-      chargedNano, isByok, metered, fallback: options.fallback, metadataText: options.metadataInLastEvent ? metadataText : undefined,
+      chargedNano,
+      isByok,
+      metered,
+      fallback: options.fallback,
+      metadataText: options.metadataInLastEvent ? metadataText : undefined,
     });
     const end = { metered, gateway, ...endOf(response, options.request.nowSeconds()) };
-    const last = this.frame(type, { event, text: this.withResponse(data, { ...this.edits(), end }) });
+    const last = this.frame(type, {
+      event,
+      text: this.withResponse(data, { ...this.edits(), end }),
+    });
     this.ended = true;
     if (options.metadataInLastEvent) return last;
     const text = `{"type":"${brand.metadataEvent}","${brand.metadataKey}":${metadataText}}`;

@@ -2,17 +2,35 @@ import { expect, test } from "bun:test";
 import { decisions } from "./decisions.ts";
 
 const answersOf = (questions: object): unknown =>
-  (decisions.read({ model: "m", state: "the parcel never came", questions }).answer("seed") as { answers: unknown }).answers;
+  (
+    decisions.read({ model: "m", state: "the parcel never came", questions }).answer("seed") as {
+      answers: unknown;
+    }
+  ).answers;
 
 test("an option is the likelier the more words it has in common with the state", () => {
-  expect(answersOf({
-    late: { type: "noul", instructions: "late?", criteria: { true: "parcel never came", false: "all is well" } },
-    team: { type: "choice", instructions: "who?", criteria: { billing: "money", shipping: "a parcel that never came" } },
-    bad: { type: "score", instructions: "how bad?", criteria: ["fine", "never came"] },
-  })).toMatchObject({
+  expect(
+    answersOf({
+      late: {
+        type: "noul",
+        instructions: "late?",
+        criteria: { true: "parcel never came", false: "all is well" },
+      },
+      team: {
+        type: "choice",
+        instructions: "who?",
+        criteria: { billing: "money", shipping: "a parcel that never came" },
+      },
+      bad: { type: "score", instructions: "how bad?", criteria: ["fine", "never came"] },
+    }),
+  ).toMatchObject({
     late: { type: "noul", noul: expect.closeTo(0.9, 1) },
     team: { choice: "shipping" },
-    bad: { score: expect.closeTo(0.88, 1), legend: { 0: "fine", 1: "never came" }, probabilities: { 1: expect.closeTo(0.88, 1) } },
+    bad: {
+      score: expect.closeTo(0.88, 1),
+      legend: { 0: "fine", 1: "never came" },
+      probabilities: { 1: expect.closeTo(0.88, 1) },
+    },
   });
 });
 

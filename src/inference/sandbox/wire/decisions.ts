@@ -6,9 +6,21 @@ import { openaiSurface } from "./plain-surface.ts";
 const guidance = z.union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())]);
 
 const question = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("noul"), instructions: guidance, criteria: z.record(z.string(), guidance.nullable()).nullish() }),
-  z.object({ type: z.literal("choice"), instructions: guidance, criteria: z.record(z.string(), guidance.nullable()) }),
-  z.object({ type: z.literal("score"), instructions: guidance, criteria: z.array(guidance).min(2).max(10) }),
+  z.object({
+    type: z.literal("noul"),
+    instructions: guidance,
+    criteria: z.record(z.string(), guidance.nullable()).nullish(),
+  }),
+  z.object({
+    type: z.literal("choice"),
+    instructions: guidance,
+    criteria: z.record(z.string(), guidance.nullable()),
+  }),
+  z.object({
+    type: z.literal("score"),
+    instructions: guidance,
+    criteria: z.array(guidance).min(2).max(10),
+  }),
 ]);
 
 const decisionsBody = z.object({
@@ -19,20 +31,29 @@ const decisionsBody = z.object({
 
 type Question = z.infer<typeof question>;
 
-const textOf = (guidance: unknown): string => (typeof guidance === "string" ? guidance : JSON.stringify(guidance ?? ""));
+const textOf = (guidance: unknown): string =>
+  typeof guidance === "string" ? guidance : JSON.stringify(guidance ?? "");
 
 /** Decisions: an option is the likelier the more words it has in common with the state. */
 export const decisions = openaiSurface((body) => {
   const request = decisionsBody.parse(body);
   const state = textOf(request.state);
   const questions = Object.entries(request.questions);
-  const texts = [state, ...questions.map(([, { instructions, criteria }]) => textOf(instructions) + JSON.stringify(criteria ?? ""))];
+  const texts = [
+    state,
+    ...questions.map(
+      ([, { instructions, criteria }]) => textOf(instructions) + JSON.stringify(criteria ?? ""),
+    ),
+  ];
   return {
     text: state,
     answer: () => ({
       model: request.model,
       answers: Object.fromEntries(questions.map(([id, asked]) => [id, decide(asked, state)])),
-      usage: { input_tokens: texts.reduce((sum, text) => sum + estimateTokens(text), 0), output_tokens: 0 },
+      usage: {
+        input_tokens: texts.reduce((sum, text) => sum + estimateTokens(text), 0),
+        output_tokens: 0,
+      },
     }),
   };
 });
@@ -44,14 +65,21 @@ function sharesOf(state: string, options: readonly string[]): number[] {
   return weights.map((weight) => weight / sum);
 }
 
-function decide({ type, instructions, criteria }: Question, state: string): Record<string, unknown> {
+function decide(
+  { type, instructions, criteria }: Question,
+  state: string,
+): Record<string, unknown> {
   if (type === "noul") {
-    const [noul] = sharesOf(state, [criteria?.["true"] ?? instructions, criteria?.["false"] ?? ""].map(textOf));
+    const [noul] = sharesOf(
+      state,
+      [criteria?.["true"] ?? instructions, criteria?.["false"] ?? ""].map(textOf),
+    );
     return { type, noul };
   }
-  const options = type === "choice"
-    ? Object.entries(criteria).map(([name, meaning]) => `${name} ${textOf(meaning)}`)
-    : criteria.map(textOf);
+  const options =
+    type === "choice"
+      ? Object.entries(criteria).map(([name, meaning]) => `${name} ${textOf(meaning)}`)
+      : criteria.map(textOf);
   const shares = sharesOf(state, options);
   const confidence = Math.max(...shares);
   if (type === "score") {
@@ -60,7 +88,9 @@ function decide({ type, instructions, criteria }: Question, state: string): Reco
   }
   const names = Object.keys(criteria);
   return {
-    type, choice: names[shares.indexOf(confidence)],
-    probabilities: Object.fromEntries(names.map((name, index) => [name, shares[index] ?? 0])), confidence,
+    type,
+    choice: names[shares.indexOf(confidence)],
+    probabilities: Object.fromEntries(names.map((name, index) => [name, shares[index] ?? 0])),
+    confidence,
   };
 }

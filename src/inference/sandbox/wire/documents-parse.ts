@@ -21,7 +21,8 @@ const pagesOfAll = 2;
 export const documentsParse = openaiSurface((body) => {
   const { source, page_ranges: ranges, chunking } = parseBody.parse(body);
   const name = source.file_name ?? `${source.type}.pdf`;
-  const pages = ranges?.reduce((sum, { start, end }) => sum + Math.max(0, end - start + 1), 0) ?? pagesOfAll;
+  const pages =
+    ranges?.reduce((sum, { start, end }) => sum + Math.max(0, end - start + 1), 0) ?? pagesOfAll;
   const markdown = `# ${name}\n\nA simulated document of ${pages} pages.`;
   return {
     text: `${source.url ?? ""} ${name}`,

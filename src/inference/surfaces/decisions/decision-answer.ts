@@ -10,27 +10,41 @@ type Shares = Readonly<Record<string, number>>;
 export type Answer =
   | { type: "noul"; noul: number }
   | { type: "choice"; choice: string; probabilities: Shares; confidence: number }
-  | { type: "score"; score: number; legend: Readonly<Record<string, Guidance>>; probabilities: Shares; confidence: number };
+  | {
+      type: "score";
+      score: number;
+      legend: Readonly<Record<string, Guidance>>;
+      probabilities: Shares;
+      confidence: number;
+    };
 
 /** The entries of a list, named by their places. */
-const byPlace = <Entry>(list: readonly Entry[]): Readonly<Record<string, Entry>> => Object.fromEntries(list.entries());
+const byPlace = <Entry>(list: readonly Entry[]): Readonly<Record<string, Entry>> =>
+  Object.fromEntries(list.entries());
 
-const isProbability = (value: unknown): value is number => typeof value === "number" && value >= 0 && value <= 1;
+const isProbability = (value: unknown): value is number =>
+  typeof value === "number" && value >= 0 && value <= 1;
 
 /** An answer to a question as a provider gave it; undefined when it is none to that question. */
 export function readAnswer(question: Question, value: unknown): Answer | undefined {
-  if (!isObject(value) || (value["type"] !== undefined && value["type"] !== question.type)) return undefined;
+  if (!isObject(value) || (value["type"] !== undefined && value["type"] !== question.type))
+    return undefined;
   switch (question.type) {
-    case "noul": return isProbability(value["noul"]) ? { type: "noul", noul: value["noul"] } : undefined;
-    case "choice": return readChoice(question, value);
-    case "score": return readScore(question, value);
+    case "noul":
+      return isProbability(value["noul"]) ? { type: "noul", noul: value["noul"] } : undefined;
+    case "choice":
+      return readChoice(question, value);
+    case "score":
+      return readScore(question, value);
   }
 }
 
 /** Probabilities by name, those of a list by place; undefined where there is none, or one that is no probability. */
 function sharesIn(value: unknown): Shares | undefined {
   const shares = Object.entries(Array.isArray(value) ? byPlace(value) : fieldsOf(value));
-  return shares.length > 0 && shares.every(([, share]) => isProbability(share)) ? Object.fromEntries(shares) as Shares : undefined;
+  return shares.length > 0 && shares.every(([, share]) => isProbability(share))
+    ? (Object.fromEntries(shares) as Shares)
+    : undefined;
 }
 
 /** The provider's own figure, or the probability of the likeliest where it gives none; undefined where it is no probability. */
@@ -39,19 +53,39 @@ function confidenceOf(written: unknown, shares: Shares): number | undefined {
   return isProbability(written) ? written : undefined;
 }
 
-function readChoice({ criteria }: ChoiceQuestion, { choice, probabilities, confidence }: Fields): Answer | undefined {
+function readChoice(
+  { criteria }: ChoiceQuestion,
+  { choice, probabilities, confidence }: Fields,
+): Answer | undefined {
   const shares = sharesIn(probabilities);
   const sure = shares && confidenceOf(confidence, shares);
-  if (typeof choice !== "string" || !Object.hasOwn(criteria, choice) || sure === undefined || shares === undefined) return undefined;
+  if (
+    typeof choice !== "string" ||
+    !Object.hasOwn(criteria, choice) ||
+    sure === undefined ||
+    shares === undefined
+  )
+    return undefined;
   return { type: "choice", choice, probabilities: shares, confidence: sure };
 }
 
-function readScore({ criteria }: ScoreQuestion, { score, legend, probabilities, confidence }: Fields): Answer | undefined {
+function readScore(
+  { criteria }: ScoreQuestion,
+  { score, legend, probabilities, confidence }: Fields,
+): Answer | undefined {
   const shares = sharesIn(probabilities);
   const sure = shares && confidenceOf(confidence, shares);
-  if (typeof score !== "number" || !Number.isFinite(score) || sure === undefined || shares === undefined) return undefined;
+  if (
+    typeof score !== "number" ||
+    !Number.isFinite(score) ||
+    sure === undefined ||
+    shares === undefined
+  )
+    return undefined;
   if (Object.keys(shares).length !== criteria.length) return undefined;
-  const told = isObject(legend) ? legend as Readonly<Record<string, Guidance>> : byPlace(criteria);
+  const told = isObject(legend)
+    ? (legend as Readonly<Record<string, Guidance>>)
+    : byPlace(criteria);
   return { type: "score", score, legend: told, probabilities: shares, confidence: sure };
 }
 
@@ -59,22 +93,26 @@ function readScore({ criteria }: ScoreQuestion, { score, legend, probabilities, 
 export function answerOf(question: Question, shares: readonly number[]): Answer {
   const confidence = Math.max(...shares);
   switch (question.type) {
-    case "noul": return { type: "noul", noul: shares[0] ?? 0 };
+    case "noul":
+      return { type: "noul", noul: shares[0] ?? 0 };
     case "choice": {
       const options = Object.keys(question.criteria);
       return {
         type: "choice",
         choice: options[shares.indexOf(confidence)] ?? "",
-        probabilities: Object.fromEntries(options.map((option, index) => [option, shares[index] ?? 0])),
+        probabilities: Object.fromEntries(
+          options.map((option, index) => [option, shares[index] ?? 0]),
+        ),
         confidence,
       };
     }
-    case "score": return {
-      type: "score",
-      score: shares.reduce((sum, share, level) => sum + share * level, 0),
-      legend: byPlace(question.criteria),
-      probabilities: byPlace(shares),
-      confidence,
-    };
+    case "score":
+      return {
+        type: "score",
+        score: shares.reduce((sum, share, level) => sum + share * level, 0),
+        legend: byPlace(question.criteria),
+        probabilities: byPlace(shares),
+        confidence,
+      };
   }
 }

@@ -9,18 +9,27 @@ import { interpretDecisions } from "./interpret-decisions.ts";
 
 /** The call of a request for decisions, which costs nothing on any plan. */
 export const decisionsCall = (
-  origin: CallOrigin, { text, body, request }: { text: string; body: Fields; request: DecisionRequest },
-): InferenceCall => surfaceCall(origin, {
-  surface: "decisions",
-  text,
-  routing: routingOf(body, request.model),
-  asks: { texts: Object.keys(request.questions).length, inputTokens: estimateInputTokens(text, body) },
-  unbilled: true,
-  interpret: (route) => interpretDecisions(request, route),
-  assertServes: assertDecides,
-});
+  origin: CallOrigin,
+  { text, body, request }: { text: string; body: Fields; request: DecisionRequest },
+): InferenceCall =>
+  surfaceCall(origin, {
+    surface: "decisions",
+    text,
+    routing: routingOf(body, request.model),
+    asks: {
+      texts: Object.keys(request.questions).length,
+      inputTokens: estimateInputTokens(text, body),
+    },
+    unbilled: true,
+    interpret: (route) => interpretDecisions(request, route),
+    assertServes: assertDecides,
+  });
 
 function assertDecides({ id, surface }: CatalogModel): void {
   if (surface === "decisions") return;
-  throw new GatewayError("model_unavailable", `The model ${id} makes no decisions; it serves ${surface}.`, { param: "model" });
+  throw new GatewayError(
+    "model_unavailable",
+    `The model ${id} makes no decisions; it serves ${surface}.`,
+    { param: "model" },
+  );
 }

@@ -1,7 +1,11 @@
 import { totalInputTokens, totalOutputTokens, type MeteredUsage } from "../../canonical/usage.ts";
 import { routeDialect } from "../../catalog/reachability.ts";
 import { readOpenaiUsage } from "../../dialects/read-openai-usage.ts";
-import type { Interpretation, InterpretedRoute, WholeAnswer } from "../../interpret/interpretation.ts";
+import type {
+  Interpretation,
+  InterpretedRoute,
+  WholeAnswer,
+} from "../../interpret/interpretation.ts";
 import { chatWire } from "../chat-question.ts";
 import { fieldsOf } from "../read-fields.ts";
 import { sumUsage } from "../sum-usage.ts";
@@ -22,12 +26,23 @@ interface Decided {
 }
 
 /** How questions are put to a route: all together in the decisions' own dialect, or one by one to a chat model. */
-export const interpretDecisions = (request: DecisionRequest, interpreted: InterpretedRoute): Interpretation =>
-  (routeDialect(interpreted.route, "decisions") === "chat-logprobs" ? interpretChat : interpretNative)(request, interpreted);
+export const interpretDecisions = (
+  request: DecisionRequest,
+  interpreted: InterpretedRoute,
+): Interpretation =>
+  (routeDialect(interpreted.route, "decisions") === "chat-logprobs"
+    ? interpretChat
+    : interpretNative)(request, interpreted);
 
-function interpretNative({ state, questions }: DecisionRequest, { route }: InterpretedRoute): Interpretation {
+function interpretNative(
+  { state, questions }: DecisionRequest,
+  { route }: InterpretedRoute,
+): Interpretation {
   return interpretWhole<Decided>({
-    bodies: [{ model: route.upstreamModel, state, questions }], parallel: 1, losses: [], unusableCode,
+    bodies: [{ model: route.upstreamModel, state, questions }],
+    parallel: 1,
+    losses: [],
+    unusableCode,
     read(body) {
       const { answers, usage, id } = fieldsOf(body);
       const read = Object.entries(questions).flatMap(([name, question]): [string, Answer][] => {
@@ -35,13 +50,20 @@ function interpretNative({ state, questions }: DecisionRequest, { route }: Inter
         return answer === undefined ? [] : [[name, answer]];
       });
       if (read.length !== Object.keys(questions).length) return undefined;
-      return { answers: read, metered: readOpenaiUsage(usage), upstreamId: typeof id === "string" ? id : null };
+      return {
+        answers: read,
+        metered: readOpenaiUsage(usage),
+        upstreamId: typeof id === "string" ? id : null,
+      };
     },
     join: ([decided]) => decisionAnswer(decided as Decided),
   });
 }
 
-function interpretChat({ state, questions }: DecisionRequest, interpreted: InterpretedRoute): Interpretation {
+function interpretChat(
+  { state, questions }: DecisionRequest,
+  interpreted: InterpretedRoute,
+): Interpretation {
   const wire = chatWire(interpreted);
   const asked: [string, Question][] = Object.entries(questions);
   return interpretWhole<Decided>({
@@ -56,14 +78,17 @@ function interpretChat({ state, questions }: DecisionRequest, interpreted: Inter
       const shares = question && reply?.firstToken && sharesOf(question, reply.firstToken);
       if (name === undefined || reply === undefined || shares === undefined) return undefined;
       return {
-        answers: [[name, answerOf(question as Question, shares)]], metered: reply.metered, upstreamId: reply.id === "" ? null : reply.id,
+        answers: [[name, answerOf(question as Question, shares)]],
+        metered: reply.metered,
+        upstreamId: reply.id === "" ? null : reply.id,
       };
     },
-    join: (parts) => decisionAnswer({
-      answers: parts.flatMap(({ answers }) => answers),
-      metered: sumUsage(parts.map(({ metered }) => metered)),
-      upstreamId: parts[0]?.upstreamId ?? null,
-    }),
+    join: (parts) =>
+      decisionAnswer({
+        answers: parts.flatMap(({ answers }) => answers),
+        metered: sumUsage(parts.map(({ metered }) => metered)),
+        upstreamId: parts[0]?.upstreamId ?? null,
+      }),
   });
 }
 
@@ -74,10 +99,15 @@ const decisionAnswer = ({ answers, metered: reported, upstreamId }: Decided): Wh
   outputCharacters: 0,
   hasContent: true,
   spentOnReasoning: false,
-  render: ({ model, metered }) => JSON.stringify({
-    model,
-    answers: Object.fromEntries(answers),
-    // The service charges nothing for decisions, whatever its provider does.
-    usage: { input_tokens: totalInputTokens(metered.usage), output_tokens: totalOutputTokens(metered.usage), cost: 0 },
-  }),
+  render: ({ model, metered }) =>
+    JSON.stringify({
+      model,
+      answers: Object.fromEntries(answers),
+      // The service charges nothing for decisions, whatever its provider does.
+      usage: {
+        input_tokens: totalInputTokens(metered.usage),
+        output_tokens: totalOutputTokens(metered.usage),
+        cost: 0,
+      },
+    }),
 });

@@ -5,7 +5,12 @@ import { cacheKeyOf, readCachePolicy, type CacheScope } from "./cache-policy.ts"
 import { MemoryAnswerStore } from "./memory-answer-store.ts";
 import { readEmbeddingRequest } from "./embedding-request.ts";
 
-const answerOf = (tail: string): KeptAnswer => ({ tail, model: "m", provider: "p", upstreamModel: "u" });
+const answerOf = (tail: string): KeptAnswer => ({
+  tail,
+  model: "m",
+  provider: "p",
+  upstreamModel: "u",
+});
 const storeOf = (bytesMax = 1_000_000) => {
   const clock = new FakeClock();
   return { clock, store: new MemoryAnswerStore({ clock, bytesMax }) };
@@ -27,7 +32,12 @@ describe("the store", () => {
     for (const name of ["a", "b", "c", "d"]) store.set(name, answerOf("x".repeat(9_000)), 60);
     expect(store.get("a")?.tail).toHaveLength(9_000);
     store.set("e", answerOf("x".repeat(9_000)), 60);
-    expect(["a", "b", "c", "d", "e"].filter((name) => store.get(name) !== undefined)).toEqual(["a", "c", "d", "e"]);
+    expect(["a", "b", "c", "d", "e"].filter((name) => store.get(name) !== undefined)).toEqual([
+      "a",
+      "c",
+      "d",
+      "e",
+    ]);
     expect(store.heldBytes).toBeLessThanOrEqual(40_000);
   });
 
@@ -65,14 +75,22 @@ describe("the cache", () => {
       asked += 1;
       throw new Error("down");
     };
-    const both = await Promise.allSettled([cache.answer("k", { ttlSeconds: 60, make }), cache.answer("k", { ttlSeconds: 60, make })]);
+    const both = await Promise.allSettled([
+      cache.answer("k", { ttlSeconds: 60, make }),
+      cache.answer("k", { ttlSeconds: 60, make }),
+    ]);
     expect([both.map(({ status }) => status), asked]).toEqual([["rejected", "rejected"], 1]);
-    expect(await cache.answer("k", { ttlSeconds: 60, make: async () => answerOf("up") })).toEqual(answerOf("up"));
+    expect(await cache.answer("k", { ttlSeconds: 60, make: async () => answerOf("up") })).toEqual(
+      answerOf("up"),
+    );
   });
 
   test("a failure of one caller's own lets the next one try", async () => {
     const cache = cacheOf(() => false);
-    const failing = cache.answer("k", { ttlSeconds: 60, make: () => Promise.reject(new Error("no credits")) });
+    const failing = cache.answer("k", {
+      ttlSeconds: 60,
+      make: () => Promise.reject(new Error("no credits")),
+    });
     const waiting = cache.answer("k", { ttlSeconds: 60, make: async () => answerOf("x") });
     await expect(failing).rejects.toThrow("no credits");
     expect((await waiting).tail).toBe("x");
@@ -81,14 +99,27 @@ describe("the cache", () => {
   test("a store that fails is as good as an empty one", async () => {
     const gone = () => Promise.reject(new Error("gone"));
     const broken = new AnswerCache({ get: gone, set: gone }, () => true);
-    expect((await broken.answer("k", { ttlSeconds: 60, make: async () => answerOf("x") })).tail).toBe("x");
+    expect(
+      (await broken.answer("k", { ttlSeconds: 60, make: async () => answerOf("x") })).tail,
+    ).toBe("x");
   });
 });
 
 describe("keys", () => {
-  const scope: CacheScope = { workspaceId: "ws_1", modelId: "m/e", providers: [null, null], ownKey: undefined };
-  const keyOf = (changes: Record<string, unknown> = {}, scopeChanges: Partial<CacheScope> = {}): string =>
-    cacheKeyOf(readEmbeddingRequest({ model: "m/e", input: "text", ...changes }), { ...scope, ...scopeChanges });
+  const scope: CacheScope = {
+    workspaceId: "ws_1",
+    modelId: "m/e",
+    providers: [null, null],
+    ownKey: undefined,
+  };
+  const keyOf = (
+    changes: Record<string, unknown> = {},
+    scopeChanges: Partial<CacheScope> = {},
+  ): string =>
+    cacheKeyOf(readEmbeddingRequest({ model: "m/e", input: "text", ...changes }), {
+      ...scope,
+      ...scopeChanges,
+    });
 
   test("the same request has the same key, whoever sends it in whichever session", () => {
     expect(keyOf({ user: "u", session_id: "s", trace: {} })).toBe(keyOf());
@@ -110,7 +141,11 @@ describe("keys", () => {
   test("a key of the caller's own stands for the input, never for model, format or workspace", () => {
     const own = { ownKey: "mine" };
     expect(keyOf({ input: "other" }, own)).toBe(keyOf({}, own));
-    const others = [keyOf({ dimensions: 3 }, own), keyOf({}, { ...own, modelId: "m/f" }), keyOf({}, { ...own, workspaceId: "ws_2" })];
+    const others = [
+      keyOf({ dimensions: 3 }, own),
+      keyOf({}, { ...own, modelId: "m/f" }),
+      keyOf({}, { ...own, workspaceId: "ws_2" }),
+    ];
     for (const other of others) expect(other).not.toBe(keyOf({}, own));
   });
 });
@@ -118,7 +153,10 @@ describe("keys", () => {
 describe("headers", () => {
   test.each<[Record<string, string>, ReturnType<typeof readCachePolicy>]>([
     [{}, { ttlSeconds: 3_600, ownKey: undefined }],
-    [{ "gw-cache-ttl": "5", "gw-cache-key": "mine" }, { ttlSeconds: 5, ownKey: "mine" }],
+    [
+      { "gw-cache-ttl": "5", "gw-cache-key": "mine" },
+      { ttlSeconds: 5, ownKey: "mine" },
+    ],
     [{ "gw-cache-ttl": "99999999999" }, { ttlSeconds: 2_592_000, ownKey: undefined }],
     [{ "gw-cache-ttl": "0" }, undefined],
     [{ "gw-skip-cache": "true" }, undefined],
@@ -126,10 +164,13 @@ describe("headers", () => {
   ])("%p", (headers, policy) => expect(readCachePolicy(new Headers(headers))).toEqual(policy));
 
   test.each([
-    ["gw-cache-ttl", "soon"], ["gw-cache-ttl", "-1"], ["gw-cache-ttl", "1.5"], ["gw-cache-key", "k".repeat(1_025)],
+    ["gw-cache-ttl", "soon"],
+    ["gw-cache-ttl", "-1"],
+    ["gw-cache-ttl", "1.5"],
+    ["gw-cache-key", "k".repeat(1_025)],
   ])("refuses %s %s", (name, value) => {
     expect(() => readCachePolicy(new Headers({ [name]: value }))).toThrow(
-      expect.objectContaining({ code: "invalid_request_error", param: name })
+      expect.objectContaining({ code: "invalid_request_error", param: name }),
     );
   });
 });

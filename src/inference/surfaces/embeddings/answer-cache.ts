@@ -35,7 +35,10 @@ export class AnswerCache {
    * The answer to a request: kept, under way, or made by `make`, and then kept. Errors are never kept; a
    * failure is shared with those who wait where it would be theirs as well, otherwise the next of them tries.
    */
-  async answer(key: string, { ttlSeconds, make }: { ttlSeconds: number; make(): Promise<KeptAnswer> }): Promise<KeptAnswer> {
+  async answer(
+    key: string,
+    { ttlSeconds, make }: { ttlSeconds: number; make(): Promise<KeptAnswer> },
+  ): Promise<KeptAnswer> {
     for (;;) {
       const kept = await this.find(key);
       if (kept !== undefined) return kept;
@@ -62,7 +65,10 @@ export class AnswerCache {
     }
   }
 
-  private async lead(key: string, { ttlSeconds, make }: { ttlSeconds: number; make(): Promise<KeptAnswer> }): Promise<KeptAnswer> {
+  private async lead(
+    key: string,
+    { ttlSeconds, make }: { ttlSeconds: number; make(): Promise<KeptAnswer> },
+  ): Promise<KeptAnswer> {
     const made = make();
     this.underWay.set(key, made);
     try {

@@ -16,9 +16,12 @@ export type CachePolicy = { ttlSeconds: number; ownKey: string | undefined } | u
 export function readCachePolicy(headers: Pick<Headers, "get" | "has">): CachePolicy {
   const ttlSeconds = ttlOf(headers.get("gw-cache-ttl"));
   const ownKey = headers.get("gw-cache-key") ?? undefined;
-  if (ownKey !== undefined && ownKey.length > keyLengthMax) throw refusal("gw-cache-key", `may have at most ${keyLengthMax} characters`);
+  if (ownKey !== undefined && ownKey.length > keyLengthMax)
+    throw refusal("gw-cache-key", `may have at most ${keyLengthMax} characters`);
   const skips = headers.get("gw-skip-cache")?.trim().toLowerCase() === "true";
-  return skips || ttlSeconds === 0 ? undefined : { ttlSeconds, ownKey: ownKey === "" ? undefined : ownKey };
+  return skips || ttlSeconds === 0
+    ? undefined
+    : { ttlSeconds, ownKey: ownKey === "" ? undefined : ownKey };
 }
 
 function ttlOf(text: string | null): number {
@@ -46,12 +49,25 @@ export interface CacheScope {
  * format in it, so that a key of the caller's own never yields vectors of another model.
  */
 export function cacheKeyOf(
-  { inputs, dimensions, format, rest, cohere }: EmbeddingRequest, { workspaceId, modelId, providers, ownKey }: CacheScope,
+  { inputs, dimensions, format, rest, cohere }: EmbeddingRequest,
+  { workspaceId, modelId, providers, ownKey }: CacheScope,
 ): string {
-  const about = ownKey ?? [inputs, sorted(rest), providers, ...(cohere === undefined ? [] : [sorted(cohere.fields)])];
-  const text = JSON.stringify([modelId, dimensions ?? null, cohere?.formats ?? format, typeof about === "string", about]);
+  const about = ownKey ?? [
+    inputs,
+    sorted(rest),
+    providers,
+    ...(cohere === undefined ? [] : [sorted(cohere.fields)]),
+  ];
+  const text = JSON.stringify([
+    modelId,
+    dimensions ?? null,
+    cohere?.formats ?? format,
+    typeof about === "string",
+    about,
+  ]);
   return `${workspaceId} ${new Bun.CryptoHasher("sha256").update(text).digest("base64url")}`;
 }
 
 /** Members in an order that does not depend on how they were written. */
-const sorted = (fields: Fields): [string, unknown][] => Object.entries(fields).sort(([left], [right]) => (left < right ? -1 : 1));
+const sorted = (fields: Fields): [string, unknown][] =>
+  Object.entries(fields).sort(([left], [right]) => (left < right ? -1 : 1));

@@ -6,7 +6,10 @@ import { readVectors, type EmbeddingDialect, type EmbeddingPart } from "./embedd
 import { contentOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
 
 /** What other vendors call the two sides of a search. */
-const inputTypes: Readonly<Record<string, string>> = { query: "search_query", document: "search_document" };
+const inputTypes: Readonly<Record<string, string>> = {
+  query: "search_query",
+  document: "search_document",
+};
 
 /** Cohere's `POST /v2/embed`. Source: https://docs.cohere.com/reference/embed */
 export const cohereEmbed: EmbeddingDialect = {
@@ -15,9 +18,11 @@ export const cohereEmbed: EmbeddingDialect = {
   encode({ upstreamModel, inputs, format, dimensions, rest, cohere }) {
     const { input_type: type = "document", ...more } = { ...rest, ...cohere };
     return withoutUndefined<Record<string, unknown>>({
-      ...more, model: upstreamModel, ...wireInputs(inputs),
+      ...more,
+      model: upstreamModel,
+      ...wireInputs(inputs),
       // Demanded of every request since the third generation of its models.
-      input_type: typeof type === "string" ? inputTypes[type] ?? type : type,
+      input_type: typeof type === "string" ? (inputTypes[type] ?? type) : type,
       embedding_types: [format],
       output_dimension: dimensions,
     });
@@ -28,24 +33,35 @@ export const cohereEmbed: EmbeddingDialect = {
     const list = listOf(float) ?? listOf(base64);
     const vectors = list && readVectors(list);
     const metered = usageOf(fieldsOf(meta)["billed_units"]);
-    return vectors && { vectors, metered, ...modalitiesOf(metered), ...(typeof id === "string" && { id }) };
+    return (
+      vectors && {
+        vectors,
+        metered,
+        ...modalitiesOf(metered),
+        ...(typeof id === "string" && { id }),
+      }
+    );
   },
 };
 
 /** Texts and pictures are counted apart. */
 const modalitiesOf = (metered: MeteredUsage | undefined): Pick<EmbeddingPart, "modalities"> => {
   const { inputTokens = 0, inputImageTokens = 0 } = metered?.usage ?? {};
-  return inputTokens > 0 && inputImageTokens > 0 ? { modalities: { text_tokens: inputTokens, image_tokens: inputImageTokens } } : {};
+  return inputTokens > 0 && inputImageTokens > 0
+    ? { modalities: { text_tokens: inputTokens, image_tokens: inputImageTokens } }
+    : {};
 };
 
 function wireInputs(inputs: readonly EmbeddingInput[]): Fields {
   if (inputs.every((input) => typeof input === "string")) return { texts: inputs };
-  return { inputs: inputs.map((input) => {
-    if (typeof input === "string") return { content: [{ type: "text", text: input }] };
-    const content = Array.isArray(input) ? undefined : contentOf(input as Fields);
-    if (content === undefined) throw unsayable("token ids or inputs without content parts");
-    return { content };
-  }) };
+  return {
+    inputs: inputs.map((input) => {
+      if (typeof input === "string") return { content: [{ type: "text", text: input }] };
+      const content = Array.isArray(input) ? undefined : contentOf(input as Fields);
+      if (content === undefined) throw unsayable("token ids or inputs without content parts");
+      return { content };
+    }),
+  };
 }
 
 function usageOf(billed: unknown): MeteredUsage | undefined {
@@ -53,5 +69,9 @@ function usageOf(billed: unknown): MeteredUsage | undefined {
   const { input_tokens: text, image_tokens: image } = fieldsOf(billed);
   const [inputTokens, inputImageTokens] = [counts.read(text), counts.read(image)];
   if (inputTokens === undefined && inputImageTokens === undefined) return undefined;
-  return { usage: withoutUndefined({ inputTokens, inputImageTokens }), estimated: false, clamped: counts.clamped };
+  return {
+    usage: withoutUndefined({ inputTokens, inputImageTokens }),
+    estimated: false,
+    clamped: counts.clamped,
+  };
 }

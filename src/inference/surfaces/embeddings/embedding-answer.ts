@@ -40,11 +40,17 @@ export class EmbeddingAnswer implements WholeAnswer {
       return `${begin},"object":"list","data":${this.data()},"model":${JSON.stringify(model)},"usage":${usage}}`;
     }
     const { inputTokens = 0, inputImageTokens } = metered.usage;
-    const meta = { api_version: { version: "2" }, billed_units: {
-      input_tokens: inputTokens, ...(inputImageTokens !== undefined && { image_tokens: inputImageTokens }),
-    } };
-    return `${begin},"response_type":"embeddings_by_type","embeddings":${this.byType(cohere)},`
-      + `"texts":${JSON.stringify(cohere.texts ?? [])},"meta":${JSON.stringify(meta)},"usage":${usage}}`;
+    const meta = {
+      api_version: { version: "2" },
+      billed_units: {
+        input_tokens: inputTokens,
+        ...(inputImageTokens !== undefined && { image_tokens: inputImageTokens }),
+      },
+    };
+    return (
+      `${begin},"response_type":"embeddings_by_type","embeddings":${this.byType(cohere)},` +
+      `"texts":${JSON.stringify(cohere.texts ?? [])},"meta":${JSON.stringify(meta)},"usage":${usage}}`
+    );
   }
 
   private vectorsIn(format: VectorFormat): readonly unknown[] {
@@ -54,20 +60,29 @@ export class EmbeddingAnswer implements WholeAnswer {
   /** Written once, as `byType` is: an answer that is kept is rendered twice. */
   private data(): string {
     return (this.dataText ??= JSON.stringify(
-      this.vectorsIn(this.request.format).map((embedding, index) => ({ object: "embedding", index, embedding })),
+      this.vectorsIn(this.request.format).map((embedding, index) => ({
+        object: "embedding",
+        index,
+        embedding,
+      })),
     ));
   }
 
   private byType({ formats }: CohereWishes): string {
-    return (this.dataText ??= JSON.stringify(Object.fromEntries(formats.map((format) => [format, this.vectorsIn(format)]))));
+    return (this.dataText ??= JSON.stringify(
+      Object.fromEntries(formats.map((format) => [format, this.vectorsIn(format)])),
+    ));
   }
 }
 
 /** Only inputs of two kinds or more are told apart, and only where the upstream does. */
-function detailsOf(parts: readonly EmbeddingPart[]): { prompt_tokens_details?: Partial<Record<Modality, number>> } {
+function detailsOf(parts: readonly EmbeddingPart[]): {
+  prompt_tokens_details?: Partial<Record<Modality, number>>;
+} {
   const sum: Partial<Record<Modality, number>> = {};
   for (const { modalities = {} } of parts) {
-    for (const [name, count] of Object.entries(modalities) as [Modality, number][]) sum[name] = (sum[name] ?? 0) + count;
+    for (const [name, count] of Object.entries(modalities) as [Modality, number][])
+      sum[name] = (sum[name] ?? 0) + count;
   }
   return Object.keys(sum).length < 2 ? {} : { prompt_tokens_details: sum };
 }

@@ -19,7 +19,12 @@ export interface EmbeddingBatch {
 }
 
 /** Kinds of input that the contract's `prompt_tokens_details` tells apart. */
-export type Modality = "text_tokens" | "image_tokens" | "audio_tokens" | "file_tokens" | "video_tokens";
+export type Modality =
+  | "text_tokens"
+  | "image_tokens"
+  | "audio_tokens"
+  | "file_tokens"
+  | "video_tokens";
 
 /** What the answer to one batch holds. */
 export interface EmbeddingPart {
@@ -51,15 +56,22 @@ export function readDataList(data: unknown): Vector[] | undefined {
   const vectors = new Array<Vector | undefined>(entries.length);
   for (const [place, entry] of entries.entries()) {
     const { index = place, embedding } = fieldsOf(entry);
-    if (typeof index !== "number" || index < 0 || index >= entries.length || !Number.isInteger(index)) return undefined;
+    if (
+      typeof index !== "number" ||
+      index < 0 ||
+      index >= entries.length ||
+      !Number.isInteger(index)
+    )
+      return undefined;
     vectors[index] = readVector(embedding);
   }
   return allVectors(vectors);
 }
 
 /** Vectors of a list without indices; undefined when one of them is none. */
-export const readVectors = (list: readonly unknown[]): Vector[] | undefined => allVectors(list.map(readVector));
+export const readVectors = (list: readonly unknown[]): Vector[] | undefined =>
+  allVectors(list.map(readVector));
 
 /** Filled with `undefined` where a place was left out, which `every` would skip. */
 const allVectors = (vectors: readonly (Vector | undefined)[]): Vector[] | undefined =>
-  (Array.from(vectors).every((vector) => vector !== undefined) ? vectors as Vector[] : undefined);
+  Array.from(vectors).every((vector) => vector !== undefined) ? (vectors as Vector[]) : undefined;

@@ -37,16 +37,27 @@ export interface CohereWishes {
 }
 
 const known: ReadonlySet<string> = new Set([
-  "model", "input", "encoding_format", "dimensions", "user", "session_id", "provider", "trace",
+  "model",
+  "input",
+  "encoding_format",
+  "dimensions",
+  "user",
+  "session_id",
+  "provider",
+  "trace",
 ]);
 
 /** Reads a body. Throws `missing_required_fields`, or `invalid_request_error` that names the field. */
 export function readEmbeddingRequest(body: Fields): EmbeddingRequest {
-  requireFields({ ...body, input: body["input"] === "" ? "present" : body["input"] }, ["model", "input"]);
+  requireFields({ ...body, input: body["input"] === "" ? "present" : body["input"] }, [
+    "model",
+    "input",
+  ]);
   const fields = new FieldReader(body, "invalid_request_error");
   fields.checkSession();
   const format = body["encoding_format"] ?? "float";
-  if (format !== "float" && format !== "base64") throw fields.refusal("encoding_format", "must be float or base64.");
+  if (format !== "float" && format !== "base64")
+    throw fields.refusal("encoding_format", "must be float or base64.");
   return {
     model: fields.text("model"),
     inputs: inputsOf(body["input"], fields),
@@ -58,12 +69,14 @@ export function readEmbeddingRequest(body: Fields): EmbeddingRequest {
   };
 }
 
-const isTokenId = (value: unknown): value is number => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+const isTokenId = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 
 function inputsOf(input: unknown, fields: FieldReader): readonly EmbeddingInput[] {
   if (typeof input === "string") return [textOf(input, "input", fields)];
   const list = listOf(input);
-  if (list === undefined) throw fields.refusal("input", "must be a string, an array of strings, or token ids.");
+  if (list === undefined)
+    throw fields.refusal("input", "must be a string, an array of strings, or token ids.");
   if (list.length === 0) throw fields.refusal("input", "must have at least one entry.");
   if (typeof list[0] === "number") return [tokensOf(list, "input", fields)];
   return list.map((entry, index) => entryOf(entry, `input[${index}]`, fields));
@@ -73,7 +86,8 @@ function entryOf(entry: unknown, param: string, fields: FieldReader): EmbeddingI
   if (typeof entry === "string") return textOf(entry, param, fields);
   if (isObject(entry)) return entry;
   const list = listOf(entry);
-  if (list === undefined) throw fields.refusal(param, "must be a string, an array of token ids, or an object.");
+  if (list === undefined)
+    throw fields.refusal(param, "must be a string, an array of token ids, or an object.");
   return tokensOf(list, param, fields);
 }
 
@@ -83,14 +97,17 @@ function textOf(text: string, param: string, fields: FieldReader): string {
 }
 
 function tokensOf(list: readonly unknown[], param: string, fields: FieldReader): readonly number[] {
-  if (list.length === 0 || !list.every(isTokenId)) throw fields.refusal(param, "must be token ids: integers of at least 0.");
+  if (list.length === 0 || !list.every(isTokenId))
+    throw fields.refusal(param, "must be token ids: integers of at least 0.");
   return list;
 }
 
 /** The content parts of an object input; undefined where it is of another form. */
 export function contentOf(input: Fields): readonly Fields[] | undefined {
   const content = listOf(input["content"]);
-  return content !== undefined && content.length > 0 && content.every(isObject) ? content : undefined;
+  return content !== undefined && content.length > 0 && content.every(isObject)
+    ? content
+    : undefined;
 }
 
 /** The address or data URL of a content part that shows a picture; undefined where it does not. */
@@ -102,7 +119,9 @@ export function imageOf({ type, image_url: image }: Fields): string | undefined 
 
 /** The error for an input that a provider's dialect cannot say. */
 export const unsayable = (what: string): GatewayError =>
-  new GatewayError("invalid_request_error", `No provider of this model takes ${what}.`, { param: "input" });
+  new GatewayError("invalid_request_error", `No provider of this model takes ${what}.`, {
+    param: "input",
+  });
 
 /** The estimate of the tokens of all inputs. */
 export function embeddingTokens(inputs: readonly EmbeddingInput[]): number {

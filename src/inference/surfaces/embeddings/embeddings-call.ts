@@ -17,7 +17,10 @@ export interface ReadEmbeddings {
 }
 
 /** The call of a request for embeddings. */
-export function embeddingsCall(origin: CallOrigin, { text, body, request, sort }: ReadEmbeddings): InferenceCall {
+export function embeddingsCall(
+  origin: CallOrigin,
+  { text, body, request, sort }: ReadEmbeddings,
+): InferenceCall {
   return surfaceCall(origin, {
     surface: "embeddings",
     text,

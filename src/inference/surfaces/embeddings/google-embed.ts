@@ -2,15 +2,27 @@ import { withoutUndefined } from "../../dialects/without-undefined.ts";
 import { googleModelName } from "../../providers/endpoint-path.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { inputTokensOf } from "../total-tokens.ts";
-import { readVectors, type EmbeddingDialect, type EmbeddingPart, type Modality } from "./embedding-dialect.ts";
+import {
+  readVectors,
+  type EmbeddingDialect,
+  type EmbeddingPart,
+  type Modality,
+} from "./embedding-dialect.ts";
 import { contentOf, imageOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
 import { searchSideOf } from "./search-side.ts";
 
 /** What other vendors call the two sides of a search. */
-const taskTypes: Readonly<Record<string, string>> = { query: "RETRIEVAL_QUERY", document: "RETRIEVAL_DOCUMENT" };
+const taskTypes: Readonly<Record<string, string>> = {
+  query: "RETRIEVAL_QUERY",
+  document: "RETRIEVAL_DOCUMENT",
+};
 
 const modalityNames: Readonly<Record<string, Modality>> = {
-  TEXT: "text_tokens", IMAGE: "image_tokens", AUDIO: "audio_tokens", DOCUMENT: "file_tokens", VIDEO: "video_tokens",
+  TEXT: "text_tokens",
+  IMAGE: "image_tokens",
+  AUDIO: "audio_tokens",
+  DOCUMENT: "file_tokens",
+  VIDEO: "video_tokens",
 };
 
 /** The Gemini API's `models/{model}:batchEmbedContents`. Source: https://ai.google.dev/api/embeddings */
@@ -20,10 +32,15 @@ export const googleEmbed: EmbeddingDialect = {
   encode({ upstreamModel, inputs, dimensions, rest, cohere }) {
     const { input_type: type = searchSideOf(cohere), ...more } = rest;
     return {
-      requests: inputs.map((input) => withoutUndefined<Record<string, unknown>>({
-        taskType: typeof type === "string" ? taskTypes[type] ?? type : undefined,
-        ...more, model: googleModelName(upstreamModel), content: { parts: partsOf(input) }, outputDimensionality: dimensions,
-      })),
+      requests: inputs.map((input) =>
+        withoutUndefined<Record<string, unknown>>({
+          taskType: typeof type === "string" ? (taskTypes[type] ?? type) : undefined,
+          ...more,
+          model: googleModelName(upstreamModel),
+          content: { parts: partsOf(input) },
+          outputDimensionality: dimensions,
+        }),
+      ),
     };
   },
   decode(body) {
@@ -31,7 +48,13 @@ export const googleEmbed: EmbeddingDialect = {
     const list = listOf(embeddings)?.map((embedding) => fieldsOf(embedding)["values"]);
     const vectors = list && readVectors(list);
     const { promptTokenCount, promptTokenDetails, promptTokensDetails } = fieldsOf(usageMetadata);
-    return vectors && { vectors, metered: inputTokensOf(promptTokenCount), ...modalitiesOf(promptTokenDetails ?? promptTokensDetails) };
+    return (
+      vectors && {
+        vectors,
+        metered: inputTokensOf(promptTokenCount),
+        ...modalitiesOf(promptTokenDetails ?? promptTokensDetails),
+      }
+    );
   },
 };
 
@@ -53,7 +76,8 @@ function modalitiesOf(details: unknown): Pick<EmbeddingPart, "modalities"> {
   for (const entry of listOf(details) ?? []) {
     const { modality, tokenCount } = fieldsOf(entry);
     const name = modalityNames[String(modality)];
-    if (name !== undefined && typeof tokenCount === "number" && tokenCount > 0) modalities[name] = tokenCount;
+    if (name !== undefined && typeof tokenCount === "number" && tokenCount > 0)
+      modalities[name] = tokenCount;
   }
   return Object.keys(modalities).length === 0 ? {} : { modalities };
 }

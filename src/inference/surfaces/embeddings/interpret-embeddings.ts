@@ -25,17 +25,30 @@ const dialects: Partial<Record<UpstreamDialect, EmbeddingDialect>> = {
 const batchesAtOnce = 4;
 
 /** How a request for embeddings is told to a route; split where it takes fewer inputs at once. */
-export function interpretEmbeddings(request: EmbeddingRequest, { route }: InterpretedRoute): Interpretation {
+export function interpretEmbeddings(
+  request: EmbeddingRequest,
+  { route }: InterpretedRoute,
+): Interpretation {
   const name = routeDialect(route, "embeddings");
   const dialect = name && dialects[name];
   assert(dialect !== undefined, `${route.provider.id} serves no embeddings`);
   const { inputs, format, formatNamed, dimensions, user, rest, cohere } = request;
   const batches = Array.from({ length: Math.ceil(inputs.length / dialect.inputsMax) }, (_, index) =>
-    inputs.slice(index * dialect.inputsMax, (index + 1) * dialect.inputsMax));
+    inputs.slice(index * dialect.inputsMax, (index + 1) * dialect.inputsMax),
+  );
   return interpretWhole<EmbeddingPart>({
-    bodies: batches.map((batch) => dialect.encode({
-      upstreamModel: route.upstreamModel, inputs: batch, format, formatNamed, dimensions, user, rest, cohere: cohere?.fields ?? {},
-    })),
+    bodies: batches.map((batch) =>
+      dialect.encode({
+        upstreamModel: route.upstreamModel,
+        inputs: batch,
+        format,
+        formatNamed,
+        dimensions,
+        user,
+        rest,
+        cohere: cohere?.fields ?? {},
+      }),
+    ),
     parallel: batchesAtOnce,
     losses: lossesOf(request, dialect),
     unusableCode: "upstream_error",
@@ -49,5 +62,6 @@ export function interpretEmbeddings(request: EmbeddingRequest, { route }: Interp
 
 /** What a client of Cohere's says that the upstream has no field for. */
 const lossesOf = ({ cohere }: EmbeddingRequest, { says = [] }: EmbeddingDialect): Loss[] =>
-  Object.keys(cohere?.fields ?? {}).filter((field) => !says.includes(field))
+  Object.keys(cohere?.fields ?? {})
+    .filter((field) => !says.includes(field))
     .map((field) => ({ field, reason: "the provider has no such field" }));

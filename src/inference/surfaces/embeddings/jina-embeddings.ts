@@ -7,9 +7,14 @@ import { contentOf, imageOf, unsayable, type EmbeddingInput } from "./embedding-
 /** Jina's `POST /embeddings`, which takes texts and pictures. Source: https://jina.ai/embeddings */
 export const jinaEmbeddings: EmbeddingDialect = {
   inputsMax: 512,
-  encode: ({ upstreamModel, inputs, format, dimensions, rest }) => withoutUndefined<Record<string, unknown>>({
-    ...rest, model: upstreamModel, input: inputs.map(wireInput), dimensions, embedding_type: format,
-  }),
+  encode: ({ upstreamModel, inputs, format, dimensions, rest }) =>
+    withoutUndefined<Record<string, unknown>>({
+      ...rest,
+      model: upstreamModel,
+      input: inputs.map(wireInput),
+      dimensions,
+      embedding_type: format,
+    }),
   decode(body) {
     const { data, usage } = fieldsOf(body);
     const { prompt_tokens: prompt, total_tokens: total } = fieldsOf(usage);
@@ -27,5 +32,7 @@ function wireInput(input: EmbeddingInput): string | Fields {
   const [part, more] = content;
   if (part === undefined || more !== undefined) throw unsayable("inputs of more than one part");
   const image = imageOf(part);
-  return image === undefined ? { text: String(part["text"] ?? "") } : { image: image.replace(/^data:[^,]*,/, "") };
+  return image === undefined
+    ? { text: String(part["text"] ?? "") }
+    : { image: image.replace(/^data:[^,]*,/, "") };
 }

@@ -8,10 +8,20 @@ const head = (id: string): string => `{"id":${JSON.stringify(id)}`;
 export function keptAnswerOf({ answer, candidate, metered, settled }: ServedWhole): KeptAnswer {
   const { model, route } = candidate;
   const text = answer.render({
-    id: "", model: model.id, metered, chargedNano: 0n, free: showsNoCost({ settled, candidate }), fallback: undefined,
+    id: "",
+    model: model.id,
+    metered,
+    chargedNano: 0n,
+    free: showsNoCost({ settled, candidate }),
+    fallback: undefined,
     metadataText: () => "{}",
   });
-  return { tail: text.slice(head("").length), model: model.id, provider: route.provider.id, upstreamModel: route.upstreamModel };
+  return {
+    tail: text.slice(head("").length),
+    model: model.id,
+    provider: route.provider.id,
+    upstreamModel: route.upstreamModel,
+  };
 }
 
 /** The body of a kept answer under another id. */

@@ -48,7 +48,11 @@ export class MemoryAnswerStore implements AnswerStore {
     const bytes = bytesOf(answer);
     // One answer that fills the store would push out everything else.
     if (bytes > this.bytesMax / 4) return;
-    this.entries.set(key, { answer, bytes, expiresMs: this.clock.monotonicMs() + ttlSeconds * 1_000 });
+    this.entries.set(key, {
+      answer,
+      bytes,
+      expiresMs: this.clock.monotonicMs() + ttlSeconds * 1_000,
+    });
     this.held += bytes;
     for (const oldest of this.entries.keys()) {
       if (this.held <= this.bytesMax) break;

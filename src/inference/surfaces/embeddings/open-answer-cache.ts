@@ -8,8 +8,12 @@ const bytesMax = 64 * 1024 * 1024;
 
 /** What providers did is the same for all who wait; what a key or its client may or did is not. */
 const isShared = (error: unknown): boolean =>
-  error instanceof GatewayError && error.fault === "upstream" && error.code !== "client_closed_request";
+  error instanceof GatewayError &&
+  error.fault === "upstream" &&
+  error.code !== "client_closed_request";
 
 /** The cache of embeddings, in the memory of this process where no other store is named. */
-export const openAnswerCache = (clock: Clock, store: AnswerStore = new MemoryAnswerStore({ clock, bytesMax })): AnswerCache =>
-  new AnswerCache(store, isShared);
+export const openAnswerCache = (
+  clock: Clock,
+  store: AnswerStore = new MemoryAnswerStore({ clock, bytesMax }),
+): AnswerCache => new AnswerCache(store, isShared);

@@ -1,27 +1,45 @@
 import { readOpenaiUsage } from "../../dialects/read-openai-usage.ts";
 import { withoutUndefined } from "../../dialects/without-undefined.ts";
 import { fieldsOf } from "../read-fields.ts";
-import { readDataList, type EmbeddingDialect, type EmbeddingPart, type Modality } from "./embedding-dialect.ts";
+import {
+  readDataList,
+  type EmbeddingDialect,
+  type EmbeddingPart,
+  type Modality,
+} from "./embedding-dialect.ts";
 
-const modalityNames: readonly Modality[] = ["text_tokens", "image_tokens", "audio_tokens", "file_tokens", "video_tokens"];
+const modalityNames: readonly Modality[] = [
+  "text_tokens",
+  "image_tokens",
+  "audio_tokens",
+  "file_tokens",
+  "video_tokens",
+];
 
 /** `POST /embeddings` as OpenAI has it. Source: https://platform.openai.com/docs/api-reference/embeddings/create */
 export const openaiEmbeddings: EmbeddingDialect = {
   inputsMax: 2_048,
-  encode: ({ upstreamModel, inputs, format, formatNamed, dimensions, user, rest }) => withoutUndefined<Record<string, unknown>>({
-    ...rest,
-    model: upstreamModel,
-    // A single text goes as itself: some servers take nothing else.
-    input: inputs.length === 1 && typeof inputs[0] === "string" ? inputs[0] : inputs,
-    // Servers that are like OpenAI's do not all know the field.
-    encoding_format: formatNamed ? format : undefined,
-    dimensions,
-    user,
-  }),
+  encode: ({ upstreamModel, inputs, format, formatNamed, dimensions, user, rest }) =>
+    withoutUndefined<Record<string, unknown>>({
+      ...rest,
+      model: upstreamModel,
+      // A single text goes as itself: some servers take nothing else.
+      input: inputs.length === 1 && typeof inputs[0] === "string" ? inputs[0] : inputs,
+      // Servers that are like OpenAI's do not all know the field.
+      encoding_format: formatNamed ? format : undefined,
+      dimensions,
+      user,
+    }),
   decode(body) {
     const { data, usage } = fieldsOf(body);
     const vectors = readDataList(data);
-    return vectors && { vectors, metered: readOpenaiUsage(usage), ...modalitiesOf(fieldsOf(usage)["prompt_tokens_details"]) };
+    return (
+      vectors && {
+        vectors,
+        metered: readOpenaiUsage(usage),
+        ...modalitiesOf(fieldsOf(usage)["prompt_tokens_details"]),
+      }
+    );
   },
 };
 

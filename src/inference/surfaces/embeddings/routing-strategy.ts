@@ -16,7 +16,11 @@ export function sortOfStrategy(strategy: string | null): SortKey | undefined {
   if (strategy === null || strategy.trim() === "") return undefined;
   const name = strategy.trim().toLowerCase();
   if (Object.hasOwn(sorts, name)) return sorts[name];
-  throw new GatewayError("invalid_request_error", `X-Routing-Strategy must be one of ${Object.keys(sorts).join(", ")}.`, {
-    param: "X-Routing-Strategy",
-  });
+  throw new GatewayError(
+    "invalid_request_error",
+    `X-Routing-Strategy must be one of ${Object.keys(sorts).join(", ")}.`,
+    {
+      param: "X-Routing-Strategy",
+    },
+  );
 }

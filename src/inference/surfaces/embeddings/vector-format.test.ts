@@ -18,7 +18,12 @@ test("a float keeps its 32 bits there and back", () => {
 
 describe("what is no vector", () => {
   test.each<[string, unknown]>([
-    ["nothing", undefined], ["an empty list", []], ["words", ["a"]], ["no number", [1, null]], ["no base64", "a b"],
-    ["half a float", "AAAA"], ["an object", {}],
+    ["nothing", undefined],
+    ["an empty list", []],
+    ["words", ["a"]],
+    ["no number", [1, null]],
+    ["no base64", "a b"],
+    ["half a float", "AAAA"],
+    ["an object", {}],
   ])("%s", (_, value) => expect(readVector(value)).toBeUndefined());
 });

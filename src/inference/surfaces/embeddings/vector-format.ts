@@ -9,7 +9,9 @@ const base64Pattern = /^[A-Za-z0-9+/]+={0,2}$/;
 /** A vector as an upstream sent it; undefined when it is none. */
 export function readVector(value: unknown): Vector | undefined {
   if (typeof value === "string") return isFloats(value) ? value : undefined;
-  return Array.isArray(value) && value.length > 0 && value.every((entry) => Number.isFinite(entry)) ? value as number[] : undefined;
+  return Array.isArray(value) && value.length > 0 && value.every((entry) => Number.isFinite(entry))
+    ? (value as number[])
+    : undefined;
 }
 
 /** Base64 of whole floats: four bytes each. */
@@ -25,13 +27,15 @@ export function toFormat(vector: Vector, format: VectorFormat): Vector {
 
 function encode(vector: readonly number[]): string {
   const bytes = Buffer.alloc(vector.length * 4);
-  for (let index = 0; index < vector.length; index += 1) bytes.writeFloatLE(vector[index] ?? 0, index * 4);
+  for (let index = 0; index < vector.length; index += 1)
+    bytes.writeFloatLE(vector[index] ?? 0, index * 4);
   return bytes.toString("base64");
 }
 
 function decode(text: string): number[] {
   const bytes = Buffer.from(text, "base64");
   const vector = new Array<number>(bytes.length / 4);
-  for (let index = 0; index < vector.length; index += 1) vector[index] = bytes.readFloatLE(index * 4);
+  for (let index = 0; index < vector.length; index += 1)
+    vector[index] = bytes.readFloatLE(index * 4);
   return vector;
 }

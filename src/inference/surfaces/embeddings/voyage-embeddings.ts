@@ -12,7 +12,11 @@ export const voyageEmbeddings: EmbeddingDialect = {
   encode({ upstreamModel, inputs, format, dimensions, rest, cohere }) {
     if (!inputs.every((input) => typeof input === "string")) throw unsayable("anything but texts");
     return withoutUndefined<Record<string, unknown>>({
-      input_type: searchSideOf(cohere), ...rest, model: upstreamModel, input: inputs, output_dimension: dimensions,
+      input_type: searchSideOf(cohere),
+      ...rest,
+      model: upstreamModel,
+      input: inputs,
+      output_dimension: dimensions,
       // Numbers are what comes unasked; their name is refused.
       encoding_format: format === "base64" ? format : undefined,
     });

@@ -1,7 +1,18 @@
 /** The 13 categories of the contract, which are OpenAI's. */
 export const categories = [
-  "harassment", "harassment/threatening", "hate", "hate/threatening", "illicit", "illicit/violent", "self-harm", "self-harm/intent",
-  "self-harm/instructions", "sexual", "sexual/minors", "violence", "violence/graphic",
+  "harassment",
+  "harassment/threatening",
+  "hate",
+  "hate/threatening",
+  "illicit",
+  "illicit/violent",
+  "self-harm",
+  "self-harm/intent",
+  "self-harm/instructions",
+  "sexual",
+  "sexual/minors",
+  "violence",
+  "violence/graphic",
 ] as const;
 
 /** A category of the contract. */
@@ -20,10 +31,17 @@ export interface Verdict {
 export const harmless: Verdict = { flagged: false, labels: [], categories: [] };
 
 /** A verdict of these labels, with the categories that a table has for them. */
-export const flaggedAs = (labels: readonly string[], table: Readonly<Record<string, readonly Category[]>>): Verdict => ({
+export const flaggedAs = (
+  labels: readonly string[],
+  table: Readonly<Record<string, readonly Category[]>>,
+): Verdict => ({
   flagged: true,
   labels,
-  categories: [...new Set(labels.flatMap((label) => (Object.hasOwn(table, label) ? table[label] ?? [] : [])))],
+  categories: [
+    ...new Set(
+      labels.flatMap((label) => (Object.hasOwn(table, label) ? (table[label] ?? []) : [])),
+    ),
+  ],
 });
 
 /** Several verdicts on one text. */
@@ -37,5 +55,10 @@ export const together = (verdicts: readonly Verdict[]): Verdict => ({
 export function resultOf({ flagged, labels, categories: found }: Verdict): object {
   const by = <Value>(value: (is: boolean) => Value): Record<string, Value> =>
     Object.fromEntries(categories.map((category) => [category, value(found.includes(category))]));
-  return { flagged, categories: by((is) => is), category_scores: by(Number), guard_categories: labels };
+  return {
+    flagged,
+    categories: by((is) => is),
+    category_scores: by(Number),
+    guard_categories: labels,
+  };
 }

@@ -9,8 +9,14 @@ import { moderates } from "./guard-formats.ts";
 
 /** Guard models in the order in which they are the default: those that answer in a word before those that reason. */
 const preferred: readonly string[] = [
-  "meta-llama/llama-guard-4-12b", "meta-llama/llama-guard-3-8b", "qwen/qwen3guard-gen-8b", "qwen/qwen3guard-gen-4b",
-  "qwen/qwen3guard-gen-0.6b", "openai/gpt-oss-safeguard-20b", "openai/gpt-oss-safeguard-120b", "openai/omni-moderation-latest",
+  "meta-llama/llama-guard-4-12b",
+  "meta-llama/llama-guard-3-8b",
+  "qwen/qwen3guard-gen-8b",
+  "qwen/qwen3guard-gen-4b",
+  "qwen/qwen3guard-gen-0.6b",
+  "openai/gpt-oss-safeguard-20b",
+  "openai/gpt-oss-safeguard-120b",
+  "openai/omni-moderation-latest",
 ];
 
 /** Ids that clients of OpenAI's moderations send, such as `omni-moderation-latest`. */
@@ -25,22 +31,38 @@ export function moderationModel(
 ): string {
   if (written !== undefined && !openaiStyle.test(written)) return written;
   // A guard model may be there for callers with a key of their own only.
-  const choice = CredentialChoice.of(deps, { workspaceId: caller.workspace.id, preferences: openFilter });
-  const reachable: Catalogue = { catalog: deps.catalog, isServable: choice?.isServable ?? deps.isServable };
+  const choice = CredentialChoice.of(deps, {
+    workspaceId: caller.workspace.id,
+    preferences: openFilter,
+  });
+  const reachable: Catalogue = {
+    catalog: deps.catalog,
+    isServable: choice?.isServable ?? deps.isServable,
+  };
   const known = written?.includes("/") === true ? findModel(deps.catalog(), written) : undefined;
-  return known !== undefined && isServed(reachable, known) ? known.id : defaultGuard(reachable, caller);
+  return known !== undefined && isServed(reachable, known)
+    ? known.id
+    : defaultGuard(reachable, caller);
 }
 
 const openFilter: ProviderFilter = { allowFallbacks: true, partition: "model" };
 
-const isServed = ({ isServable }: Catalogue, model: CatalogModel): boolean => model.routes.some((route) => isServable(route, model));
+const isServed = ({ isServable }: Catalogue, model: CatalogModel): boolean =>
+  model.routes.some((route) => isServable(route, model));
 
 /** The first guard that can be served and that the key may use; the first that can be served where it may use none. */
 function defaultGuard(deps: Catalogue, { key }: LlmKeyCaller): string {
   const { models } = deps.catalog();
-  const inOrder = [...preferred.flatMap((id) => models.get(id) ?? []), ...models.values().filter(moderates)];
+  const inOrder = [
+    ...preferred.flatMap((id) => models.get(id) ?? []),
+    ...models.values().filter(moderates),
+  ];
   const served = inOrder.filter((model) => isServed(deps, model));
   const chosen = served.find((model) => isModelAllowed(key.allowedModels, model)) ?? served[0];
   if (chosen !== undefined) return chosen.id;
-  throw new GatewayError("model_unavailable", "No guard model can be served: no provider of one has a credential.", { param: "model" });
+  throw new GatewayError(
+    "model_unavailable",
+    "No guard model can be served: no provider of one has a credential.",
+    { param: "model" },
+  );
 }

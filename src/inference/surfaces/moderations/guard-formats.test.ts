@@ -19,9 +19,21 @@ describe("Llama Guard 3 and 4", () => {
     ["safe", "safe"],
     ["\n\nsafe", "safe"],
     ["unsafe\nS1", [["S1"], ["violence", "illicit", "illicit/violent"]]],
-    ["\n\nunsafe\nS9,S2", [["S9", "S2"], ["illicit", "illicit/violent"]]],
+    [
+      "\n\nunsafe\nS9,S2",
+      [
+        ["S9", "S2"],
+        ["illicit", "illicit/violent"],
+      ],
+    ],
     ["unsafe\nS4", [["S4"], ["sexual", "sexual/minors"]]],
-    ["unsafe\nS10,S11,S12", [["S10", "S11", "S12"], ["hate", "self-harm", "sexual"]]],
+    [
+      "unsafe\nS10,S11,S12",
+      [
+        ["S10", "S11", "S12"],
+        ["hate", "self-harm", "sexual"],
+      ],
+    ],
     ["unsafe\nS5", [["S5"], []]],
     ["unsafe\nS13, S14, S8", [["S13", "S14", "S8"], []]],
     ["unsafe", [["unsafe"], []]],
@@ -41,11 +53,20 @@ describe("Qwen3Guard-Gen", () => {
     ["Safety: Safe\nCategories: None", "safe"],
     ["Safety: Safe\nCategories: None\nRefusal: Yes", "safe"],
     ["Safety: Unsafe\nCategories: Violent", [["Violent"], ["violence"]]],
-    ["Safety: Unsafe\nCategories: Non-violent Illegal Acts, PII", [["Non-violent Illegal Acts", "PII"], ["illicit"]]],
-    ["Safety: Unsafe\nCategories: Sexual Content or Sexual Acts", [["Sexual Content or Sexual Acts"], ["sexual"]]],
+    [
+      "Safety: Unsafe\nCategories: Non-violent Illegal Acts, PII",
+      [["Non-violent Illegal Acts", "PII"], ["illicit"]],
+    ],
+    [
+      "Safety: Unsafe\nCategories: Sexual Content or Sexual Acts",
+      [["Sexual Content or Sexual Acts"], ["sexual"]],
+    ],
     ["Safety: Unsafe\nCategories: Suicide & Self-Harm", [["Suicide & Self-Harm"], ["self-harm"]]],
     ["Safety: Unsafe\nCategories: Jailbreak", [["Jailbreak"], []]],
-    ["Safety: Controversial\nCategories: Politically Sensitive Topics", [["Politically Sensitive Topics"], []]],
+    [
+      "Safety: Controversial\nCategories: Politically Sensitive Topics",
+      [["Politically Sensitive Topics"], []],
+    ],
     ["Safety: Controversial\nCategories: None", [["Controversial"], []]],
     ["Categories: Violent", "unreadable"],
     ["", "unreadable"],
@@ -56,9 +77,11 @@ describe("ShieldGemma", () => {
   test("is asked about one policy at a time", () => {
     const questions = shieldGemma.questions("text");
     expect(questions.map(({ user }) => user)).toEqual(["text", "text", "text", "text"]);
-    expect(questions.map(({ more }) => /"No ([^"]+)"/.exec(JSON.stringify(more).replaceAll("\\", ""))?.[1])).toEqual([
-      "Dangerous Content", "Harassment", "Hate Speech", "Sexually Explicit Information",
-    ]);
+    expect(
+      questions.map(
+        ({ more }) => /"No ([^"]+)"/.exec(JSON.stringify(more).replaceAll("\\", ""))?.[1],
+      ),
+    ).toEqual(["Dangerous Content", "Harassment", "Hate Speech", "Sexually Explicit Information"]);
   });
 
   test.each<[number, string, Read]>([
@@ -70,19 +93,35 @@ describe("ShieldGemma", () => {
     [1, "No, it does not.", "safe"],
     [0, "Nobody knows", "unreadable"],
     [0, "", "unreadable"],
-  ])("policy %d: %j", (question, reply, expected) => expect(read(shieldGemma.read(reply, question))).toEqual(expected));
+  ])("policy %d: %j", (question, reply, expected) =>
+    expect(read(shieldGemma.read(reply, question))).toEqual(expected),
+  );
 
   test("what is said of one text is put together", () => {
-    const verdicts = ["No", "Yes", "Yes", "No"].map((reply, question) => shieldGemma.read(reply, question) as Verdict);
-    expect(read(together(verdicts))).toEqual([["Harassment", "Hate Speech"], ["harassment", "hate"]]);
+    const verdicts = ["No", "Yes", "Yes", "No"].map(
+      (reply, question) => shieldGemma.read(reply, question) as Verdict,
+    );
+    expect(read(together(verdicts))).toEqual([
+      ["Harassment", "Hate Speech"],
+      ["harassment", "hate"],
+    ]);
   });
 });
 
 describe("gpt-oss-safeguard, and whoever follows a policy", () => {
   test.each<[string, Read]>([
     ['{"violation": 0, "policy_category": []}', "safe"],
-    ['{"violation": 1, "policy_category": ["hate", "hate/threatening"]}', [["hate", "hate/threatening"], ["hate", "hate/threatening"]]],
-    ['{"violation": 1, "policy_category": "violence/graphic", "rationale": "gore"}', [["violence/graphic"], ["violence/graphic"]]],
+    [
+      '{"violation": 1, "policy_category": ["hate", "hate/threatening"]}',
+      [
+        ["hate", "hate/threatening"],
+        ["hate", "hate/threatening"],
+      ],
+    ],
+    [
+      '{"violation": 1, "policy_category": "violence/graphic", "rationale": "gore"}',
+      [["violence/graphic"], ["violence/graphic"]],
+    ],
     ['```json\n{"violation": true, "policy_category": ["spam"]}\n```', [["spam"], []]],
     ['{"violation": 1, "policy_category": null}', [["violation"], []]],
     ["0", "safe"],
@@ -103,40 +142,69 @@ describe("gpt-oss-safeguard, and whoever follows a policy", () => {
 
 describe("which models are guards", () => {
   test.each([
-    ["meta-llama/llama-guard-3-8b", llamaGuard], ["meta-llama/llama-guard-4-12b", llamaGuard], ["google/shieldgemma-9b", shieldGemma],
-    ["qwen/qwen3guard-gen-0.6b", qwenGuard], ["openai/gpt-oss-safeguard-20b", policyGuard],
-    ["meta-llama/llama-prompt-guard-2-22m", undefined], ["openai/gpt-oss-20b", undefined], ["qwen/qwen3guard-stream-8b", undefined],
+    ["meta-llama/llama-guard-3-8b", llamaGuard],
+    ["meta-llama/llama-guard-4-12b", llamaGuard],
+    ["google/shieldgemma-9b", shieldGemma],
+    ["qwen/qwen3guard-gen-0.6b", qwenGuard],
+    ["openai/gpt-oss-safeguard-20b", policyGuard],
+    ["meta-llama/llama-prompt-guard-2-22m", undefined],
+    ["openai/gpt-oss-20b", undefined],
+    ["qwen/qwen3guard-stream-8b", undefined],
   ])("%s", (id, format) => expect(guardFormatOf({ id })).toBe(format as never));
 
   test("a provider's name for the model counts as well", () => {
-    expect(guardFormatOf({ id: "acme/guard" }, { upstreamModel: "LlamaGuard-7b" })).toBe(llamaGuard);
+    expect(guardFormatOf({ id: "acme/guard" }, { upstreamModel: "LlamaGuard-7b" })).toBe(
+      llamaGuard,
+    );
   });
 });
 
 describe("OpenAI's moderations", () => {
   test("all texts go in one request", () => {
-    expect(openaiModerations.encode(["a", "b"], "omni")).toEqual({ model: "omni", input: ["a", "b"] });
+    expect(openaiModerations.encode(["a", "b"], "omni")).toEqual({
+      model: "omni",
+      input: ["a", "b"],
+    });
   });
 
   test("its categories are the contract's; others are labels alone", () => {
     const results = [
-      { flagged: true, categories: { hate: true, "new/category": true, sexual: false }, category_scores: { hate: 0.91 } },
+      {
+        flagged: true,
+        categories: { hate: true, "new/category": true, sexual: false },
+        category_scores: { hate: 0.91 },
+      },
       { flagged: false, categories: { hate: false } },
     ];
-    expect(openaiModerations.decode({ results })?.map(read)).toEqual([[["hate", "new/category"], ["hate"]], "safe"]);
+    expect(openaiModerations.decode({ results })?.map(read)).toEqual([
+      [["hate", "new/category"], ["hate"]],
+      "safe",
+    ]);
   });
 
   test.each([
-    [{}], [{ results: [{}] }], [{ results: [{ flagged: "yes", categories: {} }] }], [{ results: [null] }],
+    [{}],
+    [{ results: [{}] }],
+    [{ results: [{ flagged: "yes", categories: {} }] }],
+    [{ results: [null] }],
   ])("%j is no answer", (body) => {
     expect(openaiModerations.decode(body)).toBeUndefined();
   });
 });
 
 test("a result has all 13 categories, with 1 for what is flagged and 0 for the rest", () => {
-  const result = resultOf({ flagged: true, labels: ["S10"], categories: ["hate"] }) as Record<string, Record<string, unknown>>;
+  const result = resultOf({ flagged: true, labels: ["S10"], categories: ["hate"] }) as Record<
+    string,
+    Record<string, unknown>
+  >;
   expect(Object.keys(result["categories"] ?? {})).toHaveLength(13);
-  expect([result["categories"]?.["hate"], result["categories"]?.["sexual/minors"]]).toEqual([true, false]);
-  expect([result["category_scores"]?.["hate"], result["category_scores"]?.["sexual/minors"]]).toEqual([1, 0]);
+  expect([result["categories"]?.["hate"], result["categories"]?.["sexual/minors"]]).toEqual([
+    true,
+    false,
+  ]);
+  expect([
+    result["category_scores"]?.["hate"],
+    result["category_scores"]?.["sexual/minors"],
+  ]).toEqual([1, 0]);
   expect(result).toMatchObject({ flagged: true, guard_categories: ["S10"] });
 });

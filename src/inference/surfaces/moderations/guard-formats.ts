@@ -13,12 +13,16 @@ const families: readonly (readonly [name: RegExp, format: GuardFormat])[] = [
   [/gpt-oss-safeguard/i, policyGuard],
 ];
 
-const formatOf = (name: string): GuardFormat | undefined => families.find(([pattern]) => pattern.test(name))?.[1];
+const formatOf = (name: string): GuardFormat | undefined =>
+  families.find(([pattern]) => pattern.test(name))?.[1];
 
 /** The format of a guard model, by its id or by what a provider calls it; undefined where it is none. */
-export const guardFormatOf = ({ id }: Pick<CatalogModel, "id">, route?: Pick<UpstreamRoute, "upstreamModel">): GuardFormat | undefined =>
-  formatOf(id) ?? (route && formatOf(route.upstreamModel));
+export const guardFormatOf = (
+  { id }: Pick<CatalogModel, "id">,
+  route?: Pick<UpstreamRoute, "upstreamModel">,
+): GuardFormat | undefined => formatOf(id) ?? (route && formatOf(route.upstreamModel));
 
 /** Whether a model can moderate: it serves the surface, or is a guard model that is asked through chat. */
 export const moderates = (model: CatalogModel): boolean =>
-  model.surface === "moderations" || (model.surface === "chat" && model.router === undefined && guardFormatOf(model) !== undefined);
+  model.surface === "moderations" ||
+  (model.surface === "chat" && model.router === undefined && guardFormatOf(model) !== undefined);

@@ -1,7 +1,11 @@
 import { usdFromNano } from "../../../platform/lib/money.ts";
 import { totalInputTokens, totalOutputTokens, type MeteredUsage } from "../../canonical/usage.ts";
 import { routeDialect } from "../../catalog/reachability.ts";
-import type { Interpretation, InterpretedRoute, WholeAnswer } from "../../interpret/interpretation.ts";
+import type {
+  Interpretation,
+  InterpretedRoute,
+  WholeAnswer,
+} from "../../interpret/interpretation.ts";
 import { chatWire } from "../chat-question.ts";
 import { fieldsOf } from "../read-fields.ts";
 import { sumUsage } from "../sum-usage.ts";
@@ -19,12 +23,19 @@ const questionsAtOnce = 8;
 const unusableCode = "upstream_invalid_response";
 
 /** How texts are put to a route: to OpenAI's moderations all together, to a guard model one by one. */
-export function interpretModerations(request: ModerationRequest, interpreted: InterpretedRoute): Interpretation {
+export function interpretModerations(
+  request: ModerationRequest,
+  interpreted: InterpretedRoute,
+): Interpretation {
   const { model, route } = interpreted;
-  const isNative = model.surface === "moderations" && routeDialect(route, "moderations") === "openai-moderations";
+  const isNative =
+    model.surface === "moderations" && routeDialect(route, "moderations") === "openai-moderations";
   if (isNative) return interpretNative(request, interpreted);
   // A guard model that nobody knows may be any model that follows instructions.
-  return interpretGuard(request, { interpreted, format: guardFormatOf(model, route) ?? policyGuard });
+  return interpretGuard(request, {
+    interpreted,
+    format: guardFormatOf(model, route) ?? policyGuard,
+  });
 }
 
 interface Judged {
@@ -33,9 +44,15 @@ interface Judged {
   id: string | null;
 }
 
-function interpretNative({ texts }: ModerationRequest, { route }: InterpretedRoute): Interpretation {
+function interpretNative(
+  { texts }: ModerationRequest,
+  { route }: InterpretedRoute,
+): Interpretation {
   return interpretWhole<Judged>({
-    bodies: [openaiModerations.encode(texts, route.upstreamModel)], parallel: 1, losses: [], unusableCode,
+    bodies: [openaiModerations.encode(texts, route.upstreamModel)],
+    parallel: 1,
+    losses: [],
+    unusableCode,
     read(body) {
       const verdicts = openaiModerations.decode(body);
       if (verdicts?.length !== texts.length) return undefined;
@@ -52,7 +69,10 @@ function interpretGuard(
 ): Interpretation {
   const wire = chatWire(interpreted);
   const asked = texts.flatMap((text, textIndex) =>
-    format.questions(text).map((question, questionIndex) => ({ textIndex, questionIndex, ...wire.encode(question) })));
+    format
+      .questions(text)
+      .map((question, questionIndex) => ({ textIndex, questionIndex, ...wire.encode(question) })),
+  );
   return interpretWhole<Judged>({
     bodies: asked.map(({ body }) => body),
     ...(wire.headers !== undefined && { headers: wire.headers }),
@@ -62,14 +82,27 @@ function interpretGuard(
     read(body, index) {
       const reply = wire.decode(body);
       const verdict = reply && format.read(reply.text, asked[index]?.questionIndex ?? 0);
-      return reply && verdict && { verdicts: [verdict], metered: reply.metered, id: reply.id === "" ? null : reply.id };
+      return (
+        reply &&
+        verdict && {
+          verdicts: [verdict],
+          metered: reply.metered,
+          id: reply.id === "" ? null : reply.id,
+        }
+      );
     },
-    join: (parts) => moderationAnswer({
-      verdicts: texts.map((_, textIndex) =>
-        together(parts.flatMap(({ verdicts }, index) => (asked[index]?.textIndex === textIndex ? verdicts : [])))),
-      metered: sumUsage(parts.map(({ metered }) => metered)),
-      id: parts[0]?.id ?? null,
-    }),
+    join: (parts) =>
+      moderationAnswer({
+        verdicts: texts.map((_, textIndex) =>
+          together(
+            parts.flatMap(({ verdicts }, index) =>
+              asked[index]?.textIndex === textIndex ? verdicts : [],
+            ),
+          ),
+        ),
+        metered: sumUsage(parts.map(({ metered }) => metered)),
+        id: parts[0]?.id ?? null,
+      }),
   });
 }
 
@@ -81,12 +114,20 @@ const moderationAnswer = ({ verdicts, metered: reported, id }: Judged): WholeAns
   hasContent: true,
   spentOnReasoning: false,
   render({ id: shownId, model, metered, chargedNano }) {
-    const [prompt, completion] = [totalInputTokens(metered.usage), totalOutputTokens(metered.usage)];
+    const [prompt, completion] = [
+      totalInputTokens(metered.usage),
+      totalOutputTokens(metered.usage),
+    ];
     return JSON.stringify({
       id: shownId,
       model,
       results: verdicts.map(resultOf),
-      usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, cost: usdFromNano(chargedNano) },
+      usage: {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: prompt + completion,
+        cost: usdFromNano(chargedNano),
+      },
     });
   },
 });

@@ -10,7 +10,8 @@ describe("what may be sent", () => {
   ])("%s", (_, input, texts) => expect(readModerationRequest({ input }).texts).toEqual(texts));
 
   test("32,000 characters, whatever they take", () => {
-    for (const text of ["x".repeat(32_000), "😀".repeat(32_000)]) expect(readModerationRequest({ input: text }).texts).toEqual([text]);
+    for (const text of ["x".repeat(32_000), "😀".repeat(32_000)])
+      expect(readModerationRequest({ input: text }).texts).toEqual([text]);
   });
 });
 
@@ -22,11 +23,17 @@ describe("what is refused, and where", () => {
     ["33 texts", { input: Array.from({ length: 33 }, () => "t") }, "input"],
     ["32,001 characters", { input: "x".repeat(32_001) }, "input"],
     ["32,001 characters in a list", { input: ["a", "x".repeat(32_001)] }, "input[1]"],
-    ["a picture", { input: [{ type: "image_url", image_url: { url: "data:image/png;base64,AA" } }] }, "input[0]"],
+    [
+      "a picture",
+      { input: [{ type: "image_url", image_url: { url: "data:image/png;base64,AA" } }] },
+      "input[0]",
+    ],
     ["an object of no type", { input: [{ text: "a" }] }, "input[0]"],
     ["a model that is no text", { input: "a", model: 5 }, "model"],
     ["a session id that is too long", { input: "a", session_id: "s".repeat(257) }, "session_id"],
   ])("%s", (_, body, param) => {
-    expect(() => readModerationRequest(body)).toThrow(expect.objectContaining({ code: "invalid_request", param }));
+    expect(() => readModerationRequest(body)).toThrow(
+      expect.objectContaining({ code: "invalid_request", param }),
+    );
   });
 });

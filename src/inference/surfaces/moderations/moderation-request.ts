@@ -23,15 +23,23 @@ export function readModerationRequest(body: Fields): ModerationRequest {
 function textsOf(input: unknown, fields: FieldReader): string[] {
   if (typeof input === "string") return [bounded(input, "input", fields)];
   const list = listOf(input);
-  if (list === undefined) throw fields.refusal("input", "is required: a string, an array of strings, or of {type: text, text} objects.");
+  if (list === undefined)
+    throw fields.refusal(
+      "input",
+      "is required: a string, an array of strings, or of {type: text, text} objects.",
+    );
   if (list.length === 0) throw fields.refusal("input", "must have at least one text.");
-  if (list.length > textsMax) throw fields.refusal("input", `may have at most ${textsMax} texts; these are ${list.length}.`);
-  return list.map((entry, index) => bounded(textOf(entry, `input[${index}]`, fields), `input[${index}]`, fields));
+  if (list.length > textsMax)
+    throw fields.refusal("input", `may have at most ${textsMax} texts; these are ${list.length}.`);
+  return list.map((entry, index) =>
+    bounded(textOf(entry, `input[${index}]`, fields), `input[${index}]`, fields),
+  );
 }
 
 function textOf(entry: unknown, param: string, fields: FieldReader): string {
   if (typeof entry === "string") return entry;
-  if (isObject(entry) && entry["type"] === "text" && typeof entry["text"] === "string") return entry["text"];
+  if (isObject(entry) && entry["type"] === "text" && typeof entry["text"] === "string")
+    return entry["text"];
   const isPicture = isObject(entry) && String(entry["type"]).startsWith("image");
   if (isPicture) throw fields.refusal(param, "is a picture; only texts can be moderated.");
   throw fields.refusal(param, "must be a string or an object of type text with a text.");

@@ -22,14 +22,22 @@ export function moderationTokens({ texts }: ModerationRequest, model: string): n
 }
 
 /** The call of a request to moderate texts; all of them are one call, and one charge. */
-export function moderationsCall(origin: CallOrigin, { text, body, request, model }: ReadModerations): InferenceCall {
+export function moderationsCall(
+  origin: CallOrigin,
+  { text, body, request, model }: ReadModerations,
+): InferenceCall {
   const format = guardFormatOf({ id: model });
-  const outputTokensMax = format?.questions("").reduce((sum, question) => sum + question.outputTokensMax, 0) ?? 0;
+  const outputTokensMax =
+    format?.questions("").reduce((sum, question) => sum + question.outputTokensMax, 0) ?? 0;
   return surfaceCall(origin, {
     surface: "moderations",
     text,
     routing: routingOf(body, model),
-    asks: { texts: request.texts.length, outputTokensMax, inputTokens: moderationTokens(request, model) },
+    asks: {
+      texts: request.texts.length,
+      outputTokensMax,
+      inputTokens: moderationTokens(request, model),
+    },
     interpret: (route) => interpretModerations(request, route),
     assertServes: assertModerates,
   });
@@ -37,7 +45,11 @@ export function moderationsCall(origin: CallOrigin, { text, body, request, model
 
 function assertModerates(model: CatalogModel): void {
   if (moderates(model)) return;
-  throw new GatewayError("model_not_moderation_compatible", `The model ${model.id} is no guard model and does not moderate.`, {
-    param: "model",
-  });
+  throw new GatewayError(
+    "model_not_moderation_compatible",
+    `The model ${model.id} is no guard model and does not moderate.`,
+    {
+      param: "model",
+    },
+  );
 }

@@ -1,11 +1,16 @@
 import { fieldsOf, isObject, listOf } from "../read-fields.ts";
 import { categories, flaggedAs, harmless, type Category, type Verdict } from "./categories.ts";
 
-const byName = Object.fromEntries(categories.map((category) => [category, [category]])) as Readonly<Record<string, readonly Category[]>>;
+const byName = Object.fromEntries(categories.map((category) => [category, [category]])) as Readonly<
+  Record<string, readonly Category[]>
+>;
 
 /** OpenAI's `POST /moderations`: every text in one request. Source: https://platform.openai.com/docs/api-reference/moderations */
 export const openaiModerations = {
-  encode: (texts: readonly string[], upstreamModel: string): object => ({ model: upstreamModel, input: texts }),
+  encode: (texts: readonly string[], upstreamModel: string): object => ({
+    model: upstreamModel,
+    input: texts,
+  }),
   /** The verdicts, a text each; undefined when the body is no answer of the dialect. */
   decode(body: object): Verdict[] | undefined {
     const results = listOf(fieldsOf(body)["results"])?.map(verdictOf);

@@ -27,11 +27,13 @@ const policy = [
   "## Rules",
   "Content may have several labels. News, education, fiction without harmful detail and condemnation are allowed.",
   "## Answer",
-  'Answer with one JSON object and nothing else: {"violation": 1, "policy_category": ["<label>", ...]} where a label applies, '
-    + '{"violation": 0, "policy_category": []} otherwise.',
+  'Answer with one JSON object and nothing else: {"violation": 1, "policy_category": ["<label>", ...]} where a label applies, ' +
+    '{"violation": 0, "policy_category": []} otherwise.',
 ].join("\n");
 
-const byName = Object.fromEntries(categories.map((category) => [category, [category]])) as Readonly<Record<string, readonly Category[]>>;
+const byName = Object.fromEntries(categories.map((category) => [category, [category]])) as Readonly<
+  Record<string, readonly Category[]>
+>;
 
 /**
  * gpt-oss-safeguard, and any model that follows a written policy: the policy is the system message, the answer
@@ -52,7 +54,9 @@ function verdictOf(answer: unknown): Verdict | undefined {
   const { violation, policy_category: named } = answer;
   if (violation === 0 || violation === false || violation === "0") return harmless;
   if (violation !== 1 && violation !== true && violation !== "1") return undefined;
-  const labels = (Array.isArray(named) ? named : [named]).filter((label): label is string => typeof label === "string" && label !== "");
+  const labels = (Array.isArray(named) ? named : [named]).filter(
+    (label): label is string => typeof label === "string" && label !== "",
+  );
   return flaggedAs(labels.length === 0 ? ["violation"] : labels, byName);
 }
 

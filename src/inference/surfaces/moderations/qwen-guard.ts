@@ -24,9 +24,16 @@ export const qwenGuard: GuardFormat = {
     const safety = /^\s*Safety:\s*(Safe|Unsafe|Controversial)\b/im.exec(reply)?.[1]?.toLowerCase();
     if (safety === undefined) return undefined;
     if (safety === "safe") return harmless;
-    const named = /^\s*Categories:(.*)$/im.exec(reply)?.[1]?.split(",").map((label) => label.trim()) ?? [];
+    const named =
+      /^\s*Categories:(.*)$/im
+        .exec(reply)?.[1]
+        ?.split(",")
+        .map((label) => label.trim()) ?? [];
     const found = named.filter((label) => label !== "" && label.toLowerCase() !== "none");
-    return flaggedAs(found.length > 0 ? found : [safety === "unsafe" ? "Unsafe" : "Controversial"], labels);
+    return flaggedAs(
+      found.length > 0 ? found : [safety === "unsafe" ? "Unsafe" : "Controversial"],
+      labels,
+    );
   },
   promptTokens: 350,
 };

@@ -7,18 +7,27 @@ import { interpretOcr, ocrPrompt, pageTokensMax, type OcrPage } from "./interpre
 const pictureTokens = 1_600;
 
 /** Input tokens that reading a file takes: those of its pages' pictures and of what is asked about each. */
-export const ocrTokens = (pages: readonly OcrPage[]): number => pictureCount(pages) * (pictureTokens + tokensOfTexts([ocrPrompt]));
+export const ocrTokens = (pages: readonly OcrPage[]): number =>
+  pictureCount(pages) * (pictureTokens + tokensOfTexts([ocrPrompt]));
 
-const pictureCount = (pages: readonly OcrPage[]): number => pages.filter((page) => "jpeg" in page).length;
+const pictureCount = (pages: readonly OcrPage[]): number =>
+  pages.filter((page) => "jpeg" in page).length;
 
 /** The call of a file of which a model reads at least one page; all of them are one call, and one charge. */
-export function ocrCall(origin: CallOrigin, { model, pages }: { model: string; pages: readonly OcrPage[] }): InferenceCall {
+export function ocrCall(
+  origin: CallOrigin,
+  { model, pages }: { model: string; pages: readonly OcrPage[] },
+): InferenceCall {
   return surfaceCall(origin, {
     surface: "chat",
     recordedAs: "ocr",
     text: "",
     routing: { model },
-    asks: { texts: pictureCount(pages), outputTokensMax: pageTokensMax, inputTokens: ocrTokens(pages) },
+    asks: {
+      texts: pictureCount(pages),
+      outputTokensMax: pageTokensMax,
+      inputTokens: ocrTokens(pages),
+    },
     interpret: (route) => interpretOcr(pages, route),
     assertServes: assertServesChat,
   });

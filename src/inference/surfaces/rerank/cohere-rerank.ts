@@ -6,7 +6,11 @@ import { readRanked, type RerankDialect } from "./rerank-dialect.ts";
 export const cohereRerank: RerankDialect = {
   encode: ({ query, documents, topN, maxTokensPerDocument }, upstreamModel) => ({
     body: withoutUndefined({
-      model: upstreamModel, query, documents, top_n: topN, max_tokens_per_doc: maxTokensPerDocument,
+      model: upstreamModel,
+      query,
+      documents,
+      top_n: topN,
+      max_tokens_per_doc: maxTokensPerDocument,
     }),
     losses: [],
   }),
@@ -14,7 +18,10 @@ export const cohereRerank: RerankDialect = {
     const { results, meta, id } = fieldsOf(body);
     const ranked = readRanked(results);
     const { search_units: units } = fieldsOf(fieldsOf(meta)["billed_units"]);
-    const searchUnits = typeof units === "number" && Number.isFinite(units) && units >= 0 ? Math.ceil(units) : undefined;
+    const searchUnits =
+      typeof units === "number" && Number.isFinite(units) && units >= 0
+        ? Math.ceil(units)
+        : undefined;
     return ranked && { ranked, searchUnits, ...(typeof id === "string" && { id }) };
   },
 };

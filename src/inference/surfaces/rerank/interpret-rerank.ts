@@ -3,7 +3,11 @@ import { usdFromNano } from "../../../platform/lib/money.ts";
 import { totalInputTokens } from "../../canonical/usage.ts";
 import { routeDialect } from "../../catalog/reachability.ts";
 import type { UpstreamDialect } from "../../catalog/model.ts";
-import type { Interpretation, InterpretedRoute, WholeAnswer } from "../../interpret/interpretation.ts";
+import type {
+  Interpretation,
+  InterpretedRoute,
+  WholeAnswer,
+} from "../../interpret/interpretation.ts";
 import { tokensOfTexts } from "../surface-call.ts";
 import { interpretWhole } from "../whole-interpretation.ts";
 import { cohereRerank } from "./cohere-rerank.ts";
@@ -26,13 +30,19 @@ export const billedTokens = ({ query, documents }: RerankRequest, searchUnits = 
   Math.max(tokensOfTexts([query, ...documents]), searchUnits * tokensPerSearchUnit);
 
 /** How a request to rank is told to a route. */
-export function interpretRerank(request: RerankRequest, { route }: InterpretedRoute): Interpretation {
+export function interpretRerank(
+  request: RerankRequest,
+  { route }: InterpretedRoute,
+): Interpretation {
   const name = routeDialect(route, "rerank");
   const dialect = name && dialects[name];
   assert(dialect !== undefined, `${route.provider.id} does not rerank`);
   const { body, losses } = dialect.encode(request, route.upstreamModel);
   return interpretWhole<RankedPart>({
-    bodies: [body], parallel: 1, losses, unusableCode: "upstream_error",
+    bodies: [body],
+    parallel: 1,
+    losses,
+    unusableCode: "upstream_error",
     read(answer) {
       const part = dialect.decode(answer);
       return part !== undefined && isRanking(part.ranked, request) ? part : undefined;
@@ -42,13 +52,21 @@ export function interpretRerank(request: RerankRequest, { route }: InterpretedRo
 }
 
 /** Every document at most once, and as many as were asked for. */
-function isRanking(ranked: readonly RankedDocument[], { documents, topN = documents.length }: RerankRequest): boolean {
+function isRanking(
+  ranked: readonly RankedDocument[],
+  { documents, topN = documents.length }: RerankRequest,
+): boolean {
   const places = new Set(ranked.map(({ index }) => index));
   const known = ranked.every(({ index }) => index >= 0 && index < documents.length);
-  return known && places.size === ranked.length && ranked.length >= Math.min(topN, documents.length);
+  return (
+    known && places.size === ranked.length && ranked.length >= Math.min(topN, documents.length)
+  );
 }
 
-function rerankAnswer(request: RerankRequest, { ranked, searchUnits, id }: RankedPart): WholeAnswer {
+function rerankAnswer(
+  request: RerankRequest,
+  { ranked, searchUnits, id }: RankedPart,
+): WholeAnswer {
   const results = [...ranked]
     .sort((left, right) => right.score - left.score)
     .slice(0, request.topN)
@@ -61,7 +79,11 @@ function rerankAnswer(request: RerankRequest, { ranked, searchUnits, id }: Ranke
     upstreamId: id ?? null,
     finishReason: null,
     // Whatever the provider counts: what a request is billed for follows from its texts and search units.
-    metered: { usage: { inputTokens: billedTokens(request, searchUnits) }, estimated: true, clamped: false },
+    metered: {
+      usage: { inputTokens: billedTokens(request, searchUnits) },
+      estimated: true,
+      clamped: false,
+    },
     outputCharacters: 0,
     hasContent: results.length > 0,
     spentOnReasoning: false,
@@ -72,7 +94,9 @@ function rerankAnswer(request: RerankRequest, { ranked, searchUnits, id }: Ranke
         model: request.model,
         results,
         usage: {
-          prompt_tokens: tokens, total_tokens: tokens, ...(searchUnits !== undefined && { search_units: searchUnits }),
+          prompt_tokens: tokens,
+          total_tokens: tokens,
+          ...(searchUnits !== undefined && { search_units: searchUnits }),
           cost: usdFromNano(chargedNano),
         },
         // Where Cohere's clients look for it; the AI SDK's (@ai-sdk/cohere 4.0.52) refuses an answer without a `meta`.

@@ -8,7 +8,11 @@ export const jinaRerank: RerankDialect = {
     const { texts, losses } = cutDocuments(request);
     // The texts are here already: they need not come back.
     const body = withoutUndefined({
-      model: upstreamModel, query: request.query, documents: texts, top_n: request.topN, return_documents: false,
+      model: upstreamModel,
+      query: request.query,
+      documents: texts,
+      top_n: request.topN,
+      return_documents: false,
     });
     return { body, losses };
   },

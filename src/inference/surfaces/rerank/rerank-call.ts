@@ -15,25 +15,32 @@ export const expectedTokens = (request: RerankRequest): number =>
 
 /** The call of a request to rank documents. */
 export const rerankCall = (
-  origin: CallOrigin, { text, body, request }: { text: string; body: Fields; request: RerankRequest },
-): InferenceCall => surfaceCall(origin, {
-  surface: "rerank",
-  text,
-  routing: routingOf(body, request.model),
-  asks: {
-    texts: request.documents.length,
-    parameters: [
-      ...(request.topN === undefined ? [] : ["top_n"]), ...(request.maxTokensPerDocument === undefined ? [] : ["max_tokens_per_doc"]),
-    ],
-    inputTokens: expectedTokens(request),
-  },
-  interpret: (route) => interpretRerank(request, route),
-  assertServes: assertReranks,
-});
+  origin: CallOrigin,
+  { text, body, request }: { text: string; body: Fields; request: RerankRequest },
+): InferenceCall =>
+  surfaceCall(origin, {
+    surface: "rerank",
+    text,
+    routing: routingOf(body, request.model),
+    asks: {
+      texts: request.documents.length,
+      parameters: [
+        ...(request.topN === undefined ? [] : ["top_n"]),
+        ...(request.maxTokensPerDocument === undefined ? [] : ["max_tokens_per_doc"]),
+      ],
+      inputTokens: expectedTokens(request),
+    },
+    interpret: (route) => interpretRerank(request, route),
+    assertServes: assertReranks,
+  });
 
 function assertReranks({ id, surface }: CatalogModel): void {
   if (surface === "rerank") return;
-  throw new GatewayError("model_not_rerank_compatible", `The model ${id} does not rank documents; it serves ${surface}.`, {
-    param: "model",
-  });
+  throw new GatewayError(
+    "model_not_rerank_compatible",
+    `The model ${id} does not rank documents; it serves ${surface}.`,
+    {
+      param: "model",
+    },
+  );
 }

@@ -30,7 +30,13 @@ export function readRanked(value: unknown): RankedDocument[] | undefined {
   if (list === undefined) return undefined;
   for (const entry of list) {
     const { index, relevance_score: score } = fieldsOf(entry);
-    if (typeof index !== "number" || !Number.isInteger(index) || typeof score !== "number" || !Number.isFinite(score)) return undefined;
+    if (
+      typeof index !== "number" ||
+      !Number.isInteger(index) ||
+      typeof score !== "number" ||
+      !Number.isFinite(score)
+    )
+      return undefined;
     ranked.push({ index, score });
   }
   return ranked;
@@ -40,12 +46,16 @@ export function readRanked(value: unknown): RankedDocument[] | undefined {
 const charactersPerToken = 4;
 
 /** The documents, cut to `max_tokens_per_doc` for a vendor that has no such field. */
-export function cutDocuments(
-  { documents, maxTokensPerDocument: most }: RerankRequest,
-): { texts: readonly string[]; losses: readonly Loss[] } {
+export function cutDocuments({ documents, maxTokensPerDocument: most }: RerankRequest): {
+  texts: readonly string[];
+  losses: readonly Loss[];
+} {
   if (most === undefined) return { texts: documents, losses: [] };
   const length = most * charactersPerToken;
   if (documents.every((text) => text.length <= length)) return { texts: documents, losses: [] };
   const reason = `the provider has no such field; documents were cut to ${charactersPerToken} characters a token`;
-  return { texts: documents.map((text) => text.slice(0, length).toWellFormed()), losses: [{ field: "max_tokens_per_doc", reason }] };
+  return {
+    texts: documents.map((text) => text.slice(0, length).toWellFormed()),
+    losses: [{ field: "max_tokens_per_doc", reason }],
+  };
 }

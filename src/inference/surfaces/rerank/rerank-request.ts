@@ -1,4 +1,11 @@
-import { FieldReader, fieldsOf, isObject, listOf, requireFields, type Fields } from "../read-fields.ts";
+import {
+  FieldReader,
+  fieldsOf,
+  isObject,
+  listOf,
+  requireFields,
+  type Fields,
+} from "../read-fields.ts";
 
 /** Contract: "Size and count bounds". */
 const documentsMax = 1_000;
@@ -33,12 +40,21 @@ export function readRerankRequest(body: Fields): RerankRequest {
 
 function documentsOf(value: unknown, fields: FieldReader): string[] {
   const list = listOf(value);
-  if (list === undefined) throw fields.refusal("documents", "must be an array of strings or {text} objects.");
+  if (list === undefined)
+    throw fields.refusal("documents", "must be an array of strings or {text} objects.");
   if (list.length === 0) throw fields.refusal("documents", "must have at least one entry.");
-  if (list.length > documentsMax) throw fields.refusal("documents", `may have at most ${documentsMax} entries; these are ${list.length}.`);
+  if (list.length > documentsMax)
+    throw fields.refusal(
+      "documents",
+      `may have at most ${documentsMax} entries; these are ${list.length}.`,
+    );
   return list.map((entry, index) => {
     const text = isObject(entry) ? fieldsOf(entry)["text"] : entry;
-    if (typeof text !== "string") throw fields.refusal(`documents[${index}]`, "must be a string or an object with a string text.");
+    if (typeof text !== "string")
+      throw fields.refusal(
+        `documents[${index}]`,
+        "must be a string or an object with a string text.",
+      );
     return text;
   });
 }

@@ -7,10 +7,20 @@ import type { RerankDialect } from "./rerank-dialect.ts";
 import { readRerankRequest, type RerankRequest } from "./rerank-request.ts";
 import { voyageRerank } from "./voyage-rerank.ts";
 
-const dialects: Record<string, RerankDialect> = { "cohere-rerank": cohereRerank, "jina-rerank": jinaRerank, "voyage-rerank": voyageRerank };
+const dialects: Record<string, RerankDialect> = {
+  "cohere-rerank": cohereRerank,
+  "jina-rerank": jinaRerank,
+  "voyage-rerank": voyageRerank,
+};
 
-const body = (changes: Record<string, unknown> = {}) => ({ model: "m/r", query: "q", documents: ["one", { text: "two" }], ...changes });
-const request = (changes: Record<string, unknown> = {}): RerankRequest => readRerankRequest(body(changes));
+const body = (changes: Record<string, unknown> = {}) => ({
+  model: "m/r",
+  query: "q",
+  documents: ["one", { text: "two" }],
+  ...changes,
+});
+const request = (changes: Record<string, unknown> = {}): RerankRequest =>
+  readRerankRequest(body(changes));
 
 describe("what providers are asked", () => {
   const plain: Record<string, object> = {
@@ -19,34 +29,85 @@ describe("what providers are asked", () => {
     "voyage-rerank": { model: "m", query: "q", documents: ["one", "two"] },
   };
   const bounded: Record<string, { body: object; lost: string[] }> = {
-    "cohere-rerank": { body: { model: "m", query: "q", documents: ["one", "twelve"], top_n: 1, max_tokens_per_doc: 1 }, lost: [] },
-    "jina-rerank": {
-      body: { model: "m", query: "q", documents: ["one", "twel"], top_n: 1, return_documents: false }, lost: ["max_tokens_per_doc"],
+    "cohere-rerank": {
+      body: {
+        model: "m",
+        query: "q",
+        documents: ["one", "twelve"],
+        top_n: 1,
+        max_tokens_per_doc: 1,
+      },
+      lost: [],
     },
-    "voyage-rerank": { body: { model: "m", query: "q", documents: ["one", "twel"], top_k: 1 }, lost: ["max_tokens_per_doc"] },
+    "jina-rerank": {
+      body: {
+        model: "m",
+        query: "q",
+        documents: ["one", "twel"],
+        top_n: 1,
+        return_documents: false,
+      },
+      lost: ["max_tokens_per_doc"],
+    },
+    "voyage-rerank": {
+      body: { model: "m", query: "q", documents: ["one", "twel"], top_k: 1 },
+      lost: ["max_tokens_per_doc"],
+    },
   };
 
   test.each(Object.keys(dialects))("%s", (name) => {
-    expect(dialects[name]?.encode(request({ return_documents: true }), "m")).toEqual({ body: plain[name] as object, losses: [] });
-    const asked = dialects[name]?.encode(request({ documents: ["one", "twelve"], top_n: 1, max_tokens_per_doc: 1 }), "m");
-    expect([asked?.body, asked?.losses.map(({ field }) => field)]).toEqual([bounded[name]?.body, bounded[name]?.lost]);
+    expect(dialects[name]?.encode(request({ return_documents: true }), "m")).toEqual({
+      body: plain[name] as object,
+      losses: [],
+    });
+    const asked = dialects[name]?.encode(
+      request({ documents: ["one", "twelve"], top_n: 1, max_tokens_per_doc: 1 }),
+      "m",
+    );
+    expect([asked?.body, asked?.losses.map(({ field }) => field)]).toEqual([
+      bounded[name]?.body,
+      bounded[name]?.lost,
+    ]);
   });
 });
 
 describe("what providers answer", () => {
-  const ranked = [{ index: 1, relevance_score: 0.9, document: "two" }, { index: 0, relevance_score: 0.1 }];
-  const read = [{ index: 1, score: 0.9 }, { index: 0, score: 0.1 }];
+  const ranked = [
+    { index: 1, relevance_score: 0.9, document: "two" },
+    { index: 0, relevance_score: 0.1 },
+  ];
+  const read = [
+    { index: 1, score: 0.9 },
+    { index: 0, score: 0.1 },
+  ];
   test.each<[string, object, object]>([
-    ["cohere-rerank", { id: "r1", results: ranked, meta: { billed_units: { search_units: 2 } } }, {
-      ranked: read, searchUnits: 2, id: "r1",
-    }],
+    [
+      "cohere-rerank",
+      { id: "r1", results: ranked, meta: { billed_units: { search_units: 2 } } },
+      {
+        ranked: read,
+        searchUnits: 2,
+        id: "r1",
+      },
+    ],
     ["cohere-rerank", { results: ranked }, { ranked: read }],
     ["jina-rerank", { results: ranked, usage: { total_tokens: 5 } }, { ranked: read }],
-    ["voyage-rerank", { object: "list", data: ranked, usage: { total_tokens: 5 } }, { ranked: read }],
-  ])("%s %#", (name, answer, part) => expect(dialects[name]?.decode(answer)).toEqual(part as never));
+    [
+      "voyage-rerank",
+      { object: "list", data: ranked, usage: { total_tokens: 5 } },
+      { ranked: read },
+    ],
+  ])("%s %#", (name, answer, part) =>
+    expect(dialects[name]?.decode(answer)).toEqual(part as never),
+  );
 
   test.each(Object.keys(dialects))("%s: what is no answer is none", (name) => {
-    for (const entry of [{ index: 0 }, { index: 0.5, relevance_score: 1 }, { index: 0, relevance_score: "1" }, null]) {
+    for (const entry of [
+      { index: 0 },
+      { index: 0.5, relevance_score: 1 },
+      { index: 0, relevance_score: "1" },
+      null,
+    ]) {
       expect(dialects[name]?.decode({ results: [entry], data: [entry] })).toBeUndefined();
     }
     expect(dialects[name]?.decode({})).toBeUndefined();
@@ -62,7 +123,9 @@ describe("what is billed", () => {
     expect(billedTokens(request({ query: "x".repeat(12_000) }), 2)).toBe(3_002);
   });
   test("a hold expects a search unit for each hundred documents", () => {
-    expect(expectedTokens(request({ documents: Array.from({ length: 101 }, () => "d") }))).toBe(2_000);
+    expect(expectedTokens(request({ documents: Array.from({ length: 101 }, () => "d") }))).toBe(
+      2_000,
+    );
   });
 });
 
@@ -74,19 +137,41 @@ describe("what is refused, and where", () => {
     ["a query that is no text", { query: 5 }, "invalid_request", "query"],
     ["a list that is none", { documents: "one" }, "invalid_request", "documents"],
     ["an empty list", { documents: [] }, "invalid_request", "documents"],
-    ["1,001 documents", { documents: Array.from({ length: 1_001 }, () => "d") }, "invalid_request", "documents"],
+    [
+      "1,001 documents",
+      { documents: Array.from({ length: 1_001 }, () => "d") },
+      "invalid_request",
+      "documents",
+    ],
     ["a document that is no text", { documents: ["a", 5] }, "invalid_request", "documents[1]"],
-    ["a document without a text", { documents: [{ title: "a" }] }, "invalid_request", "documents[0]"],
+    [
+      "a document without a text",
+      { documents: [{ title: "a" }] },
+      "invalid_request",
+      "documents[0]",
+    ],
     ["top_n of 0", { top_n: 0 }, "invalid_request", "top_n"],
     ["top_n in words", { top_n: "2" }, "invalid_request", "top_n"],
-    ["return_documents in words", { return_documents: "yes" }, "invalid_request", "return_documents"],
+    [
+      "return_documents in words",
+      { return_documents: "yes" },
+      "invalid_request",
+      "return_documents",
+    ],
     ["max_tokens_per_doc of 0", { max_tokens_per_doc: 0 }, "invalid_request", "max_tokens_per_doc"],
-    ["a session id that is too long", { session_id: "s".repeat(257) }, "invalid_request", "session_id"],
+    [
+      "a session id that is too long",
+      { session_id: "s".repeat(257) },
+      "invalid_request",
+      "session_id",
+    ],
   ])("%s", (_, changes, code, param) => {
     expect(() => request(changes)).toThrow(expect.objectContaining({ code, param }));
   });
 
   test("1,000 documents are taken", () => {
-    expect(request({ documents: Array.from({ length: 1_000 }, () => "d") }).documents).toHaveLength(1_000);
+    expect(request({ documents: Array.from({ length: 1_000 }, () => "d") }).documents).toHaveLength(
+      1_000,
+    );
   });
 });

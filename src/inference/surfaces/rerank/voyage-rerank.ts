@@ -6,7 +6,15 @@ import { cutDocuments, readRanked, type RerankDialect } from "./rerank-dialect.t
 export const voyageRerank: RerankDialect = {
   encode(request, upstreamModel) {
     const { texts, losses } = cutDocuments(request);
-    return { body: withoutUndefined({ model: upstreamModel, query: request.query, documents: texts, top_k: request.topN }), losses };
+    return {
+      body: withoutUndefined({
+        model: upstreamModel,
+        query: request.query,
+        documents: texts,
+        top_k: request.topN,
+      }),
+      losses,
+    };
   },
   decode(body) {
     const ranked = readRanked(fieldsOf(body)["data"]);

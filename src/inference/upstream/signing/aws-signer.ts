@@ -29,26 +29,46 @@ export class AwsSigner implements RequestSigner {
     this.clock = clock;
   }
 
-  async headersFor({ method, url, headers, body }: SignableRequest): Promise<Record<string, string>> {
+  async headersFor({
+    method,
+    url,
+    headers,
+    body,
+  }: SignableRequest): Promise<Record<string, string>> {
     const { protocol, hostname, host, pathname, searchParams } = new URL(url);
     const signer = await (this.signer ??= openSigner(this.credential));
-    const signed = await signer.sign({
-      method,
-      protocol,
-      hostname,
-      path: pathname,
-      query: Object.fromEntries(searchParams),
-      headers: { ...headers, host },
-      body,
-    }, { signingDate: new Date(this.clock.nowMs()) });
-    return Object.fromEntries(Object.entries(signed.headers).filter(([name]) => name !== "host" && !(name in headers)));
+    const signed = await signer.sign(
+      {
+        method,
+        protocol,
+        hostname,
+        path: pathname,
+        query: Object.fromEntries(searchParams),
+        headers: { ...headers, host },
+        body,
+      },
+      { signingDate: new Date(this.clock.nowMs()) },
+    );
+    return Object.fromEntries(
+      Object.entries(signed.headers).filter(([name]) => name !== "host" && !(name in headers)),
+    );
   }
 }
 
-async function openSigner({ region, service, accessKeyId, secretAccessKey, sessionToken }: AwsCredential): Promise<SignatureV4> {
+async function openSigner({
+  region,
+  service,
+  accessKeyId,
+  secretAccessKey,
+  sessionToken,
+}: AwsCredential): Promise<SignatureV4> {
   const { SignatureV4 } = await import("@smithy/signature-v4");
   return new SignatureV4({
-    credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+    credentials: {
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken !== undefined && { sessionToken }),
+    },
     region,
     service,
     sha256: Sha256,
@@ -82,7 +102,9 @@ class Sha256 {
     const { secret } = this;
     if (secret === undefined) return createHash("sha256");
     if (typeof secret === "string") return createHmac("sha256", secret);
-    const { buffer, byteOffset, byteLength } = ArrayBuffer.isView(secret) ? secret : new Uint8Array(secret);
+    const { buffer, byteOffset, byteLength } = ArrayBuffer.isView(secret)
+      ? secret
+      : new Uint8Array(secret);
     return createHmac("sha256", new Uint8Array(buffer, byteOffset, byteLength));
   }
 }

@@ -11,7 +11,10 @@ export type SigningCredential =
   | { type: "google-service-account"; key: { json: string } | { file: string } };
 
 /** The signer of a credential; one for each provider, since it keeps the token. */
-export function createSigner(credential: SigningCredential, { clock, post }: { clock: Clock; post: PostForm }): RequestSigner {
+export function createSigner(
+  credential: SigningCredential,
+  { clock, post }: { clock: Clock; post: PostForm },
+): RequestSigner {
   if (credential.type === "aws-sigv4") return new AwsSigner(credential, clock);
   const { key } = credential;
   const readKey = "json" in key ? () => Promise.resolve(key.json) : () => Bun.file(key.file).text();

@@ -21,9 +21,17 @@ export function readServiceAccountKey(text: string): ServiceAccountKey {
   } catch {
     throw new Error("the service account key is not valid JSON");
   }
-  const { type, client_email: clientEmail, private_key: privateKey, private_key_id: privateKeyId, token_uri: tokenUrl } = fields ?? {};
+  const {
+    type,
+    client_email: clientEmail,
+    private_key: privateKey,
+    private_key_id: privateKeyId,
+    token_uri: tokenUrl,
+  } = fields ?? {};
   if (type !== "service_account") {
-    throw new Error(`the key has the type ${JSON.stringify(type)}; a key of type "service_account" is needed`);
+    throw new Error(
+      `the key has the type ${JSON.stringify(type)}; a key of type "service_account" is needed`,
+    );
   }
   if (typeof clientEmail !== "string" || typeof privateKey !== "string") {
     throw new Error("the service account key lacks client_email or private_key");

@@ -19,7 +19,11 @@ const minute = 60_000;
 class TokenEndpoint {
   readonly assertions: string[] = [];
   answer: () => Response | Promise<Response> = () =>
-    Response.json({ access_token: `token-${this.assertions.length}`, expires_in: 3_600, token_type: "Bearer" });
+    Response.json({
+      access_token: `token-${this.assertions.length}`,
+      expires_in: 3_600,
+      token_type: "Bearer",
+    });
   private readonly server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -53,28 +57,44 @@ beforeEach(() => {
 afterEach(() => endpoint.stop());
 afterAll(() => client.close());
 
-const keyText = (): string => JSON.stringify({
-  type: "service_account", client_email: "svc@p.iam.gserviceaccount.com", private_key_id: "kid-1",
-  private_key: pair.privateKey.export({ type: "pkcs8", format: "pem" }), token_uri: endpoint.url,
-});
+const keyText = (): string =>
+  JSON.stringify({
+    type: "service_account",
+    client_email: "svc@p.iam.gserviceaccount.com",
+    private_key_id: "kid-1",
+    private_key: pair.privateKey.export({ type: "pkcs8", format: "pem" }),
+    token_uri: endpoint.url,
+  });
 
-const newSigner = (): ServiceAccountSigner => new ServiceAccountSigner({ readKey: () => Promise.resolve(keyText()), clock, post });
+const newSigner = (): ServiceAccountSigner =>
+  new ServiceAccountSigner({ readKey: () => Promise.resolve(keyText()), clock, post });
 
 describe("access tokens of a service account", () => {
   test("are exchanged for a claim that the key signed", async () => {
     expect(await newSigner().headersFor()).toEqual({ authorization: "Bearer token-1" });
-    const { payload, protectedHeader } = await jwtVerify(endpoint.assertions[0] ?? "", pair.publicKey, {
-      currentDate: new Date(clock.nowMs()), audience: endpoint.url, issuer: "svc@p.iam.gserviceaccount.com",
-    });
+    const { payload, protectedHeader } = await jwtVerify(
+      endpoint.assertions[0] ?? "",
+      pair.publicKey,
+      {
+        currentDate: new Date(clock.nowMs()),
+        audience: endpoint.url,
+        issuer: "svc@p.iam.gserviceaccount.com",
+      },
+    );
     expect(protectedHeader).toEqual({ alg: "RS256", typ: "JWT", kid: "kid-1" });
-    expect(payload).toMatchObject({ scope: "https://www.googleapis.com/auth/cloud-platform", iat: clock.nowMs() / 1_000 });
+    expect(payload).toMatchObject({
+      scope: "https://www.googleapis.com/auth/cloud-platform",
+      iat: clock.nowMs() / 1_000,
+    });
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(3_600);
   });
 
   test("are fetched once for all who wait", async () => {
     const signer = newSigner();
     const all = await Promise.all(Array.from({ length: 5 }, () => signer.headersFor()));
-    expect(all.map(({ authorization }) => authorization)).toEqual(Array.from({ length: 5 }, () => "Bearer token-1"));
+    expect(all.map(({ authorization }) => authorization)).toEqual(
+      Array.from({ length: 5 }, () => "Bearer token-1"),
+    );
     expect(endpoint.assertions).toHaveLength(1);
   });
 
@@ -111,22 +131,33 @@ describe("access tokens of a service account", () => {
     clock.advance(56 * minute);
     expect(signer.headersFor()).toEqual({ authorization: "Bearer token-1" });
     clock.advance(4 * minute);
-    await expect(Promise.resolve(signer.headersFor())).rejects.toThrow(expect.objectContaining({ fault: "connect_failed" }));
+    await expect(Promise.resolve(signer.headersFor())).rejects.toThrow(
+      expect.objectContaining({ fault: "connect_failed" }),
+    );
     endpoint.answer = answer;
-    expect(await signer.headersFor()).toEqual({ authorization: `Bearer token-${endpoint.assertions.length}` });
+    expect(await signer.headersFor()).toEqual({
+      authorization: `Bearer token-${endpoint.assertions.length}`,
+    });
   });
 
   test("that are refused say why, and no secret", async () => {
-    endpoint.answer = () => Response.json({ error: "invalid_grant", error_description: "Invalid JWT Signature." }, { status: 400 });
-    await expect(Promise.resolve(newSigner().headersFor()))
-      .rejects.toThrow("no access token: the token endpoint answered 400: Invalid JWT Signature.");
+    endpoint.answer = () =>
+      Response.json(
+        { error: "invalid_grant", error_description: "Invalid JWT Signature." },
+        { status: 400 },
+      );
+    await expect(Promise.resolve(newSigner().headersFor())).rejects.toThrow(
+      "no access token: the token endpoint answered 400: Invalid JWT Signature.",
+    );
   });
 
   test("need an endpoint that can be reached", async () => {
     const text = keyText();
     await endpoint.stop();
     const signer = new ServiceAccountSigner({ readKey: () => Promise.resolve(text), clock, post });
-    await expect(Promise.resolve(signer.headersFor())).rejects.toThrow(expect.objectContaining({ fault: "connect_failed", sent: false }));
+    await expect(Promise.resolve(signer.headersFor())).rejects.toThrow(
+      expect.objectContaining({ fault: "connect_failed", sent: false }),
+    );
   });
 });
 
@@ -134,20 +165,37 @@ describe("a key", () => {
   const broken: [what: string, text: string, message: string][] = [
     ["no JSON", "-----BEGIN", "the service account key is not valid JSON"],
     ["null", "null", 'the key has the type undefined; a key of type "service_account" is needed'],
-    ["a user's", '{"type":"authorized_user"}', 'the key has the type "authorized_user"; a key of type "service_account" is needed'],
-    ["half a key", '{"type":"service_account","client_email":"a"}', "the service account key lacks client_email or private_key"],
+    [
+      "a user's",
+      '{"type":"authorized_user"}',
+      'the key has the type "authorized_user"; a key of type "service_account" is needed',
+    ],
+    [
+      "half a key",
+      '{"type":"service_account","client_email":"a"}',
+      "the service account key lacks client_email or private_key",
+    ],
   ];
   test.each(broken)("that is %s is refused in words", async (_what, text, message) => {
     expect(() => readServiceAccountKey(text)).toThrow(message);
     const signer = new ServiceAccountSigner({ readKey: () => Promise.resolve(text), clock, post });
-    await expect(Promise.resolve(signer.headersFor())).rejects.toThrow(`no access token: ${message}`);
+    await expect(Promise.resolve(signer.headersFor())).rejects.toThrow(
+      `no access token: ${message}`,
+    );
   });
 
   test("in a file is read when it is needed, and again after it was mended", async () => {
     const file = join(tmpdir(), `service-account-${process.pid}-${Bun.randomUUIDv7()}.json`);
     const signer = createSigner({ type: "google-service-account", key: { file } }, { clock, post });
-    const request = { method: "POST", url: "https://aiplatform.googleapis.com/v1", headers: {}, body: "{}" };
-    await expect(Promise.resolve(signer.headersFor(request))).rejects.toThrow(expect.objectContaining({ fault: "connect_failed" }));
+    const request = {
+      method: "POST",
+      url: "https://aiplatform.googleapis.com/v1",
+      headers: {},
+      body: "{}",
+    };
+    await expect(Promise.resolve(signer.headersFor(request))).rejects.toThrow(
+      expect.objectContaining({ fault: "connect_failed" }),
+    );
     writeFileSync(file, keyText());
     try {
       expect(await signer.headersFor(request)).toEqual({ authorization: "Bearer token-1" });
@@ -158,9 +206,21 @@ describe("a key", () => {
 
   test("of AWS signs at the time of the clock", async () => {
     const signer = createSigner(
-      { type: "aws-sigv4", accessKeyId: "AK", secretAccessKey: "s", region: "eu-west-1", service: "bedrock" }, { clock, post },
+      {
+        type: "aws-sigv4",
+        accessKeyId: "AK",
+        secretAccessKey: "s",
+        region: "eu-west-1",
+        service: "bedrock",
+      },
+      { clock, post },
     );
-    const { authorization } = await signer.headersFor({ method: "POST", url: "https://bedrock.example/x", headers: {}, body: "" });
+    const { authorization } = await signer.headersFor({
+      method: "POST",
+      url: "https://bedrock.example/x",
+      headers: {},
+      body: "",
+    });
     expect(authorization).toContain("Credential=AK/20261121/eu-west-1/bedrock/aws4_request");
   });
 });

@@ -43,7 +43,8 @@ export class ServiceAccountSigner implements RequestSigner {
   headersFor(): Promise<Record<string, string>> | Record<string, string> {
     const { token } = this;
     const leftMs = token === undefined ? 0 : token.expiresAtMs - this.options.clock.nowMs();
-    if (token === undefined || leftMs <= safetyMs) return this.renew().then(({ headers }) => headers);
+    if (token === undefined || leftMs <= safetyMs)
+      return this.renew().then(({ headers }) => headers);
     // Whoever needs the new token hears of a failure; the old one serves until then.
     if (leftMs <= renewalLeadMs) this.renew().catch(() => undefined);
     return token.headers;
@@ -61,8 +62,14 @@ export class ServiceAccountSigner implements RequestSigner {
     try {
       const key = await this.key;
       const nowMs = this.options.clock.nowMs();
-      const form = new URLSearchParams({ grant_type: jwtBearerGrant, assertion: await signClaim(key, nowMs) });
-      return (this.token = readToken(await this.options.post(key.tokenUrl, form.toString()), nowMs));
+      const form = new URLSearchParams({
+        grant_type: jwtBearerGrant,
+        assertion: await signClaim(key, nowMs),
+      });
+      return (this.token = readToken(
+        await this.options.post(key.tokenUrl, form.toString()),
+        nowMs,
+      ));
     } catch (error) {
       if (error instanceof UpstreamFailure) throw error;
       // A key that was mended on disk counts for the next request.
@@ -80,24 +87,51 @@ interface SigningKey {
 }
 
 async function loadKey(readKey: () => Promise<string>): Promise<SigningKey> {
-  const { clientEmail, privateKey, privateKeyId, tokenUrl } = readServiceAccountKey(await readKey());
+  const { clientEmail, privateKey, privateKeyId, tokenUrl } = readServiceAccountKey(
+    await readKey(),
+  );
   const { importPKCS8 } = await import("jose");
-  return { privateKey: await importPKCS8(privateKey, "RS256"), privateKeyId, clientEmail, tokenUrl };
+  return {
+    privateKey: await importPKCS8(privateKey, "RS256"),
+    privateKeyId,
+    clientEmail,
+    tokenUrl,
+  };
 }
 
-async function signClaim({ privateKey, privateKeyId, clientEmail, tokenUrl }: SigningKey, nowMs: number): Promise<string> {
+async function signClaim(
+  { privateKey, privateKeyId, clientEmail, tokenUrl }: SigningKey,
+  nowMs: number,
+): Promise<string> {
   const { SignJWT } = await import("jose");
   const issuedAt = Math.floor(nowMs / 1_000);
-  return new SignJWT({ iss: clientEmail, scope, aud: tokenUrl, iat: issuedAt, exp: issuedAt + hourMs / 1_000 })
-    .setProtectedHeader({ alg: "RS256", typ: "JWT", ...(privateKeyId !== undefined && { kid: privateKeyId }) })
+  return new SignJWT({
+    iss: clientEmail,
+    scope,
+    aud: tokenUrl,
+    iat: issuedAt,
+    exp: issuedAt + hourMs / 1_000,
+  })
+    .setProtectedHeader({
+      alg: "RS256",
+      typ: "JWT",
+      ...(privateKeyId !== undefined && { kid: privateKeyId }),
+    })
     .sign(privateKey);
 }
 
 function readToken({ status, text }: { status: number; text: string }, nowMs: number): AccessToken {
   const answer = objectOf(text);
-  const { access_token: token, expires_in: lifetimeSeconds, error, error_description: description } = answer;
+  const {
+    access_token: token,
+    expires_in: lifetimeSeconds,
+    error,
+    error_description: description,
+  } = answer;
   if (status !== 200 || typeof token !== "string") {
-    throw noToken(`the token endpoint answered ${status}: ${String(description ?? error ?? "no reason given")}`);
+    throw noToken(
+      `the token endpoint answered ${status}: ${String(description ?? error ?? "no reason given")}`,
+    );
   }
   const lifetimeMs = typeof lifetimeSeconds === "number" ? lifetimeSeconds * 1_000 : hourMs;
   return { headers: { authorization: `Bearer ${token}` }, expiresAtMs: nowMs + lifetimeMs };
@@ -106,7 +140,9 @@ function readToken({ status, text }: { status: number; text: string }, nowMs: nu
 function objectOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value as Readonly<Record<string, unknown>> : {};
+    return typeof value === "object" && value !== null
+      ? (value as Readonly<Record<string, unknown>>)
+      : {};
   } catch {
     return {};
   }

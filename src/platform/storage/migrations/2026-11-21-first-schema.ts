@@ -5,7 +5,12 @@ import type { Migration } from "../migrate.ts";
 const tables: readonly TableDefinition[] = [
   {
     name: "workspaces",
-    columns: { id: "text primary key", name: "text not null", plan: "text not null", created_at_ms: "integer not null" },
+    columns: {
+      id: "text primary key",
+      name: "text not null",
+      plan: "text not null",
+      created_at_ms: "integer not null",
+    },
   },
   {
     name: "llm_keys",
@@ -59,7 +64,10 @@ const tables: readonly TableDefinition[] = [
       created_at_ms: "integer not null",
     },
   },
-  { name: "ledger_accounts", columns: { id: "text primary key", balance_nano: "integer not null" } },
+  {
+    name: "ledger_accounts",
+    columns: { id: "text primary key", balance_nano: "integer not null" },
+  },
   {
     name: "key_spend_hours",
     clustered: true,
@@ -105,6 +113,8 @@ export const firstSchema: Migration = {
   name: "2026-11-21-first-schema",
   async up(database, kind) {
     for (const table of tables) await createTable(database, kind, table);
-    await sql`create index llm_keys_by_workspace on llm_keys (workspace_id, created_at_ms)`.execute(database);
+    await sql`create index llm_keys_by_workspace on llm_keys (workspace_id, created_at_ms)`.execute(
+      database,
+    );
   },
 };

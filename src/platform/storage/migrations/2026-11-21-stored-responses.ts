@@ -32,7 +32,11 @@ const tables: readonly TableDefinition[] = [
   },
   {
     name: "stored_response_events",
-    columns: { response_id: ofResponse, last_sequence: "integer not null", events: "text not null" },
+    columns: {
+      response_id: ofResponse,
+      last_sequence: "integer not null",
+      events: "text not null",
+    },
     constraints: ["primary key (response_id, last_sequence)"],
   },
 ];
@@ -42,7 +46,11 @@ export const storedResponses: Migration = {
   name: "2026-11-21-stored-responses",
   async up(database, kind) {
     for (const table of tables) await createTable(database, kind, table);
-    await sql`create index stored_response_items_by_response on stored_response_items (response_id)`.execute(database);
-    await sql`create index stored_responses_under_way on stored_responses (id) where status in ('queued', 'in_progress')`.execute(database);
+    await sql`create index stored_response_items_by_response on stored_response_items (response_id)`.execute(
+      database,
+    );
+    await sql`create index stored_responses_under_way on stored_responses (id) where status in ('queued', 'in_progress')`.execute(
+      database,
+    );
   },
 };

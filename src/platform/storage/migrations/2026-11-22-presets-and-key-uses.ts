@@ -17,7 +17,10 @@ const tables: readonly TableDefinition[] = [
     },
     constraints: ["unique (workspace_id, slug)"],
   },
-  { name: "credential_uses", columns: { credential_id: "text primary key", last_used_at_ms: "integer not null" } },
+  {
+    name: "credential_uses",
+    columns: { credential_id: "text primary key", last_used_at_ms: "integer not null" },
+  },
 ];
 
 /** Presets, and when each key was used last; what is known of older uses is the hour of their last charge. */

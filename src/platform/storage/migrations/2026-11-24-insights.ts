@@ -32,7 +32,11 @@ const tables: readonly TableDefinition[] = [
   {
     name: "network_hours",
     clustered: true,
-    columns: { hour: "integer not null primary key", requests: "integer not null", tokens: "integer not null" },
+    columns: {
+      hour: "integer not null primary key",
+      requests: "integer not null",
+      tokens: "integer not null",
+    },
   },
   {
     name: "network_days",

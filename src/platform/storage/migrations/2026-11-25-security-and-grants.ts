@@ -76,13 +76,19 @@ export const securityAndGrants: Migration = {
   name: "2026-11-25-security-and-grants",
   async up(database, kind) {
     for (const table of tables) await createTable(database, kind, table);
-    await sql`create index credit_grants_by_workspace on credit_grants (workspace_id, granted_at_ms)`.execute(database);
-    for (const table of ["audit_log", "audit_outcomes"]) await makeAppendOnly(database, { kind, table });
+    await sql`create index credit_grants_by_workspace on credit_grants (workspace_id, granted_at_ms)`.execute(
+      database,
+    );
+    for (const table of ["audit_log", "audit_outcomes"])
+      await makeAppendOnly(database, { kind, table });
   },
 };
 
 /** The database itself refuses to change or take away what was written. */
-async function makeAppendOnly(database: Kysely<unknown>, { kind, table }: { kind: StorageKind; table: string }): Promise<void> {
+async function makeAppendOnly(
+  database: Kysely<unknown>,
+  { kind, table }: { kind: StorageKind; table: string },
+): Promise<void> {
   const run = (statement: string) => sql.raw(statement).execute(database);
   if (kind === "sqlite") {
     for (const change of ["update", "delete"]) {

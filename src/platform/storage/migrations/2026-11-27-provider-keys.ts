@@ -59,6 +59,8 @@ export const providerKeys: Migration = {
   name: "2026-11-27-provider-keys",
   async up(database, kind) {
     for (const table of tables) await createTable(database, kind, table);
-    await sql`create index provider_keys_by_workspace on provider_keys (workspace_id)`.execute(database);
+    await sql`create index provider_keys_by_workspace on provider_keys (workspace_id)`.execute(
+      database,
+    );
   },
 };

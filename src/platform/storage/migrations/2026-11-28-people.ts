@@ -57,7 +57,11 @@ const tables: readonly TableDefinition[] = [
   {
     name: "user_verifications",
     columns: {
-      id: "text not null primary key", identifier: "text not null", value: "text not null", expires_at: "text not null", ...written,
+      id: "text not null primary key",
+      identifier: "text not null",
+      value: "text not null",
+      expires_at: "text not null",
+      ...written,
     },
   },
   {
@@ -76,10 +80,22 @@ const tables: readonly TableDefinition[] = [
       aaguid: "text",
     },
   },
-  { name: "organizations", columns: { id: "text not null primary key", name: "text not null", created_at_ms: "integer not null" } },
+  {
+    name: "organizations",
+    columns: {
+      id: "text not null primary key",
+      name: "text not null",
+      created_at_ms: "integer not null",
+    },
+  },
   {
     name: "organization_members",
-    columns: { organization_id: ofOrganization, user_id: ofUser, role: "text not null", joined_at_ms: "integer not null" },
+    columns: {
+      organization_id: ofOrganization,
+      user_id: ofUser,
+      role: "text not null",
+      joined_at_ms: "integer not null",
+    },
     constraints: ["primary key (organization_id, user_id)"],
   },
   {
@@ -126,8 +142,12 @@ export const people: Migration = {
   async up(database, kind) {
     for (const table of tables) await createTable(database, kind, table);
     const type = kind === "postgres" ? sql`text collate "C"` : sql`text`;
-    await sql`alter table workspaces add column owner_user_id ${type} references users (id)`.execute(database);
-    await sql`alter table workspaces add column organization_id ${type} references organizations (id)`.execute(database);
+    await sql`alter table workspaces add column owner_user_id ${type} references users (id)`.execute(
+      database,
+    );
+    await sql`alter table workspaces add column organization_id ${type} references organizations (id)`.execute(
+      database,
+    );
     for (const index of indexes) await index.execute(database);
   },
 };

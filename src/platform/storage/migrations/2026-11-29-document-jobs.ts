@@ -25,7 +25,11 @@ export const documentJobs: Migration = {
       },
       constraints: ["unique (workspace_id, idempotency_key)"],
     });
-    await sql`create index document_jobs_under_way on document_jobs (id) where status in ('queued', 'running')`.execute(database);
-    await sql`create index document_jobs_by_end on document_jobs (ended_at_ms) where ended_at_ms is not null`.execute(database);
+    await sql`create index document_jobs_under_way on document_jobs (id) where status in ('queued', 'running')`.execute(
+      database,
+    );
+    await sql`create index document_jobs_by_end on document_jobs (ended_at_ms) where ended_at_ms is not null`.execute(
+      database,
+    );
   },
 };

@@ -7,7 +7,10 @@ const tables: readonly TableDefinition[] = [
     // A workspace is one customer to the payment provider, in its test mode another one than in earnest.
     name: "payment_customers",
     columns: {
-      workspace_id: "text not null", live: "integer not null", customer_id: "text not null unique", created_at_ms: "integer not null",
+      workspace_id: "text not null",
+      live: "integer not null",
+      customer_id: "text not null unique",
+      created_at_ms: "integer not null",
     },
     constraints: ["primary key (workspace_id, live)"],
   },
@@ -120,9 +123,17 @@ const tables: readonly TableDefinition[] = [
   {
     // What was agreed to, each time; never changed.
     name: "payment_consents",
-    columns: { workspace_id: "text not null", at_ms: "integer not null", by_id: "text not null", terms: "text not null" },
+    columns: {
+      workspace_id: "text not null",
+      at_ms: "integer not null",
+      by_id: "text not null",
+      terms: "text not null",
+    },
   },
-  { name: "payment_marks", columns: { name: "text not null primary key", value: "integer not null" } },
+  {
+    name: "payment_marks",
+    columns: { name: "text not null primary key", value: "integer not null" },
+  },
 ];
 
 /** Card top-ups: orders, what was paid, refunded and disputed of them, invoices, and automatic top-ups. */
@@ -133,9 +144,13 @@ export const payments: Migration = {
     // Never two automatic top-ups at once, whoever asks for them.
     await sql`create unique index payment_orders_one_automatic on payment_orders (workspace_id)
       where kind = 'automatic' and state = 'open'`.execute(database);
-    await sql`create index payment_claims_by_payment on payment_claims (payment_intent_id)`.execute(database);
+    await sql`create index payment_claims_by_payment on payment_claims (payment_intent_id)`.execute(
+      database,
+    );
     for (const table of ["orders", "receipts", "movements", "documents"]) {
-      await sql.raw(`create index payment_${table}_by_workspace on payment_${table} (workspace_id)`).execute(database);
+      await sql
+        .raw(`create index payment_${table}_by_workspace on payment_${table} (workspace_id)`)
+        .execute(database);
     }
   },
 };

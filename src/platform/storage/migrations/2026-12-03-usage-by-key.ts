@@ -2,7 +2,15 @@ import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
 import type { Migration } from "../migrate.ts";
 
-const counts = ["requests", "errors", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_nano"] as const;
+const counts = [
+  "requests",
+  "errors",
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "cost_nano",
+] as const;
 
 /** Counters of usage by day without the provider: what most questions ask, in a few rows where providers share the models. */
 export const usageByKey: Migration = {
@@ -12,7 +20,10 @@ export const usageByKey: Migration = {
       name: "usage_key_days",
       clustered: true,
       columns: {
-        workspace_id: "text not null", day: "integer not null", key_id: "text not null", model: "text not null",
+        workspace_id: "text not null",
+        day: "integer not null",
+        key_id: "text not null",
+        model: "text not null",
         ...Object.fromEntries(counts.map((name) => [name, "integer not null"])),
       },
       constraints: ["primary key (workspace_id, day, key_id, model)"],

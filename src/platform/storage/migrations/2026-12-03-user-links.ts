@@ -9,8 +9,13 @@ export const userLinks: Migration = {
     await createTable(database, kind, {
       name: "user_links",
       columns: {
-        token_hash: "text primary key", purpose: "text not null", user_id: "text not null references users (id) on delete cascade",
-        email: "text not null", by_mail: "integer not null", created_at_ms: "integer not null", expires_at_ms: "integer not null",
+        token_hash: "text primary key",
+        purpose: "text not null",
+        user_id: "text not null references users (id) on delete cascade",
+        email: "text not null",
+        by_mail: "integer not null",
+        created_at_ms: "integer not null",
+        expires_at_ms: "integer not null",
         used_at_ms: "integer",
       },
     });

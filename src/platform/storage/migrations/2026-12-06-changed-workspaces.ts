@@ -10,6 +10,8 @@ export const changedWorkspaces: Migration = {
       name: "changed_workspaces",
       columns: { workspace_id: "text not null primary key", at_ms: "integer not null" },
     });
-    await sql`create index changed_workspaces_by_time on changed_workspaces (at_ms)`.execute(database);
+    await sql`create index changed_workspaces_by_time on changed_workspaces (at_ms)`.execute(
+      database,
+    );
   },
 };

@@ -10,7 +10,10 @@ export const uncollected: Migration = {
       name: "uncollected_days",
       clustered: true,
       columns: {
-        day: "integer not null", workspace_id: "text not null", model: "text not null", requests: "integer not null",
+        day: "integer not null",
+        workspace_id: "text not null",
+        model: "text not null",
+        requests: "integer not null",
         uncollected_nano: "integer not null",
       },
       constraints: ["primary key (day, workspace_id, model)"],
@@ -19,6 +22,8 @@ export const uncollected: Migration = {
       select generations.created_at_ms / 86400000, generations.workspace_id, generations.model, count(*), sum(transfers.amount_nano)
       from transfers inner join generations on generations.id = transfers.reference
       where transfers.kind = 'uncollected'
-      group by generations.created_at_ms / 86400000, generations.workspace_id, generations.model`.execute(database);
+      group by generations.created_at_ms / 86400000, generations.workspace_id, generations.model`.execute(
+      database,
+    );
   },
 };

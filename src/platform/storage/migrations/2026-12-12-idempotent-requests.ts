@@ -9,11 +9,18 @@ export const idempotentRequests: Migration = {
     await createTable(database, kind, {
       name: "idempotent_requests",
       columns: {
-        workspace_id: "text not null", actor_id: "text not null", key_hash: "text not null", fingerprint: "text not null",
-        started_at_ms: "integer not null", state: "text not null", answer: "text",
+        workspace_id: "text not null",
+        actor_id: "text not null",
+        key_hash: "text not null",
+        fingerprint: "text not null",
+        started_at_ms: "integer not null",
+        state: "text not null",
+        answer: "text",
       },
       constraints: ["primary key (workspace_id, actor_id, key_hash)"],
     });
-    await sql`create index idempotent_requests_by_age on idempotent_requests (started_at_ms)`.execute(database);
+    await sql`create index idempotent_requests_by_age on idempotent_requests (started_at_ms)`.execute(
+      database,
+    );
   },
 };

@@ -9,8 +9,13 @@ export const auditChain: Migration = {
       name: "audit_chain",
       clustered: true,
       columns: {
-        chain: "text not null", seq: "integer not null", part: "text not null", workspace_id: "text not null", audit_id: "text not null",
-        anchors: "text", hash: "text not null",
+        chain: "text not null",
+        seq: "integer not null",
+        part: "text not null",
+        workspace_id: "text not null",
+        audit_id: "text not null",
+        anchors: "text",
+        hash: "text not null",
       },
       constraints: ["primary key (chain, seq)"],
     });

@@ -5,6 +5,8 @@ import type { Migration } from "../migrate.ts";
 export const backgroundRuns: Migration = {
   name: "2026-12-13-background-runs",
   async up(database) {
-    await sql`alter table stored_responses add column runs integer not null default 0`.execute(database);
+    await sql`alter table stored_responses add column runs integer not null default 0`.execute(
+      database,
+    );
   },
 };

@@ -10,24 +10,55 @@ const tables: readonly TableDefinition[] = [
   {
     name: "hubs",
     columns: {
-      id: "text not null primary key", workspace_id: text, person_id: text, slug: text, name: text, description: "text", visibility: text,
-      created_at_ms: count, updated_at_ms: count,
+      id: "text not null primary key",
+      workspace_id: text,
+      person_id: text,
+      slug: text,
+      name: text,
+      description: "text",
+      visibility: text,
+      created_at_ms: count,
+      updated_at_ms: count,
     },
     constraints: ["unique (workspace_id, slug)"],
   },
   {
     name: "hub_entries",
     columns: {
-      id: "text not null primary key", kind: text, workspace_id: text, person_id: text, hub_id: "text", slug: "text", visibility: text,
-      status: "text", version: count, public_version: "integer", stars: count, forks: count, forked_from: "text", source_ref: "text",
-      review_note: "text", reviewed_by: "text", reviewed_at_ms: "integer", created_at_ms: count, updated_at_ms: count,
+      id: "text not null primary key",
+      kind: text,
+      workspace_id: text,
+      person_id: text,
+      hub_id: "text",
+      slug: "text",
+      visibility: text,
+      status: "text",
+      version: count,
+      public_version: "integer",
+      stars: count,
+      forks: count,
+      forked_from: "text",
+      source_ref: "text",
+      review_note: "text",
+      reviewed_by: "text",
+      reviewed_at_ms: "integer",
+      created_at_ms: count,
+      updated_at_ms: count,
     },
   },
   {
     name: "hub_versions",
     columns: {
-      entry_id: text, version: count, person_id: text, created_at_ms: count, title: text, description: "text", category: "text",
-      tags: text, details: text, body: text,
+      entry_id: text,
+      version: count,
+      person_id: text,
+      created_at_ms: count,
+      title: text,
+      description: "text",
+      category: "text",
+      tags: text,
+      details: text,
+      body: text,
     },
     constraints: ["primary key (entry_id, version)"],
   },
@@ -54,11 +85,17 @@ const indexes: readonly string[] = [
 async function createSearch(database: Kysely<unknown>, kind: StorageKind): Promise<void> {
   await createTable(database, kind, {
     name: "search_texts",
-    columns: { ...(kind === "sqlite" ? { row_id: "integer primary key" } : {}), owner_id: text, audience: text },
+    columns: {
+      ...(kind === "sqlite" ? { row_id: "integer primary key" } : {}),
+      owner_id: text,
+      audience: text,
+    },
     constraints: ["unique (owner_id, audience)"],
   });
   if (kind === "sqlite") {
-    await sql`create virtual table search_words using fts5(words, content='', contentless_delete=1, tokenize='ascii')`.execute(database);
+    await sql`create virtual table search_words using fts5(words, content='', contentless_delete=1, tokenize='ascii')`.execute(
+      database,
+    );
     return;
   }
   await sql`alter table search_texts add column words tsvector not null`.execute(database);

@@ -9,12 +9,17 @@ import type { Migration } from "../migrate.ts";
 export const unfinishedGenerations: Migration = {
   name: "2026-12-16-unfinished-generations",
   async up(database, kind) {
-    await sql`create index generations_unfinished on generations (workspace_id, id) where status <> 'completed'`.execute(database);
+    await sql`create index generations_unfinished on generations (workspace_id, id) where status <> 'completed'`.execute(
+      database,
+    );
     await createTable(database, kind, {
       name: "refused_hours",
       clustered: true,
       columns: {
-        workspace_id: "text not null", hour: "integer not null", key_id: "text not null", code: "text not null",
+        workspace_id: "text not null",
+        hour: "integer not null",
+        key_id: "text not null",
+        code: "text not null",
         requests: "integer not null",
       },
       constraints: ["primary key (workspace_id, hour, key_id, code)"],

@@ -5,6 +5,8 @@ import type { Migration } from "../migrate.ts";
 export const blockingBudgets: Migration = {
   name: "2026-12-17-blocking-budgets",
   async up(database) {
-    await sql`alter table budgets add column action text not null default 'alert'`.execute(database);
+    await sql`alter table budgets add column action text not null default 'alert'`.execute(
+      database,
+    );
   },
 };

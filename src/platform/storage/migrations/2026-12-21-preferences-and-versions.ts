@@ -16,7 +16,15 @@ export const preferencesAndVersions: Migration = {
     });
     await createTable(database, kind, {
       name: "preset_versions",
-      columns: { preset_id: text, version: count, name: text, description: "text", config: text, author: "text", created_at_ms: count },
+      columns: {
+        preset_id: text,
+        version: count,
+        name: text,
+        description: "text",
+        config: text,
+        author: "text",
+        created_at_ms: count,
+      },
       constraints: ["primary key (preset_id, version)"],
     });
     await sql`insert into preset_versions (preset_id, version, name, description, config, author, created_at_ms)

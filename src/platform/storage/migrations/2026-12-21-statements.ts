@@ -10,6 +10,8 @@ export const statements: Migration = {
       await sql`create index ${sql.ref(`transfers_by_${side}`)} on transfers (${sql.ref(`${side}_account`)}, created_at_ms, id)
         where kind <> 'charge' and kind <> 'uncollected'`.execute(database);
     }
-    await sql`create index key_spend_hours_by_workspace on key_spend_hours (workspace_id, hour)`.execute(database);
+    await sql`create index key_spend_hours_by_workspace on key_spend_hours (workspace_id, hour)`.execute(
+      database,
+    );
   },
 };

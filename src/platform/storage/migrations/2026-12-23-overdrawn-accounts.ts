@@ -18,6 +18,8 @@ export const overdrawnAccounts: Migration = {
       when (new.balance_nano < 0 and new.balance_nano < old.balance_nano and new.id not like 'operator:%')
       execute function refuse_overdrawn_account()`.execute(database);
     await sql`create trigger overdrawn_when_made after insert on ledger_accounts for each row
-      when (new.balance_nano < 0 and new.id not like 'operator:%') execute function refuse_overdrawn_account()`.execute(database);
+      when (new.balance_nano < 0 and new.id not like 'operator:%') execute function refuse_overdrawn_account()`.execute(
+      database,
+    );
   },
 };

@@ -8,10 +8,17 @@ import type { Migration } from "../migrate.ts";
 export const sharedFacts: Migration = {
   name: "2026-12-23-shared-facts",
   async up(database, kind) {
-    await createTable(database, kind, { name: "gateway_facts", columns: { name: "text not null primary key", value: "text not null" } });
+    await createTable(database, kind, {
+      name: "gateway_facts",
+      columns: { name: "text not null primary key", value: "text not null" },
+    });
     await createTable(database, kind, {
       name: "gateway_beats",
-      columns: { node_id: "text not null primary key", beat: "integer not null", at_ms: "integer not null" },
+      columns: {
+        node_id: "text not null primary key",
+        beat: "integer not null",
+        at_ms: "integer not null",
+      },
     });
   },
 };

@@ -2,7 +2,10 @@ import { mergeUnits, type MergedAdd } from "../merge-units.ts";
 import type { CommitStatements, PackedUnit } from "../packed-unit.ts";
 
 /** The JSON arrays of rows that `commitSql` takes for a batch, in the order of the statements. */
-export function commitParameters({ inserts, adds }: CommitStatements, units: readonly PackedUnit[]): string[] {
+export function commitParameters(
+  { inserts, adds }: CommitStatements,
+  units: readonly PackedUnit[],
+): string[] {
   const merged = mergeUnits(units);
   return [
     ...inserts.map((_, index) => rowsJson(merged.inserts[index] ?? [])),

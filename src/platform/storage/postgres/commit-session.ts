@@ -6,7 +6,14 @@ import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts"
 import type { StorageLogger } from "../storage.ts";
 import { succeedsWithin } from "../../lib/within-time.ts";
 import {
-  countMembers, endSession, lockHolder, lockMembership, type SessionIdentity, sessionIdentity, tryGatewayLock, trySharedGatewayLock,
+  countMembers,
+  endSession,
+  lockHolder,
+  lockMembership,
+  type SessionIdentity,
+  sessionIdentity,
+  tryGatewayLock,
+  trySharedGatewayLock,
 } from "./gateway-lock.ts";
 import { failureKindOf, isAway, SessionLostError } from "./postgres-error.ts";
 import { valueTypes } from "./value-types.ts";
@@ -95,8 +102,9 @@ export class CommitSession {
   /** Takes part in the epoch of the database from now on; true where no other gateway does. */
   async join(): Promise<boolean> {
     const client = this.#client;
-    if (client === undefined) throw new StorageUnavailableError("the session for commits is not open");
-    const isFirst = await countMembers(client) === 0;
+    if (client === undefined)
+      throw new StorageUnavailableError("the session for commits is not open");
+    const isFirst = (await countMembers(client)) === 0;
     await lockMembership(client);
     this.#isMember = true;
     return isFirst;
@@ -116,7 +124,10 @@ export class CommitSession {
     this.#client = undefined;
     abandon(client);
     if (this.#ending.signal.aborted) return;
-    this.#options.logger.warn({ err: cause }, "the database session for commits was lost; reconnecting");
+    this.#options.logger.warn(
+      { err: cause },
+      "the database session for commits was lost; reconnecting",
+    );
     // A session that is lost again while this one ends has an opening of its own by then.
     const opening = this.#reconnect().finally(() => {
       if (this.#opening === opening) this.#opening = undefined;
@@ -126,7 +137,11 @@ export class CommitSession {
 
   async #reconnect(): Promise<void> {
     const { signal } = this.#ending;
-    for (let backoffMs = minBackoffMs; !signal.aborted; backoffMs = Math.min(backoffMs * 2, maxBackoffMs)) {
+    for (
+      let backoffMs = minBackoffMs;
+      !signal.aborted;
+      backoffMs = Math.min(backoffMs * 2, maxBackoffMs)
+    ) {
       try {
         await this.#connect(reconnectLockTimeoutMs);
         this.#options.logger.info({}, "the database session for commits is open again");
@@ -148,7 +163,10 @@ export class CommitSession {
       } catch (error) {
         const leftMs = deadlineMs - clock.monotonicMs();
         if (!isAway(error) || leftMs <= 0) throw error;
-        logger.warn({ reason: reasonOf(error), seconds_left: Math.ceil(leftMs / 1_000) }, "waiting for the database");
+        logger.warn(
+          { reason: reasonOf(error), seconds_left: Math.ceil(leftMs / 1_000) },
+          "waiting for the database",
+        );
         await delay(Math.min(pauseMs, leftMs));
       }
     }
@@ -191,12 +209,14 @@ export class CommitSession {
   async #lock(client: Client, timeoutMs: number): Promise<void> {
     const { clock, severalGateways } = this.#options;
     const deadlineMs = clock.monotonicMs() + timeoutMs;
-    const tryLock = severalGateways ? () => trySharedGatewayLock(client, this.#ownLockKey) : () => tryGatewayLock(client);
+    const tryLock = severalGateways
+      ? () => trySharedGatewayLock(client, this.#ownLockKey)
+      : () => tryGatewayLock(client);
     while (!(await tryLock())) {
       if (clock.monotonicMs() >= deadlineMs) {
         throw new StorageInUseError(
-          `another gateway uses this database (${await lockHolder(client)}): `
-            + "stop it first, or give this one its own database",
+          `another gateway uses this database (${await lockHolder(client)}): ` +
+            "stop it first, or give this one its own database",
         );
       }
       await delay(lockPollMs);

@@ -24,11 +24,13 @@ export function commitSql({ inserts, adds }: CommitStatements, typeOf: ColumnTyp
     ...adds.map((statement) => addSql(statement, typeOf)),
   ];
   const named = parts.map((part, index) => `part_${index} as (${part(`$${index + 4}`)})`);
-  return [
-    "with mark as (insert into commit_batches (id, committed_at_ms) values ($1, $2))",
-    "forgotten as (delete from commit_batches where id = $3)",
-    ...named,
-  ].join(",\n") + "\nselect 1";
+  return (
+    [
+      "with mark as (insert into commit_batches (id, committed_at_ms) values ($1, $2))",
+      "forgotten as (delete from commit_batches where id = $3)",
+      ...named,
+    ].join(",\n") + "\nselect 1"
+  );
 }
 
 type Part = (parameter: string) => string;
@@ -38,10 +40,12 @@ function insertSql({ table, columns }: InsertStatement, typeOf: ColumnTypes): Pa
 }
 
 function addSql({ table, keyColumns, sumColumns }: AddStatement, typeOf: ColumnTypes): Part {
-  const growth = sumColumns.map(quoted)
+  const growth = sumColumns
+    .map(quoted)
     .map((column) => `${column} = ${quoted(table)}.${column} + excluded.${column}`);
-  return (parameter) => `${insertRows({ table, columns: [...keyColumns, ...sumColumns], typeOf, parameter })}`
-    + ` on conflict (${list(keyColumns)}) do update set ${growth.join(", ")}`;
+  return (parameter) =>
+    `${insertRows({ table, columns: [...keyColumns, ...sumColumns], typeOf, parameter })}` +
+    ` on conflict (${list(keyColumns)}) do update set ${growth.join(", ")}`;
 }
 
 interface RowsOptions {
@@ -53,6 +57,8 @@ interface RowsOptions {
 
 function insertRows({ table, columns, typeOf, parameter }: RowsOptions): string {
   const values = columns.map((column, index) => `(r->>${index})::${typeOf(table, column)}`);
-  return `insert into ${quoted(table)} (${list(columns)})`
-    + ` select ${values.join(", ")} from jsonb_array_elements(${parameter}::jsonb) as r`;
+  return (
+    `insert into ${quoted(table)} (${list(columns)})` +
+    ` select ${values.join(", ")} from jsonb_array_elements(${parameter}::jsonb) as r`
+  );
 }

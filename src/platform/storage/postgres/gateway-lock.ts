@@ -65,7 +65,10 @@ export async function sessionIdentity(client: Client): Promise<SessionIdentity> 
 }
 
 /** Ends our own former session where the server still keeps it, and with it the lock that it holds. */
-export async function endSession(client: Client, { pid, startedAt }: SessionIdentity): Promise<void> {
+export async function endSession(
+  client: Client,
+  { pid, startedAt }: SessionIdentity,
+): Promise<void> {
   await client.query(
     "select pg_terminate_backend(pid) from pg_stat_activity where pid = $1 and backend_start::text = $2",
     [pid, startedAt],

@@ -3,7 +3,11 @@ import { Client } from "pg";
 import { commitQueueSuite } from "../../../../test/support/commit-queue-suite.ts";
 import { CuttingProxy } from "../../../../test/support/cutting-proxy.ts";
 import { freshDatabase } from "../../../../test/support/postgres.ts";
-import { entryUnit, sampleOptions, type SampleSchema } from "../../../../test/support/sample-commits.ts";
+import {
+  entryUnit,
+  sampleOptions,
+  type SampleSchema,
+} from "../../../../test/support/sample-commits.ts";
 import { openStorage } from "../open-storage.ts";
 import type { Storage } from "../storage.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
@@ -25,7 +29,13 @@ describe("Postgres behind an unreliable network", () => {
     const url = Object.assign(new URL(directUrl), { port: String(await proxy.listen()) }).href;
     onWarning = () => {};
     const logger = { info: () => {}, warn: () => onWarning(), error: () => {} };
-    storage = await openStorage<SampleSchema>({ ...sampleOptions, url, logger, commitTimeoutMs: 500, lockTimeoutMs: 0 });
+    storage = await openStorage<SampleSchema>({
+      ...sampleOptions,
+      url,
+      logger,
+      commitTimeoutMs: 500,
+      lockTimeoutMs: 0,
+    });
     // The statement is prepared on its first use; from then on a commit is one message.
     await storage.commits.commit(entryUnit("first", 1));
   }, 30_000);
@@ -44,7 +54,8 @@ describe("Postgres behind an unreliable network", () => {
     return rows;
   }
 
-  const entryIds = async () => (await query("select id from entries order by id")).map(({ id }) => id);
+  const entryIds = async () =>
+    (await query("select id from entries order by id")).map(({ id }) => id);
   const isCommit = (request: Buffer) => request.includes("second");
 
   /** Cuts once: the connection that follows passes. */
@@ -58,22 +69,28 @@ describe("Postgres behind an unreliable network", () => {
     };
   }
 
-  test.each(["lose-request", "lose-answer"] as const)("%s: the commit stands once", async (mode) => {
-    cutOnce(mode);
-    await storage.commits.commit(entryUnit("second", 2));
-    expect(await entryIds()).toEqual(["first", "second"]);
-    expect(await query("select amount from totals")).toEqual([{ amount: "3" }]);
-  });
+  test.each(["lose-request", "lose-answer"] as const)(
+    "%s: the commit stands once",
+    async (mode) => {
+      cutOnce(mode);
+      await storage.commits.commit(entryUnit("second", 2));
+      expect(await entryIds()).toEqual(["first", "second"]);
+      expect(await query("select amount from totals")).toEqual([{ amount: "3" }]);
+    },
+  );
 
   test("marks of batches do not pile up", async () => {
-    for (let index = 0; index < 20; index++) await storage.commits.commit(entryUnit(`entry-${index}`, 1));
+    for (let index = 0; index < 20; index++)
+      await storage.commits.commit(entryUnit(`entry-${index}`, 1));
     expect(await query("select count(*) from commit_batches")).toEqual([{ count: "1" }]);
   });
 
   test("commits under a server that keeps ending the session stand once each", async () => {
     const ends = (async () => {
       for (let round = 0; round < 10; round++) {
-        await query("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'switchyard%'");
+        await query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'switchyard%'",
+        );
       }
     })();
     const commits: Promise<void>[] = [];
@@ -85,8 +102,12 @@ describe("Postgres behind an unreliable network", () => {
     await ends;
     const committed = outcomes.filter(({ status }) => status === "fulfilled").length;
     expect(committed).toBeGreaterThan(0);
-    expect(await query("select count(*)::int as entries from entries")).toEqual([{ entries: committed + 1 }]);
-    expect(await query("select entries::int as entries from totals")).toEqual([{ entries: committed + 1 }]);
+    expect(await query("select count(*)::int as entries from entries")).toEqual([
+      { entries: committed + 1 },
+    ]);
+    expect(await query("select entries::int as entries from totals")).toEqual([
+      { entries: committed + 1 },
+    ]);
   }, 20_000);
 
   test("while the database is down commits are refused after their time; one that was under way is settled afterwards", async () => {
@@ -96,7 +117,9 @@ describe("Postgres behind an unreliable network", () => {
     await nextTurn();
     proxy.cutAll();
     const startMs = performance.now();
-    const refused = await storage.commits.commit(entryUnit("third", 3)).catch((error: unknown) => error);
+    const refused = await storage.commits
+      .commit(entryUnit("third", 3))
+      .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(StorageUnavailableError);
     expect(performance.now() - startMs).toBeGreaterThan(400);
     expect(await storage.isHealthy()).toBe(false);
@@ -110,7 +133,9 @@ describe("Postgres behind an unreliable network", () => {
 
   test("a storage that is closed while the database is down does not wait for ever", async () => {
     proxy.mode = "refuse";
-    const undecided = storage.commits.commit(entryUnit("second", 2)).catch((error: unknown) => error);
+    const undecided = storage.commits
+      .commit(entryUnit("second", 2))
+      .catch((error: unknown) => error);
     // One turn of the event loop: the batch is on its way, and what follows is not part of it.
     await nextTurn();
     proxy.cutAll();
@@ -138,9 +163,13 @@ describe("one gateway to a database", () => {
   test("a second one is refused, and told who is there", async () => {
     const url = await freshDatabase();
     const first = await openStorage({ ...sampleOptions, url });
-    const error = await openStorage({ ...sampleOptions, url, lockTimeoutMs: 0 }).catch((reason: unknown) => reason);
+    const error = await openStorage({ ...sampleOptions, url, lockTimeoutMs: 0 }).catch(
+      (reason: unknown) => reason,
+    );
     expect(error).toBeInstanceOf(StorageInUseError);
-    expect(String(error)).toMatch(/another gateway uses this database \(process \d+ from 127\.0\.0\.1 since /);
+    expect(String(error)).toMatch(
+      /another gateway uses this database \(process \d+ from 127\.0\.0\.1 since /,
+    );
     await first.close();
   }, 30_000);
 
@@ -153,15 +182,25 @@ describe("one gateway to a database", () => {
   }, 30_000);
 
   test("a server that is not there is named without its password", async () => {
-    const error = await openStorage({ ...sampleOptions, url: "postgres://user:hidden@127.0.0.1:1/x" }).catch((reason: unknown) => reason);
+    const error = await openStorage({
+      ...sampleOptions,
+      url: "postgres://user:hidden@127.0.0.1:1/x",
+    }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StorageUnavailableError);
     expect(String(error)).toContain("cannot open the Postgres database at 127.0.0.1:1");
     expect(String(error)).not.toContain("hidden");
   });
 
   test("a statement for a column that does not exist fails the start", async () => {
-    const commitStatements = { inserts: [{ name: "entry", table: "entries", columns: ["id", "acount"] }], adds: [] };
-    const error = await openStorage({ ...sampleOptions, url: await freshDatabase(), commitStatements }).catch((reason: unknown) => reason);
+    const commitStatements = {
+      inserts: [{ name: "entry", table: "entries", columns: ["id", "acount"] }],
+      adds: [],
+    };
+    const error = await openStorage({
+      ...sampleOptions,
+      url: await freshDatabase(),
+      commitStatements,
+    }).catch((reason: unknown) => reason);
     expect(String(error)).toContain("entries.acount");
   }, 30_000);
 });

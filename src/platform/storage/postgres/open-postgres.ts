@@ -18,7 +18,9 @@ const maxIdleInTransactionMs = 5_000;
 const healthTimeoutMs = 2_000;
 
 /** Opens a Postgres database: a pool for queries, and one session apart for commits. */
-export async function openPostgres<Schema>(options: OpenedStorageOptions): Promise<Storage<Schema>> {
+export async function openPostgres<Schema>(
+  options: OpenedStorageOptions,
+): Promise<Storage<Schema>> {
   const session = await CommitSession.open({
     url: options.url,
     lockTimeoutMs: options.lockTimeoutMs,
@@ -32,8 +34,14 @@ export async function openPostgres<Schema>(options: OpenedStorageOptions): Promi
     await migratePostgres(options, session);
     // Marks of an earlier run: whoever waited for them is gone, or has been waiting for a day.
     const old = options.severalGateways ? options.clock.nowMs() - dayMs : Number.MAX_SAFE_INTEGER;
-    await session.query({ text: "delete from commit_batches where committed_at_ms < $1", values: [old] });
-    return postgresStorage<Schema>({ session, typeOf: await columnTypes(session, options) }, options);
+    await session.query({
+      text: "delete from commit_batches where committed_at_ms < $1",
+      values: [old],
+    });
+    return postgresStorage<Schema>(
+      { session, typeOf: await columnTypes(session, options) },
+      options,
+    );
   } catch (error) {
     await session.close();
     throw error;
@@ -54,8 +62,13 @@ function newPool({ url, logger }: OpenedStorageOptions, limits: PoolConfig): Poo
 }
 
 /** On a connection without time limits: an index over millions of rows takes as long as it takes. */
-async function migratePostgres(options: OpenedStorageOptions, session: CommitSession): Promise<void> {
-  const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: newPool(options, { max: 2 }) }) });
+async function migratePostgres(
+  options: OpenedStorageOptions,
+  session: CommitSession,
+): Promise<void> {
+  const database = new Kysely<unknown>({
+    dialect: new PostgresDialect({ pool: newPool(options, { max: 2 }) }),
+  });
   try {
     await aloneOn(database, async () => {
       await migrate({ ...options, database, kind: "postgres" });
@@ -67,7 +80,10 @@ async function migratePostgres(options: OpenedStorageOptions, session: CommitSes
 }
 
 /** Does work while one connection of the pool holds a lock that no other gateway has then. */
-function aloneOn<Schema, Result>(database: Kysely<Schema>, work: () => Promise<Result>): Promise<Result> {
+function aloneOn<Schema, Result>(
+  database: Kysely<Schema>,
+  work: () => Promise<Result>,
+): Promise<Result> {
   return database.connection().execute(async (holder) => {
     await sql`select pg_advisory_lock(${sql.raw(momentLockKey)})`.execute(holder);
     try {
@@ -80,8 +96,13 @@ function aloneOn<Schema, Result>(database: Kysely<Schema>, work: () => Promise<R
 
 const columnsSchema = z.array(z.object({ column: z.string(), type: z.string() }));
 
-async function columnTypes(session: CommitSession, { commitStatements }: OpenedStorageOptions): Promise<ColumnTypes> {
-  const tables = new Set([...commitStatements.inserts, ...commitStatements.adds].map(({ table }) => table));
+async function columnTypes(
+  session: CommitSession,
+  { commitStatements }: OpenedStorageOptions,
+): Promise<ColumnTypes> {
+  const tables = new Set(
+    [...commitStatements.inserts, ...commitStatements.adds].map(({ table }) => table),
+  );
   const types = new Map<string, string>();
   for (const table of tables) {
     const columns = await session.query({
@@ -89,12 +110,15 @@ async function columnTypes(session: CommitSession, { commitStatements }: OpenedS
              where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`,
       values: [`"${table}"`],
     });
-    for (const { column, type } of columnsSchema.parse(columns)) types.set(`${table}.${column}`, type);
+    for (const { column, type } of columnsSchema.parse(columns))
+      types.set(`${table}.${column}`, type);
   }
   return (table, column) => {
     const type = types.get(`${table}.${column}`);
     if (type !== undefined) return type;
-    throw new TypeError(`a commit statement names ${table}.${column}, which the database does not have`);
+    throw new TypeError(
+      `a commit statement names ${table}.${column}, which the database does not have`,
+    );
   };
 }
 
@@ -103,7 +127,10 @@ interface PostgresParts {
   typeOf: ColumnTypes;
 }
 
-function postgresStorage<Schema>({ session, typeOf }: PostgresParts, options: OpenedStorageOptions): Storage<Schema> {
+function postgresStorage<Schema>(
+  { session, typeOf }: PostgresParts,
+  options: OpenedStorageOptions,
+): Storage<Schema> {
   const { clock, commitStatements, commitTimeoutMs } = options;
   const pool = newPool(options, {
     max: 10,
@@ -113,7 +140,13 @@ function postgresStorage<Schema>({ session, typeOf }: PostgresParts, options: Op
   const database = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
   const commits = new GroupCommitQueue({
     pack: createUnitPacker(commitStatements),
-    writer: new PostgresBatchWriter({ session, statements: commitStatements, typeOf, clock, retryForMs: commitTimeoutMs }),
+    writer: new PostgresBatchWriter({
+      session,
+      statements: commitStatements,
+      typeOf,
+      clock,
+      retryForMs: commitTimeoutMs,
+    }),
     clock,
     maxWaitMs: commitTimeoutMs,
     logger: options.logger,
@@ -125,7 +158,9 @@ function postgresStorage<Schema>({ session, typeOf }: PostgresParts, options: Op
     alone: (work) => aloneOn(database, work),
     join: () => session.join(),
     isHealthy: async () =>
-      session.isOpen && (await succeedsWithin(healthTimeoutMs, pool.query("select 1"))) && commits.takesWrites(),
+      session.isOpen &&
+      (await succeedsWithin(healthTimeoutMs, pool.query("select 1"))) &&
+      commits.takesWrites(),
     close: async () => {
       // A database that is down may leave a commit undecided for ever; twice its patience is enough.
       await succeedsWithin(2 * commitTimeoutMs, commits.close());

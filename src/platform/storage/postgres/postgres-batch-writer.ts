@@ -7,7 +7,12 @@ import { StorageUnavailableError } from "../storage-error.ts";
 import { commitParameters } from "./commit-parameters.ts";
 import { type ColumnTypes, commitSql } from "./commit-sql.ts";
 import type { CommitSession } from "./commit-session.ts";
-import { failureKindOf, isDatabaseWide, SessionLostError, storageErrorOf } from "./postgres-error.ts";
+import {
+  failureKindOf,
+  isDatabaseWide,
+  SessionLostError,
+  storageErrorOf,
+} from "./postgres-error.ts";
 
 /** Pause before a batch, or the question what became of it, is sent again. */
 const askAgainMs = 50;
@@ -56,7 +61,11 @@ export class PostgresBatchWriter implements BatchWriter {
   }
 
   /** Halves a refused batch until the units at fault stand alone, as the embedded writer does. */
-  async #writeRange(units: readonly PackedUnit[], offset: number, failures: UnitFailure[]): Promise<void> {
+  async #writeRange(
+    units: readonly PackedUnit[],
+    offset: number,
+    failures: UnitFailure[],
+  ): Promise<void> {
     try {
       await this.#writeTogether(units);
     } catch (error) {
@@ -79,7 +88,9 @@ export class PostgresBatchWriter implements BatchWriter {
       const outcome = await this.#attempt(parameters);
       if (outcome === "committed") return;
       if (outcome === "busy" && clock.monotonicMs() > deadlineMs) {
-        throw new StorageUnavailableError(`the database did not take the commit within ${retryForMs} ms`);
+        throw new StorageUnavailableError(
+          `the database did not take the commit within ${retryForMs} ms`,
+        );
       }
     }
   }
@@ -96,7 +107,8 @@ export class PostgresBatchWriter implements BatchWriter {
       const values = [id, nowMs, this.#forgettableId, ...parameters];
       await this.#options.session.query({ name: "commit-batch", text: this.#text, values });
     } catch (error) {
-      if (error instanceof SessionLostError && error.sent) return (await this.#wasCommitted(id)) ? "committed" : "lost";
+      if (error instanceof SessionLostError && error.sent)
+        return (await this.#wasCommitted(id)) ? "committed" : "lost";
       if (!(error instanceof SessionLostError) && failureKindOf(error) !== "passing") throw error;
       await delay(askAgainMs);
       return "busy";
@@ -113,11 +125,15 @@ export class PostgresBatchWriter implements BatchWriter {
     for (;;) {
       await this.#options.session.whenOpen();
       try {
-        const found = await this.#options.session.query({ text: "select 1 from commit_batches where id = $1", values: [id] });
+        const found = await this.#options.session.query({
+          text: "select 1 from commit_batches where id = $1",
+          values: [id],
+        });
         if (found.length > 0) this.#forgettableId = id;
         return found.length > 0;
       } catch (error) {
-        if (error instanceof StorageUnavailableError || failureKindOf(error) === "refused") throw error;
+        if (error instanceof StorageUnavailableError || failureKindOf(error) === "refused")
+          throw error;
       }
       await delay(askAgainMs);
     }

@@ -7,7 +7,10 @@ export class SessionLostError extends Error {
   readonly sent: boolean;
 
   constructor(sent: boolean, options?: ErrorOptions) {
-    super(sent ? "the session was lost before the answer came" : "the session is not open", options);
+    super(
+      sent ? "the session was lost before the answer came" : "the session is not open",
+      options,
+    );
     this.sent = sent;
   }
 }
@@ -40,11 +43,20 @@ export function storageErrorOf(error: unknown): Error {
 
 /** Whether every unit would meet the same error, so that trying them apart is no use. */
 export const isDatabaseWide = (error: unknown): boolean =>
-  error instanceof StorageUnavailableError || (error instanceof PostgresError && failureKindOf(error) !== "refused");
+  error instanceof StorageUnavailableError ||
+  (error instanceof PostgresError && failureKindOf(error) !== "refused");
 
 /** Codes of the system that a server which is not there yet leads to, or its name or network. */
 const notReached = new Set([
-  "ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT", "EPIPE", "ENOENT",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  "EPIPE",
+  "ENOENT",
 ]);
 
 /** Whether a server could not be reached, or says that it starts (57P03) or has no room at the moment (53300). */
@@ -52,5 +64,8 @@ export function isAway(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isAway);
   if (error instanceof PostgresError) return error.code === "57P03" || error.code === "53300";
   if (!(error instanceof Error)) return false;
-  return ("code" in error && notReached.has(String(error.code))) || /timeout|terminated/i.test(error.message);
+  return (
+    ("code" in error && notReached.has(String(error.code))) ||
+    /timeout|terminated/i.test(error.message)
+  );
 }

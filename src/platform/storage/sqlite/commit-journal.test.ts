@@ -29,15 +29,18 @@ function foundLater(path: string, mark: string): string[] {
 const batches = ['[[0,0,["a"],[1]]]', '["naïve 😀 \\n"]', "[]", '[[1,0,["b"]]]'];
 
 describe("a journal of commits", () => {
-  test.each([true, false])("holds what was written down, in order, where it has to reach the disk: %p", (reachesDisk) => {
-    const path = freshPath();
-    const journal = new CommitJournal(path, { reachesDisk });
-    const mark = newMark();
-    journal.restart(mark);
-    for (const batch of batches) expect(journal.append(batch)).toBe(true);
-    expect(foundLater(path, mark)).toEqual(batches);
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-  });
+  test.each([true, false])(
+    "holds what was written down, in order, where it has to reach the disk: %p",
+    (reachesDisk) => {
+      const path = freshPath();
+      const journal = new CommitJournal(path, { reachesDisk });
+      const mark = newMark();
+      journal.restart(mark);
+      for (const batch of batches) expect(journal.append(batch)).toBe(true);
+      expect(foundLater(path, mark)).toEqual(batches);
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+    },
+  );
 
   test("is empty under every other mark, and after its own is over", () => {
     const { journal, path, mark } = openJournal();
@@ -59,8 +62,13 @@ describe("a journal of commits", () => {
     });
     const whole = readFileSync(path);
     for (let cut = 0; cut < (ends.at(-1) ?? 0); cut += 1) {
-      writeFileSync(path, Buffer.concat([whole.subarray(0, cut), Buffer.alloc(whole.length - cut)]));
-      expect(foundLater(path, mark)).toEqual(batches.slice(0, ends.filter((end) => end <= cut).length));
+      writeFileSync(
+        path,
+        Buffer.concat([whole.subarray(0, cut), Buffer.alloc(whole.length - cut)]),
+      );
+      expect(foundLater(path, mark)).toEqual(
+        batches.slice(0, ends.filter((end) => end <= cut).length),
+      );
     }
   });
 

@@ -1,5 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, fdatasyncSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 
 /** The file beside a database that holds what its open transaction has not committed yet. */
@@ -51,7 +60,8 @@ export class CommitJournal {
     this.#encoder.encodeInto(this.#mark + checksum, this.#bytes.subarray(this.#end));
     this.#bytes[begin + written] = newline;
     const length = begin + written + 1 - this.#end;
-    if (writeSync(this.#file, this.#bytes, this.#end, length, this.#end) < length) throw shortWrite();
+    if (writeSync(this.#file, this.#bytes, this.#end, length, this.#end) < length)
+      throw shortWrite();
     if (this.#reachesDisk) fdatasyncSync(this.#file);
     this.#end += length;
     return true;
@@ -62,7 +72,7 @@ export class CommitJournal {
     const bytes = Buffer.from(this.#bytes.buffer);
     readSync(this.#file, bytes, 0, journalBytes, 0);
     const batches: string[] = [];
-    for (let at = 0; ;) {
+    for (let at = 0; ; ) {
       const begin = at + mark.length + checksumDigits;
       const end = bytes.indexOf(newline, begin);
       if (end === -1) return batches;
@@ -87,6 +97,8 @@ export class CommitJournal {
   }
 }
 
-const checksumOf = (record: Uint8Array): string => Bun.hash.crc32(record).toString(16).padStart(checksumDigits, "0");
+const checksumOf = (record: Uint8Array): string =>
+  Bun.hash.crc32(record).toString(16).padStart(checksumDigits, "0");
 
-const shortWrite = (): Error => Object.assign(new Error("the journal of commits was not written whole"), { code: "ENOSPC" });
+const shortWrite = (): Error =>
+  Object.assign(new Error("the journal of commits was not written whole"), { code: "ENOSPC" });

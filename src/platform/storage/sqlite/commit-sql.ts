@@ -12,7 +12,11 @@ export function insertSql({ table, columns }: InsertStatement): string {
 /** SQL that makes a counter row or grows it; parameters are the key, then the sums. */
 export function addSql({ table, keyColumns, sumColumns }: AddStatement): string {
   const columns = [...keyColumns, ...sumColumns];
-  const growth = sumColumns.map((column) => `${quoted(column)} = ${quoted(column)} + excluded.${quoted(column)}`);
-  return `INSERT INTO ${quoted(table)} (${list(columns)}) VALUES (${places(columns.length)})`
-    + ` ON CONFLICT (${list(keyColumns)}) DO UPDATE SET ${growth.join(", ")}`;
+  const growth = sumColumns.map(
+    (column) => `${quoted(column)} = ${quoted(column)} + excluded.${quoted(column)}`,
+  );
+  return (
+    `INSERT INTO ${quoted(table)} (${list(columns)}) VALUES (${places(columns.length)})` +
+    ` ON CONFLICT (${list(keyColumns)}) DO UPDATE SET ${growth.join(", ")}`
+  );
 }

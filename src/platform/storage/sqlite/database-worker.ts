@@ -1,9 +1,17 @@
 import { DatabaseError, StorageUnavailableError } from "../storage-error.ts";
-import { restedMessage, restsAfter, type QueryRows, type WorkerRequest, type WorkerResponse } from "./worker-protocol.ts";
+import {
+  restedMessage,
+  restsAfter,
+  type QueryRows,
+  type WorkerRequest,
+  type WorkerResponse,
+} from "./worker-protocol.ts";
 
 /** A request without its id, each kind apart. */
 type RequestBody = WorkerRequest extends infer Request
-  ? Request extends { id: number } ? Omit<Request, "id"> : never
+  ? Request extends { id: number }
+    ? Omit<Request, "id">
+    : never
   : never;
 
 interface Waiter {
@@ -80,10 +88,13 @@ export class DatabaseWorker {
 
   #beginRest(): void {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const rest = { over: promise, resolve: () => {
-      if (this.#rest === rest) this.#rest = undefined;
-      resolve();
-    } };
+    const rest = {
+      over: promise,
+      resolve: () => {
+        if (this.#rest === rest) this.#rest = undefined;
+        resolve();
+      },
+    };
     this.#rest = rest;
   }
 

@@ -14,12 +14,20 @@ const root = mkdtempSync(join(tmpdir(), "switchyard-deferred-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const visit: InsertStatement = { name: "visit", table: "visits", columns: ["id", "page"] };
-const pages: AddStatement = { name: "pages", table: "pages", keyColumns: ["page"], sumColumns: ["visits", "bytes"] };
+const pages: AddStatement = {
+  name: "pages",
+  table: "pages",
+  keyColumns: ["page"],
+  sumColumns: ["visits", "bytes"],
+};
 const statements: CommitStatements = { inserts: [visit], adds: [pages] };
 const pack = createUnitPacker(statements);
 
 const unit = (id: string, bytes = 1): PackedUnit =>
-  pack({ inserts: [{ statement: visit, values: [id, "p"] }], adds: [{ statement: pages, key: ["p"], sums: [1, bytes] }] });
+  pack({
+    inserts: [{ statement: visit, values: [id, "p"] }],
+    adds: [{ statement: pages, key: ["p"], sums: [1, bytes] }],
+  });
 
 let databaseCount = 0;
 
@@ -27,8 +35,12 @@ let databaseCount = 0;
 function open(path = join(root, `${++databaseCount}.db`), known = statements) {
   const database = new Database(path, { create: true, safeIntegers: true, strict: true });
   database.run("PRAGMA journal_mode = WAL");
-  database.run("CREATE TABLE IF NOT EXISTS visits (id text primary key, page text not null) STRICT");
-  database.run("CREATE TABLE IF NOT EXISTS pages (page text primary key, visits integer, bytes integer) STRICT");
+  database.run(
+    "CREATE TABLE IF NOT EXISTS visits (id text primary key, page text not null) STRICT",
+  );
+  database.run(
+    "CREATE TABLE IF NOT EXISTS pages (page text primary key, visits integer, bytes integer) STRICT",
+  );
   const journal = new CommitJournal(journalPath(path), { reachesDisk: false });
   commitWhatIsLeft(database, journal);
   beginJournal({ database, journal, statements: known });
@@ -72,7 +84,10 @@ describe("a commit that waits for others", () => {
     crash(opened);
     for (const _ of [1, 2]) {
       const again = open(opened.path);
-      expect(shown(opened.path)).toEqual({ ids: ["a", "b", "c"], pages: [["p", 3n, 3n * BigInt(largest)]] });
+      expect(shown(opened.path)).toEqual({
+        ids: ["a", "b", "c"],
+        pages: [["p", 3n, 3n * BigInt(largest)]],
+      });
       crash(again);
     }
   });
@@ -91,7 +106,12 @@ describe("a commit that waits for others", () => {
     const opened = open();
     opened.write(unit("a"));
     crash(opened);
-    const other: AddStatement = { name: "other", table: "pages", keyColumns: ["page"], sumColumns: ["visits"] };
+    const other: AddStatement = {
+      name: "other",
+      table: "pages",
+      keyColumns: ["page"],
+      sumColumns: ["visits"],
+    };
     crash(open(opened.path, { inserts: [{ ...visit, columns: ["page", "id"] }], adds: [other] }));
     expect(shown(opened.path)).toEqual({ ids: ["a"], pages: [["p", 1n, 1n]] });
   });
@@ -103,7 +123,9 @@ describe("a commit that waits for others", () => {
     database.run("ROLLBACK");
     database.run("INSERT INTO visits VALUES ('a', 'by hand')");
     crash(opened);
-    expect(() => open(path)).toThrow(/commits that the last run wrote down .*UNIQUE constraint failed/);
+    expect(() => open(path)).toThrow(
+      /commits that the last run wrote down .*UNIQUE constraint failed/,
+    );
     const repaired = new Database(path);
     repaired.run("DELETE FROM visits");
     repaired.close();
@@ -166,7 +188,10 @@ describe("a commit that waits for others", () => {
       append(json);
       throw Object.assign(new Error("i/o error"), { code: "EIO" });
     };
-    expect(write(unit("b"), unit("c"))).toEqual([[0, "i/o error", "EIO"], [1, "i/o error", "EIO"]]);
+    expect(write(unit("b"), unit("c"))).toEqual([
+      [0, "i/o error", "EIO"],
+      [1, "i/o error", "EIO"],
+    ]);
     journal.append = append;
     crash(opened);
     const again = open(path);

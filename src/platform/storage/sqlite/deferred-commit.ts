@@ -19,11 +19,18 @@ export class DeferredCommit {
   readonly #journal: CommitJournal;
   readonly #inserts: readonly Statement[];
   readonly #adds: readonly Statement[];
-  readonly #statement: Record<"begin" | "savepoint" | "release" | "undo" | "commit" | "rollback" | "mark", Statement>;
+  readonly #statement: Record<
+    "begin" | "savepoint" | "release" | "undo" | "commit" | "rollback" | "mark",
+    Statement
+  >;
   /** Units that are durable in the journal and not in the database yet. */
   #accepted: PackedUnit[] = [];
 
-  constructor({ database, journal, statements }: { database: Database; journal: CommitJournal; statements: CommitStatements }) {
+  constructor({
+    database,
+    journal,
+    statements,
+  }: { database: Database; journal: CommitJournal; statements: CommitStatements }) {
     this.#database = database;
     this.#journal = journal;
     this.#inserts = statements.inserts.map((statement) => database.prepare(insertSql(statement)));

@@ -1,7 +1,8 @@
 import type { WorkerError } from "./worker-protocol.ts";
 
 // Codes that begin with E are those of the system, for a journal that cannot be written.
-const databaseWideCodes = /^(E[A-Z]|SQLITE_(FULL|IOERR|READONLY|CORRUPT|NOTADB|NOMEM|BUSY|CANTOPEN|LOCKED|PERM|AUTH|PROTOCOL))/;
+const databaseWideCodes =
+  /^(E[A-Z]|SQLITE_(FULL|IOERR|READONLY|CORRUPT|NOTADB|NOMEM|BUSY|CANTOPEN|LOCKED|PERM|AUTH|PROTOCOL))/;
 
 /** Whether a code tells of trouble of the database rather than of a statement: every unit meets it alike. */
 export const isDatabaseWide = (code: string): boolean => databaseWideCodes.test(code);

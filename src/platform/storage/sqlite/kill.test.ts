@@ -11,11 +11,18 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const path = join(root, "test.db");
 const child = join(import.meta.dir, "../../../../test/support/commit-until-killed.ts");
-const open = () => openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${path}`, lockTimeoutMs: 0 });
+const open = () =>
+  openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${path}`, lockTimeoutMs: 0 });
 
 /** Runs a committing process, kills it after so many lines, and returns all that it printed. */
-async function printedUntilKilled(prefix: string, { killAfterLines, whileRunning }: { killAfterLines: number; whileRunning?: () => Promise<void> }) {
-  const process = Bun.spawn([globalThis.process.execPath, child, path, prefix], { stdout: "pipe", stderr: "inherit" });
+async function printedUntilKilled(
+  prefix: string,
+  { killAfterLines, whileRunning }: { killAfterLines: number; whileRunning?: () => Promise<void> },
+) {
+  const process = Bun.spawn([globalThis.process.execPath, child, path, prefix], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   const decoder = new TextDecoder();
   let text = "";
   let killed = false;
@@ -27,14 +34,19 @@ async function printedUntilKilled(prefix: string, { killAfterLines, whileRunning
     killed = true;
   }
   await process.exited;
-  const lines = text.split("\n").slice(1, -1).map((line) => line.split(" "));
+  const lines = text
+    .split("\n")
+    .slice(1, -1)
+    .map((line) => line.split(" "));
   return lines.map(([id = "", amount]) => ({ id, amount: Number(amount) }));
 }
 
 test("after kill -9 every charge that was shown stands once, and the sums agree", async () => {
   const shown: { id: string; amount: number }[] = [];
   for (let round = 0; round < 20; round++) {
-    shown.push(...await printedUntilKilled(`round-${round}`, { killAfterLines: 2 + ((round * 37) % 180) }));
+    shown.push(
+      ...(await printedUntilKilled(`round-${round}`, { killAfterLines: 2 + ((round * 37) % 180) })),
+    );
     const storage = await open();
     const entries = await storage.database.selectFrom("entries").selectAll().execute();
     const amounts = new Map(entries.map(({ id, amount }) => [id, amount]));

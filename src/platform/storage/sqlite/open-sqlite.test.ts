@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { commitQueueSuite } from "../../../../test/support/commit-queue-suite.ts";
-import { entryUnit, noteInsert, sampleOptions, type SampleSchema } from "../../../../test/support/sample-commits.ts";
+import {
+  entryUnit,
+  noteInsert,
+  sampleOptions,
+  type SampleSchema,
+} from "../../../../test/support/sample-commits.ts";
 import { openStorage } from "../open-storage.ts";
 import type { Storage } from "../storage.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
@@ -14,23 +19,38 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 let databaseCount = 0;
 const freshPath = () => join(root, `${++databaseCount}.db`);
-const open = (path: string) => openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${path}`, lockTimeoutMs: 0 });
+const open = (path: string) =>
+  openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${path}`, lockTimeoutMs: 0 });
 
 commitQueueSuite("SQLite", async () => `sqlite:${freshPath()}`);
 
 describe("the embedded database", () => {
   const pragma = async (storage: Storage<SampleSchema>, name: string) => {
-    const { rows } = await storage.database.transaction().execute((transaction) => sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(transaction));
+    const { rows } = await storage.database
+      .transaction()
+      .execute((transaction) =>
+        sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(transaction),
+      );
     return Object.values(rows[0] ?? {})[0];
   };
 
-  test.each([["power", 2], ["process", 1]] as const)("durability %s sets synchronous to %i, in WAL mode", async (durability, synchronous) => {
-    const storage = await openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${freshPath()}`, durability });
-    expect(await pragma(storage, "synchronous")).toBe(synchronous);
-    expect(await pragma(storage, "journal_mode")).toBe("wal");
-    expect(await pragma(storage, "foreign_keys")).toBe(1);
-    await storage.close();
-  });
+  test.each([
+    ["power", 2],
+    ["process", 1],
+  ] as const)(
+    "durability %s sets synchronous to %i, in WAL mode",
+    async (durability, synchronous) => {
+      const storage = await openStorage<SampleSchema>({
+        ...sampleOptions,
+        url: `sqlite:${freshPath()}`,
+        durability,
+      });
+      expect(await pragma(storage, "synchronous")).toBe(synchronous);
+      expect(await pragma(storage, "journal_mode")).toBe("wal");
+      expect(await pragma(storage, "foreign_keys")).toBe(1);
+      await storage.close();
+    },
+  );
 
   test("reads go on beside a transaction that writes, and see none of it", async () => {
     const storage = await open(freshPath());
@@ -39,12 +59,18 @@ describe("the embedded database", () => {
       expect(await storage.database.selectFrom("notes").selectAll().execute()).toEqual([]);
       expect(await transaction.selectFrom("notes").select("id").execute()).toEqual([{ id: "a" }]);
     });
-    expect(await storage.database.selectFrom("notes").select("id").execute()).toEqual([{ id: "a" }]);
+    expect(await storage.database.selectFrom("notes").select("id").execute()).toEqual([
+      { id: "a" },
+    ]);
     await storage.close();
   });
 
   test("a transaction that holds the writer too long is rolled back, and the commits behind it go through", async () => {
-    const storage = await openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${freshPath()}`, commitTimeoutMs: 100 });
+    const storage = await openStorage<SampleSchema>({
+      ...sampleOptions,
+      url: `sqlite:${freshPath()}`,
+      commitTimeoutMs: 100,
+    });
     const committed = Promise.withResolvers<void>();
     const stuck = storage.database.transaction().execute(async (transaction) => {
       await transaction.insertInto("notes").values({ id: "a", text: null, weight: null }).execute();
@@ -59,14 +85,31 @@ describe("the embedded database", () => {
   });
 
   test("a full disk is told apart from a refused unit, and nothing stands", async () => {
-    const storage = await openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${freshPath()}`, commitTimeoutMs: 200 });
+    const storage = await openStorage<SampleSchema>({
+      ...sampleOptions,
+      url: `sqlite:${freshPath()}`,
+      commitTimeoutMs: 200,
+    });
     await pragma(storage, "max_page_count = 20");
-    const large = { inserts: [{ statement: noteInsert, values: ["a", "x".repeat(200_000), 1] }], adds: entryUnit("a", 1).adds };
-    const outcomes = await Promise.allSettled([storage.commits.commit(large), storage.commits.commit(entryUnit("b", 1))]);
-    expect(outcomes.map((outcome) => outcome.status === "rejected" && outcome.reason instanceof StorageUnavailableError)).toEqual([true, true]);
+    const large = {
+      inserts: [{ statement: noteInsert, values: ["a", "x".repeat(200_000), 1] }],
+      adds: entryUnit("a", 1).adds,
+    };
+    const outcomes = await Promise.allSettled([
+      storage.commits.commit(large),
+      storage.commits.commit(entryUnit("b", 1)),
+    ]);
+    expect(
+      outcomes.map(
+        (outcome) =>
+          outcome.status === "rejected" && outcome.reason instanceof StorageUnavailableError,
+      ),
+    ).toEqual([true, true]);
     await pragma(storage, "max_page_count = 1000000");
     await storage.commits.commit(entryUnit("c", 1));
-    expect(await storage.database.selectFrom("totals").select("entries").execute()).toEqual([{ entries: 1 }]);
+    expect(await storage.database.selectFrom("totals").select("entries").execute()).toEqual([
+      { entries: 1 },
+    ]);
     await storage.close();
   });
 
@@ -74,7 +117,9 @@ describe("the embedded database", () => {
     const storage = await open(freshPath());
     for (let width = 1; width <= 300; width++) {
       const ids = Array.from({ length: width }, (_, index) => `id-${index}`);
-      expect(await storage.database.selectFrom("notes").select("id").where("id", "in", ids).execute()).toEqual([]);
+      expect(
+        await storage.database.selectFrom("notes").select("id").where("id", "in", ids).execute(),
+      ).toEqual([]);
     }
     await storage.close();
   });
@@ -97,8 +142,15 @@ describe("the embedded database", () => {
   });
 
   test("a statement for a column that does not exist fails the start, not the first charge", async () => {
-    const commitStatements = { inserts: [{ name: "entry", table: "entries", columns: ["id", "acount"] }], adds: [] };
-    const error = await openStorage({ ...sampleOptions, url: `sqlite:${freshPath()}`, commitStatements }).catch((reason: unknown) => reason);
+    const commitStatements = {
+      inserts: [{ name: "entry", table: "entries", columns: ["id", "acount"] }],
+      adds: [],
+    };
+    const error = await openStorage({
+      ...sampleOptions,
+      url: `sqlite:${freshPath()}`,
+      commitStatements,
+    }).catch((reason: unknown) => reason);
     expect(String(error)).toContain("acount");
   });
 });

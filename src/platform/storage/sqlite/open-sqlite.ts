@@ -21,7 +21,11 @@ interface Threads {
 
 /** Opens the embedded database on its two threads. */
 export async function openSqlite<Schema>(options: OpenedStorageOptions): Promise<Storage<Schema>> {
-  const threads = { writer: new DatabaseWorker(), reader: new DatabaseWorker(), turn: new WriterTurn() };
+  const threads = {
+    writer: new DatabaseWorker(),
+    reader: new DatabaseWorker(),
+    turn: new WriterTurn(),
+  };
   try {
     await openThreads(threads, options);
     await migrateSqlite(threads, options);
@@ -34,7 +38,10 @@ export async function openSqlite<Schema>(options: OpenedStorageOptions): Promise
 }
 
 /** The writer comes first: it makes the file, and it holds the lock that a second process meets. */
-async function openThreads({ writer, reader }: Threads, options: OpenedStorageOptions): Promise<void> {
+async function openThreads(
+  { writer, reader }: Threads,
+  options: OpenedStorageOptions,
+): Promise<void> {
   const request: Omit<OpenRequest, "role"> = {
     path: databasePath(options.url),
     synchronous: options.durability === "power" ? "FULL" : "NORMAL",
@@ -62,7 +69,10 @@ function databasePath(url: string): string {
   }
 }
 
-async function migrateSqlite(threads: Threads, { migrations, mayMigrate }: OpenedStorageOptions): Promise<void> {
+async function migrateSqlite(
+  threads: Threads,
+  { migrations, mayMigrate }: OpenedStorageOptions,
+): Promise<void> {
   const database = new Kysely<unknown>({ dialect: new WorkerDialect(threads) });
   await migrate({ database, kind: "sqlite", migrations, mayMigrate });
 }
@@ -70,7 +80,9 @@ async function migrateSqlite(threads: Threads, { migrations, mayMigrate }: Opene
 function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions): Storage<Schema> {
   // Commits wait behind transactions, so these are kept as short as a commit may wait.
   const maxTransactionMs = options.commitTimeoutMs;
-  const database = new Kysely<Schema>({ dialect: new WorkerDialect({ ...threads, maxTransactionMs }) });
+  const database = new Kysely<Schema>({
+    dialect: new WorkerDialect({ ...threads, maxTransactionMs }),
+  });
   const commits = new GroupCommitQueue({
     pack: createUnitPacker(options.commitStatements),
     writer: new SqliteBatchWriter(threads),
@@ -85,7 +97,8 @@ function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions):
     // The file's lock keeps every other gateway out.
     alone: (work) => work(),
     join: () => Promise.resolve(true),
-    isHealthy: async () => (await succeedsWithin(2_000, canRead(threads.reader))) && commits.takesWrites(),
+    isHealthy: async () =>
+      (await succeedsWithin(2_000, canRead(threads.reader))) && commits.takesWrites(),
     close: async () => {
       await commits.close();
       await database.destroy();
@@ -94,7 +107,8 @@ function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions):
   };
 }
 
-const canRead = (worker: DatabaseWorker) => worker.request({ kind: "query", sql: "SELECT 1", parameters: [] });
+const canRead = (worker: DatabaseWorker) =>
+  worker.request({ kind: "query", sql: "SELECT 1", parameters: [] });
 
 async function closeThreads({ writer, reader }: Threads): Promise<void> {
   await reader.close();

@@ -40,5 +40,7 @@ const noFailures: readonly UnitFailure[] = [];
 
 const failureOf = ([index, message, code]: BatchRefusal): UnitFailure => ({
   index,
-  error: isDatabaseWide(code) ? new StorageUnavailableError(message) : new DatabaseError(message, code),
+  error: isDatabaseWide(code)
+    ? new StorageUnavailableError(message)
+    : new DatabaseError(message, code),
 });

@@ -7,7 +7,10 @@ import { databaseInUseCode, type OpenRequest } from "./worker-protocol.ts";
  */
 export function openConnection({ path, role, synchronous }: OpenRequest): Database {
   const options = { safeIntegers: true, strict: true };
-  const database = new Database(path, role === "reader" ? { ...options, readonly: true } : { ...options, create: true });
+  const database = new Database(
+    path,
+    role === "reader" ? { ...options, readonly: true } : { ...options, create: true },
+  );
   database.run("PRAGMA busy_timeout = 5000");
   if (role === "writer") {
     database.run("PRAGMA journal_mode = WAL");
@@ -33,7 +36,8 @@ export function takeProcessLock(path: string, timeoutMs: number): Database {
     return lock;
   } catch (error) {
     lock.close();
-    const busy = error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY");
+    const busy =
+      error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY");
     if (!busy) throw error;
     throw Object.assign(new Error("another process holds the lock"), { code: databaseInUseCode });
   }

@@ -1,4 +1,9 @@
-import { type CompiledQuery, type DatabaseConnection, type QueryResult, SelectQueryNode } from "kysely";
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type QueryResult,
+  SelectQueryNode,
+} from "kysely";
 import { StorageUnavailableError } from "../storage-error.ts";
 import type { DatabaseWorker } from "./database-worker.ts";
 import type { QueryRows } from "./worker-protocol.ts";
@@ -44,7 +49,8 @@ export class WorkerConnection implements DatabaseConnection {
       this.release();
       throw error;
     }
-    if (maxTransactionMs !== undefined) this.#expiryTimer = setTimeout(() => this.#expire(), maxTransactionMs);
+    if (maxTransactionMs !== undefined)
+      this.#expiryTimer = setTimeout(() => this.#expire(), maxTransactionMs);
   }
 
   async commit(): Promise<void> {
@@ -74,7 +80,9 @@ export class WorkerConnection implements DatabaseConnection {
     if (this.#state === "transaction") return writer.request(request);
     if (SelectQueryNode.is(query) || readsOnly.test(sql)) {
       const shown = writer.whenShown();
-      return shown === undefined ? reader.request(request) : shown.then(() => reader.request(request));
+      return shown === undefined
+        ? reader.request(request)
+        : shown.then(() => reader.request(request));
     }
     return new Promise((resolve, reject) => {
       turn.whenFree(() => writer.request(request).then(resolve, reject));
@@ -90,12 +98,21 @@ export class WorkerConnection implements DatabaseConnection {
   #requireUnexpired(): void {
     if (this.#state !== "expired") return;
     const { maxTransactionMs } = this.#options;
-    throw new StorageUnavailableError(`the transaction took longer than ${maxTransactionMs} ms and was rolled back`);
+    throw new StorageUnavailableError(
+      `the transaction took longer than ${maxTransactionMs} ms and was rolled back`,
+    );
   }
 }
 
-function toQueryResult<Row>({ columns, rows, changes, lastInsertRowid }: QueryRows): QueryResult<Row> {
-  const objects = rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])) as Row);
+function toQueryResult<Row>({
+  columns,
+  rows,
+  changes,
+  lastInsertRowid,
+}: QueryRows): QueryResult<Row> {
+  const objects = rows.map(
+    (row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])) as Row,
+  );
   return {
     rows: objects,
     numAffectedRows: BigInt(changes ?? rows.length),

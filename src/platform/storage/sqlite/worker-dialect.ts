@@ -1,6 +1,13 @@
 import {
-  type DatabaseIntrospector, type Dialect, type DialectAdapter, type Driver, type Kysely,
-  type QueryCompiler, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler,
+  type DatabaseIntrospector,
+  type Dialect,
+  type DialectAdapter,
+  type Driver,
+  type Kysely,
+  type QueryCompiler,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
 } from "kysely";
 import type { WorkerConnectionOptions } from "./worker-connection.ts";
 import { WorkerDriver } from "./worker-driver.ts";

@@ -53,6 +53,10 @@ function ours(connection: DatabaseConnection): WorkerConnection {
   return connection;
 }
 
-async function runNamed(connection: DatabaseConnection, command: string, name: string): Promise<void> {
+async function runNamed(
+  connection: DatabaseConnection,
+  command: string,
+  name: string,
+): Promise<void> {
   await connection.executeQuery(CompiledQuery.raw(`${command} "${name.replaceAll('"', '""')}"`));
 }

@@ -12,7 +12,15 @@ import { engineErrorOf } from "./engine-error.ts";
 import { beginJournal, commitWhatIsLeft } from "./left-commits.ts";
 import { QueryRunner } from "./query-runner.ts";
 import { openConnection, takeProcessLock } from "./sqlite-connection.ts";
-import { restedMessage, restMs, restsAfter, type OpenRequest, type QueryRows, type WorkerRequest, type WorkerResponse } from "./worker-protocol.ts";
+import {
+  restedMessage,
+  restMs,
+  restsAfter,
+  type OpenRequest,
+  type QueryRows,
+  type WorkerRequest,
+  type WorkerResponse,
+} from "./worker-protocol.ts";
 
 declare const self: Worker;
 
@@ -26,13 +34,20 @@ class DatabaseThread {
 
   answer(request: WorkerRequest): QueryRows | undefined {
     switch (request.kind) {
-      case "open": return this.#open(request.options);
-      case "prepare": return this.#prepare(request);
-      case "query": return this.#query(request);
-      case "work-off": return this.workOff();
-      case "probe": return opened(this.deferred).probe();
-      case "rollback": return this.#rollback();
-      case "close": return this.#close();
+      case "open":
+        return this.#open(request.options);
+      case "prepare":
+        return this.#prepare(request);
+      case "query":
+        return this.#query(request);
+      case "work-off":
+        return this.workOff();
+      case "probe":
+        return opened(this.deferred).probe();
+      case "rollback":
+        return this.#rollback();
+      case "close":
+        return this.#close();
     }
   }
 
@@ -47,11 +62,14 @@ class DatabaseThread {
   }
 
   #open(options: OpenRequest): undefined {
-    if (options.role === "writer") this.#lock = takeProcessLock(options.path, options.lockTimeoutMs);
+    if (options.role === "writer")
+      this.#lock = takeProcessLock(options.path, options.lockTimeoutMs);
     this.#database = openConnection(options);
     this.#runner = new QueryRunner(this.#database);
     if (options.role === "reader") return;
-    this.#journal = new CommitJournal(journalPath(options.path), { reachesDisk: options.synchronous === "FULL" });
+    this.#journal = new CommitJournal(journalPath(options.path), {
+      reachesDisk: options.synchronous === "FULL",
+    });
     commitWhatIsLeft(this.#database, this.#journal);
   }
 
@@ -68,7 +86,8 @@ class DatabaseThread {
 
   /** The engine ends some failed transactions by itself; then there is nothing left to roll back. */
   #rollback(): undefined {
-    if (this.deferred?.isEmpty !== false && this.#database?.inTransaction) this.#database.run("ROLLBACK");
+    if (this.deferred?.isEmpty !== false && this.#database?.inTransaction)
+      this.#database.run("ROLLBACK");
   }
 
   #close(): undefined {

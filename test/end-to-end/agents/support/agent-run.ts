@@ -37,8 +37,10 @@ export interface AgentRun {
 }
 
 /** The command that starts an agent. */
-export const agentCommand = (name: keyof typeof launchers, parameters: readonly string[]): string[] =>
-  ["node", launchers[name], ...parameters];
+export const agentCommand = (
+  name: keyof typeof launchers,
+  parameters: readonly string[],
+): string[] => ["node", launchers[name], ...parameters];
 
 /** Runs an agent in an empty folder with an empty home, where nothing but loopback can be reached. */
 export async function runAgent(setup: AgentSetup): Promise<AgentRun> {

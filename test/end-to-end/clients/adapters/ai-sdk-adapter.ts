@@ -147,7 +147,8 @@ export const aiSdk = (
   cannot: ClientUnderTest["cannot"] = {},
 ): ClientUnderTest => ({
   name,
-  connect: (options) => (question) => ask(model(options, question.model), question, options.retries),
+  connect: (options) => (question) =>
+    ask(model(options, question.model), question, options.retries),
   failureOf(error) {
     const message = error instanceof Error ? error.message : JSON.stringify(error);
     if (!APICallError.isInstance(error)) return { status: undefined, name: "none", message };
@@ -160,5 +161,8 @@ export const aiSdk = (
     429: "AI_APICallError",
     502: "AI_APICallError",
   },
-  cannot: { retries: "waits two seconds before it asks again, and looks at the status only", ...cannot },
+  cannot: {
+    retries: "waits two seconds before it asks again, and looks at the status only",
+    ...cannot,
+  },
 });

@@ -45,7 +45,10 @@ const requestOf = (question: Question): Anthropic.MessageCreateParamsNonStreamin
           {
             name: weatherTool.name,
             description: weatherTool.description,
-            input_schema: { ...weatherTool.parameters, required: [...weatherTool.parameters.required] },
+            input_schema: {
+              ...weatherTool.parameters,
+              required: [...weatherTool.parameters.required],
+            },
           },
         ],
       }
@@ -95,7 +98,10 @@ async function ask(messages: Anthropic.Messages, question: Question): Promise<Re
   return emptyReply;
 }
 
-const adapter = (name: string, surface: (client: Anthropic) => Anthropic.Messages): ClientUnderTest => ({
+const adapter = (
+  name: string,
+  surface: (client: Anthropic) => Anthropic.Messages,
+): ClientUnderTest => ({
   name,
   connect: ({ origin, apiKey, retries }) => {
     const messages = surface(new Anthropic({ apiKey, baseURL: origin, maxRetries: retries }));

@@ -96,7 +96,9 @@ async function ask(model: BaseChatModel, question: Question): Promise<Reply> {
   } catch (error) {
     if (!leaving.signal.aborted) throw error;
   }
-  return sum === undefined || question.leaveAtText ? emptyReply : replyOf(sum as unknown as AIMessage);
+  return sum === undefined || question.leaveAtText
+    ? emptyReply
+    : replyOf(sum as unknown as AIMessage);
 }
 
 /** LangChain over one of its models. */

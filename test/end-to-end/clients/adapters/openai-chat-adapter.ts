@@ -13,7 +13,11 @@ export function chatMessages(turns: readonly Turn[]): Message[] {
   return turns.flatMap((turn): Message[] => {
     if (turn.role === "user") return [{ role: "user", content: userContent(turn) }];
     if (turn.role === "tools")
-      return turn.results.map(({ id, text }) => ({ role: "tool", tool_call_id: id, content: text }));
+      return turn.results.map(({ id, text }) => ({
+        role: "tool",
+        tool_call_id: id,
+        content: text,
+      }));
     return [turn.said.native as Message];
   });
 }
@@ -63,7 +67,13 @@ function replyOf(completion: OpenAI.ChatCompletion, question: Question): Reply {
     native: choice?.message,
     calls: (choice?.message.tool_calls ?? []).flatMap((call) =>
       call.type === "function"
-        ? [{ id: call.id, name: call.function.name, arguments: JSON.parse(call.function.arguments) }]
+        ? [
+            {
+              id: call.id,
+              name: call.function.name,
+              arguments: JSON.parse(call.function.arguments),
+            },
+          ]
         : [],
     ),
     finish: finishes[choice?.finish_reason ?? ""] ?? "stop",
@@ -80,7 +90,10 @@ async function ask(openai: OpenAI, question: Question): Promise<Reply> {
   const request = requestOf(question);
   const { completions } = openai.chat;
   if (!question.stream)
-    return replyOf(await (question.structured ? completions.parse(request) : completions.create(request)), question);
+    return replyOf(
+      await (question.structured ? completions.parse(request) : completions.create(request)),
+      question,
+    );
   const stream = completions.stream({
     ...request,
     stream: true,

@@ -107,7 +107,10 @@ function addChunk(answer: Answer, chunk: ChatStreamChunk): void {
     message.reasoning = `${message.reasoning ?? ""}${choice.delta.reasoning}`;
   }
   if (choice.delta.reasoningDetails) {
-    message.reasoningDetails = [...(message.reasoningDetails ?? []), ...choice.delta.reasoningDetails];
+    message.reasoningDetails = [
+      ...(message.reasoningDetails ?? []),
+      ...choice.delta.reasoningDetails,
+    ];
   }
   for (const { index, id, function: called } of choice.delta.toolCalls ?? []) {
     message.toolCalls ??= [];

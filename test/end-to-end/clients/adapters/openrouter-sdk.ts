@@ -50,7 +50,11 @@ export interface ChatStreamChunk {
       content?: string | null;
       reasoning?: string | null;
       reasoningDetails?: ReasoningDetail[];
-      toolCalls?: { index: number; id?: string; function?: { name?: string; arguments?: string } }[];
+      toolCalls?: {
+        index: number;
+        id?: string;
+        function?: { name?: string; arguments?: string };
+      }[];
     };
   }[];
 }
@@ -66,9 +70,15 @@ type ReadRecord = Readonly<Record<string, unknown>>;
 
 /** The package's client, as far as the tests call it. */
 export interface OpenRouter {
-  chat: { send(request: { chatRequest: ChatRequest }): Promise<ChatResult | AsyncIterable<ChatStreamChunk>> };
+  chat: {
+    send(request: {
+      chatRequest: ChatRequest;
+    }): Promise<ChatResult | AsyncIterable<ChatStreamChunk>>;
+  };
   models: {
-    list(request?: { limit?: number }): Promise<AsyncIterable<{ result: { data: ReadRecord[]; totalCount: number } }>>;
+    list(request?: {
+      limit?: number;
+    }): Promise<AsyncIterable<{ result: { data: ReadRecord[]; totalCount: number } }>>;
     count(): Promise<{ data: { count: number } }>;
   };
   credits: { getCredits(): Promise<{ data: ReadRecord }> };
@@ -78,7 +88,11 @@ export interface OpenRouter {
 }
 
 interface Package {
-  OpenRouter: new (options: { serverURL: string; apiKey: string; retryConfig: unknown }) => OpenRouter;
+  OpenRouter: new (options: {
+    serverURL: string;
+    apiKey: string;
+    retryConfig: unknown;
+  }) => OpenRouter;
 }
 
 interface ErrorsOfPackage {

@@ -33,14 +33,19 @@ class PythonFailure extends Error {
 
 /** A Python process that asks one question after another. */
 export interface PythonDriver {
-  client(surface: string, parts: Pick<ClientUnderTest, "name" | "errorNames" | "cannot">): ClientUnderTest;
+  client(
+    surface: string,
+    parts: Pick<ClientUnderTest, "name" | "errorNames" | "cannot">,
+  ): ClientUnderTest;
   /** Ends the process; in tests where it never started, does nothing. */
   stop(): Promise<void>;
 }
 
 /** Makes a driver whose process starts with the first question. */
 export function pythonDriver(): PythonDriver {
-  let started: { child: Subprocess<"pipe", "pipe", "inherit">; lines: AsyncIterator<string> } | undefined;
+  let started:
+    | { child: Subprocess<"pipe", "pipe", "inherit">; lines: AsyncIterator<string> }
+    | undefined;
   async function send(asked: unknown): Promise<Reply> {
     started ??= start();
     started.child.stdin.write(`${JSON.stringify(asked)}\n`);

@@ -4,12 +4,7 @@ import {
   type ScriptedDialect,
   type ScriptedUpstream,
 } from "../../../support/scripted-upstream/scripted-upstream.ts";
-import {
-  provider,
-  startGateway,
-  testLlmKey,
-  type TestGateway,
-} from "../../../support/gateway.ts";
+import { provider, startGateway, testLlmKey, type TestGateway } from "../../../support/gateway.ts";
 import type { ClientOptions } from "./client-under-test.ts";
 
 /** The dialects behind the gateway that every client is to see alike. */
@@ -44,8 +39,18 @@ const modelEntry = (id: string): Record<string, unknown> => ({
   pricing,
 });
 
-const entry = (id: string, dialect: string, { models, baseUrl }: { models: string[]; baseUrl: string }) =>
-  provider({ id, dialect, base_url: baseUrl, api_key: "upstream-secret", models: models.map(modelEntry) });
+const entry = (
+  id: string,
+  dialect: string,
+  { models, baseUrl }: { models: string[]; baseUrl: string },
+) =>
+  provider({
+    id,
+    dialect,
+    base_url: baseUrl,
+    api_key: "upstream-secret",
+    models: models.map(modelEntry),
+  });
 
 const briefEntry = (baseUrl: string) =>
   provider({
@@ -73,7 +78,9 @@ export function clientStage(): ClientStage {
     const { baseUrl } = upstream;
     gateway = await startGateway({
       providers: [
-        ...upstreamDialects.map((dialect) => entry(dialect, dialect, { baseUrl, models: [modelIn(dialect), codingModel] })),
+        ...upstreamDialects.map((dialect) =>
+          entry(dialect, dialect, { baseUrl, models: [modelIn(dialect), codingModel] }),
+        ),
         briefEntry(baseUrl),
         entry("first", "openai-chat", { baseUrl, models: [modelWithBackup] }),
         entry("second", "openai-chat", { baseUrl, models: [modelWithBackup] }),
@@ -92,6 +99,11 @@ export function clientStage(): ClientStage {
     get upstream() {
       return upstream;
     },
-    options: (changes = {}) => ({ origin: gateway.origin, apiKey: testLlmKey, retries: 0, ...changes }),
+    options: (changes = {}) => ({
+      origin: gateway.origin,
+      apiKey: testLlmKey,
+      retries: 0,
+      ...changes,
+    }),
   };
 }

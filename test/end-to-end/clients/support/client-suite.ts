@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { testManagementKey } from "../../../support/gateway.ts";
-import { wireOf, type ScriptedDialect } from "../../../support/scripted-upstream/scripted-upstream.ts";
+import {
+  wireOf,
+  type ScriptedDialect,
+} from "../../../support/scripted-upstream/scripted-upstream.ts";
 import { scriptedUsage } from "../../../support/scripted-upstream/scripted-answer.ts";
 import { cut, head, json, stall, type Step } from "../../../support/upstream/steps.ts";
 import { amongPings } from "./among-pings.ts";
@@ -56,7 +59,9 @@ function sceneOf(client: ClientUnderTest, stage: ClientStage): Scene {
     ask,
     async fail(question, options) {
       const failed: unknown = await ask(question, options).then(
-        (reply) => { throw new Error(`the client saw no failure but ${JSON.stringify(reply)}`); },
+        (reply) => {
+          throw new Error(`the client saw no failure but ${JSON.stringify(reply)}`);
+        },
         (error: unknown) => error,
       );
       return client.failureOf(failed);
@@ -103,13 +108,20 @@ function answerTests({ client, stage, ask }: Scene, { dialect, stream }: Way): v
 
   test("an answer that ends at its limit says so", async () => {
     stage.upstream.say({ text: ["Once upon"], finish: "length" });
-    expect(await ask({ ...asked, maxTokens: 64 })).toMatchObject({ text: "Once upon", finish: "length" });
+    expect(await ask({ ...asked, maxTokens: 64 })).toMatchObject({
+      text: "Once upon",
+      finish: "length",
+    });
   });
 
   test("parallel calls, their results and a further question", async () => {
     const { upstream } = stage;
     const before = upstream.requests.length;
-    upstream.say({ text: ["Let me ", "look."], calls }, { text: ["Sun and rain."] }, { text: ["Yes."] });
+    upstream.say(
+      { text: ["Let me ", "look."], calls },
+      { text: ["Sun and rain."] },
+      { text: ["Yes."] },
+    );
     const turns: Turn[] = [user("Weather in Oslo and Bergen?")];
     const first = await ask({ ...asked, turns, tools: true });
     expect(first).toMatchObject({ text: "Let me look.", finish: "calls" });
@@ -180,16 +192,23 @@ const resultsOf = (asked: readonly Call[]): Turn => ({
 });
 
 /** What a provider refuses, and the status that callers see. */
-const refusals = [[400, 400], [429, 429], [500, 502]] as const;
+const refusals = [
+  [400, 400],
+  [429, 429],
+  [500, 502],
+] as const;
 
 function refusalTests({ client, stage, fail }: Scene, { dialect, stream }: Way): void {
-  test.each(refusals)("a provider's %d is the client's error of the status %d", async (from, to) => {
-    stage.upstream.enqueue(json(wireOf(dialect).errorBody(from), { status: from }));
-    const failure = await fail({ model: modelIn(dialect), stream });
-    expect(failure.message).toContain(`The fixture refused with ${from}.`);
-    expect(failure.name).toBe(client.errorNames[to]);
-    expect(failure.status).toBe(to);
-  });
+  test.each(refusals)(
+    "a provider's %d is the client's error of the status %d",
+    async (from, to) => {
+      stage.upstream.enqueue(json(wireOf(dialect).errorBody(from), { status: from }));
+      const failure = await fail({ model: modelIn(dialect), stream });
+      expect(failure.message).toContain(`The fixture refused with ${from}.`);
+      expect(failure.name).toBe(client.errorNames[to]);
+      expect(failure.status).toBe(to);
+    },
+  );
 }
 
 function brokenStreamTests({ client, stage, ask, fail }: Scene, dialect: ScriptedDialect): void {
@@ -229,21 +248,30 @@ function brokenStreamTests({ client, stage, ask, fail }: Scene, dialect: Scripte
 }
 
 function ownErrorTests({ client, stage, fail }: Scene): void {
-  const own: readonly [string, keyof ClientUnderTest["errorNames"], string, Partial<Question>, Partial<ClientOptions>][] = [
+  const own: readonly [
+    string,
+    keyof ClientUnderTest["errorNames"],
+    string,
+    Partial<Question>,
+    Partial<ClientOptions>,
+  ][] = [
     ["an unknown key", 401, "key", {}, { apiKey: "sk-svc-v1-nobody" }],
     ["a management key", 401, "key", {}, { apiKey: testManagementKey }],
     ["an unknown model", 404, "scripted/none", { model: "scripted/none" }, {}],
   ];
-  test.each(own)("%s is the client's error of the status %d", async (_, status, word, question, options) => {
-    const before = stage.upstream.requests.length;
-    for (const stream of [false, true]) {
-      const failure = await fail({ ...question, stream }, options);
-      expect(failure.name).toBe(client.errorNames[status]);
-      expect(failure.message).toContain(word);
-      expect(failure.status).toBe(status);
-    }
-    expect(stage.upstream.requests.length).toBe(before);
-  });
+  test.each(own)(
+    "%s is the client's error of the status %d",
+    async (_, status, word, question, options) => {
+      const before = stage.upstream.requests.length;
+      for (const stream of [false, true]) {
+        const failure = await fail({ ...question, stream }, options);
+        expect(failure.name).toBe(client.errorNames[status]);
+        expect(failure.message).toContain(word);
+        expect(failure.status).toBe(status);
+      }
+      expect(stage.upstream.requests.length).toBe(before);
+    },
+  );
 }
 
 function retryTests({ client, stage, ask, fail }: Scene): void {

@@ -9,28 +9,86 @@ export interface Mutation {
 
 /** Values that no member of a request or an answer is made for, and some that one may be. */
 const oddValues: readonly unknown[] = [
-  null, true, false, 0, -1, 1.5, 1e308, -0, 9_007_199_254_740_993, [], {}, [null], [[]], [{}],
-  "", " ", "x", "\u0000", "\ud800", "😀", "[DONE]", "data: x", "{", "__proto__", "constructor", "toString",
-  "text", "user", "assistant", "system", "tool", "function", "image_url", "tool_use", "tool_result", "thinking", "reasoning", "message",
-  "function_call", "base64", "data:;base64,", "data:image/png;base64,AAAA", "https://example.com/a.png",
-  { type: null }, { type: "text" }, { type: "text", text: null }, { type: "function" }, { constructor: 1, toString: 1 },
-  { type: "tool_use", id: "", name: "", input: null }, { type: "image", source: {} }, { role: "user" },
+  null,
+  true,
+  false,
+  0,
+  -1,
+  1.5,
+  1e308,
+  -0,
+  9_007_199_254_740_993,
+  [],
+  {},
+  [null],
+  [[]],
+  [{}],
+  "",
+  " ",
+  "x",
+  "\u0000",
+  "\ud800",
+  "😀",
+  "[DONE]",
+  "data: x",
+  "{",
+  "__proto__",
+  "constructor",
+  "toString",
+  "text",
+  "user",
+  "assistant",
+  "system",
+  "tool",
+  "function",
+  "image_url",
+  "tool_use",
+  "tool_result",
+  "thinking",
+  "reasoning",
+  "message",
+  "function_call",
+  "base64",
+  "data:;base64,",
+  "data:image/png;base64,AAAA",
+  "https://example.com/a.png",
+  { type: null },
+  { type: "text" },
+  { type: "text", text: null },
+  { type: "function" },
+  { constructor: 1, toString: 1 },
+  { type: "tool_use", id: "", name: "", input: null },
+  { type: "image", source: {} },
+  { role: "user" },
   { role: "assistant", content: [{}] },
 ];
 
-const value = fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...oddValues) }, { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 3 }) });
+const value = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom(...oddValues) },
+  { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
+);
 
 /** Any change, wherever it may strike. */
 export const mutation: fc.Arbitrary<Mutation> = fc.record({
   path: fc.array(fc.nat(30), { minLength: 1, maxLength: 8 }),
-  kind: fc.constantFrom("replace", "replace", "replace", "remove", "repeat", "rename", "nest", "swap"),
+  kind: fc.constantFrom(
+    "replace",
+    "replace",
+    "replace",
+    "remove",
+    "repeat",
+    "rename",
+    "nest",
+    "swap",
+  ),
   value,
 });
 
 /** The value with the change made; the value itself is left as it is. */
 export function mutated(root: unknown, { path, kind, value: other }: Mutation): unknown {
   const [step = 0, ...rest] = path;
-  if (typeof root !== "object" || root === null) return kind === "nest" ? { type: root, value: other } : other;
+  if (typeof root !== "object" || root === null)
+    return kind === "nest" ? { type: root, value: other } : other;
   const keys = Object.keys(root);
   if (keys.length === 0) return Array.isArray(root) ? [other] : { type: other };
   const key = keys[step % keys.length] ?? "";

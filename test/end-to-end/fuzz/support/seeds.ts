@@ -12,16 +12,30 @@ import { thinkingAndOutputCases } from "../../matrix/pairs/thinking-and-output.t
 import { toolResultCases } from "../../matrix/pairs/tool-results.ts";
 import { toolCases } from "../../matrix/pairs/tools.ts";
 
-const cases = [...textCases, ...mediaCases, ...documentCases, ...toolCases, ...toolResultCases, ...thinkingAndOutputCases];
+const cases = [
+  ...textCases,
+  ...mediaCases,
+  ...documentCases,
+  ...toolCases,
+  ...toolResultCases,
+  ...thinkingAndOutputCases,
+];
 
 /** Good requests of a client's dialect, from which others are made. */
 export const goodRequests = (client: ClientName): Fields[] =>
-  cases.map(({ asks }) => ({ model: "acme/large", ...clientOf(client).ask("Hi"), ...asks[client] }));
+  cases.map(({ asks }) => ({
+    model: "acme/large",
+    ...clientOf(client).ask("Hi"),
+    ...asks[client],
+  }));
 
 /** Good whole answers of an upstream's dialect. */
-export const goodAnswers = (upstream: DialectId): Fields[] => answerCases.map(({ answers }) => answers[upstream]);
+export const goodAnswers = (upstream: DialectId): Fields[] =>
+  answerCases.map(({ answers }) => answers[upstream]);
 
 /** Good streams of an upstream's dialect, as the texts of their events. */
 export const goodStreams = (upstream: DialectId): string[][] =>
-  [eventsOf(tales[upstream]), ...goodAnswers(upstream).map((whole) => eventsOfWhole(upstream, whole))]
-    .map((events) => events.map(({ bytes }) => Buffer.from(bytes).toString("utf8")));
+  [
+    eventsOf(tales[upstream]),
+    ...goodAnswers(upstream).map((whole) => eventsOfWhole(upstream, whole)),
+  ].map((events) => events.map(({ bytes }) => Buffer.from(bytes).toString("utf8")));

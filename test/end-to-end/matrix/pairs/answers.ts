@@ -12,56 +12,111 @@ export const answerCases: readonly AnsweredCase[] = [
   {
     what: "text, of an input that was cached in part, with tokens of thoughts",
     answers: {
-      "openai-chat": chat({ message: { role: "assistant", content: "Sunny." }, finish_reason: "stop" }, {
-        prompt_tokens: 130, completion_tokens: 7, total_tokens: 137,
-        prompt_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 }, completion_tokens_details: { reasoning_tokens: 4 },
-      }),
-      "anthropic-messages": message([{ type: "text", text: "Sunny." }], { stop_reason: "end_turn" }, {
-        input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 100, output_tokens: 7,
-        output_tokens_details: { thinking_tokens: 4 },
-      }),
-      "openai-responses": response([said("Sunny.")], {}, {
-        input_tokens: 130, input_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 },
-        output_tokens: 7, output_tokens_details: { reasoning_tokens: 4 }, total_tokens: 137,
-      }),
+      "openai-chat": chat(
+        { message: { role: "assistant", content: "Sunny." }, finish_reason: "stop" },
+        {
+          prompt_tokens: 130,
+          completion_tokens: 7,
+          total_tokens: 137,
+          prompt_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 },
+          completion_tokens_details: { reasoning_tokens: 4 },
+        },
+      ),
+      "anthropic-messages": message(
+        [{ type: "text", text: "Sunny." }],
+        { stop_reason: "end_turn" },
+        {
+          input_tokens: 10,
+          cache_creation_input_tokens: 20,
+          cache_read_input_tokens: 100,
+          output_tokens: 7,
+          output_tokens_details: { thinking_tokens: 4 },
+        },
+      ),
+      "openai-responses": response(
+        [said("Sunny.")],
+        {},
+        {
+          input_tokens: 130,
+          input_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 },
+          output_tokens: 7,
+          output_tokens_details: { reasoning_tokens: 4 },
+          total_tokens: 137,
+        },
+      ),
       "google-generate": gemini([{ text: "Sunny." }], "STOP", {
-        promptTokenCount: 130, cachedContentTokenCount: 100, candidatesTokenCount: 3, thoughtsTokenCount: 4, totalTokenCount: 137,
+        promptTokenCount: 130,
+        cachedContentTokenCount: 100,
+        candidatesTokenCount: 3,
+        thoughtsTokenCount: 4,
+        totalTokenCount: 137,
       }),
     },
     sees: {
       "openai-chat": {
         choices: [{ message: { role: "assistant", content: "Sunny." }, finish_reason: "stop" }],
         usage: {
-          prompt_tokens: 130, completion_tokens: 7, total_tokens: 137,
-          prompt_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 }, completion_tokens_details: { reasoning_tokens: 4 },
+          prompt_tokens: 130,
+          completion_tokens: 7,
+          total_tokens: 137,
+          prompt_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 },
+          completion_tokens_details: { reasoning_tokens: 4 },
         },
       },
       "anthropic-messages": {
-        type: "message", role: "assistant", content: [{ type: "text", text: "Sunny." }], stop_reason: "end_turn", stop_sequence: null,
+        type: "message",
+        role: "assistant",
+        content: [{ type: "text", text: "Sunny." }],
+        stop_reason: "end_turn",
+        stop_sequence: null,
         usage: {
-          input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 100, output_tokens: 7,
+          input_tokens: 10,
+          cache_creation_input_tokens: 20,
+          cache_read_input_tokens: 100,
+          output_tokens: 7,
           output_tokens_details: { thinking_tokens: 4 },
         },
       },
       "openai-responses": {
-        object: "response", status: "completed",
-        output: [{ type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text: "Sunny." }] }],
+        object: "response",
+        status: "completed",
+        output: [
+          {
+            type: "message",
+            role: "assistant",
+            status: "completed",
+            content: [{ type: "output_text", text: "Sunny." }],
+          },
+        ],
         usage: {
-          input_tokens: 130, input_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 },
-          output_tokens: 7, output_tokens_details: { reasoning_tokens: 4 }, total_tokens: 137,
+          input_tokens: 130,
+          input_tokens_details: { cached_tokens: 100, cache_write_tokens: 20 },
+          output_tokens: 7,
+          output_tokens_details: { reasoning_tokens: 4 },
+          total_tokens: 137,
         },
       },
     },
     // Gemini does not say what it wrote to its cache.
     except: {
       "openai-chat -> google-generate": {
-        usage: { prompt_tokens: 130, completion_tokens: 7, total_tokens: 137, prompt_tokens_details: { cached_tokens: 100 } },
+        usage: {
+          prompt_tokens: 130,
+          completion_tokens: 7,
+          total_tokens: 137,
+          prompt_tokens_details: { cached_tokens: 100 },
+        },
       },
       "anthropic-messages -> google-generate": {
         usage: { input_tokens: 30, cache_read_input_tokens: 100, output_tokens: 7 },
       },
       "openai-responses -> google-generate": {
-        usage: { input_tokens: 130, input_tokens_details: { cached_tokens: 100 }, output_tokens: 7, total_tokens: 137 },
+        usage: {
+          input_tokens: 130,
+          input_tokens_details: { cached_tokens: 100 },
+          output_tokens: 7,
+          total_tokens: 137,
+        },
       },
     },
   },
@@ -70,36 +125,63 @@ export const answerCases: readonly AnsweredCase[] = [
     answers: {
       "openai-chat": chat({
         message: {
-          role: "assistant", content: "So.", reasoning_content: "Because.",
-          reasoning_details: [{ type: "reasoning.text", text: "Because.", signature: "c2Vh", index: 0 }],
+          role: "assistant",
+          content: "So.",
+          reasoning_content: "Because.",
+          reasoning_details: [
+            { type: "reasoning.text", text: "Because.", signature: "c2Vh", index: 0 },
+          ],
         },
         finish_reason: "stop",
       }),
       "anthropic-messages": message(
-        [{ type: "thinking", thinking: "Because.", signature: "c2Vh" }, { type: "text", text: "So." }], { stop_reason: "end_turn" },
+        [
+          { type: "thinking", thinking: "Because.", signature: "c2Vh" },
+          { type: "text", text: "So." },
+        ],
+        { stop_reason: "end_turn" },
       ),
       "openai-responses": response([
-        { id: "rs_1", type: "reasoning", summary: [{ type: "summary_text", text: "Because." }], encrypted_content: "c2Vh" }, said("So."),
+        {
+          id: "rs_1",
+          type: "reasoning",
+          summary: [{ type: "summary_text", text: "Because." }],
+          encrypted_content: "c2Vh",
+        },
+        said("So."),
       ]),
-      "google-generate": gemini([{ text: "Because.", thought: true, thoughtSignature: "c2Vh" }, { text: "So." }], "STOP"),
+      "google-generate": gemini(
+        [{ text: "Because.", thought: true, thoughtSignature: "c2Vh" }, { text: "So." }],
+        "STOP",
+      ),
     },
     sees: {
       "openai-chat": {
-        choices: [{
-          message: {
-            content: "So.", reasoning_content: "Because.",
-            reasoning_details: [{ type: "reasoning.text", text: "Because.", signature: sealed }],
+        choices: [
+          {
+            message: {
+              content: "So.",
+              reasoning_content: "Because.",
+              reasoning_details: [{ type: "reasoning.text", text: "Because.", signature: sealed }],
+            },
+            finish_reason: "stop",
           },
-          finish_reason: "stop",
-        }],
+        ],
       },
       "anthropic-messages": {
-        content: [{ type: "thinking", thinking: "Because.", signature: sealed }, { type: "text", text: "So." }],
+        content: [
+          { type: "thinking", thinking: "Because.", signature: sealed },
+          { type: "text", text: "So." },
+        ],
         stop_reason: "end_turn",
       },
       "openai-responses": {
         output: [
-          { type: "reasoning", summary: [{ type: "summary_text", text: "Because." }], encrypted_content: sealedThought },
+          {
+            type: "reasoning",
+            summary: [{ type: "summary_text", text: "Because." }],
+            encrypted_content: sealedThought,
+          },
           { type: "message", content: [{ type: "output_text", text: "So." }] },
         ],
         status: "completed",
@@ -108,13 +190,19 @@ export const answerCases: readonly AnsweredCase[] = [
     // The seal of Responses is over no text.
     except: {
       "openai-chat -> openai-responses": {
-        choices: [{
-          message: {
-            content: "So.", reasoning_content: "Because.",
-            reasoning_details: [{ type: "reasoning.summary", summary: "Because." }, { type: "reasoning.encrypted", data: sealed }],
+        choices: [
+          {
+            message: {
+              content: "So.",
+              reasoning_content: "Because.",
+              reasoning_details: [
+                { type: "reasoning.summary", summary: "Because." },
+                { type: "reasoning.encrypted", data: sealed },
+              ],
+            },
+            finish_reason: "stop",
           },
-          finish_reason: "stop",
-        }],
+        ],
       },
       "anthropic-messages -> openai-responses": {
         content: [
@@ -130,42 +218,73 @@ export const answerCases: readonly AnsweredCase[] = [
     answers: {
       "openai-chat": chat({
         message: {
-          role: "assistant", content: "Looking.",
+          role: "assistant",
+          content: "Looking.",
           tool_calls: [
-            { id: "call_1", type: "function", function: { name: "get_weather", arguments: '{"city":"Łódź"}' } },
+            {
+              id: "call_1",
+              type: "function",
+              function: { name: "get_weather", arguments: '{"city":"Łódź"}' },
+            },
             { id: "call_2", type: "function", function: { name: "get_time", arguments: "" } },
           ],
         },
         finish_reason: "tool_calls",
       }),
-      "anthropic-messages": message([
-        { type: "text", text: "Looking." },
-        { type: "tool_use", id: "call_1", name: "get_weather", input: { city: "Łódź" } },
-        { type: "tool_use", id: "call_2", name: "get_time", input: {} },
-      ], { stop_reason: "tool_use" }),
+      "anthropic-messages": message(
+        [
+          { type: "text", text: "Looking." },
+          { type: "tool_use", id: "call_1", name: "get_weather", input: { city: "Łódź" } },
+          { type: "tool_use", id: "call_2", name: "get_time", input: {} },
+        ],
+        { stop_reason: "tool_use" },
+      ),
       "openai-responses": response([
         said("Looking."),
-        { id: "fc_1", type: "function_call", call_id: "call_1", name: "get_weather", arguments: '{"city":"Łódź"}', status: "completed" },
-        { id: "fc_2", type: "function_call", call_id: "call_2", name: "get_time", arguments: "{}", status: "completed" },
+        {
+          id: "fc_1",
+          type: "function_call",
+          call_id: "call_1",
+          name: "get_weather",
+          arguments: '{"city":"Łódź"}',
+          status: "completed",
+        },
+        {
+          id: "fc_2",
+          type: "function_call",
+          call_id: "call_2",
+          name: "get_time",
+          arguments: "{}",
+          status: "completed",
+        },
       ]),
-      "google-generate": gemini([
-        { text: "Looking." },
-        { functionCall: { id: "call_1", name: "get_weather", args: { city: "Łódź" } } },
-        { functionCall: { id: "call_2", name: "get_time" } },
-      ], "STOP"),
+      "google-generate": gemini(
+        [
+          { text: "Looking." },
+          { functionCall: { id: "call_1", name: "get_weather", args: { city: "Łódź" } } },
+          { functionCall: { id: "call_2", name: "get_time" } },
+        ],
+        "STOP",
+      ),
     },
     sees: {
       "openai-chat": {
-        choices: [{
-          message: {
-            content: "Looking.",
-            tool_calls: [
-              { id: "call_1", type: "function", function: { name: "get_weather", arguments: '{"city":"Łódź"}' } },
-              { id: "call_2", type: "function", function: { name: "get_time", arguments: "{}" } },
-            ],
+        choices: [
+          {
+            message: {
+              content: "Looking.",
+              tool_calls: [
+                {
+                  id: "call_1",
+                  type: "function",
+                  function: { name: "get_weather", arguments: '{"city":"Łódź"}' },
+                },
+                { id: "call_2", type: "function", function: { name: "get_time", arguments: "{}" } },
+              ],
+            },
+            finish_reason: "tool_calls",
           },
-          finish_reason: "tool_calls",
-        }],
+        ],
       },
       "anthropic-messages": {
         content: [
@@ -178,8 +297,20 @@ export const answerCases: readonly AnsweredCase[] = [
       "openai-responses": {
         output: [
           { type: "message", content: [{ type: "output_text", text: "Looking." }] },
-          { type: "function_call", call_id: "call_1", name: "get_weather", arguments: '{"city":"Łódź"}', status: "completed" },
-          { type: "function_call", call_id: "call_2", name: "get_time", arguments: "{}", status: "completed" },
+          {
+            type: "function_call",
+            call_id: "call_1",
+            name: "get_weather",
+            arguments: '{"city":"Łódź"}',
+            status: "completed",
+          },
+          {
+            type: "function_call",
+            call_id: "call_2",
+            name: "get_time",
+            arguments: "{}",
+            status: "completed",
+          },
         ],
         status: "completed",
       },
@@ -187,46 +318,89 @@ export const answerCases: readonly AnsweredCase[] = [
     // Where the bytes are kept, no arguments stay no arguments.
     except: {
       "openai-chat -> openai-chat": {
-        choices: [{ message: { content: "Looking.", tool_calls: [{ id: "call_1" }, { id: "call_2", function: { arguments: "" } }] } }],
+        choices: [
+          {
+            message: {
+              content: "Looking.",
+              tool_calls: [{ id: "call_1" }, { id: "call_2", function: { arguments: "" } }],
+            },
+          },
+        ],
       },
     },
   },
   {
     what: "text that was cut by its bound",
     answers: {
-      "openai-chat": chat({ message: { role: "assistant", content: "So the" }, finish_reason: "length" }),
-      "anthropic-messages": message([{ type: "text", text: "So the" }], { stop_reason: "max_tokens" }),
-      "openai-responses": response(
-        [said("So the", "incomplete")], { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } },
-      ),
+      "openai-chat": chat({
+        message: { role: "assistant", content: "So the" },
+        finish_reason: "length",
+      }),
+      "anthropic-messages": message([{ type: "text", text: "So the" }], {
+        stop_reason: "max_tokens",
+      }),
+      "openai-responses": response([said("So the", "incomplete")], {
+        status: "incomplete",
+        incomplete_details: { reason: "max_output_tokens" },
+      }),
       "google-generate": gemini([{ text: "So the" }], "MAX_TOKENS"),
     },
     sees: {
       "openai-chat": { choices: [{ message: { content: "So the" }, finish_reason: "length" }] },
-      "anthropic-messages": { content: [{ type: "text", text: "So the" }], stop_reason: "max_tokens" },
+      "anthropic-messages": {
+        content: [{ type: "text", text: "So the" }],
+        stop_reason: "max_tokens",
+      },
       "openai-responses": {
-        output: [{ type: "message", status: "incomplete", content: [{ type: "output_text", text: "So the" }] }],
-        status: "incomplete", incomplete_details: { reason: "max_output_tokens" },
+        output: [
+          {
+            type: "message",
+            status: "incomplete",
+            content: [{ type: "output_text", text: "So the" }],
+          },
+        ],
+        status: "incomplete",
+        incomplete_details: { reason: "max_output_tokens" },
       },
     },
   },
   {
     what: "text that ended at a stop text",
     answers: {
-      "openai-chat": chat({ message: { role: "assistant", content: "So" }, finish_reason: "stop", stop_reason: "END" }),
-      "anthropic-messages": message([{ type: "text", text: "So" }], { stop_reason: "stop_sequence", stop_sequence: "END" }),
+      "openai-chat": chat({
+        message: { role: "assistant", content: "So" },
+        finish_reason: "stop",
+        stop_reason: "END",
+      }),
+      "anthropic-messages": message([{ type: "text", text: "So" }], {
+        stop_reason: "stop_sequence",
+        stop_sequence: "END",
+      }),
       "openai-responses": response([said("So")]),
       "google-generate": gemini([{ text: "So" }], "STOP"),
     },
     sees: {
-      "openai-chat": { choices: [{ message: { content: "So" }, finish_reason: "stop", stop_reason: "END" }] },
-      "anthropic-messages": { content: [{ type: "text", text: "So" }], stop_reason: "stop_sequence", stop_sequence: "END" },
-      "openai-responses": { output: [{ type: "message", content: [{ type: "output_text", text: "So" }] }], status: "completed" },
+      "openai-chat": {
+        choices: [{ message: { content: "So" }, finish_reason: "stop", stop_reason: "END" }],
+      },
+      "anthropic-messages": {
+        content: [{ type: "text", text: "So" }],
+        stop_reason: "stop_sequence",
+        stop_sequence: "END",
+      },
+      "openai-responses": {
+        output: [{ type: "message", content: [{ type: "output_text", text: "So" }] }],
+        status: "completed",
+      },
     },
     // Neither of the two tells a stop text from another end.
     except: {
-      "openai-chat -> openai-responses": { choices: [{ message: { content: "So" }, finish_reason: "stop" }] },
-      "openai-chat -> google-generate": { choices: [{ message: { content: "So" }, finish_reason: "stop" }] },
+      "openai-chat -> openai-responses": {
+        choices: [{ message: { content: "So" }, finish_reason: "stop" }],
+      },
+      "openai-chat -> google-generate": {
+        choices: [{ message: { content: "So" }, finish_reason: "stop" }],
+      },
       "anthropic-messages -> openai-responses": { stop_reason: "end_turn", stop_sequence: null },
       "anthropic-messages -> google-generate": { stop_reason: "end_turn", stop_sequence: null },
     },
@@ -234,9 +408,15 @@ export const answerCases: readonly AnsweredCase[] = [
   {
     what: "text that was filtered",
     answers: {
-      "openai-chat": chat({ message: { role: "assistant", content: "So" }, finish_reason: "content_filter" }),
+      "openai-chat": chat({
+        message: { role: "assistant", content: "So" },
+        finish_reason: "content_filter",
+      }),
       "anthropic-messages": message([{ type: "text", text: "So" }], { stop_reason: "refusal" }),
-      "openai-responses": response([said("So", "incomplete")], { status: "incomplete", incomplete_details: { reason: "content_filter" } }),
+      "openai-responses": response([said("So", "incomplete")], {
+        status: "incomplete",
+        incomplete_details: { reason: "content_filter" },
+      }),
       "google-generate": gemini([{ text: "So" }], "SAFETY"),
     },
     sees: {
@@ -244,39 +424,65 @@ export const answerCases: readonly AnsweredCase[] = [
       "anthropic-messages": { content: [{ type: "text", text: "So" }], stop_reason: "refusal" },
       "openai-responses": {
         output: [{ type: "message", content: [{ type: "output_text", text: "So" }] }],
-        status: "incomplete", incomplete_details: { reason: "content_filter" },
+        status: "incomplete",
+        incomplete_details: { reason: "content_filter" },
       },
     },
   },
   {
     what: "a refusal in words",
     answers: {
-      "openai-chat": chat({ message: { role: "assistant", content: null, refusal: "I will not." }, finish_reason: "stop" }),
+      "openai-chat": chat({
+        message: { role: "assistant", content: null, refusal: "I will not." },
+        finish_reason: "stop",
+      }),
       "anthropic-messages": message([], {
-        stop_reason: "refusal", stop_details: { type: "refusal", category: "cyber", explanation: "I will not." },
+        stop_reason: "refusal",
+        stop_details: { type: "refusal", category: "cyber", explanation: "I will not." },
       }),
       "openai-responses": response([
-        { id: "msg_1", type: "message", role: "assistant", status: "completed", content: [{ type: "refusal", refusal: "I will not." }] },
+        {
+          id: "msg_1",
+          type: "message",
+          role: "assistant",
+          status: "completed",
+          content: [{ type: "refusal", refusal: "I will not." }],
+        },
       ]),
       "google-generate": gemini([{ text: "I will not." }], "PROHIBITED_CONTENT"),
     },
     sees: {
-      "openai-chat": { choices: [{ message: { content: null, refusal: "I will not." }, finish_reason: "stop" }] },
-      "anthropic-messages": { content: [{ type: "text", text: "I will not." }], stop_reason: "refusal" },
-      "openai-responses": { output: [{ type: "message", content: [{ type: "refusal", refusal: "I will not." }] }], status: "completed" },
+      "openai-chat": {
+        choices: [{ message: { content: null, refusal: "I will not." }, finish_reason: "stop" }],
+      },
+      "anthropic-messages": {
+        content: [{ type: "text", text: "I will not." }],
+        stop_reason: "refusal",
+      },
+      "openai-responses": {
+        output: [{ type: "message", content: [{ type: "refusal", refusal: "I will not." }] }],
+        status: "completed",
+      },
     },
     except: {
       "openai-chat -> anthropic-messages": {
-        choices: [{ message: { content: null, refusal: "I will not." }, finish_reason: "content_filter" }],
+        choices: [
+          { message: { content: null, refusal: "I will not." }, finish_reason: "content_filter" },
+        ],
       },
       "anthropic-messages -> anthropic-messages": {
-        content: [], stop_reason: "refusal", stop_details: { type: "refusal", category: "cyber", explanation: "I will not." },
+        content: [],
+        stop_reason: "refusal",
+        stop_details: { type: "refusal", category: "cyber", explanation: "I will not." },
       },
       // Gemini has no words for a refusal but those of the answer.
-      "openai-chat -> google-generate": { choices: [{ message: { content: "I will not." }, finish_reason: "content_filter" }] },
+      "openai-chat -> google-generate": {
+        choices: [{ message: { content: "I will not." }, finish_reason: "content_filter" }],
+      },
       "openai-responses -> google-generate": {
         output: [{ type: "message", content: [{ type: "output_text", text: "I will not." }] }],
-        status: "incomplete", incomplete_details: { reason: "content_filter" },
+        status: "incomplete",
+        incomplete_details: { reason: "content_filter" },
       },
     },
   },

@@ -10,43 +10,99 @@ export const documentCases: readonly AskedCase[] = [
     asks: {
       "openai-chat": { messages: [{ role: "user", content: [{ type: "file", file: textFile }] }] },
       "anthropic-messages": {
-        messages: [{
-          role: "user",
-          content: [{ type: "document", title: "a.txt", source: { type: "text", media_type: "text/plain", data: "Hello." } }],
-        }],
+        messages: [
+          {
+            role: "user",
+            content: [
+              {
+                type: "document",
+                title: "a.txt",
+                source: { type: "text", media_type: "text/plain", data: "Hello." },
+              },
+            ],
+          },
+        ],
       },
-      "openai-responses": { input: [{ role: "user", content: [{ type: "input_file", ...textFile }] }] },
+      "openai-responses": {
+        input: [{ role: "user", content: [{ type: "input_file", ...textFile }] }],
+      },
     },
     gets: {
       "openai-chat": { messages: [{ role: "user", content: [{ type: "file", file: textFile }] }] },
       "anthropic-messages": {
-        messages: [{
-          role: "user",
-          content: [{ type: "document", title: "a.txt", source: { type: "text", media_type: "text/plain", data: "Hello." } }],
-        }],
+        messages: [
+          {
+            role: "user",
+            content: [
+              {
+                type: "document",
+                title: "a.txt",
+                source: { type: "text", media_type: "text/plain", data: "Hello." },
+              },
+            ],
+          },
+        ],
       },
-      "openai-responses": { input: [{ type: "message", role: "user", content: [{ type: "input_file", ...textFile }] }] },
-      "google-generate": { contents: [{ role: "user", parts: [{ inlineData: { mimeType: "text/plain", data: "SGVsbG8u" } }] }] },
+      "openai-responses": {
+        input: [{ type: "message", role: "user", content: [{ type: "input_file", ...textFile }] }],
+      },
+      "google-generate": {
+        contents: [
+          { role: "user", parts: [{ inlineData: { mimeType: "text/plain", data: "SGVsbG8u" } }] },
+        ],
+      },
     },
     // What Messages says as text has no type elsewhere.
     except: {
-      "anthropic-messages -> openai-chat": { messages: [{ role: "user", content: "a.txt\nHello." }] },
-      "anthropic-messages -> openai-responses": { input: [{ type: "message", role: "user", content: "a.txt\nHello." }] },
-      "anthropic-messages -> google-generate": { contents: [{ role: "user", parts: [{ text: "a.txt\nHello." }] }] },
+      "anthropic-messages -> openai-chat": {
+        messages: [{ role: "user", content: "a.txt\nHello." }],
+      },
+      "anthropic-messages -> openai-responses": {
+        input: [{ type: "message", role: "user", content: "a.txt\nHello." }],
+      },
+      "anthropic-messages -> google-generate": {
+        contents: [{ role: "user", parts: [{ text: "a.txt\nHello." }] }],
+      },
     },
-    losses: { "google-generate": ["messages[0].content[0].title"], "anthropic-messages -> google-generate": [] },
+    losses: {
+      "google-generate": ["messages[0].content[0].title"],
+      "anthropic-messages -> google-generate": [],
+    },
   },
   {
     what: "a PDF by address",
     asks: {
-      "openai-chat": { messages: [{ role: "user", content: [{ type: "file", file: { file_data: address } }] }] },
-      "anthropic-messages": { messages: [{ role: "user", content: [{ type: "document", source: { type: "url", url: address } }] }] },
-      "openai-responses": { input: [{ role: "user", content: [{ type: "input_file", file_url: address }] }] },
+      "openai-chat": {
+        messages: [{ role: "user", content: [{ type: "file", file: { file_data: address } }] }],
+      },
+      "anthropic-messages": {
+        messages: [
+          { role: "user", content: [{ type: "document", source: { type: "url", url: address } }] },
+        ],
+      },
+      "openai-responses": {
+        input: [{ role: "user", content: [{ type: "input_file", file_url: address }] }],
+      },
     },
     gets: {
-      "anthropic-messages": { messages: [{ role: "user", content: [{ type: "document", source: { type: "url", url: address } }] }] },
-      "openai-responses": { input: [{ type: "message", role: "user", content: [{ type: "input_file", file_url: address }] }] },
-      "google-generate": { contents: [{ role: "user", parts: [{ fileData: { mimeType: "application/pdf", fileUri: address } }] }] },
+      "anthropic-messages": {
+        messages: [
+          { role: "user", content: [{ type: "document", source: { type: "url", url: address } }] },
+        ],
+      },
+      "openai-responses": {
+        input: [
+          { type: "message", role: "user", content: [{ type: "input_file", file_url: address }] },
+        ],
+      },
+      "google-generate": {
+        contents: [
+          {
+            role: "user",
+            parts: [{ fileData: { mimeType: "application/pdf", fileUri: address } }],
+          },
+        ],
+      },
     },
     // Chat has no documents by address.
     refuses: { "openai-chat": "messages[0].content[0]" },
@@ -54,13 +110,26 @@ export const documentCases: readonly AskedCase[] = [
   {
     what: "an uploaded file, which only its own provider knows",
     asks: {
-      "openai-chat": { messages: [{ role: "user", content: [{ type: "file", file: { file_id: "file-1" } }] }] },
-      "anthropic-messages": { messages: [{ role: "user", content: [{ type: "document", source: { type: "file", file_id: "file-1" } }] }] },
-      "openai-responses": { input: [{ role: "user", content: [{ type: "input_file", file_id: "file-1" }] }] },
+      "openai-chat": {
+        messages: [{ role: "user", content: [{ type: "file", file: { file_id: "file-1" } }] }],
+      },
+      "anthropic-messages": {
+        messages: [
+          {
+            role: "user",
+            content: [{ type: "document", source: { type: "file", file_id: "file-1" } }],
+          },
+        ],
+      },
+      "openai-responses": {
+        input: [{ role: "user", content: [{ type: "input_file", file_id: "file-1" }] }],
+      },
     },
     gets: {},
     refuses: {
-      "openai-chat": "messages[0].content[0]", "anthropic-messages": "messages[0].content[0]", "openai-responses": "messages[0].content[0]",
+      "openai-chat": "messages[0].content[0]",
+      "anthropic-messages": "messages[0].content[0]",
+      "openai-responses": "messages[0].content[0]",
       "google-generate": "messages[0].content[0]",
     },
   },

@@ -6,26 +6,50 @@ export const textCases: readonly AskedCase[] = [
     what: "several turns of text",
     asks: {
       "openai-chat": {
-        messages: [{ role: "user", content: "Hi" }, { role: "assistant", content: "Hello." }, { role: "user", content: "Weather?" }],
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", content: "Hello." },
+          { role: "user", content: "Weather?" },
+        ],
       },
       "anthropic-messages": {
-        messages: [{ role: "user", content: "Hi" }, { role: "assistant", content: "Hello." }, { role: "user", content: "Weather?" }],
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", content: "Hello." },
+          { role: "user", content: "Weather?" },
+        ],
       },
       "openai-responses": {
-        input: [{ role: "user", content: "Hi" }, { role: "assistant", content: "Hello." }, { role: "user", content: "Weather?" }],
+        input: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", content: "Hello." },
+          { role: "user", content: "Weather?" },
+        ],
       },
     },
     gets: {
       "openai-chat": {
-        messages: [{ role: "user", content: "Hi" }, { role: "assistant", content: "Hello." }, { role: "user", content: "Weather?" }],
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", content: "Hello." },
+          { role: "user", content: "Weather?" },
+        ],
       },
       "anthropic-messages": {
-        messages: [{ role: "user", content: "Hi" }, { role: "assistant", content: "Hello." }, { role: "user", content: "Weather?" }],
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", content: "Hello." },
+          { role: "user", content: "Weather?" },
+        ],
       },
       "openai-responses": {
         input: [
           { type: "message", role: "user", content: "Hi" },
-          { type: "message", role: "assistant", content: [{ type: "output_text", text: "Hello." }] },
+          {
+            type: "message",
+            role: "assistant",
+            content: [{ type: "output_text", text: "Hello." }],
+          },
           { type: "message", role: "user", content: "Weather?" },
         ],
       },
@@ -86,14 +110,21 @@ export const textCases: readonly AskedCase[] = [
           { role: "assistant", content: "Hello." },
           {
             role: "user",
-            content: [{ type: "text", text: "Sing" }, { type: "text", text: "<system-reminder>\nNow rhyme.\n</system-reminder>" }],
+            content: [
+              { type: "text", text: "Sing" },
+              { type: "text", text: "<system-reminder>\nNow rhyme.\n</system-reminder>" },
+            ],
           },
         ],
       },
       "openai-responses": {
         input: [
           { type: "message", role: "user", content: "Hi" },
-          { type: "message", role: "assistant", content: [{ type: "output_text", text: "Hello." }] },
+          {
+            type: "message",
+            role: "assistant",
+            content: [{ type: "output_text", text: "Hello." }],
+          },
           { type: "message", role: "user", content: "Sing" },
           { type: "message", role: "system", content: "Now rhyme." },
         ],
@@ -103,7 +134,13 @@ export const textCases: readonly AskedCase[] = [
         contents: [
           { role: "user", parts: [{ text: "Hi" }] },
           { role: "model", parts: [{ text: "Hello." }] },
-          { role: "user", parts: [{ text: "Sing" }, { text: "<system-reminder>\nNow rhyme.\n</system-reminder>" }] },
+          {
+            role: "user",
+            parts: [
+              { text: "Sing" },
+              { text: "<system-reminder>\nNow rhyme.\n</system-reminder>" },
+            ],
+          },
         ],
         systemInstruction: { parts: [{ text: "Be brief." }] },
       },

@@ -1,6 +1,11 @@
 import type { AskedCase } from "./pair-case.ts";
 
-const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
+const schema = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+};
 
 /** How the model should think, and what should come of it. */
 export const thinkingAndOutputCases: readonly AskedCase[] = [
@@ -22,7 +27,10 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
         messages: [{ role: "user", content: "Why?" }],
         thinking: { type: "enabled", budget_tokens: 4096 },
       },
-      "openai-responses": { input: [{ type: "message", role: "user", content: "Why?" }], reasoning: { effort: "medium" } },
+      "openai-responses": {
+        input: [{ type: "message", role: "user", content: "Why?" }],
+        reasoning: { effort: "medium" },
+      },
       "google-generate": {
         contents: [{ role: "user", parts: [{ text: "Why?" }] }],
         generationConfig: { thinkingConfig: { thinkingLevel: "MEDIUM", includeThoughts: true } },
@@ -33,13 +41,22 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
     what: "thinking turned off",
     asks: {
       "openai-chat": { messages: [{ role: "user", content: "Why?" }], reasoning_effort: "none" },
-      "anthropic-messages": { messages: [{ role: "user", content: "Why?" }], thinking: { type: "disabled" } },
+      "anthropic-messages": {
+        messages: [{ role: "user", content: "Why?" }],
+        thinking: { type: "disabled" },
+      },
       "openai-responses": { input: "Why?", reasoning: { effort: "none" } },
     },
     gets: {
       "openai-chat": { messages: [{ role: "user", content: "Why?" }], reasoning_effort: "none" },
-      "anthropic-messages": { messages: [{ role: "user", content: "Why?" }], thinking: { type: "disabled" } },
-      "openai-responses": { input: [{ type: "message", role: "user", content: "Why?" }], reasoning: { effort: "none" } },
+      "anthropic-messages": {
+        messages: [{ role: "user", content: "Why?" }],
+        thinking: { type: "disabled" },
+      },
+      "openai-responses": {
+        input: [{ type: "message", role: "user", content: "Why?" }],
+        reasoning: { effort: "none" },
+      },
       // Gemini's newer models think a little whatever they are told.
       "google-generate": {
         contents: [{ role: "user", parts: [{ text: "Why?" }] }],
@@ -67,7 +84,10 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
         messages: [{ role: "user", content: "Why?" }],
         thinking: { type: "enabled", budget_tokens: 8191 },
       },
-      "openai-responses": { input: [{ type: "message", role: "user", content: "Why?" }], reasoning: { effort: "high" } },
+      "openai-responses": {
+        input: [{ type: "message", role: "user", content: "Why?" }],
+        reasoning: { effort: "high" },
+      },
       "google-generate": {
         contents: [{ role: "user", parts: [{ text: "Why?" }] }],
         generationConfig: { thinkingConfig: { thinkingLevel: "HIGH", includeThoughts: true } },
@@ -77,7 +97,10 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
       "anthropic-messages -> openai-chat": { max_tokens: 2000 },
       "anthropic-messages -> openai-responses": { max_output_tokens: 2000 },
       "anthropic-messages -> google-generate": {
-        generationConfig: { thinkingConfig: { thinkingLevel: "HIGH", includeThoughts: true }, maxOutputTokens: 2000 },
+        generationConfig: {
+          thinkingConfig: { thinkingLevel: "HIGH", includeThoughts: true },
+          maxOutputTokens: 2000,
+        },
       },
     },
   },
@@ -86,18 +109,27 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
     asks: {
       "openai-chat": {
         messages: [{ role: "user", content: "Where?" }],
-        response_format: { type: "json_schema", json_schema: { name: "place", schema, strict: true } },
+        response_format: {
+          type: "json_schema",
+          json_schema: { name: "place", schema, strict: true },
+        },
       },
       "anthropic-messages": {
         messages: [{ role: "user", content: "Where?" }],
         output_config: { format: { type: "json_schema", schema } },
       },
-      "openai-responses": { input: "Where?", text: { format: { type: "json_schema", name: "place", schema, strict: true } } },
+      "openai-responses": {
+        input: "Where?",
+        text: { format: { type: "json_schema", name: "place", schema, strict: true } },
+      },
     },
     gets: {
       "openai-chat": {
         messages: [{ role: "user", content: "Where?" }],
-        response_format: { type: "json_schema", json_schema: { name: "response", schema, strict: true } },
+        response_format: {
+          type: "json_schema",
+          json_schema: { name: "response", schema, strict: true },
+        },
       },
       "anthropic-messages": {
         messages: [{ role: "user", content: "Where?" }],
@@ -114,15 +146,27 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
     },
     except: {
       "openai-responses -> openai-chat": {
-        response_format: { type: "json_schema", json_schema: { name: "place", schema, strict: true } },
+        response_format: {
+          type: "json_schema",
+          json_schema: { name: "place", schema, strict: true },
+        },
       },
-      "anthropic-messages -> openai-responses": { text: { format: { type: "json_schema", name: "response", schema, strict: true } } },
+      "anthropic-messages -> openai-responses": {
+        text: { format: { type: "json_schema", name: "response", schema, strict: true } },
+      },
     },
   },
   {
     what: "sampling, stop texts and an end user",
     asks: {
-      "openai-chat": { messages: [{ role: "user", content: "Go" }], temperature: 0.5, top_p: 0.9, stop: "END", user: "u-1", seed: 7 },
+      "openai-chat": {
+        messages: [{ role: "user", content: "Go" }],
+        temperature: 0.5,
+        top_p: 0.9,
+        stop: "END",
+        user: "u-1",
+        seed: 7,
+      },
       "anthropic-messages": {
         messages: [{ role: "user", content: "Go" }],
         temperature: 0.5,
@@ -134,7 +178,14 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
       "openai-responses": { input: "Go", temperature: 0.5, top_p: 0.9, user: "u-1" },
     },
     gets: {
-      "openai-chat": { messages: [{ role: "user", content: "Go" }], temperature: 0.5, top_p: 0.9, top_k: 40, stop: ["END"], user: "u-1" },
+      "openai-chat": {
+        messages: [{ role: "user", content: "Go" }],
+        temperature: 0.5,
+        top_p: 0.9,
+        top_k: 40,
+        stop: ["END"],
+        user: "u-1",
+      },
       "anthropic-messages": {
         messages: [{ role: "user", content: "Go" }],
         temperature: 0.5,
@@ -142,7 +193,12 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
         stop_sequences: ["END"],
         metadata: { user_id: "u-1" },
       },
-      "openai-responses": { input: [{ type: "message", role: "user", content: "Go" }], temperature: 0.5, top_p: 0.9, user: "u-1" },
+      "openai-responses": {
+        input: [{ type: "message", role: "user", content: "Go" }],
+        temperature: 0.5,
+        top_p: 0.9,
+        user: "u-1",
+      },
       "google-generate": {
         contents: [{ role: "user", parts: [{ text: "Go" }] }],
         generationConfig: { temperature: 0.5, topP: 0.9, seed: 7, stopSequences: ["END"] },
@@ -151,7 +207,9 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
     except: {
       "openai-responses -> openai-chat": { top_k: undefined, stop: undefined },
       "openai-responses -> anthropic-messages": { stop_sequences: undefined },
-      "anthropic-messages -> google-generate": { generationConfig: { temperature: 0.5, topP: 0.9, topK: 40, stopSequences: ["END"] } },
+      "anthropic-messages -> google-generate": {
+        generationConfig: { temperature: 0.5, topP: 0.9, topK: 40, stopSequences: ["END"] },
+      },
       "openai-responses -> google-generate": { generationConfig: { temperature: 0.5, topP: 0.9 } },
     },
     losses: {
@@ -165,15 +223,33 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
     what: "fields that nobody knows",
     asks: {
       "openai-chat": {
-        messages: [{ role: "user", content: [{ type: "text", text: "Go", x_part: { a: [1] } }], x_message: 1 }],
+        messages: [
+          {
+            role: "user",
+            content: [{ type: "text", text: "Go", x_part: { a: [1] } }],
+            x_message: 1,
+          },
+        ],
         x_foo: { deep: [100] },
       },
       "anthropic-messages": {
-        messages: [{ role: "user", content: [{ type: "text", text: "Go", x_part: { a: [1] } }], x_message: 1 }],
+        messages: [
+          {
+            role: "user",
+            content: [{ type: "text", text: "Go", x_part: { a: [1] } }],
+            x_message: 1,
+          },
+        ],
         x_foo: { deep: [100] },
       },
       "openai-responses": {
-        input: [{ role: "user", content: [{ type: "input_text", text: "Go", x_part: { a: [1] } }], x_message: 1 }],
+        input: [
+          {
+            role: "user",
+            content: [{ type: "input_text", text: "Go", x_part: { a: [1] } }],
+            x_message: 1,
+          },
+        ],
         x_foo: { deep: [100] },
       },
     },

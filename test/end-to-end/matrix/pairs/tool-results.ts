@@ -36,7 +36,12 @@ export const toolResultCases: readonly AskedCase[] = [
             role: "user",
             content: [
               { type: "tool_result", tool_use_id: "call_a", content: "one" },
-              { type: "tool_result", tool_use_id: "call_b", content: [{ type: "text", text: "none" }], is_error: true },
+              {
+                type: "tool_result",
+                tool_use_id: "call_b",
+                content: [{ type: "text", text: "none" }],
+                is_error: true,
+              },
               { type: "text", text: "Go on" },
             ],
           },
@@ -95,7 +100,11 @@ export const toolResultCases: readonly AskedCase[] = [
       "openai-responses": {
         input: [
           { type: "message", role: "user", content: "Both" },
-          { type: "message", role: "assistant", content: [{ type: "output_text", text: "Looking." }] },
+          {
+            type: "message",
+            role: "assistant",
+            content: [{ type: "output_text", text: "Looking." }],
+          },
           { type: "function_call", call_id: "call_a", name: "f", arguments: '{"x":1}' },
           { type: "function_call", call_id: "call_b", name: "g", arguments: "{}" },
           { type: "function_call_output", call_id: "call_a", output: "one" },
@@ -110,7 +119,10 @@ export const toolResultCases: readonly AskedCase[] = [
             role: "model",
             parts: [
               { text: "Looking." },
-              { functionCall: { id: "call_a", name: "f", args: { x: 1 } }, thoughtSignature: "skip_thought_signature_validator" },
+              {
+                functionCall: { id: "call_a", name: "f", args: { x: 1 } },
+                thoughtSignature: "skip_thought_signature_validator",
+              },
               { functionCall: { id: "call_b", name: "g", args: {} } },
             ],
           },
@@ -118,7 +130,9 @@ export const toolResultCases: readonly AskedCase[] = [
             role: "user",
             parts: [
               { functionResponse: { id: "call_a", name: "f", response: { output: "one" } } },
-              { functionResponse: { id: "call_b", name: "g", response: { output: "Error: none" } } },
+              {
+                functionResponse: { id: "call_b", name: "g", response: { output: "Error: none" } },
+              },
               { text: "Go on" },
             ],
           },
@@ -133,7 +147,10 @@ export const toolResultCases: readonly AskedCase[] = [
             role: "model",
             parts: [
               { text: "Looking." },
-              { functionCall: { id: "call_a", name: "f", args: { x: 1 } }, thoughtSignature: "skip_thought_signature_validator" },
+              {
+                functionCall: { id: "call_a", name: "f", args: { x: 1 } },
+                thoughtSignature: "skip_thought_signature_validator",
+              },
               { functionCall: { id: "call_b", name: "g", args: {} } },
             ],
           },
@@ -158,29 +175,42 @@ export const toolResultCases: readonly AskedCase[] = [
           {
             role: "assistant",
             content: null,
-            tool_calls: [{ id: "call_a", type: "function", function: { name: "shot", arguments: "{}" } }],
+            tool_calls: [
+              { id: "call_a", type: "function", function: { name: "shot", arguments: "{}" } },
+            ],
           },
           {
             role: "tool",
             tool_call_id: "call_a",
-            content: [{ type: "text", text: "Here." }, { type: "image_url", image_url: { url: "data:image/png;base64,iVBO" } }],
+            content: [
+              { type: "text", text: "Here." },
+              { type: "image_url", image_url: { url: "data:image/png;base64,iVBO" } },
+            ],
           },
         ],
       },
       "anthropic-messages": {
         messages: [
           { role: "user", content: "Look" },
-          { role: "assistant", content: [{ type: "tool_use", id: "call_a", name: "shot", input: {} }] },
+          {
+            role: "assistant",
+            content: [{ type: "tool_use", id: "call_a", name: "shot", input: {} }],
+          },
           {
             role: "user",
-            content: [{
-              type: "tool_result",
-              tool_use_id: "call_a",
-              content: [
-                { type: "text", text: "Here." },
-                { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBO" } },
-              ],
-            }],
+            content: [
+              {
+                type: "tool_result",
+                tool_use_id: "call_a",
+                content: [
+                  { type: "text", text: "Here." },
+                  {
+                    type: "image",
+                    source: { type: "base64", media_type: "image/png", data: "iVBO" },
+                  },
+                ],
+              },
+            ],
           },
         ],
       },
@@ -191,7 +221,10 @@ export const toolResultCases: readonly AskedCase[] = [
           {
             type: "function_call_output",
             call_id: "call_a",
-            output: [{ type: "input_text", text: "Here." }, { type: "input_image", image_url: "data:image/png;base64,iVBO" }],
+            output: [
+              { type: "input_text", text: "Here." },
+              { type: "input_image", image_url: "data:image/png;base64,iVBO" },
+            ],
           },
         ],
       },
@@ -203,7 +236,9 @@ export const toolResultCases: readonly AskedCase[] = [
           {
             role: "assistant",
             content: null,
-            tool_calls: [{ id: "call_a", type: "function", function: { name: "shot", arguments: "{}" } }],
+            tool_calls: [
+              { id: "call_a", type: "function", function: { name: "shot", arguments: "{}" } },
+            ],
           },
           { role: "tool", tool_call_id: "call_a", content: "Here.\n[image 1 attached below]" },
           {
@@ -218,17 +253,25 @@ export const toolResultCases: readonly AskedCase[] = [
       "anthropic-messages": {
         messages: [
           { role: "user", content: "Look" },
-          { role: "assistant", content: [{ type: "tool_use", id: "call_a", name: "shot", input: {} }] },
+          {
+            role: "assistant",
+            content: [{ type: "tool_use", id: "call_a", name: "shot", input: {} }],
+          },
           {
             role: "user",
-            content: [{
-              type: "tool_result",
-              tool_use_id: "call_a",
-              content: [
-                { type: "text", text: "Here." },
-                { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBO" } },
-              ],
-            }],
+            content: [
+              {
+                type: "tool_result",
+                tool_use_id: "call_a",
+                content: [
+                  { type: "text", text: "Here." },
+                  {
+                    type: "image",
+                    source: { type: "base64", media_type: "image/png", data: "iVBO" },
+                  },
+                ],
+              },
+            ],
           },
         ],
       },
@@ -239,7 +282,10 @@ export const toolResultCases: readonly AskedCase[] = [
           {
             type: "function_call_output",
             call_id: "call_a",
-            output: [{ type: "input_text", text: "Here." }, { type: "input_image", image_url: "data:image/png;base64,iVBO" }],
+            output: [
+              { type: "input_text", text: "Here." },
+              { type: "input_image", image_url: "data:image/png;base64,iVBO" },
+            ],
           },
         ],
       },
@@ -248,18 +294,32 @@ export const toolResultCases: readonly AskedCase[] = [
           { role: "user", parts: [{ text: "Look" }] },
           {
             role: "model",
-            parts: [{ functionCall: { id: "call_a", name: "shot", args: {} }, thoughtSignature: "skip_thought_signature_validator" }],
+            parts: [
+              {
+                functionCall: { id: "call_a", name: "shot", args: {} },
+                thoughtSignature: "skip_thought_signature_validator",
+              },
+            ],
           },
           {
             role: "user",
             parts: [
-              { functionResponse: { id: "call_a", name: "shot", response: { output: "Here.\n[image 1 attached below]" } } },
+              {
+                functionResponse: {
+                  id: "call_a",
+                  name: "shot",
+                  response: { output: "Here.\n[image 1 attached below]" },
+                },
+              },
               { inlineData: { mimeType: "image/png", data: "iVBO" } },
             ],
           },
         ],
       },
     },
-    losses: { "openai-chat": ["messages[2].content[1]"], "google-generate": ["messages[2].content[1]"] },
+    losses: {
+      "openai-chat": ["messages[2].content[1]"],
+      "google-generate": ["messages[2].content[1]"],
+    },
   },
 ];

@@ -1,6 +1,11 @@
 import type { AskedCase } from "./pair-case.ts";
 
-const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
+const schema = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+};
 
 /** Tools: what they are, which must be called, and a call that nobody answered. */
 export const toolCases: readonly AskedCase[] = [
@@ -10,7 +15,15 @@ export const toolCases: readonly AskedCase[] = [
       "openai-chat": {
         messages: [{ role: "user", content: "Weather?" }],
         tools: [
-          { type: "function", function: { name: "get_weather", description: "Looks outside.", parameters: schema, strict: true } },
+          {
+            type: "function",
+            function: {
+              name: "get_weather",
+              description: "Looks outside.",
+              parameters: schema,
+              strict: true,
+            },
+          },
           { type: "function", function: { name: "get_time" } },
         ],
         tool_choice: "required",
@@ -19,7 +32,12 @@ export const toolCases: readonly AskedCase[] = [
       "anthropic-messages": {
         messages: [{ role: "user", content: "Weather?" }],
         tools: [
-          { name: "get_weather", description: "Looks outside.", input_schema: schema, strict: true },
+          {
+            name: "get_weather",
+            description: "Looks outside.",
+            input_schema: schema,
+            strict: true,
+          },
           { name: "get_time", input_schema: { type: "object" } },
         ],
         tool_choice: { type: "any", disable_parallel_tool_use: true },
@@ -27,7 +45,13 @@ export const toolCases: readonly AskedCase[] = [
       "openai-responses": {
         input: "Weather?",
         tools: [
-          { type: "function", name: "get_weather", description: "Looks outside.", parameters: schema, strict: true },
+          {
+            type: "function",
+            name: "get_weather",
+            description: "Looks outside.",
+            parameters: schema,
+            strict: true,
+          },
           { type: "function", name: "get_time", parameters: null, strict: null },
         ],
         tool_choice: "required",
@@ -38,8 +62,19 @@ export const toolCases: readonly AskedCase[] = [
       "openai-chat": {
         messages: [{ role: "user", content: "Weather?" }],
         tools: [
-          { type: "function", function: { name: "get_weather", description: "Looks outside.", parameters: schema, strict: true } },
-          { type: "function", function: { name: "get_time", parameters: { type: "object", properties: {} } } },
+          {
+            type: "function",
+            function: {
+              name: "get_weather",
+              description: "Looks outside.",
+              parameters: schema,
+              strict: true,
+            },
+          },
+          {
+            type: "function",
+            function: { name: "get_time", parameters: { type: "object", properties: {} } },
+          },
         ],
         tool_choice: "required",
         parallel_tool_calls: false,
@@ -47,7 +82,12 @@ export const toolCases: readonly AskedCase[] = [
       "anthropic-messages": {
         messages: [{ role: "user", content: "Weather?" }],
         tools: [
-          { name: "get_weather", description: "Looks outside.", input_schema: schema, strict: true },
+          {
+            name: "get_weather",
+            description: "Looks outside.",
+            input_schema: schema,
+            strict: true,
+          },
           { name: "get_time", input_schema: { type: "object", properties: {} } },
         ],
         tool_choice: { type: "any", disable_parallel_tool_use: true },
@@ -55,31 +95,46 @@ export const toolCases: readonly AskedCase[] = [
       "openai-responses": {
         input: [{ type: "message", role: "user", content: "Weather?" }],
         tools: [
-          { type: "function", name: "get_weather", description: "Looks outside.", parameters: schema, strict: true },
-          { type: "function", name: "get_time", parameters: { type: "object", properties: {} }, strict: false },
+          {
+            type: "function",
+            name: "get_weather",
+            description: "Looks outside.",
+            parameters: schema,
+            strict: true,
+          },
+          {
+            type: "function",
+            name: "get_time",
+            parameters: { type: "object", properties: {} },
+            strict: false,
+          },
         ],
         tool_choice: "required",
         parallel_tool_calls: false,
       },
       "google-generate": {
         contents: [{ role: "user", parts: [{ text: "Weather?" }] }],
-        tools: [{
-          functionDeclarations: [
-            { name: "get_weather", description: "Looks outside.", parametersJsonSchema: schema },
-            { name: "get_time" },
-          ],
-        }],
+        tools: [
+          {
+            functionDeclarations: [
+              { name: "get_weather", description: "Looks outside.", parametersJsonSchema: schema },
+              { name: "get_time" },
+            ],
+          },
+        ],
         toolConfig: { functionCallingConfig: { mode: "ANY" } },
       },
     },
     except: {
       "anthropic-messages -> google-generate": {
-        tools: [{
-          functionDeclarations: [
-            { name: "get_weather", description: "Looks outside.", parametersJsonSchema: schema },
-            { name: "get_time", parametersJsonSchema: { type: "object", properties: {} } },
-          ],
-        }],
+        tools: [
+          {
+            functionDeclarations: [
+              { name: "get_weather", description: "Looks outside.", parametersJsonSchema: schema },
+              { name: "get_time", parametersJsonSchema: { type: "object", properties: {} } },
+            ],
+          },
+        ],
       },
     },
     losses: { "google-generate": ["tools[0].strict", "parallel_tool_calls"] },
@@ -122,7 +177,9 @@ export const toolCases: readonly AskedCase[] = [
       "google-generate": {
         contents: [{ role: "user", parts: [{ text: "Weather?" }] }],
         tools: [{ functionDeclarations: [{ name: "get_weather", parametersJsonSchema: schema }] }],
-        toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["get_weather"] } },
+        toolConfig: {
+          functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["get_weather"] },
+        },
       },
     },
   },
@@ -135,7 +192,9 @@ export const toolCases: readonly AskedCase[] = [
           {
             role: "assistant",
             content: null,
-            tool_calls: [{ id: "call_a", type: "function", function: { name: "f", arguments: "{}" } }],
+            tool_calls: [
+              { id: "call_a", type: "function", function: { name: "f", arguments: "{}" } },
+            ],
           },
           { role: "user", content: "Never mind" },
         ],
@@ -143,7 +202,10 @@ export const toolCases: readonly AskedCase[] = [
       "anthropic-messages": {
         messages: [
           { role: "user", content: "Go" },
-          { role: "assistant", content: [{ type: "tool_use", id: "call_a", name: "f", input: {} }] },
+          {
+            role: "assistant",
+            content: [{ type: "tool_use", id: "call_a", name: "f", input: {} }],
+          },
           { role: "user", content: "Never mind" },
         ],
       },
@@ -162,7 +224,9 @@ export const toolCases: readonly AskedCase[] = [
           {
             role: "assistant",
             content: null,
-            tool_calls: [{ id: "call_a", type: "function", function: { name: "f", arguments: "{}" } }],
+            tool_calls: [
+              { id: "call_a", type: "function", function: { name: "f", arguments: "{}" } },
+            ],
           },
           { role: "tool", tool_call_id: "call_a", content: "Error: (no result)" },
           { role: "user", content: "Never mind" },
@@ -171,11 +235,19 @@ export const toolCases: readonly AskedCase[] = [
       "anthropic-messages": {
         messages: [
           { role: "user", content: "Go" },
-          { role: "assistant", content: [{ type: "tool_use", id: "call_a", name: "f", input: {} }] },
+          {
+            role: "assistant",
+            content: [{ type: "tool_use", id: "call_a", name: "f", input: {} }],
+          },
           {
             role: "user",
             content: [
-              { type: "tool_result", tool_use_id: "call_a", content: "(no result)", is_error: true },
+              {
+                type: "tool_result",
+                tool_use_id: "call_a",
+                content: "(no result)",
+                is_error: true,
+              },
               { type: "text", text: "Never mind" },
             ],
           },
@@ -194,11 +266,19 @@ export const toolCases: readonly AskedCase[] = [
           { role: "user", parts: [{ text: "Go" }] },
           {
             role: "model",
-            parts: [{ functionCall: { id: "call_a", name: "f", args: {} }, thoughtSignature: "skip_thought_signature_validator" }],
+            parts: [
+              {
+                functionCall: { id: "call_a", name: "f", args: {} },
+                thoughtSignature: "skip_thought_signature_validator",
+              },
+            ],
           },
           {
             role: "user",
-            parts: [{ functionResponse: { id: "call_a", name: "f", response: { error: "(no result)" } } }, { text: "Never mind" }],
+            parts: [
+              { functionResponse: { id: "call_a", name: "f", response: { error: "(no result)" } } },
+              { text: "Never mind" },
+            ],
           },
         ],
       },

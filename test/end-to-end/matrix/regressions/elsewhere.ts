@@ -5,7 +5,10 @@ const interpret = "src/inference/interpret";
 /** Where the numbers are tested that are not in the tables here, or not in them alone. */
 export const elsewhere: Readonly<Record<string, readonly string[]>> = {
   C38: [`${matrix}/byte-splits.test.ts`, `${scenarios}/byte-splits.test.ts`],
-  C39: [`${matrix}/faults-on-the-only-provider.test.ts`, "src/inference/upstream/sse-decoder.test.ts"],
+  C39: [
+    `${matrix}/faults-on-the-only-provider.test.ts`,
+    "src/inference/upstream/sse-decoder.test.ts",
+  ],
   C40: [`${matrix}/faults-on-the-only-provider.test.ts`],
   C41: [`${matrix}/support/chat-client.ts`, `${scenarios}/keep-alive.test.ts`],
   C42: [`${interpret}/anthropic-messages/messages-relay.test.ts`],

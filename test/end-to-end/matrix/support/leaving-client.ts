@@ -18,7 +18,11 @@ export interface LeavingClient {
 /** Sends a request whose client can be made to leave, to these providers and nobody else. */
 export function startLeavingClient(
   gateway: TestGateway,
-  { client, body, providers }: { client: ClientDialect; body: Fields; providers: readonly string[] },
+  {
+    client,
+    body,
+    providers,
+  }: { client: ClientDialect; body: Fields; providers: readonly string[] },
 ): LeavingClient {
   const controller = new AbortController();
   const watchers = new Set<() => void>();
@@ -28,17 +32,21 @@ export function startLeavingClient(
     for (const watcher of watchers) watcher();
   };
   const read = async (): Promise<void> => {
-    const response = await gateway.post(client.path, routed(body, providers), { signal: controller.signal });
+    const response = await gateway.post(client.path, routed(body, providers), {
+      signal: controller.signal,
+    });
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) {
       seen += decoder.decode(chunk, { stream: true });
       tell();
     }
   };
-  const over = read().catch(() => undefined).finally(() => {
-    ended = true;
-    tell();
-  });
+  const over = read()
+    .catch(() => undefined)
+    .finally(() => {
+      ended = true;
+      tell();
+    });
   return {
     over,
     seen: () => seen,

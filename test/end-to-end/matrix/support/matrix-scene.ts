@@ -3,7 +3,11 @@ import type { DialectId } from "../../../../src/inference/canonical/dialect-id.t
 import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
 import { provider, startGateway, type TestGateway } from "../../../support/gateway.ts";
 import type { Fault } from "../../../support/upstream/fault.ts";
-import { refusingBaseUrl, startFaultUpstream, type FaultUpstream } from "../../../support/upstream/fault-upstream.ts";
+import {
+  refusingBaseUrl,
+  startFaultUpstream,
+  type FaultUpstream,
+} from "../../../support/upstream/fault-upstream.ts";
 import { expectSoundBooks } from "../../scenarios/support/expect-sound-books.ts";
 import type { ClientDialect } from "./client-dialect.ts";
 import type { Fields } from "./json-value.ts";
@@ -20,7 +24,8 @@ const hastyTimeouts = { connect: 1_000, first_token: 120, idle: 120, total: 1_00
 export type Manner = "patient" | "hasty" | "absent";
 
 /** The provider of a dialect that behaves so. */
-export const providerId = (dialect: DialectId, manner: Manner = "patient"): string => `${dialect}-${manner}`;
+export const providerId = (dialect: DialectId, manner: Manner = "patient"): string =>
+  `${dialect}-${manner}`;
 
 /** The provider under which a fault is met. */
 export const providerUnder = (dialect: DialectId, { refusesConnections, waits }: Fault): string =>
@@ -31,7 +36,11 @@ export interface MatrixScene {
   gateway: TestGateway;
   upstreams: Readonly<Record<DialectId, FaultUpstream>>;
   /** Sends a client's request to these providers, in this order, and to nobody else. */
-  ask(client: ClientDialect, body: Fields, options: { providers: readonly string[]; headers?: Record<string, string> }): Promise<Reply>;
+  ask(
+    client: ClientDialect,
+    body: Fields,
+    options: { providers: readonly string[]; headers?: Record<string, string> },
+  ): Promise<Reply>;
   /** Checks the books, then lets everything go. */
   end(): Promise<void>;
 }
@@ -43,25 +52,49 @@ export interface MatrixOptions {
 }
 
 function entries(at: (dialect: DialectId) => string, modelFields: Fields): ConfiguredProvider[] {
-  const models = [{
-    id: model, upstream_model: "large-v2", context_length: 131_072, max_completion_tokens: 8_192,
-    pricing: { prompt: "0.50", completion: "1.50" }, ...modelFields,
-  }];
+  const models = [
+    {
+      id: model,
+      upstream_model: "large-v2",
+      context_length: 131_072,
+      max_completion_tokens: 8_192,
+      pricing: { prompt: "0.50", completion: "1.50" },
+      ...modelFields,
+    },
+  ];
   return upstreams.flatMap((dialect) => {
-    const entry = (manner: Manner, baseUrl: string, timeouts: Fields = {}) => provider({
-      id: providerId(dialect, manner), dialect, base_url: baseUrl, api_key: "upstream-secret", timeouts_ms: timeouts, models,
-    });
-    return [entry("patient", at(dialect)), entry("hasty", at(dialect), hastyTimeouts), entry("absent", refusingBaseUrl())];
+    const entry = (manner: Manner, baseUrl: string, timeouts: Fields = {}) =>
+      provider({
+        id: providerId(dialect, manner),
+        dialect,
+        base_url: baseUrl,
+        api_key: "upstream-secret",
+        timeouts_ms: timeouts,
+        models,
+      });
+    return [
+      entry("patient", at(dialect)),
+      entry("hasty", at(dialect), hastyTimeouts),
+      entry("absent", refusingBaseUrl()),
+    ];
   });
 }
 
 /** A request that only these providers may serve, in this order. */
-export const routed = (body: Fields, providers: readonly string[]): Fields =>
-  ({ model, ...body, provider: { order: providers, only: providers } });
+export const routed = (body: Fields, providers: readonly string[]): Fields => ({
+  model,
+  ...body,
+  provider: { order: providers, only: providers },
+});
 
 /** Starts the gateway and its four upstreams. */
-export async function startMatrix({ settings = {}, modelFields = {} }: MatrixOptions = {}): Promise<MatrixScene> {
-  const started = await Promise.all(upstreams.map(async (dialect) => [dialect, await startFaultUpstream()] as const));
+export async function startMatrix({
+  settings = {},
+  modelFields = {},
+}: MatrixOptions = {}): Promise<MatrixScene> {
+  const started = await Promise.all(
+    upstreams.map(async (dialect) => [dialect, await startFaultUpstream()] as const),
+  );
   const byDialect = Object.fromEntries(started) as Record<DialectId, FaultUpstream>;
   const gateway = await startGateway({
     providers: entries((dialect) => byDialect[dialect].baseUrl, modelFields),

@@ -18,11 +18,14 @@ export interface Encounter {
 /** Every fault of a dialect, by every kind of request that it is made for. */
 export const encountersWith = (upstream: DialectId): Encounter[] => {
   const faults = faultsOf(wireOf(upstream));
-  return (Object.keys(faults) as FaultName[]).flatMap((name) => kindsOf(faults[name]).map((kind) => ({ name, kind, fault: faults[name] })));
+  return (Object.keys(faults) as FaultName[]).flatMap((name) =>
+    kindsOf(faults[name]).map((kind) => ({ name, kind, fault: faults[name] })),
+  );
 };
 
 /** How a test names an encounter. */
-export const titleOf = ({ name, kind }: Pick<Encounter, "name" | "kind">): string => `${kind}: ${name}`;
+export const titleOf = ({ name, kind }: Pick<Encounter, "name" | "kind">): string =>
+  `${kind}: ${name}`;
 
 /** What came of an encounter: the client's answer, and the settlement where there was one. */
 export interface Outcome {
@@ -39,20 +42,35 @@ const asked = (text: string): string => /<<([^<>]*)>>/.exec(text)?.[1] ?? "";
 export async function meetFaults(
   scene: MatrixScene,
   { client, upstream }: Pair,
-  { backups = [], chosen = () => true }: { backups?: readonly string[]; chosen?: (encounter: Encounter) => boolean } = {},
+  {
+    backups = [],
+    chosen = () => true,
+  }: { backups?: readonly string[]; chosen?: (encounter: Encounter) => boolean } = {},
 ): Promise<Map<string, Outcome>> {
   const encounters = encountersWith(upstream).filter(chosen);
   const byTitle = new Map(encounters.map((encounter) => [titleOf(encounter), encounter]));
-  scene.upstreams[upstream].script((request) => byTitle.get(asked(request.body))?.fault.script ?? []);
+  scene.upstreams[upstream].script(
+    (request) => byTitle.get(asked(request.body))?.fault.script ?? [],
+  );
   const meet = async (encounter: Encounter): Promise<[string, Reply]> => {
     const title = titleOf(encounter);
     const body = { ...client.ask(`<<${title}>>`), stream: encounter.kind === "stream" };
-    return [title, await scene.ask(client, body, { providers: [providerUnder(upstream, encounter.fault), ...backups] })];
+    return [
+      title,
+      await scene.ask(client, body, {
+        providers: [providerUnder(upstream, encounter.fault), ...backups],
+      }),
+    ];
   };
   const replies = [
-    ...await Promise.all(encounters.filter(({ fault }) => !fault.waits).map(meet)),
-    ...await Promise.all(encounters.filter(({ fault }) => fault.waits).map(meet)),
+    ...(await Promise.all(encounters.filter(({ fault }) => !fault.waits).map(meet))),
+    ...(await Promise.all(encounters.filter(({ fault }) => fault.waits).map(meet))),
   ];
   const rows = new Map((await settledRows(scene.gateway)).map((row) => [row.id, row]));
-  return new Map(replies.map(([title, reply]) => [title, { reply, row: rows.get(`gen_${reply.headers.get("x-service-trace-id")}`) }]));
+  return new Map(
+    replies.map(([title, reply]) => [
+      title,
+      { reply, row: rows.get(`gen_${reply.headers.get("x-service-trace-id")}`) },
+    ]),
+  );
 }

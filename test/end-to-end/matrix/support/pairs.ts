@@ -8,7 +8,12 @@ import { responsesClient } from "./responses-client.ts";
 export const clients: readonly ClientDialect[] = [chatClient, messagesClient, responsesClient];
 
 /** Every dialect of upstreams. */
-export const upstreams: readonly DialectId[] = ["openai-chat", "anthropic-messages", "openai-responses", "google-generate"];
+export const upstreams: readonly DialectId[] = [
+  "openai-chat",
+  "anthropic-messages",
+  "openai-responses",
+  "google-generate",
+];
 
 /** A client's dialect and the upstream's that it meets. */
 export interface Pair {
@@ -17,10 +22,13 @@ export interface Pair {
 }
 
 /** The twelve pairs. */
-export const pairs: readonly Pair[] = clients.flatMap((client) => upstreams.map((upstream) => ({ client, upstream })));
+export const pairs: readonly Pair[] = clients.flatMap((client) =>
+  upstreams.map((upstream) => ({ client, upstream })),
+);
 
 /** How a test names a pair. */
 export const nameOf = ({ client, upstream }: Pair): string => `${client.name} -> ${upstream}`;
 
 /** The client of a dialect. */
-export const clientOf = (name: ClientName): ClientDialect => clients.find((client) => client.name === name) ?? chatClient;
+export const clientOf = (name: ClientName): ClientDialect =>
+  clients.find((client) => client.name === name) ?? chatClient;

@@ -41,5 +41,14 @@ function readWhole(client: ClientDialect, raw: string): Read {
   const error = client.errorOf(body);
   const breaches = error === undefined ? [] : client.envelopeBreaches(body);
   const endings = error === undefined ? 1 : 0;
-  return { raw, streamed: false, ...client.mean(body), body, errors: error === undefined ? [] : [error], endings, breaches, comments: [] };
+  return {
+    raw,
+    streamed: false,
+    ...client.mean(body),
+    body,
+    errors: error === undefined ? [] : [error],
+    endings,
+    breaches,
+    comments: [],
+  };
 }

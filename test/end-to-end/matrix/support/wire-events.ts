@@ -18,7 +18,8 @@ export function readEvents(raw: string): { events: WireEvent[]; comments: string
   const events: WireEvent[] = [];
   const comments: string[] = [];
   const parser = createParser({
-    onEvent: ({ event, data, id }) => void events.push({ name: event, id, text: data, data: fieldsOf(parsed(data)) }),
+    onEvent: ({ event, data, id }) =>
+      void events.push({ name: event, id, text: data, data: fieldsOf(parsed(data)) }),
     onComment: (comment) => void comments.push(comment),
   });
   parser.feed(raw);

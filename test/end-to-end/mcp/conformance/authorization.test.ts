@@ -9,39 +9,69 @@ import { missingProgram, startProgram } from "./protocol-programs.ts";
 
 const missing = missingProgram("conformance");
 
-describe.skipIf(missing !== undefined)(`the conformance suite's authorization scenarios${missing ? ` (missing: ${missing})` : ""}`, () => {
-  let people: PeopledGateway;
-  const folder = mkdtempSync(join(tmpdir(), "switchyard-conformance-"));
-  beforeAll(async () => {
-    people = await startPeopledMcp();
-  }, 60_000);
-  afterAll(async () => {
-    await people.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
+describe.skipIf(missing !== undefined)(
+  `the conformance suite's authorization scenarios${missing ? ` (missing: ${missing})` : ""}`,
+  () => {
+    let people: PeopledGateway;
+    const folder = mkdtempSync(join(tmpdir(), "switchyard-conformance-"));
+    beforeAll(async () => {
+      people = await startPeopledMcp();
+    }, 60_000);
+    afterAll(async () => {
+      await people.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
 
-  /** A port that was free a moment ago; the suite listens for the code there. */
-  async function freePort(): Promise<number> {
-    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-    const { port } = server;
-    await server.stop(true);
-    return Number(port);
-  }
+    /** A port that was free a moment ago; the suite listens for the code there. */
+    async function freePort(): Promise<number> {
+      const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+      const { port } = server;
+      await server.stop(true);
+      return Number(port);
+    }
 
-  test.each(["2025-11-25", "2026-07-28"])("metadata and the authorization code grant, revision %s", async (revision) => {
-    const { origin, baseUrl } = people.gateway();
-    const port = await freePort();
-    const redirect = `http://127.0.0.1:${port}/callback`;
-    const clientId = await new AppSide(baseUrl).clientId({ redirect_uris: [redirect], client_name: "The suite" });
-    const child = startProgram("conformance", [
-      "authorization", "--url", origin, "--client-id", clientId, "--resource", `${origin}/mcp`, "--port", String(port),
-      "--spec-version", revision,
-    ], { folder });
-    const { match, rest } = await firstMatch(child.stdout, /^http\S+\/authorize\?\S+$[^]*^Callback server started/m);
-    expect((await approveAt(people.owner, match.split("\n")[0] ?? "")).status).toBe(200);
-    const output = await rest;
-    expect(await child.exited).toBe(0);
-    const results = [...output.matchAll(/^[✓✗] ([\w-]+): [1-9]\d* passed, 0 failed/gm)].map(([, name]) => name);
-    expect(results).toEqual(["authorization-server-metadata-endpoint", "authorization-code-grant"]);
-  });
-});
+    test.each(["2025-11-25", "2026-07-28"])(
+      "metadata and the authorization code grant, revision %s",
+      async (revision) => {
+        const { origin, baseUrl } = people.gateway();
+        const port = await freePort();
+        const redirect = `http://127.0.0.1:${port}/callback`;
+        const clientId = await new AppSide(baseUrl).clientId({
+          redirect_uris: [redirect],
+          client_name: "The suite",
+        });
+        const child = startProgram(
+          "conformance",
+          [
+            "authorization",
+            "--url",
+            origin,
+            "--client-id",
+            clientId,
+            "--resource",
+            `${origin}/mcp`,
+            "--port",
+            String(port),
+            "--spec-version",
+            revision,
+          ],
+          { folder },
+        );
+        const { match, rest } = await firstMatch(
+          child.stdout,
+          /^http\S+\/authorize\?\S+$[^]*^Callback server started/m,
+        );
+        expect((await approveAt(people.owner, match.split("\n")[0] ?? "")).status).toBe(200);
+        const output = await rest;
+        expect(await child.exited).toBe(0);
+        const results = [...output.matchAll(/^[✓✗] ([\w-]+): [1-9]\d* passed, 0 failed/gm)].map(
+          ([, name]) => name,
+        );
+        expect(results).toEqual([
+          "authorization-server-metadata-endpoint",
+          "authorization-code-grant",
+        ]);
+      },
+    );
+  },
+);

@@ -13,27 +13,47 @@ const missing = missingProgram("conformance");
 type Results = ReadonlyMap<string, { passed: number; failed: number }>;
 
 /** Passes requests on to a gateway with a credential, which the suite's requests have none of. */
-const withCredential = (gateway: TestGateway) => Bun.serve({
-  port: 0, hostname: "127.0.0.1", idleTimeout: 0,
-  async fetch(request) {
-    const { pathname } = new URL(request.url);
-    const headers = new Headers(request.headers);
-    headers.set("authorization", `Bearer ${testManagementKey}`);
-    const body = request.method === "POST" ? await request.arrayBuffer() : undefined;
-    const answer = await fetch(gateway.origin + pathname, { method: request.method, headers, body, signal: request.signal });
-    return new Response(answer.body, { status: answer.status, headers: answer.headers });
-  },
-});
+const withCredential = (gateway: TestGateway) =>
+  Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const headers = new Headers(request.headers);
+      headers.set("authorization", `Bearer ${testManagementKey}`);
+      const body = request.method === "POST" ? await request.arrayBuffer() : undefined;
+      const answer = await fetch(gateway.origin + pathname, {
+        method: request.method,
+        headers,
+        body,
+        signal: request.signal,
+      });
+      return new Response(answer.body, { status: answer.status, headers: answer.headers });
+    },
+  });
 
 /** Runs every scenario of a revision against a gateway. */
-async function resultsOf(gateway: TestGateway, revision: string): Promise<{ results: Results; output: string }> {
+async function resultsOf(
+  gateway: TestGateway,
+  revision: string,
+): Promise<{ results: Results; output: string }> {
   const folder = mkdtempSync(join(tmpdir(), "switchyard-conformance-"));
   const proxy = withCredential(gateway);
   try {
     const url = `http://127.0.0.1:${proxy.port}/mcp`;
-    const { output } = await runProgram("conformance", ["server", "--url", url, "--requirements", revision], { folder });
+    const { output } = await runProgram(
+      "conformance",
+      ["server", "--url", url, "--requirements", revision],
+      { folder },
+    );
     const lines = output.matchAll(/^[✓✗] ([\w-]+): (\d+) passed, (\d+) failed/gm);
-    const results = new Map([...lines].map(([, name = "", passed, failed]) => [name, { passed: Number(passed), failed: Number(failed) }]));
+    const results = new Map(
+      [...lines].map(([, name = "", passed, failed]) => [
+        name,
+        { passed: Number(passed), failed: Number(failed) },
+      ]),
+    );
     return { results, output };
   } finally {
     await proxy.stop(true);
@@ -41,29 +61,40 @@ async function resultsOf(gateway: TestGateway, revision: string): Promise<{ resu
   }
 }
 
-describe.skipIf(missing !== undefined)(`the conformance suite of MCP${missing ? ` (missing: ${missing})` : ""}`, () => {
-  describe.each(Object.entries(scenarios))("%s", (revision, rows) => {
-    const found: Record<string, { results: Results; output: string }> = {};
-    beforeAll(async () => {
-      for (const [name, tools] of [["server", {}], ["fixture", { buildMcpServer: buildFixtureServer }]] as const) {
-        const gateway = await startGateway({ sandbox: true }, tools);
-        found[name] = await resultsOf(gateway, revision);
-        await gateway.stop();
-      }
-    }, 180_000);
+describe.skipIf(missing !== undefined)(
+  `the conformance suite of MCP${missing ? ` (missing: ${missing})` : ""}`,
+  () => {
+    describe.each(Object.entries(scenarios))("%s", (revision, rows) => {
+      const found: Record<string, { results: Results; output: string }> = {};
+      beforeAll(async () => {
+        for (const [name, tools] of [
+          ["server", {}],
+          ["fixture", { buildMcpServer: buildFixtureServer }],
+        ] as const) {
+          const gateway = await startGateway({ sandbox: true }, tools);
+          found[name] = await resultsOf(gateway, revision);
+          await gateway.stop();
+        }
+      }, 180_000);
 
-    test("runs the scenarios of the table and no others", () => {
-      for (const { results } of Object.values(found)) expect([...results.keys()].sort()).toEqual(Object.keys(rows).sort());
-    });
+      test("runs the scenarios of the table and no others", () => {
+        for (const { results } of Object.values(found))
+          expect([...results.keys()].sort()).toEqual(Object.keys(rows).sort());
+      });
 
-    const run = Object.entries(rows).flatMap(([scenario, target]) => (typeof target === "string" ? [[scenario, target] as const] : []));
-    test.each(run)("%s passes against the %s", (scenario, target) => {
-      const { results, output } = found[target] ?? { results: new Map(), output: "" };
-      const section = output.split("=== Running scenario: ").find((each) => each.startsWith(`${scenario} `));
-      const outcome = results.get(scenario);
-      if (outcome?.failed !== 0) console.error(section);
-      expect(outcome).toMatchObject({ failed: 0 });
-      expect(outcome?.passed).toBeGreaterThan(0);
+      const run = Object.entries(rows).flatMap(([scenario, target]) =>
+        typeof target === "string" ? [[scenario, target] as const] : [],
+      );
+      test.each(run)("%s passes against the %s", (scenario, target) => {
+        const { results, output } = found[target] ?? { results: new Map(), output: "" };
+        const section = output
+          .split("=== Running scenario: ")
+          .find((each) => each.startsWith(`${scenario} `));
+        const outcome = results.get(scenario);
+        if (outcome?.failed !== 0) console.error(section);
+        expect(outcome).toMatchObject({ failed: 0 });
+        expect(outcome?.passed).toBeGreaterThan(0);
+      });
     });
-  });
-});
+  },
+);

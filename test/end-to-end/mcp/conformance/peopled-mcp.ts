@@ -12,14 +12,21 @@ export async function startPeopledMcp(): Promise<PeopledGateway> {
 }
 
 /** Opens the page of consent at a URL, approves, and goes back to where the answer leads, as a browser does. */
-export async function approveAt(person: Browser, authorizationUrl: string, decided: Decided = {}): Promise<Response> {
+export async function approveAt(
+  person: Browser,
+  authorizationUrl: string,
+  decided: Decided = {},
+): Promise<Response> {
   const { pathname, search } = new URL(authorizationUrl);
   const answer = await decideAt(person, pathname + search, decided);
   return fetch(answer.headers.get("location") ?? "");
 }
 
 /** The first match in what a program prints, as soon as it is printed, and all of it at its end. Throws where nothing matches. */
-export async function firstMatch(output: ReadableStream<Uint8Array>, pattern: RegExp): Promise<{ match: string; rest: Promise<string> }> {
+export async function firstMatch(
+  output: ReadableStream<Uint8Array>,
+  pattern: RegExp,
+): Promise<{ match: string; rest: Promise<string> }> {
   const reader = output.getReader();
   const decoder = new TextDecoder();
   let text = "";

@@ -4,12 +4,20 @@ export type Target = "server" | "fixture" | { notApplicable: string };
 const notApplicable = (reason: string): Target => ({ notApplicable: reason });
 
 const noLogs = notApplicable("no log messages are sent, and the capability is not declared");
-const noProgress = notApplicable("requests up to 2025-11-25 are answered with one JSON document, and no tool reports progress");
-const noRequests = notApplicable("up to 2025-11-25 servers ask clients within a session; this one is stateless and asks nothing");
-const noSubscriptions = notApplicable("resources/subscribe is not declared: resources change with the catalog alone");
+const noProgress = notApplicable(
+  "requests up to 2025-11-25 are answered with one JSON document, and no tool reports progress",
+);
+const noRequests = notApplicable(
+  "up to 2025-11-25 servers ask clients within a session; this one is stateless and asks nothing",
+);
+const noSubscriptions = notApplicable(
+  "resources/subscribe is not declared: resources change with the catalog alone",
+);
 const noSessions = notApplicable("there are no sessions and no streams of their own to resume");
 const noTasks = notApplicable("the extension io.modelcontextprotocol/tasks is not offered");
-const pending = notApplicable("the suite lists it as pending: its own fixture does not pass it, and it is not scored");
+const pending = notApplicable(
+  "the suite lists it as pending: its own fixture does not pass it, and it is not scored",
+);
 
 const contents = {
   "tools-call-simple-text": "fixture",

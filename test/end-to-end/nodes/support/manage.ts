@@ -5,10 +5,13 @@ import { until } from "./until.ts";
 
 /** Asks for a change with the tests' management key and gives the answer's JSON. */
 export async function manage(
-  { url }: GatewayProcess, path: string, { method = "POST", body }: { method?: string; body?: unknown } = {},
+  { url }: GatewayProcess,
+  path: string,
+  { method = "POST", body }: { method?: string; body?: unknown } = {},
 ): Promise<unknown> {
   const response = await fetch(`${url}/api/v1${path}`, {
-    method, headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+    method,
+    headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const text = await response.text();
@@ -18,7 +21,8 @@ export async function manage(
 
 /** Makes a key at one gateway and waits until every gateway takes it. */
 export async function createKey(
-  gateways: readonly GatewayProcess[], fields: Record<string, unknown>,
+  gateways: readonly GatewayProcess[],
+  fields: Record<string, unknown>,
 ): Promise<{ key: string; hash: string }> {
   const [first] = gateways;
   if (first === undefined) throw new Error("no gateway");
@@ -34,6 +38,9 @@ export async function createKey(
 
 /** Gives the first workspace credits. */
 export async function give(gateway: GatewayProcess, usd: number): Promise<void> {
-  const workspaceId = textAt(await manage(gateway, "/admin/workspaces", { method: "GET" }), "data.0.id");
+  const workspaceId = textAt(
+    await manage(gateway, "/admin/workspaces", { method: "GET" }),
+    "data.0.id",
+  );
   await manage(gateway, "/admin/grants", { body: { amount: usd, workspace_id: workspaceId } });
 }

@@ -2,8 +2,14 @@ import { testLlmKey } from "../../../support/gateway.ts";
 import type { GatewayProcess } from "../../../support/process.ts";
 
 /** GETs a path below `/api/v1` and gives its JSON; the test fails where it is refused. */
-export async function getJson({ url }: GatewayProcess, path: string, secret: string = testLlmKey): Promise<unknown> {
-  const response = await fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${secret}` } });
+export async function getJson(
+  { url }: GatewayProcess,
+  path: string,
+  secret: string = testLlmKey,
+): Promise<unknown> {
+  const response = await fetch(`${url}/api/v1${path}`, {
+    headers: { authorization: `Bearer ${secret}` },
+  });
   const text = await response.text();
   if (!response.ok) throw new Error(`GET ${path} answered ${response.status}: ${text}`);
   return JSON.parse(text);
@@ -19,5 +25,9 @@ export const postChat = (
     ...init,
     method: "POST",
     headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "acme/large", messages: [{ role: "user", content: "Hello" }], ...changes }),
+    body: JSON.stringify({
+      model: "acme/large",
+      messages: [{ role: "user", content: "Hello" }],
+      ...changes,
+    }),
   });

@@ -21,15 +21,19 @@ export interface CommitFault {
  * mounted read-only. Works without the rights that mounting needs; the process has to ignore SIGXFSZ.
  */
 async function limitFiles({ child }: GatewayProcess, bytes: number): Promise<() => Promise<void>> {
-  const limit = (soft: string) => Bun.spawnSync(["prlimit", "--pid", String(child.pid), `--fsize=${soft}:`]);
+  const limit = (soft: string) =>
+    Bun.spawnSync(["prlimit", "--pid", String(child.pid), `--fsize=${soft}:`]);
   const { exitCode, stderr } = limit(String(bytes));
   if (exitCode !== 0) throw new Error(`prlimit failed: ${stderr.toString()}`);
   return async () => void limit("unlimited");
 }
 
 const largestFileIn = (directory: string): number =>
-  Math.max(...readdirSync(directory).filter((name) => name.startsWith("switchyard.db"))
-    .map((name) => statSync(join(directory, name)).size));
+  Math.max(
+    ...readdirSync(directory)
+      .filter((name) => name.startsWith("switchyard.db"))
+      .map((name) => statSync(join(directory, name)).size),
+  );
 
 async function lockSqlite(path: string): Promise<() => Promise<void>> {
   const database = new Database(path);
@@ -50,10 +54,12 @@ async function runBeside(place: string, text: string): Promise<void> {
 }
 
 /** Runs a statement as another process of SQLite or as the superuser of Postgres. */
-const statements = (begin: string, end: string) => async (place: string): Promise<() => Promise<void>> => {
-  await runBeside(place, begin);
-  return () => runBeside(place, end);
-};
+const statements =
+  (begin: string, end: string) =>
+  async (place: string): Promise<() => Promise<void>> => {
+    await runBeside(place, begin);
+    return () => runBeside(place, end);
+  };
 
 async function lockPostgres(place: string): Promise<() => Promise<void>> {
   const client = new Client({ connectionString: place });
@@ -68,7 +74,10 @@ const noMoreRoom = `create function no_room() returns trigger language plpgsql a
 
 async function setReadOnly(place: string): Promise<() => Promise<void>> {
   const set = async (change: string): Promise<void> => {
-    const client = new Client({ connectionString: place, options: "-c default_transaction_read_only=off" });
+    const client = new Client({
+      connectionString: place,
+      options: "-c default_transaction_read_only=off",
+    });
     await client.connect();
     await client.query(`alter system ${change}`);
     await client.query("select pg_reload_conf()");
@@ -81,23 +90,34 @@ async function setReadOnly(place: string): Promise<() => Promise<void>> {
 /** Every fault on both engines. */
 export const commitFaults: readonly CommitFault[] = [
   { engine: "SQLite", name: "read-only", begin: (_, gateway) => limitFiles(gateway, 0) },
-  { engine: "SQLite", name: "a full disk", begin: (_, gateway) => limitFiles(gateway, largestFileIn(gateway.dataDirectory)) },
   {
-    engine: "SQLite", name: "no right to write", hidden: true,
+    engine: "SQLite",
+    name: "a full disk",
+    begin: (_, gateway) => limitFiles(gateway, largestFileIn(gateway.dataDirectory)),
+  },
+  {
+    engine: "SQLite",
+    name: "no right to write",
+    hidden: true,
     begin: statements(
-      "create trigger refuse before insert on transfers begin select raise(abort, 'not authorized'); end", "drop trigger refuse",
+      "create trigger refuse before insert on transfers begin select raise(abort, 'not authorized'); end",
+      "drop trigger refuse",
     ),
   },
   { engine: "SQLite", name: "a locked table", begin: lockSqlite },
   { engine: "Postgres", name: "read-only", begin: setReadOnly },
   {
-    engine: "Postgres", name: "a full disk", hidden: true,
+    engine: "Postgres",
+    name: "a full disk",
+    hidden: true,
     begin: statements(noMoreRoom, "drop trigger no_room on transfers; drop function no_room"),
   },
   {
-    engine: "Postgres", name: "revoked privileges",
+    engine: "Postgres",
+    name: "revoked privileges",
     begin: statements(
-      "revoke insert on all tables in schema public from gateway", "grant insert on all tables in schema public to gateway",
+      "revoke insert on all tables in schema public from gateway",
+      "grant insert on all tables in schema public to gateway",
     ),
   },
   { engine: "Postgres", name: "a locked table", begin: lockPostgres },
@@ -114,13 +134,29 @@ export async function openFaultyStore(engine: CommitFault["engine"]): Promise<Fa
   if (engine === "Postgres") return openPostgresStore(await startPostgres());
   const dataDirectory = temporaryDirectory();
   const place = join(dataDirectory, "switchyard.db");
-  return { place, options: { dataDirectory }, query: (text) => queryDatabase(place, text), stop: async () => undefined };
+  return {
+    place,
+    options: { dataDirectory },
+    query: (text) => queryDatabase(place, text),
+    stop: async () => undefined,
+  };
 }
 
 async function openPostgresStore(server: PostgresServer): Promise<FaultyStore> {
   const place = await server.freshDatabase();
-  await queryDatabase(place, `create role gateway login; alter database ${new URL(place).pathname.slice(1)} owner to gateway`);
+  await queryDatabase(
+    place,
+    `create role gateway login; alter database ${new URL(place).pathname.slice(1)} owner to gateway`,
+  );
   const url = Object.assign(new URL(place), { username: "gateway" }).href;
-  const environment = { DATABASE_URL: url, SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64") };
-  return { place, options: { environment }, query: (text) => queryDatabase(place, text), stop: () => server.stop() };
+  const environment = {
+    DATABASE_URL: url,
+    SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
+  };
+  return {
+    place,
+    options: { environment },
+    query: (text) => queryDatabase(place, text),
+    stop: () => server.stop(),
+  };
 }

@@ -5,9 +5,14 @@ import { getJson, postChat } from "./ask.ts";
 import { chargeOf, type SeenCharge } from "./seen-charge.ts";
 
 /** Gauges of the gateway by the ends of their names. */
-async function gauges<Name extends string>({ url }: GatewayProcess, names: readonly Name[]): Promise<number[]> {
+async function gauges<Name extends string>(
+  { url }: GatewayProcess,
+  names: readonly Name[],
+): Promise<number[]> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return names.map((name) => Number(new RegExp(`^\\S*${name} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN));
+  return names.map((name) =>
+    Number(new RegExp(`^\\S*${name} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN),
+  );
 }
 
 /** Open holds by the gateway's own count. */
@@ -24,14 +29,21 @@ const turnsUntilRead = 3;
  * asks, none holds credits, and no charge waits for its commit, however often it is asked within the turns that reading takes.
  */
 export async function untilIdle(gateway: GatewayProcess): Promise<void> {
-  for (let quiet = 0; quiet < turnsUntilRead;) {
-    const [inFlight, holds, commits] = await gauges(gateway, ["requests_in_flight", "holds_open", "commit_queue_pending"]);
+  for (let quiet = 0; quiet < turnsUntilRead; ) {
+    const [inFlight, holds, commits] = await gauges(gateway, [
+      "requests_in_flight",
+      "holds_open",
+      "commit_queue_pending",
+    ]);
     quiet = inFlight === 1 && holds === 0 && commits === 0 ? quiet + 1 : 0;
   }
 }
 
 /** The gateway shows this balance and holds an eighth of it for one large request, whose charge is the result. */
-export async function expectNothingHeld(gateway: GatewayProcess, balanceNano: bigint): Promise<SeenCharge> {
+export async function expectNothingHeld(
+  gateway: GatewayProcess,
+  balanceNano: bigint,
+): Promise<SeenCharge> {
   expect(await openHolds(gateway)).toBe(0);
   const balance = numberAt(await getJson(gateway, "/credits"), "balance");
   expect(Math.round(balance * 1e6)).toBe(Math.round(Number(balanceNano) / 1e3));
@@ -41,7 +53,9 @@ export async function expectNothingHeld(gateway: GatewayProcess, balanceNano: bi
   const charge = chargeOf(JSON.parse(text));
   if (charge === undefined) throw new Error(`an answer without its charge: ${text}`);
   const generation = await getJson(gateway, `/generation/${charge.generationId}`);
-  expect(Math.abs(numberAt(generation, "data.hold.reserved_usd") * 1e9 - Number(balanceNano) / 8)).toBeLessThan(1);
+  expect(
+    Math.abs(numberAt(generation, "data.hold.reserved_usd") * 1e9 - Number(balanceNano) / 8),
+  ).toBeLessThan(1);
   expect(numberAt(generation, "data.total_cost")).toBe(Number(charge.costNano) / 1e9);
   expect(await openHolds(gateway)).toBe(0);
   return charge;

@@ -20,13 +20,16 @@ export function loadUntilGone(gateway: GatewayProcess, { clients }: { clients: n
     seen.push(charge);
     for (const { count, resolve } of waiters) if (count === seen.length) resolve();
   };
-  const gone = Promise.all(Array.from({ length: clients }, (_, client) => askUntilGone(gateway, { client, see })));
+  const gone = Promise.all(
+    Array.from({ length: clients }, (_, client) => askUntilGone(gateway, { client, see })),
+  );
   return {
     seen,
-    hasSeen: (count) => new Promise((resolve) => {
-      if (seen.length >= count) resolve();
-      else waiters.push({ count, resolve });
-    }),
+    hasSeen: (count) =>
+      new Promise((resolve) => {
+        if (seen.length >= count) resolve();
+        else waiters.push({ count, resolve });
+      }),
     gone: gone.then(() => undefined),
   };
 }
@@ -43,7 +46,8 @@ async function askUntilGone(
     } catch {
       return;
     }
-    if (response.status !== 200) throw new Error(`status ${response.status}: ${await response.text()}`);
+    if (response.status !== 200)
+      throw new Error(`status ${response.status}: ${await response.text()}`);
     if (!(await (stream ? readStream(response, see) : readWhole(response, see)))) return;
   }
 }
@@ -53,7 +57,8 @@ async function readStream(response: Response, see: (charge: SeenCharge) => void)
   const parser = chargeParser(see);
   const decoder = new TextDecoder();
   try {
-    for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk, { stream: true }));
+    for await (const chunk of response.body ?? [])
+      parser.feed(decoder.decode(chunk, { stream: true }));
     return true;
   } catch {
     return false;
@@ -68,7 +73,8 @@ async function readWhole(response: Response, see: (charge: SeenCharge) => void):
     return false;
   }
   const charge = chargeOf(completion);
-  if (charge === undefined) throw new Error(`an answer without its charge: ${JSON.stringify(completion)}`);
+  if (charge === undefined)
+    throw new Error(`an answer without its charge: ${JSON.stringify(completion)}`);
   see(charge);
   return true;
 }

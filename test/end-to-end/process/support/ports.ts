@@ -2,16 +2,23 @@ import { connect } from "node:net";
 
 /** A port of 127.0.0.1 that was free a moment ago. */
 export function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+  const listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: () => undefined },
+  });
   listener.stop(true);
   return listener.port;
 }
 
 /** Whether nobody listens at a port of 127.0.0.1. */
-export const isRefused = (port: number): Promise<boolean> => new Promise((resolve) => {
-  const socket = connect(port, "127.0.0.1");
-  socket.once("error", () => resolve(true)).once("connect", () => {
-    socket.destroy();
-    resolve(false);
+export const isRefused = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket
+      .once("error", () => resolve(true))
+      .once("connect", () => {
+        socket.destroy();
+        resolve(false);
+      });
   });
-});

@@ -2,7 +2,10 @@ import { Database } from "bun:sqlite";
 import { Client } from "pg";
 
 /** Rows of a query on the database of a gateway, from outside of it: a path of SQLite or a URL of Postgres. */
-export async function queryDatabase(place: string, text: string): Promise<Record<string, unknown>[]> {
+export async function queryDatabase(
+  place: string,
+  text: string,
+): Promise<Record<string, unknown>[]> {
   return place.startsWith("postgres:") ? queryPostgres(place, text) : querySqlite(place, text);
 }
 
@@ -11,7 +14,10 @@ function querySqlite(path: string, text: string): Record<string, unknown>[] {
   return database.query<Record<string, unknown>, []>(text).all();
 }
 
-async function queryPostgres(connectionString: string, text: string): Promise<Record<string, unknown>[]> {
+async function queryPostgres(
+  connectionString: string,
+  text: string,
+): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString });
   await client.connect();
   try {

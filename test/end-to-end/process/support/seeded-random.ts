@@ -10,4 +10,5 @@ export function seededRandom(seed: number): () => number {
 }
 
 /** A seed from `SWITCHYARD_TEST_SEED`, to see a run again, or a new one. */
-export const testSeed = (): number => Number(process.env["SWITCHYARD_TEST_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
+export const testSeed = (): number =>
+  Number(process.env["SWITCHYARD_TEST_SEED"] ?? Math.floor(Math.random() * 2 ** 32));

@@ -11,8 +11,12 @@ export interface SeenCharge {
 export function chargeOf(completion: unknown): SeenCharge | undefined {
   const [id, cost] = [at(completion, "id"), at(completion, "usage.cost")];
   if (cost === undefined) return undefined;
-  if (typeof id !== "string" || typeof cost !== "number") throw new Error(`a charge without id or amount: ${JSON.stringify(completion)}`);
-  return { generationId: id.replace(/^chatcmpl-/, "gen_"), costNano: BigInt(Math.round(cost * 1e9)) };
+  if (typeof id !== "string" || typeof cost !== "number")
+    throw new Error(`a charge without id or amount: ${JSON.stringify(completion)}`);
+  return {
+    generationId: id.replace(/^chatcmpl-/, "gen_"),
+    costNano: BigInt(Math.round(cost * 1e9)),
+  };
 }
 
 /** The charges that a body shows, whole or streamed; one at most, if the gateway is right. */
@@ -25,9 +29,10 @@ export function chargeIn(text: string): SeenCharge[] {
 }
 
 /** Reads an event stream as it comes and tells each charge at once. */
-export const chargeParser = (onCharge: (charge: SeenCharge) => void) => createParser({
-  onEvent({ data }) {
-    const charge = data === "[DONE]" ? undefined : chargeOf(JSON.parse(data));
-    if (charge !== undefined) onCharge(charge);
-  },
-});
+export const chargeParser = (onCharge: (charge: SeenCharge) => void) =>
+  createParser({
+    onEvent({ data }) {
+      const charge = data === "[DONE]" ? undefined : chargeOf(JSON.parse(data));
+      if (charge !== undefined) onCharge(charge);
+    },
+  });

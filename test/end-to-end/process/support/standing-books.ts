@@ -19,7 +19,8 @@ const accountsSql = `
 const orphansSql = `
   select t.id from transfers t left join generations g on g.id = t.reference
   where t.kind in ('charge', 'uncollected') and g.id is null`;
-const spendSql = "select coalesce(sum(spend_nano), 0) as spend, coalesce(sum(requests), 0) as requests from key_spend_hours";
+const spendSql =
+  "select coalesce(sum(spend_nano), 0) as spend, coalesce(sum(requests), 0) as requests from key_spend_hours";
 
 /** What the database of a gateway says that is not serving now. */
 export interface StandingBooks {
@@ -39,7 +40,8 @@ export async function standingBooks(store: OpenedStore): Promise<StandingBooks> 
   const accounts = accountRows.parse(await store.query(accountsSql));
   const [{ spend, requests }] = spendRows.parse(await store.query(spendSql));
   const owned = accounts.filter(({ id }) => !id.startsWith("operator:"));
-  const total = (values: readonly bigint[]): bigint => values.reduce((sum, value) => sum + value, 0n);
+  const total = (values: readonly bigint[]): bigint =>
+    values.reduce((sum, value) => sum + value, 0n);
 
   expect(generations.filter(({ cost, moved }) => cost !== moved)).toEqual([]);
   expect(new Set(generations.map(({ id }) => id)).size).toBe(generations.length);
@@ -58,5 +60,7 @@ export async function standingBooks(store: OpenedStore): Promise<StandingBooks> 
 /** Every charge that a client was shown stands, once and as it was shown. */
 export function expectToStand(seen: readonly SeenCharge[], { charges }: StandingBooks): void {
   expect(new Set(seen.map(({ generationId }) => generationId)).size).toBe(seen.length);
-  expect(seen.filter(({ generationId, costNano }) => charges.get(generationId) !== costNano)).toEqual([]);
+  expect(
+    seen.filter(({ generationId, costNano }) => charges.get(generationId) !== costNano),
+  ).toEqual([]);
 }

@@ -18,11 +18,17 @@ export const stores: readonly { name: string; open(): Promise<OpenedStore> }[] =
 
 async function openSqlite(): Promise<OpenedStore> {
   const dataDirectory = temporaryDirectory();
-  return { options: { dataDirectory }, query: (text) => queryDatabase(join(dataDirectory, "switchyard.db"), text) };
+  return {
+    options: { dataDirectory },
+    query: (text) => queryDatabase(join(dataDirectory, "switchyard.db"), text),
+  };
 }
 
 async function openPostgres(): Promise<OpenedStore> {
   const url = await freshDatabase();
-  const environment = { DATABASE_URL: url, SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64") };
+  const environment = {
+    DATABASE_URL: url,
+    SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
+  };
   return { options: { environment }, query: (text) => queryDatabase(url, text) };
 }

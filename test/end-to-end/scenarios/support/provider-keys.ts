@@ -1,8 +1,17 @@
 import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
 import type { AppTools } from "../../../../src/app/app-tools.ts";
 import type { LlmKey } from "../../../../src/account/keys/llm-key.ts";
-import { provider, startGateway, testLlmKey, testManagementKey, type TestGateway } from "../../../support/gateway.ts";
-import { type FaultUpstream, startFaultUpstream } from "../../../support/upstream/fault-upstream.ts";
+import {
+  provider,
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../../support/gateway.ts";
+import {
+  type FaultUpstream,
+  startFaultUpstream,
+} from "../../../support/upstream/fault-upstream.ts";
 import { bootstrapWith } from "../../api/bootstrap-with.ts";
 import { chatRequest } from "../../api/chat-request.ts";
 import { seedStorage } from "../../api/seed-storage.ts";
@@ -38,35 +47,67 @@ const pricing = { prompt: "1000", completion: "1000" };
 
 /** `acme` and `backup` serve `acme/large`, with a platform credential; `solo` has none, and `solo/bare` no price. */
 const providersAt = (baseUrl: string): ConfiguredProvider[] => [
-  ...["acme", "backup"].map((id) => provider({
-    id, base_url: baseUrl, api_key: `platform-key-of-${id}`, models: [{ id: "acme/large", upstream_model: id, pricing }],
-  })),
-  provider({ id: "solo", base_url: baseUrl, models: [
-    { id: "solo/large", pricing }, { id: "solo/bare" }, { id: "solo/vectors", surface: "embeddings", pricing },
-  ] }),
+  ...["acme", "backup"].map((id) =>
+    provider({
+      id,
+      base_url: baseUrl,
+      api_key: `platform-key-of-${id}`,
+      models: [{ id: "acme/large", upstream_model: id, pricing }],
+    }),
+  ),
+  provider({
+    id: "solo",
+    base_url: baseUrl,
+    models: [
+      { id: "solo/large", pricing },
+      { id: "solo/bare" },
+      { id: "solo/vectors", surface: "embeddings", pricing },
+    ],
+  }),
 ];
 
 /** Starts the scene; each of its requests costs 0.018 USD at list price, with the upstream's default answer of 11 and 7 tokens. */
-export async function startProviderKeys(options: {
-  limitedKey?: Partial<LlmKey>; creditsNanoUsd?: bigint; storageUrl?: string | undefined; tools?: Partial<AppTools>;
-} = {}): Promise<ProviderKeyScene> {
+export async function startProviderKeys(
+  options: {
+    limitedKey?: Partial<LlmKey>;
+    creditsNanoUsd?: bigint;
+    storageUrl?: string | undefined;
+    tools?: Partial<AppTools>;
+  } = {},
+): Promise<ProviderKeyScene> {
   const upstream = await startFaultUpstream();
-  const storage = await seedStorage({
-    workspaces: [{ id: "ws_own" }, { id: "ws_strange" }],
-    llmKeys: [
-      { secret: strangersLlmKey, workspaceId: "ws_strange" }, { secret: limitedLlmKey, workspaceId: "ws_own", ...options.limitedKey },
-    ],
-    managementKeys: [{ secret: strangersKey, workspaceId: "ws_strange" }],
-  }, options.storageUrl);
-  const start = (): Promise<TestGateway> => startGateway({
-    ...storage.settings, providers: providersAt(upstream.baseUrl),
-    bootstrap: bootstrapWith(options.creditsNanoUsd === undefined ? {} : { creditsNanoUsd: options.creditsNanoUsd }),
-  }, options.tools);
+  const storage = await seedStorage(
+    {
+      workspaces: [{ id: "ws_own" }, { id: "ws_strange" }],
+      llmKeys: [
+        { secret: strangersLlmKey, workspaceId: "ws_strange" },
+        { secret: limitedLlmKey, workspaceId: "ws_own", ...options.limitedKey },
+      ],
+      managementKeys: [{ secret: strangersKey, workspaceId: "ws_strange" }],
+    },
+    options.storageUrl,
+  );
+  const start = (): Promise<TestGateway> =>
+    startGateway(
+      {
+        ...storage.settings,
+        providers: providersAt(upstream.baseUrl),
+        bootstrap: bootstrapWith(
+          options.creditsNanoUsd === undefined ? {} : { creditsNanoUsd: options.creditsNanoUsd },
+        ),
+      },
+      options.tools,
+    );
   let gateway = await start();
   let seen = 0;
-  const send = (secret: string, { method, path, body }: { method: string; path: string; body?: unknown }): Promise<Response> =>
+  const send = (
+    secret: string,
+    { method, path, body }: { method: string; path: string; body?: unknown },
+  ): Promise<Response> =>
     fetch(gateway.baseUrl + path, {
-      method, headers: { authorization: `Bearer ${secret}` }, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      method,
+      headers: { authorization: `Bearer ${secret}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
   const scene: ProviderKeyScene = {
     get gateway() {
@@ -74,17 +115,26 @@ export async function startProviderKeys(options: {
     },
     upstream,
     async add(apiKey, fields = {}, as = testManagementKey) {
-      const response = await send(as, { method: "POST", path: "/auth/byok", body: { provider_id: "acme", api_key: apiKey, ...fields } });
+      const response = await send(as, {
+        method: "POST",
+        path: "/auth/byok",
+        body: { provider_id: "acme", api_key: apiKey, ...fields },
+      });
       return textAt(await response.json(), "id");
     },
     manage: (method, path, body, as = testManagementKey) => send(as, { method, path, body }),
-    chat: (fields = {}, secret = testLlmKey) => send(secret, { method: "POST", path: "/chat/completions", body: chatRequest(fields) }),
+    chat: (fields = {}, secret = testLlmKey) =>
+      send(secret, { method: "POST", path: "/chat/completions", body: chatRequest(fields) }),
     async show(id, as = testManagementKey) {
-      const list = (await (await send(as, { method: "GET", path: "/auth/byok" })).json()) as { data: { keys: { id: string }[] }[] };
+      const list = (await (await send(as, { method: "GET", path: "/auth/byok" })).json()) as {
+        data: { keys: { id: string }[] }[];
+      };
       return list.data.flatMap(({ keys }) => keys).find((key) => key.id === id);
     },
     keysSent() {
-      const keys = upstream.requests.slice(seen).map(({ headers }) => headers.get("authorization")?.replace(/^Bearer /, "") ?? null);
+      const keys = upstream.requests
+        .slice(seen)
+        .map(({ headers }) => headers.get("authorization")?.replace(/^Bearer /, "") ?? null);
       seen = upstream.requests.length;
       return keys;
     },

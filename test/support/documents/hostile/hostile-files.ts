@@ -7,5 +7,11 @@ import { hostileTiffs } from "./hostile-tiff.ts";
 import { wrongTypes } from "./wrong-types.ts";
 
 /** Files of every kind that are cut, wrong, endless or something else than they say; the same ones each time. */
-export const hostileFiles = async (): Promise<HostileFile[]> =>
-  [...await cutFiles(), ...wrongTypes(), ...hostilePngs(), ...hostilePictures(), ...hostileTiffs(), ...hostilePdfs()];
+export const hostileFiles = async (): Promise<HostileFile[]> => [
+  ...(await cutFiles()),
+  ...wrongTypes(),
+  ...hostilePngs(),
+  ...hostilePictures(),
+  ...hostileTiffs(),
+  ...hostilePdfs(),
+];

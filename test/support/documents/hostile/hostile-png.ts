@@ -17,7 +17,13 @@ interface Header {
   interlace?: number;
 }
 
-const header = ({ width = 64, height = 64, depth = 8, colour = 0, interlace = 0 }: Header = {}): Buffer =>
+const header = ({
+  width = 64,
+  height = 64,
+  depth = 8,
+  colour = 0,
+  interlace = 0,
+}: Header = {}): Buffer =>
   chunk("IHDR", Buffer.concat([big(4, width, height), big(1, depth, colour, 0, 0, interlace)]));
 
 const rows = deflateSync(Buffer.alloc(65 * 64));
@@ -36,9 +42,21 @@ export function pngBomb(side: number): Uint8Array {
 export function hostilePngs(): HostileFile[] {
   const files: Record<string, Uint8Array> = {
     "400 million pixels in a few kilobytes": pngBomb(20_000),
-    "ten billion pixels in its header": png(header({ width: 100_000, height: 100_000 }), pixels, end),
-    "the largest sides that its header can say": png(header({ width: 2 ** 31 - 1, height: 2 ** 31 - 1 }), pixels, end),
-    "sides beyond what its header can say": png(header({ width: 2 ** 32 - 1, height: 2 ** 32 - 1 }), pixels, end),
+    "ten billion pixels in its header": png(
+      header({ width: 100_000, height: 100_000 }),
+      pixels,
+      end,
+    ),
+    "the largest sides that its header can say": png(
+      header({ width: 2 ** 31 - 1, height: 2 ** 31 - 1 }),
+      pixels,
+      end,
+    ),
+    "sides beyond what its header can say": png(
+      header({ width: 2 ** 32 - 1, height: 2 ** 32 - 1 }),
+      pixels,
+      end,
+    ),
     "one row that is endless": png(header({ width: 2 ** 31 - 1, height: 1 }), pixels, end),
     "one column that is endless": png(header({ width: 1, height: 2 ** 31 - 1 }), pixels, end),
     "no width": png(header({ width: 0 }), pixels, end),
@@ -58,7 +76,9 @@ export function hostilePngs(): HostileFile[] {
   const fields = Buffer.concat([big(4, 64, 64), big(1, 8, 0, 0, 0, 0)]);
   const wrongSum = png(chunk("IHDR", fields, { crc: 1 }), pixels, end);
   return [
-    ...Object.entries(files).map(([name, bytes]): HostileFile => ({ name: `a PNG with ${name}`, bytes })),
+    ...Object.entries(files).map(
+      ([name, bytes]): HostileFile => ({ name: `a PNG with ${name}`, bytes }),
+    ),
     { name: "a PNG with a header of a wrong checksum", bytes: wrongSum, harmless: true },
   ];
 }

@@ -5,7 +5,10 @@ import { writePdf } from "../write-pdf.ts";
 import type { HostileFile } from "./hostile-file.ts";
 
 /** A file that is cut somewhere, has some of its bytes changed, or goes on as another one. */
-function spoiled(bytes: Uint8Array, { random, other }: { random: () => number; other: Uint8Array }): Uint8Array {
+function spoiled(
+  bytes: Uint8Array,
+  { random, other }: { random: () => number; other: Uint8Array },
+): Uint8Array {
   const at = (length: number): number => Math.floor(random() * length);
   const kind = at(3);
   if (kind === 0) return bytes.slice(0, 12 + at(bytes.length - 12));
@@ -18,11 +21,16 @@ function spoiled(bytes: Uint8Array, { random, other }: { random: () => number; o
 /** So many files of every kind, spoiled by chance, and the same ones each time; some can be read all the same. */
 export async function spoiledFiles(count: number): Promise<HostileFile[]> {
   const canvas = drawPage({ width: 160, height: 50, texts: [{ text: "text", x: 20, y: 35 }] });
-  const files = await Promise.all(pictureFormats.map(async (format): Promise<Uint8Array> => encodePicture[format](canvas)));
+  const files = await Promise.all(
+    pictureFormats.map(async (format): Promise<Uint8Array> => encodePicture[format](canvas)),
+  );
   files.push(writePdf([{ texts: [{ text: "The text of a page", x: 60, y: 700 }] }]));
   const random = seededRandom(7);
   return Array.from({ length: count }, (_, index) => ({
     name: `spoiled file ${index}`,
-    bytes: spoiled(files[index % files.length] as Uint8Array, { random, other: files[(index + 3) % files.length] as Uint8Array }),
+    bytes: spoiled(files[index % files.length] as Uint8Array, {
+      random,
+      other: files[(index + 3) % files.length] as Uint8Array,
+    }),
   }));
 }
