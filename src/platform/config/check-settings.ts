@@ -1,10 +1,22 @@
+import {
+  type Document,
+  LineCounter,
+  type Pair,
+  type Scalar,
+  type YAMLParseError,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  parseDocument,
+  visit,
+} from "yaml";
 import type { z } from "zod";
-import type { ConfigurationProblem } from "./configuration-error.ts";
-import type { Environment } from "./expand-references.ts";
-import { createFileSchema, type FileSettings } from "./file-schema.ts";
-import { schemaProblems } from "./schema-problems.ts";
-import { pathText } from "./show-value.ts";
-import { readYaml, type YamlSource } from "./yaml-source.ts";
+import { closestName, knownKeys } from "../kernel/known-keys.ts";
+import { type ConfigurationProblem, gotText, pathText } from "./configuration-error.ts";
+import { type Environment, expandReferences } from "./environment-settings.ts";
+import { type FileSettings, createFileSchema } from "./file-schema.ts";
 
 /** What a file's text is checked with. */
 export interface CheckOptions<Provider extends z.ZodType> {
@@ -16,7 +28,10 @@ export interface CheckOptions<Provider extends z.ZodType> {
   providerSchema: Provider;
 }
 
-/** The settings that a file's text says; undefined when they cannot be used, and then a problem says why. */
+/**
+ * The settings that a file's text says; undefined when they cannot be used, and then a problem says
+ * why.
+ */
 export function checkSettings<Provider extends z.ZodType>(
   text: string,
   { file, directory, environment, providerSchema }: CheckOptions<Provider>,
@@ -59,4 +74,262 @@ function providerIds(data: unknown): (string | undefined)[] {
       ? entry.id
       : undefined,
   );
+}
+
+type Issue = z.core.$ZodIssue;
+
+interface SchemaProblem {
+  path: PropertyKey[];
+  message: string;
+  /** The key itself is wrong, not its value. */
+  ofKey?: boolean;
+}
+
+interface CheckedSource {
+  schema: z.ZodType;
+  source: YamlSource;
+  file: string;
+}
+
+/** What a schema has against a file's data, each with its place in the file. */
+function schemaProblems(
+  issues: readonly Issue[],
+  { schema, source, file }: CheckedSource,
+): ConfigurationProblem[] {
+  const problems = issues.flatMap((issue) => problemsOf(issue, { schema, data: source.data }));
+  return problems.map(({ path, message, ofKey = false }) => ({
+    key: pathText(path),
+    message,
+    file,
+    ...source.positionOf(path, { ofKey }),
+  }));
+}
+
+interface Context {
+  schema: z.ZodType;
+  data: unknown;
+}
+
+function problemsOf(issue: Issue, context: Context): SchemaProblem[] {
+  if (issue.code === "unrecognized_keys") {
+    const known = knownKeys(context.schema, issue.path);
+    return issue.keys.map((key) => ({
+      path: [...issue.path, key],
+      message: unknownKeyText(key, known),
+      ofKey: true,
+    }));
+  }
+  if (issue.code === "invalid_union") return unionProblems(issue, context);
+  const value = valueAt(context.data, issue.path);
+  if (issue.code === "invalid_type" && value === undefined)
+    return [{ path: issue.path, message: "is required" }];
+  return [{ path: issue.path, message: `${expectation(issue)}${gotText(value, issue.path)}` }];
+}
+
+function unknownKeyText(key: string, known: readonly string[]): string {
+  const closest = closestName(key, known);
+  return closest === undefined ? "unknown key" : `unknown key; did you mean "${closest}"?`;
+}
+
+/**
+ * The alternative that the value resembles speaks for the union; when it resembles none, all do.
+ */
+function unionProblems(issue: z.core.$ZodIssueInvalidUnion, context: Context): SchemaProblem[] {
+  const resembled = issue.errors.find((alternative) =>
+    alternative.some(({ path, code }) => path.length > 0 || code === "unrecognized_keys"),
+  );
+  if (resembled) {
+    return resembled.flatMap((inner) =>
+      problemsOf({ ...inner, path: [...issue.path, ...inner.path] }, context),
+    );
+  }
+  const expectations = new Set(
+    issue.errors
+      .flat()
+      .map(expectation)
+      .map((text) => text.replace(/^expected /, "")),
+  );
+  const message =
+    expectations.size === 0 ? issue.message : `expected ${[...expectations].join(" or ")}`;
+  return [
+    {
+      path: issue.path,
+      message: `${message}${gotText(valueAt(context.data, issue.path), issue.path)}`,
+    },
+  ];
+}
+
+/** Zod's own words, from "expected" on. */
+function expectation(issue: Issue): string {
+  if (issue.code === "invalid_value")
+    return `expected ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
+  if (issue.code === "invalid_type" && issue.message.startsWith("Invalid input")) {
+    return `expected ${typeNames[issue.expected] ?? issue.expected}`;
+  }
+  return issue.message.replace(/^[A-Z][a-z ]+: (?=expected)/, "");
+}
+
+const typeNames: Record<string, string> = {
+  string: "text",
+  number: "a number",
+  int: "an integer",
+  boolean: "true or false",
+  object: "a map",
+  record: "a map",
+  array: "a list",
+};
+
+function valueAt(data: unknown, path: readonly PropertyKey[]): unknown {
+  let value = data;
+  for (const part of path) {
+    if (typeof value !== "object" || value === null) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[part];
+  }
+  return value;
+}
+
+/** Position in a file, counted from 1. */
+interface SourcePosition {
+  line: number;
+  column: number;
+}
+
+/** A YAML file as plain data, and where each part of it stands. */
+interface YamlSource {
+  /** Undefined when the text is no YAML. */
+  data: unknown;
+  problems: ConfigurationProblem[];
+  /** Position of the value at a path, or of the nearest part around it that is there. */
+  positionOf(path: readonly PropertyKey[], options?: { ofKey?: boolean }): SourcePosition;
+}
+
+interface YamlOptions {
+  /** Name of the file in messages. */
+  file: string;
+  environment: Environment;
+}
+
+/** A file within reason has a few dozen aliases; thousands are an accident or an attack. */
+const maxAliasCount = 1_000;
+
+/**
+ * Reads one YAML document; references to the environment are expanded and empty keys count as
+ * absent.
+ */
+function readYaml(text: string, { file, environment }: YamlOptions): YamlSource {
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: true,
+    merge: true,
+  });
+  const positionAt = (offset: number): SourcePosition => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const positionOf: YamlSource["positionOf"] = (path, options) =>
+    positionAt(offsetOf(document, path, options?.ofKey ?? false));
+  const problems = independentErrors(document).map(({ message, pos }) => ({
+    key: "",
+    message,
+    file,
+    ...positionAt(pos[0]),
+  }));
+  if (problems.length > 0) return { data: undefined, problems, positionOf };
+  for (const { path, offset, missing } of expandScalars(document, environment)) {
+    const message = `the environment variable ${missing} is not set; set it, or give a default as \${${missing}:-value}`;
+    problems.push({ key: pathText(path), message, file, ...positionAt(offset) });
+  }
+  try {
+    return { data: withoutEmpty(document.toJS({ maxAliasCount })), problems, positionOf };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return {
+      data: undefined,
+      problems: [...problems, { key: "", message, file, line: 1, column: 1 }],
+      positionOf,
+    };
+  }
+}
+
+/**
+ * After the first error of syntax the parser only stumbles on; keys that stand twice are errors of
+ * their own.
+ */
+function independentErrors({ errors }: Document.Parsed): YAMLParseError[] {
+  const first = errors.find(({ code }) => code !== "DUPLICATE_KEY");
+  return errors.filter((error) => error === first || error.code === "DUPLICATE_KEY");
+}
+
+interface MissingReference {
+  path: PropertyKey[];
+  offset: number;
+  missing: string;
+}
+
+function expandScalars(document: Document, environment: Environment): MissingReference[] {
+  const missing: MissingReference[] = [];
+  visit(document, {
+    Scalar(key, node, ancestors) {
+      if (key === "key" || typeof node.value !== "string") return undefined;
+      const expansion = expandReferences(node.value, environment);
+      if ("text" in expansion) {
+        node.value = expansion.text;
+        return undefined;
+      }
+      node.value = null;
+      const path = pathOf(ancestors, node);
+      // A provider without a key is a provider for callers who bring their own.
+      if (path.at(-1) !== "api_key")
+        missing.push({ path, offset: node.range?.[0] ?? 0, missing: expansion.missing });
+      return undefined;
+    },
+  });
+  return missing;
+}
+
+function pathOf(ancestors: readonly unknown[], leaf: Scalar): PropertyKey[] {
+  const path: PropertyKey[] = [];
+  ancestors.forEach((ancestor, index) => {
+    if (isPair(ancestor)) path.push(keyText(ancestor));
+    else if (isSeq(ancestor)) path.push(ancestor.items.indexOf(ancestors[index + 1] ?? leaf));
+  });
+  return path;
+}
+
+const keyText = ({ key }: Pair): string => String(isScalar(key) ? key.value : key);
+
+function offsetOf(document: Document, path: readonly PropertyKey[], ofKey: boolean): number {
+  let node: unknown = document.contents;
+  let offset = rangeStart(node) ?? 0;
+  for (const [index, part] of path.entries()) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isMap(node)) {
+      const pair = node.items.find((item) => keyText(item) === String(part));
+      if (!pair) return offset;
+      node = pair.value;
+      const wantsKey =
+        (ofKey && index === path.length - 1) || !isScalar(node) || node.value === null;
+      offset = (wantsKey ? undefined : rangeStart(node)) ?? rangeStart(pair.key) ?? offset;
+    } else if (isSeq(node)) {
+      node = node.items[Number(part)];
+      offset = rangeStart(node) ?? offset;
+    }
+  }
+  return offset;
+}
+
+function rangeStart(node: unknown): number | undefined {
+  return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node)
+    ? node.range?.[0]
+    : undefined;
+}
+
+/** `providers:` with everything under it commented out means no providers, not a wrong type. */
+function withoutEmpty(data: unknown): unknown {
+  if (Array.isArray(data)) return data.map(withoutEmpty);
+  if (typeof data !== "object" || data === null) return data;
+  const kept = Object.entries(data).filter(([, value]) => value !== null && value !== undefined);
+  return Object.fromEntries(kept.map(([key, value]) => [key, withoutEmpty(value)]));
 }

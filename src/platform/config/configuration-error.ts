@@ -1,6 +1,8 @@
 /** One thing that is wrong with the configuration, and where. */
 export interface ConfigurationProblem {
-  /** Path of the setting such as `providers[0].base_url`, or the name of an environment variable. */
+  /**
+   * Path of the setting such as `providers[0].base_url`, or the name of an environment variable.
+   */
   key: string;
   /** What was expected, and what was found unless it may be a secret. */
   message: string;
@@ -21,7 +23,10 @@ export class ConfigurationError extends Error {
     this.problems = problems;
   }
 
-  /** One line a problem, such as `switchyard.yaml:12 retention.log_budget_gb: expected a number, got "x"`. */
+  /**
+   * One line a problem, such as `switchyard.yaml:12 retention.log_budget_gb: expected a number, got
+   * "x"`.
+   */
   override toString(): string {
     return this.message;
   }
@@ -32,4 +37,40 @@ function problemLine({ key, message, file, line }: ConfigurationProblem): string
   return [place, `${key === "" ? "" : `${key}: `}${message}`]
     .filter((part) => part !== "")
     .join(" ");
+}
+
+const secretName = /key|secret|token|password|credential|authorization|headers/i;
+const maxShownLength = 80;
+
+/** `, got ...` for a message; empty for values that are absent, large or perhaps secret. */
+export function gotText(value: unknown, path: readonly PropertyKey[]): string {
+  if (value === undefined || path.some((part) => secretName.test(String(part)))) return "";
+  if (Array.isArray(value)) return ", got a list";
+  if (typeof value === "object" && value !== null) return ", got a map";
+  return `, got ${shown(value)}`;
+}
+
+/**
+ * Credentials of a URL, which may hold every character where its author did not encode them, and
+ * its query.
+ */
+const withoutSecrets = (text: string): string =>
+  text.replace(/(:(?:\/\/)?).*@/s, "$1***@").replace(/(:\/\/.*\?).+/s, "$1***");
+
+/** A scalar as JSON, short and without the credentials of a URL. */
+function shown(value: unknown): string {
+  if (typeof value !== "string") return String(value);
+  const safe = withoutSecrets(value);
+  return JSON.stringify(
+    safe.length > maxShownLength ? `${safe.slice(0, maxShownLength)}...` : safe,
+  );
+}
+
+/** `providers[0].base_url` for `["providers", 0, "base_url"]`. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) =>
+      typeof part === "number" ? `[${part}]` : `${index === 0 ? "" : "."}${String(part)}`,
+    )
+    .join("");
 }

@@ -1,17 +1,17 @@
-import type { ProxySettings } from "../lib/proxy-rules.ts";
+import type { z } from "zod";
+import type { ProxySettings } from "../kernel/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
-import type { EffectiveSetting } from "./effective-settings.ts";
-import type { ConfiguredMail } from "./mail-schema.ts";
-import type { ConfiguredPayments } from "./payments-schema.ts";
-import type { ConfiguredReferrals } from "./referrals-schema.ts";
+import type { Environment } from "./environment-settings.ts";
+import type { FileSettings } from "./file-schema.ts";
+import type { ConfiguredMail, ConfiguredPayments, ConfiguredReferrals } from "./setting-schemas.ts";
 
 /** Plans whose tiers can be overridden, by their wire ids. */
 export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"] as const;
 
-export type ConfiguredPlanId = (typeof planIds)[number];
+type ConfiguredPlanId = (typeof planIds)[number];
 
 /** What the operator prescribes for Claude Code, where people sign in to the gateway with it. */
-export interface ClaudeCodeSettings {
+interface ClaudeCodeSettings {
   /** Shown beside the code. */
   readonly loginNotice?: string | undefined;
   /** Served at `/managed/settings`. */
@@ -26,15 +26,20 @@ export interface Configuration<Provider> {
     readonly port: number;
     /** Where clients reach the service, without a trailing slash; absent means where it listens. */
     readonly publicUrl: string | undefined;
-    /** Whose `X-Forwarded-For` is believed: nobody's, everybody's, or that of these ranges. */
+    /** Whose `X-Forwarded-For` is believed: no peer's, every peer's, or that of these ranges. */
     readonly trustProxy: boolean | readonly string[];
     /** Absolute paths of a certificate and its key in PEM; absent means plain HTTP. */
     readonly tls?: { readonly certPath: string; readonly keyPath: string };
     /** Memory that request bodies may take at once. */
     readonly bodyMemoryBytes: number;
-    /** How long a gateway that ends goes on as before but for its readiness, and then how long requests under way may take. */
+    /**
+     * How long a gateway that ends goes on as before but for its readiness, and then how long
+     * requests under way may take.
+     */
     readonly drainDelayMs: number;
     readonly drainGraceMs: number;
+    /** Gateways on the port; `auto` means one for each processor. */
+    readonly processes: number | "auto";
   };
   /** Absolute path of what the gateway keeps on disk. */
   readonly dataDirectory: string;
@@ -46,10 +51,19 @@ export interface Configuration<Provider> {
     readonly durability: "power" | "process";
     /** How long a start waits for the database and for the server of shared state. */
     readonly waitMs: number;
+    /** Connections to Postgres that queries may take. */
+    readonly poolSize: number;
   };
   /** `memory:`, or the URL of a Valkey or Redis server. */
   readonly shared: { readonly url: string };
-  readonly archive: { readonly url: "none" };
+  readonly archive: {
+    /** `none`, or where ClickHouse is; it may hold credentials. */
+    readonly url: string;
+    /** Whether questions go to the archive for records only that the database has no more. */
+    readonly reads: "older" | "always";
+    /** How long the archive keeps records; undefined means for good. */
+    readonly keepDays: number | undefined;
+  };
   readonly retention: {
     readonly generationsDays: number;
     readonly responsesDays: number;
@@ -63,7 +77,10 @@ export interface Configuration<Provider> {
   readonly catalog: {
     /** Absolute path of a facts file; undefined means the one that ships with the project. */
     readonly factsPath: string | undefined;
-    /** USD per million tokens of models that no catalog knows, which then go to their makers; undefined refuses them. */
+    /**
+     * USD per million tokens of models that no catalog knows, which then go to their makers;
+     * undefined refuses them.
+     */
     readonly unknownModelPricing:
       | {
           readonly prompt: string | number;
@@ -103,7 +120,10 @@ export interface Configuration<Provider> {
   >;
   /** 32 bytes in base64 as they were configured; `loadEncryptionKey` makes the key of it. */
   readonly encryptionKey: string | undefined;
-  /** What protects callers' own provider keys in place of the encryption key, and what did before; 32 bytes in base64. */
+  /**
+   * What protects callers' own provider keys in place of the encryption key, and what did before;
+   * 32 bytes in base64.
+   */
   readonly secretsKey: string | undefined;
   readonly previousSecretsKey: string | undefined;
   /** Port of `/metrics` when it has its own. */
@@ -112,13 +132,18 @@ export interface Configuration<Provider> {
   readonly dashboard: boolean;
   /** How people sign in and up. */
   readonly auth: {
-    /** Who may make an account once the owner's is claimed: nobody, whoever was invited, or anybody. */
+    /**
+     * Who may make an account once the owner's is claimed: no one, invited people only, or every
+     * visitor.
+     */
     readonly signUp: "closed" | "invitation" | "open";
     /** Plan of the workspaces that people make. */
     readonly plan: ConfiguredPlanId;
     /** Range API that new passwords are looked up in; undefined turns the check off. */
     readonly breachedPasswordsUrl: string | undefined;
-    /** Ranges of the operator's own networks that descriptions of OAuth clients may be read from. */
+    /**
+     * Ranges of the operator's own networks that descriptions of OAuth clients may be read from.
+     */
     readonly clientDocumentNetworks: readonly string[];
     /** OpenID providers, by their slugs. */
     readonly oidc: readonly {
@@ -130,11 +155,13 @@ export interface Configuration<Provider> {
       /** Absent for public clients. */
       readonly clientSecret: string | undefined;
       readonly scopes: readonly string[];
-      /** Whoever signs in there gets an account. */
+      /** Whether people without an account get one by signing in there. */
       readonly signUp: boolean;
     }[];
   };
-  /** Proxies that requests to providers go through, by the environment; they may hold credentials. */
+  /**
+   * Proxies that requests to providers go through, by the environment; they may hold credentials.
+   */
   readonly proxies: ProxySettings;
   /** Certificates in PEM that are trusted beside the platform's own list. */
   readonly extraCertificates: readonly string[];
@@ -147,7 +174,7 @@ export interface Configuration<Provider> {
   readonly hub: { readonly importNetworks: readonly string[] };
   /** Card payments; off where there is no key for Stripe. */
   readonly payments: ConfiguredPayments;
-  /** Credits for bringing somebody; absent where none are given. */
+  /** Credits for referring a new user; absent where none are given. */
   readonly referrals: ConfiguredReferrals | undefined;
   /** What the first start creates for automation. */
   readonly bootstrap: {
@@ -156,7 +183,9 @@ export interface Configuration<Provider> {
     readonly creditsNanoUsd: bigint | undefined;
     readonly plan: ConfiguredPlanId;
   };
-  /** Each of these settings by name, with where it comes from and without secrets, for operators. */
+  /**
+   * Each of these settings by name, with where it comes from and without secrets, for operators.
+   */
   readonly effective: readonly EffectiveSetting[];
   /** The endpoint is absent when tracing is off. */
   readonly tracing: {
@@ -166,3 +195,136 @@ export interface Configuration<Provider> {
   };
   readonly logLevel: LogLevel;
 }
+
+/**
+ * A setting as it is in force, and where it comes from. A secret shows only whether it is set.
+ */
+export interface EffectiveSetting {
+  key: string;
+  value: string;
+  source: "environment" | "file" | "default";
+  /** The variable that it comes from, or that would set it; null where only the file does. */
+  variable: string | null;
+}
+
+type Known = Omit<Configuration<unknown>, "effective">;
+
+/**
+ * A row of the table: name in the file, the variables that come before the file, and what is shown
+ * of the value.
+ */
+type Row = readonly [
+  key: string,
+  variables: readonly string[],
+  shown: (settings: Known) => unknown,
+];
+
+const isSet = (value: unknown): string =>
+  value === undefined || value === null ? "not set" : "set";
+
+/** An address without what it may carry of credentials. */
+function withoutCredentials(address: string | undefined): string {
+  if (address === undefined) return "not set";
+  if (!URL.canParse(address)) return address;
+  const url = new URL(address);
+  if (url.username === "" && url.password === "" && url.search === "") return address;
+  url.username = url.username === "" ? "" : "***";
+  url.password = url.password === "" ? "" : "***";
+  url.search = url.search === "" ? "" : "?***";
+  return url.href;
+}
+
+const listed = (values: readonly string[]): string =>
+  values.length === 0 ? "none" : values.join(", ");
+
+/** The settings that operators ask for; the order is that of the file's documentation. */
+const rows: readonly Row[] = [
+  ["server.host", ["HOST"], ({ server }) => server.host],
+  ["server.port", ["PORT"], ({ server }) => server.port],
+  [
+    "server.public_url",
+    ["SWITCHYARD_PUBLIC_URL"],
+    ({ server }) => server.publicUrl ?? "where it listens",
+  ],
+  [
+    "server.trust_proxy",
+    [],
+    ({ server }) =>
+      typeof server.trustProxy === "boolean" ? server.trustProxy : listed(server.trustProxy),
+  ],
+  ["server.tls", [], ({ server }) => isSet(server.tls)],
+  ["server.processes", [], ({ server }) => server.processes],
+  ["server.body_memory_mb", [], ({ server }) => server.bodyMemoryBytes / 1024 ** 2],
+  ["storage.url", ["DATABASE_URL"], ({ storage }) => withoutCredentials(storage.url)],
+  ["storage.durability", [], ({ storage }) => storage.durability],
+  ["storage.pool_size", [], ({ storage }) => storage.poolSize],
+  ["shared.url", ["REDIS_URL"], ({ shared }) => withoutCredentials(shared.url)],
+  ["archive.url", ["CLICKHOUSE_URL"], ({ archive }) => withoutCredentials(archive.url)],
+  ["archive.reads", [], ({ archive }) => archive.reads],
+  ["archive.days", [], ({ archive }) => archive.keepDays ?? "for good"],
+  ["retention.generations_days", [], ({ retention }) => retention.generationsDays],
+  ["retention.responses_days", [], ({ retention }) => retention.responsesDays],
+  ["retention.log_budget_gb", [], ({ retention }) => retention.logBudgetGb],
+  ["disconnect", [], ({ disconnect }) => disconnect],
+  ["providers", [], ({ providers }) => `${providers.length} of your own`],
+  ["sandbox.enabled", [], ({ sandbox }) => sandbox.enabled],
+  ["catalog.facts", [], ({ catalog }) => catalog.factsPath ?? "those of this release"],
+  ["ocr.model", [], ({ ocr }) => ocr.model ?? "the converter of this process"],
+  ["routers", [], ({ routers }) => listed(Object.keys(routers))],
+  ["plans", [], ({ plans }) => listed(Object.keys(plans))],
+  ["dashboard", [], ({ dashboard }) => dashboard],
+  ["auth.sign_up", [], ({ auth }) => auth.signUp],
+  ["auth.plan", [], ({ auth }) => auth.plan],
+  ["auth.breached_passwords_url", [], ({ auth }) => withoutCredentials(auth.breachedPasswordsUrl)],
+  ["auth.oidc", [], ({ auth }) => listed(auth.oidc.map(({ id }) => id))],
+  ["mail", ["SMTP_URL"], ({ mail }) => isSet(mail)],
+  ["payments", ["STRIPE_SECRET_KEY"], ({ payments }) => isSet(payments.stripe?.secretKey)],
+  ["referrals", [], ({ referrals }) => isSet(referrals)],
+  ["webhooks.allowed_networks", [], ({ webhooks }) => listed(webhooks.allowedNetworks)],
+  ["hub.import_networks", [], ({ hub }) => listed(hub.importNetworks)],
+  [
+    "encryption key",
+    ["SWITCHYARD_ENCRYPTION_KEY"],
+    ({ encryptionKey: key }) => (key === undefined ? "made at the first start" : "set"),
+  ],
+  ["secrets key", ["SWITCHYARD_SECRETS_KEY"], ({ secretsKey }) => isSet(secretsKey)],
+  [
+    "https proxy",
+    ["HTTPS_PROXY", "https_proxy"],
+    ({ proxies }) => withoutCredentials(proxies.https),
+  ],
+  ["http proxy", ["HTTP_PROXY", "http_proxy"], ({ proxies }) => withoutCredentials(proxies.http)],
+  [
+    "metrics port",
+    ["SWITCHYARD_METRICS_PORT"],
+    ({ metricsPort }) => metricsPort ?? "that of the API",
+  ],
+  ["log level", ["LOG_LEVEL"], ({ logLevel }) => logLevel],
+];
+
+/** The member of the file at a path such as `server.host`. */
+const inFile = (file: unknown, key: string): unknown =>
+  key
+    .split(".")
+    .reduce<unknown>(
+      (inner, name) =>
+        typeof inner === "object" && inner !== null ? Reflect.get(inner, name) : undefined,
+      file,
+    );
+
+/** Each setting as it is in force. */
+export const effectiveSettings = (
+  settings: Known,
+  { environment, file }: { environment: Environment; file: FileSettings<z.ZodType> },
+): readonly EffectiveSetting[] =>
+  rows.map(([key, variables, shown]) => {
+    const variable = variables.find((name) => environment[name]?.trim());
+    const source =
+      variable !== undefined ? "environment" : inFile(file, key) === undefined ? "default" : "file";
+    return {
+      key,
+      value: String(shown(settings)),
+      source,
+      variable: variable ?? variables[0] ?? null,
+    };
+  });

@@ -17,7 +17,8 @@ const keyBytes = 32;
 const variable = "SWITCHYARD_ENCRYPTION_KEY";
 
 /**
- * The 32 bytes that protect secrets at rest. An embedded gateway makes its own on the first start, into
+ * The 32 bytes that protect secrets at rest. An embedded gateway makes its own on the first start,
+ * into
  * `encryption.key` (mode 0600) of the data directory; beside a shared database there is no such place.
  */
 export function loadEncryptionKey({
@@ -62,7 +63,10 @@ function readKeyFile(path: string): string | undefined {
   }
 }
 
-/** Written beside its place and linked into it: of two first starts one key wins, and it is never half there. */
+/**
+ * Written beside its place and linked into it: of two first starts one key wins, and it is never
+ * half there.
+ */
 function makeKeyFile(dataDirectory: string, path: string): string {
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
   const draft = `${path}.${randomBytes(6).toString("hex")}`;

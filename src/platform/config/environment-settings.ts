@@ -1,20 +1,21 @@
+import { readFileSync } from "node:fs";
 import type { z } from "zod";
-import { brand } from "../lib/brand.ts";
-import { nanoFromUsd } from "../lib/money.ts";
-import { proxyProblem } from "../lib/proxy-rules.ts";
+import { brand } from "../kernel/brand.ts";
+import { nanoFromUsd } from "../kernel/money.ts";
+import { proxyProblem } from "../kernel/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
+import { ConfigurationError, type ConfigurationProblem, gotText } from "./configuration-error.ts";
 import { planIds } from "./configuration.ts";
-import type { ConfigurationProblem } from "./configuration-error.ts";
-import type { Environment } from "./expand-references.ts";
-import { mailFromSchema, smtpUrlSchema } from "./mail-schema.ts";
-import { stripeKeySchema, stripeWebhookSecretSchema } from "./payments-schema.ts";
-import { gotText } from "./show-value.ts";
 import {
   archiveUrlSchema,
   httpUrlSchema,
+  mailFromSchema,
   sharedUrlSchema,
+  smtpUrlSchema,
   storageUrlSchema,
-} from "./url-settings.ts";
+  stripeKeySchema,
+  stripeWebhookSecretSchema,
+} from "./setting-schemas.ts";
 
 const logLevels = [
   "debug",
@@ -28,7 +29,10 @@ const minSecretLength = 16;
 /** What the environment says; absent where it is silent. */
 export type EnvironmentSettings = ReturnType<typeof readEnvironment>;
 
-/** Reads the variables of the gateway, and adds a problem for each that cannot be used. Empty ones count as unset. */
+/**
+ * Reads the variables of the gateway, and adds a problem for each that cannot be used. Empty ones
+ * count as unset.
+ */
 export function readEnvironment(environment: Environment, problems: ConfigurationProblem[]) {
   const read = new VariableReader(environment, problems);
   // The tracing settings read these two by themselves.
@@ -167,4 +171,80 @@ class VariableReader {
   #problem(name: string, message: string): void {
     this.#problems.push({ key: name, message: `${message}${gotText(this.text(name), [name])}` });
   }
+}
+
+/** Names of variables that hold secrets, or URLs with passwords in them. */
+const secretName = /_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|URL|KEY_PREVIOUS)$/;
+
+/** Variables that end alike and are paths to the libraries that read them. */
+const pathsOfLibraries: ReadonlySet<string> = new Set([
+  "AWS_WEB_IDENTITY_TOKEN_FILE",
+  "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+]);
+
+/**
+ * Returns the environment with every secret that a file holds: `DATABASE_URL_FILE=/run/secrets/db`
+ * sets `DATABASE_URL` to the text of that file, without the white space around it, as the official
+ * images of databases do. Any variable whose name ends with KEY, TOKEN, SECRET, PASSWORD,
+ * CREDENTIALS or URL may be given so, those of providers and of `${NAME}` references too. Throws
+ * `ConfigurationError` for files that cannot be read, and where both `NAME` and `NAME_FILE` are
+ * set.
+ */
+export function withSecretFiles(
+  environment: Environment,
+  readFile = (path: string): string => readFileSync(path, "utf8"),
+): Environment {
+  const problems: ConfigurationProblem[] = [];
+  const secrets: Record<string, string> = {};
+  for (const [variable, path] of Object.entries(environment)) {
+    const name = variable.slice(0, -"_FILE".length);
+    if (
+      !variable.endsWith("_FILE") ||
+      !path?.trim() ||
+      !secretName.test(name) ||
+      pathsOfLibraries.has(variable)
+    )
+      continue;
+    if (environment[name]?.trim()) {
+      problems.push({ key: variable, message: `${name} is set as well; unset one of the two` });
+      continue;
+    }
+    try {
+      secrets[name] = readFile(path.trim()).trim();
+      if (secrets[name] === "")
+        problems.push({ key: variable, message: `the file ${path.trim()} is empty` });
+    } catch (error) {
+      problems.push({
+        key: variable,
+        message: `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      });
+    }
+  }
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return Object.keys(secrets).length === 0 ? environment : { ...environment, ...secrets };
+}
+
+/** Variables of a process, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const referencePattern = /\$?\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+
+export type Expansion = { text: string } | { missing: string };
+
+/**
+ * Replaces `${NAME}` and `${NAME:-default}` by variables of the environment, as a shell does: an
+ * empty one counts as unset. `$${NAME}` yields the literal text `${NAME}`.
+ */
+export function expandReferences(text: string, environment: Environment): Expansion {
+  let missing: string | undefined;
+  const expanded = text.replace(
+    referencePattern,
+    (reference, name: string, fallback: string | undefined) => {
+      if (reference.startsWith("$$")) return reference.slice(1);
+      const value = environment[name] || fallback;
+      if (value === undefined) missing ??= name;
+      return value ?? "";
+    },
+  );
+  return missing === undefined ? { text: expanded } : { missing };
 }

@@ -1,19 +1,23 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { z } from "zod";
-import { brand } from "../lib/brand.ts";
-import { picoPerTokenFromUsdPerMillion } from "../lib/money.ts";
+import { brand } from "../kernel/brand.ts";
+import { picoPerTokenFromUsdPerMillion } from "../kernel/money.ts";
 import { planIds } from "./configuration.ts";
-import { certificateFileSchema } from "./certificate-file.ts";
-import { booleanFromText, numberFromText } from "./from-text.ts";
-import { mailSchema, webhooksSchema } from "./mail-schema.ts";
-import { paymentsSchema } from "./payments-schema.ts";
-import { referralsSchema } from "./referrals-schema.ts";
 import {
   addressRangeSchema,
   archiveUrlSchema,
+  booleanFromText,
   httpUrlSchema,
+  mailSchema,
+  numberFromText,
+  paymentsSchema,
+  referralsSchema,
   sharedUrlSchema,
   storageUrlSchema,
-} from "./url-settings.ts";
+  webhooksSchema,
+} from "./setting-schemas.ts";
 
 const integer = (minimum: number, maximum: number) => {
   const message = `expected an integer from ${minimum} to ${maximum}`;
@@ -32,6 +36,10 @@ const serverSchema = z
     trust_proxy: z.preprocess(booleanFromText, z.union([z.boolean(), z.array(addressRangeSchema)])),
     tls: z.strictObject({ cert: name, key: name }),
     body_memory_mb: integer(32, 1_000_000),
+    processes: z.union(
+      [z.literal("auto"), integer(1, 256)],
+      "expected auto or an integer from 1 to 256",
+    ),
     drain_delay_ms: integer(0, 600_000),
     drain_grace_ms: integer(0, 3_600_000),
   })
@@ -146,7 +154,10 @@ const catalogSchema = z
     { path: ["unknown_models"], message: "needs unknown_model_pricing beside it" },
   );
 
-/** The schema of switchyard.yaml; providers are checked by the schema of those who use them, and named files start at a directory. */
+/**
+ * The schema of switchyard.yaml; providers are checked by the schema of those who use them, and
+ * named files start at a directory.
+ */
 export const createFileSchema = <Provider extends z.ZodType>(
   provider: Provider,
   directory: string,
@@ -159,10 +170,13 @@ export const createFileSchema = <Provider extends z.ZodType>(
           url: storageUrlSchema,
           durability: z.enum(["power", "process"]),
           wait_s: integer(0, 86_400),
+          pool_size: integer(2, 1_000),
         })
         .partial(),
       shared: z.strictObject({ url: sharedUrlSchema }).partial(),
-      archive: z.strictObject({ url: archiveUrlSchema }).partial(),
+      archive: z
+        .strictObject({ url: archiveUrlSchema, reads: z.enum(["older", "always"]), days })
+        .partial(),
       retention: retentionSchema,
       disconnect: z.enum(["abort", "drain"]),
       providers: z.array(provider),
@@ -196,3 +210,24 @@ export const createFileSchema = <Provider extends z.ZodType>(
 export type FileSettings<Provider extends z.ZodType> = z.output<
   ReturnType<typeof createFileSchema<Provider>>
 >;
+
+const certificatePattern = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+
+/** The path of a file with certificates in PEM, which is read: the setting is its certificates. */
+const certificateFileSchema = (directory: string) =>
+  z.string().transform((path, context): string[] => {
+    try {
+      const certificates: string[] =
+        readFileSync(resolve(directory, path), "utf8").match(certificatePattern) ?? [];
+      if (certificates.length === 0) throw new Error("it holds no -----BEGIN CERTIFICATE-----");
+      for (const certificate of certificates) new X509Certificate(certificate);
+      return certificates;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      context.addIssue({
+        code: "custom",
+        message: `expected a file with certificates in PEM: ${reason}`,
+      });
+      return z.NEVER;
+    }
+  });

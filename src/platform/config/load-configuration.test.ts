@@ -58,6 +58,7 @@ describe("what stands where nothing is said", () => {
         bodyMemoryBytes: 256 * 1024 ** 2,
         drainDelayMs: 250,
         drainGraceMs: 30_000,
+        processes: 1,
       },
       dataDirectory: "/srv/gateway/data",
       storage: {
@@ -65,9 +66,10 @@ describe("what stands where nothing is said", () => {
         embedded: true,
         durability: "power",
         waitMs: 30_000,
+        poolSize: 10,
       },
       shared: { url: "memory:" },
-      archive: { url: "none" },
+      archive: { url: "none", reads: "older", keepDays: undefined },
       retention: { generationsDays: 90, responsesDays: 30, logBudgetGb: 10 },
       disconnect: "abort",
       providers: [],
@@ -149,12 +151,14 @@ storage: { url: sqlite:other.db, durability: process }
       bodyMemoryBytes: 64 * 1024 ** 2,
       drainDelayMs: 250,
       drainGraceMs: 30_000,
+      processes: 1,
     });
     expect(storage).toEqual({
       url: "sqlite:/srv/gateway/other.db",
       embedded: true,
       durability: "process",
       waitMs: 30_000,
+      poolSize: 10,
     });
   });
 
@@ -319,9 +323,14 @@ describe("what is wrong with the file is said with its line", () => {
       'switchyard.yaml:2 shared.url: expected memory:, redis:// or rediss://, got "memcached://***@h"',
     ],
     [
-      "an archive that this release does not have",
-      "archive: { url: clickhouse+http://h }\n",
-      'switchyard.yaml:1 archive.url: this release has no archive; remove CLICKHOUSE_URL / archive.url, got "clickhouse+http://h"',
+      "an archive of another kind",
+      "archive: { url: 'clickhouse://me:pw@h/d' }\n",
+      'switchyard.yaml:1 archive.url: expected none or clickhouse+http(s)://USER:PASSWORD@HOST:PORT/DATABASE, got "clickhouse://***@h/d"',
+    ],
+    [
+      "a database of the archive that would have to be quoted",
+      "archive: { url: 'clickhouse+http://me:pw@h/a-b' }\n",
+      'switchyard.yaml:1 archive.url: expected a database named by letters, digits and underscores, got "clickhouse+http://***@h/a-b"',
     ],
     [
       "a provider id twice",
@@ -509,7 +518,7 @@ describe("what is wrong with the environment is said with its variable", () => {
     [
       "CLICKHOUSE_URL",
       "https://h",
-      'CLICKHOUSE_URL: this release has no archive; remove CLICKHOUSE_URL / archive.url, got "https://h"',
+      'CLICKHOUSE_URL: expected none or clickhouse+http(s)://USER:PASSWORD@HOST:PORT/DATABASE, got "https://h"',
     ],
     [
       "SWITCHYARD_ENCRYPTION_KEY",

@@ -1,10 +1,17 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import type { z } from "zod";
-import { assembleConfiguration } from "./assemble-configuration.ts";
-import type { Configuration } from "./configuration.ts";
+import { nanoFromUsd } from "../kernel/money.ts";
+import { readTracingSettings } from "../telemetry/tracing.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
-import { readEnvironment } from "./environment-settings.ts";
-import type { Environment } from "./expand-references.ts";
-import { readSettingsFile } from "./settings-file.ts";
+import { type Configuration, effectiveSettings } from "./configuration.ts";
+import {
+  type Environment,
+  type EnvironmentSettings,
+  readEnvironment,
+} from "./environment-settings.ts";
+import type { FileSettings } from "./file-schema.ts";
+import { assembleMail, assemblePayments, assembleReferrals } from "./setting-schemas.ts";
 
 export interface LoadOptions<Provider extends z.ZodType> {
   environment: Environment;
@@ -16,7 +23,10 @@ export interface LoadOptions<Provider extends z.ZodType> {
   readFile?: (path: string) => string;
 }
 
-/** Reads the environment and the YAML file; rejects with a `ConfigurationError` that holds every problem. */
+/**
+ * Reads the environment and the YAML file; rejects with a `ConfigurationError` that holds every
+ * problem.
+ */
 export async function loadConfiguration<Provider extends z.ZodType>(
   options: LoadOptions<Provider>,
 ): Promise<Configuration<z.output<Provider>>> {
@@ -24,7 +34,30 @@ export async function loadConfiguration<Provider extends z.ZodType>(
   const variables = readEnvironment(options.environment, problems);
   const file = await readSettingsFile({ ...options, named: variables.configurationFile }, problems);
   if (problems.length > 0 || file === undefined) throw new ConfigurationError(problems);
-  return deepFreeze(assembleConfiguration({ ...options, variables, file }));
+  const configuration = assembleConfiguration({ ...options, variables, file });
+  const mismatches = mismatchesOf(configuration);
+  if (mismatches.length > 0) throw new ConfigurationError(mismatches);
+  return deepFreeze(configuration);
+}
+
+/** What each setting by itself allows, and all of them together do not. */
+function mismatchesOf({
+  server,
+  storage,
+  shared,
+}: Pick<Configuration<unknown>, "server" | "storage" | "shared">): ConfigurationProblem[] {
+  if (server.processes === 1) return [];
+  const missing = [
+    ...(storage.embedded ? ["Postgres (DATABASE_URL or storage.url)"] : []),
+    ...(shared.url === "memory:" ? ["Valkey (REDIS_URL or shared.url)"] : []),
+  ];
+  if (missing.length === 0) return [];
+  return [
+    {
+      key: "server.processes",
+      message: `several processes need ${missing.join(" and ")}; without it, set server.processes to 1`,
+    },
+  ];
 }
 
 function deepFreeze<Value>(value: Value): Value {
@@ -33,4 +66,238 @@ function deepFreeze<Value>(value: Value): Value {
     for (const part of Object.values(value)) deepFreeze(part);
   }
   return value;
+}
+
+interface SettingsFileOptions<Provider extends z.ZodType> {
+  environment: Environment;
+  workingDirectory: string;
+  /** Loads what checks one entry of `providers`. */
+  providerSchema(): Promise<Provider>;
+  /** File that the operator named; when absent, `switchyard.yaml` is read if there is one. */
+  named: string | undefined;
+  readFile?: (path: string) => string;
+}
+
+const defaultFile = "switchyard.yaml";
+
+/**
+ * The settings of the file; undefined when they cannot be used, and then a problem says why. YAML
+ * and the schema are loaded for a file that says anything.
+ */
+async function readSettingsFile<Provider extends z.ZodType>(
+  options: SettingsFileOptions<Provider>,
+  problems: ConfigurationProblem[],
+): Promise<FileSettings<Provider> | undefined> {
+  const text = readText(options, problems);
+  if (text === undefined) return undefined;
+  if (text.trim() === "") return {};
+  const [{ checkSettings }, providerSchema] = await Promise.all([
+    import("./check-settings.ts"),
+    options.providerSchema(),
+  ]);
+  const { named: file = defaultFile, workingDirectory: directory, environment } = options;
+  return checkSettings(text, { file, directory, environment, providerSchema }, problems);
+}
+
+interface ReadTextOptions {
+  named: string | undefined;
+  workingDirectory: string;
+  readFile?: (path: string) => string;
+}
+
+/** Reads the file; only the default one, which the operator did not name, may be missing. */
+function readText(options: ReadTextOptions, problems: ConfigurationProblem[]): string | undefined {
+  const {
+    named,
+    workingDirectory,
+    readFile = (path: string) => readFileSync(path, "utf8"),
+  } = options;
+  try {
+    return readFile(resolve(workingDirectory, named ?? defaultFile));
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (code === "ENOENT" && named === undefined) return "";
+    const reason =
+      code === "ENOENT"
+        ? "there is no such file"
+        : error instanceof Error
+          ? error.message
+          : String(error);
+    const key = named === undefined ? "" : "SWITCHYARD_CONFIG";
+    problems.push({ key, message: `cannot read ${named ?? defaultFile}: ${reason}` });
+    return undefined;
+  }
+}
+
+interface ConfigurationParts<Provider extends z.ZodType> {
+  environment: Environment;
+  workingDirectory: string;
+  variables: EnvironmentSettings;
+  file: FileSettings<Provider>;
+}
+
+/** Eight of the largest bodies at once, in mebibytes. */
+const bodyMemoryMb = 256;
+
+/**
+ * Puts the two sources together: the environment wins over the file, the file over the defaults.
+ */
+function assembleConfiguration<Provider extends z.ZodType>({
+  environment,
+  workingDirectory,
+  variables,
+  file,
+}: ConfigurationParts<Provider>): Configuration<z.output<Provider>> {
+  const dataDirectory = resolve(workingDirectory, variables.dataDirectory ?? "data");
+  const storageUrl =
+    variables.storageUrl ?? file.storage?.url ?? `sqlite:${join(dataDirectory, "switchyard.db")}`;
+  const settings = {
+    server: serverSettings({ workingDirectory, variables, file }),
+    dataDirectory,
+    storage: storageSettings({ workingDirectory, file }, storageUrl),
+    shared: { url: variables.sharedUrl ?? file.shared?.url ?? "memory:" },
+    archive: assembleArchive(variables.archiveUrl, file.archive),
+    retention: {
+      generationsDays: file.retention?.generations_days ?? 90,
+      responsesDays: file.retention?.responses_days ?? 30,
+      logBudgetGb: file.retention?.log_budget_gb ?? 10,
+    },
+    disconnect: file.disconnect ?? "abort",
+    providers: file.providers ?? [],
+    sandbox: { enabled: file.sandbox?.enabled ?? "auto" },
+    catalog: {
+      factsPath:
+        file.catalog?.facts === undefined
+          ? undefined
+          : resolve(workingDirectory, file.catalog.facts),
+      unknownModelPricing:
+        file.catalog?.unknown_models === "pass_through"
+          ? file.catalog.unknown_model_pricing
+          : undefined,
+    },
+    ocr: { model: file.ocr?.model },
+    routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({
+      members,
+      quality: quality ?? [],
+    })),
+    plans: mapValues(file.plans ?? {}, ({ per_minute, five_hour, monthly_credits }) => ({
+      fiveHour: five_hour,
+      ...(per_minute === undefined ? {} : { perMinute: per_minute }),
+      ...(monthly_credits === undefined
+        ? {}
+        : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
+    })),
+    dashboard: file.dashboard ?? true,
+    auth: {
+      signUp: file.auth?.sign_up ?? "invitation",
+      plan: file.auth?.plan ?? "free",
+      breachedPasswordsUrl: file.auth?.breached_passwords_url,
+      oidc: (file.auth?.oidc ?? []).map(oidcProvider),
+      clientDocumentNetworks: file.auth?.client_document_networks ?? [],
+    },
+    proxies: variables.proxies,
+    extraCertificates: (file.tls?.ca_files ?? []).flat(),
+    mail: assembleMail(variables.mail, file.mail, variables.publicUrl ?? file.server?.public_url),
+    claudeCode: {
+      loginNotice: file.claude_code?.login_notice,
+      managedSettings: file.claude_code?.managed_settings,
+    },
+    hub: { importNetworks: file.hub?.import_networks ?? [] },
+    webhooks: { allowedNetworks: file.webhooks?.allowed_networks ?? [] },
+    payments: assemblePayments(variables.stripe, file.payments),
+    referrals: assembleReferrals(file.referrals),
+    encryptionKey: variables.encryptionKey,
+    secretsKey: variables.secretsKey,
+    previousSecretsKey: variables.previousSecretsKey,
+    metricsPort: variables.metricsPort,
+    bootstrap: { ...variables.bootstrap, plan: variables.bootstrap.plan ?? "enterprise" },
+    tracing: tracingSettings(environment),
+    logLevel: variables.logLevel ?? "info",
+  } satisfies Omit<Configuration<z.output<Provider>>, "effective">;
+  return { ...settings, effective: effectiveSettings(settings, { environment, file }) };
+}
+
+const storageSettings = (
+  {
+    workingDirectory,
+    file: { storage = {} },
+  }: Pick<ConfigurationParts<z.ZodType>, "workingDirectory" | "file">,
+  url: string,
+): Configuration<unknown>["storage"] => ({
+  url: absoluteStorageUrl(url, workingDirectory),
+  embedded: url.startsWith("sqlite:"),
+  durability: storage.durability ?? "power",
+  waitMs: (storage.wait_s ?? 30) * 1_000,
+  poolSize: storage.pool_size ?? 10,
+});
+
+function serverSettings({
+  workingDirectory,
+  variables,
+  file: { server = {} },
+}: Pick<
+  ConfigurationParts<z.ZodType>,
+  "workingDirectory" | "variables" | "file"
+>): Configuration<unknown>["server"] {
+  const { tls } = server;
+  return {
+    host: variables.host ?? server.host ?? "127.0.0.1",
+    port: variables.port ?? server.port ?? 8787,
+    publicUrl: variables.publicUrl ?? server.public_url,
+    trustProxy: server.trust_proxy ?? false,
+    ...(tls === undefined
+      ? {}
+      : {
+          tls: {
+            certPath: resolve(workingDirectory, tls.cert),
+            keyPath: resolve(workingDirectory, tls.key),
+          },
+        }),
+    bodyMemoryBytes: (server.body_memory_mb ?? bodyMemoryMb) * 1024 ** 2,
+    drainDelayMs: server.drain_delay_ms ?? 250,
+    drainGraceMs: server.drain_grace_ms ?? 30_000,
+    processes: server.processes ?? 1,
+  };
+}
+
+const assembleArchive = (
+  url: string | undefined,
+  file: FileSettings<z.ZodType>["archive"] = {},
+): Configuration<unknown>["archive"] => ({
+  url: url ?? file.url ?? "none",
+  reads: file.reads ?? "older",
+  keepDays: file.days,
+});
+
+type OidcEntry = NonNullable<NonNullable<FileSettings<z.ZodType>["auth"]>["oidc"]>[number];
+
+const oidcProvider = (entry: OidcEntry): Configuration<unknown>["auth"]["oidc"][number] => ({
+  id: entry.id,
+  name: entry.name ?? entry.id,
+  issuer: entry.issuer,
+  clientId: entry.client_id,
+  clientSecret: entry.client_secret,
+  scopes: entry.scopes ?? ["openid", "email", "profile"],
+  signUp: entry.sign_up ?? false,
+});
+
+function tracingSettings(environment: Environment): Configuration<unknown>["tracing"] {
+  const { endpoint, headers = {}, serviceName } = readTracingSettings(environment);
+  return { ...(endpoint === undefined ? {} : { endpoint }), headers, serviceName };
+}
+
+function absoluteStorageUrl(url: string, workingDirectory: string): string {
+  return url.startsWith("sqlite:")
+    ? `sqlite:${resolve(workingDirectory, url.slice("sqlite:".length))}`
+    : url;
+}
+
+function mapValues<From, To>(
+  record: Readonly<Record<string, From | undefined>>,
+  map: (value: From) => To,
+): Record<string, To> {
+  const entries = Object.entries(record);
+  return Object.fromEntries(
+    entries.flatMap(([key, value]) => (value === undefined ? [] : [[key, map(value)]])),
+  );
 }

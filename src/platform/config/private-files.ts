@@ -9,14 +9,15 @@ export interface PrivacyCheck {
   left: { path: string; reason: string }[];
 }
 
-/** Rights of the group and of everybody else. */
+/** Rights of the group and of all other users. */
 const othersBits = 0o077;
 const othersWriteBits = 0o022;
 const stickyBit = 0o1000;
 
 /**
- * Takes the rights of others from everything in the data directory, and from the files of an embedded database that is elsewhere.
- * The umask of the process makes new files private; those of earlier releases, and restored copies, may not be.
+ * Takes the rights of others from everything in the data directory, and from the files of an
+ * embedded database that is elsewhere. The umask of the process makes new files private; those of
+ * earlier releases, and restored copies, may not be.
  */
 export function keepPrivate({
   dataDirectory,
@@ -57,7 +58,10 @@ function tighten(path: string, check: PrivacyCheck): void {
   }
 }
 
-/** What is at a path; undefined where nothing is, or a file is in the way: who needs the directory says so. */
+/**
+ * What is at a path; undefined where nothing is, or a file is in the way: who needs the directory
+ * says so.
+ */
 function entryOf(path: string): Stats | undefined {
   try {
     return lstatSync(path);
@@ -73,6 +77,6 @@ function noteWriters(directory: string, { left }: PrivacyCheck): void {
     return;
   left.push({
     path: directory,
-    reason: "the group or everybody may write to it; run chmod go-w on it",
+    reason: "others than its owner may write to it; run chmod go-w on it",
   });
 }

@@ -1,18 +1,27 @@
 import type { Redis } from "ioredis";
-import { newRedisClient } from "./redis-client.ts";
-import { type SharedState, type SharedStateLogger, sharedPrefix } from "./shared-state.ts";
+import {
+  type SharedState,
+  type SharedStateLogger,
+  newRedisClient,
+  sharedPrefix,
+} from "./shared-state.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 
 /** How a channel is opened. */
 export interface ChannelOptions {
   url: string;
+  /** In PEM, trusted beside the platform's own list. */
+  certificates?: readonly string[] | undefined;
   shared: Pick<SharedState, "publish">;
-  /** Who this is: nobody hears what they said themselves. */
+  /** Id of this gateway, which ignores its own messages. */
   nodeId: string;
   logger: SharedStateLogger;
 }
 
-/** Words between the gateways that share a server. What is said while a listener is away it never hears. */
+/**
+ * Words between the gateways that share a server. What is said while a listener is away it never
+ * hears.
+ */
 export class SharedChannel {
   private readonly shared: Pick<SharedState, "publish">;
   private readonly nodeId: string;
@@ -21,7 +30,10 @@ export class SharedChannel {
   private readonly listeners = new Map<string, (message: string) => void>();
   private readonly missed = new Set<() => void>();
 
-  private constructor(ears: Redis, { shared, nodeId, logger }: Omit<ChannelOptions, "url">) {
+  private constructor(
+    ears: Redis,
+    { shared, nodeId, logger }: Omit<ChannelOptions, "url" | "certificates">,
+  ) {
     this.shared = shared;
     this.nodeId = nodeId;
     this.logger = logger;
@@ -34,8 +46,8 @@ export class SharedChannel {
   }
 
   /** Begins to listen; resolves once it does, or the server is away and it will. */
-  static async open({ url, ...options }: ChannelOptions): Promise<SharedChannel> {
-    const channel = new SharedChannel(await newRedisClient(url), options);
+  static async open({ url, certificates, ...options }: ChannelOptions): Promise<SharedChannel> {
+    const channel = new SharedChannel(await newRedisClient(url, certificates), options);
     await channel.ears.connect().catch(() => undefined);
     return channel;
   }
@@ -56,11 +68,11 @@ export class SharedChannel {
     this.missed.add(listener);
   }
 
-  /** Says something to the others; while the server is away nobody hears it. */
+  /** Sends a message to the other gateways; while the server is away it is lost. */
   say(channel: string, message: string): void {
     this.shared.publish(channel, `${this.nodeId} ${message}`).catch((error: unknown) => {
       if (!(error instanceof SharedStateAwayError))
-        this.logger.warn({ err: error }, "the other gateways could not be told");
+        this.logger.warn({ err: error }, "a change could not be sent to the other gateways");
     });
   }
 

@@ -1,7 +1,16 @@
-import type { Clock } from "../lib/clock.ts";
-import type { Claims } from "./claims.ts";
-import type { SharedScript, SharedState } from "./shared-state.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
+import type { SharedScript, SharedState } from "./shared-state.ts";
+
+/** What one of several gateways does alone; where there is only one, it does everything. */
+export interface Claims {
+  /** Makes something this gateway's until it lets go or dies; false where it is another's. */
+  take(name: string): Promise<boolean>;
+  /** Whether something is this gateway's. */
+  holds(name: string): boolean;
+  /** Lets go of something. */
+  release(name: string): void;
+}
 
 /** How long a claim outlives its gateway. */
 export const claimMs = 6_000;

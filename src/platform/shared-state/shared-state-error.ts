@@ -1,4 +1,6 @@
-/** The server of shared state does not answer at the moment; what it would have said is not known. */
+/**
+ * The server of shared state does not answer at the moment; what it would have said is not known.
+ */
 export class SharedStateAwayError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -6,7 +8,9 @@ export class SharedStateAwayError extends Error {
   }
 }
 
-/** The server of shared state answers, and is set up in a way that would lose what is kept there. */
+/**
+ * The server of shared state answers, and is set up in a way that would lose what is kept there.
+ */
 export class SharedStateUnfitError extends Error {
   override name = "SharedStateUnfitError";
 }

@@ -1,9 +1,9 @@
 import { type SharedScript, type SharedState, sharedPrefix } from "./shared-state.ts";
 
 /**
- * Keeps an entry and forgets those that end soonest while there are more bytes than allowed. Keys: the entry, the
- * index by the time of its end, and the sizes. Values: the prefix of entries, the name, the text, its lifetime in
- * milliseconds, the bound in bytes.
+ * Keeps an entry and forgets those that end soonest while there are more bytes than allowed. Keys:
+ * the entry, the index by the time of its end, and the sizes. Values: the prefix of entries, the
+ * name, the text, its lifetime in milliseconds, the bound in bytes.
  */
 const keepScript: SharedScript = {
   name: "switchyardKeepValue",
@@ -42,7 +42,10 @@ end
 return 0`,
 };
 
-/** Values that the gateways of one database share for a time, bounded in bytes; they may be lost at any time. */
+/**
+ * Values that the gateways of one database share for a time, bounded in bytes; they may be lost at
+ * any time.
+ */
 export class SharedValues<Value> {
   private readonly shared: SharedState;
   private readonly name: string;

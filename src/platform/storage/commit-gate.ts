@@ -1,16 +1,17 @@
-import type { Clock } from "../lib/clock.ts";
-import { LogLimit } from "../lib/log-limit.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { LogLimit } from "../kernel/log-limit.ts";
 import type { StorageLogger } from "./storage.ts";
 
-/** So many units refused one after another, for whatever reason, count as an outage too. */
+/** So many units refused one after another, for any reason, count as an outage too. */
 const refusalsInRow = 8;
 
 /** How often one request may find out whether commits stand again, in milliseconds. */
 const trialEveryMs = 1_000;
 
 /**
- * Whether work that has to be committed may begin. Closed from the first commit that the database cannot take; a test write
- * that succeeds lets one request a second through, and the first unit that stands opens the gate.
+ * Whether work that has to be committed may begin. Closed from the first commit that the database
+ * cannot take; a test write that succeeds lets one request a second through, and the first unit
+ * that stands opens the gate.
  */
 export class CommitGate {
   readonly #clock: Clock;
@@ -53,7 +54,10 @@ export class CommitGate {
     this.#log(cause);
   }
 
-  /** A unit was refused for what it says. One after another is trouble of the database: missing rights, a failing trigger. */
+  /**
+   * A unit was refused for what it says. One after another is trouble of the database: missing
+   * rights, a failing trigger.
+   */
   refused(cause: string): void {
     this.#refusedInRow += 1;
     if (this.#refusedInRow >= refusalsInRow || this.#state === "trial") this.close(cause);

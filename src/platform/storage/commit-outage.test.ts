@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { systemClock } from "../lib/clock.ts";
+import { systemClock } from "../kernel/clock.ts";
 import type { CommitUnit, InsertStatement } from "./commit-queue.ts";
 import {
   type BatchWriter,

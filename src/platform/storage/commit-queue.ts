@@ -9,12 +9,48 @@ export interface InsertStatement {
   columns: readonly string[];
 }
 
-/** A named counter table: rows found by `keyColumns`, whose `sumColumns` grow. Missing rows start at zero. */
+/** An insert, and how a record fills its columns. */
+export interface RecordInsert<Source> {
+  statement: InsertStatement;
+  rowOf(source: Source): CommitUnit["inserts"][number];
+}
+
+/**
+ * Declares an insert by its columns, each beside the value that it takes of a record; `Row` is the
+ * table's row, whose columns have to be all there.
+ */
+export function recordInsert<Row, Source>({
+  name,
+  table,
+  columns,
+}: {
+  name: string;
+  table: string;
+  columns: Record<keyof Row & string, (source: Source) => SqlValue>;
+}): RecordInsert<Source> {
+  const readers = Object.values<(source: Source) => SqlValue>(columns);
+  const statement = { name, table, columns: Object.keys(columns) };
+  return {
+    statement,
+    rowOf: (source) => ({ statement, values: readers.map((read) => read(source)) }),
+  };
+}
+
+/**
+ * A named table of sums: rows found by `keyColumns`, whose `sumColumns` grow. Missing rows start at
+ * zero. A commit only appends what it makes grow; it is folded into the sums in the background, and
+ * before a query reads them.
+ */
 export interface AddStatement {
   name: string;
   table: string;
   keyColumns: readonly string[];
   sumColumns: readonly string[];
+  /**
+   * Where several gateways share the database, it guards these sums: they grow in the commit
+   * itself, so that it can refuse the commit.
+   */
+  guarded?: true;
 }
 
 /** What one settlement writes; everything in a unit is committed together or not at all. */
@@ -23,16 +59,20 @@ export interface CommitUnit {
   adds: readonly { statement: AddStatement; key: readonly SqlValue[]; sums: readonly number[] }[];
 }
 
-/** What the queue is told beside a unit. */
+/** What the caller passes to the queue beside a unit. */
 export interface CommitOptions {
-  /** Others are under way whose units may follow at once: the group is held open while turns of the event loop bring more. */
+  /**
+   * Others are under way whose units may follow at once: the group is held open while turns of the
+   * event loop bring more.
+   */
   moreMayFollow?: boolean;
 }
 
 /**
- * Writes units in groups, off the event loop. The promise of `commit` settles when the unit is durable
- * (as `storage.durability` says); it rejects when the database refused, and then nothing of the unit stands.
- * A unit that was under way when the database was lost stays pending until the database tells what became of it.
+ * Writes units in groups, off the event loop. The promise of `commit` settles when the unit is
+ * durable (as `storage.durability` says); it rejects when the database refused, and then nothing of
+ * the unit stands. A unit that was under way when the database was lost stays pending until the
+ * database tells what became of it.
  */
 export interface CommitQueue {
   commit(unit: CommitUnit, options?: CommitOptions): Promise<void>;
@@ -43,10 +83,13 @@ export interface CommitQueue {
   /** Units that were refused since the start. */
   readonly rejectedCount: number;
   /**
-   * Whether the database has stopped taking commits: the oldest unit waits for over a second, or the last commit or test
-   * write was refused.
+   * Whether the database has stopped taking commits: the oldest unit waits for over a second, or
+   * the last commit or test write was refused.
    */
   readonly stalled: boolean;
-  /** Whether a request may be begun whose charge has to be committed; after an outage one a second, until a unit stands. */
+  /**
+   * Whether a request may be begun whose charge has to be committed; after an outage one a second,
+   * until a unit stands.
+   */
   admits(): boolean;
 }

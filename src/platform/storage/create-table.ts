@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { StorageKind } from "./storage-kind.ts";
+import type { StorageKind } from "./storage.ts";
 
 /** Types that mean the same on both engines: text compares by bytes, integers have 64 bits. */
 const postgresTypes: Record<string, string> = {
@@ -11,15 +11,23 @@ const postgresTypes: Record<string, string> = {
 
 export interface TableDefinition {
   name: string;
-  /** Column definitions that begin with `text`, `integer`, `real` or `blob`, such as `integer not null default 0`. */
+  /**
+   * Column definitions that begin with `text`, `integer`, `real` or `blob`, such as `integer not
+   * null default 0`.
+   */
   columns: Record<string, string>;
   /** Table constraints, such as `primary key (workspace_id, day)`. */
   constraints?: readonly string[];
-  /** Rows are kept in the order of the primary key, in one tree instead of two; pays where rows come in that order. */
+  /**
+   * Rows are kept in the order of the primary key, in one tree instead of two; pays where rows come
+   * in that order.
+   */
   clustered?: true;
 }
 
-/** Creates one table on either engine: STRICT on SQLite, with the corresponding types on Postgres. */
+/**
+ * Creates one table on either engine: STRICT on SQLite, with the corresponding types on Postgres.
+ */
 export async function createTable(
   database: Kysely<unknown>,
   kind: StorageKind,

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
-import type { Clock } from "../lib/clock.ts";
-import { randomBase62 } from "../lib/ids.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { randomBase62 } from "../kernel/ids.ts";
 import type { Storage } from "./storage.ts";
 
 /** What gateways on one database agree on, and the last beat of each. */
@@ -25,9 +25,11 @@ const forgottenAfterMs = 3_600_000;
 const epochName = "epoch";
 
 /**
- * Names the history of a database that gateways share, so that what they keep elsewhere of it, as in Valkey, ends with it. The epoch
- * changes with the first gateway that starts, when a gateway misses its own last beat (a backup was restored, or the server took over
- * from one that was ahead of it), and with the timeline of Postgres, which every failover and every recovery to a moment begins.
+ * Names the history of a database that gateways share, so that what they keep elsewhere of it, as
+ * in Valkey, ends with it. The epoch changes with the first gateway that starts, when a gateway
+ * misses its own last beat (a backup was restored, or the server took over from one that was ahead
+ * of it), and with the timeline of Postgres, which every failover and every recovery to a moment
+ * begins.
  */
 export class DatabaseEpoch {
   /** No other gateway took part when this one joined. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { systemClock } from "../lib/clock.ts";
+import { systemClock } from "../kernel/clock.ts";
 import type { CommitUnit, InsertStatement } from "./commit-queue.ts";
 import {
   type BatchWriter,
@@ -72,7 +72,10 @@ test("an idle queue writes at once what one turn brings; what comes meanwhile is
   expect(queue.pendingCount).toBe(0);
 });
 
-/** Commits a unit in each of so many turns of the event loop, each after the one before it was accepted. */
+/**
+ * Commits a unit in each of so many turns of the event loop, each after the one before it was
+ * accepted.
+ */
 async function commitInTurns(
   queue: GroupCommitQueue,
   ids: readonly string[],

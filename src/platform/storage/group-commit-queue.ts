@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 import type { CommitOptions, CommitQueue, CommitUnit } from "./commit-queue.ts";
 import { CommitGate } from "./commit-gate.ts";
 import type { PackedUnit, UnitPacker } from "./packed-unit.ts";
 import { isOverdrawn, isUniqueViolation, StorageUnavailableError } from "./storage-error.ts";
 import type { StorageLogger } from "./storage.ts";
-import { withinTime } from "../lib/within-time.ts";
+import { withinTime } from "../kernel/within-time.ts";
 
 /** A unit of a batch that was refused, by its position in the batch; nothing of it stands. */
 export interface UnitFailure {
@@ -17,9 +17,15 @@ export interface UnitFailure {
 export interface BatchWriter {
   /** Undefined when a batch can be written now; else resolves when it is worth asking again. */
   whenReady(): Promise<void> | undefined;
-  /** Writes a batch and resolves once the fate of every unit is known: durable, or among the failures. */
+  /**
+   * Writes a batch and resolves once the fate of every unit is known: durable, or among the
+   * failures.
+   */
   write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]>;
-  /** Writes something that leaves nothing behind, by the way that batches take. Rejects where a batch would be refused. */
+  /**
+   * Writes something that leaves nothing behind, by the way that batches take. Rejects where a
+   * batch would be refused.
+   */
   probe(): Promise<void>;
 }
 
@@ -32,7 +38,10 @@ export interface GroupCommitOptions {
   maxBatchUnits?: number;
   /** Above this many waiting units new ones are refused at once. */
   maxPendingUnits?: number;
-  /** From this wait of the oldest unit, or of a test write, on, the queue counts as stalled; absent means `maxWaitMs`. */
+  /**
+   * From this wait of the oldest unit, or of a test write, on, the queue counts as stalled; absent
+   * means `maxWaitMs`.
+   */
   stalledAfterMs?: number;
   /** Pause before a batch is sent again that the database could not take. */
   retryMs?: number;
@@ -56,20 +65,27 @@ const noOptions: CommitOptions = {};
 /** After everything that this turn of the event loop has read was worked off. */
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** How long units that may be followed by others are held back for them, in milliseconds; a turn that brings none ends it. */
+/**
+ * How long units that may be followed by others are held back for them, in milliseconds; a turn
+ * that brings none ends it.
+ */
 const gatherMs = 1;
 
-/** How long the result of a test write holds, and how long one is waited for: until it counts as stalled, a slow disk takes it. */
+/**
+ * How long the result of a test write holds, and how long one is waited for: until it counts as
+ * stalled, a slow disk takes it.
+ */
 const probeHoldsMs = 1_000;
 const probeTimeoutMs = 2_000;
 
 type TestWrite = { atMs: number; ended: boolean; succeeded: Promise<boolean> };
 
 /**
- * Natural group commit: while one batch is being written, the units that arrive form the next. An idle queue
- * writes at the end of the current turn of the event loop, or where others are under way, of the first turn that
- * brought no more; so a busy thread writes few large batches, and a lone unit waits for no timer. What a database in
- * trouble could not take is sent again until its time is over.
+ * Natural group commit: while one batch is being written, the units that arrive form the next. An
+ * idle queue writes at the end of the current turn of the event loop, or where others are under
+ * way, of the first turn that brought no more; so a busy thread writes few large batches, and a
+ * lone unit waits for no timer. What a database in trouble could not take is sent again until its
+ * time is over.
  */
 export class GroupCommitQueue implements CommitQueue {
   readonly #pack: UnitPacker;
@@ -176,7 +192,10 @@ export class GroupCommitQueue implements CommitQueue {
     return this.flush();
   }
 
-  /** Sends what waits; while the gate is closed and nothing waits, test writes find out when it can be opened. */
+  /**
+   * Sends what waits; while the gate is closed and nothing waits, test writes find out when it can
+   * be opened.
+   */
   async #drain(): Promise<void> {
     this.#draining = true;
     await this.#gather();

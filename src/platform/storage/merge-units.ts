@@ -15,7 +15,10 @@ export interface MergedAdd {
   sums: (number | bigint)[];
 }
 
-/** Groups a batch by statement and adds up equal counter keys, so that each counter row is written once. */
+/**
+ * Groups a batch by statement and adds up equal counter keys, so that each counter row is written
+ * once.
+ */
 export const mergeUnits = (units: readonly PackedUnit[]): MergedUnits => ({
   inserts: groupInserts(units),
   adds: mergeAdds(units),
@@ -50,23 +53,36 @@ export function mergeAdds(units: readonly PackedUnit[]): MergedUnits["adds"] {
 /** Where the adds of a unit begin. */
 const insertEnd = (unit: PackedUnit): number => 1 + 2 * (unit[0] as number);
 
-function mergeAdd(
+/** Adds the growth of each sum to what is in a total already. */
+export function addGrowths(total: MergedUnits["adds"], more: MergedUnits["adds"]): void {
+  more.forEach((additions, index) => {
+    const into = (total[index] ??= new Map());
+    for (const [name, added] of additions) {
+      const known = into.get(name);
+      if (known === undefined) into.set(name, added);
+      else addSums(known.sums, added.sums);
+    }
+  });
+}
+
+/** Adds one growth to those of the same sums. */
+export function mergeAdd(
   into: Map<string, MergedAdd>,
   key: readonly SqlValue[],
-  sums: readonly number[],
+  sums: readonly (number | bigint)[],
 ): void {
   const name = JSON.stringify(key);
   const known = into.get(name);
-  if (!known) {
-    into.set(name, { key, sums: [...sums] });
-    return;
-  }
-  for (let column = 0; column < sums.length; column++) {
-    known.sums[column] = exactSum(known.sums[column] ?? 0, sums[column] ?? 0);
-  }
+  if (known === undefined) into.set(name, { key, sums: [...sums] });
+  else addSums(known.sums, sums);
 }
 
-function exactSum(total: number | bigint, growth: number): number | bigint {
+function addSums(total: (number | bigint)[], growth: readonly (number | bigint)[]): void {
+  for (let column = 0; column < growth.length; column++)
+    total[column] = exactSum(total[column] ?? 0, growth[column] ?? 0);
+}
+
+function exactSum(total: number | bigint, growth: number | bigint): number | bigint {
   if (typeof total === "number" && typeof growth === "number") {
     const sum = total + growth;
     if (Number.isSafeInteger(sum) || !Number.isInteger(sum)) return sum;

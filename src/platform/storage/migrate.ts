@@ -1,8 +1,8 @@
 import { type Kysely, sql } from "kysely";
 import { Migrator } from "kysely/migration";
-import { assert } from "../lib/assert.ts";
+import { assert } from "../kernel/assert.ts";
 import { SchemaMismatchError } from "./storage-error.ts";
-import type { StorageKind } from "./storage-kind.ts";
+import type { StorageKind } from "./storage.ts";
 
 /** One step of the schema, for both engines; `createTable` covers what differs between them. */
 export interface Migration {
@@ -68,7 +68,10 @@ function requireOrder(migrations: readonly Migration[]): void {
   });
 }
 
-/** The migrations that were run on this database, in the order of their names; none on one that is new. */
+/**
+ * The migrations that were run on this database, in the order of their names; none on one that is
+ * new.
+ */
 async function namesOfDone(database: Kysely<unknown>, kind: StorageKind): Promise<string[]> {
   const {
     rows: [table],

@@ -1,4 +1,4 @@
-import { systemClock } from "../lib/clock.ts";
+import { systemClock } from "../kernel/clock.ts";
 import { openSqlite } from "./sqlite/open-sqlite.ts";
 import type { Storage, StorageLogger, StorageOptions } from "./storage.ts";
 
@@ -15,6 +15,7 @@ export async function openStorage<Schema>(options: StorageOptions): Promise<Stor
     commitTimeoutMs: 5_000,
     severalGateways: false,
     waitMs: 0,
+    poolSize: 10,
     mayMigrate: true,
     clock: systemClock,
     logger: silentLogger,

@@ -1,7 +1,10 @@
-import { assert } from "../lib/assert.ts";
+import { assert } from "../kernel/assert.ts";
 import type { AddStatement, CommitUnit, InsertStatement, SqlValue } from "./commit-queue.ts";
 
-/** Every statement that units may carry, known before the first unit so that a wrong column fails the start. */
+/**
+ * Every statement that units may carry, known before the first unit so that a wrong column fails
+ * the start.
+ */
 export interface CommitStatements {
   inserts: readonly InsertStatement[];
   adds: readonly AddStatement[];
@@ -9,7 +12,8 @@ export interface CommitStatements {
 
 /**
  * A unit as it travels to the writer: the number of inserts, then `statementIndex, values` for each
- * insert, then `statementIndex, key, sums` for each add. One flat array costs the main thread least.
+ * insert, then `statementIndex, key, sums` for each add. One flat array costs the main thread
+ * least.
  */
 export type PackedUnit = readonly (number | readonly SqlValue[])[];
 
@@ -50,7 +54,10 @@ function indexOf(byName: Map<string, number>, name: string): number {
   return index;
 }
 
-/** JSON would turn NaN and infinities into null and round large integers: refused here, where the unit is known. */
+/**
+ * JSON would turn NaN and infinities into null and round large integers: refused here, where the
+ * unit is known.
+ */
 function requireValues(name: string, values: readonly SqlValue[], expectedCount: number): void {
   if (values.length !== expectedCount) {
     throw new TypeError(
@@ -70,7 +77,10 @@ function requireValues(name: string, values: readonly SqlValue[], expectedCount:
   }
 }
 
-/** A null is distinct from every other null in a unique index, so a counter under it would never add up. */
+/**
+ * A null is distinct from every other null in a unique index, so a counter under it would never add
+ * up.
+ */
 function requireKey(name: string, key: readonly SqlValue[], expectedCount: number): void {
   requireValues(name, key, expectedCount);
   if (key.includes(null))

@@ -1,4 +1,7 @@
-/** The database cannot take the work now (down, full, busy, closing); nothing of the refused unit stands. */
+/**
+ * The database cannot take the work now (down, full, busy, closing); nothing of the refused unit
+ * stands.
+ */
 export class StorageUnavailableError extends Error {
   override name = "StorageUnavailableError";
 }
@@ -13,7 +16,9 @@ export class SchemaMismatchError extends Error {
   override name = "SchemaMismatchError";
 }
 
-/** The database refused a statement: a constraint, a type, a wrong name. `code` is the engine's own. */
+/**
+ * The database refused a statement: a constraint, a type, a wrong name. `code` is the engine's own.
+ */
 export class DatabaseError extends Error {
   override name = "DatabaseError";
   readonly code: string;
@@ -24,7 +29,10 @@ export class DatabaseError extends Error {
   }
 }
 
-/** SQLITE_CONSTRAINT_UNIQUE and _PRIMARYKEY (sqlite.org/rescode.html), unique_violation (PostgreSQL, appendix A). */
+/**
+ * SQLITE_CONSTRAINT_UNIQUE and _PRIMARYKEY (sqlite.org/rescode.html), unique_violation (PostgreSQL,
+ * appendix A).
+ */
 const uniqueViolationCodes = new Set([
   "SQLITE_CONSTRAINT_UNIQUE",
   "SQLITE_CONSTRAINT_PRIMARYKEY",
@@ -36,6 +44,9 @@ export function isUniqueViolation(error: unknown): boolean {
   return error instanceof Error && "code" in error && uniqueViolationCodes.has(String(error.code));
 }
 
-/** Whether a write would have taken an account below zero (check_violation, raised by a trigger of `ledger_accounts` on Postgres). */
+/**
+ * Whether a write would have taken an account below zero (check_violation, raised by a trigger of
+ * `ledger_accounts` on Postgres).
+ */
 export const isOverdrawn = (error: unknown): boolean =>
   error instanceof DatabaseError && error.code === "23514";

@@ -1,11 +1,16 @@
 import type { Kysely } from "kysely";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 import type { Migration } from "./migrate.ts";
 import type { CommitStatements } from "./packed-unit.ts";
-import type { StorageKind } from "./storage-kind.ts";
 
-/** `power` survives a power failure, `process` the end of the process; Postgres always gives `power`. */
+/** The engines that the gateway runs on. */
+export type StorageKind = "sqlite" | "postgres";
+
+/**
+ * `power` survives a power failure, `process` the end of the process; Postgres always gives
+ * `power`.
+ */
 export type Durability = "power" | "process";
 
 /** The one database of the gateway. */
@@ -16,9 +21,15 @@ export interface Storage<Schema> {
   readonly commits: CommitQueue;
   /** Whether reads and commits work now; answers within two seconds. */
   isHealthy(): Promise<boolean>;
-  /** Does work that no other gateway on the database does at the same time, such as what the first start makes. */
+  /**
+   * Does work that no other gateway on the database does at the same time, such as what the first
+   * start makes.
+   */
   alone<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Takes part in the epoch of the database, as long as the gateway lives; true where no other gateway does. */
+  /**
+   * Takes part in the epoch of the database, as long as the gateway lives; true where no other
+   * gateway does.
+   */
   join(): Promise<boolean>;
   /** Settles every accepted commit, then lets go of the database. */
   close(): Promise<void>;
@@ -37,15 +48,29 @@ export interface StorageOptions {
   durability: Durability;
   /** Ordered by name; those that were not run yet are run before the storage opens. */
   migrations: readonly Migration[];
-  /** Whether migrations are run that the database lacks (true); where not, such a database is refused. */
+  /**
+   * Whether migrations are run that the database lacks (true); where not, such a database is
+   * refused.
+   */
   mayMigrate?: boolean;
   commitStatements: CommitStatements;
-  /** Whether gateways share the database, on Postgres alone; each must then keep its balances where the others see them. */
+  /**
+   * Whether gateways share the database, on Postgres alone; each must then keep its balances where
+   * the others see them.
+   */
   severalGateways?: boolean;
-  /** How long to wait for another gateway process to give the database up (SQLite 2 s, Postgres 10 s). */
+  /**
+   * How long to wait for another gateway process to give the database up (SQLite 2 s, Postgres 10
+   * s).
+   */
   lockTimeoutMs?: number;
-  /** How long to wait for a server that cannot be reached yet, or is starting itself; absent means not at all. */
+  /**
+   * How long to wait for a server that cannot be reached yet, or is starting itself; absent means
+   * not at all.
+   */
   waitMs?: number;
+  /** How many connections to Postgres queries may take, beside four that are always there (10). */
+  poolSize?: number;
   /** How long a commit may wait for the database before it is refused (5 s). */
   commitTimeoutMs?: number;
   clock?: Clock;

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { boundedLogger } from "./bounded-logger.ts";
-import { createLogger } from "./logger.ts";
+import { boundedLogger, createLogger } from "./logger.ts";
 
 test("of one message 20 warnings and errors a minute are written, and the next minute counts the others", () => {
   const lines: string[] = [];

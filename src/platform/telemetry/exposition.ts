@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Registry, type Metric } from "prom-client";
-import type { CounterCell, Family, HistogramCell } from "./series.ts";
+import type { CounterCell, Family, HistogramCell } from "./metric-families.ts";
 
 /** One metric as it is shown to a scraper. */
 export type MetricDefinition =
@@ -23,8 +23,9 @@ export function exposition(definitions: readonly MetricDefinition[]): Registry {
 }
 
 /**
- * A registry asks a metric for its `name`, for `get()` and for `reset()`, its types ask for the whole class. A metric
- * of prom-client cannot be handed finished bucket counts, so ours is one by shape.
+ * A registry asks a metric for its `name`, for `get()` and for `reset()`, its types ask for the
+ * whole class. A metric of prom-client cannot be handed finished bucket counts, so ours is one by
+ * shape.
  */
 function asMetric(definition: MetricDefinition): Metric {
   const { name, help, kind } = definition;

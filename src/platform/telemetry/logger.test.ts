@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createLogger, type LogLevel } from "./logger.ts";
 import { omitted, redacted, redactText } from "./redact.ts";
-import { GatewayError } from "../lib/errors.ts";
+import { GatewayError } from "../kernel/errors.ts";
 
 function recorded(level: LogLevel = "debug", includeContent = false) {
   const lines: string[] = [];

@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
-import { systemClock } from "../lib/clock.ts";
+import { pino } from "pino";
+import type { Clock } from "../kernel/clock.ts";
 import { redactFields, redactText } from "./redact.ts";
 
 /** What a line is about, beside its message; secrets and content in it are taken out. */
@@ -25,42 +26,44 @@ export interface LoggerOptions {
   includeContent?: boolean;
 }
 
-/** How much each level weighs; lines below the level that is set are not written. */
-const severities: Readonly<Record<LogLevel, number>> = {
-  debug: 20,
-  info: 30,
-  warn: 40,
-  error: 50,
-  silent: Number.POSITIVE_INFINITY,
-};
-
 /** How long a pipe that is full is left to its reader before it is tried again. */
 const fullPipeMs = 10;
 
 /**
- * A logger of one JSON object a line, written synchronously to standard error: standard output belongs to the
- * ready line, and a line that explains a crash must not wait in a buffer. Fields are plain data once they are
- * redacted, so that writing them takes no library.
+ * Creates a pino logger of one JSON object a line, written synchronously to standard error: standard
+ * output belongs to the ready line, and a line that explains a crash must not wait in a buffer.
+ * Secrets and content are taken out by the look of names and values (pino's `redact` needs the path
+ * of each). https://getpino.io/#/docs/api
  */
 export function createLogger(options: LoggerOptions): Logger {
   const { level, write = writeToStandardError, includeContent = false } = options;
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      // Fields are plain data of bounded depth and length once they are redacted.
+      depthLimit: 10,
+      edgeLimit: 1_000,
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (fields) => redactFields(fields, { includeContent }),
+      },
+    },
+    { write },
+  );
   const at =
     (severity: Exclude<LogLevel, "silent">) =>
     (fields: LogFields, message: string): void => {
-      if (severities[severity] < severities[level]) return;
-      const time = new Date(systemClock.nowMs()).toISOString();
-      const line = {
-        level: severity,
-        time,
-        ...redactFields(fields, { includeContent }),
-        msg: redactText(message),
-      };
-      write(`${JSON.stringify(line)}\n`);
+      if (logger.isLevelEnabled(severity)) logger[severity](fields, redactText(message));
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** Writes the whole line, however slowly it is read. Where nobody reads any more, there is nobody to tell. */
+/**
+ * Writes the whole line, however slowly it is read. Drops the rest where no process reads any more:
+ * there is no place left to report it.
+ */
 function writeToStandardError(line: string): void {
   let rest = Buffer.from(line);
   while (rest.length > 0) {
@@ -71,4 +74,36 @@ function writeToStandardError(line: string): void {
       Bun.sleepSync(fullPipeMs);
     }
   }
+}
+
+const linesMax = 20;
+const everyMs = 60_000;
+const causesMax = 1_000;
+
+/**
+ * A logger that writes at most 20 warnings and errors a minute of one message, so that a disk which
+ * is full is not filled further: the first line of the next minute says how many were left out.
+ */
+export function boundedLogger(logger: Logger, clock: Clock): Logger {
+  const causes = new Map<string, { sinceMs: number; lines: number }>();
+  const bounded =
+    (write: Logger["error"]) =>
+    (fields: LogFields, message: string): void => {
+      const nowMs = clock.monotonicMs();
+      const key = causes.has(message) || causes.size < causesMax ? message : "";
+      const cause = causes.get(key);
+      if (cause === undefined || nowMs - cause.sinceMs >= everyMs) {
+        const leftOut = Math.max(0, (cause?.lines ?? 0) - linesMax);
+        causes.set(key, { sinceMs: nowMs, lines: 1 });
+        return write(leftOut > 0 ? { ...fields, left_out: leftOut } : fields, message);
+      }
+      cause.lines += 1;
+      if (cause.lines <= linesMax) write(fields, message);
+    };
+  return {
+    debug: logger.debug,
+    info: logger.info,
+    warn: bounded(logger.warn),
+    error: bounded(logger.error),
+  };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createMetrics, statusClass, type FinishedInference } from "./metrics.ts";
-import { Family, HistogramCell } from "./series.ts";
+import { Family, HistogramCell } from "./metric-families.ts";
 
 const finished: FinishedInference = {
   endpoint: "/v1/chat/completions",

@@ -1,7 +1,14 @@
 import type { Registry } from "prom-client";
-import { errorCatalog, type ErrorCode, type ErrorFacts } from "../lib/errors.ts";
-import { definitionsOf, newFamilies, type Families, type Gauges } from "./metric-families.ts";
-import { GaugeCell, type CounterCell, type HistogramCell } from "./series.ts";
+import { errorCatalog, type ErrorCode, type ErrorFacts } from "../kernel/errors.ts";
+import {
+  type CounterCell,
+  type Families,
+  GaugeCell,
+  type Gauges,
+  type HistogramCell,
+  definitionsOf,
+  newFamilies,
+} from "./metric-families.ts";
 
 /** How an inference request, or one attempt at an upstream, ended. */
 export type Outcome = "completed" | "cut" | "cancelled" | "cached" | "refused" | "failed";
@@ -10,7 +17,7 @@ export type Outcome = "completed" | "cut" | "cancelled" | "cached" | "refused" |
 export type StatusClass = "1xx" | "2xx" | "3xx" | "4xx" | "5xx";
 
 /** Disjoint token counts of a request; structurally the usage vector of the inference side. */
-export interface TokenCounts {
+interface TokenCounts {
   inputTokens?: number;
   cacheReadTokens?: number;
   cacheWriteTokens?: number;
@@ -36,7 +43,7 @@ export interface FinishedInference {
   outcome: Outcome;
   /** From the request's first byte to the answer's last. */
   durationMs: number;
-  /** What of it the gateway itself took. */
+  /** The part of it that the gateway itself took. */
   overheadMs: number;
   /** From the request's first byte to the first content; absent where nothing was streamed. */
   firstTokenMs?: number;
@@ -44,7 +51,10 @@ export interface FinishedInference {
   chargedNanoUsd?: bigint;
 }
 
-/** What the service counts. Each method returns a cell that may be kept where its labels do not change. */
+/**
+ * What the service counts. Each method returns a cell that may be kept where its labels do not
+ * change.
+ */
 export interface Metrics {
   /** Requests of any endpoint. */
   request(endpoint: string, status: number): CounterCell;
@@ -64,11 +74,16 @@ export interface Metrics {
   error(code: ErrorCode): CounterCell;
   readonly rateLimited: CounterCell;
   readonly chargedNanoUsd: CounterCell;
-  /** What was delivered and not charged: beyond what the balance bears, or refused by the database. */
+  /**
+   * What was delivered and not charged: beyond what the balance bears, or refused by the database.
+   */
   uncollectedNanoUsd(reason: "balance" | "database"): CounterCell;
   readonly requestsInFlight: GaugeCell;
   readonly openStreams: GaugeCell;
-  /** Everything about one settled inference request at once; 0.2 us. Does not count attempts, errors or gauges. */
+  /**
+   * Everything about one settled inference request at once; 0.2 us. Does not count attempts, errors
+   * or gauges.
+   */
   recordInference(finished: FinishedInference): void;
   /** Sets where the connections of clients and the bytes of their bodies are read at a scrape. */
   watchServer(read: { connections(): Promise<number>; bodyBytes(): number }): void;
@@ -78,10 +93,17 @@ export interface Metrics {
   watchCommitQueuePending(read: () => number): void;
   /** Tells where the number of refused commits is to be read at a scrape. */
   watchCommitsRejected(read: () => number): void;
-  /** Tells where the number of refused charges that wait for the database is to be read at a scrape. */
+  /**
+   * Tells where the number of refused charges that wait for the database is to be read at a scrape.
+   */
   watchUncollectedWaiting(read: () => number): void;
-  /** Tells where it is to be read at a scrape whether the server of shared state answers, as 1 or 0; absent, there is none. */
+  /**
+   * Tells where it is to be read at a scrape whether the server of shared state answers, as 1 or 0;
+   * absent, there is none.
+   */
   watchSharedState(read: () => number): void;
+  /** Where the numbers of the archive are read. */
+  watchArchive(read: NonNullable<Gauges["archive"]>): void;
   /** The exposition in Prometheus' text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -100,9 +122,9 @@ export const statusClass = (status: number): StatusClass =>
   statusClasses[Math.floor(status / 100)] ?? "5xx";
 
 /**
- * The service's own metrics. Labels are endpoints, providers, models (capped), codes and outcomes: all bounded, and
- * none of them names a key, a user or a workspace. prom-client is loaded by the first scrape, since loading it costs
- * a start 25 ms.
+ * The service's own metrics. Labels are endpoints, providers, models (capped), codes and outcomes:
+ * all bounded, and none of them names a key, a user or a workspace. prom-client is loaded by the
+ * first scrape, since loading it costs a start 25 ms.
  */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const families = newFamilies();
@@ -116,6 +138,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     commitsRejected: () => 0,
     uncollectedWaiting: () => 0,
     sharedState: undefined,
+    archive: undefined,
   };
   const capModel = labelCap(options.maxModelLabels ?? 200);
   let registry: Promise<Registry> | undefined;
@@ -147,6 +170,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     watchCommitsRejected: (read) => void (gauges.commitsRejected = read),
     watchUncollectedWaiting: (read) => void (gauges.uncollectedWaiting = read),
     watchSharedState: (read) => void (gauges.sharedState = read),
+    watchArchive: (read) => void (gauges.archive = read),
     text: async () => (await (registry ??= loadRegistry())).metrics(),
     contentType: "text/plain; version=0.0.4; charset=utf-8",
   };

@@ -1,4 +1,4 @@
-import { brand } from "../lib/brand.ts";
+import { brand } from "../kernel/brand.ts";
 
 /** What stands in a log line in place of a secret. */
 export const redacted = "[redacted]";
@@ -9,7 +9,10 @@ const maxDepth = 6;
 const maxItems = 50;
 const maxTextLength = 8_192;
 
-/** Last word of a key whose value is a secret: `x-api-key`, `clientSecret`, `OPENAI_API_KEY`, `set-cookie`. */
+/**
+ * Last word of a key whose value is a secret: `x-api-key`, `clientSecret`, `OPENAI_API_KEY`,
+ * `set-cookie`.
+ */
 const secretWords = new Set([
   "authorization",
   "bearer",
@@ -60,8 +63,9 @@ const lastWord = (key: string): string =>
 const escaped = (literal: string): string => literal.replace(/[^A-Za-z0-9]/g, "\\$&");
 
 /**
- * Secrets told by their look: our own prefixes, `sk-`, `gsk_` and `AIza` of the vendors, bearer values, secrets in a
- * query, and the password of a connection URL. The group that is kept says which kind it was.
+ * Secrets told by their look: our own prefixes, `sk-`, `gsk_` and `AIza` of the vendors, bearer
+ * values, secrets in a query, and the password of a connection URL. The group that is kept says
+ * which kind it was.
  */
 const secretPatterns: readonly RegExp[] = [
   new RegExp(
@@ -92,7 +96,10 @@ export interface RedactOptions {
   includeContent?: boolean;
 }
 
-/** A copy of log fields as plain data: secrets and content taken out, errors spelled out, depth bounded. */
+/**
+ * A copy of log fields as plain data: secrets and content taken out, errors spelled out, depth
+ * bounded.
+ */
 export function redactFields(
   fields: Readonly<Record<string, unknown>>,
   options: RedactOptions = {},

@@ -1,28 +1,26 @@
 import {
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-  TraceFlags,
   type Context,
   type Link,
+  ROOT_CONTEXT,
   type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
   type Tracer,
+  trace,
 } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import {
   BasicTracerProvider,
   BatchSpanProcessor,
-  RandomIdGenerator,
   type IdGenerator,
+  RandomIdGenerator,
   type SpanExporter,
 } from "@opentelemetry/sdk-trace-base";
-import { genAi } from "./gen-ai-attributes.ts";
 import { redactText } from "./redact.ts";
-import { parseTraceParent, type TraceParent } from "./trace-parent.ts";
-import type { TracedAttempt, TracedInference } from "./traced-inference.ts";
-import type { TracingOptions } from "./tracing-settings.ts";
+import { type TracedAttempt, type TracedInference, genAi } from "./traced-inference.ts";
+import type { TracingOptions } from "./tracing.ts";
 
 /** Turns settled requests into spans and sends them in batches. */
 export interface SpanRecorder {
@@ -65,7 +63,10 @@ export function createSpanRecorder(options: TracingOptions & { endpoint: string 
   };
 }
 
-/** Gives a root span the trace id that its request already has. Spans start synchronously, so one slot is enough. */
+/**
+ * Gives a root span the trace id that its request already has. Spans start synchronously, so one
+ * slot is enough.
+ */
 function traceIdGenerator(): IdGenerator & { nextTraceId: string } {
   const random = new RandomIdGenerator();
   return {
@@ -112,10 +113,12 @@ function recordSpans(tracer: Tracer, inference: TracedInference): void {
 }
 
 /**
- * A caller's `traceparent` becomes a link, and the parent only when it names our own trace. The trace id is what
+ * A caller's `traceparent` becomes a link, and the parent only when it names our own trace. The
+ * trace id is what
  * `X-Service-Trace-Id` and the generation row show, so it has to be unique and ours; a span can have a parent in its
- * own trace only, and taking over a stranger's trace id would let one caller write into another's trace (W3C Trace
- * Context 3.4 lets a service restart the trace at a trust boundary; OpenTelemetry asks for a link there).
+ * own trace only, and taking over a stranger's trace id would let one caller write into another's
+ * trace (W3C Trace Context 3.4 lets a service restart the trace at a trust boundary; OpenTelemetry
+ * asks for a link there).
  */
 function placeInTrace(
   traceId: string,
@@ -167,4 +170,28 @@ function markFailed(span: Span, error: { type: string; message?: string }): void
   span.setAttribute(genAi.errorType, error.type);
   const message = error.message === undefined ? {} : { message: redactText(error.message) };
   span.setStatus({ code: SpanStatusCode.ERROR, ...message });
+}
+
+/** What a caller's `traceparent` header says. */
+export interface TraceParent {
+  /** 32 lower-case hexadecimal digits. */
+  traceId: string;
+  /** 16 lower-case hexadecimal digits. */
+  spanId: string;
+  sampled: boolean;
+}
+
+const pattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+
+/**
+ * Parses a `traceparent` header (W3C Trace Context, section 3.2); undefined when it is invalid:
+ * version ff, an id of zeros, capitals, or more fields than version 00 has.
+ */
+export function parseTraceParent(header: string | null | undefined): TraceParent | undefined {
+  const match = pattern.exec(header?.trim() ?? "");
+  if (match === null) return undefined;
+  const [, version, traceId = "", spanId = "", flags = "00", rest] = match;
+  if (version === "ff" || (version === "00" && rest !== undefined)) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }

@@ -1,5 +1,3 @@
-import type { GenAiAttributes } from "./gen-ai-attributes.ts";
-
 /** One call of an upstream. */
 export interface TracedAttempt {
   /** Provider slug. */
@@ -19,7 +17,10 @@ export interface TracedAttempt {
 
 /** An inference request after its settlement. */
 export interface TracedInference {
-  /** Our own trace id, 32 hexadecimal digits: what `X-Service-Trace-Id` shows is what the trace is found under. */
+  /**
+   * Our own trace id, 32 hexadecimal digits: what `X-Service-Trace-Id` shows is what the trace is
+   * found under.
+   */
   traceId: string;
   /** The caller's `traceparent` header as it came; an invalid one is ignored. */
   parent?: string;
@@ -33,3 +34,46 @@ export interface TracedInference {
   /** Error code and public message; absent on success. */
   error?: { type: string; message?: string };
 }
+
+/**
+ * Span attribute names. The `gen_ai.*` ones follow OpenTelemetry's GenAI semantic conventions
+ * (github.com/open-telemetry/semantic-conventions-genai, as in semantic-conventions 1.45.0), none
+ * of which is stable yet: renames happen here and nowhere else. No name here carries what a caller
+ * sent or a model answered.
+ */
+export const genAi = {
+  /** `chat`, `embeddings`, `text_completion`; other surfaces under their own name. */
+  operationName: "gen_ai.operation.name",
+  providerName: "gen_ai.provider.name",
+  requestModel: "gen_ai.request.model",
+  requestMaxTokens: "gen_ai.request.max_tokens",
+  requestTemperature: "gen_ai.request.temperature",
+  requestTopP: "gen_ai.request.top_p",
+  requestStream: "gen_ai.request.stream",
+  responseId: "gen_ai.response.id",
+  responseModel: "gen_ai.response.model",
+  /** A list, one entry a choice. */
+  responseFinishReasons: "gen_ai.response.finish_reasons",
+  /** Seconds to the first content. */
+  responseTimeToFirstChunk: "gen_ai.response.time_to_first_chunk",
+  /** All input tokens, cached ones included. */
+  usageInputTokens: "gen_ai.usage.input_tokens",
+  /** All output tokens, reasoning included. */
+  usageOutputTokens: "gen_ai.usage.output_tokens",
+  usageCacheReadInputTokens: "gen_ai.usage.cache_read.input_tokens",
+  usageCacheCreationInputTokens: "gen_ai.usage.cache_creation.input_tokens",
+  usageReasoningOutputTokens: "gen_ai.usage.reasoning.output_tokens",
+  conversationId: "gen_ai.conversation.id",
+  errorType: "error.type",
+  serverAddress: "server.address",
+  serverPort: "server.port",
+  httpResponseStatusCode: "http.response.status_code",
+} as const;
+
+/** One of the names above. */
+type GenAiAttribute = (typeof genAi)[keyof typeof genAi];
+
+/** Attributes of a span; absent ones are left out. */
+type GenAiAttributes = Partial<
+  Record<GenAiAttribute, string | number | boolean | string[] | undefined>
+>;

@@ -1,10 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { z } from "zod";
-import { genAi } from "./gen-ai-attributes.ts";
-import { parseTraceParent } from "./trace-parent.ts";
-import type { TracedInference } from "./traced-inference.ts";
-import { createTracing } from "./tracing.ts";
-import { readTracingSettings } from "./tracing-settings.ts";
+import { type TracedInference, genAi } from "./traced-inference.ts";
+import { parseTraceParent } from "./span-recorder.ts";
+import { createTracing, readTracingSettings } from "./tracing.ts";
 
 const otlpValue = z.object({
   stringValue: z.string().optional(),

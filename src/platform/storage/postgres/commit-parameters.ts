@@ -1,28 +1,40 @@
+import type { AddStatement } from "../commit-queue.ts";
+import { growthText, rowOf } from "../growths.ts";
 import { mergeUnits, type MergedAdd } from "../merge-units.ts";
 import type { CommitStatements, PackedUnit } from "../packed-unit.ts";
 
-/** The JSON arrays of rows that `commitSql` takes for a batch, in the order of the statements. */
+/**
+ * The JSON that `commitSql` takes for a batch: rows in the order of the statements, those of `adds`
+ * for the sums that the commit changes itself, and what it makes grow beside them.
+ */
 export function commitParameters(
   { inserts, adds }: CommitStatements,
-  units: readonly PackedUnit[],
+  { units, isGuarded }: { units: readonly PackedUnit[]; isGuarded(add: AddStatement): boolean },
 ): string[] {
   const merged = mergeUnits(units);
+  const guarded = adds.flatMap((add, index) => (isGuarded(add) ? [index] : []));
   return [
     ...inserts.map((_, index) => rowsJson(merged.inserts[index] ?? [])),
-    ...adds.map((_, index) => rowsJson(addRows(merged.adds[index]))),
+    ...guarded.map((index) => rowsJson(addRows(merged.adds[index]))),
+    growthText(
+      merged.adds.map((sums, index) => (guarded.includes(index) ? new Map() : sums)),
+      rowsJson,
+    ),
   ];
 }
 
 /** Ordered by key, so that two writers of the same counters lock them in the same order. */
 function addRows(additions: Map<string, MergedAdd> | undefined): readonly unknown[][] {
   if (!additions) return [];
-  return [...additions.keys()].sort().map((name) => {
-    const { key = [], sums = [] } = additions.get(name) ?? {};
-    return [...key, ...sums.map((sum) => (typeof sum === "bigint" ? sum.toString() : sum))];
-  });
+  return [...additions.keys()]
+    .sort()
+    .map((name) => rowOf(additions.get(name) ?? { key: [], sums: [] }));
 }
 
-/** Postgres text can hold neither NUL nor half a surrogate pair; a client's strange name may not cost the charge. */
+/**
+ * Postgres text can hold neither NUL nor half a surrogate pair; a client's strange name may not
+ * cost the charge.
+ */
 function rowsJson(rows: readonly (readonly unknown[])[]): string {
   const json = JSON.stringify(rows);
   if (!json.includes("\\u0000") && !json.includes("\\ud")) return json;

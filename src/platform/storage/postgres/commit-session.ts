@@ -1,10 +1,10 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client, type QueryConfig } from "pg";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
 import type { StorageLogger } from "../storage.ts";
-import { succeedsWithin } from "../../lib/within-time.ts";
+import { succeedsWithin } from "../../kernel/within-time.ts";
 import {
   countMembers,
   endSession,
@@ -12,6 +12,7 @@ import {
   lockMembership,
   type SessionIdentity,
   sessionIdentity,
+  sharesSession,
   tryGatewayLock,
   trySharedGatewayLock,
 } from "./gateway-lock.ts";
@@ -39,14 +40,17 @@ const goodbyeMs = 1_000;
 const firstPauseMs = 250;
 const maxPauseMs = 5_000;
 
-/** A server that forgets to fsync would forget what clients were shown; stronger settings are left alone. */
+/**
+ * A server that forgets to fsync would forget what clients were shown; stronger settings are left
+ * alone.
+ */
 const durableCommits = `select set_config('synchronous_commit', 'on', false)
   where current_setting('synchronous_commit') in ('off', 'local')`;
 
 /**
- * The one session that commits. It holds the gateway lock, so whoever can commit is the only gateway, or one of several
- * that agreed to be: a session that was lost is certain to be over, with its last statement decided, before the next one
- * opens. Reconnects by itself.
+ * The one session that commits. It holds the gateway lock, so a gateway that can commit is the only
+ * one, or one of several that agreed to be: a session that was lost is certain to be over, with its
+ * last statement decided, before the next one opens. Reconnects by itself.
  */
 export class CommitSession {
   readonly #options: CommitSessionOptions;
@@ -54,6 +58,7 @@ export class CommitSession {
   #identity: SessionIdentity | undefined;
   #opening: Promise<void> | undefined;
   #isMember = false;
+  #isKnownAsOwn = false;
   /** Of this gateway alone, among several. */
   readonly #ownLockKey = randomInt(2 ** 47);
   readonly #ending = new AbortController();
@@ -80,12 +85,18 @@ export class CommitSession {
     return this.#client !== undefined;
   }
 
-  /** Undefined when a statement can be sent; else resolves when the session is open again or was closed. */
+  /**
+   * Undefined when a statement can be sent; else resolves when the session is open again or was
+   * closed.
+   */
   whenOpen(): Promise<void> | undefined {
     return this.#opening;
   }
 
-  /** Runs one statement; throws what the server says, or `SessionLostError` when the answer never came. */
+  /**
+   * Runs one statement; throws what the server says, or `SessionLostError` when the answer never
+   * came.
+   */
   async query(config: QueryConfig): Promise<readonly unknown[]> {
     if (this.#ending.signal.aborted) throw new StorageUnavailableError("the storage is closed");
     const client = this.#client;
@@ -153,7 +164,9 @@ export class CommitSession {
     }
   }
 
-  /** A server that is not there yet, or not ready, is asked again, with longer and longer pauses. */
+  /**
+   * A server that is not there yet, or not ready, is asked again, with longer and longer pauses.
+   */
   async #connectPatiently(): Promise<void> {
     const { clock, waitMs, lockTimeoutMs, logger } = this.#options;
     const deadlineMs = clock.monotonicMs() + waitMs;
@@ -176,7 +189,11 @@ export class CommitSession {
     const client = this.#newClient();
     try {
       await client.connect();
-      await client.query(durableCommits);
+      // Poolers refuse it as a parameter of the start.
+      await client.query(
+        `set statement_timeout = ${this.#options.statementTimeoutMs}; ${durableCommits}`,
+      );
+      if (!this.#isKnownAsOwn) await this.#requireOwnSession(client);
       if (this.#identity) await endSession(client, this.#identity);
       await this.#lock(client, lockTimeoutMs);
       if (this.#isMember) await lockMembership(client);
@@ -196,14 +213,31 @@ export class CommitSession {
       application_name: "switchyard commits",
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
-      statement_timeout: statementTimeoutMs,
-      // Only a connection that is dead without a word comes to this: the server's own limit is shorter.
+      // Only a connection that is dead without a word comes to this: the server's own limit is
+      // shorter.
       query_timeout: statementTimeoutMs + 2_000,
       types: valueTypes,
     });
     client.on("error", (error) => this.#lose(client, error));
     client.on("end", () => this.#lose(client, new Error("the server closed the connection")));
     return client;
+  }
+
+  async #requireOwnSession(client: Client): Promise<void> {
+    const { url } = this.#options;
+    const other = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+    other.on("error", () => undefined);
+    await other.connect();
+    try {
+      if (await sharesSession(client, other))
+        throw new StorageUnavailableError(
+          "the pooler there lends one session of Postgres to several connections (pool_mode transaction or statement), and the " +
+            "locks that keep gateways apart belong to sessions: set pool_mode to session for this database, or name Postgres itself",
+        );
+      this.#isKnownAsOwn = true;
+    } finally {
+      abandon(other);
+    }
   }
 
   async #lock(client: Client, timeoutMs: number): Promise<void> {
@@ -224,7 +258,7 @@ export class CommitSession {
   }
 }
 
-/** Lets go of a connection without waiting for an answer; its later errors concern nobody. */
+/** Lets go of a connection without waiting for an answer; its later errors are ignored. */
 function abandon(client: Client): void {
   client.removeAllListeners("error").on("error", () => undefined);
   client.end().catch(() => undefined);

@@ -1,4 +1,5 @@
 import type { AddStatement, InsertStatement } from "../commit-queue.ts";
+import type { GrowthFormat } from "../growths.ts";
 import type { CommitStatements } from "../packed-unit.ts";
 
 /** Type of each column, by table and column name. */
@@ -10,27 +11,38 @@ export const commitBatchesTable = `create table if not exists commit_batches (
   committed_at_ms bigint not null
 )`;
 
+/** What commits made grow and was not folded yet, and the sums of each release that wrote there. */
+export const growthTables = [
+  "create table if not exists commit_formats (id text primary key, sums text not null)",
+  "create table if not exists commit_growths (id text primary key, format text not null, growths jsonb not null)",
+];
+
 const quoted = (name: string): string => `"${name}"`;
 const list = (names: readonly string[]): string => names.map(quoted).join(", ");
 
 /**
- * The whole batch as one statement, hence one transaction and one round trip. Parameters: the batch's
- * id, its time, the id of a batch that needs no mark any more, then one JSON array of rows for each
- * insert and each add. https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING
+ * The whole batch as one statement, hence one transaction and one round trip. Parameters: the
+ * batch's id, its time, the id of a batch that needs no mark any more, one JSON array of rows for
+ * each insert and each sum that the commit changes itself, and JSON of what it makes grow beside
+ * them.
+ * https://www.postgresql.org/docs/current/queries-with.html#QUERIES-WITH-MODIFYING
  */
-export function commitSql({ inserts, adds }: CommitStatements, typeOf: ColumnTypes): string {
+export function commitSql(
+  { inserts, adds }: CommitStatements,
+  { typeOf, format }: { typeOf: ColumnTypes; format: GrowthFormat },
+): string {
   const parts = [
     ...inserts.map((statement) => insertSql(statement, typeOf)),
     ...adds.map((statement) => addSql(statement, typeOf)),
+    (parameter: string) =>
+      `insert into commit_growths (id, format, growths) select $1, '${format.id}', ${parameter}::jsonb where ${parameter}::jsonb <> '{}'`,
   ];
   const named = parts.map((part, index) => `part_${index} as (${part(`$${index + 4}`)})`);
-  return (
-    [
-      "with mark as (insert into commit_batches (id, committed_at_ms) values ($1, $2))",
-      "forgotten as (delete from commit_batches where id = $3)",
-      ...named,
-    ].join(",\n") + "\nselect 1"
-  );
+  return `${[
+    "with mark as (insert into commit_batches (id, committed_at_ms) values ($1, $2))",
+    "forgotten as (delete from commit_batches where id = $3)",
+    ...named,
+  ].join(",\n")}\nselect 1`;
 }
 
 type Part = (parameter: string) => string;
@@ -39,13 +51,48 @@ function insertSql({ table, columns }: InsertStatement, typeOf: ColumnTypes): Pa
   return (parameter) => insertRows({ table, columns, typeOf, parameter });
 }
 
-function addSql({ table, keyColumns, sumColumns }: AddStatement, typeOf: ColumnTypes): Part {
+function addSql(statement: AddStatement, typeOf: ColumnTypes): Part {
+  const { table, keyColumns, sumColumns } = statement;
+  return (parameter) =>
+    insertRows({ table, columns: [...keyColumns, ...sumColumns], typeOf, parameter }) +
+    onConflict(statement);
+}
+
+function onConflict({ table, keyColumns, sumColumns }: AddStatement): string {
   const growth = sumColumns
     .map(quoted)
     .map((column) => `${column} = ${quoted(table)}.${column} + excluded.${column}`);
-  return (parameter) =>
-    `${insertRows({ table, columns: [...keyColumns, ...sumColumns], typeOf, parameter })}` +
-    ` on conflict (${list(keyColumns)}) do update set ${growth.join(", ")}`;
+  return ` on conflict (${list(keyColumns)}) do update set ${growth.join(", ")}`;
+}
+
+/**
+ * Adds all growths of a format to their sums and takes them away, as one statement. Answers which
+ * formats there are beside the gateway's own.
+ */
+export function foldSql(
+  { id, adds }: GrowthFormat,
+  { typeOf, own }: { typeOf: ColumnTypes; own: string },
+): string {
+  const parts = adds.map((statement, index) => {
+    const { table, keyColumns, sumColumns } = statement;
+    const keys = keyColumns.map((column, at) => `(r->>${at})::${typeOf(table, column)}`);
+    const sums = sumColumns.map((column, at) => {
+      const type = typeOf(table, column);
+      return `sum((r->>${keys.length + at})::${type})::${type}`;
+    });
+    const places = keys.map((_, at) => at + 1).join(", ");
+    return (
+      `part_${index} as (insert into ${quoted(table)} (${list([...keyColumns, ...sumColumns])})` +
+      ` select ${[...keys, ...sums].join(", ")} from gone, jsonb_array_elements(growths->'${index}') as r` +
+      ` group by ${places} order by ${places}${onConflict(statement)})`
+    );
+  });
+  return `with ${[
+    `gone as (delete from commit_growths where format = '${id}' returning growths)`,
+    ...parts,
+  ].join(
+    ",\n",
+  )}\nselect distinct format from commit_growths where format not in ('${id}', '${own}')`;
 }
 
 interface RowsOptions {

@@ -12,9 +12,10 @@ export interface SessionIdentity {
 
 const lockedSchema = z.object({ locked: z.boolean() });
 const identitySchema = z.object({ pid: z.number(), startedAt: z.string() });
+const pidSchema = z.object({ pid: z.number() });
 const holderSchema = z.object({ holder: z.string() });
 
-/** "switchyb": whoever has it works alone for a moment. */
+/** "switchyb": the session that holds it works alone for a moment. */
 export const momentLockKey = "8320234785195194722";
 
 /** "switchyc": every gateway that takes part in the epoch of the database has it. */
@@ -44,8 +45,9 @@ export async function tryGatewayLock(client: Client): Promise<boolean> {
 }
 
 /**
- * Tries to make this session one of several gateways, and the only one of its own: a gateway that wants the database
- * for itself keeps the others out, and they it. The key of its own proves that its former session has ended.
+ * Tries to make this session one of several gateways, and the only one of its own: a gateway that
+ * wants the database for itself keeps the others out, and they it. The key of its own proves that
+ * its former session has ended.
  */
 export async function trySharedGatewayLock(client: Client, ownKey: number): Promise<boolean> {
   const { rows } = await client.query(
@@ -64,13 +66,35 @@ export async function sessionIdentity(client: Client): Promise<SessionIdentity> 
   return identitySchema.parse(rows[0]);
 }
 
-/** Ends our own former session where the server still keeps it, and with it the lock that it holds. */
+/**
+ * Whether a pooler lends one session to both connections: while the second has it for a
+ * transaction, the first would be given another.
+ */
+export async function sharesSession(client: Client, other: Client): Promise<boolean> {
+  const pidOf = async (connection: Client): Promise<number> => {
+    const { rows } = await connection.query("select pg_backend_pid() as pid");
+    return pidSchema.parse(rows[0]).pid;
+  };
+  const before = await pidOf(client);
+  await other.query("begin");
+  try {
+    return (await pidOf(other)) === before || (await pidOf(client)) !== before;
+  } finally {
+    await other.query("rollback");
+  }
+}
+
+/**
+ * Ends our own former session where the server still keeps it, and with it the lock that it holds.
+ */
 export async function endSession(
   client: Client,
   { pid, startedAt }: SessionIdentity,
 ): Promise<void> {
   await client.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where pid = $1 and backend_start::text = $2",
+    "select pg_terminate_backend(pid) from pg_stat_activity where pid = $1 and backend_start::text = $2" +
+      // A pooler may have lent it to another connection since.
+      " and application_name = 'switchyard commits'",
     [pid, startedAt],
   );
 }

@@ -54,6 +54,12 @@ describe("Postgres behind an unreliable network", () => {
     return rows;
   }
 
+  /** What the table of sums says, after a query of the gateway's own has had it folded. */
+  async function totals(columns: string): Promise<Record<string, unknown>[]> {
+    await storage.database.selectFrom("totals").select("amount").execute();
+    return query(`select ${columns} from totals`);
+  }
+
   const entryIds = async () =>
     (await query("select id from entries order by id")).map(({ id }) => id);
   const isCommit = (request: Buffer) => request.includes("second");
@@ -75,7 +81,7 @@ describe("Postgres behind an unreliable network", () => {
       cutOnce(mode);
       await storage.commits.commit(entryUnit("second", 2));
       expect(await entryIds()).toEqual(["first", "second"]);
-      expect(await query("select amount from totals")).toEqual([{ amount: "3" }]);
+      expect(await totals("amount")).toEqual([{ amount: "3" }]);
     },
   );
 
@@ -105,9 +111,7 @@ describe("Postgres behind an unreliable network", () => {
     expect(await query("select count(*)::int as entries from entries")).toEqual([
       { entries: committed + 1 },
     ]);
-    expect(await query("select entries::int as entries from totals")).toEqual([
-      { entries: committed + 1 },
-    ]);
+    expect(await totals("entries::int as entries")).toEqual([{ entries: committed + 1 }]);
   }, 20_000);
 
   test("while the database is down commits are refused after their time; one that was under way is settled afterwards", async () => {
@@ -127,7 +131,7 @@ describe("Postgres behind an unreliable network", () => {
     await undecided;
     expect(await entryIds()).toEqual(["first", "second"]);
     await storage.commits.commit(entryUnit("fourth", 4));
-    expect(await query("select amount from totals")).toEqual([{ amount: "7" }]);
+    expect(await totals("amount")).toEqual([{ amount: "7" }]);
     expect(await storage.isHealthy()).toBe(true);
   }, 20_000);
 

@@ -1,16 +1,19 @@
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { Pool, type PoolConfig } from "pg";
 import { z } from "zod";
-import { dayMs } from "../../lib/clock.ts";
+import { dayMs } from "../../kernel/clock.ts";
 import { GroupCommitQueue } from "../group-commit-queue.ts";
 import { migrate } from "../migrate.ts";
-import { createUnitPacker } from "../packed-unit.ts";
+import { type CommitStatements, createUnitPacker } from "../packed-unit.ts";
 import type { OpenedStorageOptions, Storage } from "../storage.ts";
-import { succeedsWithin } from "../../lib/within-time.ts";
+import { succeedsWithin } from "../../kernel/within-time.ts";
 import { CommitSession } from "./commit-session.ts";
-import { commitBatchesTable, type ColumnTypes } from "./commit-sql.ts";
+import type { AddStatement } from "../commit-queue.ts";
+import { formatText, growthFormatOf, type GrowthFormat } from "../growths.ts";
+import { commitBatchesTable, type ColumnTypes, growthTables } from "./commit-sql.ts";
 import { momentLockKey } from "./gateway-lock.ts";
 import { PostgresBatchWriter } from "./postgres-batch-writer.ts";
+import { SumFold } from "./sum-fold.ts";
 import { valueTypes } from "./value-types.ts";
 
 const maxQueryMs = 30_000;
@@ -30,26 +33,42 @@ export async function openPostgres<Schema>(
     clock: options.clock,
     logger: options.logger,
   });
+  const format = growthFormatOf(options.commitStatements.adds);
+  let fold: SumFold | undefined;
   try {
-    await migratePostgres(options, session);
-    // Marks of an earlier run: whoever waited for them is gone, or has been waiting for a day.
+    await migratePostgres(options, { session, format });
+    // Marks of an earlier run: the gateway that waited for them is gone, or has been waiting for a
+    // day.
     const old = options.severalGateways ? options.clock.nowMs() - dayMs : Number.MAX_SAFE_INTEGER;
     await session.query({
       text: "delete from commit_batches where committed_at_ms < $1",
       values: [old],
     });
-    return postgresStorage<Schema>(
-      { session, typeOf: await columnTypes(session, options) },
-      options,
-    );
+    const typeOf = await columnTypes(session, options.commitStatements);
+    fold = openFold(options, { session, format });
+    await fold.run();
+    fold.start();
+    return postgresStorage<Schema>({ session, typeOf, format, fold }, options);
   } catch (error) {
+    await fold?.stop();
     await session.close();
     throw error;
   }
 }
 
-function newPool({ url, logger }: OpenedStorageOptions, limits: PoolConfig): Pool {
+/** What a connection may do, set once it is there: poolers refuse such parameters of a start. */
+interface ConnectionLimits extends Pick<PoolConfig, "max" | "query_timeout"> {
+  statementMs?: number;
+  idleInTransactionMs?: number;
+}
+
+function newPool(
+  { url, logger }: OpenedStorageOptions,
+  { statementMs = 0, idleInTransactionMs = 0, ...limits }: ConnectionLimits,
+): Pool {
+  const settings = `set statement_timeout = ${statementMs}; set idle_in_transaction_session_timeout = ${idleInTransactionMs}`;
   const pool = new Pool({
+    onConnect: async (client) => void (await client.query(settings)),
     connectionString: url,
     application_name: "switchyard",
     keepAlive: true,
@@ -57,22 +76,30 @@ function newPool({ url, logger }: OpenedStorageOptions, limits: PoolConfig): Poo
     types: valueTypes,
     ...limits,
   });
+  // A query that is under way on it rejects; without a listener the loss would end the process.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection was lost"));
   return pool;
 }
 
-/** On a connection without time limits: an index over millions of rows takes as long as it takes. */
+/**
+ * On a connection without time limits: an index over millions of rows takes as long as it takes.
+ */
 async function migratePostgres(
   options: OpenedStorageOptions,
-  session: CommitSession,
+  { session, format }: { session: CommitSession; format: GrowthFormat },
 ): Promise<void> {
   const database = new Kysely<unknown>({
     dialect: new PostgresDialect({ pool: newPool(options, { max: 2 }) }),
   });
   try {
     await aloneOn(database, async () => {
+      for (const text of [commitBatchesTable, ...growthTables]) await session.query({ text });
       await migrate({ ...options, database, kind: "postgres" });
-      await session.query({ text: commitBatchesTable });
+      await session.query({
+        text: "insert into commit_formats (id, sums) values ($1, $2) on conflict do nothing",
+        values: [format.id, formatText(format)],
+      });
     });
   } finally {
     await database.destroy();
@@ -98,11 +125,9 @@ const columnsSchema = z.array(z.object({ column: z.string(), type: z.string() })
 
 async function columnTypes(
   session: CommitSession,
-  { commitStatements }: OpenedStorageOptions,
+  { inserts, adds }: CommitStatements,
 ): Promise<ColumnTypes> {
-  const tables = new Set(
-    [...commitStatements.inserts, ...commitStatements.adds].map(({ table }) => table),
-  );
+  const tables = new Set([...inserts, ...adds].map(({ table }) => table));
   const types = new Map<string, string>();
   for (const table of tables) {
     const columns = await session.query({
@@ -122,28 +147,48 @@ async function columnTypes(
   };
 }
 
+function openFold(
+  options: OpenedStorageOptions,
+  { session, format }: { session: CommitSession; format: GrowthFormat },
+): SumFold {
+  const pool = newPool(options, {
+    max: 2,
+    statementMs: maxQueryMs,
+    query_timeout: maxQueryMs,
+  });
+  const typesOf = (adds: readonly AddStatement[]) => columnTypes(session, { inserts: [], adds });
+  return new SumFold({ ...options, pool, format, typesOf });
+}
+
 interface PostgresParts {
   session: CommitSession;
   typeOf: ColumnTypes;
+  format: GrowthFormat;
+  fold: SumFold;
 }
 
 function postgresStorage<Schema>(
-  { session, typeOf }: PostgresParts,
+  { session, typeOf, format, fold }: PostgresParts,
   options: OpenedStorageOptions,
 ): Storage<Schema> {
-  const { clock, commitStatements, commitTimeoutMs } = options;
+  const { clock, commitStatements, commitTimeoutMs, severalGateways } = options;
   const pool = newPool(options, {
-    max: 10,
-    statement_timeout: maxQueryMs,
-    idle_in_transaction_session_timeout: maxIdleInTransactionMs,
+    max: options.poolSize,
+    statementMs: maxQueryMs,
+    idleInTransactionMs: maxIdleInTransactionMs,
   });
-  const database = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+  const database = new Kysely<Schema>({
+    dialect: new PostgresDialect({ pool: fold.foldingPool(pool) }),
+  });
   const commits = new GroupCommitQueue({
     pack: createUnitPacker(commitStatements),
     writer: new PostgresBatchWriter({
       session,
       statements: commitStatements,
+      format,
       typeOf,
+      isGuarded: ({ guarded }) => severalGateways && guarded === true,
+      onCommitted: () => (fold.isBehind = true),
       clock,
       retryForMs: commitTimeoutMs,
     }),
@@ -162,8 +207,10 @@ function postgresStorage<Schema>(
       (await succeedsWithin(healthTimeoutMs, pool.query("select 1"))) &&
       commits.takesWrites(),
     close: async () => {
-      // A database that is down may leave a commit undecided for ever; twice its patience is enough.
+      // A database that is down may leave a commit undecided for ever; twice its patience is
+      // enough.
       await succeedsWithin(2 * commitTimeoutMs, commits.close());
+      await fold.stop();
       await session.close();
       await database.destroy();
     },

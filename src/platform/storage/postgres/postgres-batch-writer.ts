@@ -1,6 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Clock } from "../../lib/clock.ts";
-import { timeOrderedHex } from "../../lib/ids.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { timeOrderedHex } from "../../kernel/ids.ts";
+import type { AddStatement } from "../commit-queue.ts";
+import type { GrowthFormat } from "../growths.ts";
 import type { BatchWriter, UnitFailure } from "../group-commit-queue.ts";
 import type { CommitStatements, PackedUnit } from "../packed-unit.ts";
 import { StorageUnavailableError } from "../storage-error.ts";
@@ -20,13 +22,21 @@ const askAgainMs = 50;
 export interface PostgresBatchWriterOptions {
   session: CommitSession;
   statements: CommitStatements;
+  format: GrowthFormat;
   typeOf: ColumnTypes;
+  /** Whether the commit changes a sum itself. */
+  isGuarded(add: AddStatement): boolean;
+  /** Told of every batch that stands. */
+  onCommitted(): void;
   clock: Clock;
   /** How long a batch is tried again that the database did not take. */
   retryForMs: number;
 }
 
-/** Commits batches on the commit session, each as one statement, and finds out what became of a lost one. */
+/**
+ * Commits batches on the commit session, each as one statement, and finds out what became of a lost
+ * one.
+ */
 export class PostgresBatchWriter implements BatchWriter {
   readonly #options: PostgresBatchWriterOptions;
   readonly #text: string;
@@ -37,7 +47,8 @@ export class PostgresBatchWriter implements BatchWriter {
 
   constructor(options: PostgresBatchWriterOptions) {
     this.#options = options;
-    this.#text = commitSql(options.statements, options.typeOf);
+    const { inserts, adds } = options.statements;
+    this.#text = commitSql({ inserts, adds: adds.filter(options.isGuarded) }, options);
   }
 
   whenReady(): Promise<void> | undefined {
@@ -52,10 +63,15 @@ export class PostgresBatchWriter implements BatchWriter {
 
   /** An empty batch: it locks every table of commits, needs the same rights and writes its mark. */
   async probe(): Promise<void> {
-    const { clock, session, statements } = this.#options;
+    const { clock, session, statements, isGuarded } = this.#options;
     const nowMs = clock.nowMs();
     const id = timeOrderedHex(nowMs);
-    const values = [id, nowMs, this.#probeId, ...commitParameters(statements, [])];
+    const values = [
+      id,
+      nowMs,
+      this.#probeId,
+      ...commitParameters(statements, { units: [], isGuarded }),
+    ];
     await session.query({ name: "commit-batch", text: this.#text, values });
     this.#probeId = id;
   }
@@ -81,12 +97,12 @@ export class PostgresBatchWriter implements BatchWriter {
   }
 
   async #writeTogether(units: readonly PackedUnit[]): Promise<void> {
-    const { clock, retryForMs } = this.#options;
-    const parameters = commitParameters(this.#options.statements, units);
+    const { clock, retryForMs, statements, isGuarded, onCommitted } = this.#options;
+    const parameters = commitParameters(statements, { units, isGuarded });
     const deadlineMs = clock.monotonicMs() + retryForMs;
     for (;;) {
       const outcome = await this.#attempt(parameters);
-      if (outcome === "committed") return;
+      if (outcome === "committed") return onCommitted();
       if (outcome === "busy" && clock.monotonicMs() > deadlineMs) {
         throw new StorageUnavailableError(
           `the database did not take the commit within ${retryForMs} ms`,
@@ -96,9 +112,9 @@ export class PostgresBatchWriter implements BatchWriter {
   }
 
   /**
-   * Unless it is committed, nothing of the batch stands: `busy` when the database did not take it, and
-   * `lost` when the session went away under it. Finding that out may have taken an outage, and now
-   * the database is back: so a lost batch is worth another attempt whatever the time.
+   * Unless it is committed, nothing of the batch stands: `busy` when the database did not take it,
+   * and `lost` when the session went away under it. Finding that out may have taken an outage, and
+   * now the database is back: so a lost batch is worth another attempt, also past the deadline.
    */
   async #attempt(parameters: readonly string[]): Promise<"committed" | "busy" | "lost"> {
     const nowMs = this.#options.clock.nowMs();
@@ -118,8 +134,8 @@ export class PostgresBatchWriter implements BatchWriter {
   }
 
   /**
-   * Asks for the mark of a batch whose answer was lost. The answer is final: the session that sent the
-   * batch has ended by the time that the next one holds the gateway lock.
+   * Asks for the mark of a batch whose answer was lost. The answer is final: the session that sent
+   * the batch has ended by the time that the next one holds the gateway lock.
    */
   async #wasCommitted(id: string): Promise<boolean> {
     for (;;) {

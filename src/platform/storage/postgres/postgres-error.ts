@@ -1,7 +1,10 @@
 import { DatabaseError as PostgresError } from "pg";
 import { DatabaseError, StorageUnavailableError } from "../storage-error.ts";
 
-/** The session is gone. Whether the statement was carried out is not known, unless it was never sent. */
+/**
+ * The session is gone. Whether the statement was carried out is not known, unless it was never
+ * sent.
+ */
 export class SessionLostError extends Error {
   override name = "SessionLostError";
   readonly sent: boolean;
@@ -59,7 +62,10 @@ const notReached = new Set([
   "ENOENT",
 ]);
 
-/** Whether a server could not be reached, or says that it starts (57P03) or has no room at the moment (53300). */
+/**
+ * Whether a server could not be reached, or says that it starts (57P03) or has no room at the
+ * moment (53300).
+ */
 export function isAway(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isAway);
   if (error instanceof PostgresError) return error.code === "57P03" || error.code === "53300";

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { sql } from "kysely";
 import { freshDatabase } from "../../../../test/support/postgres.ts";
 import {
   entryUnit,
@@ -47,4 +48,69 @@ test("what is done alone is done by one after the other", async () => {
   );
   expect(most).toEqual([1, 1, 1, 1]);
   await Promise.all(storages.map((storage) => storage.close()));
+}, 60_000);
+
+test("what one gateway committed, the sums that another reads count at once, whoever folds", async () => {
+  const url = await freshDatabase();
+  const storages = await Promise.all([open(url, true), open(url, true)]);
+  const totals = ({ database }: Storage<SampleSchema>) =>
+    database.selectFrom("totals").selectAll().execute();
+  let lowest = 0;
+  await Promise.all(
+    storages.flatMap((storage, node) =>
+      Array.from({ length: 40 }, async (_, index) => {
+        await storage.commits.commit(entryUnit(`${node}-${index}`, 2));
+        lowest += 1;
+        const before = lowest;
+        const [total] = await totals(storages[1 - node] ?? storage);
+        expect(total?.entries).toBeGreaterThanOrEqual(before);
+        expect(total?.amount).toBe((total?.entries ?? 0) * 2);
+      }),
+    ),
+  );
+  for (const storage of storages)
+    expect(await totals(storage)).toEqual([{ account: "acme", amount: 160, entries: 80 }]);
+  await Promise.all(storages.map((storage) => storage.close()));
+}, 60_000);
+
+test("in a transaction of repeatable reads the sums count the rows that it sees, and no others", async () => {
+  const url = await freshDatabase();
+  const [one, other] = await Promise.all([open(url, true), open(url, true)]);
+  let isOver = false;
+  const committing = (async () => {
+    for (let count = 0; !isOver; count += 1) await other.commits.commit(entryUnit(`e${count}`, 1));
+  })();
+  for (let reading = 0; reading < 30; reading += 1) {
+    const seen = await one.database
+      .transaction()
+      .setIsolationLevel("repeatable read")
+      .execute(async (transaction) => {
+        const rows = await transaction.selectFrom("entries").select("id").execute();
+        const [total] = await transaction.selectFrom("totals").select("entries").execute();
+        return { rows: rows.length, summed: total?.entries ?? 0 };
+      });
+    expect(seen.summed).toBe(seen.rows);
+  }
+  isOver = true;
+  await committing;
+  await Promise.all([one.close(), other.close()]);
+}, 60_000);
+
+test("what another release committed is folded by that release's own statements", async () => {
+  const url = await freshDatabase();
+  const storage = await open(url, true);
+  await storage.commits.commit(entryUnit("a", 5));
+  const sums = [
+    { name: "unknown", table: "notes", keyColumns: ["id"], sumColumns: ["weight"] },
+    { name: "total", table: "totals", keyColumns: ["account"], sumColumns: ["amount", "entries"] },
+  ];
+  await sql`insert into commit_formats (id, sums) values ('other', ${JSON.stringify(sums)})`.execute(
+    storage.database,
+  );
+  await sql`insert into commit_growths (id, format, growths)
+    values ('b', 'other', ${JSON.stringify({ 1: [["acme", "7", 1]] })})`.execute(storage.database);
+  expect(await storage.database.selectFrom("totals").selectAll().execute()).toEqual([
+    { account: "acme", amount: 12, entries: 2 },
+  ]);
+  await storage.close();
 }, 60_000);

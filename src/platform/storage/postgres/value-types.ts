@@ -4,7 +4,10 @@ import { type CustomTypesConfig, types } from "pg";
 const int8Oid = 20;
 const numericOid = 1700;
 
-/** Integers come back as numbers within 2^53 and as bigint beyond; so do the numeric sums of integers. */
+/**
+ * Integers come back as numbers within 2^53 and as bigint beyond; so do the numeric sums of
+ * integers.
+ */
 export const valueTypes: CustomTypesConfig = {
   getTypeParser: (oid, format) =>
     oid === int8Oid || oid === numericOid ? parseExactly : types.getTypeParser(oid, format),

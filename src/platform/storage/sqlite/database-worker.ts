@@ -28,9 +28,9 @@ export class DatabaseWorker {
   #batch: { resolve: (reply: string) => void; reject: (error: Error) => void } | undefined;
   #rest: { over: Promise<void>; resolve: () => void } | undefined;
   #lastId = 0;
-  /** Batches that were sent, and the last of them that the database is known to show. */
+  /** Batches that were sent, and the last of them that is known to be folded into the sums. */
   #batchesSent = 0;
-  #batchesShown = 0;
+  #batchesFolded = 0;
   #failure: StorageUnavailableError | undefined;
 
   constructor() {
@@ -70,12 +70,12 @@ export class DatabaseWorker {
     });
   }
 
-  /** Resolves when the database shows every batch that was sent; undefined when it does. */
-  whenShown(): Promise<void> | undefined {
+  /** Resolves when the sums count every batch that was sent; undefined when they do. */
+  whenFolded(): Promise<void> | undefined {
     const sent = this.#batchesSent;
-    if (sent === this.#batchesShown) return undefined;
-    return this.request({ kind: "work-off" }).then(() => {
-      this.#batchesShown = Math.max(this.#batchesShown, sent);
+    if (sent === this.#batchesFolded) return undefined;
+    return this.request({ kind: "fold" }).then(() => {
+      this.#batchesFolded = Math.max(this.#batchesFolded, sent);
     });
   }
 

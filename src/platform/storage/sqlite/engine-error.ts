@@ -1,13 +1,15 @@
 import type { WorkerError } from "./worker-protocol.ts";
 
-// Codes that begin with E are those of the system, for a journal that cannot be written.
 const databaseWideCodes =
-  /^(E[A-Z]|SQLITE_(FULL|IOERR|READONLY|CORRUPT|NOTADB|NOMEM|BUSY|CANTOPEN|LOCKED|PERM|AUTH|PROTOCOL))/;
+  /^(SQLITE_(FULL|IOERR|READONLY|CORRUPT|NOTADB|NOMEM|BUSY|CANTOPEN|LOCKED|PERM|AUTH|PROTOCOL))/;
 
-/** Whether a code tells of trouble of the database rather than of a statement: every unit meets it alike. */
+/**
+ * Whether a code means trouble of the database rather than of a statement: every unit meets it
+ * alike.
+ */
 export const isDatabaseWide = (code: string): boolean => databaseWideCodes.test(code);
 
-/** Message and code of whatever a call of the engine threw; code "" where it has none. */
+/** Message and code of what a call of the engine threw; code "" where it has none. */
 export function engineErrorOf(error: unknown): WorkerError {
   if (!(error instanceof Error)) return { message: String(error), code: "" };
   const code = "code" in error && typeof error.code === "string" ? error.code : "";

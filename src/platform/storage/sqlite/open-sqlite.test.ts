@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { mkdtempSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
@@ -13,6 +14,7 @@ import {
 import { openStorage } from "../open-storage.ts";
 import type { Storage } from "../storage.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
+import { shrinkFile } from "./open-sqlite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-sqlite-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -52,6 +54,17 @@ describe("the embedded database", () => {
     },
   );
 
+  test("a closed database can be written by others at once", async () => {
+    const path = freshPath();
+    for (let round = 0; round < 10; round++) {
+      const storage = await open(path);
+      await storage.database.selectFrom("notes").selectAll().execute();
+      await storage.close();
+      using others = new Database(path);
+      others.run("DELETE FROM notes");
+    }
+  });
+
   test("reads go on beside a transaction that writes, and see none of it", async () => {
     const storage = await open(freshPath());
     await storage.database.transaction().execute(async (transaction) => {
@@ -82,6 +95,26 @@ describe("the embedded database", () => {
     await committed.promise;
     expect(await storage.database.selectFrom("notes").selectAll().execute()).toEqual([]);
     await storage.close();
+  });
+
+  test("a file gives back what deleted rows leave, but for the pages that are kept", async () => {
+    const path = freshPath();
+    const storage = await open(path);
+    const texts = Array.from({ length: 60 }, (_, index) => ({
+      inserts: [{ statement: noteInsert, values: [`n${index}`, "x".repeat(100_000), 1] }],
+      adds: [],
+    }));
+    await Promise.all(texts.map((unit) => storage.commits.commit(unit)));
+    const pages = () => pragma(storage, "page_count").then(Number);
+    const full = await pages();
+    await storage.database.deleteFrom("notes").execute();
+    expect(await pages()).toBe(full);
+    await shrinkFile(storage.database, { keptPages: 100, stepPages: 64 });
+    const free = Number(await pragma(storage, "freelist_count"));
+    expect(free).toBe(100);
+    expect(await pages()).toBeLessThan(full - 1_000);
+    await storage.close();
+    expect(statSync(path).size).toBeLessThan((full - 1_000) * 4_096);
   });
 
   test("a full disk is told apart from a refused unit, and nothing stands", async () => {

@@ -1,12 +1,13 @@
 import { mkdirSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { Kysely } from "kysely";
+import { Kysely, sql } from "kysely";
+import { readsSumsOf } from "../growths.ts";
 import { GroupCommitQueue } from "../group-commit-queue.ts";
 import { migrate } from "../migrate.ts";
 import { createUnitPacker } from "../packed-unit.ts";
 import { DatabaseError, StorageInUseError } from "../storage-error.ts";
 import type { OpenedStorageOptions, Storage } from "../storage.ts";
-import { succeedsWithin } from "../../lib/within-time.ts";
+import { succeedsWithin } from "../../kernel/within-time.ts";
 import { DatabaseWorker } from "./database-worker.ts";
 import { SqliteBatchWriter } from "./sqlite-batch-writer.ts";
 import { WorkerDialect } from "./worker-dialect.ts";
@@ -58,7 +59,9 @@ async function openThreads(
   await reader.request({ kind: "open", options: { ...request, role: "reader" } });
 }
 
-/** Absolute, and with symbolic links followed, so that one file has one lock under all its names. */
+/**
+ * Absolute, and with symbolic links followed, so that one file has one lock under all its names.
+ */
 function databasePath(url: string): string {
   const path = resolve(url.slice("sqlite:".length));
   mkdirSync(dirname(path), { recursive: true });
@@ -73,7 +76,9 @@ async function migrateSqlite(
   threads: Threads,
   { migrations, mayMigrate }: OpenedStorageOptions,
 ): Promise<void> {
-  const database = new Kysely<unknown>({ dialect: new WorkerDialect(threads) });
+  const database = new Kysely<unknown>({
+    dialect: new WorkerDialect({ ...threads, readsSums: () => false }),
+  });
   await migrate({ database, kind: "sqlite", migrations, mayMigrate });
 }
 
@@ -81,7 +86,11 @@ function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions):
   // Commits wait behind transactions, so these are kept as short as a commit may wait.
   const maxTransactionMs = options.commitTimeoutMs;
   const database = new Kysely<Schema>({
-    dialect: new WorkerDialect({ ...threads, maxTransactionMs }),
+    dialect: new WorkerDialect({
+      ...threads,
+      maxTransactionMs,
+      readsSums: readsSumsOf(options.commitStatements.adds),
+    }),
   });
   const commits = new GroupCommitQueue({
     pack: createUnitPacker(options.commitStatements),
@@ -90,6 +99,12 @@ function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions):
     maxWaitMs: options.commitTimeoutMs,
     logger: options.logger,
   });
+  const shrinking = setInterval(() => {
+    shrinkFile(database).catch((error: unknown) =>
+      options.logger.warn({ err: error }, "the database file could not be made smaller yet"),
+    );
+  }, shrinkEveryMs);
+  shrinking.unref();
   return {
     kind: "sqlite",
     database,
@@ -100,11 +115,42 @@ function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions):
     isHealthy: async () =>
       (await succeedsWithin(2_000, canRead(threads.reader))) && commits.takesWrites(),
     close: async () => {
+      clearInterval(shrinking);
       await commits.close();
       await database.destroy();
       await closeThreads(threads);
     },
   };
+}
+
+const shrinkEveryMs = 60_000;
+
+/** Pages of 4 KB: what stays free for the next rows, and what one step gives back in some ms. */
+const shrinkDefaults = { keptPages: 4_096, stepPages: 256 };
+
+/**
+ * Gives pages that deleted rows have left back to the file system, in steps between which commits
+ * go on. A file that was made without `auto_vacuum` keeps them for later rows.
+ */
+export async function shrinkFile<Schema>(
+  database: Kysely<Schema>,
+  { keptPages, stepPages } = shrinkDefaults,
+): Promise<void> {
+  const freePages = async (): Promise<number> => {
+    const { rows } = await sql<{ free: number | bigint }>`
+      select case auto_vacuum when 2 then freelist_count else 0 end as free
+      from pragma_freelist_count(), pragma_auto_vacuum()`.execute(database);
+    return Number(rows[0]?.free ?? 0);
+  };
+  for (let free = await freePages(); free > keptPages; ) {
+    const pages = sql.raw(String(Math.min(stepPages, free - keptPages)));
+    await database
+      .transaction()
+      .execute((transaction) => sql`pragma incremental_vacuum(${pages})`.execute(transaction));
+    const left = await freePages();
+    if (left >= free) return;
+    free = left;
+  }
 }
 
 const canRead = (worker: DatabaseWorker) =>

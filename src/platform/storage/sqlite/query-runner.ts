@@ -23,6 +23,12 @@ export class QueryRunner {
     return { columns: [], rows: [], changes, lastInsertRowid };
   }
 
+  /** Lets go of the statements, which would keep the connection open. */
+  close(): void {
+    for (const statement of this.#statements.values()) statement.finalize();
+    this.#statements.clear();
+  }
+
   #statement(sql: string): Statement {
     const known = this.#statements.get(sql);
     if (known) {

@@ -28,7 +28,7 @@ export class SqliteBatchWriter implements BatchWriter {
     return reply === "" ? noFailures : (JSON.parse(reply) as BatchRefusal[]).map(failureOf);
   }
 
-  /** A transaction of its own that changes the mark of the journal. */
+  /** A transaction of its own that changes nothing. */
   async probe(): Promise<void> {
     await new Promise<unknown>((resolve, reject) => {
       this.#turn.whenFree(() => this.#writer.request({ kind: "probe" }).then(resolve, reject));

@@ -13,6 +13,8 @@ export function openConnection({ path, role, synchronous }: OpenRequest): Databa
   );
   database.run("PRAGMA busy_timeout = 5000");
   if (role === "writer") {
+    // Of a new file only, before anything is in it.
+    database.run("PRAGMA auto_vacuum = INCREMENTAL");
     database.run("PRAGMA journal_mode = WAL");
     database.run(`PRAGMA synchronous = ${synchronous}`);
     database.run("PRAGMA journal_size_limit = 67108864");

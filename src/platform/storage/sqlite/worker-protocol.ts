@@ -17,12 +17,14 @@ export type WorkerRequest = { id: number } & (
   | { kind: "prepare"; statements: CommitStatements }
   | { kind: "query"; sql: string; parameters: readonly unknown[] }
   | { kind: "rollback" }
-  | { kind: "work-off" }
+  | { kind: "fold" }
   | { kind: "probe" }
   | { kind: "close" }
 );
 
-/** Rows as arrays in the order of `columns`: half the size of objects on their way between threads. */
+/**
+ * Rows as arrays in the order of `columns`: half the size of objects on their way between threads.
+ */
 export interface QueryRows {
   columns: readonly string[];
   rows: readonly (readonly unknown[])[];
@@ -49,12 +51,15 @@ export interface WorkerResponse {
 export type BatchRefusal = [index: number, message: string, code: string];
 
 /**
- * After a batch of several units the thread rests for a moment, so that the next batch is a larger one:
- * a commit costs the same whether it holds two units or twenty. A lone unit is followed by no rest.
+ * After a batch of several units the thread rests for a moment, so that the next batch is a larger
+ * one: a commit costs the same whether it holds two units or twenty. A lone unit is followed by no
+ * rest.
  */
 export const restsAfter = (unitCount: number): boolean => unitCount > 1;
 
-/** How long the rest takes, in milliseconds; a commit that survives power loss takes about as long. */
+/**
+ * How long the rest takes, in milliseconds; a commit that survives power loss takes about as long.
+ */
 export const restMs = 0.25;
 
 /** What the thread says when its rest is over; no JSON text and no refusals look like it. */

@@ -3,13 +3,10 @@
  * Requests are answered in the order in which they came.
  */
 import type { Database } from "bun:sqlite";
-import { assert } from "../../lib/assert.ts";
+import { assert } from "../../kernel/assert.ts";
 import type { PackedUnit } from "../packed-unit.ts";
-import { applyBatch } from "./batch-applier.ts";
-import { CommitJournal, journalPath } from "./commit-journal.ts";
-import { DeferredCommit } from "./deferred-commit.ts";
+import { BatchCommit, foldWhatIsLeft } from "./batch-commit.ts";
 import { engineErrorOf } from "./engine-error.ts";
-import { beginJournal, commitWhatIsLeft } from "./left-commits.ts";
 import { QueryRunner } from "./query-runner.ts";
 import { openConnection, takeProcessLock } from "./sqlite-connection.ts";
 import {
@@ -28,9 +25,7 @@ class DatabaseThread {
   #lock: Database | undefined;
   #database: Database | undefined;
   #runner: QueryRunner | undefined;
-  #journal: CommitJournal | undefined;
-  /** Commits that are durable and that the database does not show yet. */
-  deferred: DeferredCommit | undefined;
+  commits: BatchCommit | undefined;
 
   answer(request: WorkerRequest): QueryRows | undefined {
     switch (request.kind) {
@@ -39,11 +34,11 @@ class DatabaseThread {
       case "prepare":
         return this.#prepare(request);
       case "query":
-        return this.#query(request);
-      case "work-off":
-        return this.workOff();
+        return opened(this.#runner).run(request.sql, request.parameters);
+      case "fold":
+        return this.#fold();
       case "probe":
-        return opened(this.deferred).probe();
+        return this.#probe();
       case "rollback":
         return this.#rollback();
       case "close":
@@ -51,13 +46,8 @@ class DatabaseThread {
     }
   }
 
-  /** Lets the database show every commit; none waits while a transaction of others is open, so this never stands inside one. */
-  workOff(): undefined {
-    this.deferred?.workOff();
-  }
-
-  applyBatch(units: readonly PackedUnit[], json: string): string {
-    const refusals = applyBatch(opened(this.deferred), units, json);
+  applyBatch(units: readonly PackedUnit[]): string {
+    const refusals = opened(this.commits).apply(units);
     return refusals.length === 0 ? "" : JSON.stringify(refusals);
   }
 
@@ -66,34 +56,37 @@ class DatabaseThread {
       this.#lock = takeProcessLock(options.path, options.lockTimeoutMs);
     this.#database = openConnection(options);
     this.#runner = new QueryRunner(this.#database);
-    if (options.role === "reader") return;
-    this.#journal = new CommitJournal(journalPath(options.path), {
-      reachesDisk: options.synchronous === "FULL",
-    });
-    commitWhatIsLeft(this.#database, this.#journal);
-  }
-
-  #query({ sql, parameters }: Extract<WorkerRequest, { kind: "query" }>): QueryRows {
-    this.workOff();
-    return opened(this.#runner).run(sql, parameters);
+    if (options.role === "writer") foldWhatIsLeft(this.#database);
   }
 
   #prepare({ statements }: Extract<WorkerRequest, { kind: "prepare" }>): undefined {
-    const parts = { database: opened(this.#database), journal: opened(this.#journal), statements };
-    beginJournal(parts);
-    this.deferred = new DeferredCommit(parts);
+    this.commits = new BatchCommit({ database: opened(this.#database), statements });
   }
 
-  /** The engine ends some failed transactions by itself; then there is nothing left to roll back. */
+  /**
+   * While a transaction of others is open there is nothing to fold: it begins with a fold, and
+   * commits wait for it.
+   */
+  #fold(): undefined {
+    this.commits?.fold();
+  }
+
+  #probe(): undefined {
+    opened(this.commits).probe();
+  }
+
+  /**
+   * The engine ends some failed transactions by itself; then there is nothing left to roll back.
+   */
   #rollback(): undefined {
-    if (this.deferred?.isEmpty !== false && this.#database?.inTransaction)
-      this.#database.run("ROLLBACK");
+    if (this.#database?.inTransaction) this.#database.run("ROLLBACK");
   }
 
+  /** Throws if a statement is still in use, since the file would stay locked then. */
   #close(): undefined {
-    this.workOff();
-    this.#database?.close();
-    this.#journal?.close();
+    this.commits?.close();
+    this.#runner?.close();
+    this.#database?.close(true);
     this.#lock?.close();
   }
 }
@@ -116,32 +109,35 @@ function respond(request: WorkerRequest): WorkerResponse {
 
 const sleepCell = new Int32Array(new SharedArrayBuffer(4));
 
-/** How long a commit may wait for others until the database shows it, in milliseconds. */
-const maxDeferralMs = 50;
+/** How long the sums may lag behind the commits while no query reads them, in milliseconds. */
+const foldEveryMs = 1_000;
 
-let workOffTimer: ReturnType<typeof setTimeout> | undefined;
+let foldTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** Sees to it that nothing waits for long. What fails is tried again, and told to whoever reads before it succeeds. */
-function workOffSoon(): void {
-  if (thread.deferred?.isDue) workOffNow();
-  else if (!thread.deferred?.isEmpty) workOffTimer ??= setTimeout(workOffNow, maxDeferralMs);
+/**
+ * Sees to it that the sums do not lag for long. What fails is tried again, and fails the queries
+ * that read sums before it succeeds.
+ */
+function foldSoon(): void {
+  if (thread.commits?.isDue) foldNow();
+  else if (thread.commits?.isFolded === false) foldTimer ??= setTimeout(foldNow, foldEveryMs);
 }
 
-function workOffNow(): void {
-  clearTimeout(workOffTimer);
-  workOffTimer = undefined;
+function foldNow(): void {
+  clearTimeout(foldTimer);
+  foldTimer = undefined;
   try {
-    thread.workOff();
+    thread.commits?.fold();
   } catch {
-    workOffTimer = setTimeout(workOffNow, maxDeferralMs);
+    foldTimer = setTimeout(foldNow, foldEveryMs);
   }
 }
 
-/** Answers a batch at once, and does only then what nobody waits for. */
+/** Answers a batch at once, and only then does the work that no caller waits for. */
 function takeBatch(json: string): void {
   const units = JSON.parse(json) as PackedUnit[];
-  self.postMessage(thread.applyBatch(units, json));
-  workOffSoon();
+  self.postMessage(thread.applyBatch(units));
+  foldSoon();
   if (!restsAfter(units.length)) return;
   Atomics.wait(sleepCell, 0, 0, restMs);
   self.postMessage(restedMessage);

@@ -1,6 +1,7 @@
 /**
  * Whose turn it is on the writer's connection. A transaction spans several messages and holds the
- * turn; single statements and batches are one message each and only wait while a transaction holds it.
+ * turn; single statements and batches are one message each and only wait while a transaction holds
+ * it.
  */
 export class WriterTurn {
   #held = false;
@@ -13,13 +14,13 @@ export class WriterTurn {
 
   /**
    * Sends one message at once, or when the turn is free. `send` runs inside `release`, so that its
-   * message is ahead of whatever the next transaction sends.
+   * message is ahead of all that the next transaction sends.
    */
   whenFree(send: () => void): void {
     this.#enter({ exclusive: false, enter: send });
   }
 
-  /** Lets in whoever waits, in order, up to and including the next transaction. */
+  /** Lets in the callers that wait, in order, up to and including the next transaction. */
   release(): void {
     this.#held = false;
     while (!this.#held) {

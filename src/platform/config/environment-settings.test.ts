@@ -1,0 +1,53 @@
+import { expect, test } from "bun:test";
+import { ConfigurationError } from "./configuration-error.ts";
+import { withSecretFiles } from "./environment-settings.ts";
+
+const files: Record<string, string> = {
+  "/run/secrets/database": "postgres://u:p@db/switchyard\n",
+  "/run/secrets/openai": "  sk-from-a-file\n",
+  "/run/secrets/empty": "\n",
+};
+
+const readFile = (path: string): string => {
+  const text = files[path];
+  if (text === undefined) throw new Error(`ENOENT: no such file or directory, open '${path}'`);
+  return text;
+};
+
+test("secrets come from the files that NAME_FILE names, without the white space around them", () => {
+  const environment = {
+    DATABASE_URL_FILE: "/run/secrets/database",
+    OPENAI_API_KEY_FILE: "/run/secrets/openai",
+    PORT: "0",
+  };
+  expect(withSecretFiles(environment, readFile)).toEqual({
+    ...environment,
+    DATABASE_URL: "postgres://u:p@db/switchyard",
+    OPENAI_API_KEY: "sk-from-a-file",
+  });
+});
+
+test("paths of libraries, names of other settings and empty variables are left alone", () => {
+  const environment = {
+    AWS_WEB_IDENTITY_TOKEN_FILE: "/var/run/token",
+    LOG_FILE: "/var/log/x",
+    REDIS_URL_FILE: "",
+    SSL_CERT_FILE: "/c.pem",
+  };
+  expect(withSecretFiles(environment, readFile)).toBe(environment);
+});
+
+test.each([
+  [{ OPENAI_API_KEY_FILE: "/missing" }, "OPENAI_API_KEY_FILE: cannot be read: ENOENT"],
+  [
+    { OPENAI_API_KEY_FILE: "/run/secrets/openai", OPENAI_API_KEY: "sk-x" },
+    "OPENAI_API_KEY_FILE: OPENAI_API_KEY is set as well; unset one of the two",
+  ],
+  [
+    { REDIS_URL_FILE: "/run/secrets/empty" },
+    "REDIS_URL_FILE: the file /run/secrets/empty is empty",
+  ],
+])("%p is refused by name", (environment, message) => {
+  expect(() => withSecretFiles(environment, readFile)).toThrow(message);
+  expect(() => withSecretFiles(environment, readFile)).toThrow(ConfigurationError);
+});

@@ -1,0 +1,297 @@
+import { isIP } from "node:net";
+import { z } from "zod";
+import { brand } from "../kernel/brand.ts";
+import { nanoFromUsd } from "../kernel/money.ts";
+
+/** A number that came out of an environment reference is text. */
+export const numberFromText = (value: unknown): unknown =>
+  typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
+
+/** So is a truth. */
+export const booleanFromText = (value: unknown): unknown =>
+  value === "true" ? true : value === "false" ? false : value;
+
+function parsedUrl(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+const isHttpUrl = (text: string): boolean => /^https?:$/.test(parsedUrl(text)?.protocol ?? "");
+
+const isPostgresUrl = (text: string): boolean =>
+  /^postgres(ql)?:$/.test(parsedUrl(text)?.protocol ?? "");
+
+/** An http(s) URL without query and fragment; a trailing slash is dropped. */
+export const httpUrlSchema = z
+  .string()
+  .refine(isHttpUrl, "expected an http(s) URL")
+  .refine((text) => !/[?#]/.test(text), "expected a URL without query and fragment")
+  .transform((text) => text.replace(/\/+$/, ""));
+
+const inMemorySqlite = /^sqlite:(:memory:|file::memory:|.*[?&]mode=memory)/;
+
+/** `sqlite:PATH` or a Postgres URL. A ledger in memory would forget what clients paid for. */
+export const storageUrlSchema = z
+  .string()
+  .refine(
+    (text) => /^sqlite:./.test(text) || isPostgresUrl(text),
+    "expected sqlite:PATH or a postgres:// URL",
+  )
+  .refine(
+    (text) => !inMemorySqlite.test(text),
+    "a database in memory would lose the ledger; name a file",
+  );
+
+/** Where shared state lives: in the memory of this process, or on a Valkey or Redis server. */
+export const sharedUrlSchema = z
+  .string()
+  .refine(
+    (text) => text === "memory:" || /^rediss?:$/.test(parsedUrl(text)?.protocol ?? ""),
+    "expected memory:, redis:// or rediss://",
+  );
+
+const isClickHouseUrl = (text: string): boolean =>
+  /^clickhouse\+https?:$/.test(parsedUrl(text)?.protocol ?? "") &&
+  parsedUrl(text)?.hostname !== "" &&
+  !/[?#]/.test(text);
+
+/** Where records are archived. The database is named in statements, so it is a plain name. */
+export const archiveUrlSchema = z
+  .string()
+  .refine(
+    (text) => text === "none" || isClickHouseUrl(text),
+    "expected none or clickhouse+http(s)://USER:PASSWORD@HOST:PORT/DATABASE",
+  )
+  .refine(
+    (text) => text === "none" || /^(\/\w*)?$/.test(parsedUrl(text)?.pathname ?? ""),
+    "expected a database named by letters, digits and underscores",
+  );
+
+/** An address, or a range of addresses in CIDR notation (RFC 4632, RFC 4291 section 2.3). */
+export const addressRangeSchema = z.string().refine((text) => {
+  const [address = "", bits, ...rest] = text.split("/");
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return (
+    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+  );
+}, "expected an IP address or a CIDR range");
+
+const isSmtpUrl = (text: string): boolean =>
+  URL.canParse(text) && /^smtps?:$/.test(new URL(text).protocol) && new URL(text).hostname !== "";
+
+/** Where mail is handed in; it may hold credentials, so it is never shown. */
+export const smtpUrlSchema = z.string().refine(isSmtpUrl, "expected smtp://HOST or smtps://HOST");
+
+/** Who mail comes from: an address, or a name with the address in angle brackets. */
+export const mailFromSchema = z
+  .string()
+  .regex(
+    /^[^\r\n<>]*<?[^\s<>@]+@[^\s<>@]+>?$/,
+    "expected an address such as Name <noreply@example.com>",
+  );
+
+/** What a file says of mail. */
+export const mailSchema = z.strictObject({ url: smtpUrlSchema, from: mailFromSchema }).partial();
+
+/** What a file says of webhooks. */
+export const webhooksSchema = z
+  .strictObject({ allowed_networks: z.array(addressRangeSchema) })
+  .partial();
+
+/** Mail as the operator settled it. */
+export interface ConfiguredMail {
+  readonly url: string;
+  readonly from: string;
+}
+
+/** Puts the two sources together; undefined where no server is named. */
+export function assembleMail(
+  variables: { url: string | undefined; from: string | undefined },
+  file: z.output<typeof mailSchema> = {},
+  publicUrl: string | undefined,
+): ConfiguredMail | undefined {
+  const url = variables.url ?? file.url;
+  if (url === undefined) return undefined;
+  const host = publicUrl === undefined ? "localhost" : new URL(publicUrl).hostname;
+  return { url, from: variables.from ?? file.from ?? `${brand.productName} <noreply@${host}>` };
+}
+
+const amountMessage = "expected an amount of USD from 0 to 10000";
+const amount = z.preprocess(
+  numberFromText,
+  z.number(amountMessage).min(0, amountMessage).max(10_000, amountMessage),
+);
+
+const countMessage = "expected an integer from 1 to 1000000";
+
+/** What a file says of credits for referring a new user. */
+export const referralsSchema = z
+  .strictObject({
+    referrer_usd: amount.optional(),
+    referred_usd: amount.optional(),
+    after: z.enum(["first_top_up", "sign_up"]).optional(),
+    maximum_per_workspace: z
+      .preprocess(
+        numberFromText,
+        z.int(countMessage).min(1, countMessage).max(1_000_000, countMessage),
+      )
+      .optional(),
+  })
+  .refine(({ referrer_usd: referrer = 0, referred_usd: referred = 0 }) => referrer + referred > 0, {
+    message: "expected referrer_usd or referred_usd above 0",
+  });
+
+/** What the operator settled about credits for referring a new user. */
+export interface ConfiguredReferrals {
+  /** Credits for the workspace that referred the new user; 0 gives nothing. */
+  readonly referrerNano: bigint;
+  /** Credits for the new user; 0 gives nothing. */
+  readonly referredNano: bigint;
+  readonly after: "first_top_up" | "sign_up";
+  /** How many people a workspace is given credits for. */
+  readonly maximumPerWorkspace: number;
+}
+
+/**
+ * Puts the file and the defaults together; undefined, and nothing is given, where the file does not
+ * name them.
+ */
+export function assembleReferrals(
+  file: z.output<typeof referralsSchema> | undefined,
+): ConfiguredReferrals | undefined {
+  return (
+    file && {
+      referrerNano: nanoFromUsd(file.referrer_usd ?? 0) ?? 0n,
+      referredNano: nanoFromUsd(file.referred_usd ?? 0) ?? 0n,
+      after: file.after ?? "first_top_up",
+      maximumPerWorkspace: file.maximum_per_workspace ?? 20,
+    }
+  );
+}
+
+/**
+ * A decimal with at most two digits after the point, as it is written; both cents and hundredths of
+ * a percent fit.
+ */
+const hundredths = (minimum: number, maximum: number, what: string) => {
+  const message = `expected ${what} from ${minimum} to ${maximum}, with two decimals at most`;
+  const fits = (value: number): boolean => Math.abs(value * 100 - Math.round(value * 100)) < 1e-6;
+  return z.preprocess(
+    numberFromText,
+    z
+      .number(message)
+      .min(minimum, message)
+      .max(maximum, message)
+      .refine(fits, message)
+      .transform((value) => Math.round(value * 100)),
+  );
+};
+
+const line = z
+  .string()
+  .min(1, "expected a text that is not empty")
+  .max(300, "expected at most 300 characters");
+
+/** `sk_` and restricted `rk_` keys of Stripe, of the test mode or live. */
+export const stripeKeySchema = z
+  .string()
+  .regex(
+    /^(sk|rk)_(test|live)_\w+$/,
+    "expected a secret key of Stripe: sk_test_..., sk_live_... or rk_...",
+  );
+
+/** The secret of a webhook endpoint of Stripe. */
+export const stripeWebhookSecretSchema = z
+  .string()
+  .regex(/^whsec_\S+$/, "expected the secret of a webhook endpoint of Stripe: whsec_...");
+
+/** Card payments. Amounts come out in cents, percentages in hundredths of a percent. */
+export const paymentsSchema = z
+  .strictObject({
+    stripe: z
+      .strictObject({ secret_key: stripeKeySchema, webhook_secret: stripeWebhookSecretSchema })
+      .partial(),
+    fee: z
+      .strictObject({
+        percent: hundredths(0, 50, "a percentage"),
+        fixed: hundredths(0, 100, "an amount of USD"),
+      })
+      .partial(),
+    top_up: z
+      .strictObject({
+        min: hundredths(1, 100_000, "an amount of USD"),
+        max: hundredths(1, 100_000, "an amount of USD"),
+      })
+      .partial()
+      .refine(
+        ({ min = 500, max = 500_000 }) => min <= max,
+        "expected a min that is not above max (5 and 5000 where they are not named)",
+      ),
+    seller: z.strictObject({
+      name: line,
+      address: z.array(line).max(8, "expected at most 8 lines").optional(),
+      tax_id: line.optional(),
+      tax_note: line.optional(),
+    }),
+  })
+  .partial();
+
+/** What a file says of payments. */
+export type PaymentsFileSettings = z.output<typeof paymentsSchema>;
+
+/** Who sells the credits, as it is printed on invoices. */
+interface Seller {
+  name: string;
+  /** Lines of the address below the name. */
+  address: readonly string[];
+  /** Number under which the seller is known to its tax office; undefined prints none. */
+  taxId: string | undefined;
+  /** Sentence about taxes, such as why none are charged; undefined prints none. */
+  taxNote: string | undefined;
+}
+
+/** What the operator settled about card payments. */
+export interface ConfiguredPayments {
+  readonly stripe: {
+    /** Undefined switches payments off. */
+    readonly secretKey: string | undefined;
+    /** Undefined switches the webhook route off. */
+    readonly webhookSecret: string | undefined;
+    /** Where the API is asked in place of Stripe itself, such as a simulator. */
+    readonly apiBase: string | undefined;
+  };
+  readonly currency: "usd";
+  /** What is added to a top-up for its processing: 500 basis points are 5 % of the credits. */
+  readonly fee: { readonly basisPoints: number; readonly fixedCents: number };
+  /** Least and most credits of one top-up. */
+  readonly creditCentsMin: number;
+  readonly creditCentsMax: number;
+  readonly seller: Seller | undefined;
+}
+
+/**
+ * Puts the variables, the file and the defaults together: 5 % plus 50 cents, and top-ups of 5 to
+ * 5,000 USD.
+ */
+export function assemblePayments(
+  variables: ConfiguredPayments["stripe"],
+  { stripe, fee, top_up: topUp, seller }: PaymentsFileSettings = {},
+): ConfiguredPayments {
+  return {
+    stripe: {
+      secretKey: variables.secretKey ?? stripe?.secret_key,
+      webhookSecret: variables.webhookSecret ?? stripe?.webhook_secret,
+      apiBase: variables.apiBase,
+    },
+    currency: "usd",
+    fee: { basisPoints: fee?.percent ?? 500, fixedCents: fee?.fixed ?? 50 },
+    creditCentsMin: topUp?.min ?? 500,
+    creditCentsMax: topUp?.max ?? 500_000,
+    seller: seller && {
+      name: seller.name,
+      address: seller.address ?? [],
+      taxId: seller.tax_id,
+      taxNote: seller.tax_note,
+    },
+  };
+}

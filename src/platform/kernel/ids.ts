@@ -1,0 +1,89 @@
+import { randomBytes, randomFillSync } from "node:crypto";
+
+/** Prefixes of record ids, so that an id in a log explains itself. */
+export type IdPrefix =
+  | "key"
+  | "mgk"
+  | "gen"
+  | "resp"
+  | "prs"
+  | "byok"
+  | "ws"
+  | "org"
+  | "usr"
+  | "ses"
+  | "acct"
+  | "vrf"
+  | "hub"
+  | "prm"
+  | "skl"
+  | "kbd"
+  | "plg"
+  | "bnd"
+  | "cnv"
+  | "psk"
+  | "inv"
+  | "txn"
+  | "ipa"
+  | "aud"
+  | "msg"
+  | "chatcmpl"
+  | "hev"
+  | "job"
+  | "top"
+  | "bud"
+  | "alr"
+  | "dlv"
+  | "con";
+
+/**
+ * Random digits are drawn many at a time: a system call and a conversion for each id would cost
+ * more than the rest of it.
+ */
+const poolBytes = 4096;
+let poolHex = "";
+let poolOffset = 0;
+
+function randomHex(byteCount: number): string {
+  const digitCount = byteCount * 2;
+  if (poolOffset + digitCount > poolHex.length) {
+    poolHex = randomBytes(poolBytes).toString("hex");
+    poolOffset = 0;
+  }
+  poolOffset += digitCount;
+  return poolHex.slice(poolOffset - digitCount, poolOffset);
+}
+
+/**
+ * 32 hexadecimal digits: 48 bits of wall time in milliseconds, then 80 random bits. Sorts by time
+ * (rows append to their index) and is a valid W3C trace id.
+ */
+export function timeOrderedHex(nowMs: number): string {
+  return nowMs.toString(16).padStart(12, "0") + randomHex(10);
+}
+
+/**
+ * Whether a text may be the id of a record. What may not is asked of no database: Postgres refuses
+ * a zero byte as a mistake of ours.
+ */
+export const mayBeId = (text: string): boolean => /^[\w-]{1,100}$/.test(text);
+
+/** A new record id such as `key_0192...`, ordered by time. */
+export const newId = (prefix: IdPrefix, nowMs: number): string =>
+  `${prefix}_${timeOrderedHex(nowMs)}`;
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/**
+ * Random text of `length` base-62 characters, uniform (bytes past the last multiple of 62 are drawn
+ * again).
+ */
+export function randomBase62(length: number): string {
+  let text = "";
+  while (text.length < length) {
+    for (const byte of randomFillSync(Buffer.alloc(length * 2))) {
+      if (byte < 248 && text.length < length) text += base62[byte % 62];
+    }
+  }
+  return text;
+}

@@ -1,0 +1,309 @@
+/**
+ * Where one top-level member of an object stands in its JSON text; all positions are string
+ * indexes.
+ */
+export interface Member {
+  /** The name, escapes resolved. */
+  key: string;
+  /** Index of the name's opening quote. */
+  keyStart: number;
+  /** Index of the value's first character. */
+  valueStart: number;
+  /** Index after the value's last character. */
+  valueEnd: number;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const comma = 0x2c;
+const colon = 0x3a;
+
+/**
+ * Finds the top-level members of one JSON object without building its values, in document order,
+ * duplicates included. Strings are skipped by searching for their end, so long ones cost little.
+ * Throws SyntaxError when the object's own structure is broken; what lies inside a value is only
+ * matched bracket by bracket, so text that has to be valid JSON throughout is parsed elsewhere.
+ */
+export function scanMembers(text: string): Member[] {
+  const members: Member[] = [];
+  const start = skipSpace(text, 0);
+  if (text.charCodeAt(start) !== openBrace) throw unexpected(text, start, "an object");
+  let position = skipSpace(text, start + 1);
+  if (text.charCodeAt(position) !== closeBrace) {
+    for (;;) {
+      const member = readMember(text, position);
+      members.push(member);
+      position = skipSpace(text, member.valueEnd);
+      if (text.charCodeAt(position) !== comma) break;
+      position = skipSpace(text, position + 1);
+    }
+  }
+  if (text.charCodeAt(position) !== closeBrace) throw unexpected(text, position, "a comma or }");
+  const end = skipSpace(text, position + 1);
+  if (end !== text.length) throw unexpected(text, end, "the end");
+  return members;
+}
+
+/** Edits of members: the JSON text of a new value, or undefined to remove the member. */
+export type MemberEdits = ReadonlyMap<string, string | undefined>;
+
+/**
+ * Changes top-level members of one JSON object and leaves every other character as it was. A key
+ * maps to the JSON text of its new value (every duplicate is replaced), or to undefined to remove
+ * it; names that the object lacks are appended before its closing brace. Throws SyntaxError as
+ * `scanMembers`.
+ */
+export function editMembers(text: string, edits: MemberEdits): string {
+  if (edits.size > namesMax) return editScanned(text, scanMembers(text), edits);
+  const names: string[] = [];
+  const values: string[] = [];
+  for (const [name, value] of edits) {
+    if (value === undefined) return editScanned(text, scanMembers(text), edits);
+    names.push(name);
+    values.push(value);
+  }
+  return (
+    replaceEach(text, names, (index) => values[index] ?? "") ??
+    editScanned(text, scanMembers(text), edits)
+  );
+}
+
+/** Names that fit the bits of a number. */
+const namesMax = 30;
+
+/**
+ * Replaces the values of at most 30 members that are all there, each once and written without
+ * escapes, in one walk that makes nothing but the new text; `valueOf` gets the index of the name
+ * and where its value stands. Undefined where a member is missing or written otherwise. Throws
+ * SyntaxError as `scanMembers`.
+ */
+export function replaceEach(
+  text: string,
+  names: readonly string[],
+  valueOf: (index: number, valueStart: number, valueEnd: number) => string,
+): string | undefined {
+  let position = skipSpace(text, 0);
+  if (text.charCodeAt(position) !== openBrace) throw unexpected(text, position, "an object");
+  let edited = "";
+  let copiedTo = 0;
+  let found = 0;
+  do {
+    const keyStart = skipSpace(text, position + 1);
+    if (text.charCodeAt(keyStart) !== quote) return undefined;
+    const keyEnd = endOfString(text, keyStart);
+    const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    const valueEnd = endOfValue(text, valueStart);
+    const index = plainIndex(text, { keyStart, keyEnd }, names);
+    if (index === escaped) return undefined;
+    if (index >= 0) {
+      // A bit for each name that was found: one that comes again is left to those who know which
+      // one counts.
+      if ((found & (1 << index)) !== 0) return undefined;
+      found |= 1 << index;
+      edited += text.slice(copiedTo, valueStart) + valueOf(index, valueStart, valueEnd);
+      copiedTo = valueEnd;
+    }
+    if (text.charCodeAt(skipSpace(text, keyEnd)) !== colon) return undefined;
+    position = skipSpace(text, valueEnd);
+  } while (text.charCodeAt(position) === comma);
+  const isWhole =
+    text.charCodeAt(position) === closeBrace && skipSpace(text, position + 1) === text.length;
+  return isWhole && found === (1 << names.length) - 1 ? edited + text.slice(copiedTo) : undefined;
+}
+
+/** Marks a name that has an escape in it. */
+const escaped = -2;
+
+/** Which of the names a member has; -1 for none of them. */
+function plainIndex(
+  text: string,
+  { keyStart, keyEnd }: { keyStart: number; keyEnd: number },
+  names: readonly string[],
+): number {
+  for (let at = keyStart + 1; at < keyEnd; at += 1)
+    if (text.charCodeAt(at) === backslash) return escaped;
+  const length = keyEnd - keyStart - 2;
+  for (let index = 0; index < names.length; index += 1) {
+    const name = names[index] ?? "";
+    if (name.length === length && text.startsWith(name, keyStart + 1)) return index;
+  }
+  return -1;
+}
+
+/** The same for a text whose members are known already. */
+export function editScanned(text: string, members: readonly Member[], edits: MemberEdits): string {
+  return replaceMembers(text, members, edits) ?? rebuildMembers(text, members, edits);
+}
+
+/**
+ * The usual case, every edit replaces a member that is there once; undefined when an edit does more
+ * than that.
+ */
+function replaceMembers(
+  text: string,
+  members: readonly Member[],
+  edits: MemberEdits,
+): string | undefined {
+  let edited = "";
+  let copiedTo = 0;
+  const replaced: string[] = [];
+  for (const { key, valueStart, valueEnd } of members) {
+    const value = edits.get(key);
+    if (value === undefined) {
+      if (edits.has(key)) return undefined;
+      continue;
+    }
+    if (replaced.includes(key)) return undefined;
+    edited += text.slice(copiedTo, valueStart) + value;
+    copiedTo = valueEnd;
+    replaced.push(key);
+  }
+  return replaced.length === edits.size ? edited + text.slice(copiedTo) : undefined;
+}
+
+function rebuildMembers(text: string, members: readonly Member[], edits: MemberEdits): string {
+  const missing = new Map(edits);
+  for (const member of members) missing.delete(member.key);
+  const firstKey = members[0]?.keyStart;
+  const last = members[members.length - 1];
+  const bodyStart = firstKey ?? text.indexOf("{") + 1;
+  const bodyEnd = last?.valueEnd ?? bodyStart;
+  const body = appendMembers(keptMembers(text, members, edits), missing);
+  return text.slice(0, bodyStart) + body + text.slice(bodyEnd);
+}
+
+/**
+ * The members that stay, each with the separator that stood before it, so that spacing survives.
+ */
+function keptMembers(text: string, members: readonly Member[], edits: MemberEdits): string {
+  let kept = "";
+  let previousEnd = 0;
+  for (const member of members) {
+    const value = edits.get(member.key);
+    if (value !== undefined || !edits.has(member.key)) {
+      if (kept !== "") kept += text.slice(previousEnd, member.keyStart);
+      kept +=
+        value === undefined
+          ? text.slice(member.keyStart, member.valueEnd)
+          : text.slice(member.keyStart, member.valueStart) + value;
+    }
+    previousEnd = member.valueEnd;
+  }
+  return kept;
+}
+
+function appendMembers(kept: string, missing: MemberEdits): string {
+  let body = kept;
+  for (const [key, value] of missing) {
+    if (value === undefined) continue;
+    body += `${body === "" ? "" : ","}${JSON.stringify(key)}:${value}`;
+  }
+  return body;
+}
+
+function readMember(text: string, keyStart: number): Member {
+  if (text.charCodeAt(keyStart) !== quote) throw unexpected(text, keyStart, "a member name");
+  const keyEnd = endOfString(text, keyStart);
+  const colonAt = skipSpace(text, keyEnd);
+  if (text.charCodeAt(colonAt) !== colon) throw unexpected(text, colonAt, "a colon");
+  const valueStart = skipSpace(text, colonAt + 1);
+  return {
+    key: readKey(text, keyStart, keyEnd),
+    keyStart,
+    valueStart,
+    valueEnd: endOfValue(text, valueStart),
+  };
+}
+
+function readKey(text: string, start: number, end: number): string {
+  const raw = text.slice(start + 1, end - 1);
+  return raw.includes("\\") ? (JSON.parse(text.slice(start, end)) as string) : raw;
+}
+
+function endOfValue(text: string, start: number): number {
+  const code = text.charCodeAt(start);
+  if (code === quote) return endOfString(text, start);
+  if (code === openBrace || code === openBracket) return endOfNested(text, start);
+  const end = endOfScalar(text, start);
+  if (end === start) throw unexpected(text, start, "a value");
+  return end;
+}
+
+/**
+ * Index after the closing quote. A quote closes unless an odd run of backslashes stands before it.
+ */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end > 0 && text.charCodeAt(end - 1) === backslash && isEscaped(text, end))
+    end = text.indexOf('"', end + 1);
+  if (end < 0) throw new SyntaxError(`string at position ${start} of the JSON text is not closed`);
+  return end + 1;
+}
+
+function isEscaped(text: string, position: number): boolean {
+  let run = position - 1;
+  while (text.charCodeAt(run) === backslash) run -= 1;
+  return (position - run) % 2 === 0;
+}
+
+/** Index after the bracket that closes the array or object; brackets must pair up, at any depth. */
+function endOfNested(text: string, start: number): number {
+  const expected: number[] = [];
+  for (let position = start; position < text.length; position += 1) {
+    const code = text.charCodeAt(position);
+    if (code === quote) {
+      position = endOfString(text, position) - 1;
+    } else if (code === openBrace || code === openBracket) {
+      expected.push(code + 2);
+    } else if (code === closeBrace || code === closeBracket) {
+      if (expected.pop() !== code) throw unexpected(text, position, "the matching bracket");
+      if (expected.length === 0) return position + 1;
+    }
+  }
+  throw new SyntaxError(`bracket at position ${start} of the JSON text is not closed`);
+}
+
+function endOfScalar(text: string, start: number): number {
+  let position = start;
+  while (position < text.length) {
+    const code = text.charCodeAt(position);
+    if (
+      code === comma ||
+      code === closeBrace ||
+      code === closeBracket ||
+      code <= 0x20 ||
+      code === quote
+    )
+      break;
+    position += 1;
+  }
+  return position;
+}
+
+/** Skips the four kinds of white space that JSON knows (RFC 8259, 2). */
+function skipSpace(text: string, start: number): number {
+  let position = start;
+  for (;;) {
+    const code = text.charCodeAt(position);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return position;
+    position += 1;
+  }
+}
+
+function unexpected(text: string, position: number, wanted: string): SyntaxError {
+  const found = position < text.length ? JSON.stringify(text[position]) : "the end of the text";
+  return new SyntaxError(
+    `expected ${wanted} at position ${position} of the JSON text, found ${found}`,
+  );
+}
+
+/** JSON text of one member's value; undefined where the object has no such member, or null. */
+export function memberText(text: string, key: string): string | undefined {
+  const member = scanMembers(text).findLast((each) => each.key === key);
+  const value = member === undefined ? undefined : text.slice(member.valueStart, member.valueEnd);
+  return value === "null" ? undefined : value;
+}

@@ -1,0 +1,107 @@
+/** What JSON text may consist of at most. */
+export interface JsonBounds {
+  /** Objects and lists within one another. */
+  levels: number;
+  /** Members of all objects together. */
+  members: number;
+  /** Texts, objects and lists in all lists together. */
+  entries: number;
+  /** Entries of all lists together, with numbers and other constants, which cost little. */
+  numbers: number;
+}
+
+/** A bound that JSON text passed. */
+export type PassedBound = keyof JsonBounds;
+
+const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
+const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/**
+ * Counts what JSON text consists of while its bytes come, piece by piece: parsing it first would
+ * take the time that the bounds are there to save. Text that is no JSON is left to the parser.
+ */
+export class JsonScanner {
+  private readonly bounds: JsonBounds;
+  private readonly counts: JsonBounds = { levels: 0, members: 0, entries: 0, numbers: 0 };
+  /** Of each open container whether it is a list. */
+  private readonly isList: boolean[] = [];
+  private inString = false;
+  private isEscaped = false;
+
+  constructor(bounds: JsonBounds) {
+    this.bounds = bounds;
+  }
+
+  /** Takes the next bytes; the bound that they pass, if they do. */
+  push(bytes: Uint8Array): PassedBound | undefined {
+    for (let at = 0; at < bytes.length; at += 1) {
+      if (this.inString) at = this.stringEnd(bytes, at);
+      else {
+        const passed = this.look(bytes[at] ?? 0);
+        if (passed !== undefined) return passed;
+      }
+    }
+    return undefined;
+  }
+
+  /** Position of the quote that ends the string, or the end of the piece. */
+  private stringEnd(bytes: Uint8Array, from: number): number {
+    for (let at = from; ; ) {
+      const found = bytes.indexOf(quote, at);
+      const end = found < 0 ? bytes.length : found;
+      let slashesFrom = end;
+      while (slashesFrom > at && bytes[slashesFrom - 1] === backslash) slashesFrom -= 1;
+      const isOdd = (end - slashesFrom) % 2 === 1;
+      // A backslash at the end of the piece before escapes the first character of this one.
+      const isEscaped = slashesFrom === at && this.isEscaped ? !isOdd : isOdd;
+      this.isEscaped = found < 0 && isEscaped;
+      if (found < 0) return end;
+      if (!isEscaped) {
+        this.inString = false;
+        return found;
+      }
+      at = found + 1;
+    }
+  }
+
+  private look(byte: number): PassedBound | undefined {
+    const { isList } = this;
+    const inList = isList[isList.length - 1] === true;
+    if (byte === quote) {
+      this.inString = true;
+      return inList ? this.count("entries") : undefined;
+    }
+    if (byte === comma) return inList ? this.count("numbers") : undefined;
+    if (byte === colon) return this.count("members");
+    if (byte === openList || byte === openObject) {
+      isList.push(byte === openList);
+      if (isList.length > this.bounds.levels) return "levels";
+      return inList ? this.count("entries") : undefined;
+    }
+    if (byte === closeList || byte === closeObject) isList.pop();
+    return undefined;
+  }
+
+  private count(what: PassedBound): PassedBound | undefined {
+    this.counts[what] += 1;
+    return this.counts[what] > this.bounds[what] ? what : undefined;
+  }
+}
+
+/**
+ * Whether a parsed JSON value is nested more than `levelsMax` deep. Walks level by level: values
+ * that would overflow the stack are what this is for.
+ */
+export function isDeeperThan(value: unknown, levelsMax: number): boolean {
+  let level = containersIn([value]);
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth === levelsMax) return true;
+    level = level.flatMap((container) =>
+      containersIn(Array.isArray(container) ? container : Object.values(container)),
+    );
+  }
+  return false;
+}
+
+const containersIn = (values: readonly unknown[]): object[] =>
+  values.filter((value): value is object => typeof value === "object" && value !== null);

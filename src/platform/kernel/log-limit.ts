@@ -1,0 +1,30 @@
+import type { Clock } from "./clock.ts";
+
+const everyMs = 60_000;
+const causesMax = 100;
+
+/** Lets one log line a minute and cause through, and counts those between. */
+export class LogLimit {
+  private readonly clock: Clock;
+  private readonly causes = new Map<string, { loggedMs: number; leftOut: number }>();
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /**
+   * Lines of this cause that were left out since the last one; undefined where this one is to be
+   * left out too.
+   */
+  pass(cause: string): number | undefined {
+    const nowMs = this.clock.monotonicMs();
+    const key = this.causes.has(cause) || this.causes.size < causesMax ? cause : "other";
+    const known = this.causes.get(key);
+    if (known !== undefined && nowMs - known.loggedMs < everyMs) {
+      known.leftOut += 1;
+      return undefined;
+    }
+    this.causes.set(key, { loggedMs: nowMs, leftOut: 0 });
+    return known?.leftOut ?? 0;
+  }
+}

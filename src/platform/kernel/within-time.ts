@@ -1,0 +1,25 @@
+/**
+ * What comes of work, or `late` where that takes longer; what comes later is ignored. Rejects as
+ * the work does.
+ */
+export function withinTime<Result, Late>(
+  timeoutMs: number,
+  work: Promise<Result>,
+  late: Late,
+): Promise<Result | Late> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(late), timeoutMs);
+    work.finally(() => clearTimeout(timer)).then(resolve, reject);
+  });
+}
+
+/** Whether a probe succeeds within its time; a probe that comes later is ignored. */
+export const succeedsWithin = (timeoutMs: number, probe: Promise<unknown>): Promise<boolean> =>
+  withinTime(
+    timeoutMs,
+    probe.then(
+      () => true,
+      () => false,
+    ),
+    false,
+  );

@@ -1,0 +1,131 @@
+import { createHmac, hkdfSync } from "node:crypto";
+import { brandHeader } from "../kernel/brand.ts";
+import type { Clock } from "../kernel/clock.ts";
+import {
+  type AddressGuard,
+  UnsafeTargetError,
+  guardedFetch,
+  resolveTarget,
+} from "./public-address.ts";
+
+/** What is sent to a caller's webhook. */
+export interface WebhookMessage {
+  /** Id of the delivery; the same for every try, so that a receiver can tell repetitions. */
+  id: string;
+  url: string;
+  secret: string;
+  /** What it tells, such as `budget.threshold_reached`. */
+  event: string;
+  /** JSON. */
+  body: string;
+}
+
+/**
+ * What became of one try. The words never quote what the other side said: who wrote the URL could
+ * read a network with them.
+ */
+export type DeliveryOutcome =
+  | { ok: true; status: number | null }
+  | { ok: false; status: number | null; error: string };
+
+/** How long a webhook may take to answer. */
+const patienceMs = 10_000;
+
+/**
+ * Sends signed messages to callers' webhooks: over TLS, to public addresses, without following
+ * redirects.
+ */
+export class WebhookSender {
+  private readonly guard: AddressGuard;
+  private readonly clock: Clock;
+
+  constructor(options: { guard: AddressGuard; clock: Clock }) {
+    this.guard = options.guard;
+    this.clock = options.clock;
+  }
+
+  /** Throws `UnsafeTargetError` for a URL that would not be called now. */
+  async check(url: string): Promise<void> {
+    await resolveTarget(url, this.guard);
+  }
+
+  /** Sends once. Never throws: returns what went wrong. */
+  async send({ id, url, secret, event, body }: WebhookMessage): Promise<DeliveryOutcome> {
+    try {
+      const response = await guardedFetch(
+        url,
+        {
+          method: "POST",
+          body,
+          signal: AbortSignal.timeout(patienceMs),
+          headers: {
+            "content-type": "application/json",
+            [brandHeader("Event")]: event,
+            [brandHeader("Delivery")]: id,
+            [brandHeader("Signature")]: signatureOf({ secret, body, nowMs: this.clock.nowMs() }),
+          },
+        },
+        this.guard,
+      );
+      await response.body?.cancel();
+      const { status } = response;
+      return response.ok
+        ? { ok: true, status }
+        : { ok: false, status, error: `The webhook answered ${status}.` };
+    } catch (error) {
+      return { ok: false, status: null, error: reasonOf(error) };
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof UnsafeTargetError) return `The webhook's URL ${error.message}.`;
+  if (error instanceof Error && error.name === "TimeoutError")
+    return `The webhook did not answer within ${patienceMs / 1000} seconds.`;
+  return "The webhook could not be reached.";
+}
+
+/** Prefix by which the secret of a webhook is known. */
+const prefix = "whsec_";
+
+/**
+ * Secrets that webhooks are signed with. They are derived from the encryption key (HKDF, RFC 5869)
+ * for a record and a version, so the database holds none, and rotating one is counting its version
+ * up.
+ */
+export class WebhookSecrets {
+  private readonly encryptionKey: Uint8Array;
+
+  constructor(encryptionKey: Uint8Array) {
+    this.encryptionKey = encryptionKey;
+  }
+
+  /** The secret of a record's webhook. */
+  secretOf({ id, version }: { id: string; version: number }): string {
+    const derived = hkdfSync(
+      "sha256",
+      this.encryptionKey,
+      "",
+      `switchyard webhook signing v1 ${id} ${version}`,
+      32,
+    );
+    return prefix + Buffer.from(derived).toString("base64url");
+  }
+}
+
+/**
+ * The signature header of a body: `t` is the time in seconds, `v1` HMAC-SHA256 of `<t>.<body>` in
+ * hexadecimal.
+ */
+export const signatureOf = ({
+  secret,
+  body,
+  nowMs,
+}: {
+  secret: string;
+  body: string;
+  nowMs: number;
+}): string => {
+  const seconds = Math.floor(nowMs / 1000);
+  return `t=${seconds},v1=${createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex")}`;
+};

@@ -1,0 +1,78 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createAuthority } from "../../../test/support/certificates.ts";
+import { hasRedis, redisMissing, startRedis } from "../../../test/support/redis.ts";
+import { silentLogger } from "../../../test/support/silent-logger.ts";
+import { SharedChannel } from "./shared-channel.ts";
+import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-error.ts";
+import { SharedState } from "./shared-state.ts";
+import { SharedValues } from "./shared-values.ts";
+
+describe.skipIf(!hasRedis)(`a server with TLS and users${redisMissing}`, () => {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-tls-"));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  const authority = createAuthority();
+  const certificates = [authority.cert];
+  const startSecured = async () => {
+    const { cert, key } = authority.issue("127.0.0.1");
+    const files = { cert, key, ca: authority.cert, acl: rights };
+    const pathOf = (name: string): string => join(directory, name);
+    for (const [name, text] of Object.entries(files)) writeFileSync(pathOf(name), text);
+    const server = await startRedis({
+      "tls-port": "yes",
+      "tls-cert-file": pathOf("cert"),
+      "tls-key-file": pathOf("key"),
+      "tls-ca-cert-file": pathOf("ca"),
+      "tls-auth-clients": "no",
+      aclfile: pathOf("acl"),
+    });
+    const urlFor = (login: string): string => server.url.replace("redis://", `rediss://${login}@`);
+    return { server, urlFor };
+  };
+  /** What the documentation says that a gateway needs. */
+  const rights = `user default off
+user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scripting +@transaction +@connection +@pubsub +info +time
+`;
+
+  test("with its certificate and the rights of the documentation everything works; without either it says why", async () => {
+    const { server, urlFor } = await startSecured();
+    const url = urlFor("gateway:secret");
+    const options = { logger: silentLogger, waitMs: 1_000 };
+    const state = await SharedState.open({ ...options, url, certificates });
+    const values = new SharedValues<string>({ shared: state, name: "v", bytesMax: 10_000 });
+    await values.set("a", "kept", 60);
+    expect(await values.get("a")).toBe("kept");
+    expect(await state.setIfAbsent("once", "1")).toBe(true);
+    const channel = await SharedChannel.open({
+      url,
+      certificates,
+      shared: state,
+      nodeId: "listens",
+      logger: silentLogger,
+    });
+    const heard = new Promise((resolve) => channel.on("words", resolve));
+    const isListening = new Promise<void>((resolve) => channel.onListening(resolve));
+    await isListening;
+    await state.publish("words", "other hello");
+    expect(await heard).toBe("hello");
+    channel.close();
+    state.close();
+
+    await expect(
+      SharedState.open({ ...options, url: urlFor("gateway:wrong"), certificates }),
+    ).rejects.toThrow(SharedStateUnfitError);
+    await expect(SharedState.open({ ...options, url })).rejects.toThrow(SharedStateAwayError);
+    await server.kill();
+  }, 60_000);
+
+  test("a server of a cluster is refused in one sentence", async () => {
+    const server = await startRedis({ "cluster-enabled": "yes", databases: "1" });
+    await expect(
+      SharedState.open({ url: server.url, logger: silentLogger, waitMs: 5_000 }),
+    ).rejects.toThrow("is part of a cluster");
+    await server.kill();
+  }, 60_000);
+});

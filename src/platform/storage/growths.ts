@@ -1,0 +1,111 @@
+import type { AddStatement, SqlValue } from "./commit-queue.ts";
+import { mergeAdd, type MergedAdd, type MergedUnits } from "./merge-units.ts";
+
+/**
+ * The sums that the commits of one release make grow. Growths name a sum by its place among them,
+ * so that another release reads them by the statements that they were written with.
+ */
+export interface GrowthFormat {
+  id: string;
+  adds: readonly AddStatement[];
+}
+
+/** The format of a release's statements; the same statements have the same id. */
+export const growthFormatOf = (adds: readonly AddStatement[]): GrowthFormat => ({
+  id: Bun.hash(JSON.stringify(adds)).toString(16),
+  adds,
+});
+
+/** The statements as `commit_formats` keeps them. */
+export const formatText = ({ adds }: GrowthFormat): string =>
+  JSON.stringify(
+    adds.map(({ name, table, keyColumns, sumColumns }) => ({
+      name,
+      table,
+      keyColumns,
+      sumColumns,
+    })),
+  );
+
+/**
+ * What a commit makes grow as one JSON text: for each sum its rows of key and growth. Numbers
+ * beyond 2^53 are text.
+ */
+export function growthText(
+  adds: MergedUnits["adds"],
+  rowsJson: (rows: readonly (readonly unknown[])[]) => string = JSON.stringify,
+): string {
+  const parts: string[] = [];
+  adds.forEach((additions, index) => {
+    const rows = [...additions.values()].map(rowOf);
+    if (rows.length > 0) parts.push(`"${index}":${rowsJson(rows)}`);
+  });
+  return `{${parts.join(",")}}`;
+}
+
+/** One row of key and growth, as JSON can hold it. */
+export const rowOf = ({ key, sums }: MergedAdd): unknown[] => [
+  ...key,
+  ...sums.map((sum) => (typeof sum === "bigint" ? sum.toString() : sum)),
+];
+
+/** Adds up what several commits made grow, from the texts that were written of it. */
+export function readGrowths(
+  texts: Iterable<string>,
+  { adds }: Pick<GrowthFormat, "adds">,
+): MergedUnits["adds"] {
+  const total: MergedUnits["adds"] = [];
+  for (const text of texts) {
+    for (const [index, rows] of Object.entries(JSON.parse(text) as Record<string, SqlValue[][]>)) {
+      const keyCount = adds[Number(index)]?.keyColumns.length ?? 0;
+      const into = (total[Number(index)] ??= new Map());
+      for (const row of rows) {
+        const sums = row
+          .slice(keyCount)
+          .map((sum) => (typeof sum === "string" ? BigInt(sum) : (sum ?? 0)));
+        mergeAdd(into, row.slice(0, keyCount), sums);
+      }
+    }
+  }
+  return total;
+}
+
+/** Recognizes queries that read a table of sums, which has to be folded first. */
+export function readsSumsOf(adds: readonly AddStatement[]): (sql: string) => boolean {
+  const tables = [...new Set(adds.map(({ table }) => table))];
+  if (tables.length === 0) return () => false;
+  const names = new RegExp(`\\b(${tables.join("|")})\\b`);
+  return (sql) => names.test(sql) && /^\s*(select|with)\b/i.test(sql);
+}
+
+/** Reads rows from a database of either engine. */
+type Query = (text: string) => Promise<readonly Record<string, unknown>[]>;
+
+/** What is committed and not folded yet, by table: key columns and growth by their names. */
+export type UnfoldedSums = (table: string) => readonly Record<string, SqlValue | bigint>[];
+
+/** Reads what commits made grow beyond what the sums of a database count. */
+export async function readUnfolded(query: Query): Promise<UnfoldedSums> {
+  const rows = await query(
+    "select growths, sums from commit_growths inner join commit_formats on commit_formats.id = format",
+  );
+  const byTable = new Map<string, Record<string, SqlValue | bigint>[]>();
+  for (const { growths, sums } of rows) {
+    const adds = JSON.parse(String(sums)) as AddStatement[];
+    const text = typeof growths === "string" ? growths : JSON.stringify(growths);
+    readGrowths([text], { adds }).forEach((additions, index) => {
+      const { table = "", keyColumns = [], sumColumns = [] } = adds[index] ?? {};
+      const named = byTable.get(table) ?? [];
+      byTable.set(table, named);
+      for (const { key, sums: growth } of additions.values()) {
+        const cells = [...key, ...growth];
+        named.push(
+          Object.fromEntries(
+            [...keyColumns, ...sumColumns].map((column, at) => [column, cells[at] ?? null]),
+          ),
+        );
+      }
+    });
+  }
+  return (table) => byTable.get(table) ?? [];
+}

@@ -1,0 +1,36 @@
+import type { SchemaPart } from "./schema-part.ts";
+
+/** What gateways on one database tell each other. */
+export const gatewaysSchema: SchemaPart = {
+  tables: [
+    // When each workspace was changed last, so that gateways on one database read again what
+    // changed.
+    {
+      name: "changed_workspaces",
+      columns: {
+        workspace_id: "text not null primary key",
+        at_ms: "integer not null",
+      },
+    },
+    // What the gateways on one database agree on, such as its epoch and the fingerprints of their
+    // keys.
+    {
+      name: "gateway_facts",
+      columns: {
+        name: "text not null primary key",
+        value: "text not null",
+      },
+    },
+    // The last beat of each gateway: a beat that is missing, or older than its gateway knows, shows
+    // that the database was set back.
+    {
+      name: "gateway_beats",
+      columns: {
+        node_id: "text not null primary key",
+        beat: "integer not null",
+        at_ms: "integer not null",
+      },
+    },
+  ],
+  indexes: ["create index changed_workspaces_by_time on changed_workspaces (at_ms)"],
+};

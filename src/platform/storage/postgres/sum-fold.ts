@@ -1,0 +1,243 @@
+import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
+import { DatabaseError as PostgresError, type Pool, type PoolClient } from "pg";
+import { z } from "zod";
+import type { Clock } from "../../kernel/clock.ts";
+import { LogLimit } from "../../kernel/log-limit.ts";
+import type { AddStatement } from "../commit-queue.ts";
+import { type GrowthFormat, readsSumsOf } from "../growths.ts";
+import type { StorageLogger } from "../storage.ts";
+import { succeedsWithin } from "../../kernel/within-time.ts";
+import { type ColumnTypes, foldSql } from "./commit-sql.ts";
+
+/** How long the sums may lag behind the commits while no query reads them, in milliseconds. */
+const foldEveryMs = 1_000;
+/** Of so many times, one folds what gateways left that are gone, where this one committed nothing. */
+const foldsOfOthersEvery = 10;
+
+/** read_only_sql_transaction (PostgreSQL, appendix A). */
+const readOnlyCode = "25006";
+
+/** How long the last fold may take; what it does not do, the next gateway does. */
+const lastFoldMs = 2_000;
+const goodbyeMs = 1_000;
+
+/**
+ * One fold at a time, whichever gateway it is. A lock on a table can be taken before a transaction
+ * of repeatable reads chooses its moment.
+ * https://www.postgresql.org/docs/current/sql-lock.html
+ */
+const lockSql = "lock table commit_formats in exclusive mode";
+
+const formatRows = z.array(z.object({ format: z.string() }));
+const sumsRows = z.tuple([z.object({ sums: z.string() })]);
+
+/** Runs one statement on some connection. */
+type Run = (sql: string, values?: readonly unknown[]) => Promise<readonly unknown[]>;
+
+/** What the fold of a gateway is built from. */
+export interface SumFoldOptions {
+  /** Connections that nothing else waits for. */
+  pool: Pool;
+  format: GrowthFormat;
+  /** Types of the tables of some sums, as they are now. */
+  typesOf(adds: readonly AddStatement[]): Promise<ColumnTypes>;
+  clock: Clock;
+  logger: StorageLogger;
+}
+
+/**
+ * Folds what commits made grow into the sums: in the background, and before a query reads them. A
+ * fold takes the rows of growth away in the statement that adds them, so that any number of
+ * gateways may do it.
+ */
+export class SumFold {
+  readonly #options: SumFoldOptions;
+  readonly #readsSums: (sql: string) => boolean;
+  #sqlByFormat = new Map<string, string>();
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  readonly #logLimit: LogLimit;
+  #stopped: Promise<void> | undefined;
+  #rounds = 0;
+  /** Whether this gateway committed since its last fold. */
+  isBehind = false;
+
+  constructor(options: SumFoldOptions) {
+    this.#options = options;
+    this.#readsSums = readsSumsOf(options.format.adds);
+    this.#logLimit = new LogLimit(options.clock);
+  }
+
+  /** Folds each second from now on, where there may be something. */
+  start(): void {
+    const { logger } = this.#options;
+    this.#timer = setInterval(() => {
+      this.#rounds += 1;
+      if (!this.isBehind && this.#rounds % foldsOfOthersEvery !== 0) return;
+      this.run().catch((error: unknown) => {
+        const cause = error instanceof Error ? error.message : String(error);
+        if (this.#logLimit.pass(cause) !== undefined)
+          logger.warn({ cause }, "sums could not be folded yet");
+      });
+    }, foldEveryMs);
+    this.#timer.unref();
+  }
+
+  /** Folds what is left, as far as the database takes it, and lets go of it. */
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop());
+  }
+
+  /** Resolves when the sums count all that was committed before; calls share a fold. */
+  run(): Promise<void> {
+    if (this.#running === undefined) return (this.#running = this.#fold());
+    // The one under way may have chosen its moment already.
+    return (this.#next ??= this.#running
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined;
+        return (this.#running = this.#fold());
+      }));
+  }
+
+  /** Folds in the transaction of a connection, as its first statement. */
+  async within(run: Run): Promise<void> {
+    const { format } = this.#options;
+    await run(lockSql);
+    const others = formatRows.parse(await run(await this.#sqlOf(format.id)));
+    // Written by another release.
+    for (const other of others) await run(await this.#sqlOf(other.format));
+  }
+
+  /** The pool, but that queries of sums are preceded by a fold. */
+  foldingPool(pool: Pool): PostgresPool {
+    const clients = new WeakMap<PoolClient, FoldingClient>();
+    return {
+      options: {},
+      connect: async () => {
+        const client = await pool.connect();
+        let folding = clients.get(client);
+        if (folding === undefined) {
+          folding = new FoldingClient(client, this, this.#readsSums);
+          clients.set(client, folding);
+        }
+        return folding;
+      },
+      end: () => pool.end(),
+    };
+  }
+
+  async #stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await succeedsWithin(lastFoldMs, this.run());
+    // A connection that is dead without a word would never say goodbye.
+    await succeedsWithin(goodbyeMs, this.#options.pool.end());
+  }
+
+  async #fold(): Promise<void> {
+    this.isBehind = false;
+    try {
+      const client = await this.#options.pool.connect();
+      const run: Run = async (text, values) =>
+        (await client.query<Record<string, unknown>>(text, values as unknown[])).rows;
+      let failure: Error | undefined;
+      try {
+        await run("begin");
+        // What the server forgets of a fold, it forgets whole: the same rows are folded again.
+        await run("set local synchronous_commit = off");
+        await this.within(run);
+        await run("commit");
+      } catch (error) {
+        failure = error instanceof Error ? error : new Error(String(error));
+        await run("rollback").catch(() => undefined);
+        throw error;
+      } finally {
+        client.release(failure);
+      }
+    } catch (error) {
+      this.isBehind = true;
+      throw error;
+    } finally {
+      this.#running = undefined;
+    }
+  }
+
+  async #sqlOf(id: string): Promise<string> {
+    const { format, typesOf } = this.#options;
+    let text = this.#sqlByFormat.get(id);
+    if (text === undefined) {
+      const adds = id === format.id ? format.adds : await this.#readFormat(id);
+      text = foldSql({ id, adds }, { typeOf: await typesOf(adds), own: format.id });
+      this.#sqlByFormat.set(id, text);
+    }
+    return text;
+  }
+
+  async #readFormat(id: string): Promise<readonly AddStatement[]> {
+    const { rows } = await this.#options.pool.query(
+      "select sums from commit_formats where id = $1",
+      [id],
+    );
+    const [{ sums }] = sumsRows.parse(rows);
+    return JSON.parse(sums) as AddStatement[];
+  }
+}
+
+type Isolation = "none" | "each statement" | "one moment";
+
+/**
+ * A connection whose queries of sums are preceded by a fold. A transaction of repeatable reads
+ * begins with one: then the sums count what it sees, and nothing else.
+ */
+class FoldingClient implements PostgresPoolClient {
+  readonly #client: PoolClient;
+  readonly #fold: SumFold;
+  readonly #readsSums: (sql: string) => boolean;
+  #isolation: Isolation = "none";
+
+  constructor(client: PoolClient, fold: SumFold, readsSums: (sql: string) => boolean) {
+    this.#client = client;
+    this.#fold = fold;
+    this.#readsSums = readsSums;
+  }
+
+  query<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>>;
+  query(): never;
+  async query<R>(sql = "", parameters: readonly unknown[] = []): Promise<PostgresQueryResult<R>> {
+    if (this.#isolation !== "one moment" && this.#readsSums(sql)) await this.#foldFirst();
+    const result = await this.#run<R>(sql, parameters);
+    await this.#note(sql);
+    return result;
+  }
+
+  release(error?: boolean | Error): void {
+    this.#isolation = "none";
+    this.#client.release(error);
+  }
+
+  async #run<R>(sql: string, parameters: readonly unknown[] = []): Promise<PostgresQueryResult<R>> {
+    return (await this.#client.query(sql, [...parameters])) as unknown as PostgresQueryResult<R>;
+  }
+
+  async #foldFirst(): Promise<void> {
+    if (this.#isolation !== "none") return this.#foldHere();
+    try {
+      await this.#fold.run();
+    } catch (error) {
+      // A database that takes no writes is read as it is.
+      if (!(error instanceof PostgresError) || error.code !== readOnlyCode) throw error;
+    }
+  }
+
+  #foldHere(): Promise<void> {
+    return this.#fold.within(async (sql, values) => (await this.#run(sql, values)).rows);
+  }
+
+  async #note(sql: string): Promise<void> {
+    if (/^(begin|start transaction)/.test(sql)) {
+      this.#isolation = sql.includes("repeatable read") ? "one moment" : "each statement";
+      if (this.#isolation === "one moment") await this.#foldHere();
+    } else if (sql === "commit" || sql === "rollback") this.#isolation = "none";
+  }
+}

@@ -1,2 +1,0 @@
-/** The engines that the gateway runs on. */
-export type StorageKind = "sqlite" | "postgres";

@@ -1,0 +1,99 @@
+import { expect, test } from "bun:test";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { type DataKeyStore, KeyVault, type WrappedDataKey } from "./key-vault.ts";
+import { createMasterKeys } from "./envelope.ts";
+
+/** Data keys in memory. */
+class Rows {
+  readonly rows = new Map<string, WrappedDataKey>();
+
+  asStore(): DataKeyStore {
+    const store: Partial<DataKeyStore> = {
+      loadAll: () => Promise.resolve([...this.rows.values()]),
+      find: (workspaceId) =>
+        Promise.resolve([...this.rows.values()].find((row) => row.workspaceId === workspaceId)),
+      insert: async (row) => {
+        await Promise.resolve();
+        if ([...this.rows.values()].some(({ workspaceId }) => workspaceId === row.workspaceId))
+          throw new Error("not unique");
+        this.rows.set(row.id, row);
+      },
+      rewrap: (id, { from, to }) => {
+        const row = this.rows.get(id);
+        if (row?.wrapped === from) this.rows.set(id, { ...row, wrapped: to });
+        return Promise.resolve();
+      },
+    };
+    return store as DataKeyStore;
+  }
+}
+
+const secret = (byte: number): Uint8Array => new Uint8Array(32).fill(byte);
+const openVault = (rows: Rows, current: number, ...previous: number[]): Promise<KeyVault> =>
+  KeyVault.open({
+    store: rows.asStore(),
+    clock: new FakeClock(),
+    masterKeys: createMasterKeys({ current: secret(current), previous: previous.map(secret) }),
+  });
+
+const place = { workspaceId: "ws_1", providerId: "openai", id: "byok_1" };
+
+test("two gateways that seal a workspace's first keys at once have one data key", async () => {
+  const rows = new Rows();
+  const vaults = await Promise.all([openVault(rows, 1), openVault(rows, 1)]);
+  const sealed = await Promise.all(vaults.map((vault) => vault.seal(place, "sk-mine")));
+  expect(rows.rows.size).toBe(1);
+  for (const vault of vaults)
+    expect(sealed.map((text) => vault.open(place, text))).toEqual(["sk-mine", "sk-mine"]);
+});
+
+test("a key that was sealed is opened after a restart, and each workspace has a data key of its own", async () => {
+  const rows = new Rows();
+  const vault = await openVault(rows, 1);
+  const sealed = await vault.seal(place, "sk-mine");
+  const theirs = { ...place, workspaceId: "ws_2" };
+  const [other] = await Promise.all(
+    ["sk-theirs", "sk-theirs-too"].map((key) => vault.seal(theirs, key)),
+  );
+  expect(rows.rows.size).toBe(2);
+  const again = await openVault(rows, 1);
+  expect(again.open(place, sealed)).toBe("sk-mine");
+  expect(again.open(theirs, other ?? "")).toBe("sk-theirs");
+  expect(() => again.open(theirs, sealed)).toThrow();
+  expect(() => again.open({ ...place, id: "byok_2" }, sealed)).toThrow();
+});
+
+test("rows of the database alone, with a master key of one's own, open nothing", async () => {
+  const rows = new Rows();
+  const sealed = await (await openVault(rows, 1)).seal(place, "sk-mine");
+  await expect(openVault(rows, 2)).rejects.toThrow(ConfigurationError);
+  const [row] = rows.rows.values();
+  // An attacker that has the rows may also put in a data key of its own: the sealed text names
+  // another one.
+  const forged = new Rows();
+  await (await openVault(forged, 2)).seal(place, "x");
+  await expect(openVault(forged, 2).then((vault) => vault.open(place, sealed))).rejects.toThrow();
+  expect(JSON.stringify([row, sealed])).not.toContain("sk-mine");
+});
+
+test("a rotation wraps data keys anew and leaves the keys sealed as they are; the old master key opens nothing then", async () => {
+  const rows = new Rows();
+  const sealed = await (await openVault(rows, 1)).seal(place, "sk-mine");
+  const before = [...rows.rows.values()];
+  const rotated = await openVault(rows, 2, 1);
+  expect(rotated.open(place, sealed)).toBe("sk-mine");
+  expect([...rows.rows.values()]).not.toEqual(before);
+  expect((await openVault(rows, 2)).open(place, sealed)).toBe("sk-mine");
+  await expect(openVault(rows, 1)).rejects.toThrow("SWITCHYARD_SECRETS_KEY_PREVIOUS");
+});
+
+test("a data key that stands in another workspace's row is refused", async () => {
+  const rows = new Rows();
+  const vault = await openVault(rows, 1);
+  await vault.seal(place, "sk-mine");
+  const [row] = rows.rows.values();
+  const moved = new Rows();
+  if (row !== undefined) moved.rows.set(row.id, { ...row, workspaceId: "ws_2" });
+  await expect(openVault(moved, 1)).rejects.toThrow();
+});

@@ -1,0 +1,207 @@
+import type { Kysely } from "kysely";
+import { createSecretKey, randomBytes } from "node:crypto";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { assert } from "../kernel/assert.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { Turns } from "../kernel/keyed-mutex.ts";
+import {
+  type Binding,
+  type MasterKeys,
+  type SealingKey,
+  open,
+  seal,
+  sealingKeyIdOf,
+} from "./envelope.ts";
+
+/** Where a provider's key is kept: it can be opened for this place alone. */
+export interface KeyPlace {
+  workspaceId: string;
+  providerId: string;
+  /** `byok_` id of the record. */
+  id: string;
+}
+
+const dataKeyBytes = 32;
+const wrapBinding = ({ workspaceId, id }: Pick<WrappedDataKey, "workspaceId" | "id">): Binding => [
+  "data-key",
+  workspaceId,
+  id,
+];
+const keyBinding = ({ workspaceId, providerId, id }: KeyPlace): Binding => [
+  workspaceId,
+  providerId,
+  id,
+];
+
+/**
+ * Encrypts provider keys under a key of their workspace, which in turn is stored wrapped by the
+ * master key: neither the rows nor the master key alone give anything away. Data keys stay
+ * unwrapped in memory, provider keys do not.
+ */
+export class KeyVault {
+  private readonly store: DataKeyStore;
+  private readonly masterKeys: MasterKeys;
+  private readonly clock: Clock;
+  private readonly dataKeys = new Map<string, SealingKey>();
+  private readonly turns = new Turns();
+
+  private constructor(options: { store: DataKeyStore; masterKeys: MasterKeys; clock: Clock }) {
+    this.store = options.store;
+    this.masterKeys = options.masterKeys;
+    this.clock = options.clock;
+  }
+
+  /**
+   * Unwraps every data key, and wraps those again that another master key than the current one has
+   * wrapped: after that the old one opens nothing here. Throws `ConfigurationError` where a master
+   * key is missing.
+   */
+  static async open(options: {
+    store: DataKeyStore;
+    masterKeys: MasterKeys;
+    clock: Clock;
+  }): Promise<KeyVault> {
+    const vault = new KeyVault(options);
+    for (const row of await options.store.loadAll()) await vault.take(row);
+    return vault;
+  }
+
+  /**
+   * Seals a provider's key for its place, under the workspace's data key, which is made where there
+   * is none.
+   */
+  async seal(place: KeyPlace, secret: string): Promise<string> {
+    const dataKey =
+      this.dataKeys.get(place.workspaceId) ??
+      (await this.turns.run(place.workspaceId, () => this.make(place.workspaceId)));
+    return seal(dataKey, { plain: Buffer.from(secret, "utf8"), binding: keyBinding(place) });
+  }
+
+  /**
+   * The provider's key in clear. Throws where the sealed text is damaged or belongs to another
+   * place.
+   */
+  open(place: KeyPlace, sealed: string): string {
+    const dataKey = this.dataKeys.get(place.workspaceId);
+    assert(
+      dataKey !== undefined && sealingKeyIdOf(sealed) === dataKey.id,
+      "a provider key is sealed under a data key that is not there",
+    );
+    return open(dataKey, { sealed, binding: keyBinding(place) }).toString("utf8");
+  }
+
+  /** Takes a workspace's data key that another gateway made. */
+  async learn(workspaceId: string): Promise<void> {
+    if (this.dataKeys.has(workspaceId)) return;
+    const row = await this.store.find(workspaceId);
+    if (row !== undefined) await this.take(row);
+  }
+
+  private async make(workspaceId: string): Promise<SealingKey> {
+    await this.learn(workspaceId);
+    return this.dataKeys.get(workspaceId) ?? (await this.makeFirst(workspaceId));
+  }
+
+  private async makeFirst(workspaceId: string): Promise<SealingKey> {
+    const plain = randomBytes(dataKeyBytes);
+    const id = randomBytes(8).toString("hex");
+    const wrapped = seal(this.masterKeys.current, {
+      plain,
+      binding: wrapBinding({ workspaceId, id }),
+    });
+    try {
+      await this.store.insert({ id, workspaceId, wrapped }, this.clock.nowMs());
+    } catch (error) {
+      // Another gateway may have been first; then its data key is the workspace's.
+      await this.learn(workspaceId);
+      const theirs = this.dataKeys.get(workspaceId);
+      if (theirs === undefined) throw error;
+      return theirs;
+    }
+    return this.keep(workspaceId, { id, plain });
+  }
+
+  private async take({ id, workspaceId, wrapped }: WrappedDataKey): Promise<void> {
+    const masterKeyId = sealingKeyIdOf(wrapped) ?? "";
+    const masterKey = this.masterKeys.byId.get(masterKeyId);
+    if (masterKey === undefined) throw missingMasterKey(masterKeyId);
+    const binding = wrapBinding({ workspaceId, id });
+    const plain = open(masterKey, { sealed: wrapped, binding });
+    const { current } = this.masterKeys;
+    if (masterKeyId !== current.id)
+      await this.store.rewrap(id, { from: wrapped, to: seal(current, { plain, binding }) });
+    this.keep(workspaceId, { id, plain });
+  }
+
+  private keep(workspaceId: string, { id, plain }: { id: string; plain: Buffer }): SealingKey {
+    const dataKey = { id, key: createSecretKey(plain) };
+    plain.fill(0);
+    this.dataKeys.set(workspaceId, dataKey);
+    return dataKey;
+  }
+}
+
+const missingMasterKey = (id: string): ConfigurationError =>
+  new ConfigurationError([
+    {
+      key: "SWITCHYARD_SECRETS_KEY",
+      message:
+        `provider keys in the database are protected by a master key that is not given here (id ${id}); ` +
+        "name it as SWITCHYARD_SECRETS_KEY_PREVIOUS, or as SWITCHYARD_SECRETS_KEY again",
+    },
+  ]);
+
+/** A workspace's data key at rest, wrapped by a master key. */
+export interface WrappedDataKey {
+  /** Hexadecimal id that sealed texts name. */
+  id: string;
+  workspaceId: string;
+  /** As `envelope.ts` writes it. */
+  wrapped: string;
+}
+
+/** Rows of data keys. */
+export interface DataKeyTables {
+  workspace_data_keys: { id: string; workspace_id: string; wrapped: string; created_at_ms: number };
+}
+
+/** Data keys at rest, one a workspace. */
+export class DataKeyStore {
+  private readonly database: Kysely<DataKeyTables>;
+
+  constructor(database: Kysely<DataKeyTables>) {
+    this.database = database;
+  }
+
+  async loadAll(): Promise<WrappedDataKey[]> {
+    const rows = await this.database.selectFrom("workspace_data_keys").selectAll().execute();
+    return rows.map(({ id, workspace_id: workspaceId, wrapped }) => ({ id, workspaceId, wrapped }));
+  }
+
+  /** A workspace's data key; undefined where it has none. */
+  async find(workspaceId: string): Promise<WrappedDataKey | undefined> {
+    const row = await this.database
+      .selectFrom("workspace_data_keys")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .executeTakeFirst();
+    return row && { id: row.id, workspaceId, wrapped: row.wrapped };
+  }
+
+  async insert({ id, workspaceId, wrapped }: WrappedDataKey, nowMs: number): Promise<void> {
+    await this.database
+      .insertInto("workspace_data_keys")
+      .values({ id, workspace_id: workspaceId, wrapped, created_at_ms: nowMs })
+      .execute();
+  }
+
+  /** Replaces what a data key is wrapped in, unless another has done so meanwhile. */
+  async rewrap(id: string, { from, to }: { from: string; to: string }): Promise<void> {
+    await this.database
+      .updateTable("workspace_data_keys")
+      .set({ wrapped: to })
+      .where("id", "=", id)
+      .where("wrapped", "=", from)
+      .execute();
+  }
+}
