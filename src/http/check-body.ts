@@ -1,10 +1,9 @@
 import { z, type ZodType } from "zod";
-import { closestName } from "../platform/lib/closest-name.ts";
-import { GatewayError } from "../platform/lib/errors.ts";
-import { knownKeys } from "../platform/lib/known-keys.ts";
+import { closestName, knownKeys } from "../platform/kernel/known-keys.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
 
 /** Path of a field as callers write it, such as `messages[2].content`. */
-export const fieldPath = (path: readonly PropertyKey[]): string =>
+const fieldPath = (path: readonly PropertyKey[]): string =>
   path.reduce<string>(
     (text, part) =>
       typeof part === "number"
@@ -15,8 +14,11 @@ export const fieldPath = (path: readonly PropertyKey[]): string =>
     "",
   );
 
-/** What is said of a name that is not known: the one that was most likely meant, or else all that there are. */
-export function unknownName(
+/**
+ * What is said of a name that is not known: the one that was most likely meant, or else all that
+ * there are.
+ */
+function unknownName(
   name: string,
   { known, kind }: { known: readonly string[]; kind: "field" | "parameter" },
 ): string {
@@ -33,8 +35,9 @@ export const isStrictObject = (schema: ZodType | undefined): schema is z.ZodObje
   (schema.def.catchall === undefined || schema.def.catchall instanceof z.ZodNever);
 
 /**
- * Refuses what a schema of one object does not name, before anything else is looked at: a misspelt field would else be left
- * out in silence, or shown as another one that is missing. Schemas that say themselves what becomes of other fields are left to it.
+ * Refuses what a schema of one object does not name, before anything else is looked at: a misspelt
+ * field would else be left out in silence, or shown as another one that is missing. Schemas that
+ * say themselves what becomes of other fields are left to it.
  */
 export function refuseUnknownFields(
   schema: ZodType,
@@ -78,7 +81,10 @@ function problemOf(schema: ZodType, issue: z.core.$ZodIssue): { param: string; m
   return { param: fieldPath([...issue.path, name]), message };
 }
 
-/** The value as the schema yields it; the first thing that is wrong is answered as 400 with the field's name. */
+/**
+ * The value as the schema yields it; the first thing that is wrong is answered as 400 with the
+ * field's name.
+ */
 export function checkBody<Body>(schema: ZodType<Body>, value: unknown): Body {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

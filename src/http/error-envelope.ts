@@ -1,4 +1,4 @@
-import { errorCatalog, GatewayError } from "../platform/lib/errors.ts";
+import { errorCatalog, GatewayError, type ErrorCode } from "../platform/kernel/errors.ts";
 
 /** Renders an error as a body of some dialect. */
 export type ErrorEncoder = (
@@ -28,7 +28,10 @@ export const encodeContractError: ErrorEncoder = (error, { traceId }) => {
   };
 };
 
-/** What a 429 asks callers to wait when its provider did not say: the contract promises the header on every one. */
+/**
+ * What a 429 asks callers to wait when its provider did not say: the contract promises the header
+ * on every one.
+ */
 const rateWindowSeconds = 60;
 
 /** Headers that tell a client what to do next. */
@@ -55,3 +58,20 @@ export function asGatewayError(thrown: unknown): GatewayError {
     },
   );
 }
+
+/** Codes of ours in the words of OAuth (RFC 6749, section 5.2); the others are OAuth's already. */
+const oauthCodes: Readonly<Partial<Record<ErrorCode, string>>> = {
+  bad_request: "invalid_request",
+  missing_required_fields: "invalid_request",
+  content_too_large: "invalid_request",
+  rate_limit_exceeded: "temporarily_unavailable",
+  ip_rate_limit_exceeded: "temporarily_unavailable",
+  service_unavailable: "temporarily_unavailable",
+  internal_server_error: "server_error",
+};
+
+/** The flat errors of device and token routes: `{error, error_description}`. */
+export const encodeOauthError: ErrorEncoder = ({ code, message }) => ({
+  error: oauthCodes[code] ?? code,
+  error_description: message,
+});

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { RawClient } from "../../test/support/raw-client.ts";
-import type { FrameSource } from "../platform/lib/frame-source.ts";
+import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { HttpServer, type CompiledRoutes } from "./http-server.ts";
 import { readBodyText } from "./read-body.ts";
 import { Reply } from "./reply.ts";
@@ -244,6 +244,30 @@ describe("bodies", () => {
   };
   const post = (bytes: number): string =>
     `POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\nconnection: close\r\n\r\n`;
+
+  test.each([
+    ["announced and larger than the limit", 4 * 1024 ** 2, 64 * 1024 ** 2],
+    ["beyond the memory for them", 900_000, 100_000],
+  ])("%s are read to their end, so that the refusal arrives", async (_, bytes, memoryBytes) => {
+    serve(echo, memoryBytes);
+    const sent = Array.from({ length: 20 }, () => client().write(post(bytes) + "x".repeat(bytes)));
+    for (const each of sent) expect(await each.untilOver()).toStartWith("HTTP/1.1 503");
+    expect(server.bodies.heldBytes).toBe(0);
+  });
+
+  test("that are refused and do not come hold their connection for a moment only", async () => {
+    serve(echo, 100_000);
+    expect(
+      await client()
+        .write(post(900_000) + "x".repeat(200_000))
+        .untilOver(),
+    ).toStartWith("HTTP/1.1 503");
+    expect(
+      await client()
+        .write(`${post(9_000_000)}x`)
+        .untilOver(),
+    ).toStartWith("HTTP/1.1 503");
+  });
 
   test("beyond the memory that they may take together are refused, and it is free again after each answer", async () => {
     serve(echo, 600_000);

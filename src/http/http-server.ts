@@ -1,12 +1,12 @@
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import type { BunRequest, Server } from "bun";
-import { systemClock, type Clock } from "../platform/lib/clock.ts";
-import { GatewayError } from "../platform/lib/errors.ts";
-import type { FrameSource } from "../platform/lib/frame-source.ts";
-import { BodyRoom } from "./body-room.ts";
+import { systemClock, type Clock } from "../platform/kernel/clock.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { encodeContractError } from "./error-envelope.ts";
-import { FrameStreams } from "./frame-stream.ts";
 import { ServedRequest } from "./http-request.ts";
-import { isNearlyOutOfFiles, openFilesMax } from "./open-files.ts";
+import { BodyRoom } from "./read-body.ts";
 import { Reply, type Answer } from "./reply.ts";
 
 /** Works on one request; what it throws is a mistake of ours. */
@@ -22,10 +22,12 @@ export interface TlsPair {
 }
 
 /** What a server serves, and where. */
-export interface HttpServerOptions {
+interface HttpServerOptions {
   host: string;
   /** 0 picks a free one. */
   port: number;
+  /** Whether other processes that allow it listen at the port as well; connections are divided. */
+  sharesPort?: boolean;
   routes: CompiledRoutes;
   fallback: RouteHandler;
   tls?: TlsPair | undefined;
@@ -36,18 +38,24 @@ export interface HttpServerOptions {
   onError(error: unknown): void;
 }
 
-/** Silent seconds after which a connection is closed that has sent no request, or none that was served. */
+/**
+ * Silent seconds after which a connection is closed that has sent no request, or none that was
+ * served.
+ */
 const strangerIdleSeconds = 5;
 
-/** Silent seconds between requests, and while an answer is sent: longer than the minute after which usual proxies let go themselves. */
+/**
+ * Silent seconds between requests, and while an answer is sent: longer than the minute after which
+ * usual proxies let go themselves.
+ */
 const keptIdleSeconds = 75;
 
 /** How often streams and the file limit are looked at, in milliseconds. */
 const sweepMs = 1_000;
 
 /**
- * Bodies are bounded where they are read, with an answer in the endpoint's dialect. A limit of the platform's own
- * would close the connection without one.
+ * Bodies are bounded where they are read, with an answer in the endpoint's dialect. A limit of the
+ * platform's own would close the connection without one.
  */
 const bodyBytesWall = Number.MAX_SAFE_INTEGER;
 
@@ -65,6 +73,7 @@ export class HttpServer {
   constructor({
     host,
     port,
+    sharesPort = false,
     routes,
     fallback,
     tls,
@@ -81,8 +90,9 @@ export class HttpServer {
       idleTimeout: strangerIdleSeconds,
       maxRequestBodySize: bodyBytesWall,
       development: false,
-      // Bun lets processes share a port once it is not developing: a second gateway would take every other connection.
-      reusePort: false,
+      // Bun lets processes share a port once it is not developing: a second gateway would take
+      // every other connection without being asked to.
+      reusePort: sharesPort,
       routes: mapValues(
         routes,
         (handler) => (request: BunRequest) => this.answer(request, handler),
@@ -104,14 +114,17 @@ export class HttpServer {
     return this.server.pendingRequests;
   }
 
-  /** From now on every answer closes its connection (RFC 9112, 9.6): clients send their next request elsewhere. */
+  /**
+   * From now on every answer closes its connection (RFC 9112, 9.6): clients send their next request
+   * elsewhere.
+   */
   announceClosing(): void {
     this.closing = true;
   }
 
   /**
-   * Accepts no more, closes what is idle and settles once every request under way was answered; at once with `abruptly`, which cuts
-   * them off.
+   * Accepts no more, closes what is idle and settles once every request under way was answered; at
+   * once with `abruptly`, which cuts them off.
    */
   async stop(abruptly = false): Promise<void> {
     this.closing = true;
@@ -124,7 +137,7 @@ export class HttpServer {
     handler: RouteHandler,
   ): Promise<Response> {
     const request = new ServedRequest(platformRequest, this);
-    // Whoever works on a request bounds how long that takes.
+    // The handler of a request bounds how long its work takes.
     request.setIdleSeconds(0);
     try {
       return this.send(request, await handler(request));
@@ -174,10 +187,12 @@ export class HttpServer {
     return Response.json(envelope, { status: 500, headers: { connection: "close" } });
   }
 
-  /** Ends streams that are not read, and makes room where nearly as many files are open as may be. */
+  /**
+   * Ends streams that are not read, and makes room where nearly as many files are open as may be.
+   */
   sweep(): void {
     this.streams.sweep();
-    // Connections that nobody asks anything over make room for those that somebody does.
+    // Idle connections make room for those with requests.
     if (this.filesMax !== undefined && isNearlyOutOfFiles(this.filesMax))
       this.server.closeIdleConnections();
   }
@@ -199,3 +214,184 @@ const mapValues = <Value, Other>(
   change: (value: Value) => Other,
 ): Record<string, Other> =>
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
+
+/** How long a client may leave what it was sent unread before its stream ends, in milliseconds. */
+const unreadMaxMs = 60_000;
+
+/** What became of a stream, for the connection that it goes over. */
+interface StreamEnds {
+  /** Nothing more comes: all of it was sent, or the client has left. */
+  onEnd(): void;
+  /** The source broke, which no source may: the client sees its connection end. */
+  onBroken(error: unknown): void;
+  /** The client reads nothing: its connection is to be closed. */
+  onUnread(): void;
+}
+
+/** A stream of frames towards one client. */
+interface OpenStream {
+  /** Monotonic time since which the client has had no room; undefined while frames are awaited. */
+  unreadSinceMs: number | undefined;
+  end(): void;
+}
+
+/**
+ * The streams that a server has open, of which those whose clients have stopped reading are ended.
+ */
+class FrameStreams {
+  private readonly open = new Set<OpenStream>();
+  private readonly clock: Clock;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /**
+   * A byte stream of frames with backpressure end to end: the next frames are asked for when the
+   * client has room, so a slow client slows the upstream instead of filling memory. (A stream of
+   * Bun's type `direct` has no backpressure.)
+   */
+  stream(source: FrameSource, { onEnd, onBroken, onUnread }: StreamEnds): ReadableStream<string> {
+    const { open, clock } = this;
+    let control: ReadableStreamDefaultController<string> | undefined;
+    const each: OpenStream = {
+      unreadSinceMs: undefined,
+      end() {
+        open.delete(each);
+        onUnread();
+        source.cancel();
+        control?.error(new Error("the client has not read for a minute"));
+      },
+    };
+    const close = (): void => {
+      open.delete(each);
+      onEnd();
+      control?.close();
+    };
+    const give = (frames: string | undefined): void => {
+      // Ended in the meantime.
+      if (!open.has(each)) return;
+      if (frames === undefined) return close();
+      each.unreadSinceMs = clock.monotonicMs();
+      control?.enqueue(frames);
+    };
+    const fail = (error: unknown): void => {
+      open.delete(each);
+      onBroken(error);
+      control?.error(error);
+    };
+    open.add(each);
+    return new ReadableStream<string>(
+      {
+        start(controller) {
+          control = controller;
+          const frames = source.ready?.();
+          if (frames !== undefined && frames !== "") give(frames);
+        },
+        pull: () => {
+          each.unreadSinceMs = undefined;
+          if (source.isOver === true) return close();
+          return nextFrames(source).then(give, fail);
+        },
+        cancel() {
+          open.delete(each);
+          source.cancel();
+          onEnd();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** Ends the streams whose clients have not read for too long. */
+  sweep(): void {
+    const nowMs = this.clock.monotonicMs();
+    for (const stream of this.open) {
+      if (stream.unreadSinceMs !== undefined && nowMs - stream.unreadSinceMs > unreadMaxMs)
+        stream.end();
+    }
+  }
+}
+
+/** The next frames that are not empty: an empty piece would be taken for one that was sent. */
+async function nextFrames(source: FrameSource): Promise<string | undefined> {
+  let frames = await source.next();
+  while (frames === "") frames = await source.next();
+  return frames;
+}
+
+/**
+ * The limit of open files of this process, which Bun raises as far as the system lets; undefined
+ * where the system does not say.
+ */
+function openFilesMax(): number | undefined {
+  try {
+    const limit = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+    return limit === undefined ? undefined : Number(limit);
+  } catch {
+    // Systems without /proc, such as macOS.
+    return undefined;
+  }
+}
+
+/**
+ * Below this many files the gateway warns: each request takes two, its client's connection and its
+ * provider's.
+ */
+const comfortableFiles = 8_192;
+
+/** What an operator has to know of the limit of open files; undefined where it is high enough. */
+export const openFilesWarning = (limit = openFilesMax()): string | undefined =>
+  limit === undefined || limit >= comfortableFiles
+    ? undefined
+    : `only ${limit} files may be open at once, connections included; raise the limit (ulimit -n, LimitNOFILE) to ${comfortableFiles}`;
+
+/** From this part of the limit on it counts as nearly reached. */
+const nearlyPart = 0.8;
+
+/**
+ * Whether nearly as many files are open as may be. The system gives the lowest free number to a
+ * file that is opened: about the count.
+ */
+function isNearlyOutOfFiles(limit: number): boolean {
+  try {
+    const file = openSync("/dev/null", "r");
+    closeSync(file);
+    return file > limit * nearlyPart;
+  } catch {
+    // Not one more can be opened.
+    return true;
+  }
+}
+
+/** Connections to a local port by the kernel's table; NaN where there is none. */
+export async function countConnections(port: number): Promise<number> {
+  const tables = await Promise.all(
+    ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map((path) =>
+      readFile(path, "latin1").catch(() => ""),
+    ),
+  );
+  if (tables.every((table) => table === "")) return Number.NaN;
+  const hexPort = port.toString(16).toUpperCase().padStart(4, "0");
+  // Local address and port, remote address and port, and 01 for an established connection.
+  const row = new RegExp(`^ *\\d+: [0-9A-F]+:${hexPort} [0-9A-F]+:[0-9A-F]{4} 01 `, "gm");
+  return tables.reduce((sum, table) => sum + (table.match(row)?.length ?? 0), 0);
+}
+
+/** Serves metrics on a port of their own, so that they need not be reachable where the API is. */
+export function serveMetrics(
+  metrics: { text(): Promise<string>; contentType: string },
+  { host, port }: { host: string; port: number },
+): Server<undefined> {
+  return Bun.serve({
+    hostname: host,
+    port,
+    development: false,
+    reusePort: false,
+    routes: {
+      "/metrics": async () =>
+        new Response(await metrics.text(), { headers: { "content-type": metrics.contentType } }),
+    },
+    fetch: () => new Response("Only /metrics is served here.\n", { status: 404 }),
+  });
+}

@@ -1,13 +1,15 @@
-import type { SessionCaller } from "../account/people/session-caller.ts";
-import { idempotencyHeader } from "./answer-once.ts";
+import { idempotencyHeader } from "./endpoint.ts";
 import type { ServedRequest } from "./http-request.ts";
 import { Reply, type Answer } from "./reply.ts";
 
 /** Values of a query parameter; a list repeats it, undefined leaves it out. */
 type QueryValue = string | number | boolean | readonly string[] | undefined;
 
-/** A call of one endpoint by another one, for the same client: same credential, same checks, no network between. */
-export interface InnerCall {
+/**
+ * A call of one endpoint by another one, for the same client: same credential, same checks, no
+ * network between.
+ */
+export interface InnerCall<Caller = unknown> {
   /** Method and path of the route table, such as `DELETE /keys/:hash`. */
   endpoint: string;
   /** Path parameters, decoded. */
@@ -15,8 +17,11 @@ export interface InnerCall {
   query?: Readonly<Record<string, QueryValue>> | undefined;
   body?: unknown;
   idempotencyKey?: string | undefined;
-  /** The operator whose key calls, at endpoints of operators, where keys of that kind are not accepted by themselves. */
-  operator?: SessionCaller | undefined;
+  /**
+   * The operator whose key calls, at endpoints of operators, where keys of that kind are not
+   * accepted by themselves.
+   */
+  operator?: Caller | undefined;
 }
 
 /** The answer of an endpoint that did what was asked. */
@@ -26,14 +31,14 @@ export interface InnerAnswer {
   body: unknown;
 }
 
-/** Headers that belong to one request and not to its client. */
-const ownHeaders = [
+/** Headers that belong to one request and not to its client, in lower case. */
+const ownHeaders: ReadonlySet<string> = new Set([
   "content-length",
   "content-encoding",
   "transfer-encoding",
   "anthropic-version",
-  idempotencyHeader,
-];
+  idempotencyHeader.toLowerCase(),
+]);
 
 function queryText(query: NonNullable<InnerCall["query"]>): string {
   const parameters = new URLSearchParams();
@@ -50,9 +55,8 @@ export function innerRequest(
   { endpoint, params = {}, query = {}, body, idempotencyKey }: InnerCall,
 ): ServedRequest {
   const [method = "", pattern = ""] = endpoint.split(" ");
-  const headers = new Headers(from.headerEntries());
-  for (const name of ownHeaders) headers.delete(name);
-  if (idempotencyKey !== undefined) headers.set(idempotencyHeader, idempotencyKey);
+  const headers = from.headerEntries().filter(([name]) => !ownHeaders.has(name));
+  if (idempotencyKey !== undefined) headers.push([idempotencyHeader, idempotencyKey]);
   const path = pattern.replace(/:(\w+)/g, (_, name: string) =>
     encodeURIComponent(params[name] ?? ""),
   );
@@ -67,6 +71,8 @@ export function innerRequest(
 /** The answer as a value. */
 export async function innerAnswer(answer: Answer): Promise<InnerAnswer> {
   const isReply = answer instanceof Reply;
+  const unwritten = isReply ? answer.unwritten : undefined;
+  if (unwritten !== undefined) return { status: answer.status, body: unwritten.value };
   const text = isReply ? answer.body : await answer.text();
   const type = isReply ? answer.headers["content-type"] : answer.headers.get("content-type");
   const isJson = typeof text === "string" && type?.startsWith("application/json");

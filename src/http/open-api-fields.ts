@@ -11,7 +11,10 @@ const isObject = (value: unknown): value is Json =>
 const asObject = (value: unknown): Json => (isObject(value) ? value : {});
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** Where a field is: its name, the field that it belongs to, and the component or path that both belong to. */
+/**
+ * Where a field is: its name, the field that it belongs to, and the component or path that both
+ * belong to.
+ */
 interface Place {
   name: string;
   parent: string | undefined;
@@ -94,7 +97,10 @@ export function exampleOf(given: unknown, making: Making): unknown {
   return plainExample(schema, making);
 }
 
-/** An example of the first variant that is not null; null where nothing better is known of a field that may be null. */
+/**
+ * An example of the first variant that is not null; null where nothing better is known of a field
+ * that may be null.
+ */
 function variantExample(
   variants: readonly unknown[],
   { making, known }: { making: Making; known: unknown },

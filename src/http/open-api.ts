@@ -1,13 +1,14 @@
 import { z, type ZodType } from "zod";
-import { brand } from "../platform/lib/brand.ts";
+import { brand } from "../platform/kernel/brand.ts";
 import type { Endpoint } from "./endpoint.ts";
 import {
+  ErrorResponses,
+  errorSchemas,
   headerComponents,
   idempotencyParameter,
   refusingOthers,
   successHeaders,
-} from "./open-api-answers.ts";
-import { ErrorResponses, errorSchemas } from "./open-api-errors.ts";
+} from "./open-api-errors.ts";
 import { describeFields, exampleOf, type FieldWords } from "./open-api-fields.ts";
 
 type Json = Record<string, unknown>;
@@ -29,7 +30,10 @@ function withComponentReferences(value: unknown): unknown {
   );
 }
 
-/** Collects the named schemas of a document, each once; those of requests and answers are kept apart where they differ. */
+/**
+ * Collects the named schemas of a document, each once; those of requests and answers are kept apart
+ * where they differ.
+ */
 class Schemas {
   readonly named: Record<string, unknown> = {};
 
@@ -39,7 +43,9 @@ class Schemas {
     this.words = words;
   }
 
-  /** The JSON schema of a zod schema of a path; a reference where it has a name (`meta({ id })`). */
+  /**
+   * The JSON schema of a zod schema of a path; a reference where it has a name (`meta({ id })`).
+   */
   of(schema: ZodType | undefined, io: "input" | "output", owner: string): Json {
     if (schema === undefined) return {};
     const wrapped = z.toJSONSchema(z.object({ wrapped: schema }), { io, unrepresentable: "any" });
@@ -268,7 +274,10 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   "Signing in": "Sessions: passwords, passkeys, second factors and sign-in at providers.",
 };
 
-/** The endpoints that the document describes: a path stands there once, so a page at the root whose path the API has, too, is left out. */
+/**
+ * The endpoints that the document describes: a path stands there once, so a page at the root whose
+ * path the API has, too, is left out.
+ */
 export function describedEndpoints(
   endpoints: readonly Endpoint<never>[],
 ): readonly Endpoint<never>[] {
@@ -319,7 +328,7 @@ export function openApiDocument(
           type: "apiKey",
           in: "cookie",
           name: brand.sessionCookie,
-          description: "Session of somebody who signed in.",
+          description: "Session of a person who signed in.",
         },
         managementKey: {
           type: "http",

@@ -1,22 +1,36 @@
-import { systemClock } from "../platform/lib/clock.ts";
-import { GatewayError } from "../platform/lib/errors.ts";
-import { isDeeperThan } from "../platform/lib/json-depth.ts";
-import { JsonScanner, type JsonBounds, type PassedBound } from "../platform/lib/json-scanner.ts";
+import type { Transform } from "node:stream";
+import {
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+} from "node:zlib";
+import { systemClock } from "../platform/kernel/clock.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import {
+  type JsonBounds,
+  JsonScanner,
+  type PassedBound,
+  isDeeperThan,
+} from "../platform/kernel/json-scanner.ts";
+import { withinTime } from "../platform/kernel/within-time.ts";
 import type { HttpRequest, ServedRequest } from "./http-request.ts";
-import { unfoldBody, unfoldingOf } from "./unfold-body.ts";
 
 /**
- * What a JSON body may consist of: each bound is many times what any provider takes, and what is within them is parsed and checked
- * within the time that other requests may have to wait. Writing JSON fails where it is some ten thousand levels deep.
+ * What a JSON body may consist of: each bound is many times what any provider takes, and what is
+ * within them is parsed and checked within the time that other requests may have to wait. Writing
+ * JSON fails where it is some ten thousand levels deep.
  */
-export const jsonBounds: JsonBounds = {
+const jsonBounds: JsonBounds = {
   levels: 1_000,
   members: 50_000,
   entries: 50_000,
   numbers: 400_000,
 };
 
-/** Smaller bodies are read in one piece and not scanned: whatever they hold is parsed in no time. */
+/**
+ * Smaller bodies are read in one piece and not scanned: parsing one takes no time to speak of.
+ */
 const smallBytesMax = 128 * 1024;
 
 /** Shorter texts are not looked at: what they can be nested is written in no time. */
@@ -26,11 +40,22 @@ const nestingCharactersMin = 16_384;
 const graceMs = 10_000;
 const bytesPerSecondMin = 32 * 1024;
 
-/** Pieces that are smaller come from a client that sends many small ones: what is on its way is waited for, so that it comes at once. */
+/**
+ * Pieces that are smaller come from a client that sends many small ones: what is on its way is
+ * waited for, so that it comes at once.
+ */
 const smallPieceBytes = 16 * 1024;
 
 /** Bytes that are scanned before other requests get their turn. */
 const sliceBytes = 256 * 1024;
+
+/**
+ * What is still read of a refused body, and dropped, before its answer is sent: a connection that is
+ * closed with unread bytes is reset, and its client may lose the answer (RFC 9112, 9.6).
+ */
+const drainBytesMax = 64 * 1024 * 1024;
+const drainMs = 2_000;
+const drainIdleMs = 250;
 
 /** How a body is read. */
 interface Reading {
@@ -80,13 +105,18 @@ const errorOfBound: Readonly<Record<PassedBound, () => GatewayError>> = {
 
 const decoder = new TextDecoder();
 
-/** The body as text, refused beyond `limitBytes` without reading on, or without unfolding on where it is compressed. */
+/**
+ * The body as text, refused beyond `limitBytes` without reading on, or without unfolding on where
+ * it is compressed.
+ */
 export async function readBodyText(
   request: HttpRequest,
   limitBytes: number,
   { json = false } = {},
 ): Promise<string> {
-  const whole = wholeLengthOf(request, limitBytes);
+  const declared = declaredLengthOf(request);
+  if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
+  const whole = wholeLength(declared);
   if (whole !== undefined && unfoldingOf(request) === undefined)
     return readWhole(request, whole, () => request.text());
   return decoder.decode(await readBodyBytes(request, limitBytes, { json }));
@@ -103,17 +133,22 @@ export async function readBodyBytes(
   { json = false } = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
   const unfolding = unfoldingOf(request);
-  const whole = wholeLengthOf(request, limitBytes);
+  const declared = declaredLengthOf(request);
+  if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
+  const whole = wholeLength(declared);
   const reading = { limitBytes, json: json && unfolding === undefined };
   const bytes =
     whole === undefined
       ? await readPieces(request, reading)
       : new Uint8Array(await readWhole(request, whole, () => request.arrayBuffer()));
   if (unfolding === undefined) return bytes;
-  const unfolded = await unfoldBody(bytes, { unfolding, limitBytes, tooLarge });
-  holdOf(request)?.add(unfolded.byteLength);
-  if (json && unfolded.byteLength > smallBytesMax) await scanSlices(unfolded);
-  return unfolded;
+  const hold = holdOf(request);
+  try {
+    return await unfoldBody(bytes, { unfolding, limitBytes, json, hold });
+  } catch (error) {
+    hold?.release();
+    throw error;
+  }
 }
 
 const holdOf = (request: RequestOfBody): ServedRequest["hold"] | undefined => request.hold;
@@ -123,21 +158,30 @@ function leaveUnread(request: RequestOfBody): void {
   if (request.closes !== undefined) request.closes = true;
 }
 
-/** The length that the request announces, where it is within the limit and small enough to be read in one piece. */
-function wholeLengthOf(request: HttpRequest, limitBytes: number): number | undefined {
-  const declared = request.headers.get("content-length");
-  if (declared === null) return undefined;
-  const length = Number(declared);
-  if (length > limitBytes) {
-    leaveUnread(request);
-    throw tooLarge(limitBytes);
-  }
-  return length <= smallBytesMax ? length : undefined;
+/** The length that the request announces. */
+function declaredLengthOf({ headers }: Pick<HttpRequest, "headers">): number | undefined {
+  const declared = headers.get("content-length");
+  return declared === null ? undefined : Number(declared);
+}
+
+/** The announced length, where it is small enough for the body to be read in one piece. */
+const wholeLength = (declared: number | undefined): number | undefined =>
+  declared !== undefined && declared <= smallBytesMax ? declared : undefined;
+
+/** Refuses a body that is announced as larger than the limit. */
+async function refuseUnread(request: HttpRequest, limitBytes: number): Promise<never> {
+  leaveUnread(request);
+  const reader = request.body?.getReader();
+  if (reader !== undefined) await drain(reader);
+  throw tooLarge(limitBytes);
 }
 
 const deadlineMs = (bytes: number): number => graceMs + (bytes / bytesPerSecondMin) * 1000;
 
-/** Waits for a part of the body, and refuses the request where it does not come in time or the client leaves. */
+/**
+ * Waits for a part of the body, and refuses the request where it does not come in time or the
+ * client leaves.
+ */
 async function inTime<Part>(
   request: HttpRequest,
   part: Promise<Part>,
@@ -208,23 +252,41 @@ async function readPieces(
     }
   } catch (error) {
     leaveUnread(request);
-    // It rejects with what has been thrown already.
-    reader.cancel().catch(() => undefined);
+    // Others may have the room at once.
+    pieces.length = 0;
+    holdOf(request)?.release();
+    const isRefused = error instanceof GatewayError && !unanswerable.has(error.code);
+    await drain(reader, isRefused ? drainMs : 0);
     throw error;
   }
 }
 
-const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+/** Errors of a body that does not come, or whose client has left. */
+const unanswerable: ReadonlySet<string> = new Set(["request_timeout", "client_closed_request"]);
 
-/** Scans bytes that are all there, with turns for other requests. */
-async function scanSlices(bytes: Uint8Array): Promise<void> {
-  const scanner = new JsonScanner(jsonBounds);
-  for (let from = 0; from < bytes.byteLength; from += sliceBytes) {
-    const passed = scanner.push(bytes.subarray(from, from + sliceBytes));
-    if (passed !== undefined) throw errorOfBound[passed]();
-    await nextTurn();
-  }
+/** What Bun's own type and the platform's have in common. */
+interface BodyReader {
+  read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>;
+  cancel(): Promise<void>;
 }
+
+/** Reads and drops what is on its way, within bounds of time and size, and ends the reading. */
+async function drain(reader: BodyReader, withinMs = drainMs): Promise<void> {
+  const endMs = systemClock.monotonicMs() + withinMs;
+  let bytesLeft = drainBytesMax;
+  while (bytesLeft > 0) {
+    const leftMs = Math.min(drainIdleMs, endMs - systemClock.monotonicMs());
+    if (leftMs <= 0) break;
+    const reading = reader.read().catch(() => undefined);
+    const piece = await withinTime(leftMs, reading, undefined);
+    if (piece?.value === undefined || piece.done) break;
+    bytesLeft -= piece.value.byteLength;
+  }
+  // It rejects with what has been thrown already.
+  reader.cancel().catch(() => undefined);
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 const parseText = (
   text: string,
@@ -240,7 +302,10 @@ const parseText = (
   }
 };
 
-/** The value of JSON text. Throws `invalid_request_body` where it is none, `bad_request` where it is nested too deep. */
+/**
+ * The value of JSON text. Throws `invalid_request_body` where it is none, `bad_request` where it is
+ * nested too deep.
+ */
 export function parseJson(text: string): unknown {
   const value = parseText(text, { code: "invalid_request_body", wanted: "JSON" });
   if (text.length >= nestingCharactersMin && isDeeperThan(value, jsonBounds.levels))
@@ -257,4 +322,120 @@ export function parseJsonObject(text: string): Record<string, unknown> {
   if (text.length >= nestingCharactersMin && isDeeperThan(value, jsonBounds.levels))
     throw tooDeep();
   return value as Record<string, unknown>;
+}
+
+type Unfolding = (options: { chunkSize: number }) => Transform;
+
+/**
+ * Content codings that a body may come in (RFC 9110, 8.4.1; zstd is RFC 8878), unfolded off the
+ * event loop.
+ */
+const unfoldings: Readonly<Record<string, Unfolding>> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+};
+
+/**
+ * How the body of a request has to be unfolded; undefined where it came as it is. Throws
+ * `GatewayError` for an unknown encoding.
+ */
+function unfoldingOf({ headers }: Pick<HttpRequest, "headers">): Unfolding | undefined {
+  const encoding = headers.get("content-encoding");
+  if (encoding === null) return undefined;
+  const coding = encoding.trim().toLowerCase();
+  if (coding === "identity" || coding === "") return undefined;
+  const unfolding = Object.hasOwn(unfoldings, coding) ? unfoldings[coding] : undefined;
+  if (unfolding !== undefined) return unfolding;
+  const message = `The body is sent with content-encoding ${encoding}. Send it as gzip, deflate, br or zstd, or uncompressed.`;
+  throw new GatewayError("bad_request", message);
+}
+
+/**
+ * The body as it was before it was compressed, piece by piece: 30 KB may unfold to hundreds of
+ * megabytes, and what is refused is refused before it takes memory. Throws `GatewayError` where it
+ * is damaged, or passes the limit, a bound of JSON or the room for bodies.
+ */
+async function unfoldBody(
+  bytes: Uint8Array<ArrayBuffer>,
+  {
+    unfolding,
+    limitBytes,
+    json = false,
+    hold,
+  }: Reading & { unfolding: Unfolding; hold: ServedRequest["hold"] | undefined },
+): Promise<Uint8Array<ArrayBuffer>> {
+  const scanner = json ? new JsonScanner(jsonBounds) : undefined;
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  const unfolded = unfolding({ chunkSize: sliceBytes });
+  unfolded.end(bytes);
+  try {
+    for await (const piece of unfolded as AsyncIterable<Uint8Array>) {
+      size += piece.byteLength;
+      if (size > limitBytes) throw tooLarge(limitBytes);
+      hold?.add(piece.byteLength);
+      const passed = scanner?.push(piece);
+      if (passed !== undefined) throw errorOfBound[passed]();
+      pieces.push(piece);
+    }
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    const message =
+      "The body is not compressed as its content-encoding says. Send it whole, or uncompressed.";
+    throw new GatewayError("bad_request", message, { cause: error });
+  }
+  return Buffer.concat(pieces);
+}
+
+/** Seconds after which a request that found no room may be sent again. */
+const retryAfterSeconds = 2;
+
+/** The memory that request bodies may take at once, over all requests of a server. */
+export class BodyRoom {
+  heldBytes = 0;
+  readonly bytesMax: number;
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+}
+
+/** What one request holds of the room for bodies. */
+export class BodyHold {
+  private readonly room: BodyRoom;
+  private bytes = 0;
+  private released = false;
+
+  constructor(room: BodyRoom) {
+    this.room = room;
+  }
+
+  /**
+   * Adds bytes of the body. Throws `service_unavailable` where all bodies together would be larger
+   * than the room.
+   */
+  add(bytes: number): void {
+    const { room } = this;
+    if (room.heldBytes + bytes > room.bytesMax) {
+      const message =
+        "The gateway holds as many bytes of request bodies as it may. Send the request again shortly, or make it smaller.";
+      throw new GatewayError("service_unavailable", message, {
+        retryAfterSeconds,
+        metadata: { reason: "body_memory", limit_bytes: room.bytesMax },
+      });
+    }
+    if (this.released) return;
+    this.bytes += bytes;
+    room.heldBytes += bytes;
+  }
+
+  /** Gives back everything that was added. */
+  release(): void {
+    this.released = true;
+    this.room.heldBytes -= this.bytes;
+    this.bytes = 0;
+  }
 }

@@ -1,49 +1,63 @@
-import type { Caller } from "../account/keys/caller.ts";
-import { lowerBrandHeader } from "../platform/lib/brand.ts";
-import { queryOf } from "./request-target.ts";
-import type { ServedRequest } from "./http-request.ts";
+import { lowerBrandHeader } from "../platform/kernel/brand.ts";
+import type { HttpRequest, ServedRequest } from "./http-request.ts";
 import type { InnerAnswer, InnerCall } from "./inner-call.ts";
-import { Reply } from "./reply.ts";
+import { JsonValue, Reply } from "./reply.ts";
 
-/** Header names of the trace id, in lower case: the service's, the one that OpenAI's clients read, and Anthropic's. */
+/**
+ * Header names of the trace id, in lower case: the service's, the one that OpenAI's clients read,
+ * and Anthropic's.
+ */
 const traceHeaders = [lowerBrandHeader("Trace-Id"), "x-request-id", "request-id"] as const;
 
-/** What the router tells of any request. */
-export interface RequestSource {
+/** What the router knows of any request. */
+export interface RequestSource<Caller> {
   /** Finds the address that a request came from. */
   addressOf(request: ServedRequest): string;
   /** Says whether a request was encrypted on its way. */
   isEncrypted(request: ServedRequest): boolean;
   /** Calls another endpoint for the client of a request. */
-  ask(context: RequestContext, call: InnerCall): Promise<InnerAnswer>;
+  ask(context: RequestContext<unknown, Caller>, call: InnerCall<Caller>): Promise<InnerAnswer>;
 }
 
-/** What a handler knows of its request. */
-export class RequestContext<Body = unknown> {
+/** What a handler knows of its request, and of who sent it as the guard found out. */
+export class RequestContext<Body = unknown, Caller = unknown> {
   readonly request: ServedRequest;
   /** 32 hexadecimal digits; sorts by time. */
   readonly traceId: string;
   /** Monotonic time at which the request was seen, in milliseconds. */
   readonly startedMs: number;
-  /** Headers of the response to come, whatever it will be. */
+  /** Headers of the response to come, be it a success or an error. */
   readonly headers: Record<string, string>;
   caller: Caller;
   body!: Body;
-  /** Whether a settlement counts this request in the metrics, where its handler knows better than its endpoint. */
+  /**
+   * Whether a settlement counts this request in the metrics, where its handler knows better than
+   * its endpoint.
+   */
   settled?: boolean;
-  /** Id of the record that the handler made or changed, where the path does not say it; for the audit log. */
+  /**
+   * Id of the record that the handler made or changed, where the path does not say it; for the
+   * audit log.
+   */
   changed?: string;
-  /** Workspace that the change concerns, where it is not the caller's; its audit log has the change as well. */
+  /**
+   * Workspace that the change concerns, where it is not the caller's; its audit log has the change
+   * as well.
+   */
   changedIn?: string;
-  private readonly source: RequestSource;
+  /** Whether another endpoint calls, which takes values instead of texts. */
+  private readonly isInner: boolean;
+  private readonly source: RequestSource<Caller>;
 
   constructor(options: {
     request: ServedRequest;
     traceId: string;
     startedMs: number;
     caller: Caller;
-    source: RequestSource;
+    source: RequestSource<Caller>;
+    isInner?: boolean;
   }) {
+    this.isInner = options.isInner ?? false;
     this.source = options.source;
     this.request = options.request;
     this.traceId = options.traceId;
@@ -62,19 +76,20 @@ export class RequestContext<Body = unknown> {
     return this.source.addressOf(this.request);
   }
 
-  /** Whether the request was encrypted on its way, as far as this server and the proxies that it trusts can tell. */
+  /**
+   * Whether the request was encrypted on its way, as far as this server and the proxies that it
+   * trusts can tell.
+   */
   isEncrypted(): boolean {
     return this.source.isEncrypted(this.request);
   }
 
-  /** Calls another endpoint for the same client, under the same checks. Throws the `GatewayError` that refuses it. */
-  ask(call: InnerCall): Promise<InnerAnswer> {
+  /**
+   * Calls another endpoint for the same client, under the same checks. Throws the `GatewayError`
+   * that refuses it.
+   */
+  ask(call: InnerCall<Caller>): Promise<InnerAnswer> {
     return this.source.ask(this, call);
-  }
-
-  /** The caller of a request without a credential. */
-  anonymousCaller(): Caller {
-    return { kind: "anonymous", address: this.clientAddress() };
   }
 
   /** Path parameter, decoded; empty when the route has none of that name. */
@@ -88,9 +103,31 @@ export class RequestContext<Body = unknown> {
 
   /** A JSON response with the headers gathered so far. */
   json(body: unknown, options: { status?: number; headers?: Record<string, string> } = {}): Reply {
-    return new Reply(JSON.stringify(body), {
+    return new Reply(this.isInner ? new JsonValue(body) : JSON.stringify(body), {
       status: options.status ?? 200,
       headers: { "content-type": "application/json", ...this.headers, ...options.headers },
     });
   }
+}
+
+/**
+ * Where the path starts in a request's URL: a broken `Host` header leaves no URL that could be
+ * parsed.
+ */
+const pathStart = (url: string): number => {
+  if (url.startsWith("/")) return 0;
+  const start = url.indexOf("/", url.indexOf("//") + 2);
+  return start < 0 ? url.length : start;
+};
+
+/** Path of a request as it was sent, without the query. */
+export function pathOf({ url }: Pick<HttpRequest, "url">): string {
+  const query = url.indexOf("?");
+  return url.slice(pathStart(url), query < 0 ? undefined : query);
+}
+
+/** Query parameters of a request. */
+export function queryOf({ url }: Pick<HttpRequest, "url">): URLSearchParams {
+  const query = url.indexOf("?");
+  return new URLSearchParams(query < 0 ? "" : url.slice(query));
 }

@@ -1,32 +1,51 @@
-import type { Caller } from "../account/keys/caller.ts";
-import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
-import type { IdempotentAnswers } from "../account/idempotency/idempotent-answers.ts";
-import type { Security } from "../account/security/open-security.ts";
-import type { Clock } from "../platform/lib/clock.ts";
-import type { GatewayError } from "../platform/lib/errors.ts";
-import { timeOrderedHex } from "../platform/lib/ids.ts";
-import type { RateCounters } from "./count-request.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import type { GatewayError } from "../platform/kernel/errors.ts";
+import { timeOrderedHex } from "../platform/kernel/ids.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { ServedRequest } from "./http-request.ts";
+import type { InnerCall } from "./inner-call.ts";
+import type { Answer } from "./reply.ts";
 import { RequestContext, type RequestSource } from "./request-context.ts";
-import type { SessionDoor } from "./session-door.ts";
+
+/** Decides who may use an endpoint, and surrounds its work. The router knows no credentials. */
+export interface RouterGuard<Caller> {
+  /** The caller of a request whose credential has not been looked at. */
+  readonly unknownCaller: Caller;
+  /** Finds the caller of a request and admits it, or throws the `GatewayError` that refuses it. */
+  admit(
+    endpoint: Endpoint<never>,
+    context: RequestContext<unknown, Caller>,
+  ): Promise<void> | undefined;
+  /** The same for a call of one endpoint by another. */
+  admitInner(
+    endpoint: Endpoint<never>,
+    context: RequestContext<unknown, Caller>,
+    call: InnerCall<Caller>,
+  ): void;
+  /** The work of an endpoint with what has to happen before and after it. */
+  around(
+    endpoint: Endpoint<never>,
+    work: (context: RequestContext<unknown, Caller>) => Answer | Promise<Answer>,
+  ): (context: RequestContext<unknown, Caller>, bodyText: string) => Promise<Answer>;
+  /** Headers that describe the rate window of a caller, for answers given before counting. */
+  windowHeaders(caller: Caller): Record<string, string>;
+}
 
 /** What the router itself needs; handlers get their own dependencies. */
-export interface RouterOptions<Dependencies> {
-  endpoints: readonly Endpoint<Dependencies>[];
+export interface RouterOptions<Dependencies, Caller> {
+  endpoints: readonly Endpoint<Dependencies, unknown, Caller>[];
   dependencies: Dependencies;
-  directory: CredentialDirectory;
-  counters: RateCounters;
   clock: Clock;
-  security: Security;
-  sessions: SessionDoor;
-  /** The workspace whose management keys are operators'. */
-  operatorWorkspaceId: string;
-  /** The address that anonymous requests are counted by, and that allowlists and the audit log look at. */
+  guard: RouterGuard<Caller>;
+  /** Where people reach the service, without a trailing slash. */
+  publicUrl(): string;
+  /**
+   * The address that anonymous requests are counted by, and that allowlists and the audit log use.
+   */
   clientAddress(request: ServedRequest): string;
   /** Whether a request was encrypted on its way. */
   isEncrypted(request: ServedRequest): boolean;
-  /** Told of every refused or failed request, for logs and metrics. */
+  /** Called for every refused or failed request, for logs and metrics. */
   onError(
     error: GatewayError,
     context: { traceId: string; method: string; path: string; caller: Caller },
@@ -34,38 +53,38 @@ export interface RouterOptions<Dependencies> {
   /** Renders an error as a page where a person asks with a browser; undefined for programs. */
   errorPage(
     error: GatewayError,
-    answer: { context: RequestContext; headers: Readonly<Record<string, string>> },
+    answer: { context: RequestContext<unknown, Caller>; headers: Readonly<Record<string, string>> },
   ): Response | undefined;
-  /** Leads a person who asks with a browser to the page that has a path which no endpoint has; undefined where none does. */
-  pageElsewhere(context: RequestContext): Response | undefined;
-  /** Answers of requests that name themselves. */
-  idempotentAnswers: IdempotentAnswers;
-  /** Told when such an answer could not be kept. */
-  onAnswerError(error: unknown): void;
-  /** Told when the outcome of a change could not be written to the audit log. */
-  onAuditError(error: unknown): void;
-  /** Told when an endpoint begins to work on a request. */
+  /**
+   * Leads a person who asks with a browser to the page that has a path which no endpoint has;
+   * undefined where none does.
+   */
+  pageElsewhere(context: RequestContext<unknown, Caller>): Response | undefined;
+  /** Called when an endpoint begins to work on a request. */
   onBegin(): void;
-  /** Told of every answer; `settled` when its settlement counts it, as it does for served inference. */
+  /**
+   * Called for every answer; `settled` when its settlement counts it, as it does for served inference.
+   */
   onEnd(answer: { path: string; status: number; settled: boolean }): void;
 }
 
-/** What compiling is given: the router's options, and what every request is told of its source. */
-export interface Compiling<Dependencies> extends RouterOptions<Dependencies> {
-  source: RequestSource;
+/** What compiling is given: the router's options, and where each request comes from. */
+export interface Compiling<Dependencies, Caller> extends RouterOptions<Dependencies, Caller> {
+  source: RequestSource<Caller>;
 }
 
-/** The context of a request that has just come. */
-export function newContext<Dependencies>(
+/** The context of a request that has just come, or that an outer one makes. */
+export function newContext<Dependencies, Caller>(
   request: ServedRequest,
-  { clock, source }: Compiling<Dependencies>,
-  traceId = timeOrderedHex(clock.nowMs()),
-): RequestContext {
+  { clock, source, guard }: Compiling<Dependencies, Caller>,
+  outer?: RequestContext<unknown, Caller>,
+): RequestContext<unknown, Caller> {
   return new RequestContext({
     request,
-    traceId,
+    traceId: outer?.traceId ?? timeOrderedHex(clock.nowMs()),
+    isInner: outer !== undefined,
     startedMs: clock.monotonicMs(),
-    caller: { kind: "anonymous", address: "" },
+    caller: guard.unknownCaller,
     source,
   });
 }

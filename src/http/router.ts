@@ -1,43 +1,49 @@
-import { assert } from "../platform/lib/assert.ts";
-import { GatewayError } from "../platform/lib/errors.ts";
-import { answerOnce } from "./answer-once.ts";
-import { auditChange, isAudited, type Auditing } from "./audit-change.ts";
-import { authenticate } from "./authenticate.ts";
-import { anyOrigin, isOpenToOrigins } from "./cross-origin.ts";
-import { admit, checkPlace } from "./door.ts";
-import { pathsOf, takesKnownParametersOnly, type Endpoint, type Method } from "./endpoint.ts";
-import { deprecationHeaders } from "./deprecation-headers.ts";
+import { assert } from "../platform/kernel/assert.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import {
+  anyOrigin,
+  deprecationHeaders,
+  isOpenToOrigins,
+  pathsOf,
+  takesKnownParametersOnly,
+  type Endpoint,
+  type Method,
+} from "./endpoint.ts";
 import { encodeContractError, type ErrorEncoder } from "./error-envelope.ts";
-import { errorResponse } from "./error-response.ts";
-import { parseJsonObject, readJsonText } from "./read-body.ts";
-import { innerAnswer, innerRequest, type InnerAnswer, type InnerCall } from "./inner-call.ts";
-import type { RequestContext } from "./request-context.ts";
-import { pathOf } from "./request-target.ts";
-import { newContext, type Compiling, type RouterOptions } from "./router-options.ts";
-import { checkBody, refuseUnknownFields, refuseUnknownParameters } from "./check-body.ts";
 import type { ServedRequest } from "./http-request.ts";
 import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
+import { parseJsonObject, readJsonText } from "./read-body.ts";
 import { Reply, type Answer } from "./reply.ts";
+import { pathOf, type RequestContext } from "./request-context.ts";
+import { errorResponse } from "./error-response.ts";
+import { innerAnswer, innerRequest, type InnerAnswer, type InnerCall } from "./inner-call.ts";
+import { newContext, type Compiling, type RouterOptions } from "./router-options.ts";
+import { checkBody, refuseUnknownFields, refuseUnknownParameters } from "./check-body.ts";
 
 /** An endpoint with what was compiled of it. */
-interface CompiledEndpoint<Dependencies> {
-  endpoint: Endpoint<Dependencies>;
+interface CompiledEndpoint<Dependencies, Caller> {
+  endpoint: Endpoint<Dependencies, unknown, Caller>;
   handler: RouteHandler;
   /** Does what an admitted request asks. */
-  work(context: RequestContext): Promise<Answer>;
+  work(context: RequestContext<unknown, Caller>): Promise<Answer>;
 }
 
 /** The endpoints of one path by method. */
-type PathMethods<Dependencies> = Map<Method, CompiledEndpoint<Dependencies>>;
+type PathMethods<Dependencies, Caller> = Map<Method, CompiledEndpoint<Dependencies, Caller>>;
 
-/** Compiles the endpoint table into the server's routes and the handler for everything that is not in it. */
-export function compileRoutes<Dependencies>(given: RouterOptions<Dependencies>): {
+/**
+ * Compiles the endpoint table into the server's routes and the handler for everything that is not
+ * in it.
+ */
+export function compileRoutes<Dependencies, Caller>(
+  given: RouterOptions<Dependencies, Caller>,
+): {
   routes: CompiledRoutes;
   fallback: RouteHandler;
 } {
-  const paths = new Map<string, PathMethods<Dependencies>>();
-  const byName = new Map<string, CompiledEndpoint<Dependencies>>();
-  const options: Compiling<Dependencies> = {
+  const paths = new Map<string, PathMethods<Dependencies, Caller>>();
+  const byName = new Map<string, CompiledEndpoint<Dependencies, Caller>>();
+  const options: Compiling<Dependencies, Caller> = {
     ...given,
     source: {
       addressOf: given.clientAddress,
@@ -63,10 +69,13 @@ export function compileRoutes<Dependencies>(given: RouterOptions<Dependencies>):
   return { routes, fallback: compileFallback(options) };
 }
 
-/** The handler of a path for every method: HEAD is answered as GET is, without the body (RFC 9110, 9.3.2). */
-function compilePath<Dependencies>(
-  methods: PathMethods<Dependencies>,
-  options: Compiling<Dependencies>,
+/**
+ * The handler of a path for every method: HEAD is answered as GET is, without the body (RFC 9110,
+ * 9.3.2).
+ */
+function compilePath<Dependencies, Caller>(
+  methods: PathMethods<Dependencies, Caller>,
+  options: Compiling<Dependencies, Caller>,
 ): RouteHandler {
   const byMethod = new Map<string, RouteHandler>(
     [...methods].map(([method, { handler }]) => [method, handler]),
@@ -87,10 +96,16 @@ function compilePath<Dependencies>(
   return soundly(handle, { options, encodeError });
 }
 
-/** The host of a request is one, names no user and holds nothing that ends a name (RFC 9112, 3.2; RFC 3986, 3.2.2). */
+/**
+ * The host of a request is one, names no user and holds nothing that ends a name (RFC 9112, 3.2;
+ * RFC 3986, 3.2.2).
+ */
 const soundHost = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i;
 
-/** Why a request is refused although the platform takes it: another reader on the way could see another request in it. */
+/**
+ * Why a request is refused although the platform takes it: another reader on the way could see
+ * another request in it.
+ */
 function faultOf({ headers, url }: ServedRequest): string | undefined {
   const host = headers.get("host");
   if (host !== null && !soundHost.test(host)) return "The header host is not one host.";
@@ -104,10 +119,13 @@ function faultOf({ headers, url }: ServedRequest): string | undefined {
     : "The request's target is no path.";
 }
 
-/** The handler, for requests that every reader understands alike; after another one the connection ends. */
-function soundly<Dependencies>(
+/**
+ * The handler, for requests that every reader understands alike; after another one the connection
+ * ends.
+ */
+function soundly<Dependencies, Caller>(
   handle: RouteHandler,
-  { options, encodeError }: { options: Compiling<Dependencies>; encodeError: ErrorEncoder },
+  { options, encodeError }: { options: Compiling<Dependencies, Caller>; encodeError: ErrorEncoder },
 ): RouteHandler {
   return (request) => {
     const fault = faultOf(request);
@@ -121,7 +139,10 @@ function soundly<Dependencies>(
   };
 }
 
-/** Answers a browser's question whether pages of other origins may send a request (Fetch, "CORS protocol"). */
+/**
+ * Answers a browser's question whether pages of other origins may send a request (Fetch, "CORS
+ * protocol").
+ */
 function preflight({ request, headers }: RequestContext, methods: readonly string[]): Reply {
   const wanted = request.headers.get("access-control-request-headers");
   return new Reply("", {
@@ -141,10 +162,10 @@ function preflight({ request, headers }: RequestContext, methods: readonly strin
 
 const headerNames = /^[\w\-, ]{1,2048}$/;
 
-function compileEndpoint<Dependencies>(
-  endpoint: Endpoint<Dependencies>,
-  options: Compiling<Dependencies>,
-): CompiledEndpoint<Dependencies> {
+function compileEndpoint<Dependencies, Caller>(
+  endpoint: Endpoint<Dependencies, unknown, Caller>,
+  options: Compiling<Dependencies, Caller>,
+): CompiledEndpoint<Dependencies, Caller> {
   const isInference = endpoint.counting === "by-handler";
   const deprecation = endpoint.deprecated && deprecationHeaders(endpoint.deprecated);
   const work = compileWork(endpoint, options);
@@ -156,7 +177,7 @@ function compileEndpoint<Dependencies>(
     options.onBegin();
     let status = 200;
     try {
-      const arriving = admit(endpoint, { context, options });
+      const arriving = options.guard.admit(endpoint, context);
       if (arriving !== undefined) await arriving;
       const response = await work(context);
       status = response.status;
@@ -181,59 +202,48 @@ function compileEndpoint<Dependencies>(
   return { endpoint, handler, work };
 }
 
-/** What an endpoint does with an admitted request: its query and body are checked, changes are audited, repetitions answered. */
-function compileWork<Dependencies>(
-  endpoint: Endpoint<Dependencies>,
-  options: Compiling<Dependencies>,
-): CompiledEndpoint<Dependencies>["work"] {
+/**
+ * What an endpoint does with an admitted request: its query and body are checked, changes are
+ * audited, repetitions answered.
+ */
+function compileWork<Dependencies, Caller>(
+  endpoint: Endpoint<Dependencies, unknown, Caller>,
+  options: Compiling<Dependencies, Caller>,
+): CompiledEndpoint<Dependencies, Caller>["work"] {
   const checksQuery = takesKnownParametersOnly(endpoint);
-  const auditing = isAudited(endpoint) ? auditingOf(options) : undefined;
-  const handle = (context: RequestContext): Answer | Promise<Answer> =>
-    endpoint.handle(context, options.dependencies);
-  const change =
-    auditing === undefined
-      ? handle
-      : (context: RequestContext) =>
-          auditChange(auditing, { endpoint, context }, () => handle(context));
+  const change = options.guard.around(endpoint, (context) =>
+    endpoint.handle(context, options.dependencies),
+  );
   return async (context) => {
     if (checksQuery) refuseUnknownParameters(endpoint.query, context.query);
     const bodyText = endpoint.body === undefined ? "" : await readChecked(endpoint, context);
-    if (!endpoint.idempotent) return await change(context);
-    const sent = { context, bodyText, onError: (error: unknown) => options.onAnswerError(error) };
-    return await answerOnce(options.idempotentAnswers, sent, async () => await change(context));
+    return await change(context, bodyText);
   };
 }
 
-/** Calls an endpoint for the client of another request. The rate windows of endpoints do not count what stays inside. */
-async function askInner<Dependencies>(
-  from: RequestContext,
+/**
+ * Calls an endpoint for the client of another request. The rate windows of endpoints do not count
+ * what stays inside.
+ */
+async function askInner<Dependencies, Caller>(
+  from: RequestContext<unknown, Caller>,
   {
     call,
     byName,
     options,
   }: {
-    call: InnerCall;
-    byName: ReadonlyMap<string, CompiledEndpoint<Dependencies>>;
-    options: Compiling<Dependencies>;
+    call: InnerCall<Caller>;
+    byName: ReadonlyMap<string, CompiledEndpoint<Dependencies, Caller>>;
+    options: Compiling<Dependencies, Caller>;
   },
 ): Promise<InnerAnswer> {
   const compiled = byName.get(call.endpoint);
   assert(compiled !== undefined, `there is no endpoint ${call.endpoint}`);
   const { endpoint, work } = compiled;
   const request = innerRequest(from.request, call);
-  const context = newContext(request, options, from.traceId);
+  const context = newContext(request, options, from);
   try {
-    context.caller =
-      call.operator !== undefined && endpoint.access.operator
-        ? call.operator
-        : authenticate({
-            headers: request.headers,
-            endpoint,
-            directory: options.directory,
-            nowMs: options.clock.nowMs(),
-            context,
-          });
-    checkPlace(endpoint, { context, options });
+    options.guard.admitInner(endpoint, context, call);
     return await innerAnswer(await work(context));
   } finally {
     request.hold.release();
@@ -241,9 +251,9 @@ async function askInner<Dependencies>(
 }
 
 /** Reads the body and checks it; gives its text. */
-async function readChecked<Dependencies>(
-  endpoint: Endpoint<Dependencies>,
-  context: RequestContext,
+async function readChecked<Dependencies, Caller>(
+  endpoint: Endpoint<Dependencies, unknown, Caller>,
+  context: RequestContext<unknown, Caller>,
 ): Promise<string> {
   const text = await readJsonText(context.request, endpoint.bodyBytesMax ?? 0);
   if (endpoint.body === undefined) return text;
@@ -253,13 +263,9 @@ async function readChecked<Dependencies>(
   return text;
 }
 
-const auditingOf = <Dependencies>(options: Compiling<Dependencies>): Auditing => ({
-  log: options.security.auditLog,
-  operatorWorkspaceId: options.operatorWorkspaceId,
-  onError: (error) => options.onAuditError(error),
-});
-
-/** The longest of the paths that a path lies below: whoever asks there speaks that endpoint's dialect. */
+/**
+ * The longest of the paths that a path lies below: its clients speak that endpoint's dialect.
+ */
 function nearest(paths: Iterable<string>, path: string): string | undefined {
   let found: string | undefined;
   for (const candidate of paths) {
@@ -270,8 +276,8 @@ function nearest(paths: Iterable<string>, path: string): string | undefined {
 }
 
 /**
- * Whether a client would rather speak over a WebSocket. Codex (0.169) goes on over HTTP at once when it
- * reads 426, and after six seconds of tries when it reads 404 or 405.
+ * Whether a client would rather speak over a WebSocket. Codex (0.169) goes on over HTTP at once
+ * when it reads 426, and after six seconds of tries when it reads 404 or 405.
  */
 const asksForWebSocket = ({ headers }: ServedRequest): boolean =>
   headers.get("upgrade")?.toLowerCase() === "websocket";
@@ -279,17 +285,17 @@ const asksForWebSocket = ({ headers }: ServedRequest): boolean =>
 const noWebSockets =
   "This endpoint does not speak over WebSockets. Send the request as HTTP, with stream: true for events.";
 
-function refuseMethod<Dependencies>(
-  context: RequestContext,
+function refuseMethod<Dependencies, Caller>(
+  context: RequestContext<unknown, Caller>,
   {
     options,
     encodeError,
     allow,
-  }: { options: Compiling<Dependencies>; encodeError: ErrorEncoder; allow: string },
+  }: { options: Compiling<Dependencies, Caller>; encodeError: ErrorEncoder; allow: string },
 ): Answer {
   const { request } = context;
   if (asksForWebSocket(request)) {
-    // RFC 9110 section 15.5.22 wants to be told which protocol is spoken.
+    // RFC 9110 section 15.5.22 requires a header that names the protocol.
     context.headers["upgrade"] = "HTTP/1.1";
     return errorResponse(new GatewayError("upgrade_required", noWebSockets), {
       context,
@@ -305,7 +311,9 @@ function refuseMethod<Dependencies>(
   return errorResponse(error, { context, options, encodeError });
 }
 
-function compileFallback<Dependencies>(options: Compiling<Dependencies>): RouteHandler {
+function compileFallback<Dependencies, Caller>(
+  options: Compiling<Dependencies, Caller>,
+): RouteHandler {
   const encoders = new Map<string, ErrorEncoder>();
   for (const endpoint of options.endpoints) {
     for (const path of pathsOf(endpoint)) encoders.set(path, endpoint.encodeError);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { reconcileFinish, type Finish } from "./finish-reason.ts";
+import { reconcileFinish, type Finish } from "./response.ts";
 
 const rows: [reported: Finish | undefined, hasToolCalls: boolean, finish: Finish][] = [
   [undefined, false, { reason: "stop" }],

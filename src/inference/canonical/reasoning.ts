@@ -1,4 +1,4 @@
-import type { Extensions } from "./extensions.ts";
+import type { Extensions } from "./dialect-id.ts";
 
 /** Who made a signed or encrypted block; only the maker accepts it back. */
 export interface Provenance {
@@ -7,8 +7,8 @@ export interface Provenance {
 }
 
 /**
- * One block of thought, either readable (`text`, `summary`), sealed by its maker (`signature` over the
- * text, Messages and Gemini) or unreadable (`encrypted`: redacted thinking, encrypted content).
+ * One block of thought, either readable (`text`, `summary`), sealed by its maker (`signature` over
+ * the text, Messages and Gemini) or unreadable (`encrypted`: redacted thinking, encrypted content).
  * It may be dropped as a whole, but its text and its seal are never changed.
  */
 export interface ReasoningPart {
@@ -24,7 +24,9 @@ export interface ReasoningPart {
   id?: string;
   /** The maker's name for the seal's format, such as `anthropic-claude-v1`. */
   format?: string;
-  /** In history: which of its fields the openai-chat client used, so that the same one goes back. */
+  /**
+   * In history: which of its fields the openai-chat client used, so that the same one goes back.
+   */
   spelling?: ReasoningSpelling;
   extensions?: Extensions;
 }
@@ -43,11 +45,21 @@ export interface ReasoningRequest {
   summary?: string;
   /** How Messages shows thoughts: summarized, omitted or updates. */
   display?: string;
-  /** How Messages lets the model choose when to think, where thinking is not simply on or off: adaptive or between_tools. */
+  /**
+   * How Messages lets the model choose when to think, where thinking is not simply on or off:
+   * adaptive or between_tools.
+   */
   mode?: string;
   /** True when the model may think but the answer must not show it. */
   exclude?: boolean;
   extensions?: Extensions;
+}
+
+/** The effort levels that a model declares. */
+export interface ReasoningLevels {
+  /** Effort names in ascending order, exactly as the model accepts them. */
+  levels: readonly string[];
+  default?: string;
 }
 
 const sealVersion = "gw1:";
@@ -73,11 +85,17 @@ export const isForeignReasoning = (
   providerId: string,
 ): boolean => part.provenance !== undefined && part.provenance.providerId !== providerId;
 
-/** True when somebody sealed the block. An empty signature is one only where its maker is known to write none. */
+/**
+ * True when the block is sealed. An empty signature is one only where its maker is known to
+ * write none.
+ */
 export const isSealedReasoning = ({ signature, encrypted, provenance }: ReasoningPart): boolean =>
   encrypted !== undefined ||
   (signature !== undefined && (signature !== "" || provenance !== undefined));
 
-/** True when the request turns thinking off, by whichever of its two forms; whoever switches it off has said how much. */
+/**
+ * True when the request turns thinking off, by whichever of its two forms; a request that does so
+ * has said how much.
+ */
 export const isReasoningDisabled = (reasoning: ReasoningRequest | undefined): boolean =>
   reasoning !== undefined && (reasoning.effort === "none" || reasoning.enabled === false);

@@ -1,5 +1,4 @@
-import type { DialectId } from "./dialect-id.ts";
-import type { Extensions } from "./extensions.ts";
+import type { DialectId, Extensions } from "./dialect-id.ts";
 import type { JsonObject } from "./json.ts";
 import type { Message } from "./message.ts";
 import type { ReasoningRequest } from "./reasoning.ts";
@@ -105,4 +104,25 @@ export interface CanonicalRequest {
   moderation?: JsonObject;
   gateway?: GatewayRequest;
   extensions?: Extensions;
+}
+
+/** Something of the request that the upstream's dialect cannot say. */
+export interface Loss {
+  /**
+   * What was lost, in snake_case with the position in the canonical message list, such as `top_k`,
+   * `tools[0].strict` or `messages[2].content[1].detail`.
+   */
+  field: string;
+  /** Why, as a phrase for the caller, such as `openai-chat has no such field`. */
+  reason: string;
+}
+
+/** Kinds of input beside text, by the capability that a model needs for them. */
+export type InputKind = "vision" | "audio-input" | "document-input";
+
+/** What a request needs of the model that serves it, beside what it says in parameters. */
+export interface RequestNeeds {
+  inputs: ReadonlySet<InputKind>;
+  /** The effort that was asked for; `none` where reasoning was switched off. */
+  effort: string | undefined;
 }

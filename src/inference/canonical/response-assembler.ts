@@ -1,10 +1,13 @@
-import type { AudioOutputPart } from "./content.ts";
-import { reconcileFinish, type Finish } from "./finish-reason.ts";
-import type { GatewayFacts } from "./gateway-facts.ts";
-import type { LogProbabilities } from "./log-probability.ts";
-import type { AssistantPart } from "./message.ts";
+import type { AudioOutputPart, AssistantPart } from "./message.ts";
+import {
+  reconcileFinish,
+  type Finish,
+  type GatewayFacts,
+  type LogProbabilities,
+  type CanonicalResponse,
+  type Choice,
+} from "./response.ts";
 import type { ReasoningPart } from "./reasoning.ts";
-import type { CanonicalResponse, Choice } from "./response.ts";
 import type {
   AudioDelta,
   ErrorPart,
@@ -22,8 +25,8 @@ interface OpenChoice {
 }
 
 /**
- * Adds stream parts up to the whole answer: for a client that asked for no stream while the upstream
- * sent one, and for records of what was delivered. Parts may stop at any point.
+ * Adds stream parts up to the whole answer: for a client that asked for no stream while the
+ * upstream sent one, and for records of what was delivered. Parts may stop at any point.
  */
 export class ResponseAssembler {
   /** The part that ended the stream in failure. */

@@ -1,9 +1,9 @@
-import type { Extensions } from "./extensions.ts";
-import type { Finish } from "./finish-reason.ts";
-import type { GatewayFacts } from "./gateway-facts.ts";
-import type { LogProbabilities } from "./log-probability.ts";
+import type { Extensions } from "./dialect-id.ts";
 import type { AssistantPart } from "./message.ts";
 import type { MeteredUsage } from "./usage.ts";
+import type { JsonObject } from "./json.ts";
+import type { ReasoningPart } from "./reasoning.ts";
+import type { ItemPlace, StreamPart } from "./stream-part.ts";
 
 /** One of the answers that `n` asked for. */
 export interface Choice {
@@ -29,4 +29,178 @@ export interface CanonicalResponse {
   systemFingerprint?: string;
   gateway?: GatewayFacts;
   extensions?: Extensions;
+}
+
+/** Why a choice ended. */
+export type FinishReason =
+  | "stop"
+  | "stop_sequence"
+  | "length"
+  | "tool_calls"
+  | "content_filter"
+  | "refusal"
+  | "pause"
+  | "error";
+
+/** A finish reason with what the provider said about it. */
+export interface Finish {
+  reason: FinishReason;
+  /** The stop text that matched, where the provider tells. */
+  stopSequence?: string;
+  /** The provider's explanation of a refusal. */
+  explanation?: string;
+  /** The provider's category of a refusal. */
+  category?: string;
+}
+
+/**
+ * Makes a reported end agree with what was delivered: calls that were made have to be run even when
+ * the provider said `stop`, an announced call that never came must not be waited for, and a missing
+ * or unknown reason is inferred. A cut (`length`) or a filtered answer stays what it is.
+ */
+export function reconcileFinish(reported: Finish | undefined, hasToolCalls: boolean): Finish {
+  if (reported === undefined) return { reason: hasToolCalls ? "tool_calls" : "stop" };
+  if (hasToolCalls && (reported.reason === "stop" || reported.reason === "stop_sequence"))
+    return { reason: "tool_calls" };
+  if (!hasToolCalls && reported.reason === "tool_calls") return { ...reported, reason: "stop" };
+  return reported;
+}
+
+/** One token with the logarithm of its probability. */
+export interface TokenProbability {
+  token: string;
+  logprob: number;
+  /** UTF-8 bytes of the token; null where it has none. */
+  bytes?: readonly number[] | null;
+}
+
+/** One token of an answer with its rivals. */
+export interface TokenLogProbability extends TokenProbability {
+  /** The likeliest candidates at this place. */
+  top: readonly TokenProbability[];
+}
+
+/** Log probabilities of an answer's tokens, or of those that one stream part adds. */
+export interface LogProbabilities {
+  content?: readonly TokenLogProbability[];
+  refusal?: readonly TokenLogProbability[];
+}
+
+/** What the gateway adds of its own to an answer, known once the charge is committed. */
+export interface GatewayFacts {
+  /** Charged for this request in USD; shown as `usage.cost`. */
+  costUsd?: number;
+  /** The provider's own figure in USD; shown as `usage.cost_details.upstream_inference_cost`. */
+  upstreamCostUsd?: number;
+  /** The caller's own provider key was used; shown as `usage.is_byok` where the dialect has it. */
+  isByok?: boolean;
+  /** Canonical id of the model that was asked for, when another one served. */
+  requestedModel?: string;
+  /** The `fallback` block: used, reason, attempts. */
+  fallback?: JsonObject;
+  /** The metadata object: timings, creditsCharged, balanceAfterDebit. */
+  metadata?: JsonObject;
+}
+
+/**
+ * A whole answer as the stream parts it might have come in: for a client that asked for a stream
+ * while the upstream sent none.
+ */
+export function responseParts(response: CanonicalResponse): StreamPart[] {
+  const { id, model, createdAtSeconds, serviceTier, systemFingerprint, usage, gateway } = response;
+  return [
+    {
+      type: "response-start",
+      id,
+      model,
+      createdAtSeconds,
+      ...(serviceTier !== undefined && { serviceTier }),
+      ...(systemFingerprint !== undefined && { systemFingerprint }),
+    },
+    ...response.choices.flatMap(choiceParts),
+    ...(usage === undefined ? [] : [{ type: "usage", usage } as const]),
+    { type: "response-end", ...(gateway !== undefined && { gateway }) },
+  ];
+}
+
+function choiceParts(choice: Choice): StreamPart[] {
+  const { index: choiceIndex, logProbabilities } = choice;
+  return [
+    ...(logProbabilities ? [{ type: "logprobs", choiceIndex, ...logProbabilities } as const] : []),
+    ...choice.parts.flatMap((part, itemIndex) => itemParts(part, { choiceIndex, itemIndex })),
+    { type: "finish", choiceIndex, finish: choice.finish },
+  ];
+}
+
+function itemParts(part: AssistantPart, place: ItemPlace): StreamPart[] {
+  switch (part.type) {
+    case "text": {
+      const { text, annotations = [], startsMessage, phase } = part;
+      return [
+        {
+          type: "text-start",
+          ...place,
+          ...(startsMessage !== undefined && { startsMessage }),
+          ...(phase !== undefined && { phase }),
+        },
+        { type: "text-delta", ...place, text },
+        ...annotations.map((annotation) => ({ type: "annotation", ...place, annotation }) as const),
+        { type: "text-end", ...place },
+      ];
+    }
+    case "reasoning":
+      return reasoningParts(part, place);
+    case "refusal":
+      return [{ type: "refusal-delta", ...place, refusal: part.refusal }];
+    case "tool-call": {
+      const { kind, id, name, namespace, signature, provenance, extensions } = part;
+      return [
+        {
+          type: "tool-call-start",
+          ...place,
+          kind,
+          id,
+          name,
+          ...(namespace !== undefined && { namespace }),
+          ...(signature !== undefined && { signature }),
+          ...(provenance !== undefined && { provenance }),
+          ...(extensions !== undefined && { extensions }),
+        },
+        { type: "tool-call-delta", ...place, arguments: part.arguments },
+        { type: "tool-call-end", ...place },
+      ];
+    }
+    case "audio-output": {
+      const { type: _type, ...audio } = part;
+      return [{ type: "audio-delta", ...place, ...audio }];
+    }
+    case "image":
+      return [{ type: "image", ...place, image: part }];
+    case "opaque":
+      return [{ type: "opaque", ...place, part }];
+  }
+}
+
+function reasoningParts(part: ReasoningPart, place: ItemPlace): StreamPart[] {
+  const { id, format, text, summary = [], signature, encrypted, provenance } = part;
+  return [
+    {
+      type: "reasoning-start",
+      ...place,
+      ...(id !== undefined && { id }),
+      ...(format !== undefined && { format }),
+    },
+    ...summary.map(
+      (one, summaryIndex) =>
+        ({ type: "reasoning-delta", ...place, text: one, summaryIndex }) as const,
+    ),
+    ...(text === undefined ? [] : [{ type: "reasoning-delta", ...place, text } as const]),
+    {
+      type: "reasoning-end",
+      ...place,
+      ...(signature !== undefined && { signature }),
+      ...(encrypted !== undefined && { encrypted }),
+      ...(provenance !== undefined && { provenance }),
+    },
+  ];
 }

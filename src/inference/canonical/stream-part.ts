@@ -1,23 +1,25 @@
-import type { Annotation, ImagePart, OpaquePart } from "./content.ts";
-import type { Extensions } from "./extensions.ts";
-import type { Finish } from "./finish-reason.ts";
-import type { GatewayFacts } from "./gateway-facts.ts";
-import type { LogProbabilities } from "./log-probability.ts";
+import type { Annotation, ImagePart, OpaquePart } from "./message.ts";
+import type { Extensions } from "./dialect-id.ts";
+import type { Finish, GatewayFacts, LogProbabilities } from "./response.ts";
 import type { Provenance } from "./reasoning.ts";
-import type { ReportedError } from "./reported-error.ts";
 import type { ToolKind } from "./tool.ts";
 import type { MeteredUsage } from "./usage.ts";
+import type { JsonObject } from "./json.ts";
 
-/** Where a part belongs: which choice, and which content item of it, counted from 0 in order of opening. */
+/**
+ * Where a part belongs: which choice, and which content item of it, counted from 0 in order of
+ * opening.
+ */
 export interface ItemPlace {
   choiceIndex: number;
   itemIndex: number;
 }
 
 /**
- * One step of a streamed answer. `response-start` comes first; an item's deltas stand between its start
- * and its end; several tool calls may be open at once, of text and reasoning one each; `finish` comes
- * once for every choice, after its items have ended; `usage` at most once, after the last `finish`;
+ * One step of a streamed answer. `response-start` comes first; an item's deltas stand between its
+ * start and its end; several tool calls may be open at once, of text and reasoning one each;
+ * `finish` comes once for every choice, after its items have ended; `usage` at most once, after the
+ * last `finish`;
  * `response-end` or `error` is last.
  */
 export type StreamPart =
@@ -95,6 +97,23 @@ export interface AudioDelta extends ItemPlace {
 export interface ErrorPart {
   type: "error";
   error: ReportedError;
-  /** `reported`: the upstream said so; `cut`: it went away; `malformed`: it could not be understood. */
+  /**
+   * `reported`: the upstream said so; `cut`: it went away; `malformed`: it could not be understood.
+   */
   fault: "reported" | "cut" | "malformed";
+}
+
+/** An error as an upstream reported it or as a client sees it; only the message is certain. */
+export interface ReportedError {
+  message: string;
+  code?: string;
+  type?: string;
+  param?: string;
+  /** HTTP status, where the report names one. */
+  status?: number;
+  /** Seconds that the caller should wait before it tries again. */
+  retryAfterSeconds?: number;
+  metadata?: JsonObject;
+  /** The model did generate, but no answer: what the provider counted was used. */
+  generated?: true;
 }

@@ -1,6 +1,5 @@
-import type { CacheMarker } from "./cache-marker.ts";
-import type { DialectId } from "./dialect-id.ts";
-import type { Extensions } from "./extensions.ts";
+import type { CacheMarker } from "./message.ts";
+import type { DialectId, Extensions } from "./dialect-id.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Provenance } from "./reasoning.ts";
 
@@ -22,9 +21,7 @@ export interface FunctionTool {
 }
 
 /** What the free text of a custom tool must look like. */
-export type CustomToolFormat =
-  | { type: "text" }
-  | { type: "grammar"; syntax: string; definition: string };
+type CustomToolFormat = { type: "text" } | { type: "grammar"; syntax: string; definition: string };
 
 /** A tool whose input is free text, possibly bound by a grammar. */
 export interface CustomTool {
@@ -39,7 +36,7 @@ export interface CustomTool {
 }
 
 /** A tool that the provider runs itself, kept as its dialect wrote it. */
-export interface HostedTool {
+interface HostedTool {
   type: "hosted";
   dialect: DialectId;
   value: JsonObject;
@@ -69,7 +66,10 @@ export interface ToolCallPart {
   /** Joins the call with its result. */
   id: string;
   name: string;
-  /** JSON text of an object for a function, the input itself for a custom tool. Never empty for a function. */
+  /**
+   * JSON text of an object for a function, the input itself for a custom tool. Never empty for a
+   * function.
+   */
   arguments: string;
   namespace?: string;
   /** Gemini's thought signature, which has to come back on the same call. */

@@ -1,4 +1,4 @@
-import type { Extensions } from "./extensions.ts";
+import type { Extensions } from "./dialect-id.ts";
 
 /**
  * What a request consumed, as disjoint counts: no token stands in two of them, so that
@@ -28,13 +28,18 @@ export interface MeteredUsage {
   estimated: boolean;
   /** True when the provider's counts were negative, absurd or contradictory and were clamped. */
   clamped: boolean;
-  /** The provider's own figure for this request in USD, as it wrote it; absent when it sent none. */
+  /**
+   * The provider's own figure for this request in USD, as it wrote it; absent when it sent none.
+   */
   providerCostUsd?: number;
   /** What the provider reports beside tokens, such as the requests of its own tools. */
   extensions?: Extensions;
 }
 
-/** All tokens that were written to a cache, whatever their lifetime; undefined where none were reported. */
+/**
+ * All tokens that were written to a cache, for any lifetime; undefined where none were
+ * reported.
+ */
 export const totalCacheWrites = ({
   cacheWriteTokens,
   cacheWriteOneHourTokens,
@@ -89,8 +94,8 @@ export const estimateUsage = (sizes: {
 });
 
 /**
- * Usage that was reported before the end of a stream: its output is at least what was delivered, since many providers tell none, or
- * that of the start, until the end.
+ * Usage that was reported before the end of a stream: its output is at least what was delivered,
+ * since many providers tell none, or that of the start, until the end.
  */
 export function coveringDelivered(
   reported: MeteredUsage,

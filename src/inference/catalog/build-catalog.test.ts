@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chargeFor } from "../../account/ledger/price.ts";
+import { chargeFor } from "../../billing/ledger/price.ts";
 import type { Environment } from "../providers/provider-definition.ts";
 import { buildCatalog, type CatalogOptions } from "./build-catalog.ts";
 import type { CatalogFacts, FactRow } from "./catalog-facts.ts";

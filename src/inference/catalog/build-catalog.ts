@@ -1,17 +1,13 @@
 import { providerDefinitions } from "../providers/index.ts";
 import type { Environment } from "../providers/provider-definition.ts";
-import { readBundledFacts } from "./bundled-facts.ts";
-import type { CatalogFacts, FactRow } from "./catalog-facts.ts";
+import { readBundledFacts, type CatalogFacts, type FactRow } from "./catalog-facts.ts";
 import { configureModel } from "./configured-model.ts";
-import { configureProvider } from "./configure-provider.ts";
+import { configureProvider, knownProvider } from "./configure-provider.ts";
 import type { ConfiguredPricing, ConfiguredProvider } from "./configured-provider.ts";
-import { factModel, type FactContext } from "./fact-model.ts";
-import { knownProvider } from "./known-provider.ts";
+import { factModel, factPriceReader, type FactContext } from "./fact-model.ts";
 import type { CatalogModel, CatalogSnapshot, Provider } from "./model.ts";
-import { factPriceReader } from "./price-rows.ts";
-import { UnknownModels } from "./unknown-models.ts";
-import { familiesOf, vendorNames } from "./vendor-names.ts";
 import { routerModels, type ConfiguredRouters } from "./router-models.ts";
+import { UnknownModels, familiesOf, vendorNames } from "./vendor-names.ts";
 
 /** What a catalog is built from. */
 export interface CatalogOptions {
@@ -20,7 +16,10 @@ export interface CatalogOptions {
   configuredProviders: readonly ConfiguredProvider[];
   /** The built-in simulated provider, where it is on. */
   simulatedProvider?: ConfiguredProvider;
-  /** Pools of the routing presets; those that are not configured are chosen from what can be reached. */
+  /**
+   * Pools of the routing presets; those that are not configured are chosen from what can be
+   * reached.
+   */
   configuredRouters?: ConfiguredRouters;
   /** When models that only the configuration knows count as added, unless `previous` has them. */
   nowMs: number;
@@ -33,8 +32,8 @@ export interface CatalogOptions {
 }
 
 /**
- * The catalog of this process: the facts of the built-in providers, and the configuration over them. A
- * built-in server of the operator's own machine is in it only when its address is set.
+ * The catalog of this process: the facts of the built-in providers, and the configuration over
+ * them. A built-in server of the operator's own machine is in it only when its address is set.
  */
 export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
   const facts = options.facts ?? readBundledFacts();
@@ -137,3 +136,32 @@ function addModels(
     );
   }
 }
+
+/**
+ * What became other when one catalog replaced another; routing presets are no models of their own.
+ */
+export interface CatalogChange {
+  /** Model ids. */
+  added: readonly string[];
+  removed: readonly string[];
+  /** Versions of prices that were not there before, of models that were. */
+  repriced: readonly string[];
+}
+
+/** Compares two states of the catalog. */
+export function compareCatalogs(before: CatalogSnapshot, after: CatalogSnapshot): CatalogChange {
+  const own = ({ models }: CatalogSnapshot): CatalogModel[] =>
+    [...models.values()].filter(({ router }) => router === undefined);
+  const known = new Set(own(before).flatMap(versionsOf));
+  return {
+    added: own(after).flatMap(({ id }) => (before.models.has(id) ? [] : [id])),
+    removed: own(before).flatMap(({ id }) => (after.models.has(id) ? [] : [id])),
+    repriced: own(after)
+      .filter(({ id }) => before.models.has(id))
+      .flatMap(versionsOf)
+      .filter((version) => !known.has(version)),
+  };
+}
+
+const versionsOf = ({ routes }: CatalogModel): string[] =>
+  routes.flatMap(({ price }) => price?.version ?? []);

@@ -1,5 +1,6 @@
+import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { picoPerTokenFromUsdPerMillion } from "../../platform/lib/money.ts";
+import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
 
 /** USD per million tokens as decimal text, exact to the millionth of a dollar. */
 const usdPerMillion = z
@@ -48,7 +49,9 @@ const factRowSchema = z.lazy(() =>
   }),
 );
 
-/** The project's own form of what is known of models: one row for a provider's way to serve a model. */
+/**
+ * The project's own form of what is known of models: one row for a provider's way to serve a model.
+ */
 export const catalogFactsSchema = z.lazy(() =>
   z.strictObject({
     source: z.string(),
@@ -86,3 +89,80 @@ export function factsText(facts: CatalogFacts): string {
 /** Order of code units: the same on every machine, unlike a locale's. */
 export const compareText = (left: string, right: string): number =>
   left < right ? -1 : left > right ? 1 : 0;
+
+/** Where the facts that ship with the project lie; `npm run catalog:refresh` writes them. */
+export const bundledFactsUrl = new URL("./facts.json", import.meta.url);
+
+/**
+ * Reads the bundled facts. They were checked when they were written, so a start does not check
+ * again.
+ */
+export const readBundledFacts = (): CatalogFacts =>
+  JSON.parse(readFileSync(bundledFactsUrl, "utf8")) as CatalogFacts;
+
+/**
+ * Reads and checks facts of an operator's own. Throws what the file system, the parser or the
+ * schema throws.
+ */
+export const readFacts = (path: string): CatalogFacts =>
+  catalogFactsSchema.parse(JSON.parse(readFileSync(path, "utf8")));
+
+/** What a refresh changes, each row as `provider id`. */
+export interface FactsChange {
+  added: string[];
+  removed: string[];
+  changed: string[];
+  /** Prices that moved by more than half, in words. */
+  priceMoves: string[];
+}
+
+/** Compares two states of the facts row by row. */
+export function compareFacts(before: CatalogFacts, after: CatalogFacts): FactsChange {
+  const old = new Map(before.rows.map((row) => [rowKey(row), row]));
+  const fresh = new Map(after.rows.map((row) => [rowKey(row), row]));
+  const change: FactsChange = { added: [], removed: [], changed: [], priceMoves: [] };
+  for (const key of old.keys()) if (!fresh.has(key)) change.removed.push(key);
+  for (const [key, row] of fresh) {
+    const previous = old.get(key);
+    if (previous === undefined) change.added.push(key);
+    else if (!Bun.deepEquals(previous, row)) {
+      change.changed.push(key);
+      change.priceMoves.push(...priceMoves(key, previous, row));
+    }
+  }
+  return change;
+}
+
+const rowKey = ({ provider, id }: FactRow): string => `${provider} ${id}`;
+
+function priceMoves(key: string, before: FactRow, after: FactRow): string[] {
+  const moves = movesOf(key, before.prices, after.prices);
+  for (const { above, prices } of after.tiers ?? []) {
+    const previous = before.tiers?.find((tier) => tier.above === above)?.prices;
+    moves.push(...movesOf(`${key} above ${above} tokens`, previous, prices));
+  }
+  return moves;
+}
+
+/** A part that only one side prices did not move: its fallback did, and that is compared too. */
+function movesOf(
+  key: string,
+  before: FactPrices | undefined,
+  after: FactPrices | undefined,
+): string[] {
+  if (before === undefined || after === undefined) return [];
+  const parts = Object.keys(after) as (keyof FactPrices)[];
+  return parts.flatMap((part) => {
+    const [from, to] = [before[part], after[part]];
+    const moved = from !== undefined && to !== undefined && isLargeMove(from, to);
+    return moved ? [`${key}: ${part} ${from} -> ${to}`] : [];
+  });
+}
+
+/** Up or down by more than half of what it was. */
+function isLargeMove(from: string, to: string): boolean {
+  const before = picoPerTokenFromUsdPerMillion(from) ?? 0n;
+  const after = picoPerTokenFromUsdPerMillion(to) ?? 0n;
+  const distance = after > before ? after - before : before - after;
+  return distance * 2n > before;
+}

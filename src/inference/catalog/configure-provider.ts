@@ -1,3 +1,11 @@
+import { quirksOf } from "../providers/deviations.ts";
+import { providerDefinitions } from "../providers/index.ts";
+import {
+  firstSet,
+  type Environment,
+  type ProviderDefinition,
+} from "../providers/provider-definition.ts";
+import type { ConfiguredProvider } from "./configured-provider.ts";
 import type {
   CredentialHeader,
   DataPolicy,
@@ -5,17 +13,13 @@ import type {
   UpstreamDialect,
   UpstreamTimeouts,
 } from "./model.ts";
-import type { ConfiguredProvider } from "./configured-provider.ts";
-import type { Environment } from "../providers/provider-definition.ts";
-import { quirksOf } from "../providers/deviations.ts";
-import { providerDefinitions } from "../providers/index.ts";
-import { bearerHeader, defaultTimeouts } from "./known-provider.ts";
 import { present } from "./present.ts";
 
 /**
- * A provider of the configuration: its own keys over those of the built-in one of the same id, if there
- * is one. `like` lends it the deviations of a known provider, with its dialects and its credential's header where the entry names
- * none. Without an `api_key` of its own, a new provider serves callers with their own keys alone.
+ * A provider of the configuration: its own keys over those of the built-in one of the same id, if
+ * there is one. `like` lends it the deviations of a known provider, with its dialects and its
+ * credential's header where the entry names none. Without an `api_key` of its own, a new provider
+ * serves callers with their own keys alone.
  */
 export function configureProvider(
   entry: ConfiguredProvider,
@@ -62,7 +66,10 @@ function credentialOf(
 
 const wholeReference = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
 
-/** The value that `${NAME}` stands for, undefined when it is not set; other text stands for itself. */
+/**
+ * The value of the variable in `${NAME}`, undefined when it is not set; other text is returned as
+ * it is.
+ */
 function resolveReference(text: string | undefined, environment: Environment): string | undefined {
   const name = text === undefined ? undefined : wholeReference.exec(text)?.[1];
   return name === undefined ? text : environment[name] || undefined;
@@ -99,6 +106,48 @@ const timeoutsOf = (
   firstTokenMs: timeouts?.first_token ?? base.firstTokenMs,
   idleMs: timeouts?.idle ?? base.idleMs,
   totalMs: timeouts?.total ?? base.totalMs,
-  // A whole answer begins when it is finished, so only a bound that the operator set applies to its beginning.
+  // A whole answer begins when it is finished, so only a bound that the operator set applies to its
+  // beginning.
   ...(timeouts?.first_token === undefined ? {} : { wholeAnswerMs: timeouts.first_token }),
 });
+
+/** `Authorization: Bearer <credential>`, as nearly every vendor has it (RFC 6750). */
+const bearerHeader: CredentialHeader = { name: "authorization", prefix: "Bearer " };
+
+/**
+ * A connection takes a round trip or two; a minute without a token, or between two, means that
+ * nothing comes any more; ten minutes end what no client waits for.
+ */
+const defaultTimeouts: UpstreamTimeouts = {
+  connectMs: 5_000,
+  firstTokenMs: 60_000,
+  idleMs: 60_000,
+  totalMs: 600_000,
+};
+
+/**
+ * A built-in provider in this environment: with its address and the platform's credential, if there
+ * are.
+ */
+export function knownProvider(definition: ProviderDefinition, environment: Environment): Provider {
+  const { baseUrl, local } = definition;
+  const apiKey = firstSet(environment, definition.credentialVariables) ?? (local ? "" : undefined);
+  return present({
+    id: definition.id,
+    name: definition.name,
+    description: definition.description,
+    website: definition.website,
+    baseUrl: typeof baseUrl === "string" ? baseUrl : baseUrl(environment),
+    surfaceBaseUrls: definition.surfaceBaseUrls,
+    dialectBaseUrls: definition.dialectBaseUrls?.(environment),
+    dialects: definition.dialects,
+    credentialHeader: definition.credentialHeader ?? bearerHeader,
+    apiKey,
+    signing: apiKey === undefined ? definition.signing?.(environment) : undefined,
+    headers: definition.headers,
+    dataPolicy: definition.dataPolicy ?? {},
+    timeouts: defaultTimeouts,
+    quirks: definition.quirks ?? {},
+    local,
+  });
+}

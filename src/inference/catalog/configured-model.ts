@@ -1,14 +1,16 @@
-import type { PriceRow } from "../../account/ledger/price.ts";
-import type { ConfiguredModel } from "./configured-provider.ts";
+import type { PriceRow } from "../../billing/ledger/price.ts";
 import { configuredDataPolicy } from "./configure-provider.ts";
-import { categoryOf, deviatingDialect, ownerOf } from "./fact-model.ts";
-import type { CatalogModel, Provider, ReasoningLevels, Surface, UpstreamRoute } from "./model.ts";
+import type { ConfiguredModel } from "./configured-provider.ts";
 import {
+  categoryOf,
+  deviatingDialect,
+  ownerOf,
   configurationVersion,
   configuredPriceRow,
   freePriceRow,
   priceVersion,
-} from "./price-rows.ts";
+} from "./fact-model.ts";
+import type { CatalogModel, Provider, ReasoningLevels, Surface, UpstreamRoute } from "./model.ts";
 import { present } from "./present.ts";
 
 /** Where a configured model goes. */
@@ -16,13 +18,19 @@ export interface ConfiguredPlace {
   provider: Provider;
   /** The model as the catalog has it so far. */
   known: CatalogModel | undefined;
-  /** True when the operator chose the provider's dialect, so that the vendor's deviations say nothing. */
+  /**
+   * True when the operator chose the provider's dialect, so that the vendor's deviations say
+   * nothing.
+   */
   redirected: boolean;
-  /** When the model counts as added where nobody else knows. */
+  /** When the model counts as added where no other source says it. */
   addedAtMs: number;
 }
 
-/** The model with the configured route in it; what the entry says of the model wins over what was known. */
+/**
+ * The model with the configured route in it; what the entry says of the model wins over what was
+ * known.
+ */
 export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): CatalogModel {
   const { known, provider } = place;
   const surface = entry.surface ?? known?.surface ?? "chat";
@@ -49,7 +57,10 @@ export function configureModel(entry: ConfiguredModel, place: ConfiguredPlace): 
   });
 }
 
-/** What any of the routes declares, in whichever order they were configured; undefined where none declares anything. */
+/**
+ * What any of the routes declares, in whichever order they were configured; undefined where none
+ * declares anything.
+ */
 function declaredOn(routes: readonly UpstreamRoute[]): readonly string[] | undefined {
   const lists = routes.flatMap(({ supportedParameters: list }) =>
     list === undefined ? [] : [list],
@@ -83,8 +94,8 @@ function configuredRoute(entry: ConfiguredModel, place: ConfiguredPlace): Upstre
 }
 
 /**
- * A price that nobody gave is no price: the route cannot be billed and serves callers with their own key.
- * What is named free is free, and so is a server of the operator's own.
+ * A price that was not given is no price: the route cannot be billed and serves callers with their
+ * own key. What is named free is free, and so is a server of the operator's own.
  */
 function priceOf(
   { id, pricing }: ConfiguredModel,
@@ -96,7 +107,9 @@ function priceOf(
   return id.endsWith(":free") || provider.local ? freePriceRow(version) : undefined;
 }
 
-/** A model whose efforts are declared reasons, whether or not the list of its capabilities says so. */
+/**
+ * A model whose efforts are declared reasons, whether or not the list of its capabilities says so.
+ */
 const withReasoning = (
   { reasoning }: ConfiguredModel,
   capabilities: readonly string[],

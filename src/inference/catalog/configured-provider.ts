@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { picoPerTokenFromUsdPerMillion } from "../../platform/lib/money.ts";
-import { proxyProblem } from "../../platform/lib/proxy-rules.ts";
+import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
+import { proxyProblem } from "../../platform/kernel/proxy-rules.ts";
+import { dialectIds } from "../canonical/dialect-id.ts";
 import { contradictedBy, deviationNames } from "../providers/deviations.ts";
 import { providerDefinitions } from "../providers/index.ts";
 
@@ -23,19 +24,12 @@ const surfaceSchema = z.enum([
   "documents",
 ]);
 
-const chatDialects = [
-  "openai-chat",
-  "anthropic-messages",
-  "openai-responses",
-  "google-generate",
-] as const;
-
 /** One dialect for a provider, or a dialect for each surface that it offers. */
 const dialectSchema = z.union([
-  z.enum(chatDialects),
+  z.enum(dialectIds),
   z
     .strictObject({
-      chat: z.enum(chatDialects),
+      chat: z.enum(dialectIds),
       embeddings: z.enum([
         "openai-embeddings",
         "cohere-embed",
@@ -156,7 +150,10 @@ const providerSchema = z.strictObject({
 const isBuiltIn = (id: string): boolean =>
   providerDefinitions.some((definition) => definition.id === id);
 
-/** A `providers:` entry of switchyard.yaml. An id of a built-in provider overrides it; any other adds one. */
+/**
+ * A `providers:` entry of switchyard.yaml. An id of a built-in provider overrides it; any other
+ * adds one.
+ */
 export const configuredProviderSchema = providerSchema.superRefine((provider, context) => {
   if (provider.base_url === undefined && !isBuiltIn(provider.id)) {
     const message = `is required: ${provider.id} is not a provider that the gateway knows by itself`;

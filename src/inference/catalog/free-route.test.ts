@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { routeIn } from "../../../test/support/in-process.ts";
-import type { PriceVector } from "../../account/ledger/price.ts";
-import { isFreeRoute } from "./free-route.ts";
+import type { PriceVector } from "../../billing/ledger/price.ts";
+import { isFreeRoute } from "./model.ts";
 
 const nothing: PriceVector = { inputTokens: 0n, outputTokens: 0n };
 const { model, route } = routeIn("openai-chat");

@@ -1,14 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { countModels, listModels, modelCounts } from "./list-models.ts";
-import { parseModelListQuery } from "./model-list-query.ts";
-import type { CatalogModel, CatalogSnapshot, Provider, UpstreamDialect } from "./model.ts";
+import { countModels, listModels, modelCounts, parseModelListQuery } from "./list-models.ts";
 import {
   hasPlatformCredential,
   isReachable,
   routeBaseUrl,
   routeDialect,
   surfaceBaseUrl,
-} from "./reachability.ts";
+  type CatalogModel,
+  type CatalogSnapshot,
+  type Provider,
+  type UpstreamDialect,
+} from "./model.ts";
 
 const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
   id,
@@ -69,7 +71,7 @@ const isRoutable = (entry: CatalogModel): boolean =>
 const volumes: Record<string, number> = { "acme/small": 5, "acme/embed": 7 };
 
 const list = (queryText: string): string[] =>
-  listModels(snapshot, {
+  listModels(snapshot.models.values(), {
     query: parseModelListQuery(new URLSearchParams(queryText)),
     isRoutable,
     weeklyRequests: (id) => volumes[id] ?? 0,

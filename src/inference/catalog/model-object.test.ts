@@ -1,10 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { PriceRow } from "../../account/ledger/price.ts";
-import { usdPerTokenText } from "./model-pricing.ts";
-import { modelObject } from "./model-object.ts";
+import type { PriceRow } from "../../billing/ledger/price.ts";
+import { usdPerTokenText, modelObject } from "./model-object.ts";
 import type { CatalogModel, Provider, UpstreamRoute } from "./model.ts";
-import { providerEntry } from "./provider-entry.ts";
-import { providerLogoSvg } from "./provider-logo.ts";
+import { providerEntry, providerLogoSvg } from "./provider-entry.ts";
 
 const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
   id,

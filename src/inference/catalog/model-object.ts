@@ -1,21 +1,130 @@
+import type { PriceRow } from "../../billing/ledger/price.ts";
+import type { PicoUsd } from "../../platform/kernel/money.ts";
 import {
   dataPolicyOf,
+  type UpstreamRoute,
   type CatalogModel,
   type ReasoningLevels,
-  type UpstreamRoute,
 } from "./model.ts";
-import {
-  byokPricing,
-  cheapestPrice,
-  managedPricing,
-  memberPricing,
-  routePricing,
-  type ModelPricing,
-} from "./model-pricing.ts";
 import { present } from "./present.ts";
 
+/**
+ * `pricing` of a model object. `prompt` and `completion` are USD per single token as decimal text,
+ * the
+ * others USD per million tokens as numbers; see docs/decisions/0003-model-pricing-units.md.
+ */
+interface ModelPricing {
+  prompt: string;
+  completion: string;
+  input_per_1m: number;
+  output_per_1m: number;
+  /**
+   * `byok`: the provider bills; `member`: the price is that of whichever member of a routing preset
+   * serves.
+   */
+  billing?: "byok" | "member";
+  list_pricing?: ListPricing;
+  /**
+   * Beside `billing: member`, where the other numbers are the highest: the lowest price of a
+   * member.
+   */
+  lowest?: ListPricing;
+}
+
+interface ListPricing {
+  input_per_1m: number;
+  output_per_1m: number;
+}
+
+/** Pico-USD per token as the shortest decimal text of USD per token, such as `0.000003`. */
+export function usdPerTokenText(pico: PicoUsd): string {
+  const fraction = (pico % 1_000_000_000_000n).toString().padStart(12, "0").replace(/0+$/, "");
+  const whole = (pico / 1_000_000_000_000n).toString();
+  return fraction === "" ? whole : `${whole}.${fraction}`;
+}
+
+/** Pico-USD per token as the JSON number of USD per million tokens. */
+const usdPerMillionNumber = (pico: PicoUsd): number => Number(pico) / 1e6;
+
+const listPricing = ({ base }: PriceRow): ListPricing => ({
+  input_per_1m: usdPerMillionNumber(base.inputTokens),
+  output_per_1m: usdPerMillionNumber(base.outputTokens),
+});
+
+/** Prices of what the gateway bills. */
+const managedPricing = (price: PriceRow): ModelPricing => ({
+  prompt: usdPerTokenText(price.base.inputTokens),
+  completion: usdPerTokenText(price.base.outputTokens),
+  ...listPricing(price),
+});
+
+/**
+ * Prices of a routing preset: the highest of its members' routes, since it is not known yet who
+ * serves, and the lowest.
+ */
+function memberPricing(routes: readonly UpstreamRoute[]): ModelPricing {
+  const vectors = routes.flatMap(({ price }) => price?.base ?? []);
+  const inputs = vectors.map(({ inputTokens }) => inputTokens).sort(byAmount);
+  const outputs = vectors.map(({ outputTokens }) => outputTokens).sort(byAmount);
+  const row = (at: 0 | -1): PriceRow => ({
+    version: "",
+    base: { inputTokens: inputs.at(at) ?? 0n, outputTokens: outputs.at(at) ?? 0n },
+  });
+  return { ...managedPricing(row(-1)), billing: "member", lowest: listPricing(row(0)) };
+}
+
+const byAmount = (left: PicoUsd, right: PicoUsd): number =>
+  left < right ? -1 : left > right ? 1 : 0;
+
+/**
+ * Prices of what the provider bills to the caller's own key: 0 here, the list price beside it when
+ * known.
+ */
+const byokPricing = (price: PriceRow | undefined): ModelPricing =>
+  present({
+    prompt: "0",
+    completion: "0",
+    input_per_1m: 0,
+    output_per_1m: 0,
+    billing: "byok" as const,
+    list_pricing: price === undefined ? undefined : listPricing(price),
+  });
+
+/**
+ * Prices of one route with every part that has a price of its own, all in USD per million tokens.
+ */
+export function routePricing({ base }: PriceRow): Record<string, number> {
+  const parts = {
+    input_per_1m: base.inputTokens,
+    output_per_1m: base.outputTokens,
+    cache_read_per_1m: base.cacheReadTokens,
+    cache_write_per_1m: base.cacheWriteTokens,
+    cache_write_1h_per_1m: base.cacheWriteOneHourTokens,
+    reasoning_per_1m: base.reasoningTokens,
+    image_per_1m: base.inputImageTokens,
+    audio_per_1m: base.inputAudioTokens,
+  };
+  const numbers = Object.entries(parts).flatMap(([name, pico]): [string, number][] =>
+    pico === undefined ? [] : [[name, usdPerMillionNumber(pico)]],
+  );
+  if (base.request !== undefined) numbers.push(["per_request", Number(base.request) / 1e12]);
+  return Object.fromEntries(numbers);
+}
+
+/** The priced route that is cheapest for a token in and a token out. */
+function cheapestPrice(routes: readonly UpstreamRoute[]): PriceRow | undefined {
+  let cheapest: PriceRow | undefined;
+  for (const { price } of routes) {
+    if (price !== undefined && (cheapest === undefined || weight(price) < weight(cheapest)))
+      cheapest = price;
+  }
+  return cheapest;
+}
+
+const weight = ({ base }: PriceRow): bigint => base.inputTokens + base.outputTokens;
+
 /** What a model takes and gives, in OpenRouter's words. */
-export interface ModelArchitecture {
+interface ModelArchitecture {
   /** Such as `text+image->text`. */
   modality: string;
   input_modalities: string[];
@@ -25,7 +134,7 @@ export interface ModelArchitecture {
 }
 
 /** The effort levels of a model, with OpenRouter's names beside the contract's. */
-export interface ModelReasoning extends ReasoningLevels {
+interface ModelReasoning extends ReasoningLevels {
   supported_efforts: readonly string[];
   default_effort: string | null;
   /** No declared level and no dialect that serves the model turns reasoning off. */
@@ -53,7 +162,10 @@ export interface ModelObject {
   reasoning?: ModelReasoning;
   /** Empty where none are declared, which is permissive. */
   supported_parameters: readonly string[];
-  /** The gateway sets no defaults of its own, knows no limits of one request beside the lengths, and serves no voices. */
+  /**
+   * The gateway sets no defaults of its own, knows no limits of one request beside the lengths, and
+   * serves no voices.
+   */
   default_parameters: null;
   per_request_limits: null;
   supported_voices: null;
@@ -73,7 +185,7 @@ export interface ModelObject {
 }
 
 /** A route as a model object shows it. */
-export interface UpstreamObject {
+interface UpstreamObject {
   provider: string;
   reasoning?: ReasoningLevels;
   features: { reasoning?: boolean };
@@ -87,13 +199,16 @@ export interface UpstreamObject {
 
 /** How a caller sees a model. */
 export interface ModelView {
-  /** Whether the gateway serves and bills this caller through a route; routes that it does not are BYOK. */
+  /**
+   * Whether the gateway serves and bills this caller through a route; routes that it does not are
+   * BYOK.
+   */
   reachable(route: UpstreamRoute): boolean;
 }
 
 /** A catalog model in the contract's shape. */
 export function modelObject(model: CatalogModel, { reachable }: ModelView): ModelObject {
-  // What is announced is served by nobody yet; its price is the one that it was announced with.
+  // What is announced is not served yet; its price is the one that it was announced with.
   const reached = model.routes.filter(
     model.comingSoon ? ({ price }) => price !== undefined : reachable,
   );
@@ -167,7 +282,7 @@ function architectureOf({ capabilities, surface }: CatalogModel): ModelArchitect
 
 function reasoningOf({ reasoning, routes }: CatalogModel): ModelReasoning | undefined {
   if (reasoning === undefined) return undefined;
-  // In Messages a request without `thinking` asks for none, whatever levels there are.
+  // In Messages a request without `thinking` asks for none, whichever levels there are.
   const isOptIn = routes.some(
     ({ dialect, provider }) => (dialect ?? provider.dialects.chat) === "anthropic-messages",
   );
@@ -184,7 +299,7 @@ function pricingOf(
   reached: readonly UpstreamRoute[],
 ): ModelPricing {
   const price = cheapestPrice(reached);
-  // A preset without members has no price, and nobody else's bill either.
+  // A preset without members has no price of any kind.
   if (router !== undefined && (price !== undefined || routes.length === 0))
     return memberPricing(reached);
   return price === undefined ? byokPricing(cheapestPrice(routes)) : managedPricing(price);

@@ -1,5 +1,5 @@
-import type { PriceRow } from "../../account/ledger/price.ts";
-
+import type { PriceRow, PriceVector } from "../../billing/ledger/price.ts";
+import type { ReasoningLevels } from "../canonical/reasoning.ts";
 import type {
   CredentialHeader,
   DataPolicy,
@@ -9,20 +9,8 @@ import type {
   UpstreamDialect,
 } from "../providers/provider-definition.ts";
 
-export type {
-  CredentialHeader,
-  DataPolicy,
-  ProviderQuirks,
-  SigningCredential,
-  Surface,
-  UpstreamDialect,
-};
-
-export interface ReasoningLevels {
-  /** Effort names in ascending order, exactly as the model accepts them. */
-  levels: readonly string[];
-  default?: string;
-}
+export type { ReasoningLevels };
+export type { CredentialHeader, DataPolicy, ProviderQuirks, Surface, UpstreamDialect };
 
 export interface UpstreamTimeouts {
   connectMs: number;
@@ -30,8 +18,8 @@ export interface UpstreamTimeouts {
   idleMs: number;
   totalMs: number;
   /**
-   * How long a whole (not streamed) answer may take to begin; absent means `totalMs`. A whole answer
-   * begins when it is finished, so the default of `firstTokenMs` would cut long ones.
+   * How long a whole (not streamed) answer may take to begin; absent means `totalMs`. A whole
+   * answer begins when it is finished, so the default of `firstTokenMs` would cut long ones.
    */
   wholeAnswerMs?: number;
 }
@@ -43,7 +31,10 @@ export interface Provider {
   name: string;
   description?: string;
   website?: string;
-  /** Without a trailing slash, such as `https://api.openai.com/v1`. Absent while its variables are unset. */
+  /**
+   * Without a trailing slash, such as `https://api.openai.com/v1`. Absent while its variables are
+   * unset.
+   */
   baseUrl?: string;
   /** Addresses of surfaces that are served elsewhere than at `baseUrl`. */
   surfaceBaseUrls?: Partial<Record<Surface, string>>;
@@ -53,7 +44,10 @@ export interface Provider {
   dialects: Partial<Record<Surface, UpstreamDialect>>;
   /** How the credential travels, such as header `authorization` with prefix `Bearer `. */
   credentialHeader: CredentialHeader;
-  /** The platform's own credential; absent means BYOK only. Local servers without one have an empty string. */
+  /**
+   * The platform's own credential; absent means BYOK only. Local servers without one have an empty
+   * string.
+   */
   apiKey?: string;
   /** The platform's own credential where it signs requests; absent beside an `apiKey`. */
   signing?: SigningCredential;
@@ -61,7 +55,10 @@ export interface Provider {
   headers?: Readonly<Record<string, string>>;
   dataPolicy: DataPolicy;
   timeouts: UpstreamTimeouts;
-  /** The proxy that requests to it go through, or `none`; absent follows the environment's. May hold credentials. */
+  /**
+   * The proxy that requests to it go through, or `none`; absent follows the environment's. May hold
+   * credentials.
+   */
   proxy?: string;
   /** Named deviations from the dialect. */
   quirks: ProviderQuirks;
@@ -103,7 +100,10 @@ export type RouterName = "auto" | "free" | "cowork" | "hermes" | "latest";
 /** What a routing preset chooses from. */
 export interface RouterPool {
   name: RouterName;
-  /** Models of the catalog, the quality members first; the order in which they are tried unless the request asks for another. */
+  /**
+   * Models of the catalog, the quality members first; the order in which they are tried unless the
+   * request asks for another.
+   */
   members: readonly CatalogModel[];
   /** How many of the members, counted from the first, are quality members. */
   qualityCount: number;
@@ -139,10 +139,124 @@ export interface CatalogSnapshot {
   version: string;
   models: ReadonlyMap<string, CatalogModel>;
   providers: ReadonlyMap<string, Provider>;
-  /** Other spellings of model ids, such as `x-ai/grok-4.3` seen as `xai/grok-4.3`, to catalog ids. */
+  /**
+   * Other spellings of model ids, such as `x-ai/grok-4.3` seen as `xai/grok-4.3`, to catalog ids.
+   */
   aliases?: ReadonlyMap<string, string>;
   /** Ids by the first two words of their names, such as `claude opus`, the newest first. */
   families?: ReadonlyMap<string, readonly string[]>;
   /** What ids stand for that the catalog does not know; absent where they are refused. */
   unknown?: { find(id: string): CatalogModel | undefined };
 }
+
+/**
+ * Whether serving a model on a route costs the caller nothing: the model is tagged free, or every
+ * price of the route is zero.
+ */
+export function isFreeRoute({ id }: CatalogModel, { price }: UpstreamRoute): boolean {
+  if (id.endsWith(":free")) return true;
+  return (
+    price !== undefined &&
+    isZero(price.base) &&
+    (price.tiers ?? []).every((tier) => isZero(tier.price))
+  );
+}
+
+/** Thoughts, sound and cache writes may have a price of their own where text has none. */
+const isZero = (vector: PriceVector): boolean =>
+  vector.inputTokens === 0n &&
+  vector.outputTokens === 0n &&
+  Object.values(vector).every((price) => price === undefined || price === 0n);
+
+const idsBySnapshot = new WeakMap<CatalogSnapshot, ReadonlyMap<string, string>>();
+
+/**
+ * Ids by slug and by display name, in lower case; collected once a snapshot, since a catalog may
+ * have many providers.
+ */
+function idsByName(catalog: CatalogSnapshot): ReadonlyMap<string, string> {
+  let ids = idsBySnapshot.get(catalog);
+  if (ids === undefined) {
+    const providers = [...catalog.providers.values()];
+    ids = new Map([
+      ...providers.map(({ id, name }): [string, string] => [name.toLowerCase(), id]),
+      // A slug wins over another provider's display name.
+      ...providers.map(({ id }): [string, string] => [id.toLowerCase(), id]),
+    ]);
+    idsBySnapshot.set(catalog, ids);
+  }
+  return ids;
+}
+
+/**
+ * The provider that a slug or display name means, in any case (rule 7 of the provider object);
+ * undefined for a stranger.
+ */
+export const providerIdIn = (catalog: CatalogSnapshot, name: string): string | undefined =>
+  idsByName(catalog).get(name.toLowerCase());
+
+/** The dialect in which a route serves a surface; undefined when it does not. */
+export const routeDialect = (route: UpstreamRoute, surface: Surface): UpstreamDialect | undefined =>
+  route.dialect ?? route.provider.dialects[surface];
+
+/**
+ * The address of a provider's surface, without a trailing slash; undefined while its variables are
+ * unset.
+ */
+export const surfaceBaseUrl = (provider: Provider, surface: Surface): string | undefined =>
+  provider.surfaceBaseUrls?.[surface] ?? provider.baseUrl;
+
+/**
+ * The address that a route's requests of a surface go to, by its dialect where that is served
+ * elsewhere.
+ */
+export function routeBaseUrl(route: UpstreamRoute, surface: Surface): string | undefined {
+  const dialect = routeDialect(route, surface);
+  return (
+    (dialect && route.provider.dialectBaseUrls?.[dialect]) ??
+    surfaceBaseUrl(route.provider, surface)
+  );
+}
+
+/** Dialects that requests can be sent in. */
+export type SendableDialects = Pick<ReadonlySet<UpstreamDialect>, "has">;
+
+/** Whether this process can send a model's requests to a route, with whichever credential. */
+export function isSendable(
+  route: UpstreamRoute,
+  model: CatalogModel,
+  sendable: SendableDialects,
+): boolean {
+  const { surface } = model;
+  const dialect = routeDialect(route, surface);
+  return (
+    dialect !== undefined && sendable.has(dialect) && routeBaseUrl(route, surface) !== undefined
+  );
+}
+
+/** Whether the platform has a credential of its own for a provider. */
+export const hasCredential = ({ apiKey, signing }: Provider): boolean =>
+  apiKey !== undefined || signing !== undefined;
+
+/**
+ * Whether a route serves callers without a key of their own: sendable, with platform credential and
+ * price.
+ */
+export const isReachable = (
+  route: UpstreamRoute,
+  model: CatalogModel,
+  sendable: SendableDialects,
+): boolean =>
+  hasCredential(route.provider) &&
+  // Decisions are free of charge, so their price need not be known.
+  (route.price !== undefined || model.surface === "decisions") &&
+  !model.comingSoon &&
+  isSendable(route, model, sendable);
+
+/** Whether a provider can be called with a credential of the platform. */
+export const isPlatformServed = (provider: Provider): boolean =>
+  hasCredential(provider) && provider.baseUrl !== undefined;
+
+/** Whether any provider but the simulated one has a credential of the platform and an address. */
+export const hasPlatformCredential = ({ providers }: Pick<CatalogSnapshot, "providers">): boolean =>
+  providers.values().some((provider) => isPlatformServed(provider) && !provider.simulated);

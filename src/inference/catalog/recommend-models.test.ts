@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { JudgedModel } from "./model-tasks.ts";
 import {
   recommendModels,
   understandTask,
+  type JudgedModel,
   type ModelCondition,
   type Recommendation,
   type UnderstoodTask,

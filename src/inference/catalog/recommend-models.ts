@@ -1,19 +1,92 @@
-import {
-  canReason,
-  fitsTask,
-  hasCapability,
-  modelTasks,
-  priceOf,
-  type JudgedModel,
-  type ModelTask,
-} from "./model-tasks.ts";
+/** What models are chosen for. */
+export const modelTasks = ["translation", "coding", "reasoning", "vision", "cheap"] as const;
+
+/** A task that models are chosen for. */
+export type ModelTask = (typeof modelTasks)[number];
+
+interface Prices {
+  input_per_1m: number;
+  output_per_1m: number;
+}
+
+/** What judging a model needs of its object. */
+export interface JudgedModel {
+  id: string;
+  category: string;
+  context_length: number;
+  capabilities: readonly string[];
+  pricing: Prices & { billing?: string | undefined; list_pricing?: Prices | undefined };
+  reasoning?: unknown;
+}
+
+/** Context that a repository's files and an agent's turns need at least. */
+const codingContextMin = 32_000;
+
+/**
+ * USD per million tokens, three parts of input to one of output, below which a model counts as
+ * cheap.
+ */
+const cheapBlendedMax = 1;
+
+/** What a model costs its caller. */
+export interface ModelCost {
+  inputPer1m: number;
+  /** Three parts of input to one of output, as conversations have them. */
+  blendedPer1m: number;
+  /** No provider charges for it. */
+  isFree: boolean;
+}
+
+/**
+ * The cost of a model: the provider's own price where that bills the caller. A provider's unknown
+ * price counts as above all others.
+ */
+export function priceOf({ pricing }: Pick<JudgedModel, "pricing">): ModelCost {
+  const isByok = pricing.billing === "byok";
+  const { input_per_1m: inputPer1m, output_per_1m: outputPer1m } =
+    isByok && pricing.list_pricing ? pricing.list_pricing : pricing;
+  const isUnknown = isByok && pricing.list_pricing === undefined;
+  return {
+    inputPer1m: isUnknown ? Number.POSITIVE_INFINITY : inputPer1m,
+    blendedPer1m: isUnknown ? Number.POSITIVE_INFINITY : (3 * inputPer1m + outputPer1m) / 4,
+    isFree: !isByok && inputPer1m === 0 && outputPer1m === 0,
+  };
+}
+
+/** Whether a model has a capability, however its name is spelt. */
+const hasCapability = (
+  { capabilities }: Pick<JudgedModel, "capabilities">,
+  wanted: string,
+): boolean =>
+  capabilities.some((capability) => capability.toLowerCase().replaceAll("_", "-") === wanted);
+
+/** Whether a model thinks before it answers. */
+const canReason = (model: JudgedModel): boolean =>
+  model.reasoning !== undefined || hasCapability(model, "reasoning");
+
+const fits: Readonly<Record<ModelTask, (model: JudgedModel) => boolean>> = {
+  translation: ({ category }) => category === "text",
+  coding: (model) =>
+    model.category === "text" &&
+    hasCapability(model, "function-calling") &&
+    model.context_length >= codingContextMin,
+  reasoning: canReason,
+  vision: (model) => hasCapability(model, "vision"),
+  cheap: (model) => priceOf(model).blendedPer1m <= cheapBlendedMax,
+};
+
+/** Whether a model can do a task. */
+export const fitsTask = (task: ModelTask, model: JudgedModel): boolean => fits[task](model);
 
 /** How a model does at this moment, over all who serve it. */
 export interface ModelCondition {
   status: "healthy" | "degraded" | "down" | "no_signal";
   /** 0 to 1; null without traffic. */
   errorRate: number | null;
-  /** Milliseconds to the first token at the quickest provider, median of the last minutes; null where nothing was measured. */
+  /**
+   * Milliseconds to the first token at the quickest provider, median of the last minutes; null
+   * where nothing was measured.
+   */
   firstTokenMs: number | null;
 }
 
@@ -87,10 +160,12 @@ const healthScores: Readonly<Record<ModelCondition["status"], number>> = {
   down: 0,
 };
 
-/** Latency that nobody measured is neither good nor bad. */
+/** Latency that was not measured is neither good nor bad. */
 const unmeasured = 0.5;
 
-/** Full marks up to the first figure, none from the second on, in equal steps of magnitude between. */
+/**
+ * Full marks up to the first figure, none from the second on, in equal steps of magnitude between.
+ */
 const onScale = (value: number, best: number, worst: number): number => {
   if (value === best) return 1;
   const share =
@@ -176,7 +251,10 @@ export interface LeftOut {
   down: number;
 }
 
-/** Models for a task, the best first, with the reasons; models that cannot do it, or that are asked not to be, are left out. */
+/**
+ * Models for a task, the best first, with the reasons; models that cannot do it, or that are asked
+ * not to be, are left out.
+ */
 export function recommendModels<Model extends JudgedModel>(
   candidates: readonly RecommendedFrom<Model>[],
   wanted: Recommendation,

@@ -1,7 +1,10 @@
 import type { Kysely } from "kysely";
-import { dayMs, type Clock } from "../../platform/lib/clock.ts";
+import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
 
-/** What is read here of the daily sums that settlements write (src/insights/usage-rollup.ts); days are counted from the epoch, in UTC. */
+/**
+ * What is read here of the daily sums that settlements write (src/insights/usage-rollup.ts); days
+ * are counted from the epoch, in UTC.
+ */
 export interface RouteHistoryTables {
   network_days: {
     day: number;
@@ -13,7 +16,7 @@ export interface RouteHistoryTables {
   };
 }
 
-/** Days that uptime is told of, today among them. */
+/** Days that uptime is reported for, today among them. */
 export const uptimeDays = 90;
 
 /** Days whose requests make the order by usage, today among them. */
@@ -23,6 +26,14 @@ const usageDays = 7;
 export interface UptimeDay {
   /** Days since the epoch, in UTC. */
   day: number;
+  attempts: number;
+  failures: number;
+}
+
+/** How often a provider was tried for a model, and failed by its own fault. */
+export interface RouteAttempts {
+  model: string;
+  provider: string;
   attempts: number;
   failures: number;
 }
@@ -82,7 +93,31 @@ export class RouteHistory {
     return byProvider;
   }
 
-  /** The last days of every provider that was tried in them, the oldest first, whatever the model. */
+  /** Attempts of the last 90 days at each provider of each model that was tried in them. */
+  async attempts(): Promise<RouteAttempts[]> {
+    const rows = await this.database
+      .selectFrom("network_days")
+      .where("day", ">", this.today - uptimeDays)
+      .select(["model", "provider"])
+      .select(({ fn }) => [
+        fn.sum<number | string>("attempts").as("attempts"),
+        fn.sum<number | string>("failures").as("failures"),
+      ])
+      .groupBy(["model", "provider"])
+      .orderBy("model")
+      .orderBy("provider")
+      .execute();
+    return rows.map(({ model, provider, attempts, failures }) => ({
+      model,
+      provider,
+      attempts: Number(attempts),
+      failures: Number(failures),
+    }));
+  }
+
+  /**
+   * The last days of every provider that was tried in them, the oldest first, over all models.
+   */
   async providers(count: number): Promise<ReadonlyMap<string, readonly UptimeDay[]>> {
     const first = this.today - count + 1;
     const rows = await this.database

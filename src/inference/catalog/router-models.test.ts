@@ -3,8 +3,7 @@ import { buildCatalog } from "./build-catalog.ts";
 import type { CatalogFacts, FactRow } from "./catalog-facts.ts";
 import { configuredProviderSchema } from "./configured-provider.ts";
 import { modelObject, type ModelObject } from "./model-object.ts";
-import type { CatalogModel, CatalogSnapshot } from "./model.ts";
-import { isReachable } from "./reachability.ts";
+import { isReachable, type CatalogModel, type CatalogSnapshot } from "./model.ts";
 import type { ConfiguredRouters } from "./router-models.ts";
 
 /** `owner/model released price context capabilities`, all served by one provider with a key. */

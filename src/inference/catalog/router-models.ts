@@ -1,11 +1,14 @@
-import { brand } from "../../platform/lib/brand.ts";
-import { defaultPools } from "./default-pools.ts";
-import { isFreeRoute } from "./free-route.ts";
-import type { CatalogModel, RouterName, RouterPool } from "./model.ts";
-import { isReachable } from "./reachability.ts";
+import { brand } from "../../platform/kernel/brand.ts";
+import {
+  isFreeRoute,
+  isReachable,
+  type CatalogModel,
+  type RouterName,
+  type RouterPool,
+} from "./model.ts";
 
 /** A `routers:` entry of switchyard.yaml. */
-export interface ConfiguredRouter {
+interface ConfiguredRouter {
   members: readonly string[];
   quality: readonly string[];
 }
@@ -134,3 +137,202 @@ function routerModel(router: RouterPool): CatalogModel {
     router,
   };
 }
+
+/** Members of a routing preset as they are chosen without configuration. */
+interface DefaultPool {
+  members: readonly CatalogModel[];
+  /** How many of them, counted from the first, are quality members. */
+  qualityCount: number;
+}
+
+/** A pool that is longer makes no request safer and every plan slower. */
+const membersMax = 8;
+/** Free models are rationed, so more of them are needed; a catalog may have hundreds. */
+const freeMembersMax = 10;
+/**
+ * USD per million output tokens above which a model that was not named is too dear, in
+ * pico-USD per token.
+ */
+const outputPicoUsdMax = 40_000_000n;
+/** Tokens that an agent's session grows to. */
+const agentContextMin = 200_000;
+
+/** Makers of the general models that most requests go to. */
+const bigMakers: ReadonlySet<string> = new Set([
+  "anthropic",
+  "openai",
+  "google",
+  "x-ai",
+  "deepseek",
+  "qwen",
+  "z-ai",
+  "moonshotai",
+  "mistralai",
+  "meta-llama",
+  "minimax",
+]);
+
+const anyOf = (...patterns: readonly RegExp[]): RegExp =>
+  new RegExp(patterns.map(({ source }) => source).join("|"));
+
+/** Models made for one task, which a general request does not want. */
+const specialName = anyOf(
+  /guard|safety|safeguard|ocr|translat|math|embed|rerank|roleplay|-her\b/,
+  /audio|tts|realtime|image/,
+  /customtools|multi-agent/,
+);
+/** Models for programs: an agent wants them, a general request does not. */
+const codeName = /cod(?:e|er|ex|estral)\b|devstral|build/;
+/**
+ * Editions of a model that stands beside them: moving names, trials, dearer speed, dated copies.
+ */
+const editionName = anyOf(
+  /-(?:latest|preview|beta|exp|fast|turbo|highspeed|lightning|spark|non-reasoning)(?:$|[-:])/,
+  /-(?:pro-\d+|\d{6,8}|\d{4}-\d{2}-\d{2}|\d{4})(?:$|[-:])/,
+);
+/** Small siblings: what a light request is served by. */
+const smallName = /mini|nano|lite|flash|small|haiku|micro|scout|gemma|air\b/;
+/** Models of fewer than twenty billion parameters by their names. */
+const tinyName = /-(?:\d|1\d)(?:\.\d+)?b\b/;
+/** Families with open weights; a parameter count in a name says so, too. */
+const openName = anyOf(
+  /^nousresearch\/|\/gpt-oss|\/llama-|\/deepseek-(?:v|r)\d|\/kimi-k[\d.]+|\/minimax-m[\d.]+|\/nemotron-|\/gemma-/,
+  /\/glm-[\d.]+(?:-air)?$/,
+  /-\d+(?:\.\d+)?b(?:-|$)/,
+);
+
+type Test = (model: CatalogModel) => boolean;
+
+const isNamed =
+  (pattern: RegExp): Test =>
+  ({ id }) =>
+    pattern.test(id);
+const takesTools: Test = ({ capabilities }) => capabilities.includes("function-calling");
+const isFree: Test = ({ id }) => id.endsWith(":free");
+const isSpecial = isNamed(specialName);
+
+const isAffordable: Test = ({ routes }) =>
+  routes.some(({ price }) => price !== undefined && price.base.outputTokens <= outputPicoUsdMax);
+
+const byAge = (left: CatalogModel, right: CatalogModel): number => right.addedAtMs - left.addedAtMs;
+
+const highestPrice = ({ routes }: CatalogModel): number =>
+  routes.reduce((most, { price }) => Math.max(most, Number(price?.base.outputTokens ?? 0n)), 0);
+
+/** The newest first; of two of one day the dearer, which is the larger. */
+const newestFirst = (models: readonly CatalogModel[]): CatalogModel[] =>
+  [...models].sort((left, right) => byAge(left, right) || highestPrice(right) - highestPrice(left));
+
+/** The newest model of each maker, the newest first. */
+function newestOfEach(models: readonly CatalogModel[]): CatalogModel[] {
+  const makers = new Set<string>();
+  return newestFirst(models).filter(
+    ({ owner }) => !makers.has(owner) && makers.add(owner) !== undefined,
+  );
+}
+
+/**
+ * Models that serve any request: no trial, no special task, no free copy, at a price that one may
+ * ask for unasked.
+ */
+const isGeneral: Test = (model) =>
+  takesTools(model) &&
+  isAffordable(model) &&
+  !isFree(model) &&
+  !isSpecial(model) &&
+  !isNamed(editionName)(model);
+
+const isBig: Test = ({ owner }) => bigMakers.has(owner);
+const isTiny = isNamed(tinyName);
+const isSmall: Test = (model) => isTiny(model) || isNamed(smallName)(model);
+const isCode = isNamed(codeName);
+
+/**
+ * What there is when nothing of a preset's own kind is: tool-capable models before others, the
+ * newest first.
+ */
+function whateverThereIs(models: readonly CatalogModel[]): DefaultPool {
+  const usable = newestFirst(models.filter((model) => !isSpecial(model)));
+  const members = [
+    ...usable.filter(takesTools),
+    ...usable.filter((model) => !takesTools(model)),
+  ].slice(0, membersMax);
+  return { members, qualityCount: 0 };
+}
+
+/**
+ * `auto`: the newest general model of each big maker, the newest first, and behind them each
+ * maker's newest
+ * small one, which light requests are served by.
+ */
+function autoPool(models: readonly CatalogModel[]): DefaultPool {
+  const general = models.filter((model) => isBig(model) && isGeneral(model) && !isCode(model));
+  const large = newestOfEach(general.filter((model) => !isSmall(model))).slice(0, membersMax);
+  const small = newestOfEach(general.filter(isSmall)).slice(0, membersMax / 2);
+  if (large.length + small.length === 0) return whateverThereIs(models);
+  return { members: [...large, ...small], qualityCount: large.length };
+}
+
+/** `free`: models tagged free, those that take tools first, then those that hold more. */
+function freePool(models: readonly CatalogModel[]): DefaultPool {
+  const free = models.filter((model) => isFree(model) && !isSpecial(model));
+  const members = free.sort(
+    (left, right) =>
+      Number(takesTools(right)) - Number(takesTools(left)) ||
+      right.contextLength - left.contextLength,
+  );
+  return { members: members.slice(0, freeMembersMax), qualityCount: 0 };
+}
+
+/** `cowork`: tool-capable models that hold an agent's session and think, one of each maker. */
+function coworkPool(models: readonly CatalogModel[]): DefaultPool {
+  const fit = models.filter(
+    (model) =>
+      isGeneral(model) &&
+      !isSmall(model) &&
+      model.contextLength >= agentContextMin &&
+      model.capabilities.includes("reasoning"),
+  );
+  const members = newestOfEach(fit.some(isBig) ? fit.filter(isBig) : fit).slice(0, membersMax);
+  return members.length === 0
+    ? whateverThereIs(models.filter(takesTools))
+    : { members, qualityCount: members.length };
+}
+
+/**
+ * `hermes`: tool-capable models with open weights, one of each maker; the Hermes family itself
+ * first.
+ */
+function hermesPool(models: readonly CatalogModel[]): DefaultPool {
+  const open = newestOfEach(
+    models.filter((model) => isGeneral(model) && isNamed(openName)(model) && !isTiny(model)),
+  );
+  const members = [
+    ...open.filter(isNamed(/\/hermes-/)),
+    ...open.filter((model) => !isNamed(/\/hermes-/)(model)),
+  ].slice(0, membersMax);
+  return { members, qualityCount: members.length };
+}
+
+/** `latest`: the newest general model of each big maker, the newest first. */
+function latestPool(models: readonly CatalogModel[]): DefaultPool {
+  const members = newestOfEach(
+    models.filter((model) => isBig(model) && isGeneral(model) && !isCode(model)),
+  );
+  return members.length === 0
+    ? whateverThereIs(newestOfEach(models))
+    : { members, qualityCount: members.length };
+}
+
+/**
+ * How each preset's pool is chosen, without configuration, from the chat models that this process
+ * reaches.
+ */
+const defaultPools: Readonly<Record<RouterName, (models: readonly CatalogModel[]) => DefaultPool>> =
+  {
+    auto: autoPool,
+    free: freePool,
+    cowork: coworkPool,
+    hermes: hermesPool,
+    latest: latestPool,
+  };

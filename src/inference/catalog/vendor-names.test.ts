@@ -42,7 +42,8 @@ test.each([
   ["claude-3-opus", "anthropic/claude-3-opus-20240229"],
   ["claude-sonnet-4-5@20250929", "anthropic/claude-sonnet-4-5"],
   ["CLAUDE-Sonnet-4-5", "anthropic/claude-sonnet-4-5"],
-  // What Claude Code 2.1.329 asks for by default, as `opus`, `best` and `opus[1m]`, whose suffix it takes off itself.
+  // What Claude Code 2.1.329 asks for by default, as `opus`, `best` and `opus[1m]`, whose suffix it
+  // takes off itself.
   ["claude-opus-5-5", "anthropic/claude-opus-5-5"],
   ["claude-opus-5.5", "anthropic/claude-opus-5-5"],
   ["claude-opus-5-5-20260915", "anthropic/claude-opus-5-5"],
@@ -92,8 +93,9 @@ test.each([
 });
 
 /**
- * Ids of agents' defaults that are newer than the catalog: Claude Code's `sonnet`, `opusplan`, `haiku` and `fable`, and Codex 0.169's
- * own. Refused with similar ids and the ways out, or passed to their maker at the operator's price.
+ * Ids of agents' defaults that are newer than the catalog: Claude Code's `sonnet`, `opusplan`,
+ * `haiku` and `fable`, and Codex 0.169's own. Refused with similar ids and the ways out, or passed
+ * to their maker at the operator's price.
  */
 test.each([
   ["claude-sonnet-5-5", "anthropic", "anthropic/claude-sonnet-5"],

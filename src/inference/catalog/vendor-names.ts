@@ -1,7 +1,8 @@
-import { ownerOf } from "./fact-model.ts";
-import { makerAliases, makerOfName } from "./makers.ts";
-import type { CatalogModel } from "./model.ts";
-import { makersName } from "./model-names.ts";
+import { providerDefinitions } from "../providers/index.ts";
+import type { ConfiguredPricing } from "./configured-provider.ts";
+import { ownerOf, configurationVersion, configuredPriceRow, priceVersion } from "./fact-model.ts";
+import { makerAliases, makerOfName, makersName } from "./model-names.ts";
+import type { CatalogModel, Provider } from "./model.ts";
 
 /** The end of an id that names a version by its date, or the newest one. */
 const versionEnding = /[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|default)$/;
@@ -10,7 +11,10 @@ const freeEnding = /:free$/;
 
 const withoutOwner = (id: string): string => id.slice(id.indexOf("/") + 1);
 
-/** Names that a catalog's models have beside their ids, to the ids; a name that two models could mean is left out. */
+/**
+ * Names that a catalog's models have beside their ids, to the ids; a name that two models could
+ * mean is left out.
+ */
 export function vendorNames(
   models: ReadonlyMap<string, CatalogModel>,
   aliases: ReadonlyMap<string, string>,
@@ -29,7 +33,8 @@ export function vendorNames(
     }
     for (const [name, id] of meanings) if (id !== undefined) names.set(name, id);
   };
-  // What is surer comes first: an id without its owner, then the newest of dated ids, then what the wire calls a model.
+  // What is surer comes first: an id without its owner, then the newest of dated ids, then what the
+  // wire calls a model.
   const owned = [...models.values()].filter(({ router }) => router === undefined);
   addAll(
     [...owned.map(({ id }) => [id, id] as const), ...aliases].map(([name, id]) => [
@@ -44,11 +49,17 @@ export function vendorNames(
   return names;
 }
 
-/** Of models with the same name the one whose maker the name tells; undefined where it tells none of them. */
+/**
+ * Of models with the same name the one whose maker the name tells; undefined where it tells none of
+ * them.
+ */
 const preferred = (name: string, ids: readonly (string | undefined)[]): string | undefined =>
   ids.find((id) => id !== undefined && ownerOf(id) === makerOfName(name));
 
-/** The undated names of models of which the catalog has dated versions alone, with and without their owner. */
+/**
+ * The undated names of models of which the catalog has dated versions alone, with and without their
+ * owner.
+ */
 function* newestVersions(models: ReadonlyMap<string, CatalogModel>): Generator<[string, string]> {
   const newest = new Map<string, string>();
   for (const id of models.keys()) {
@@ -62,7 +73,10 @@ function* newestVersions(models: ReadonlyMap<string, CatalogModel>): Generator<[
     ] satisfies [string, string][];
 }
 
-/** Decision models go by their wire names and by their ids without `:free`, since decisions cost nothing anyway. */
+/**
+ * Decision models go by their wire names and by their ids without `:free`, since decisions cost
+ * nothing anyway.
+ */
 function decisionNames({ id, routes }: CatalogModel): [string, string][] {
   const names = [
     id,
@@ -75,8 +89,11 @@ function decisionNames({ id, routes }: CatalogModel): [string, string][] {
   ]);
 }
 
-/** An id as a vendor writes it, read: who made the model, what the maker calls it, and what the id says after the owner. */
-export interface VendorId {
+/**
+ * An id as a vendor writes it, read: who made the model, what the maker calls it, and what the id
+ * says after the owner.
+ */
+interface VendorId {
   maker: string;
   /** `maker/name` in the catalog's spelling. */
   catalogId: string;
@@ -85,7 +102,7 @@ export interface VendorId {
 }
 
 /** Reads an id with or without its owner; undefined where nothing tells who made the model. */
-export function readVendorId(id: string): VendorId | undefined {
+function readVendorId(id: string): VendorId | undefined {
   // Google's clients write `models/` before each name.
   const plain = id.replace(/^models\//, "");
   const slash = plain.indexOf("/");
@@ -96,7 +113,10 @@ export function readVendorId(id: string): VendorId | undefined {
   return { maker, catalogId: `${maker}/${makersName(maker, wireName)}`, wireName };
 }
 
-/** The ids under which a catalog may know what a lower-case id means, the surest first; the id itself is not among them. */
+/**
+ * The ids under which a catalog may know what a lower-case id means, the surest first; the id
+ * itself is not among them.
+ */
 export function* otherSpellings(id: string): Generator<string> {
   const undated = id.replace(versionEnding, "");
   for (const name of undated === id ? [id] : [id, undated]) {
@@ -120,4 +140,72 @@ export function familiesOf(ids: Iterable<string>): Map<string, string[]> {
   const { compare } = new Intl.Collator("en", { numeric: true });
   for (const family of families.values()) family.sort((left, right) => compare(right, left));
   return families;
+}
+
+/**
+ * Models that are kept so that a request for one again finds the same object; beyond that the
+ * oldest are made again.
+ */
+const keptMax = 500;
+
+/**
+ * Models that the catalog does not know, passed through to their maker's own provider at one price
+ * of the operator's. Nothing is known of them: no window, no parameters.
+ */
+export class UnknownModels {
+  private readonly providers: ReadonlyMap<string, Provider>;
+  private readonly pricing: ConfiguredPricing;
+  private readonly known = new Map<string, CatalogModel>();
+
+  constructor({
+    providers,
+    pricing,
+  }: { providers: ReadonlyMap<string, Provider>; pricing: ConfiguredPricing }) {
+    this.providers = providers;
+    this.pricing = pricing;
+  }
+
+  /**
+   * The model that an id means to its maker; undefined where the maker is not told, or serves no
+   * models itself.
+   */
+  find(written: string): CatalogModel | undefined {
+    // Makers write their ids in lower case.
+    const id = written.toLowerCase();
+    const kept = this.known.get(id);
+    if (kept !== undefined) return kept;
+    const model = this.make(id);
+    if (model === undefined) return undefined;
+    const [oldest] = this.known.keys();
+    if (oldest !== undefined && this.known.size >= keptMax) this.known.delete(oldest);
+    this.known.set(id, model);
+    return model;
+  }
+
+  private make(id: string): CatalogModel | undefined {
+    const read = readVendorId(id);
+    const definition =
+      read && providerDefinitions.find(({ naming }) => naming.maker === read.maker);
+    const provider = definition && this.providers.get(definition.id);
+    if (read === undefined || provider?.dialects.chat === undefined) return undefined;
+    const catalogId = `${read.maker}/${read.wireName}`;
+    const version = priceVersion(provider.id, catalogId, configurationVersion(this.pricing));
+    return {
+      id: catalogId,
+      displayName: read.wireName,
+      owner: read.maker,
+      surface: "chat",
+      category: "text",
+      contextLength: 0,
+      capabilities: ["chat"],
+      addedAtMs: 0,
+      routes: [
+        {
+          provider,
+          upstreamModel: read.wireName,
+          price: configuredPriceRow(version, this.pricing),
+        },
+      ],
+    };
+  }
 }

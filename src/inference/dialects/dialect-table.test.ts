@@ -6,14 +6,15 @@ import type { JsonObject } from "../canonical/json.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
 import type { CanonicalResponse } from "../canonical/response.ts";
 import type { ClientDialect, UpstreamDialect } from "./dialect.ts";
-import { anthropicMessages } from "./anthropic-messages/anthropic-messages.ts";
-import { googleGenerate } from "./google-generate/google-generate.ts";
-import { openaiChat } from "./openai-chat/openai-chat.ts";
-import { openaiResponses } from "./openai-responses/openai-responses.ts";
-import { withoutUndefined } from "./without-undefined.ts";
+import { amazonConverse } from "./amazon-converse/index.ts";
+import { anthropicMessages } from "./anthropic-messages/index.ts";
+import { googleGenerate } from "./google-generate/index.ts";
+import { openaiChat } from "./openai-chat/index.ts";
+import { openaiResponses } from "./openai-responses/index.ts";
+import { withoutUndefined } from "./wire-fields.ts";
 
 interface DialectUnderTest {
-  /** Gemini's has no side that faces clients. */
+  /** Gemini's and Converse have no side that faces clients. */
   dialect: UpstreamDialect & Partial<ClientDialect>;
   /** Fields of every request on this wire, and what they mean beside the model. */
   everyRequest: { wire: JsonObject; means?: Partial<CanonicalRequest> };
@@ -30,6 +31,11 @@ const dialects: Partial<Record<DialectId, DialectUnderTest>> = {
     everyAnswer: { createdAtSeconds: 0 },
   },
   "google-generate": { dialect: googleGenerate, everyRequest: { wire: {} } },
+  "amazon-converse": {
+    dialect: amazonConverse,
+    everyRequest: { wire: {} },
+    everyAnswer: { id: "", model: "", createdAtSeconds: 0 },
+  },
   "openai-responses": {
     dialect: openaiResponses,
     everyRequest: {

@@ -1,15 +1,15 @@
-import type { GatewayError } from "../../platform/lib/errors.ts";
+import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
-import type { GatewayFacts } from "../canonical/gateway-facts.ts";
+import type { GatewayFacts, CanonicalResponse } from "../canonical/response.ts";
 import type { JsonObject } from "../canonical/json.ts";
-import type { Loss } from "../canonical/loss.ts";
+import type { Loss, CanonicalRequest } from "../canonical/request.ts";
 import type { ReasoningSpelling } from "../canonical/reasoning.ts";
-import type { ReportedError } from "../canonical/reported-error.ts";
-import type { CanonicalRequest } from "../canonical/request.ts";
-import type { CanonicalResponse } from "../canonical/response.ts";
-import type { ItemPart, StreamPart } from "../canonical/stream-part.ts";
+import type { ReportedError, ItemPart, StreamPart } from "../canonical/stream-part.ts";
 import type { MeteredUsage } from "../canonical/usage.ts";
-import type { ToolAliases } from "./tool-aliases.ts";
+import type { PassThrough } from "./passthrough.ts";
+import type { PresetFields } from "./preset-fields.ts";
+import type { RequirementReader } from "./requirements.ts";
+import type { ToolAliases } from "./tools.ts";
 
 /** How a client is answered in its own dialect. */
 export interface ResponseContext {
@@ -19,16 +19,22 @@ export interface ResponseContext {
   id?: string;
   /** The model's public name; absent means the upstream's. */
   model?: string;
-  /** The estimate of the input, for dialects that tell of it before the upstream does. */
+  /** The estimate of the input, for dialects that report it before the upstream does. */
   inputTokens?: number;
-  /** What the gateway knows before the answer, for dialects that tell of it at its start. */
+  /** What the gateway knows before the answer, for dialects that report it at its start. */
   gateway?: Pick<GatewayFacts, "requestedModel" | "fallback">;
-  /** The request's body as its client wrote it, for dialects whose answers repeat it (Responses). */
+  /**
+   * The request's body as its client wrote it, for dialects whose answers repeat it (Responses).
+   */
   requestBody?: Readonly<Record<string, unknown>>;
-  /** Unix time in seconds, for dialects that tell when an answer was finished; absent means when it was begun. */
+  /**
+   * Unix time in seconds, for dialects that tell when an answer was finished; absent means when it
+   * was begun.
+   */
   nowSeconds?: () => number;
   /**
-   * The client breaks on events that its SDK does not know (`openai.responses.stream()`, which sends
+   * The client breaks on events that its SDK does not know (`openai.responses.stream()`, which
+   * sends
    * `X-Stainless-Helper-Method: stream`): the metadata stands in its last event instead of in one of its own.
    */
   metadataInLastEvent?: boolean;
@@ -40,7 +46,10 @@ export interface StreamEncoder {
   encode(part: StreamPart): string[];
 }
 
-/** Returns a name, such as `image`, for what a dialect cannot carry of a part of an answer; undefined where it carries all of it. */
+/**
+ * Returns a name, such as `image`, for what a dialect cannot carry of a part of an answer;
+ * undefined where it carries all of it.
+ */
 export type LossDetector = (part: ItemPart) => string | undefined;
 
 /** What an error body tells beside the error. */
@@ -51,11 +60,30 @@ export interface ErrorContext {
 /** The side of a wire format that faces clients. */
 export interface ClientDialect {
   id: DialectId;
-  /** Throws GatewayError `bad_request` whose `param` names the field, such as `messages[2].role`. */
+  /** The name of the surface in records. */
+  recordedAs: string;
+  /** The field that bounds the output of an answer. */
+  capField: "max_tokens" | "max_output_tokens";
+  /** Whole answers carry the gateway's metadata; absent means that headers do. */
+  metadataInAnswer?: true;
+  /** A whole answer has no word for an end by the provider's failure, so that it is an error. */
+  refusesBrokenAnswers?: true;
+  /** Passes a request on to a route of the same dialect, with its bytes kept. */
+  passThrough: PassThrough;
+  /** Writes the settings of a preset into a request. */
+  presetFields: PresetFields;
+  /** Reads what a request asks of routes and of holds. */
+  requirements: RequirementReader;
+  /**
+   * Throws GatewayError `bad_request` whose `param` names the field, such as `messages[2].role`.
+   */
   decodeRequest(body: unknown): CanonicalRequest;
   encodeResponse(response: CanonicalResponse, context?: ResponseContext): JsonObject;
   createStreamEncoder(context?: ResponseContext): StreamEncoder;
-  /** Detects what the encoders leave out of an answer; one detector serves one answer, whole or streamed. */
+  /**
+   * Detects what the encoders leave out of an answer; one detector serves one answer, whole or
+   * streamed.
+   */
   createLossDetector(context?: ResponseContext): LossDetector;
   /** What is sent while the upstream is silent; absent means a comment. */
   pingFrame?: string;
@@ -68,8 +96,9 @@ export interface ClientDialect {
 /** Named deviations of an upstream from its dialect. Absent means it does as the dialect says. */
 export interface DialectQuirks {
   /**
-   * Which of the two names of the output cap the upstream knows. Absent means `max_tokens`, which nearly every server obeys: one that
-   * does not know the name it is sent under ignores the cap. `either` leaves the client's own name.
+   * Which of the two names of the output cap the upstream knows. Absent means `max_tokens`, which
+   * nearly every server obeys: one that does not know the name it is sent under ignores the cap.
+   * `either` leaves the client's own name.
    */
   maxTokensField?: "max_tokens" | "max_completion_tokens" | "either";
   /** The upstream answers 400 to `stream_options`; usage comes by itself or not at all. */
@@ -124,8 +153,8 @@ export interface StreamDecoder {
   /** The connection has ended: closes what is whole, and makes an error of what was cut. */
   end(): StreamPart[];
   /**
-   * Everything has said how it ended, although no `finish` was given out yet: for dialects that have no
-   * terminal event. Absent means that `finish` tells.
+   * Everything has said how it ended, although no `finish` was given out yet: for dialects that
+   * have no terminal event. Absent means that `finish` tells.
    */
   readonly isComplete?: boolean;
   /** The latest usage that the upstream reported, for a stream that is abandoned before its end. */
@@ -135,13 +164,24 @@ export interface StreamDecoder {
 /** The side of a wire format that faces upstreams. */
 export interface UpstreamDialect {
   id: DialectId;
+  /** Calls carry signatures that the upstream has to be sent again. */
+  signsCalls?: true;
+  /** Streams come in Amazon's binary messages instead of server-sent events. */
+  binaryStreams?: true;
+  /** The body of an error may mean another status than the one that it came with. */
+  statusInBody?: true;
+  /** Thinking goes out as a budget that counts against the output cap. */
+  thinkingBudget?: true;
   /** Headers that requests of this dialect need beside the provider's own, such as a version. */
   requestHeaders?: Readonly<Record<string, string>>;
   /** Throws GatewayError `unsupported_content` for content that must not be dropped in silence. */
   encodeRequest(request: CanonicalRequest, options: EncodeRequestOptions): EncodedRequest;
   /** Throws GatewayError `upstream_error` when the body is no answer of this dialect. */
   decodeResponse(body: unknown, context?: DecodeContext): CanonicalResponse;
-  /** What was used for an answer that `decodeResponse` refuses since the model failed at it; absent where no provider counts that. */
+  /**
+   * What was used for an answer that `decodeResponse` refuses since the model failed at it; absent
+   * where no provider counts that.
+   */
   usageOfFailure?(body: unknown): MeteredUsage | undefined;
   createStreamDecoder(context?: DecodeContext): StreamDecoder;
   /** What an error answer says; `body` is parsed JSON, or the text as it came. */

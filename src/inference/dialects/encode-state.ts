@@ -1,15 +1,20 @@
-import type { CacheMarker } from "../canonical/cache-marker.ts";
-import type { DialectId } from "../canonical/dialect-id.ts";
-import type { Extensions } from "../canonical/extensions.ts";
+import type { CacheMarker, OpaquePart } from "../canonical/message.ts";
+import type { DialectId, Extensions } from "../canonical/dialect-id.ts";
 import type { JsonObject } from "../canonical/json.ts";
-import type { Loss } from "../canonical/loss.ts";
-import type { CanonicalRequest } from "../canonical/request.ts";
-import type { DialectQuirks, EncodeRequestOptions } from "./dialect.ts";
-import { memberPath } from "./request-fields.ts";
-import { ToolNamer } from "./tool-aliases.ts";
+import type { Loss, CanonicalRequest } from "../canonical/request.ts";
+import type {
+  DialectQuirks,
+  EncodeRequestOptions,
+  ClientDialect,
+  ResponseContext,
+} from "./dialect.ts";
+import { memberPath } from "./wire-fields.ts";
+import { ToolNamer } from "./tools.ts";
+import { responseParts, type CanonicalResponse, type Choice } from "../canonical/response.ts";
+import type { StreamPart } from "../canonical/stream-part.ts";
 
 /** The dialect that a request is encoded in, as far as its names go. */
-export interface EncodedDialect {
+interface EncodedDialect {
   id: DialectId;
   /** The dialect's bound on tool names. */
   toolNameLengthMax: number;
@@ -113,7 +118,9 @@ export class EncodePlace {
     this.state.lose(this.path, reason);
   }
 
-  /** Fields of this dialect that the canonical form kept aside; those of another dialect are lost. */
+  /**
+   * Fields of this dialect that the canonical form kept aside; those of another dialect are lost.
+   */
   extensionFields(extensions: Extensions | undefined): JsonObject {
     if (extensions === undefined) return nothing;
     if (extensions.dialect === this.state.dialect) return extensions.fields;
@@ -123,3 +130,48 @@ export class EncodePlace {
     return {};
   }
 }
+
+/**
+ * Collects what a client's dialect cannot carry of one answer, each kind once: `answer.image`,
+ * `answer.web_search_call`.
+ */
+export class AnswerLosses {
+  readonly list: Loss[] = [];
+  private readonly detect: ReturnType<ClientDialect["createLossDetector"]>;
+  private readonly reason: string;
+
+  constructor(client: ClientDialect, context: ResponseContext) {
+    this.detect = client.createLossDetector(context);
+    this.reason = `answers of ${client.id} have no place for it`;
+  }
+
+  observe(part: StreamPart): void {
+    const name = "itemIndex" in part ? this.detect(part) : undefined;
+    const field = `answer.${name}`;
+    if (name === undefined || this.list.some((loss) => loss.field === field)) return;
+    this.list.push({ field, reason: this.reason });
+  }
+
+  observeWhole(response: CanonicalResponse): void {
+    if (response.choices.every(isPlainText)) return;
+    for (const part of responseParts(response)) this.observe(part);
+  }
+}
+
+/** Most answers are one text, of which nothing can be lost. */
+const isPlainText = ({ parts: [only, ...more] }: Choice): boolean =>
+  more.length === 0 && only?.type === "text" && only.annotations === undefined;
+
+/**
+ * The type of a part that only its own dialect understands: its `type`, or the one member that
+ * Gemini's parts have instead.
+ */
+export const opaqueName = ({ value }: OpaquePart): string =>
+  typeof value.type === "string" ? value.type : (Object.keys(value)[0] ?? "part");
+
+/**
+ * Whether a text is Claude Code's accounting line, which changes with every request and would spoil
+ * other providers' prompt caches.
+ */
+export const isBillingLine = (text: string): boolean =>
+  text.startsWith("x-anthropic-billing-header:");

@@ -54,7 +54,7 @@ describe("a bad value is refused on every route that has the field", () => {
     ).not.toThrow();
     expect(
       check("openai-responses", {
-        input: [{ type: "web_search_call" }, { type: "function_call_output" }],
+        input: [{ type: "web_search_call" }, { type: "function_call_output", call_id: "a" }],
       }),
     ).not.toThrow();
     for (const type of ["enabled", "disabled", "adaptive"])

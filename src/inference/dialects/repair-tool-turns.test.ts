@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Message } from "../canonical/message.ts";
-import { repairToolTurns } from "./repair-tool-turns.ts";
+import { repairToolTurns } from "./tools.ts";
 
-/** A word a message: `u` user, `s` system, `(ab)` a turn that calls a and b, `=a` the result of a, `!a` an invented one. */
+/**
+ * A word a message: `u` user, `s` system, `(ab)` a turn that calls a and b, `=a` the result of a,
+ * `!a` an invented one.
+ */
 function conversation(script: string): Message[] {
   return script.split(" ").map((word): Message => {
     if (word === "u") return { role: "user", parts: [] };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { legalName, ToolNamer, unwrapInput, wrapInput } from "./tool-aliases.ts";
+import { legalName, ToolNamer, unwrapInput, wrapInput } from "./tools.ts";
 
 describe("legalName", () => {
   test("leaves legal names alone", () => {

@@ -13,25 +13,34 @@ export const amazonBedrock = {
   website: "https://aws.amazon.com/bedrock",
   // The OpenAI-compatible endpoints of bedrock-runtime: chat completions and Responses.
   baseUrl: (environment) => `${runtimeUrl(environment)}/openai/v1`,
-  // Claude answers InvokeModel with the bodies of its own API.
-  dialectBaseUrls: (environment) => ({ "anthropic-messages": runtimeUrl(environment) }),
+  // Claude answers InvokeModel with the bodies of its own API; Converse is Amazon's for all models.
+  dialectBaseUrls: (environment) => ({
+    "anthropic-messages": runtimeUrl(environment),
+    "amazon-converse": runtimeUrl(environment),
+  }),
   // An API key for Bedrock, or keys that sign.
   credentialVariables: ["AWS_BEARER_TOKEN_BEDROCK"],
   signing: awsKeys,
   dialects: { chat: "openai-chat" },
-  // Which API reaches which model: docs.aws.amazon.com, "API compatibility" (models-api-compatibility).
-  // Nova, Llama, Palmyra, R1 and Pixtral speak Converse and InvokeModel alone.
+  // Which API reaches which model: docs.aws.amazon.com, "API compatibility"
+  // (models-api-compatibility, 2026-11). Nova, Llama, Jamba, Command, Palmyra, R1 and Pixtral speak
+  // Converse and InvokeModel alone; Nova's models of sound and pictures do not speak Converse either.
   deviatingModels: [
     { match: /anthropic\.claude/, dialect: "anthropic-messages" },
     { match: /^openai\.gpt-5|^xai\./, dialect: "openai-responses" },
-    { match: /amazon\.nova|meta\.llama|writer\.|deepseek\.r1|pixtral/, dialect: "none" },
+    { match: /amazon\.nova-(?:2-)?(?:sonic|canvas|reel)/, dialect: "none" },
+    {
+      match: /amazon\.nova|meta\.llama|ai21\.|cohere\.command|writer\.|deepseek\.r1|pixtral/,
+      dialect: "amazon-converse",
+    },
   ],
   quirks: {
     maxTokensField: "max_completion_tokens",
     messagesPath: "invoke-model",
     bodyVersion: "bedrock-2023-05-31",
     eventStreamFrames: true,
-    // docs.aws.amazon.com, "Anthropic Claude Messages API": others are answered with 400 "invalid beta flag".
+    // docs.aws.amazon.com, "Anthropic Claude Messages API": others are answered with 400 "invalid
+    // beta flag".
     knownBetas: [
       "computer-use-2024-10-22",
       "computer-use-2025-01-24",

@@ -1,23 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
-import { systemClock } from "../../platform/lib/clock.ts";
+import { systemClock } from "../../platform/kernel/clock.ts";
 import { ResponseAssembler } from "../canonical/response-assembler.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
 import type { CanonicalResponse } from "../canonical/response.ts";
 import type { UpstreamDialect } from "../dialects/dialect.ts";
-import { anthropicMessages } from "../dialects/anthropic-messages/anthropic-messages.ts";
-import { googleGenerate } from "../dialects/google-generate/google-generate.ts";
-import { EventStreamFrames } from "../upstream/event-stream-frames.ts";
+import { amazonConverse } from "../dialects/amazon-converse/index.ts";
+import { anthropicMessages } from "../dialects/anthropic-messages/index.ts";
+import { googleGenerate } from "../dialects/google-generate/index.ts";
+import { openEventStream } from "../upstream/event-stream.ts";
 import { Lifeline } from "../upstream/lifeline.ts";
 import { createSigner } from "../upstream/signing/create-signer.ts";
 import { postFormThrough } from "../upstream/signing/post-form.ts";
 import { SseDecoder } from "../upstream/sse-decoder.ts";
 import { UpstreamClient, upstreamTarget } from "../upstream/upstream-client.ts";
 import { amazonBedrock } from "./amazon-bedrock.ts";
-import { endpointPath } from "./endpoint-path.ts";
-import { fitToEndpoint } from "./fit-to-endpoint.ts";
-import { googleVertex } from "./google-vertex.ts";
-import { googleVertexAnthropic } from "./google-vertex-anthropic.ts";
+import { endpointPath, fitToEndpoint } from "./endpoint.ts";
+import { googleVertex, googleVertexAnthropic } from "./google-vertex.ts";
 import type { Environment, ProviderDefinition } from "./provider-definition.ts";
 
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -46,6 +45,13 @@ const claudeEvents = [
   },
   { type: "message_stop" },
 ];
+const converseEvents: readonly (readonly [type: string, payload: object])[] = [
+  ["messageStart", { role: "assistant" }],
+  ["contentBlockDelta", { contentBlockIndex: 0, delta: { text: "Łódź" } }],
+  ["contentBlockStop", { contentBlockIndex: 0 }],
+  ["messageStop", { stopReason: "end_turn" }],
+  ["metadata", { usage: { inputTokens: 3, outputTokens: 4, totalTokens: 7 } }],
+];
 const geminiChunk = {
   candidates: [{ content: { role: "model", parts: [{ text: "Łódź" }] }, finishReason: "STOP" }],
   usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 },
@@ -65,7 +71,7 @@ const sse = (events: readonly object[]): Response =>
   );
 
 /** A message of Amazon's event stream, framed here from the format's description. */
-function frame(payload: object): Buffer {
+function frame(type: string, payload: object): Buffer {
   const header = (name: string, value: string): Buffer =>
     Buffer.concat([
       Buffer.from([name.length]),
@@ -73,10 +79,8 @@ function frame(payload: object): Buffer {
       Buffer.from([7, 0, value.length]),
       Buffer.from(value),
     ]);
-  const headers = Buffer.concat([header(":event-type", "chunk"), header(":message-type", "event")]);
-  const body = Buffer.from(
-    JSON.stringify({ bytes: Buffer.from(JSON.stringify(payload)).toString("base64") }),
-  );
+  const headers = Buffer.concat([header(":event-type", type), header(":message-type", "event")]);
+  const body = Buffer.from(JSON.stringify(payload));
   const message = Buffer.alloc(16 + headers.length + body.length);
   message.writeUInt32BE(message.length, 0);
   message.writeUInt32BE(headers.length, 4);
@@ -87,7 +91,11 @@ function frame(payload: object): Buffer {
   return message;
 }
 
-/** Stands for all three clouds and for Google's token endpoint. */
+/** One of Anthropic's events, as InvokeModel wraps it. */
+const chunk = (event: object): Buffer =>
+  frame("chunk", { bytes: Buffer.from(JSON.stringify(event)).toString("base64") });
+
+/** Plays all three clouds and Google's token endpoint. */
 let server: ReturnType<typeof Bun.serve>;
 beforeAll(() => {
   server = Bun.serve({
@@ -102,7 +110,10 @@ beforeAll(() => {
         body: (await request.json()) as Record<string, unknown>,
       });
       if (pathname.startsWith("/model/")) {
-        return new Response(Buffer.concat(claudeEvents.map(frame)), {
+        const frames = pathname.endsWith("/converse-stream")
+          ? converseEvents.map(([type, payload]) => frame(type, payload))
+          : claudeEvents.map(chunk);
+        return new Response(Buffer.concat(frames), {
           headers: { "content-type": "application/vnd.amazon.eventstream" },
         });
       }
@@ -123,7 +134,9 @@ const request: CanonicalRequest = {
   messages: [{ role: "user", parts: [{ type: "text", text: "Hi" }] }],
 };
 
-/** Asks a provider for a stream, as its definition says, with its address swapped for the server's. */
+/**
+ * Asks a provider for a stream, as its definition says, with its address swapped for the server's.
+ */
 async function ask(
   definition: ProviderDefinition,
   {
@@ -159,9 +172,11 @@ async function ask(
     lifeline: new Lifeline(undefined, { aborts: false }),
   });
   const bytes =
-    quirks.eventStreamFrames === true && dialect.id === "anthropic-messages"
-      ? new EventStreamFrames()
-      : new SseDecoder();
+    dialect.binaryStreams === true
+      ? await openEventStream("named")
+      : quirks.eventStreamFrames === true && dialect.id === "anthropic-messages"
+        ? await openEventStream("messages-error")
+        : new SseDecoder();
   const decoder = dialect.createStreamDecoder({ providerId: definition.id });
   const assembler = new ResponseAssembler();
   for (let piece = await response.next(); piece !== undefined; piece = await response.next()) {
@@ -219,6 +234,23 @@ describe("a stream from", () => {
     );
     expect(headers?.get("x-amz-security-token")).toBe("t");
     expect(headers?.has("anthropic-version")).toBe(false);
+  });
+
+  test("Nova on Bedrock, through Converse", async () => {
+    expect(
+      await ask(amazonBedrock, {
+        dialect: amazonConverse,
+        model: "us.amazon.nova-2-lite-v1:0",
+        environment: { AWS_ACCESS_KEY_ID: "AK", AWS_SECRET_ACCESS_KEY: "s" },
+      }),
+    ).toMatchObject({ ...answered, id: "" });
+    const { path, headers, body } = seen.at(-1) ?? {};
+    expect(path).toBe("/model/us.amazon.nova-2-lite-v1%3A0/converse-stream");
+    expect(body).toEqual({
+      messages: [{ role: "user", content: [{ text: "Hi" }] }],
+      inferenceConfig: { maxTokens: 64 },
+    });
+    expect(headers?.get("authorization")).toMatch(/^AWS4-HMAC-SHA256 Credential=AK\//);
   });
 
   test("Claude on Vertex AI, with a service account's token", async () => {

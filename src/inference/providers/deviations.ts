@@ -21,10 +21,15 @@ const quirkByName: ReadonlyMap<string, DialectQuirks> = new Map(
   } satisfies Record<string, DialectQuirks>),
 );
 
-/** In front of a field's name: the server answers 400 to that field, so that it is left out of translated requests. */
+/**
+ * In front of a field's name: the server answers 400 to that field, so that it is left out of
+ * translated requests.
+ */
 const refusesPrefix = "refuses_";
 
-/** Request fields that a server may refuse, by wire name; none that a request is nothing without. */
+/**
+ * Request fields that a server may refuse, by wire name; none that a request is nothing without.
+ */
 const refusableFields = [
   "audio",
   "frequency_penalty",
@@ -66,7 +71,10 @@ export const deviationNames: readonly string[] = [
   ...refusableFields.map((field) => refusesPrefix + field),
 ];
 
-/** Returns the quirks that the named deviations set, over those of the provider that the server is like. */
+/**
+ * Returns the quirks that the named deviations set, over those of the provider that the server is
+ * like.
+ */
 export function quirksOf(names: readonly string[], base: ProviderQuirks): ProviderQuirks {
   const refused = names
     .filter((name) => name.startsWith(refusesPrefix))
@@ -74,12 +82,15 @@ export function quirksOf(names: readonly string[], base: ProviderQuirks): Provid
   const unsupportedFields = [...new Set([...(base.unsupportedFields ?? []), ...refused])];
   return {
     ...base,
-    ...names.reduce<DialectQuirks>((quirks, name) => ({ ...quirks, ...quirkByName.get(name) }), {}),
+    ...(Object.assign({}, ...names.map((name) => quirkByName.get(name))) as DialectQuirks),
     ...(unsupportedFields.length > 0 && { unsupportedFields }),
   };
 }
 
-/** Returns the earlier of the named deviations that sets the same quirk as the one at `index`; undefined where none does. */
+/**
+ * Returns the earlier of the named deviations that sets the same quirk as the one at `index`;
+ * undefined where none does.
+ */
 export function contradictedBy(names: readonly string[], index: number): string | undefined {
   const [set] = Object.keys(quirkByName.get(names[index] ?? "") ?? {});
   return set === undefined

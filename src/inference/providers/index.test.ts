@@ -145,7 +145,10 @@ describe("addresses that depend on the dialect too", () => {
     [
       "amazon-bedrock",
       { AWS_REGION: "eu-west-1" },
-      { "anthropic-messages": "https://bedrock-runtime.eu-west-1.amazonaws.com" },
+      {
+        "anthropic-messages": "https://bedrock-runtime.eu-west-1.amazonaws.com",
+        "amazon-converse": "https://bedrock-runtime.eu-west-1.amazonaws.com",
+      },
     ],
     ["google-vertex", {}, {}],
     [
@@ -208,7 +211,9 @@ describe("models that do not answer in their provider's chat dialect", () => {
     ["azure", "deepseek-v4-pro", undefined],
     ["amazon-bedrock", "global.anthropic.claude-opus-4-8", "anthropic-messages"],
     ["amazon-bedrock", "openai.gpt-oss-120b-1:0", undefined],
-    ["amazon-bedrock", "us.meta.llama4-scout-17b-instruct-v1:0", "none"],
+    ["amazon-bedrock", "us.meta.llama4-scout-17b-instruct-v1:0", "amazon-converse"],
+    ["amazon-bedrock", "us.amazon.nova-2-lite-v1:0", "amazon-converse"],
+    ["amazon-bedrock", "amazon.nova-2-sonic-v1:0", "none"],
     ["google-vertex", "gemini-3.5-flash", undefined],
     ["google-vertex", "zai-org/glm-5-maas", "openai-chat"],
     ["openrouter", "~anthropic/claude-opus-latest", "none"],

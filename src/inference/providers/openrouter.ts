@@ -12,7 +12,8 @@ export const openrouter = {
   dialects: { chat: "openai-chat", embeddings: "openai-embeddings", decisions: "decisions" },
   // Floating aliases and routers: what they cost depends on what they pick.
   deviatingModels: [{ match: /^~|^openrouter\//, dialect: "none" }],
-  // OpenRouter translates all three for whoever serves the model (openrouter.ai/docs, "Reasoning tokens", "Prompt caching").
+  // OpenRouter translates all three for the provider that serves (openrouter.ai/docs, "Reasoning
+  // tokens", "Prompt caching").
   quirks: {
     maxTokensField: "either",
     reasoningObject: true,

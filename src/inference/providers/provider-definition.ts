@@ -1,3 +1,4 @@
+import type { DialectId } from "../canonical/dialect-id.ts";
 import type { DialectQuirks } from "../dialects/dialect.ts";
 
 /** Inference surfaces that a model is served on. */
@@ -5,10 +6,7 @@ export type Surface = "chat" | "embeddings" | "rerank" | "moderations" | "decisi
 
 /** Wire formats spoken by upstreams. */
 export type UpstreamDialect =
-  | "openai-chat"
-  | "anthropic-messages"
-  | "openai-responses"
-  | "google-generate"
+  | DialectId
   | "openai-embeddings"
   | "cohere-embed"
   | "voyage-embeddings"
@@ -31,28 +29,31 @@ export interface DataPolicy {
 }
 
 /**
- * Named deviations of a vendor from the dialects it speaks: those of bodies, which the dialects know
- * themselves, and those of addresses. Absent means it does as the dialect says.
+ * Named deviations of a vendor from the dialects it speaks: those of bodies, which the dialects
+ * know themselves, and those of addresses. Absent means it does as the dialect says.
  */
 export interface ProviderQuirks extends DialectQuirks {
   /**
-   * How Messages requests are addressed where not by `/messages`: Vertex AI's `{model}:rawPredict` or
-   * Bedrock's `/model/{model}/invoke`. The model then stands in the path alone.
+   * How Messages requests are addressed where not by `/messages`: Vertex AI's `{model}:rawPredict`
+   * or Bedrock's `/model/{model}/invoke`. The model then stands in the path alone.
    */
   messagesPath?: "raw-predict" | "invoke-model";
-  /** `anthropic_version` of the body, which stands for the header of that name. */
+  /** `anthropic_version` of the body, which replaces the header of that name. */
   bodyVersion?: string;
   /** Streamed Messages come in Amazon's binary frames rather than as server-sent events. */
   eventStreamFrames?: boolean;
-  /** Betas of Messages that the vendor knows; it answers 400 to others. Absent means that all may be sent. */
+  /**
+   * Betas of Messages that the vendor knows; it answers 400 to others. Absent means that all may be
+   * sent.
+   */
   knownBetas?: readonly string[];
   /** Members of a Messages body that the vendor answers with 400. */
   unknownMessagesFields?: readonly string[];
 }
 
 /**
- * A credential that signs requests, where a vendor takes more than a constant header: an AWS key (Signature
- * Version 4), or a Google service account's key, as JSON or in a file.
+ * A credential that signs requests, where a vendor takes more than a constant header: an AWS key
+ * (Signature Version 4), or a Google service account's key, as JSON or in a file.
  */
 export type SigningCredential =
   | {
@@ -82,15 +83,18 @@ export interface ModelNaming {
   separator?: ".";
   /** Taken off the front of a wire name before it is read; the first that fits. */
   strip?: readonly string[];
-  /** What stands for the decimal point in version numbers, such as `p` in `glm-5p1`. */
+  /** What is written for the decimal point in version numbers, such as `p` in `glm-5p1`. */
   decimalPoint?: "p" | "-";
 }
 
 /** Models that the vendor does not serve in its usual chat dialect. */
-export interface ModelDeviation {
+interface ModelDeviation {
   /** Tested against the wire name. */
   match: RegExp;
-  /** The dialect they are served in; `none` where no dialect here reaches them at the provider's address. */
+  /**
+   * The dialect they are served in; `none` where no dialect here reaches them at the provider's
+   * address.
+   */
   dialect: UpstreamDialect | "none";
 }
 
@@ -106,7 +110,10 @@ export interface ProviderDefinition {
   baseUrl: string | ((environment: Environment) => string | undefined);
   /** Addresses of surfaces that are served elsewhere. */
   surfaceBaseUrls?: Partial<Record<Surface, string>>;
-  /** Addresses of chat dialects that are served elsewhere; undefined while their variables are unset. */
+  /**
+   * Addresses of chat dialects that are served elsewhere; undefined while their variables are
+   * unset.
+   */
   dialectBaseUrls?: (environment: Environment) => Partial<Record<UpstreamDialect, string>>;
   /** Environment variables that may hold the credential; the first that is set counts. */
   credentialVariables: readonly string[];
@@ -125,7 +132,10 @@ export interface ProviderDefinition {
   naming: ModelNaming;
   /** Id of the vendor in the facts source, where it differs from `id`. */
   factsId?: string;
-  /** True for servers on the operator's own machines: no key needed, active once their address is set. */
+  /**
+   * True for servers on the operator's own machines: no key needed, active once their address is
+   * set.
+   */
   local?: true;
 }
 

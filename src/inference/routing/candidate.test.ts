@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { PriceRow } from "../../account/ledger/price.ts";
+import type { PriceRow } from "../../billing/ledger/price.ts";
 import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import { comparablePrice, estimatedCostNano, type Candidate } from "./candidate.ts";
 

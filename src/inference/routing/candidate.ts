@@ -1,21 +1,29 @@
-import type { KeyUse } from "../../account/byok/provider-key-usage.ts";
-import { chargeFor, effectivePrice, type PriceVector } from "../../account/ledger/price.ts";
-import { isFreeRoute } from "../catalog/free-route.ts";
-import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
-import type { Cutoff } from "./route-measures.ts";
+import { chargeFor, effectivePrice, type PriceVector } from "../../billing/ledger/price.ts";
+import type { KeyUse } from "../../byok/provider-key-usage.ts";
+import { isFreeRoute, type CatalogModel, type UpstreamRoute } from "../catalog/model.ts";
+import type { Cutoff } from "./health-windows.ts";
 import type { SortKey } from "./provider-preferences.ts";
-import type { RequestNeeds } from "./request-needs.ts";
-import type { Session } from "./session.ts";
+import type { RequestNeeds } from "../canonical/request.ts";
+import type { RouteRow } from "./route-rows.ts";
+import type { Session } from "./sticky-sessions.ts";
 
-/** One way to serve a request: a model on a provider, with the reason for its place in the order. */
+/**
+ * One way to serve a request: a model on a provider, with the reason for its place in the order.
+ */
 export interface Candidate {
   model: CatalogModel;
   route: UpstreamRoute;
-  /** 0 for the model that was asked for, then its fallbacks in order; all members of a router have the router's. */
+  /**
+   * 0 for the model that was asked for, then its fallbacks in order; all members of a router have
+   * the router's.
+   */
   modelIndex: number;
   /** The router whose member this is; undefined where the model itself was named. */
   router: CatalogModel | undefined;
-  /** Pico-USD for one input and one output token at the request's size: what "price" means where routes are compared. */
+  /**
+   * Pico-USD for one input and one output token at the request's size: what "price" means where
+   * routes are compared.
+   */
   price: number;
   reason: string;
   /** Why the member stands where it does in its router's order; empty where there is no router. */
@@ -43,9 +51,15 @@ export interface RoutingRequest {
   maxOutputTokens: number | undefined;
   /** The output cap that a route had better allow: one that does not comes last. */
   wishedOutputTokens?: number | undefined;
-  /** Parameters that a route had better support: one that does not declare them comes last (reasoning rule 6). */
+  /**
+   * Parameters that a route had better support: one that does not declare them comes last
+   * (reasoning rule 6).
+   */
   wishedParameters?: readonly string[] | undefined;
-  /** The estimate of the input; decides which price tier counts, and which members of a router are long enough. */
+  /**
+   * The estimate of the input; decides which price tier counts, and which members of a router are
+   * long enough.
+   */
   inputTokens?: number | undefined;
   /** What else the request needs; asked for only where a router has to choose. */
   needs?: (() => RequestNeeds) | undefined;
@@ -81,7 +95,10 @@ export interface ProviderFilter {
   maxLatencyMs?: readonly Cutoff[] | undefined;
 }
 
-/** Pico-USD for one input and one output token of a request with so many input tokens; infinite where no price is known. */
+/**
+ * Pico-USD for one input and one output token of a request with so many input tokens; infinite
+ * where no price is known.
+ */
 export function comparablePrice({ price }: UpstreamRoute, inputTokens = 0): number {
   if (price === undefined) return Number.POSITIVE_INFINITY;
   return comparable(price.tiers === undefined ? price.base : effectivePrice(price, inputTokens));
@@ -97,11 +114,56 @@ function comparable(vector: PriceVector): number {
   return price;
 }
 
-/** What a request is expected to cost on a candidate, in nano-USD; undefined where no price is known. */
+/**
+ * What a request is expected to cost on a candidate, in nano-USD; undefined where no price is
+ * known.
+ */
 export function estimatedCostNano(
   { model, route, credential }: Candidate,
   expected: { inputTokens: number; outputTokens: number },
 ): bigint | undefined {
   if (credential !== undefined || isFreeRoute(model, route)) return 0n;
   return route.price === undefined ? undefined : chargeFor(route.price, expected);
+}
+
+/** What all candidates of one requested model, or router, have in common. */
+export type Requested = Pick<Candidate, "modelIndex" | "router"> &
+  Pick<RoutingRequest, "inputTokens">;
+
+/**
+ * A candidate of a plan under way. The explanations of its place are texts that many candidates
+ * share; they are joined when the reason is read, which for most candidates never
+ * happens. A copy by spread has to name `reason`.
+ */
+export class PlannedCandidate implements Candidate {
+  readonly row: RouteRow;
+  readonly model: CatalogModel;
+  readonly route: UpstreamRoute;
+  readonly modelIndex: number;
+  readonly router: CatalogModel | undefined;
+  readonly price: number;
+  memberReason = "";
+  /** Why it stands where it does among the routes that it was compared with. */
+  place = "only route";
+  /** What matters more than its place. */
+  note = "";
+  /** The soft preference that it misses. */
+  missed: string | undefined;
+  /** What it is sorted by, the lowest first: the price, unless the request says otherwise. */
+  cost: number;
+
+  constructor(row: RouteRow, { modelIndex, router, inputTokens }: Requested) {
+    this.row = row;
+    this.model = row.model;
+    this.route = row.route;
+    this.modelIndex = modelIndex;
+    this.router = router;
+    this.price = row.price ?? comparablePrice(row.route, inputTokens);
+    this.cost = this.price;
+  }
+
+  get reason(): string {
+    const reason = this.memberReason === "" ? this.place : `${this.memberReason}; ${this.place}`;
+    return this.note === "" ? reason : `${this.note}; ${reason}`;
+  }
 }

@@ -1,12 +1,24 @@
-import { isFreeRoute } from "../catalog/free-route.ts";
-import { dataPolicyOf } from "../catalog/model.ts";
-import { effectivePrice } from "../../account/ledger/price.ts";
-import type { Candidate, ProviderFilter, RoutingRequest } from "./candidate.ts";
-import { namesProvider } from "./names-provider.ts";
-import type { PlannedCandidate } from "./planned-candidate.ts";
-import { supports } from "./supports.ts";
+import { effectivePrice } from "../../billing/ledger/price.ts";
+import {
+  isFreeRoute,
+  dataPolicyOf,
+  type CatalogModel,
+  type UpstreamRoute,
+} from "../catalog/model.ts";
+import type {
+  Candidate,
+  ProviderFilter,
+  RoutingRequest,
+  PlannedCandidate,
+  LeftOut,
+} from "./candidate.ts";
+import { barring, type HealthMoment, type BarringState } from "./health-windows.ts";
+import { namesProvider, supports } from "./route-rows.ts";
 
-/** A hard rule: routes that fail it cannot serve. Pure; `applies` lets most requests skip most rules. */
+/**
+ * A hard rule: routes that fail it cannot serve. Pure; `applies` lets most requests skip most
+ * rules.
+ */
 export interface RouteRule {
   name: string;
   applies(filter: ProviderFilter, request: RoutingRequest): boolean;
@@ -19,7 +31,10 @@ const rule = (
   keeps: RouteRule["keeps"],
 ): RouteRule => ({ name, applies, keeps });
 
-/** Bounds are on the price that the request would be charged: the tier of its input counts, as far as it is known. */
+/**
+ * Bounds are on the price that the request would be charged: the tier of its input counts, as far
+ * as it is known.
+ */
 const keepsPrice = (
   { route }: Candidate,
   { preferences, inputTokens }: RoutingRequest,
@@ -123,3 +138,91 @@ export const routeRules: readonly RouteRule[] = [
       (maxOutputTokens ?? 0) <= route.maxCompletionTokens,
   ),
 ];
+
+/** What leaving out looks at. */
+interface Facts {
+  health: HealthMoment;
+  /**
+   * Whether a caller's own key serves a route; what the platform's requests met says nothing of it.
+   */
+  hasOwnKey: ((route: UpstreamRoute, model: CatalogModel) => boolean) | undefined;
+}
+
+/** Who may be asked, by the states of providers. */
+interface Able {
+  kept: PlannedCandidate[][];
+  /** No candidate is left, since every budget is spent. */
+  emptiedBy: "budget_exhausted" | undefined;
+}
+
+/**
+ * Leaves out whom the platform does not ask at present. Budgets are the operator's word and hold;
+ * exclusion and quarantine are guesses at a provider's health, so where they would leave no
+ * candidate,
+ * all of them are asked all the same.
+ */
+export function leaveOutUnwell(
+  members: PlannedCandidate[][],
+  { facts, leftOut }: { facts: Facts; leftOut: LeftOut[] },
+): Able {
+  const unwell = countUnwell(members, facts);
+  if (unwell === 0) return { kept: members, emptiedBy: undefined };
+  const nobodyElse = unwell === members.reduce((sum, { length }) => sum + length, 0);
+  const kept = siftEach(members, {
+    keeps: (candidate) => {
+      const state = stateOf(candidate, facts);
+      return state === undefined || (nobodyElse && state !== "budget_exhausted");
+    },
+    drop: (candidate) => {
+      const rule = stateOf(candidate, facts) as BarringState;
+      leftOut.push({ provider: candidate.row.provider.id, model: candidate.model.id, rule });
+    },
+  });
+  if (nobodyElse) {
+    for (const candidate of kept.flat())
+      candidate.note = `${stateOf(candidate, facts)}, but no other is left`;
+  }
+  return { kept, emptiedBy: kept.length === 0 ? "budget_exhausted" : undefined };
+}
+
+function countUnwell(members: readonly PlannedCandidate[][], facts: Facts): number {
+  let count = 0;
+  for (const member of members) {
+    for (const candidate of member) if (stateOf(candidate, facts) !== undefined) count += 1;
+  }
+  return count;
+}
+
+/** Why the platform does not ask a candidate; undefined where it does. */
+function stateOf(
+  { row, route, model }: PlannedCandidate,
+  { health, hasOwnKey }: Facts,
+): BarringState | undefined {
+  const state = barring(health.stateOf(row.provider));
+  return state === undefined || hasOwnKey?.(route, model) === true ? undefined : state;
+}
+
+/** What happens to each of a list. */
+export interface Sieve<T> {
+  keeps: (one: T) => boolean;
+  /** Told of each that is not kept, in order. */
+  drop: (one: T) => void;
+}
+
+/**
+ * Those of a list that are kept, in order: the list itself where that is all of them, as it mostly
+ * is.
+ */
+export function sift<T>(all: T[], { keeps, drop }: Sieve<T>): T[] {
+  if (all.every((one) => keeps(one))) return all;
+  return all.filter((one) => {
+    const kept = keeps(one);
+    if (!kept) drop(one);
+    return kept;
+  });
+}
+
+/** Sifts each of several lists; those that have nothing left are gone. */
+export function siftEach<T>(lists: T[][], sieve: Sieve<T>): T[][] {
+  return lists.map((list) => sift(list, sieve)).filter(({ length }) => length > 0);
+}

@@ -1,8 +1,6 @@
-import type { ProviderFilter } from "./candidate.ts";
-import type { HealthMoment } from "./health-moment.ts";
-import { namesProvider } from "./names-provider.ts";
-import type { PlannedCandidate } from "./planned-candidate.ts";
-import { sortByCost } from "./sort-by-cost.ts";
+import type { ProviderFilter, PlannedCandidate } from "./candidate.ts";
+import type { HealthMoment } from "./health-windows.ts";
+import { namesProvider } from "./route-rows.ts";
 
 /** What order policies may look at beside the candidates. */
 export interface OrderFacts {
@@ -12,8 +10,8 @@ export interface OrderFacts {
 }
 
 /**
- * Puts candidates, of which there is one at least and the cheapest first, into the order in which they are tried, and writes
- * down why. Pure but for the injected randomness.
+ * Puts candidates, of which there is one at least and the cheapest first, into the order in which
+ * they are tried, and writes down why. Pure but for the injected randomness.
  */
 export type OrderPolicy = (
   candidates: PlannedCandidate[],
@@ -31,7 +29,9 @@ const byOrder: OrderPolicy = (candidates, { order = [] }) => {
   sortByCost(candidates);
 };
 
-/** Bits of a weight by what providers call it; what a provider does not say counts as the usual 16. */
+/**
+ * Bits of a weight by what providers call it; what a provider does not say counts as the usual 16.
+ */
 const precisions: Readonly<Record<string, number>> = {
   fp32: 32,
   bf16: 16,
@@ -54,7 +54,10 @@ const precisionOf = ({ route: { quantization } }: PlannedCandidate): number =>
     ? precisionUnknown
     : (precisions[quantization.toLowerCase()] ?? precisionUnknown);
 
-/** The share of attempts that failed in the last five minutes; trouble of this moment counts for more than any. */
+/**
+ * The share of attempts that failed in the last five minutes; trouble of this moment counts for
+ * more than any.
+ */
 function troubleOf({ model, row: { provider } }: PlannedCandidate, health: HealthMoment): number {
   if (health.isTroubled(provider, model.id)) return 2;
   const { failures, attempts } = health.errorRate(provider, model.id) ?? {
@@ -102,7 +105,10 @@ const bySort: OrderPolicy = (candidates, filter, { health }) => {
 const weightAt = (price: number, free: boolean): number =>
   free ? Number(price === 0) : 1 / (price * price);
 
-/** The index drawn with weights of the inverse square of price; free routes, which come first, share the draw among themselves. */
+/**
+ * The index drawn with weights of the inverse square of price; free routes, which come first, share
+ * the draw among themselves.
+ */
 function drawByPrice(candidates: readonly PlannedCandidate[], random: () => number): number {
   if (candidates.length === 1) return 0;
   const free = candidates[0]?.price === 0;
@@ -116,7 +122,9 @@ function drawByPrice(candidates: readonly PlannedCandidate[], random: () => numb
   return 0;
 }
 
-/** The default (rule 1): one is drawn by the inverse square of price, the others follow by price. */
+/**
+ * The default (rule 1): one is drawn by the inverse square of price, the others follow by price.
+ */
 const byLoadBalance: OrderPolicy = (candidates, _, { random }) => {
   const index = drawByPrice(candidates, random);
   const drawn = candidates[index] as PlannedCandidate;
@@ -134,4 +142,29 @@ export const balancesLoad = (filter: ProviderFilter): boolean =>
 export function orderPolicyFor(filter: ProviderFilter): OrderPolicy {
   if (filter.order !== undefined) return byOrder;
   return filter.sort === undefined ? byLoadBalance : bySort;
+}
+
+/**
+ * Beyond this the runtime's sort is faster, although it copies the list and calls back for each
+ * comparison.
+ */
+const insertedMax = 64;
+
+/**
+ * Sorts in place, the lowest cost first; equals stay as they are. Routes of one model are few, and
+ * planning sorts for every request.
+ */
+export function sortByCost<T extends { readonly cost: number }>(all: T[]): void {
+  if (all.length > insertedMax) {
+    all.sort((left, right) => left.cost - right.cost);
+    return;
+  }
+  for (let index = 1; index < all.length; index += 1) {
+    const one = all[index] as T;
+    const { cost } = one;
+    let place = index;
+    for (; place > 0 && (all[place - 1] as T).cost > cost; place -= 1)
+      all[place] = all[place - 1] as T;
+    all[place] = one;
+  }
 }

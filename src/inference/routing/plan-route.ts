@@ -1,20 +1,25 @@
 import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
-import type { Candidate, LeftOut, RoutingRequest } from "./candidate.ts";
-import { routeRules } from "./filters.ts";
-import type { HealthMoment } from "./health-moment.ts";
-import { leaveOutUnwell } from "./leave-out-unwell.ts";
-import { orderCandidates } from "./order-candidates.ts";
-import { PlannedCandidate, type Requested } from "./planned-candidate.ts";
+import {
+  PlannedCandidate,
+  type Candidate,
+  type LeftOut,
+  type RoutingRequest,
+  type Requested,
+} from "./candidate.ts";
+import { routeRules, leaveOutUnwell, siftEach } from "./filters.ts";
+import type { HealthMoment } from "./health-windows.ts";
+import { orderCandidates, cutsShort } from "./order-candidates.ts";
 import { leftOutOf, rowsOf, type RouteRow, type RowSources } from "./route-rows.ts";
-import { siftEach } from "./sift.ts";
-import { cutsShort } from "./soft-preferences.ts";
 import { isAtPlace, type StickySessions } from "./sticky-sessions.ts";
 
 /** Candidates in the order in which they are tried, and what was left out by which rule. */
 export interface RoutePlan {
   candidates: readonly Candidate[];
   leftOut: readonly LeftOut[];
-  /** The rule that took the last candidate out; undefined while there is one, or where there never was. */
+  /**
+   * The rule that took the last candidate out; undefined while there is one, or where there never
+   * was.
+   */
   emptiedBy: string | undefined;
   /** The request's session was served before by a provider that is not the first candidate now. */
   moved: boolean;
@@ -24,11 +29,17 @@ export interface RoutePlan {
 export interface PlanFacts extends RowSources {
   /** Uniform random number from 0 (inclusive) to 1 (exclusive). */
   random(): number;
-  /** Whether a provider key serves a route for this caller, with or without a credential of this process. */
+  /**
+   * Whether a provider key serves a route for this caller, with or without a credential of this
+   * process.
+   */
   hasKey?: ((route: UpstreamRoute, model: CatalogModel) => boolean) | undefined;
-  /** Whether the caller's own key serves a route, so that states of the platform's providers do not concern it. */
+  /**
+   * Whether the caller's own key serves a route, so that states of the platform's providers do not
+   * concern it.
+   */
   hasOwnKey?: ((route: UpstreamRoute, model: CatalogModel) => boolean) | undefined;
-  /** Where sessions were served last; without it every request stands for itself. */
+  /** Where sessions were served last; without it no request depends on an earlier one. */
   sessions?: StickySessions | undefined;
 }
 
@@ -56,7 +67,10 @@ interface Collecting {
   leftOut: LeftOut[];
 }
 
-/** Every servable route of the requested models, those of routers through their members: a list for each model that has any. */
+/**
+ * Every servable route of the requested models, those of routers through their members: a list for
+ * each model that has any.
+ */
 function candidatesOf(
   { models, inputTokens }: RoutingRequest,
   collecting: Collecting,
@@ -118,8 +132,9 @@ function applyRules(
 }
 
 /**
- * Puts the provider that served the request's session last in front, so that its prompt cache is hit: while it
- * is well, cuts no answer that another would not, and the request names no order of its own. Tells whether the session has to move.
+ * Puts the provider that served the request's session last in front, so that its prompt cache is
+ * hit: while it is well, cuts no answer that another would not, and the request names no order of
+ * its own. Tells whether the session has to move.
  */
 function stayWithSession(
   ordered: PlannedCandidate[],

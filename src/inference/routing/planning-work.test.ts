@@ -3,10 +3,10 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { largeCatalog, modelIdAt } from "../../../test/support/large-catalog.ts";
 import { callOn, planDependencies, type Body } from "../../../test/support/planned-body.ts";
 import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/model.ts";
-import { planCall } from "../plan-call.ts";
+import { planCall } from "../pipeline/plan-call.ts";
 import { HealthWindows } from "./health-windows.ts";
 
-/** Models by id, of which nobody may go through all. */
+/** Models by id; planning must not go through all of them. */
 class LookUpOnly extends Map<string, CatalogModel> {
   private readonly refuse = (): never => {
     throw new Error("planning goes through the whole catalog");
@@ -50,7 +50,8 @@ function planned(
     { messages: [{ role: "user", content: "hi" }], ...body },
     { forcedProviders: body["forced"] as string[] },
   );
-  // What is collected once a catalog, such as the names of its providers, is no part of any request.
+  // What is collected once a catalog, such as the names of its providers, is no part of any
+  // request.
   planCall(deps, call);
   const before = looks();
   const { candidates, leftOut } = planCall(deps, call);
@@ -59,7 +60,7 @@ function planned(
 
 test.each<[string, Body]>([
   ["one model", { model: modelIdAt(0) }],
-  ["one model in another case, with a suffix", { model: modelIdAt(0).toUpperCase() + ":Nitro" }],
+  ["one model in another case, with a suffix", { model: `${modelIdAt(0).toUpperCase()}:Nitro` }],
   ["a model and its fallbacks", { model: modelIdAt(0), models: [modelIdAt(1), modelIdAt(2)] }],
   ["a header that names providers", { model: modelIdAt(0), forced: ["P1", "p2"] }],
   [
@@ -136,7 +137,8 @@ test("the reason of a candidate is put together when it is read", () => {
   );
   expect(candidates.filter((candidate) => Object.hasOwn(candidate, "reason"))).toEqual([]);
   expect(candidates[0]?.reason).toBe("quality member; weighted by price");
-  // What candidates hold are words that they share: two of them for the members, two for the places.
+  // What candidates hold are words that they share: two of them for the members, two for the
+  // places.
   const texts = candidates.flatMap((candidate) =>
     Object.values(candidate).filter((value) => typeof value === "string" && value !== ""),
   );

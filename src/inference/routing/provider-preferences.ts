@@ -1,4 +1,8 @@
 import { z } from "zod";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
+import type { ProviderFilter } from "./candidate.ts";
+import type { Cutoff } from "./health-windows.ts";
 
 const slugs = z.array(z.string().min(1));
 const decimalText = z.union([z.string(), z.number()]);
@@ -9,7 +13,9 @@ const cutoffs = z.union([
 ]);
 const measures = ["price", "throughput", "latency", "cost", "ttft", "tps"] as const;
 
-/** The `provider` object of a request (contract: "The provider object"); unknown fields are ignored. */
+/**
+ * The `provider` object of a request (contract: "The provider object"); unknown fields are ignored.
+ */
 export const providerPreferencesSchema = z.object({
   order: slugs.nullish(),
   allow_fallbacks: z.boolean().nullish(),
@@ -35,20 +41,145 @@ export const providerPreferencesSchema = z.object({
     .nullish(),
 });
 
-export type ProviderPreferences = z.infer<typeof providerPreferencesSchema>;
+type ProviderPreferences = z.infer<typeof providerPreferencesSchema>;
 
 /** Bounds by percentile as a request writes them: a number is that of the median. */
-export type WrittenCutoffs = NonNullable<ProviderPreferences["preferred_max_latency"]>;
+type WrittenCutoffs = NonNullable<ProviderPreferences["preferred_max_latency"]>;
 
-/** What routes are sorted by once load balancing is off; `availability` has no name in `provider.sort`. */
+/**
+ * What routes are sorted by once load balancing is off; `availability` has no name in
+ * `provider.sort`.
+ */
 export type SortKey = "price" | "throughput" | "latency" | "exacto" | "availability";
 
 const aliases: Record<string, SortKey> = { cost: "price", ttft: "latency", tps: "throughput" };
 
 /** The sort of a request with its aliases resolved; undefined leaves load balancing on. */
-export function sortOf(preferences: ProviderPreferences | undefined): SortKey | undefined {
+function sortOf(preferences: ProviderPreferences | undefined): SortKey | undefined {
   const { sort } = preferences ?? {};
   if (sort === null || sort === undefined) return undefined;
   const name = typeof sort === "string" ? sort : sort.by;
   return aliases[name] ?? (name as SortKey);
+}
+
+const openFilter: ProviderFilter = Object.freeze({ allowFallbacks: true, partition: "model" });
+
+const noPreferences: ProviderPreferences = Object.freeze({});
+
+const percentiles = [
+  ["p50", 0.5],
+  ["p75", 0.75],
+  ["p90", 0.9],
+  ["p99", 0.99],
+] as const;
+
+function priceBound(value: string | number | null | undefined, param: string): bigint | undefined {
+  if (value === null || value === undefined) return undefined;
+  const bound = picoPerTokenFromUsdPerMillion(value);
+  if (bound === undefined || bound < 0n) {
+    throw new GatewayError(
+      "bad_request",
+      `${param} must be a price in USD per million tokens, such as "1.50".`,
+      { param },
+    );
+  }
+  return bound;
+}
+
+/** Cutoffs of a `preferred_*` field, each bound times `unit`; a number is that of the median. */
+function cutoffsOf(written: WrittenCutoffs | null | undefined, unit: number): Cutoff[] | undefined {
+  if (written === null || written === undefined) return undefined;
+  if (typeof written === "number") return [{ share: 0.5, bound: written * unit }];
+  return percentiles.flatMap(([name, share]) => {
+    const bound = written[name];
+    return bound === undefined ? [] : [{ share, bound: bound * unit }];
+  });
+}
+
+/** What a request says of providers, in all the places where it can. */
+export interface WrittenPreferences {
+  /** The `provider` object of the request, that of its preset merged in. */
+  provider: unknown;
+  /** The preference that the model id's suffix means. */
+  suffixSort: SortKey | undefined;
+  suffixMinContext?: number | undefined;
+  /** Backends named by header; they win over everything else. */
+  forcedProviders: readonly string[] | undefined;
+}
+
+/**
+ * What routing filters and sorts by: the request's `provider` object, the model id's suffix, and
+ * backends forced by header.
+ */
+export function providerFilter(written: WrittenPreferences): ProviderFilter {
+  const { provider, suffixSort, suffixMinContext, forcedProviders } = written;
+  const plain = provider === undefined || provider === null;
+  if (
+    plain &&
+    suffixSort === undefined &&
+    suffixMinContext === undefined &&
+    forcedProviders === undefined
+  )
+    return openFilter;
+  const preferences = plain ? noPreferences : checkPreferences(provider);
+  const sort = sortOf(preferences) ?? suffixSort;
+  const partition =
+    typeof preferences.sort === "object" ? (preferences.sort?.partition ?? "model") : "model";
+  return {
+    allowFallbacks: preferences.allow_fallbacks ?? true,
+    partition,
+    order: forcedProviders ?? preferences.order ?? undefined,
+    only: forcedProviders ?? preferences.only ?? undefined,
+    ignore: preferences.ignore ?? undefined,
+    sort,
+    maxPromptPicoUsd: priceBound(preferences.max_price?.prompt, "provider.max_price.prompt"),
+    maxCompletionPicoUsd: priceBound(
+      preferences.max_price?.completion,
+      "provider.max_price.completion",
+    ),
+    quantizations: preferences.quantizations?.map((name) => name.toLowerCase()),
+    zdr: preferences.zdr ?? undefined,
+    denyDataCollection: preferences.data_collection === "deny",
+    distillableText: preferences.enforce_distillable_text ?? undefined,
+    requireParameters: preferences.require_parameters ?? undefined,
+    requireParams: preferences.require_params ?? undefined,
+    minContext: Math.max(preferences.min_context ?? 0, suffixMinContext ?? 0) || undefined,
+    minThroughput: cutoffsOf(preferences.preferred_min_throughput, 1),
+    // Callers write seconds.
+    maxLatencyMs: cutoffsOf(preferences.preferred_max_latency, 1_000),
+  };
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** A field, and what is wrong with it. */
+interface Problem {
+  path: readonly PropertyKey[];
+  message: string;
+}
+
+/** Checks a request's `provider` object; throws `bad_request` naming the field. */
+function checkPreferences(value: unknown): ProviderPreferences {
+  const result = providerPreferencesSchema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const { path, message } =
+    issue === undefined ? { path: [], message: "not valid" } : problemOf(issue);
+  const param = `provider${path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("")}`;
+  throw new GatewayError("bad_request", `${param}: ${message}`, { param });
+}
+
+/** Of a union, the alternative that the value resembles speaks; when it resembles none, all do. */
+function problemOf(issue: Issue): Problem {
+  const { path } = issue;
+  if (issue.code === "unrecognized_keys")
+    return { path: [...path, issue.keys[0] ?? ""], message: "there is no such field" };
+  if (issue.code !== "invalid_union") return { path, message: issue.message };
+  const inner = issue.errors.flat().map(problemOf);
+  const resembled =
+    inner.find((problem) => problem.path.length > 0) ??
+    inner.find(({ message }) => !message.startsWith("Invalid input"));
+  if (resembled !== undefined)
+    return { path: [...path, ...resembled.path], message: resembled.message };
+  return { path, message: inner.map(({ message }) => message).join(", or ") };
 }

@@ -1,11 +1,12 @@
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
-import { familyOf, otherSpellings } from "../catalog/vendor-names.ts";
 import { routerId } from "../catalog/router-models.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { splitShortcuts } from "./split-shortcuts.ts";
+import { familyOf, otherSpellings } from "../catalog/vendor-names.ts";
 import type { SortKey } from "./provider-preferences.ts";
 
-/** A model id as asked for: the catalog's model, and what the suffix shortcuts behind it stand for. */
+/**
+ * A model id as asked for: the catalog's model, and what the suffix shortcuts behind it stand for.
+ */
 export interface ResolvedModel {
   model: CatalogModel;
   sort?: SortKey;
@@ -16,8 +17,8 @@ export interface ResolvedModel {
 }
 
 /**
- * A model by its id or one of its other names, whatever the case: the vendor's own name for it, with or without the
- * owner and a date. Undefined when there is none.
+ * A model by its id or one of its other names, in any case: the vendor's own name for it,
+ * with or without the owner and a date. Undefined when there is none.
  */
 export function findModel(catalog: CatalogSnapshot, id: string): CatalogModel | undefined {
   const exact = catalog.models.get(id);
@@ -57,7 +58,10 @@ export function resolveModel(catalog: CatalogSnapshot, id: string): ResolvedMode
   });
 }
 
-/** Whether a key's `allowed_models` let it ask for a model: a router may be asked for where any of its members may. */
+/**
+ * Whether a key's `allowed_models` let it ask for a model: a router may be asked for where any of
+ * its members may.
+ */
 export const isModelAllowed = (
   allowedModels: readonly string[] | null,
   { id, router }: CatalogModel,
@@ -78,14 +82,20 @@ function live(resolved: ResolvedModel): ResolvedModel {
 
 const freeEnding = ":free";
 
-/** `service/auto:free` chooses among the models that cost nothing: it is another name of `service/free`. */
+/**
+ * `service/auto:free` chooses among the models that cost nothing: it is another name of
+ * `service/free`.
+ */
 function freeRouter(catalog: CatalogSnapshot, base: string): CatalogModel | undefined {
   if (!base.endsWith(freeEnding)) return undefined;
   const auto = findModel(catalog, base.slice(0, -freeEnding.length));
   return auto?.router?.name === "auto" ? findModel(catalog, routerId("free")) : undefined;
 }
 
-/** What passes through to its maker; the free copy of a model is never passed to one that costs something. */
+/**
+ * What passes through to its maker; the free copy of a model is never passed to one that costs
+ * something.
+ */
 const unknown = (catalog: CatalogSnapshot, base: string): CatalogModel | undefined =>
   base.endsWith(freeEnding) ? undefined : catalog.unknown?.find(base);
 
@@ -123,5 +133,63 @@ function unknownModel(
       param: "model",
       metadata: { similar_models: similar },
     },
+  );
+}
+
+/** A model id without its suffix shortcuts, and what they stand for. */
+export interface SplitId {
+  base: string;
+  sort: SortKey | undefined;
+  /** Tokens. */
+  minContext: number | undefined;
+}
+
+const sorts: Readonly<Record<string, SortKey>> = {
+  nitro: "throughput",
+  floor: "price",
+  fast: "latency",
+  exacto: "exacto",
+};
+
+/** Minimum context in brackets, such as `[1m]` or `[500k]`. */
+const contextEnding = /\[(\d{1,9})([km])\]$/i;
+
+const tokensOf = { k: 1_000, m: 1_000_000 } as const;
+
+/**
+ * Takes the shortcuts off an id, in any order and case: `service/auto[1m]:exacto`
+ * is
+ * `service/auto` with a sort and a minimum. Throws `bad_request` where two of them contradict each
+ * other.
+ */
+export function splitShortcuts(id: string): SplitId {
+  const split: SplitId = { base: id, sort: undefined, minContext: undefined };
+  // `:free` is part of the id itself, and other shortcuts may stand before it.
+  let isFree = false;
+  for (;;) {
+    const { base } = split;
+    const context = base.endsWith("]") ? contextEnding.exec(base) : null;
+    const start = context?.index ?? base.lastIndexOf(":");
+    const word = context === null && start >= 0 ? base.slice(start + 1).toLowerCase() : "";
+    if (context !== null) split.minContext = once(id, split.minContext, contextOf(context));
+    else if (Object.hasOwn(sorts, word)) split.sort = once(id, split.sort, sorts[word]);
+    else if (word === "free" && !isFree) isFree = true;
+    else break;
+    split.base = base.slice(0, start);
+  }
+  if (isFree) split.base += ":free";
+  return split;
+}
+
+function contextOf([, digits, unit = ""]: RegExpExecArray): number {
+  return Number(digits) * tokensOf[unit.toLowerCase() as keyof typeof tokensOf];
+}
+
+function once<T>(id: string, known: T | undefined, read: T): T {
+  if (known === undefined || known === read) return read;
+  throw new GatewayError(
+    "bad_request",
+    `The suffixes of ${JSON.stringify(id)} contradict each other.`,
+    { param: "model" },
   );
 }

@@ -1,18 +1,23 @@
 /** The window is ten slices, so a sample counts for four and a half to five minutes. */
 const slices = 10;
 const sliceMs = 30_000;
-/** Buckets grow by 5.3 %, so that 256 of them span a factor of 500,000 and a percentile is true to 2.6 %. */
+/**
+ * Buckets grow by 5.3 %, so that 256 of them span a factor of 500,000 and a percentile is true to
+ * 2.6 %.
+ */
 const buckets = 256;
 const growth = 1.053;
 const logGrowth = Math.log(growth);
 /** Buckets are counted in groups, too, so that a percentile is found in some twenty steps. */
 const groupSize = 16;
-/** What one bucket of one slice can count; beyond it samples of the same size are no longer counted. */
+/**
+ * What one bucket of one slice can count; beyond it samples of the same size are no longer counted.
+ */
 const countMax = 0xffff;
 
 /**
- * How a measure was distributed over the last five minutes, in bounded memory (6 KB) whatever the traffic:
- * a histogram for each slice of time, and their running sum.
+ * How a measure was distributed over the last five minutes, in bounded memory (6 KB) at any
+ * traffic: a histogram for each slice of time, and their running sum.
  */
 export class RollingDistribution {
   private readonly smallest: number;
@@ -37,19 +42,27 @@ export class RollingDistribution {
     this.add(bucket, 1);
   }
 
-  /** The value that a share of the samples, such as 0.9, do not exceed; undefined without samples. */
+  /**
+   * The value that a share of the samples, such as 0.9, do not exceed; undefined without samples.
+   */
   at(share: number, nowMs: number): number | undefined {
     const bucket = this.bucketAt(share, nowMs);
     return bucket === undefined ? undefined : this.smallest * growth ** (bucket + 0.5);
   }
 
-  /** Whether a share of the samples are at most `bound`, as far as buckets tell; undefined without samples. */
+  /**
+   * Whether a share of the samples are at most `bound`, as far as buckets tell; undefined without
+   * samples.
+   */
   isAtMost(bound: number, at: { share: number; nowMs: number }): boolean | undefined {
     const bucket = this.bucketAt(at.share, at.nowMs);
     return bucket === undefined ? undefined : bucket <= this.bucketOf(bound);
   }
 
-  /** Whether a share of the samples are at least `bound`, as far as buckets tell; undefined without samples. */
+  /**
+   * Whether a share of the samples are at least `bound`, as far as buckets tell; undefined without
+   * samples.
+   */
   isAtLeast(bound: number, at: { share: number; nowMs: number }): boolean | undefined {
     const bucket = this.bucketAt(1 - at.share, at.nowMs);
     return bucket === undefined ? undefined : bucket >= this.bucketOf(bound);
@@ -99,5 +112,59 @@ export class RollingDistribution {
       this.add(bucket, -counted);
       this.sliceCounts[start + bucket] = 0;
     }
+  }
+}
+
+/**
+ * Attempts and failures over a window that moves on cell by cell; recording and reading are
+ * constant work.
+ */
+export class RollingCounts {
+  private readonly cellMs: number;
+  private readonly attemptCells: Uint32Array;
+  private readonly failureCells: Uint32Array;
+  private cell = 0;
+  private attemptSum = 0;
+  private failureSum = 0;
+
+  /** A window of `cells` cells, of which the youngest is not over yet. */
+  constructor({ cells, cellMs }: { cells: number; cellMs: number }) {
+    this.cellMs = cellMs;
+    this.attemptCells = new Uint32Array(cells);
+    this.failureCells = new Uint32Array(cells);
+  }
+
+  record(nowMs: number, failed: boolean): void {
+    this.advance(nowMs);
+    const index = this.cell % this.attemptCells.length;
+    this.attemptCells[index] = (this.attemptCells[index] ?? 0) + 1;
+    this.attemptSum += 1;
+    if (!failed) return;
+    this.failureCells[index] = (this.failureCells[index] ?? 0) + 1;
+    this.failureSum += 1;
+  }
+
+  attempts(nowMs: number): number {
+    this.advance(nowMs);
+    return this.attemptSum;
+  }
+
+  failures(nowMs: number): number {
+    this.advance(nowMs);
+    return this.failureSum;
+  }
+
+  private advance(nowMs: number): void {
+    const cell = Math.floor(nowMs / this.cellMs);
+    if (cell <= this.cell) return;
+    const { length } = this.attemptCells;
+    for (let passed = Math.max(this.cell + 1, cell - length + 1); passed <= cell; passed += 1) {
+      const index = passed % length;
+      this.attemptSum -= this.attemptCells[index] ?? 0;
+      this.failureSum -= this.failureCells[index] ?? 0;
+      this.attemptCells[index] = 0;
+      this.failureCells[index] = 0;
+    }
+    this.cell = cell;
   }
 }

@@ -1,10 +1,8 @@
 import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
-import { comparablePrice, type LeftOut } from "./candidate.ts";
-import type { HealthWindows } from "./health-windows.ts";
-import type { ProviderWindows } from "./provider-windows.ts";
-import { permits } from "./supports.ts";
+import { comparablePrice, type LeftOut, type Candidate } from "./candidate.ts";
+import type { HealthWindows, ProviderWindows } from "./health-windows.ts";
 
-/** What planning knows of a route whatever is requested. */
+/** What planning knows of a route before any request. */
 export interface RouteRow {
   model: CatalogModel;
   route: UpstreamRoute;
@@ -22,14 +20,20 @@ export interface ModelRows {
   all: readonly RouteRow[];
   /** Those that this process can call with a credential of its own. */
   servable: readonly RouteRow[];
-  /** The others. In most gateways they are the most, since the catalog knows many more providers than an operator has keys of. */
+  /**
+   * The others. In most gateways they are the most, since the catalog knows many more providers
+   * than an operator has keys of.
+   */
   notServable: readonly LeftOut[];
 }
 
 /** Where rows come from. */
 export interface RowSources {
   health: HealthWindows;
-  /** Whether this process can call a route with a credential of its own; the same for as long as the route is in a catalog. */
+  /**
+   * Whether this process can call a route with a credential of its own; the same for as long as the
+   * route is in a catalog.
+   */
   isServable(route: UpstreamRoute, model: CatalogModel): boolean;
 }
 
@@ -78,9 +82,55 @@ function rowOf(
   };
 }
 
-/** What is said of a row that nobody can serve. */
+/** The entry for a row that cannot be served. */
 export const leftOutOf = ({ provider, model }: RouteRow): LeftOut => ({
   provider: provider.id,
   model: model.id,
   rule: notServable,
 });
+
+/**
+ * Whether a name in `order`, `only` or `ignore` means the provider of a route: its slug or its
+ * display name, in any case.
+ */
+export function namesProvider(
+  name: string,
+  { provider, names: [slug, displayName] }: RouteRow,
+): boolean {
+  if (name === provider.id) return true;
+  const wanted = name.toLowerCase();
+  return wanted === slug || wanted === displayName;
+}
+
+/**
+ * Parameters that have two names, such as today's and yesterday's of OpenAI: a route that declares
+ * one takes what the other says.
+ */
+const otherName: Readonly<Record<string, string>> = {
+  max_tokens: "max_completion_tokens",
+  max_completion_tokens: "max_tokens",
+  reasoning: "reasoning_effort",
+  reasoning_effort: "reasoning",
+};
+
+/**
+ * Whether a candidate keeps the strict demand for a parameter: its route's list decides, and where
+ * there is none the model's (contract: reasoning rule 6). What neither declares is permitted.
+ */
+export const supports = (
+  { model, route }: Pick<Candidate, "model" | "route">,
+  parameter: string,
+): boolean => isDeclared(route.supportedParameters ?? model.supportedParameters, parameter);
+
+/**
+ * Whether a route may be sent a parameter; one without a list of its own is permissive, even if
+ * others declare for the model.
+ */
+export const permits = ({ route }: Pick<Candidate, "route">, parameter: string): boolean =>
+  isDeclared(route.supportedParameters, parameter);
+
+function isDeclared(declared: readonly string[] | undefined, parameter: string): boolean {
+  if (declared === undefined || declared.length === 0 || declared.includes(parameter)) return true;
+  const other = otherName[parameter];
+  return other !== undefined && declared.includes(other);
+}

@@ -1,11 +1,12 @@
 import { describeRoutingTable } from "../../../test/support/describe-routing-table.ts";
 
 /**
- * The contract's rules of the `provider` object as tables; each row is planned as a request on chat, messages and responses. A
- * block begins with its catalog, `model: provider price`: USD for a million tokens in and a million out, or `in/out`. Then a row for
- * each case: what it shows | what is so at present, and what the request says, in the words of its `provider` object or in plain
- * ones | who is tried in which order. Where there are several models, that is `model@provider`. A line with `because` tells why
- * the first one is first. The draw always falls on the cheapest.
+ * The contract's rules of the `provider` object as tables; each row is planned as a request on
+ * chat, messages and responses. A block begins with its catalog, `model: provider price`: USD for a
+ * million tokens in and a million out, or `in/out`. Then a row for each case: what it shows | what
+ * is so at present, and what the request says, in the words of its `provider` object or in plain
+ * ones | who is tried in which order. Where there are several models, that is `model@provider`. A
+ * line with `because` tells why the first one is first. The draw always falls on the cheapest.
  */
 describeRoutingTable(
   "routing rules",

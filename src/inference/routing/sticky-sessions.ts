@@ -1,17 +1,25 @@
-import type { Clock } from "../../platform/lib/clock.ts";
-import { withinTime } from "../../platform/lib/within-time.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { withinTime } from "../../platform/kernel/within-time.ts";
 import type { Candidate } from "./candidate.ts";
-import type { Session, SessionPlace } from "./session.ts";
 
-/** Sessions that are remembered at once; beyond them the one that was quiet for longest is forgotten. */
+/**
+ * Sessions that are remembered at once; beyond them the one that was quiet for longest is
+ * forgotten.
+ */
 const entriesMaxDefault = 50_000;
 /** No provider keeps a prompt cache for longer than this after its last use. */
 const lifetimeMsDefault = 60 * 60_000;
 
-/** How long a request waits to hear where its session was at another gateway; what this one remembers has to do then. */
+/**
+ * How long a request waits to hear where its session was at another gateway; what this one
+ * remembers has to do then.
+ */
 const recallMsDefault = 25;
 
-/** Where sessions were served last, as several gateways know it; what rejects is not known at the moment. */
+/**
+ * Where sessions were served last, as several gateways know it; what rejects is not known at the
+ * moment.
+ */
 export interface SharedPlaces {
   get(key: string): Promise<SessionPlace | undefined>;
   set(key: string, place: SessionPlace, ttlSeconds: number): Promise<void>;
@@ -22,9 +30,10 @@ interface Entry extends SessionPlace {
 }
 
 /**
- * Which provider served a session's requests for a model last, so that the next one finds its prompt cache. In
- * memory and bounded; a process that forgets only costs a cache miss. Several gateways tell each other over a shared server,
- * and go by their own memory while it is away or late.
+ * Which provider served a session's requests for a model last, so that the next one finds its
+ * prompt cache. In memory and bounded; a process that forgets only costs a cache miss. Several
+ * gateways tell each other over a shared server, and go by their own memory while it is away or
+ * late.
  */
 export class StickySessions {
   private readonly clock: Clock;
@@ -61,7 +70,9 @@ export class StickySessions {
     return this.shared !== undefined;
   }
 
-  /** Learns where other gateways served a session last, unless that takes too long. Never rejects. */
+  /**
+   * Learns where other gateways served a session last, unless that takes too long. Never rejects.
+   */
   async recall(session: Session, requestedModel: string): Promise<void> {
     if (this.shared === undefined) return;
     const key = keyOf(session, requestedModel);
@@ -73,15 +84,18 @@ export class StickySessions {
     if (place !== undefined) this.remember(key, place);
   }
 
-  /** Who served the session's last request for a model or router; undefined when nobody did lately. */
+  /**
+   * Who served the session's last request for a model or router; undefined without a recent one.
+   */
   lastPlace(session: Session, requestedModel: string): SessionPlace | undefined {
     const entry = this.entries.get(keyOf(session, requestedModel));
     return entry === undefined || entry.untilMs <= this.clock.monotonicMs() ? undefined : entry;
   }
 
   /**
-   * Remembers who served, and tells whether the session had to move for it. A fallback to another model is a
-   * move that is not remembered: the session comes back when the requested model can serve again.
+   * Remembers who served, and tells whether the session had to move for it. A fallback to another
+   * model is a move that is not remembered: the session comes back when the requested model can
+   * serve again.
    */
   recordServed(
     session: Session,
@@ -93,7 +107,7 @@ export class StickySessions {
     const moved = last !== undefined && !isAt(place, last);
     if (candidate.modelIndex > 0) return moved;
     this.remember(key, place);
-    // Nobody waits for it: who does not hear of it in time goes by what it knows.
+    // Not awaited: a gateway that does not hear of it in time goes by what it knows.
     this.shared?.set(sharedKey(key), place, this.lifetimeMs / 1000).catch(() => undefined);
     return moved;
   }
@@ -127,3 +141,16 @@ const isAt = (left: SessionPlace, right: SessionPlace): boolean =>
 /** Whether a candidate of the requested model is where a session was served last. */
 export const isAtPlace = ({ model, route, modelIndex }: Candidate, place: SessionPlace): boolean =>
   modelIndex === 0 && route.provider.id === place.provider && model.id === place.model;
+
+/** A session of a workspace's callers, named by `session_id` or `x-session-id`. */
+export interface Session {
+  workspaceId: string;
+  id: string;
+}
+
+/** Who served a session last. */
+export interface SessionPlace {
+  provider: string;
+  /** Catalog id; another than the requested one where that is a router. */
+  model: string;
+}

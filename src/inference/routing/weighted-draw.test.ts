@@ -26,7 +26,8 @@ describe("the draw of rule 1", () => {
     const draws = 20_000;
     const counts = firsts(draws);
     const weights = { one: 36 / 49, two: 9 / 49, three: 4 / 49 };
-    // Pearson's chi-squared with two degrees of freedom stays below 13.8 in 999 of 1,000 honest draws.
+    // Pearson's chi-squared with two degrees of freedom stays below 13.8 in 999 of 1,000 honest
+    // draws.
     const chiSquared = Object.entries(weights).reduce((sum, [name, weight]) => {
       const expected = draws * weight;
       return sum + ((counts[name] ?? 0) - expected) ** 2 / expected;

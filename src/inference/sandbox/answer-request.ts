@@ -1,18 +1,21 @@
-import type { Clock } from "../../platform/lib/clock.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
 import { answerGeneration } from "./answer-generation.ts";
-import { answerPlain } from "./answer-plain.ts";
 import type { SandboxDialect } from "./dialect.ts";
+import { readDirectives } from "./directives.ts";
+import { obeyBeforeAnswer, refuse, seedOf, understand } from "./refuse.ts";
 import { sandboxModels } from "./sandbox-models.ts";
-import { anthropicCountTokens } from "./wire/anthropic-count-tokens.ts";
-import { anthropicMessages } from "./wire/anthropic-messages.ts";
+import {
+  anthropicCountTokens,
+  anthropicMessages,
+  openaiChat,
+  openaiResponses,
+} from "./wire/client-dialects.ts";
 import { decisions } from "./wire/decisions.ts";
 import { documentsParse } from "./wire/documents-parse.ts";
 import { embeddings } from "./wire/embeddings.ts";
 import { googleGenerate } from "./wire/google-generate.ts";
 import { moderations } from "./wire/moderations.ts";
-import { openaiChat } from "./wire/openai-chat.ts";
 import { openaiError } from "./wire/openai-error.ts";
-import { openaiResponses } from "./wire/openai-responses.ts";
 import type { PlainSurface } from "./wire/plain-surface.ts";
 import { rerank } from "./wire/rerank.ts";
 
@@ -57,6 +60,24 @@ export function requestAnswerer(clock: Clock): AnswerRequest {
     const handle = isGoogle ? google : handlers[`${request.method} ${pathname}`];
     return handle === undefined ? notFound(pathname) : handle(request, pathname);
   };
+}
+
+/**
+ * Answers a request of a surface without conversation; of the directives, delays and refusals
+ * count.
+ */
+async function answerPlain(
+  surface: PlainSurface,
+  bodyText: string,
+  { signal }: { signal: AbortSignal },
+): Promise<Response> {
+  const seed = seedOf(bodyText);
+  const understood = understand(bodyText, surface.read);
+  if (!understood.ok) return refuse(surface, { ...understood, requestId: seed });
+  const { request } = understood;
+  const directives = readDirectives(request.text);
+  const refused = await obeyBeforeAnswer(directives, { dialect: surface, requestId: seed, signal });
+  return refused ?? Response.json(request.answer(seed));
 }
 
 interface Generation {

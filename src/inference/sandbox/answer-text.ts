@@ -1,4 +1,4 @@
-import { brand } from "../../platform/lib/brand.ts";
+import { brand } from "../../platform/kernel/brand.ts";
 import { withoutDirectives } from "./directives.ts";
 import type { Effort } from "./effort.ts";
 import type { SimulatedPrompt } from "./prompt.ts";
@@ -8,7 +8,7 @@ import { splitTokens } from "./tokens.ts";
 const signature = `${brand.productName} sandbox`;
 
 /** The words that every text answer starts with. */
-export const simulatedPrefix = `[simulated by the ${signature}]`;
+const simulatedPrefix = `[simulated by the ${signature}]`;
 
 /** The whole text of the answer number `index`, before stop sequences and limits. */
 export function answerText(prompt: SimulatedPrompt, index: number): string {

@@ -28,13 +28,13 @@ export interface Refusal {
   /** HTTP status, 400 to 599. */
   status: number;
   message: string;
-  /** Stands for the request in the answer. */
+  /** Identifies the request in the answer. */
   requestId: string;
 }
 
 /** A wire format that the sandbox speaks. */
 export interface SandboxDialect {
-  /** Understands the parsed JSON of a request; throws a ZodError or an InvalidRequest. */
+  /** Understands the parsed JSON of a request; throws a ZodError, a GatewayError or an InvalidRequest. */
   read(body: unknown, target: RequestTarget): UnderstoodRequest;
   /** Error body of the dialect. */
   refusal(refusal: Refusal): unknown;

@@ -8,9 +8,10 @@ const longestWaitMs = 600_000;
 const mostTokens = 131_072;
 
 /**
- * Everything that a prompt can ask of the sandbox: `sandbox:name=value` or `sandbox:name` (the value
- * is then 1), anywhere in the last user message, or in the input of a surface without messages. "Content
- * event" is a stream event that carries a piece of reasoning, text or tool arguments.
+ * Everything that a prompt can ask of the sandbox: `sandbox:name=value` or `sandbox:name` (the
+ * value is then 1), anywhere in the last user message, or in the input of a surface without
+ * messages. "Content event" is a stream event that carries a piece of reasoning, text or tool
+ * arguments.
  */
 export const directiveTable = {
   delay_ms: { most: longestWaitMs, meaning: "Waits so long before the head of the answer." },
@@ -40,7 +41,7 @@ export const directiveTable = {
   no_usage: { most: 1, meaning: "Reports no usage." },
 } as const satisfies Record<string, DirectiveFacts>;
 
-export type DirectiveName = keyof typeof directiveTable;
+type DirectiveName = keyof typeof directiveTable;
 
 /** Directives found in a prompt. A name that stands there twice counts as it stands last. */
 export type Directives = Partial<Record<DirectiveName, number>>;

@@ -8,7 +8,7 @@ export function effortFromName(name: string | null | undefined): Effort | undefi
   return name === "medium" ? "medium" : "high";
 }
 
-/** The effort that a budget of reasoning tokens stands for. */
+/** The effort that a budget of reasoning tokens means. */
 export function effortFromBudget(budgetTokens: number): Effort {
   if (budgetTokens <= 1024) return "low";
   return budgetTokens <= 4096 ? "medium" : "high";

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { systemClock } from "../../platform/lib/clock.ts";
+import { systemClock } from "../../platform/kernel/clock.ts";
 import { startSandbox } from "./sandbox.ts";
 
 const sandbox = startSandbox({ clock: systemClock });

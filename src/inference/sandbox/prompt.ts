@@ -3,7 +3,7 @@ import type { Effort } from "./effort.ts";
 import { tokensOfLength, tokensPerMedium } from "./tokens.ts";
 
 /** Whose words a turn holds; "tool" is a tool's result. */
-export type TurnRole = "system" | "user" | "assistant" | "tool";
+type TurnRole = "system" | "user" | "assistant" | "tool";
 
 /** One message of a conversation, reduced to what the sandbox reads of it. */
 export interface Turn {
@@ -46,7 +46,7 @@ export interface ReadPrompt {
   choiceCount?: number;
 }
 
-/** A request in the one form that the simulation works on, whatever dialect it came in. */
+/** A request in the one form that the simulation works on, from any dialect. */
 export interface SimulatedPrompt
   extends Required<Omit<ReadPrompt, "turns" | "maxTokens" | "effort">> {
   /** 16 hexadecimal digits that stand for the bytes of the request; ids are made of them. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { InvalidRequest, type Refusal, type SandboxDialect } from "./dialect.ts";
 import type { Directives } from "./directives.ts";
 import { waitMs } from "./play.ts";
@@ -26,7 +27,8 @@ function reasonOf(error: unknown): string {
     const [issue] = error.issues;
     return `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "invalid"}`;
   }
-  if (error instanceof InvalidRequest || error instanceof SyntaxError) return error.message;
+  const refused = [InvalidRequest, GatewayError, SyntaxError];
+  if (error instanceof Error && refused.some((kind) => error instanceof kind)) return error.message;
   throw error;
 }
 

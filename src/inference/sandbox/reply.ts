@@ -1,4 +1,3 @@
-import { assert } from "../../platform/lib/assert.ts";
 import type { Directives } from "./directives.ts";
 
 /** A tool call; `argumentTokens` joined is JSON, or free text when the tool is custom. */
@@ -50,10 +49,3 @@ export const choiceTokens = (choice: SimulatedChoice): string[] => [
   ...choice.text,
   ...choice.calls.flatMap((call) => call.argumentTokens),
 ];
-
-/** The only choice, in dialects that have no more. */
-export function firstChoice(reply: SimulatedReply): SimulatedChoice {
-  const [choice] = reply.choices;
-  assert(choice, "a reply has at least one choice");
-  return choice;
-}

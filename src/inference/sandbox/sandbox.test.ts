@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { systemClock } from "../../platform/lib/clock.ts";
+import { systemClock } from "../../platform/kernel/clock.ts";
 import { directiveTable } from "./directives.ts";
 import { startSandbox } from "./sandbox.ts";
 
@@ -68,7 +68,7 @@ function at(value: unknown, path: string): unknown {
   return path.split(".").reduce<unknown>((inner, key) => Reflect.get(Object(inner), key), value);
 }
 
-/** All texts that a stream's complete events carry, whatever the dialect calls them. */
+/** All texts that a stream's complete events carry, in the fields of any dialect. */
 function streamedText(sse: string): string {
   const fields = ["choices.0.delta.content", "delta.text", "candidates.0.content.parts.0.text"];
   return sse

@@ -1,4 +1,4 @@
-import type { Clock } from "../../platform/lib/clock.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
 import type { AnswerRequest } from "./answer-request.ts";
 
 /** A running sandbox. */
@@ -13,7 +13,8 @@ export interface Sandbox {
 /**
  * Starts the simulated upstream: real HTTP on a free loopback port, in every upstream dialect. Its
  * answers depend on nothing but the request; `clock` only dates them. See `directiveTable` for the
- * delays and faults that a prompt can ask for. What it answers with is loaded with the first request.
+ * delays and faults that a prompt can ask for. What it answers with is loaded with the first
+ * request.
  */
 export function startSandbox({ clock }: { clock: Clock }): Sandbox {
   let answering: Promise<AnswerRequest> | undefined;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { completePrompt, type OfferedTool, type ReadPrompt } from "./prompt.ts";
-import { choiceTokens, firstChoice, type SimulatedChoice, type SimulatedReply } from "./reply.ts";
+import { choiceTokens, type SimulatedChoice, type SimulatedReply } from "./reply.ts";
 import { simulate } from "./simulate.ts";
 
 const weather: OfferedTool = {
@@ -13,6 +13,12 @@ const clock: OfferedTool = { name: "get_time", kind: "function", schema: undefin
 function replyTo(text: string, more: Partial<ReadPrompt> = {}): SimulatedReply {
   const read: ReadPrompt = { model: "m", turns: [{ role: "user", text, mediaCount: 0 }], ...more };
   return simulate(completePrompt(read, { seed: "0123456789abcdef", createdAtSeconds: 7 }));
+}
+
+function firstChoice({ choices }: SimulatedReply): SimulatedChoice {
+  const [choice] = choices;
+  if (choice === undefined) throw new Error("a reply has at least one choice");
+  return choice;
 }
 
 const answerTo = (text: string, more: Partial<ReadPrompt> = {}): SimulatedChoice =>

@@ -11,7 +11,7 @@ import { simulateCalls } from "./simulate-calls.ts";
 import { splitTokens } from "./tokens.ts";
 
 /** Most tokens that an answer has when neither the request nor a directive says how many. */
-export const maxOutputTokens = 65_536;
+const maxOutputTokens = 65_536;
 
 /** The answer to a prompt: the same prompt always has the same answer. */
 export function simulate(prompt: SimulatedPrompt): SimulatedReply {

@@ -2,8 +2,9 @@
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 /**
- * A vector of length 1 that stands for a text: each word counts at the place where its hash falls, so
- * that texts with words in common lie near to each other. The same text always has the same vector.
+ * A vector of length 1 that represents a text: each word counts at the place where its hash falls,
+ * so that texts with words in common lie near to each other. The same text always has the same
+ * vector.
  */
 export function textVector(text: string, dimensions: number): number[] {
   const vector = new Float64Array(dimensions);

@@ -1,15 +1,13 @@
-import type { TextPart, ImagePart } from "../canonical/content.ts";
+import type { TextPart, ImagePart } from "../canonical/message.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
-import type { FinishReason } from "../canonical/finish-reason.ts";
-import type { TokenLogProbability } from "../canonical/log-probability.ts";
-import type { Loss } from "../canonical/loss.ts";
-import type { CanonicalRequest } from "../canonical/request.ts";
+import type { FinishReason, TokenLogProbability } from "../canonical/response.ts";
+import type { Loss, CanonicalRequest } from "../canonical/request.ts";
 import type { MeteredUsage } from "../canonical/usage.ts";
 import type { ReasoningLevels } from "../catalog/model.ts";
-import { clampEffort } from "../interpret/clamp-effort.ts";
-import { upstreamDialects } from "../interpret/dialects.ts";
-import type { InterpretedRoute } from "../interpret/interpretation.ts";
-import { chatDialectOf } from "../interpret/route-dialect.ts";
+import { clampEffort } from "../dialects/reasoning-rules.ts";
+import { upstreamDialects } from "../dialects/index.ts";
+import type { AdaptedRoute } from "../pipeline/inference-call.ts";
+import { chatDialectOf } from "../pipeline/adapt.ts";
 import type { Fields } from "./read-fields.ts";
 
 /** A question that a model without a surface of its own is asked as chat. */
@@ -28,7 +26,7 @@ export interface ChatQuestion {
 }
 
 /** What a model said to a question. */
-export interface ChatReply {
+interface ChatReply {
   /** Its visible text. */
   text: string;
   /** Log probabilities of its first token; undefined where there are none. */
@@ -42,12 +40,18 @@ export interface ChatReply {
 export interface ChatWire {
   headers?: Readonly<Record<string, string>>;
   encode(question: ChatQuestion): { body: object; losses: readonly Loss[] };
-  /** Undefined when the answer has no choice. Throws `GatewayError` when the body is none of the dialect's. */
+  /**
+   * Undefined when the answer has no choice. Throws `GatewayError` when the body is none of the
+   * dialect's.
+   */
   decode(body: object): ChatReply | undefined;
 }
 
-/** The chat dialect of a route: that of its chat models, or OpenAI's where another surface is served through chat. */
-const wireDialectOf = ({ model, route }: InterpretedRoute): DialectId =>
+/**
+ * The chat dialect of a route: that of its chat models, or OpenAI's where another surface is served
+ * through chat.
+ */
+const wireDialectOf = ({ model, route }: AdaptedRoute): DialectId =>
   model.surface === "chat" ? chatDialectOf(route) : "openai-chat";
 
 /** The effort that is asked for; servers whose models declare none may refuse the field. */
@@ -64,8 +68,11 @@ function effortOf(
   return clampEffort(effort, declared);
 }
 
-/** Models that declare their parameters and not this one refuse it, as those of OpenAI that think do. */
-const takesTemperature = ({ model, route }: InterpretedRoute): boolean =>
+/**
+ * Models that declare their parameters and not this one refuse it, as those of OpenAI that think
+ * do.
+ */
+const takesTemperature = ({ model, route }: AdaptedRoute): boolean =>
   (route.supportedParameters ?? model.supportedParameters)?.includes("temperature") ?? true;
 
 function partsOf({ user, picture }: ChatQuestion): readonly (TextPart | ImagePart)[] {
@@ -82,7 +89,7 @@ function partsOf({ user, picture }: ChatQuestion): readonly (TextPart | ImagePar
 
 const requestOf = (
   question: ChatQuestion,
-  { dialect, interpreted }: { dialect: DialectId; interpreted: InterpretedRoute },
+  { dialect, adapted }: { dialect: DialectId; adapted: AdaptedRoute },
 ): CanonicalRequest => ({
   dialect: "openai-chat",
   model: "",
@@ -93,9 +100,9 @@ const requestOf = (
     { role: "user", parts: partsOf(question) },
   ],
   stream: false,
-  sampling: takesTemperature(interpreted) ? { temperature: 0 } : {},
+  sampling: takesTemperature(adapted) ? { temperature: 0 } : {},
   maxOutputTokens: question.outputTokensMax,
-  ...withEffort(effortOf(question, interpreted.route.reasoning ?? interpreted.model.reasoning)),
+  ...withEffort(effortOf(question, adapted.route.reasoning ?? adapted.model.reasoning)),
   ...(question.candidates !== undefined && { logProbabilities: { top: question.candidates } }),
   ...(question.more !== undefined &&
     dialect === "openai-chat" && { extensions: { dialect, fields: question.more as never } }),
@@ -105,14 +112,14 @@ const withEffort = (effort: string | undefined): Pick<CanonicalRequest, "reasoni
   effort === undefined ? {} : { reasoning: { effort } };
 
 /** How a route is asked questions in chat. */
-export function chatWire(interpreted: InterpretedRoute): ChatWire {
-  const { route } = interpreted;
-  const dialect = upstreamDialects[wireDialectOf(interpreted)];
+export function chatWire(adapted: AdaptedRoute): ChatWire {
+  const { route } = adapted;
+  const dialect = upstreamDialects[wireDialectOf(adapted)];
   const { provider, upstreamModel, maxCompletionTokens } = route;
   return {
     ...(dialect.requestHeaders !== undefined && { headers: dialect.requestHeaders }),
     encode(question) {
-      return dialect.encodeRequest(requestOf(question, { dialect: dialect.id, interpreted }), {
+      return dialect.encodeRequest(requestOf(question, { dialect: dialect.id, adapted }), {
         upstreamModel,
         stream: false,
         providerId: provider.id,

@@ -1,7 +1,7 @@
-import { isLongerThan } from "../../platform/lib/characters.ts";
-import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
+import { isLongerThan } from "../../platform/kernel/characters.ts";
+import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 
-/** Members of a JSON object that nobody has checked. */
+/** Members of a JSON object that was not checked yet. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** The members of a value; none where it is no object. */
@@ -32,7 +32,9 @@ export function requireFields(body: Fields, names: readonly string[]): void {
 /** Characters that a `session_id` may have (contract: "Size and count bounds"). */
 const sessionIdLengthMax = 256;
 
-/** Reads fields that several surfaces have; what is wrong is refused with the surface's own code. */
+/**
+ * Reads fields that several surfaces have; what is wrong is refused with the surface's own code.
+ */
 export class FieldReader {
   private readonly code: ErrorCode;
   private readonly body: Fields;

@@ -1,13 +1,20 @@
 import type { CatalogModel, Surface } from "../catalog/model.ts";
-import type { CallOrigin, InferenceCall, RequestAsks } from "../inference-call.ts";
-import type { Interpretation, InterpretedRoute } from "../interpret/interpretation.ts";
+import type {
+  CallOrigin,
+  InferenceCall,
+  RequestAsks,
+  Adapter,
+  AdaptedRoute,
+} from "../pipeline/inference-call.ts";
 import type { SortKey } from "../routing/provider-preferences.ts";
 import type { Fields } from "./read-fields.ts";
 
 /** A request of a surface without streams, read and checked. */
 export interface SurfaceRequest {
   surface: Surface;
-  /** What the surface is called in records and metrics, where it is another than that of its models. */
+  /**
+   * What the surface is called in records and metrics, where it is another than that of its models.
+   */
   recordedAs?: string;
   /** The body as it came. */
   text: string;
@@ -16,13 +23,13 @@ export interface SurfaceRequest {
   asks: SurfaceAsks;
   sort?: SortKey | undefined;
   unbilled?: true;
-  interpret(route: InterpretedRoute): Interpretation;
+  adapt(route: AdaptedRoute): Adapter;
   /** Throws `GatewayError` for a model that the surface does not serve. */
   assertServes(model: CatalogModel): void;
 }
 
 /** What such a request asks of routing and holds; what is generated, if anything, has a bound. */
-export interface SurfaceAsks {
+interface SurfaceAsks {
   /** Texts that the model sees one by one. */
   texts: number;
   /** Output tokens that one text can cost; absent where nothing is generated. */
@@ -70,7 +77,10 @@ export const routingOf = (body: Fields, model: string): Fields => ({
   ...(body["trace"] !== undefined && { trace: body["trace"] }),
 });
 
-/** Characters that make a token, on the average of the field's tokenizers (contract: rerank billing). */
+/**
+ * Characters that make a token, on the average of the field's tokenizers (contract: rerank
+ * billing).
+ */
 const charactersPerToken = 4;
 
 /** The estimate of the tokens of texts. */

@@ -1,8 +1,8 @@
-import type { ErrorCode } from "../../platform/lib/errors.ts";
+import type { ErrorCode } from "../../platform/kernel/errors.ts";
 import type { TransportFault, UpstreamFailure } from "./upstream-failure.ts";
 
 /** Why another candidate was tried: the contract's fallback reasons. */
-export type FallbackReason =
+type FallbackReason =
   | "rate_limited"
   | "timeout"
   | "model_unavailable"
@@ -10,7 +10,10 @@ export type FallbackReason =
   | "upstream_error"
   | "not_attempted";
 
-/** A failed attempt, judged: what the caller would be told, and whether another candidate may do better. */
+/**
+ * A failed attempt, judged: what the caller would see, and whether another candidate may do
+ * better.
+ */
 export interface AttemptFailure {
   code: ErrorCode;
   reason: FallbackReason;
@@ -55,7 +58,8 @@ const byStatus: Record<number, Judgement> = {
   402: judge("upstream_error", "credential_error", elsewhereWithoutBlame),
   403: judge("upstream_403", "credential_error", elsewhereWithoutBlame),
   404: judge("model_unavailable", "model_unavailable", elsewhereWithoutBlame),
-  // A proxy on the way wants other credentials (RFC 9110, 15.5.8): no provider has seen the request.
+  // A proxy on the way wants other credentials (RFC 9110, 15.5.8): no provider has seen the
+  // request.
   407: judge("bad_gateway", "upstream_error", elsewhereWithoutBlame),
   408: judge("request_timeout", "timeout", elsewhere),
   413: judge("content_too_large", "upstream_error", elsewhereWithoutBlame),
@@ -67,7 +71,10 @@ const byStatus: Record<number, Judgement> = {
 const contextPattern =
   /context.{0,20}(?:length|window)|maximum context|prompt is too long|too many (?:input )?tokens/i;
 
-/** Of the statuses without a row: 5xx is the provider's failure, 4xx the caller's, and a redirect or the like is no answer at all. */
+/**
+ * Of the statuses without a row: 5xx is the provider's failure, 4xx the caller's, and a redirect or
+ * the like is no answer at all.
+ */
 function judgeOther(status: number): Judgement {
   if (status >= 500) return judge("upstream_error", "upstream_error", elsewhere);
   return status >= 400
@@ -104,8 +111,8 @@ export function classifyStatus(answer: {
 }
 
 /**
- * Judges a transport failure; `status` is that of the head where one had come. An aborted exchange is
- * nobody's fault and ends the request.
+ * Judges a transport failure; `status` is that of the head where one had come. An aborted exchange
+ * is no provider's fault and ends the request.
  */
 export function classifyTransport(
   failure: UpstreamFailure,
@@ -128,7 +135,10 @@ export function classifyTransport(
   };
 }
 
-/** What callers are told of a transport fault; the system's own words may name hosts, so they stay in the log. */
+/**
+ * The message to callers for a transport fault; the system's own words may name hosts, so they stay
+ * in the log.
+ */
 const faultTexts: Record<TransportFault, string> = {
   connect_failed: "no connection could be opened",
   connect_timeout: "no connection could be opened in time",
@@ -163,7 +173,9 @@ export const malformedAnswer = (status: number, observation: string): AttemptFai
   upstreamError: null,
 });
 
-/** The status that an error object inside a 200 stands for: its numeric code, or what its type says. */
+/**
+ * The status that an error object inside a 200 means: its numeric code, or what its type says.
+ */
 export function statusOfErrorObject(error: {
   code?: unknown;
   type?: unknown;
@@ -180,7 +192,10 @@ export function statusOfErrorObject(error: {
   return statusByWord.find(([word]) => word.test(text))?.[1] ?? 502;
 }
 
-/** What the words of OpenAI, Anthropic and Google for an error's kind stand for, the first that fits. */
+/**
+ * What the words of OpenAI, Anthropic and Google for an error's kind stand for, the first that
+ * fits.
+ */
 const statusByWord: readonly (readonly [word: RegExp, status: number])[] = [
   [/rate.?limit|quota|resource_exhausted/i, 429],
   [/context_length|invalid_request|invalid_prompt|invalid_argument|failed_precondition/i, 400],

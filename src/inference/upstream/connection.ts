@@ -1,7 +1,6 @@
 import type { Socket, TLSOptions } from "bun";
-import type { Proxy } from "../../platform/lib/proxy-rules.ts";
-import { ProxyTunnel } from "./proxy-tunnel.ts";
-import { ResponseParser, type ResponseHead } from "./response-parser.ts";
+import type { Proxy } from "../../platform/kernel/proxy-rules.ts";
+import { ResponseParser, type ResponseHead, parseHead } from "./response-parser.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
 /** Scheme, host and port that connections are pooled by. */
@@ -33,7 +32,7 @@ export interface WireRequest {
 export interface ExchangeListener {
   onHead(head: ResponseHead): void;
   onBody(bytes: Buffer, start: number, end: number): void;
-  /** All of the body that one reading of the socket had was told. */
+  /** All of the body that one reading of the socket had was passed on. */
   onRead(): void;
   onEnd(): void;
   onFailure(failure: UpstreamFailure): void;
@@ -77,7 +76,10 @@ export class Connection {
   idleSinceMs = 0;
   /** Milliseconds of the monotonic clock at which an idle connection is no longer trusted. */
   idleUntilMs = 0;
-  /** How long the upstream said it keeps an idle connection, in milliseconds; undefined when it said nothing. */
+  /**
+   * How long the upstream said it keeps an idle connection, in milliseconds; undefined when it said
+   * nothing.
+   */
   idleForMs: number | undefined;
   private socket: Socket<Connection> | undefined;
   private tunnel: ProxyTunnel | undefined;
@@ -101,7 +103,10 @@ export class Connection {
     });
   }
 
-  /** Opens the socket; rejects with `connect_failed`, `proxy_refused`, `tls_failed` or `connect_timeout`. */
+  /**
+   * Opens the socket; rejects with `connect_failed`, `proxy_refused`, `tls_failed` or
+   * `connect_timeout`.
+   */
   open(timeoutMs: number): Promise<Connection> {
     const { promise, resolve, reject } = Promise.withResolvers<Connection>();
     const timer = setTimeout(() => {
@@ -192,7 +197,10 @@ export class Connection {
     if (written < byteLength) this.unsent = Buffer.from(text).subarray(Math.max(0, written));
   }
 
-  /** Trusts an idle connection no longer than the upstream's `Keep-Alive: timeout=N` says, with half a second to spare. */
+  /**
+   * Trusts an idle connection no longer than the upstream's `Keep-Alive: timeout=N` says, with half
+   * a second to spare.
+   */
   noteKeepAlive(header: string | undefined): void {
     const seconds = header === undefined ? undefined : /timeout=(\d+)/i.exec(header)?.[1];
     if (seconds !== undefined) this.idleForMs = Math.max(0, Number(seconds) * 1000 - 500);
@@ -260,7 +268,8 @@ export class Connection {
 
   onData(bytes: Buffer): void {
     if (this.listener === undefined) {
-      // Bytes that nobody asked for: the peer broke the protocol, so the connection is worth nothing.
+      // Bytes that were not asked for: the peer broke the protocol, so the connection is worth
+      // nothing.
       this.destroy();
       return;
     }
@@ -327,5 +336,123 @@ export class Connection {
     const listener = this.listener;
     this.destroy();
     listener?.onFailure(failure);
+  }
+}
+
+/** What a proxy may answer to CONNECT, in bytes. */
+const answerBytesMax = 16 * 1024;
+
+/** What a tunnel reports: the socket through which the origin is reached, or why there is none. */
+interface TunnelListener {
+  onTunnel(socket: Socket<ProxyTunnel>): void;
+  onFailure(failure: UpstreamFailure): void;
+}
+
+const handlers = {
+  open(socket: Socket<ProxyTunnel>): void {
+    socket.data.onOpen(socket);
+  },
+  data(socket: Socket<ProxyTunnel>, bytes: Buffer): void {
+    socket.data.onData(socket, bytes);
+  },
+  end(socket: Socket<ProxyTunnel>): void {
+    socket.data.onClose();
+  },
+  close(socket: Socket<ProxyTunnel>): void {
+    socket.data.onClose();
+  },
+  error(socket: Socket<ProxyTunnel>, error: Error): void {
+    socket.data.fail("connect_failed", error.message, error);
+  },
+  connectError(socket: Socket<ProxyTunnel>, error: Error): void {
+    socket.data.fail("connect_failed", error.message, error);
+  },
+};
+
+/**
+ * Asks a proxy for a tunnel to an origin (RFC 9110, 9.3.6). Once it is there, its socket belongs to
+ * who received the failure.
+ */
+class ProxyTunnel {
+  private readonly proxy: Proxy;
+  private readonly origin: Origin;
+  private readonly listener: TunnelListener;
+  private socket: Socket<ProxyTunnel> | undefined;
+  private answer: Buffer = Buffer.alloc(0);
+  private settled = false;
+
+  constructor(proxy: Proxy, { origin, listener }: { origin: Origin; listener: TunnelListener }) {
+    this.proxy = proxy;
+    this.origin = origin;
+    this.listener = listener;
+  }
+
+  open(): void {
+    const { host: hostname, port } = this.proxy;
+    Bun.connect<ProxyTunnel>({ hostname, port, socket: handlers, data: this }).catch(
+      (error: unknown) =>
+        this.fail("connect_failed", error instanceof Error ? error.message : String(error), error),
+    );
+  }
+
+  /** Drops the connection to the proxy, and the tunnel in it; nothing is reported any more. */
+  destroy(): void {
+    this.settled = true;
+    this.socket?.terminate();
+  }
+
+  onOpen(socket: Socket<ProxyTunnel>): void {
+    this.socket = socket;
+    if (this.settled) {
+      socket.terminate();
+      return;
+    }
+    socket.setNoDelay(true);
+    const { host, port } = this.origin;
+    const authority = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+    const { authorization } = this.proxy;
+    const proof = authorization === undefined ? "" : `proxy-authorization: ${authorization}\r\n`;
+    socket.write(`CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n${proof}\r\n`);
+  }
+
+  /** Reads the proxy's answer; what comes after it is the origin's, whose TLS reads it. */
+  onData(socket: Socket<ProxyTunnel>, bytes: Buffer): void {
+    if (this.settled) return;
+    this.answer = Buffer.concat([this.answer, bytes]);
+    const end = this.answer.indexOf("\r\n\r\n");
+    if (end < 0) {
+      if (this.answer.length > answerBytesMax)
+        this.fail("proxy_refused", "the proxy's answer to CONNECT is too long");
+      return;
+    }
+    const status = statusOf(this.answer.toString("latin1", 0, end));
+    if (status < 200 || status >= 300)
+      this.fail("proxy_refused", `the proxy answered CONNECT with status ${status}`);
+    // The origin speaks after its client has, so bytes behind the answer are the proxy's own.
+    else if (this.answer.length > end + 4)
+      this.fail("proxy_refused", "the proxy sent bytes behind its answer to CONNECT");
+    else {
+      this.settled = true;
+      this.listener.onTunnel(socket);
+    }
+  }
+
+  onClose(): void {
+    this.fail("proxy_refused", "the proxy closed the connection");
+  }
+
+  fail(fault: "connect_failed" | "proxy_refused", message: string, cause?: unknown): void {
+    if (this.settled) return;
+    this.destroy();
+    this.listener.onFailure(new UpstreamFailure(fault, message, { sent: false, cause }));
+  }
+}
+
+/** The status of a proxy's answer; 0 where it is none. */
+function statusOf(head: string): number {
+  try {
+    return parseHead(head).status;
+  } catch {
+    return 0;
   }
 }

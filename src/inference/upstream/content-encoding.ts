@@ -1,20 +1,21 @@
 import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from "node:zlib";
 import type { Transform } from "node:stream";
 import { UpstreamFailure } from "./upstream-failure.ts";
+import type { UpstreamResponse } from "./exchange.ts";
 
 /** Bytes that are pulled: undefined at the end, a rejection when they were cut. */
-export interface ByteSource {
+interface ByteSource {
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
   /** All of it as text (UTF-8). */
   readText(limitBytes: number): Promise<string>;
 }
 
 /**
- * Bounds on what an answer unfolds to: so many bytes in any case, and beyond them so many for each byte that was sent. Repeated
- * bytes unfold a thousandfold, streams of events some twentyfold.
+ * Bounds on what an answer unfolds to: so many bytes in any case, and beyond them so many for each
+ * byte that was sent. Repeated bytes unfold a thousandfold, streams of events some twentyfold.
  */
-export const decodedBytesFree = 8 * 1024 * 1024;
-export const decodedBytesPerByte = 100;
+const decodedBytesFree = 8 * 1024 * 1024;
+const decodedBytesPerByte = 100;
 
 const decoders: Record<string, () => Transform | Gunzip> = {
   gzip: createGunzip,
@@ -24,10 +25,10 @@ const decoders: Record<string, () => Transform | Gunzip> = {
 };
 
 /**
- * The decoded form of a body whose sender compressed it although identity was asked for
- * (RFC 9110, 8.4). Reads of the decoded form pull on the encoded one, so a bomb is bounded by its reader.
+ * The decoded form of a body whose sender compressed it although identity was asked for (RFC 9110,
+ * 8.4). Reads of the decoded form pull on the encoded one, so a bomb is bounded by its reader.
  */
-export function decodedBody(source: ByteSource, encoding: string): ByteSource {
+function decodedBody(source: ByteSource, encoding: string): ByteSource {
   const create = decoders[encoding.trim().toLowerCase()];
   if (create === undefined) {
     throw new UpstreamFailure(
@@ -99,4 +100,29 @@ async function collectText(
     parts.push(chunk);
   }
   return Buffer.concat(parts).toString("utf8");
+}
+
+/**
+ * An answer without the coding of its body. An unknown coding ends the exchange and
+ * rejects with an `UpstreamFailure`.
+ */
+export async function decodedResponse(
+  response: UpstreamResponse,
+  encoding: string,
+): Promise<UpstreamResponse> {
+  try {
+    const body = decodedBody(response, encoding);
+    return {
+      status: response.status,
+      headers: response.headers,
+      next: () => body.next(),
+      readText: (limitBytes) => body.readText(limitBytes),
+      markContent: () => response.markContent(),
+      expectEnd: () => response.expectEnd(),
+      abort: () => response.abort(),
+    };
+  } catch (error) {
+    response.abort();
+    throw error;
+  }
 }

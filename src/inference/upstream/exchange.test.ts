@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { seeded } from "../../../test/support/seeded.ts";
-import { DeadlineWatch } from "./deadline-watch.ts";
-import { Exchange, type ExchangeConnection } from "./exchange.ts";
+import { DeadlineWatch, Exchange, type ExchangeConnection } from "./exchange.ts";
 import { ResponseParser } from "./response-parser.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
@@ -11,7 +10,10 @@ const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${te
 const text = (piece: Uint8Array | undefined) =>
   piece === undefined ? undefined : Buffer.from(piece).toString();
 
-/** An exchange whose socket is read by the test: `read` is one reading, `calls` what the connection was told. */
+/**
+ * An exchange whose socket is read by the test: `read` is one reading, `calls` what the connection
+ * heard.
+ */
 async function underWay() {
   const calls: string[] = [];
   const connection: ExchangeConnection = {

@@ -1,10 +1,8 @@
-import type { Clock } from "../../platform/lib/clock.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
 import type { Connection, ExchangeListener, WireRequest } from "./connection.ts";
-import type { DeadlineWatch, Watched } from "./deadline-watch.ts";
-import { decodedResponse } from "./decoded-response.ts";
+import { decodedResponse } from "./content-encoding.ts";
 import type { ExchangeTie } from "./lifeline.ts";
 import type { ResponseHead } from "./response-parser.ts";
-import type { UpstreamResponse } from "./upstream-response.ts";
 import { UpstreamFailure, type TransportFault } from "./upstream-failure.ts";
 
 /** Bounds on one exchange, in milliseconds. */
@@ -21,7 +19,9 @@ export interface ExchangeTimeouts {
 const queuedBytesHigh = 256 * 1024;
 const queuedBytesLow = 64 * 1024;
 
-/** How long an answer that has finished may take to report its usage and to end, in milliseconds. */
+/**
+ * How long an answer that has finished may take to report its usage and to end, in milliseconds.
+ */
 const endGraceMs = 10_000;
 
 const faultText: Partial<Record<TransportFault, string>> = {
@@ -30,7 +30,10 @@ const faultText: Partial<Record<TransportFault, string>> = {
   total_timeout: "the upstream took too long to finish its answer",
 };
 
-/** Bytes of a body within the buffer that they came in; a view of them is made only where one is needed. */
+/**
+ * Bytes of a body within the buffer that they came in; a view of them is made only where one is
+ * needed.
+ */
 interface Piece {
   bytes: Buffer;
   start: number;
@@ -57,21 +60,25 @@ export type ExchangeConnection = Pick<
 >;
 
 /** What an exchange is made of. */
-export interface ExchangeOptions {
+interface ExchangeOptions {
   connection: ExchangeConnection;
   watch: DeadlineWatch;
   clock: Clock;
   timeouts: ExchangeTimeouts;
   lifeline: ExchangeTie;
-  /** Sends the request on another connection where this one, a kept one, turns out to have been closed before it took a byte. */
+  /**
+   * Sends the request on another connection where this one, a kept one, turns out to have been
+   * closed before it took a byte.
+   */
   onStale?: (() => Promise<UpstreamResponse>) | undefined;
 }
 
 const noHeaders: ResponseHead["headers"] = {};
 
 /**
- * One request and its answer, which it is itself once its head has come: the body as chunks that are pulled, with
- * backpressure to the upstream's socket and three deadlines. Aborting closes the upstream connection at once.
+ * One request and its answer, which it is itself once its head has come: the body as chunks that
+ * are pulled, with backpressure to the upstream's socket and three deadlines. Aborting closes the
+ * upstream connection at once.
  */
 export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   deadlineMs: number;
@@ -127,7 +134,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.extendIdle();
   }
 
-  /** Everything was said: the answer has to end soon, whatever heartbeats still come. */
+  /** Everything was said: the answer has to end soon; heartbeats do not prolong it. */
   expectEnd(): void {
     this.contentSeen = true;
     this.endExpected = true;
@@ -147,7 +154,10 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     return piece instanceof Promise ? piece.then(viewOf) : viewOf(piece);
   }
 
-  /** The whole body as text (UTF-8) where it came in one piece that is here already, as usual answers do. */
+  /**
+   * The whole body as text (UTF-8) where it came in one piece that is here already, as usual
+   * answers do.
+   */
   takeText(limitBytes: number): string | undefined {
     if (!this.ended || this.pieces.length !== 1 || this.queuedBytes > limitBytes) return undefined;
     const [{ bytes, start, end }] = this.pieces as [Piece];
@@ -157,8 +167,8 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   }
 
   /**
-   * The whole body as text (UTF-8), which from its first byte on may not fall silent for longer than the
-   * idle timeout. Rejects with `response_too_large` beyond the limit.
+   * The whole body as text (UTF-8), which from its first byte on may not fall silent for longer
+   * than the idle timeout. Rejects with `response_too_large` beyond the limit.
    */
   async readText(limitBytes: number): Promise<string> {
     const pieces: Piece[] = [];
@@ -182,7 +192,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     return Buffer.concat(pieces.map((piece) => viewOf(piece))).toString("utf8");
   }
 
-  /** Gives up: the upstream's connection is closed and whoever waits hears `aborted`. */
+  /** Gives up: the upstream's connection is closed and a waiting reader gets `aborted`. */
   abort(): void {
     if (this.ended || this.failure !== undefined) return;
     this.breakOff("aborted", "the request was abandoned");
@@ -202,8 +212,9 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   }
 
   /**
-   * Chunks of a chunked body that came in one reading are one piece: each is moved up to the one before it, over the framing
-   * between them. A stream whose events come at once is then worked on at once, and not event by event.
+   * Chunks of a chunked body that came in one reading are one piece: each is moved up to the one
+   * before it, over the framing between them. A stream whose events come at once is then worked on
+   * at once, and not event by event.
    */
   onBody(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
@@ -259,8 +270,9 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   }
 
   /**
-   * Whether a kept connection was closed before it took the first byte of the request. A request of which anything went out
-   * may have been executed, and a POST is not idempotent, so it is never repeated (RFC 9110, 9.2.2).
+   * Whether a kept connection was closed before it took the first byte of the request. A request of
+   * which anything went out may have been executed, and a POST is not idempotent, so it is never
+   * repeated (RFC 9110, 9.2.2).
    */
   private isStale({ fault, sent }: UpstreamFailure): boolean {
     return fault === "connection_closed" && !sent && !this.lifeline.clientGone;
@@ -271,7 +283,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     return this.pieces.length === 0 && this.failure === undefined && !this.ended;
   }
 
-  /** Gives whoever waits what is there: a piece, the end, or the failure. */
+  /** Gives a waiting reader what is there: a piece, the end, or the failure. */
   private serveWaiter(): void {
     const waiter = this.pieceWaiter;
     if (waiter === undefined) return;
@@ -311,3 +323,90 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.onFailure(new UpstreamFailure(fault, message, { sent: true }));
   }
 }
+
+/** An answer whose body is still to be read; every answer has to be read to its end or aborted. */
+export interface UpstreamResponse {
+  readonly status: number;
+  readonly headers: ResponseHead["headers"];
+  /**
+   * The next piece of the decoded body; undefined at its end; rejects with an `UpstreamFailure`.
+   */
+  next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
+  /**
+   * The whole decoded body as text where it is all here already; undefined leaves everything to
+   * `readText`.
+   */
+  takeText?(limitBytes: number): string | undefined;
+  /** The whole decoded body as text; rejects with an `UpstreamFailure`. */
+  readText(limitBytes: number): Promise<string>;
+  /** Tells that content arrived: the idle timeout takes over from the first-token timeout. */
+  markContent(): void;
+  /** Tells that everything was said: the answer is given up unless it ends soon. */
+  expectEnd(): void;
+  abort(): void;
+}
+
+/** Something that must not wait beyond a moment of the monotonic clock. */
+interface Watched {
+  deadlineMs: number;
+  onDeadline(): void;
+  /** Told once when it has been watched for longer than a moment: forty to sixty milliseconds. */
+  onLasting(): void;
+}
+
+const sweepIntervalMs = 20;
+/** Sweeps that a moment lasts; a busy gateway has given most of its whole answers by then. */
+const momentSweeps = 3;
+
+/**
+ * One timer for every exchange in flight instead of several timers for each: a sweep looks for
+ * deadlines that have passed, so that moving a deadline (once per stream event) is one assignment.
+ */
+export class DeadlineWatch {
+  private readonly watched = new Set<Watched>();
+  /** Entries of the last sweeps' time, the youngest last. */
+  private recent: Watched[][] = newRecent();
+  private readonly clock: Clock;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  add(entry: Watched): void {
+    this.watched.add(entry);
+    this.recent.at(-1)?.push(entry);
+    this.timer ??= setInterval(this.sweep, sweepIntervalMs);
+  }
+
+  remove(entry: Watched): void {
+    this.watched.delete(entry);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+    this.watched.clear();
+    this.recent = newRecent();
+  }
+
+  private readonly sweep = (): void => {
+    const lasting = this.recent.shift() ?? [];
+    this.recent.push([]);
+    for (const entry of lasting) if (this.watched.has(entry)) entry.onLasting();
+    if (this.watched.size === 0) {
+      clearInterval(this.timer);
+      this.timer = undefined;
+      this.recent = newRecent();
+      return;
+    }
+    const nowMs = this.clock.monotonicMs();
+    for (const entry of this.watched) {
+      if (entry.deadlineMs > nowMs) continue;
+      this.watched.delete(entry);
+      entry.onDeadline();
+    }
+  };
+}
+
+const newRecent = (): Watched[][] => Array.from({ length: momentSweeps }, () => []);

@@ -5,19 +5,20 @@ export interface Abortable {
 
 /** What an exchange is tied to for as long as it is under way. */
 export interface ExchangeTie {
-  /** Whether nobody waits for the exchange any more. */
+  /** Whether the exchange has no reader any more. */
   readonly clientGone: boolean;
-  /** The same as far as it is known already; asks nobody. */
+  /** The same as far as it is known already; does not look. */
   readonly heardClientLeave: boolean;
   attach(abortable: Abortable): void;
-  /** Waiting has begun: from now on whoever may end it is listened to. */
+  /** Waiting has begun: from now on the signals that may end it are listened to. */
   listen(): void;
 }
 
 /**
- * Ties the exchange that is under way to the client: when the client goes away it is aborted. Once the
- * answer streams, its stream hears of the client itself and the tie is released. Listening costs more
- * than it is worth for an answer that takes a moment, so it begins with `listen`, when waiting begins.
+ * Ties the exchange that is under way to the client: when the client goes away it is aborted. Once
+ * the answer streams, its stream hears of the client itself and the tie is released. Listening
+ * costs more than it is worth for an answer that takes a moment, so it begins with `listen`, when
+ * waiting begins.
  */
 export class Lifeline implements ExchangeTie {
   private current: Abortable | undefined;
@@ -38,7 +39,7 @@ export class Lifeline implements ExchangeTie {
     return this.gone;
   }
 
-  /** Whether it is known already that the client has left; asks nobody. */
+  /** Whether it is known already that the client has left; does not look. */
   get heardClientLeave(): boolean {
     return this.gone;
   }
@@ -56,7 +57,10 @@ export class Lifeline implements ExchangeTie {
     else signal.addEventListener("abort", onAbort, { once: true });
   }
 
-  /** Ties what is under way to the client; it is given up at once when the client is known to have left. */
+  /**
+   * Ties what is under way to the client; it is given up at once when the client is known to have
+   * left.
+   */
   attach(abortable: Abortable): void {
     this.current = abortable;
     if (this.gone && this.aborts) abortable.abort();

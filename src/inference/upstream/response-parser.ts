@@ -9,9 +9,14 @@ export interface ResponseHead {
 /** What the parser reports, in order: one head, body bytes, one end. */
 export interface ResponseSink {
   onHead(head: ResponseHead): void;
-  /** Body bytes from `start` to `end` of a buffer that nobody else writes to; no view is made of them here. */
+  /**
+   * Body bytes from `start` to `end` of a buffer without another writer; no view is made of
+   * them here.
+   */
   onBody(bytes: Buffer, start: number, end: number): void;
-  /** The response is complete; `reusable` tells whether the connection may carry another request. */
+  /**
+   * The response is complete; `reusable` tells whether the connection may carry another request.
+   */
   onEnd(reusable: boolean): void;
 }
 
@@ -25,13 +30,16 @@ type State =
   | "until-close"
   | "done";
 
-/** Bounds on one answer, in bytes: its head, its trailer, and all interim answers before it together. */
+/**
+ * Bounds on one answer, in bytes: its head, its trailer, and all interim answers before it
+ * together.
+ */
 const maxHeadBytes = 64 * 1024;
 const maxTrailerBytes = 64 * 1024;
 const maxInterimBytes = 64 * 1024;
 const headEnd = Buffer.from("\r\n\r\n");
 
-/** What a byte stands for as a hexadecimal digit; -1 where it is none. */
+/** The value of a byte as a hexadecimal digit; -1 where it is none. */
 function hexDigit(code: number | undefined): number {
   if (code === undefined) return -1;
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
@@ -39,7 +47,9 @@ function hexDigit(code: number | undefined): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** Splits a head into status and headers. Repeated headers are joined with a comma (RFC 9110, 5.3). */
+/**
+ * Splits a head into status and headers. Repeated headers are joined with a comma (RFC 9110, 5.3).
+ */
 export function parseHead(text: string): ResponseHead {
   const lineEnd = text.indexOf("\r\n");
   const statusLine = lineEnd < 0 ? text : text.slice(0, lineEnd);
@@ -66,7 +76,8 @@ const malformed = (message: string): UpstreamFailure =>
 
 /**
  * Incremental HTTP/1.1 response parser (RFC 9112, 6 and 7): content-length, chunked and until-close
- * bodies, interim 1xx answers skipped up to a bound. One parser serves one connection, response after response.
+ * bodies, interim 1xx answers skipped up to a bound. One parser serves one connection, response
+ * after response.
  */
 export class ResponseParser {
   private state: State = "head";
@@ -238,8 +249,9 @@ export class ResponseParser {
   }
 
   /**
-   * Nothing was asked for yet that could be answered next, so bytes behind the end are nobody's: they are
-   * dropped and the connection with them, lest they be taken for the answer to another request.
+   * No further request was sent yet, so bytes behind the end belong to no answer:
+   * they are dropped and the connection with them, lest they be taken for the answer to another
+   * request.
    */
   private tellEnd(isLastByte: boolean): void {
     this.complete = false;

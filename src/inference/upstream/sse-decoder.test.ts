@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createParser } from "eventsource-parser";
 import fc from "fast-check";
-import { maxEventBytes, SseDecoder } from "./sse-decoder.ts";
-import type { SseEvent } from "./sse-event.ts";
+import { maxEventBytes, SseDecoder, type SseEvent } from "./sse-decoder.ts";
 
 const encoder = new TextEncoder();
 

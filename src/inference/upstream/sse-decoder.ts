@@ -1,5 +1,3 @@
-import type { EventReader } from "./event-reader.ts";
-import type { SseEvent } from "./sse-event.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
 /** Bytes that one event may have, so that an endless line cannot fill the memory. */
@@ -10,10 +8,10 @@ const carriageReturn = 0x0d;
 const byteOrderMark = 0xfeff;
 
 /**
- * Bytes of an event stream to events (WHATWG HTML, 9.2.6): LF, CRLF and lone CR end a line, comments
- * and `id` and `retry` fields are skipped, a byte order mark is dropped. Bytes wait until their line is
- * complete, so a character that was split between chunks is never torn. Throws `UpstreamFailure` when
- * one event grows beyond `maxEventBytes`.
+ * Bytes of an event stream to events (WHATWG HTML, 9.2.6): LF, CRLF and lone CR end a line,
+ * comments and `id` and `retry` fields are skipped, a byte order mark is dropped. Bytes wait until
+ * their line is complete, so a character that was split between chunks is never torn. Throws
+ * `UpstreamFailure` when one event grows beyond `maxEventBytes`.
  */
 export class SseDecoder implements EventReader {
   text = "";
@@ -50,7 +48,8 @@ export class SseDecoder implements EventReader {
   }
 
   /**
-   * The stream has ended. An event whose closing blank line is missing counts when its data is whole:
+   * The stream has ended. An event whose closing blank line is missing counts when its data is
+   * whole:
    * `[DONE]` or complete JSON, as some OpenAI-compatible servers end their streams.
    */
   finish(): void {
@@ -90,7 +89,8 @@ export class SseDecoder implements EventReader {
   private takeText(chunk: Uint8Array, end: number): string {
     let text: string;
     if (this.heldBytes === 0) {
-      // Chunks of a socket are buffers already, and another view of each would cost as much as its text.
+      // Chunks of a socket are buffers already, and another view of each would cost as much as its
+      // text.
       text =
         chunk instanceof Buffer
           ? chunk.toString("utf8", 0, end)
@@ -178,3 +178,81 @@ const tooLarge = (): UpstreamFailure =>
     `one event of the stream is larger than ${maxEventBytes} bytes`,
     { sent: true },
   );
+
+/**
+ * The text that events stand in; a reader that knows events by their text may take them there, and
+ * moves
+ * the position behind them.
+ */
+interface EventText {
+  /** Whole lines, each ended by a line feed. */
+  readonly text: string;
+  /** Where what was not told begins. */
+  position: number;
+  /** Nothing of an event was read before the position. */
+  readonly isBetween: boolean;
+}
+
+/**
+ * Bytes to events, which are asked for one by one. Throws `UpstreamFailure` for what cannot be
+ * read.
+ */
+export interface EventReader extends EventText {
+  /**
+   * Takes the next piece, once all events before it were read. The piece may be reused by its owner
+   * afterwards.
+   */
+  read(chunk: Uint8Array): void;
+  /** No more pieces come. */
+  finish(): void;
+  /** The next event of what was read; undefined where more has to come. */
+  next(): SseEvent | undefined;
+}
+
+/** Finds the events in bytes that are no text. */
+export interface EventDecoder {
+  push(chunk: Uint8Array): SseEvent[];
+  end(): SseEvent[];
+}
+
+/** Events of bytes that are no text, one by one. */
+export class FramedEvents implements EventReader {
+  readonly text = "";
+  readonly isBetween = false;
+  position = 0;
+  private readonly decoder: EventDecoder;
+  private events: SseEvent[] = [];
+  private index = 0;
+
+  constructor(decoder: EventDecoder) {
+    this.decoder = decoder;
+  }
+
+  read(chunk: Uint8Array): void {
+    this.take(this.decoder.push(chunk));
+  }
+
+  finish(): void {
+    this.take(this.decoder.end());
+  }
+
+  next(): SseEvent | undefined {
+    const event = this.events[this.index];
+    this.index += 1;
+    return event;
+  }
+
+  private take(events: SseEvent[]): void {
+    this.events = events;
+    this.index = 0;
+  }
+}
+
+/**
+ * One server-sent event: its `event:` name where it had one, and its data lines joined by line
+ * feeds.
+ */
+export interface SseEvent {
+  event?: string;
+  data: string;
+}

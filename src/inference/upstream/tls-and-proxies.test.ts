@@ -6,8 +6,8 @@ import {
   selfSigned,
 } from "../../../test/support/certificates.ts";
 import { startHttpProxy } from "../../../test/support/http-proxy.ts";
-import { systemClock } from "../../platform/lib/clock.ts";
-import { ProxyRules, type ProxySettings } from "../../platform/lib/proxy-rules.ts";
+import { systemClock } from "../../platform/kernel/clock.ts";
+import { ProxyRules, type ProxySettings } from "../../platform/kernel/proxy-rules.ts";
 import { Lifeline } from "./lifeline.ts";
 import { UpstreamClient, upstreamTarget } from "./upstream-client.ts";
 

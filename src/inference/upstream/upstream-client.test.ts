@@ -29,7 +29,10 @@ function startClient() {
   return { clock, post };
 }
 
-/** A provider that closes its connections on its own thread, while this one is blocked and hears nothing of it. */
+/**
+ * A provider that closes its connections on its own thread, while this one is blocked and hears
+ * nothing of it.
+ */
 async function startClosingServer() {
   const worker = new Worker(
     new URL("../../../test/support/closing-server.ts", import.meta.url).href,
@@ -56,7 +59,10 @@ async function startClosingServer() {
   };
 }
 
-/** @see RFC 9110, 9.2.2: a request with a method that is not idempotent is not repeated where it may have been executed. */
+/**
+ * @see RFC 9110, 9.2.2: a request with a method that is not idempotent is not repeated where it may
+ * have been executed.
+ */
 test("a request that a kept connection took is sent once, though the connection closes without an answer", async () => {
   const upstream = await startFaultUpstream();
   ends.push(() => upstream.stop());

@@ -1,13 +1,15 @@
-import type { Clock } from "../../platform/lib/clock.ts";
-import { parseProxy, type Proxy, ProxyRules } from "../../platform/lib/proxy-rules.ts";
-import type { Connection, Origin, Place, WireRequest } from "./connection.ts";
-import { ConnectionPool } from "./connection-pool.ts";
-import { DeadlineWatch } from "./deadline-watch.ts";
-import { Exchange, type ExchangeTimeouts } from "./exchange.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { parseProxy, type Proxy, ProxyRules } from "../../platform/kernel/proxy-rules.ts";
+import { Connection, type Origin, type Place, type WireRequest } from "./connection.ts";
+import {
+  DeadlineWatch,
+  Exchange,
+  type ExchangeTimeouts,
+  type UpstreamResponse,
+} from "./exchange.ts";
 import type { ExchangeTie } from "./lifeline.ts";
 import type { RequestSigner } from "./signing/request-signer.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
-import type { UpstreamResponse } from "./upstream-response.ts";
 
 export type { UpstreamResponse };
 
@@ -30,14 +32,20 @@ export interface TargetSigning {
   headers: Readonly<Record<string, string>>;
 }
 
-/** How long a connection may have been idle to be written to without a look at its socket, in milliseconds. */
+/**
+ * How long a connection may have been idle to be written to without a look at its socket, in
+ * milliseconds.
+ */
 const freshForMs = 1_000;
 
 export interface UpstreamRequest {
   target: UpstreamTarget;
   /** JSON text. */
   body: string;
-  /** Headers of this request alone; their values are checked here, since clients may have a say in them. */
+  /**
+   * Headers of this request alone; their values are checked here, since clients may have a say in
+   * them.
+   */
   headers?: Readonly<Record<string, string>> | undefined;
   connectTimeoutMs: number;
   timeouts: ExchangeTimeouts;
@@ -48,13 +56,15 @@ export interface UpstreamRequest {
 /** How requests leave the gateway. */
 export interface UpstreamNetwork {
   proxies: ProxyRules;
-  /** Certificates in PEM that are trusted in place of the platform's own list; absent trusts that. */
+  /**
+   * Certificates in PEM that are trusted in place of the platform's own list; absent trusts that.
+   */
   trusted?: readonly string[] | undefined;
 }
 
 /**
- * Builds the constant part of every request to a URL. Header values must not hold line breaks. `proxy` is a provider's own: an
- * address, or `none`.
+ * Builds the constant part of every request to a URL. Header values must not hold line breaks.
+ * `proxy` is a provider's own: an address, or `none`.
  */
 export function upstreamTarget(
   url: string,
@@ -87,15 +97,15 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
 }
 
 /**
- * How requests to a target travel. The head, which holds its credential, stays apart from the place: kept connections remember
- * their place for as long as they live.
+ * How requests to a target travel. The head, which holds its credential, stays apart from the
+ * place: kept connections remember their place for as long as they live.
  */
 interface Way {
   place: Place;
   headPrefix: string;
 }
 
-/** Opens, keeps and reuses upstream connections. Nobody else opens upstream sockets. */
+/** Opens, keeps and reuses upstream connections; nothing else opens upstream sockets. */
 export class UpstreamClient {
   private readonly clock: Clock;
   private readonly pool: ConnectionPool;
@@ -118,8 +128,9 @@ export class UpstreamClient {
   }
 
   /**
-   * Sends a request and settles with its answer once the head has come. A kept connection that turns out to be closed before
-   * it took the first byte of the request is replaced once by a new one; nothing that may have been executed is sent again.
+   * Sends a request and settles with its answer once the head has come. A kept connection that
+   * turns out to be closed before it took the first byte of the request is replaced once by a new
+   * one; nothing that may have been executed is sent again.
    */
   send(request: UpstreamRequest): Promise<UpstreamResponse> {
     if (request.lifeline.heardClientLeave) return Promise.reject(abandoned());
@@ -153,7 +164,10 @@ export class UpstreamClient {
     return way;
   }
 
-  /** Lets the event loop poll once before it writes: the close of a connection that was idle for long may wait to be read. */
+  /**
+   * Lets the event loop poll once before it writes: the close of a connection that was idle for
+   * long may wait to be read.
+   */
   private async sendOnRested(
     idle: Connection,
     { request, wire }: { request: UpstreamRequest; wire: WireRequest },
@@ -205,8 +219,8 @@ const abandoned = (): UpstreamFailure =>
   new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
 
 /**
- * Through a proxy, https goes in a tunnel and http as a request for the whole URL (RFC 9112, 3.2.2), with the proxy's credentials
- * in a header that only the proxy reads.
+ * Through a proxy, https goes in a tunnel and http as a request for the whole URL (RFC 9112,
+ * 3.2.2), with the proxy's credentials in a header that only the proxy reads.
  */
 function wayOf(
   { origin, originKey, headPrefix, proxy: own }: UpstreamTarget,
@@ -228,4 +242,79 @@ function requestWire({ body, headers }: UpstreamRequest, { headPrefix }: Way): W
   const head = `${headPrefix}${more}content-length: ${bodyBytes}\r\n\r\n`;
   // A head has ASCII only, so its length in bytes is its length.
   return { text: head + body, byteLength: head.length + bodyBytes };
+}
+
+const idleDefaultMs = 30_000;
+const idleConnectionsPerPlaceMax = 1_024;
+
+/**
+ * Keeps idle connections by where they lead, newest first, and opens new ones when there is none.
+ */
+class ConnectionPool {
+  private readonly idle = new Map<string, Connection[]>();
+  private readonly clock: Clock;
+  private readonly all = new Set<Connection>();
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Connections that are open, idle or busy. */
+  get size(): number {
+    return this.all.size;
+  }
+
+  /** An idle connection to a place that can still be trusted; undefined asks for a new one. */
+  takeIdle(key: string): Connection | undefined {
+    const stack = this.idle.get(key);
+    if (stack === undefined) return undefined;
+    for (let connection = stack.pop(); connection !== undefined; connection = stack.pop()) {
+      if (!connection.isClosed && connection.idleUntilMs > this.clock.monotonicMs())
+        return connection;
+      connection.destroy();
+    }
+    return undefined;
+  }
+
+  /**
+   * Opens a connection; rejects with an `UpstreamFailure`, at once when the client leaves
+   * meanwhile.
+   */
+  open(place: Place, options: { timeoutMs: number; lifeline: ExchangeTie }): Promise<Connection> {
+    const connection = new Connection(place, this.release);
+    this.all.add(connection);
+    const opened = connection.open(options.timeoutMs);
+    options.lifeline.attach(connection);
+    options.lifeline.listen();
+    return opened;
+  }
+
+  /** Ends every exchange that is under way, as if its upstream had hung up. */
+  breakOff(): void {
+    for (const connection of [...this.all]) connection.breakOff();
+  }
+
+  /** Closes every idle connection. */
+  close(): void {
+    for (const stack of this.idle.values())
+      for (const connection of [...stack]) connection.destroy();
+    this.idle.clear();
+  }
+
+  private readonly release = (connection: Connection, reusable: boolean): void => {
+    if (!reusable) {
+      this.all.delete(connection);
+      return;
+    }
+    let stack = this.idle.get(connection.place.key);
+    if (stack === undefined) this.idle.set(connection.place.key, (stack = []));
+    if (stack.length >= idleConnectionsPerPlaceMax) {
+      connection.destroy();
+      return;
+    }
+    connection.idleSinceMs = this.clock.monotonicMs();
+    connection.idleUntilMs =
+      connection.idleSinceMs + Math.min(connection.idleForMs ?? idleDefaultMs, idleDefaultMs);
+    stack.push(connection);
+  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { encodeRequest } from "./encode-request.ts";

@@ -1,13 +1,12 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReasoningRequest } from "../../canonical/reasoning.ts";
 import type { CanonicalRequest, OutputFormat, Sampling } from "../../canonical/request.ts";
-import { decodeGateway } from "../decode-gateway.ts";
-import { RequestFields } from "../request-fields.ts";
-import { joined, withoutUndefined } from "../without-undefined.ts";
+import type { FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
+import { decodeGateway } from "../gateway-facts.ts";
+import { asObject, RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
+import { decodeCache, extensionsOf, laterDefinitions } from "./own-fields.ts";
 import { decodeMessages } from "./decode-messages.ts";
-import { decodeToolFields } from "./decode-tools.ts";
-import { extensionsOf } from "./own-fields.ts";
-import { validateMessagesEnvelope } from "./validate-envelope.ts";
+import { checkMessagesRequest } from "./request-schema.ts";
 
 const knownFields: ReadonlySet<string> = new Set([
   "model",
@@ -38,7 +37,7 @@ const knownMetadataFields: ReadonlySet<string> = new Set(["user_id"]);
 /** A Messages request from the wire; see `ClientDialect.decodeRequest`. */
 export function decodeRequest(value: unknown): CanonicalRequest {
   const body = new RequestFields(value, "");
-  validateMessagesEnvelope(body.object);
+  checkMessagesRequest(body.object);
   const config = body.nested("output_config");
   const stop = body.strings("stop_sequences");
   return joined<CanonicalRequest>(
@@ -74,7 +73,10 @@ const decodeSampling = (body: RequestFields): Sampling =>
     topK: body.number("top_k"),
   });
 
-/** Thinking as it was asked for; the contract's rules for other upstreams are applied where one is chosen. */
+/**
+ * Thinking as it was asked for; the contract's rules for other upstreams are applied where one is
+ * chosen.
+ */
 function decodeReasoningRequest(
   thinking: RequestFields | undefined,
   config: RequestFields | undefined,
@@ -120,4 +122,69 @@ const restOf = (
 function restOfConfig(config: RequestFields | undefined): JsonObject | undefined {
   const readsFormat = config !== undefined && decodeFormat(config.nested("format")) !== undefined;
   return restOf(config, new Set(readsFormat ? ["effort", "format"] : ["effort"]));
+}
+
+const knownToolFields = new Set([
+  "type",
+  "name",
+  "description",
+  "input_schema",
+  "strict",
+  "defer_loading",
+  "input_examples",
+  "cache_control",
+]);
+
+type ToolFields = Pick<CanonicalRequest, "tools" | "toolChoice" | "parallelToolCalls">;
+
+/** Tools and how they may be called. */
+function decodeToolFields(body: RequestFields): Partial<ToolFields> {
+  const choice = body.nested("tool_choice");
+  const oneAtATime = choice?.boolean("disable_parallel_tool_use");
+  const later = laterDefinitions(body);
+  const tools =
+    later.length === 0 ? body.nestedList("tools") : [...(body.nestedList("tools") ?? []), ...later];
+  return withoutUndefined<Partial<ToolFields>>({
+    tools: tools?.map(decodeTool),
+    toolChoice: choice && decodeToolChoice(choice),
+    parallelToolCalls: oneAtATime === undefined ? undefined : !oneAtATime,
+  });
+}
+
+/**
+ * A tool of the caller's has a schema and at most the type `custom`; all others are run by the
+ * provider.
+ */
+function decodeTool(tool: RequestFields): Tool {
+  const type = tool.string("type") ?? "";
+  if (type === "" || type === "custom") return decodeFunction(tool);
+  return { type: "hosted", dialect: "anthropic-messages", value: tool.object };
+}
+
+const decodeFunction = (tool: RequestFields): FunctionTool =>
+  withoutUndefined<FunctionTool>({
+    type: "function",
+    name: tool.requiredString("name"),
+    description: tool.string("description"),
+    parameters: asObject(tool.object.input_schema),
+    strict: tool.boolean("strict"),
+    deferred: tool.boolean("defer_loading"),
+    inputExamples: tool.array("input_examples"),
+    cache: decodeCache(tool.object),
+    extensions: extensionsOf(tool, knownToolFields),
+  });
+
+function decodeToolChoice(choice: RequestFields): ToolChoice {
+  const type = choice.requiredString("type");
+  switch (type) {
+    case "auto":
+    case "none":
+      return { type };
+    case "any":
+      return { type: "required" };
+    case "tool":
+      return { type: "tool", kind: "function", name: choice.requiredString("name") };
+    default:
+      return { type: "hosted", dialect: "anthropic-messages", value: choice.object };
+  }
 }

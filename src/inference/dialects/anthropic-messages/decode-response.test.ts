@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { CanonicalResponse } from "../../canonical/response.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { encodeResponse } from "./encode-response.ts";
-import { encodeUsage } from "./encode-usage.ts";
-import { readUsage } from "./read-usage.ts";
+import { encodeUsage, readUsage } from "./usage.ts";
 
 const message = {
   id: "msg_1",

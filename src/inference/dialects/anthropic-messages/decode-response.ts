@@ -1,20 +1,17 @@
-import { GatewayError } from "../../../platform/lib/errors.ts";
-import type { Extensions } from "../../canonical/extensions.ts";
-import { reconcileFinish } from "../../canonical/finish-reason.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { Extensions } from "../../canonical/dialect-id.ts";
+import { reconcileFinish, type CanonicalResponse } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { AssistantPart } from "../../canonical/message.ts";
 import type { Provenance, ReasoningPart } from "../../canonical/reasoning.ts";
-import type { CanonicalResponse } from "../../canonical/response.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
 import type { DecodeContext } from "../dialect.ts";
-import { asArray, asObject, asString } from "../request-fields.ts";
-import { unwrapInput } from "../tool-aliases.ts";
-import { withoutUndefined } from "../without-undefined.ts";
-import { decodeCitations } from "./citation-fields.ts";
-import { decodeFinish } from "./finish-fields.ts";
+import { asArray, asObject, asString, withoutUndefined } from "../wire-fields.ts";
+import { unwrapInput } from "../tools.ts";
+import { decodeCitations, decodeFinish } from "./answer-fields.ts";
 import { ownFields } from "./own-fields.ts";
-import { readError } from "./read-error.ts";
-import { readUsage } from "./read-usage.ts";
+import { readError } from "./errors.ts";
+import { readUsage } from "./usage.ts";
 
 const knownFields: ReadonlySet<string> = new Set([
   "id",
@@ -28,7 +25,10 @@ const knownFields: ReadonlySet<string> = new Set([
   "usage",
 ]);
 
-/** A Messages answer from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types count as absent. */
+/**
+ * A Messages answer from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types
+ * count as absent.
+ */
 export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
   const fields = asObject(body);
   const content = asArray(fields?.content);
@@ -86,7 +86,7 @@ function decodeBlock(value: JsonValue, context: DecodeContext): AssistantPart[] 
   }
 }
 
-/** An upstream's seals are its own, whatever they look like. */
+/** Names the upstream as the maker of every seal that it sends, in any form. */
 export const provenanceOf = ({ providerId }: DecodeContext): { provenance?: Provenance } =>
   providerId === undefined ? {} : { provenance: { providerId } };
 
@@ -125,7 +125,10 @@ function decodeCall(block: JsonObject, { toolAliases }: DecodeContext): ToolCall
 const callFields: ReadonlySet<string> = new Set(["type", "id", "name", "input"]);
 const directCallFields: ReadonlySet<string> = new Set([...callFields, "caller"]);
 
-/** What stands on a call beside the call. That the model itself made it is what every dialect takes for granted. */
+/**
+ * What stands on a call beside the call. That the model itself made it is what every dialect takes
+ * for granted.
+ */
 export function callExtensions(block: JsonObject): { extensions?: Extensions } {
   const direct = asObject(block.caller)?.type === "direct";
   const extensions = ownFields(block, direct ? directCallFields : callFields);

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readCassettes } from "../../../../test/support/cassettes.ts";
 import type { StreamPart } from "../../canonical/stream-part.ts";
-import { SseDecoder } from "../../upstream/sse-decoder.ts";
-import type { SseEvent } from "../../upstream/sse-event.ts";
+import { SseDecoder, type SseEvent } from "../../upstream/sse-decoder.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { MessagesStreamDecoder } from "./decode-stream.ts";
 

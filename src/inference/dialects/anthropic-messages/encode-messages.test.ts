@@ -98,7 +98,7 @@ describe("turns of a chat", () => {
   });
 
   test("ids that Anthropic refuses become the same legal one in call and result (ClawRouter#17)", () => {
-    const id = "functions.read_file:0|" + "x".repeat(80);
+    const id = `functions.read_file:0|${"x".repeat(80)}`;
     const { messages } = encode([user("Hi"), model(call(id)), result(id, "1")]);
     const [use] = messages[1]?.content as JsonObject[];
     const [answer] = messages[2]?.content as JsonObject[];

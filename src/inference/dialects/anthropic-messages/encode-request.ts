@@ -1,17 +1,12 @@
-import type { JsonObject } from "../../canonical/json.ts";
-import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import type { CanonicalRequest, Sampling } from "../../canonical/request.ts";
+import { claudeAbilities, type ClaudeThinking, encodeClaudeThinking } from "../reasoning-rules.ts";
+import { closedSchema, jsonAdvice, refuseOtherAnswers } from "../json-schema.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { EncodeState } from "../encode-state.ts";
-import { asObject, unsupportedContent } from "../request-fields.ts";
-import { joined, withoutUndefined } from "../without-undefined.ts";
-import { claudeAbilities } from "./claude-model.ts";
-import { closedSchema } from "./complete-schema.ts";
+import { asArray, asObject, joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages } from "./encode-messages.ts";
-import { encodeSampling } from "./encode-sampling.ts";
-import { encodeThinking, type ThinkingFields } from "./encode-thinking.ts";
 import { encodeToolFields } from "./encode-tools.ts";
-import { limitCacheMarkers } from "./limit-cache-markers.ts";
-import { userIdOf } from "./user-id.ts";
 
 /** A Messages request for an upstream; see `UpstreamDialect.encodeRequest`. */
 export function encodeRequest(
@@ -23,7 +18,7 @@ export function encodeRequest(
     toolNameLengthMax: 128,
     wrapsCustom: true,
   });
-  refuseOtherAnswers(state);
+  refuseOtherAnswers(request);
   const {
     output_config: ownConfig,
     metadata: ownMetadata,
@@ -31,7 +26,7 @@ export function encodeRequest(
   } = state.at("").extensionFields(request.extensions);
   const tools = encodeToolFields(state);
   const { system, messages } = encodeMessages(state);
-  const thinking = encodeThinking(state);
+  const thinking = encodeClaudeThinking(state);
   const body = joined<JsonObject>(
     {
       model: options.upstreamModel,
@@ -58,31 +53,9 @@ export function encodeRequest(
   };
 }
 
-/** What would silently be another answer than the one that was asked for. */
-function refuseOtherAnswers({ request }: EncodeState): void {
-  const { choiceCount = 1, logProbabilities, modalities = [] } = request;
-  if (choiceCount > 1)
-    throw unsupportedContent(
-      "n",
-      "asks for several answers, and this model's provider gives one; leave it out.",
-    );
-  if (logProbabilities !== undefined) {
-    throw unsupportedContent(
-      "logprobs",
-      "asks for log probabilities, which this model's provider does not tell; leave it out.",
-    );
-  }
-  const other = modalities.find((modality) => modality !== "text");
-  if (other !== undefined)
-    throw unsupportedContent(
-      "modalities",
-      `asks for ${other}, and this model answers in text; leave it out.`,
-    );
-}
-
 function encodeOutputConfig(
   state: EncodeState,
-  { thinking, own }: { thinking: ThinkingFields; own: JsonObject | undefined },
+  { thinking, own }: { thinking: ClaudeThinking; own: JsonObject | undefined },
 ): JsonObject | undefined {
   const format = encodeFormat(state);
   if (thinking.effort === undefined && format === undefined && own === undefined) return undefined;
@@ -99,26 +72,25 @@ function encodeFormat(state: EncodeState): JsonObject | undefined {
   if (output?.type !== "json-schema" || output.schema === undefined || !holdsToSchemas(state))
     return undefined;
   if (output.description !== undefined)
-    state.lose("response_format.description", `${options.upstreamModel} is told the schema alone`);
+    state.lose("response_format.description", `${options.upstreamModel} is sent the schema alone`);
   return { type: "json_schema", schema: sameDialect ? output.schema : closedSchema(output.schema) };
 }
 
 const holdsToSchemas = ({ sameDialect, options }: EncodeState): boolean =>
   sameDialect || claudeAbilities(options.upstreamModel).takesSchemas;
 
-/** JSON without a schema, or with one that the model cannot be held to, is asked for in words: lossy, and said to be. */
+/**
+ * JSON without a schema, or with one that the model cannot be held to, is asked for in words:
+ * lossy, and said to be.
+ */
 function withJsonAdvice(system: JsonObject["system"], state: EncodeState): JsonObject["system"] {
   const { output } = state.request;
   const asksJson =
     output?.type === "json" ||
     (output?.type === "json-schema" && (output.schema === undefined || !holdsToSchemas(state)));
   if (!asksJson) return system;
-  state.lose("response_format", "the model is told to answer in JSON, and not held to it");
-  const schema =
-    output.type === "json-schema" && output.schema !== undefined
-      ? ` It must follow this JSON Schema: ${JSON.stringify(output.schema)}`
-      : "";
-  const advice = `Answer with one JSON object and nothing else, without a code fence.${schema}`;
+  state.lose("response_format", "the model is asked to answer in JSON, and not held to it");
+  const advice = jsonAdvice(output.type === "json-schema" ? output.schema : undefined);
   if (system === undefined) return advice;
   return typeof system === "string"
     ? `${system}\n\n${advice}`
@@ -152,9 +124,127 @@ const unsaid: readonly (readonly [key: keyof CanonicalRequest, field: string])[]
   ["moderation", "moderation"],
 ];
 
-/** Fields of other dialects that Messages has no word for. Storage and metadata are the gateway's own business. */
+/**
+ * Fields of other dialects that Messages has no word for. Storage and metadata are the gateway's
+ * own business.
+ */
 function declareUnsaid(state: EncodeState): void {
   const { request } = state;
   for (const [key, field] of unsaid)
     if (request[key] !== undefined) state.lose(field, "messages has no such field");
+}
+
+/** Parameters that Messages has no word for. */
+const unsaidSampling: readonly (readonly [key: keyof Sampling, field: string])[] = [
+  ["minP", "min_p"],
+  ["topA", "top_a"],
+  ["frequencyPenalty", "frequency_penalty"],
+  ["presencePenalty", "presence_penalty"],
+  ["repetitionPenalty", "repetition_penalty"],
+  ["seed", "seed"],
+  ["logitBias", "logit_bias"],
+];
+
+/** How the next token is drawn, within what the model takes, and where it stops. */
+function encodeSampling(state: EncodeState, { thinks }: { thinks: boolean }): JsonObject {
+  const { sampling = {}, stop } = state.request;
+  for (const [key, field] of unsaidSampling)
+    if (sampling[key] !== undefined) state.lose(field, "messages has no such field");
+  return joined<JsonObject>(samplers(state, { sampling, thinks }), {
+    stop_sequences: stopTexts(state, stop),
+  });
+}
+
+function samplers(
+  state: EncodeState,
+  { sampling, thinks }: { sampling: Sampling; thinks: boolean },
+): JsonObject {
+  const { temperature, topP, topK } = sampling;
+  const { refusesSampling, takesOneSampler } = claudeAbilities(state.options.upstreamModel);
+  if (refusesSampling || (thinks && !state.sameDialect)) {
+    const reason = refusesSampling
+      ? "the model takes no sampling parameters"
+      : "a model that thinks takes no sampling parameters";
+    if (temperature !== undefined && temperature !== 1) state.lose("temperature", reason);
+    if (topP !== undefined && topP !== 1) state.lose("top_p", reason);
+    if (topK !== undefined) state.lose("top_k", reason);
+    return {};
+  }
+  const both =
+    temperature !== undefined && topP !== undefined && takesOneSampler && !state.sameDialect;
+  if (both) state.lose("top_p", "the model takes it or a temperature, not both");
+  if (temperature !== undefined && temperature > 1) state.lose("temperature", "at most 1 here");
+  return {
+    temperature: temperature === undefined ? undefined : Math.min(1, temperature),
+    top_p: both ? undefined : topP,
+    top_k: topK,
+  };
+}
+
+/** Anthropic refuses stop texts of white space alone. */
+function stopTexts(
+  state: EncodeState,
+  stop: readonly string[] | undefined,
+): readonly string[] | undefined {
+  const written = stop?.filter((text, index) => {
+    if (text.trim() === "")
+      state.lose(`stop[${index}]`, "messages takes no stop text of white space alone");
+    return text.trim() !== "";
+  });
+  return written?.length ? written : undefined;
+}
+
+/** Anthropic's bound on cache markers in one request. */
+const markersMax = 4;
+
+/**
+ * The body with at most as many cache markers as Anthropic takes. Other dialects have no such
+ * bound; the last ones are kept, since each covers everything before it.
+ */
+function limitCacheMarkers(body: JsonObject, state: EncodeState): JsonObject {
+  if (state.sameDialect) return body;
+  let surplus = countMarkers(body) - markersMax;
+  if (surplus <= 0) return body;
+  state.lose("cache_control", `messages takes ${markersMax} cache markers; the last ones are kept`);
+  const strip = (value: JsonValue | undefined): JsonValue | undefined => {
+    const list = asArray(value);
+    if (list !== undefined) return list.map((entry) => strip(entry) ?? null);
+    const object = asObject(value);
+    if (object === undefined) return value;
+    const { cache_control: marker, ...rest } = object;
+    const inner = "content" in rest ? { ...rest, content: strip(rest.content) } : rest;
+    if (marker === undefined) return inner;
+    surplus -= 1;
+    return surplus >= 0 ? inner : { ...inner, cache_control: marker };
+  };
+  // In the order in which the model reads them.
+  const stripped: Record<string, JsonValue | undefined> = { ...body };
+  for (const field of promptFields) if (field in body) stripped[field] = strip(body[field]);
+  return stripped;
+}
+
+const promptFields = ["tools", "system", "messages"] as const;
+
+const countMarkers = (body: JsonObject): number =>
+  promptFields.reduce((count, field) => count + markersOf(body[field]), 0);
+
+function markersOf(value: JsonValue | undefined): number {
+  const list = asArray(value);
+  if (list !== undefined) return list.reduce<number>((count, entry) => count + markersOf(entry), 0);
+  const object = asObject(value);
+  if (object === undefined) return 0;
+  return (object.cache_control === undefined ? 0 : 1) + markersOf(object.content);
+}
+
+/** An address of electronic mail, or a number that could be a telephone's. */
+const personal = /@|^\+?[\d\s().-]{7,}$/;
+
+/**
+ * The end user's id. Anthropic wants one that tells nothing about the person, so what looks like an
+ * address is sent as its hash, the same for the same user.
+ */
+function userIdOf({ request, sameDialect }: EncodeState): string | undefined {
+  const id = request.endUserId ?? request.safetyIdentifier;
+  if (id === undefined || sameDialect || !personal.test(id)) return id;
+  return `user_${new Bun.CryptoHasher("sha256").update(id).digest("hex").slice(0, 32)}`;
 }

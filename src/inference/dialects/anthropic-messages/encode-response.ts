@@ -3,16 +3,13 @@ import type { AssistantPart } from "../../canonical/message.ts";
 import { sealWithProvenance, type ReasoningPart } from "../../canonical/reasoning.ts";
 import type { CanonicalResponse } from "../../canonical/response.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
-import { opaqueName } from "../answer-losses.ts";
+import { opaqueName } from "../encode-state.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
-import { gatewayFields } from "../gateway-fields.ts";
-import { wrapInput } from "../tool-aliases.ts";
-import { encodeCitation } from "./citation-fields.ts";
-import { inputObject } from "./encode-assistant.ts";
-import { encodeUsage } from "./encode-usage.ts";
-import { encodeFinish, withRefusal } from "./finish-fields.ts";
-import { legalCallId } from "./legal-call-id.ts";
-import { fieldsOfOwn } from "./own-fields.ts";
+import { gatewayFields } from "../gateway-facts.ts";
+import { argumentsObject, wrapInput } from "../tools.ts";
+import { encodeCitation, encodeFinish, withRefusal } from "./answer-fields.ts";
+import { encodeUsage } from "./usage.ts";
+import { fieldsOfOwn, legalCallId } from "./own-fields.ts";
 
 /** A message for a client. Messages has one answer; further choices are not shown. */
 export function encodeResponse(
@@ -65,7 +62,10 @@ function encodeBlock(part: AssistantPart): JsonObject[] {
   }
 }
 
-/** Detects pictures, sound and parts of other dialects, which Messages has no block for; the transcript of sound is carried as text. */
+/**
+ * Detects pictures, sound and parts of other dialects, which Messages has no block for; the
+ * transcript of sound is carried as text.
+ */
 export const createLossDetector = (): LossDetector => (part) => {
   switch (part.type) {
     case "image":
@@ -81,7 +81,10 @@ export const createLossDetector = (): LossDetector => (part) => {
   }
 };
 
-/** Words in a block that can be read, and what is sealed whole (Responses has both in one) in one that cannot. */
+/**
+ * Words in a block that can be read, and what is sealed whole (Responses has both in one) in one
+ * that cannot.
+ */
 function encodeThought({
   text,
   summary,
@@ -105,6 +108,6 @@ const encodeCall = (call: ToolCallPart): JsonObject => ({
   type: "tool_use",
   id: legalCallId(call.id),
   name: call.name,
-  input: inputObject(call.kind === "custom" ? wrapInput(call.arguments) : call.arguments),
+  input: argumentsObject(call.kind === "custom" ? wrapInput(call.arguments) : call.arguments),
   ...fieldsOfOwn(call.extensions),
 });

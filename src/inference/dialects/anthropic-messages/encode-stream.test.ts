@@ -1,16 +1,18 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, test } from "bun:test";
 import { readCassettes } from "../../../../test/support/cassettes.ts";
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 import type { StreamPart } from "../../canonical/stream-part.ts";
 import type { ResponseContext } from "../dialect.ts";
-import { anthropicMessages } from "./anthropic-messages.ts";
+import { anthropicMessages } from "./index.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { MessagesStreamEncoder } from "./encode-stream.ts";
 
-/** What upstreams of this dialect said, and what those of chat did: clients of Messages see both. */
+/**
+ * What upstreams of this dialect said, and what those of chat did: clients of Messages see both.
+ */
 const cassettes = [...readCassettes("anthropic-messages"), ...readCassettes("openai-chat")];
 
 const framesOf = (parts: readonly StreamPart[], context?: ResponseContext): string[] => {
@@ -128,7 +130,8 @@ describe("every whole stream", () => {
         whole.stop_reason,
         whole.stop_sequence,
       ] as never);
-      // Of the last usage the client takes these over; lifetimes and tiers it reads at the start alone.
+      // Of the last usage the client takes these over; lifetimes and tiers it reads at the start
+      // alone.
       const {
         cache_creation: _lifetimes,
         service_tier: _tier,

@@ -1,18 +1,28 @@
-import { reconcileFinish, type Finish } from "../../canonical/finish-reason.ts";
-import type { GatewayFacts } from "../../canonical/gateway-facts.ts";
-import type { ItemPart, ResponseStart, StreamPart } from "../../canonical/stream-part.ts";
+import { brand } from "../../../platform/kernel/brand.ts";
+import { type Finish, reconcileFinish, type GatewayFacts } from "../../canonical/response.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import { sealWithProvenance } from "../../canonical/reasoning.ts";
+import type {
+  ItemPart,
+  ReasoningEnd,
+  ResponseStart,
+  StreamPart,
+  ToolCallStart,
+} from "../../canonical/stream-part.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
-import { brand } from "../../../platform/lib/brand.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
-import { gatewayFields } from "../gateway-fields.ts";
-import { BlockSequence } from "./block-sequence.ts";
-import { errorFrame } from "./encode-error.ts";
-import { encodeUsage } from "./encode-usage.ts";
-import { encodeFinish, withRefusal } from "./finish-fields.ts";
-import { frame } from "./frame.ts";
+import { gatewayFields } from "../gateway-facts.ts";
+import { asObject } from "../wire-fields.ts";
+import { wrapInput } from "../tools.ts";
+import { encodeCitation, encodeFinish, withRefusal } from "./answer-fields.ts";
+import { errorFrame } from "./errors.ts";
+import { encodeUsage } from "./usage.ts";
+import { deltaFrame, frame } from "./frame.ts";
+import { fieldsOfOwn, legalCallId } from "./own-fields.ts";
 
 /**
- * Canonical parts to the events of a Messages stream: `message_start`, the blocks one after another,
+ * Canonical parts to the events of a Messages stream: `message_start`, the blocks one after
+ * another,
  * `message_delta` with the reason and the usage once both are known, `message_stop` with the gateway's
  * metadata. After an error nothing follows.
  */
@@ -113,3 +123,285 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
 /** Clients throw where there is no usage at all. */
 const nothingReported = { usage: {}, estimated: true, clamped: false };
+
+/**
+ * Puts the items of an answer one after another: Messages clients know one open block at a time and
+ * throw at a second one. Parts of an item wait while another is still being written.
+ */
+class BlockSequence {
+  private readonly writer: BlockWriter;
+  private readonly hidesThoughts: boolean;
+  private readonly waiting = new Map<number, ItemPart[]>();
+  private readonly closed = new Set<number>();
+  private current: number | undefined;
+
+  constructor({ hidesThoughts }: { hidesThoughts: boolean }) {
+    this.hidesThoughts = hidesThoughts;
+    this.writer = new BlockWriter();
+  }
+
+  /** True once a call has been announced. */
+  get hasCalls(): boolean {
+    return this.writer.hasCalls;
+  }
+
+  /** Frames that can be written by now. */
+  add(part: ItemPart): string[] {
+    const { itemIndex } = part;
+    if (this.closed.has(itemIndex) || (this.hidesThoughts && part.type.startsWith("reasoning")))
+      return [];
+    if (this.current === itemIndex && this.waiting.size === 0) return this.write(part);
+    const frames: string[] = [];
+    // What can take no more text is closed only now: a citation may follow the end of its text.
+    if (this.isOther(itemIndex) && this.writer.isDone)
+      frames.push(...this.closeCurrent(), ...this.advance());
+    if (this.isOther(itemIndex)) {
+      this.waiting.set(itemIndex, [...(this.waiting.get(itemIndex) ?? []), part]);
+      return frames;
+    }
+    return [...frames, ...this.write(part), ...this.advance()];
+  }
+
+  /** The answer is whole: everything that waits is written, and the last block closed. */
+  close(): string[] {
+    const frames: string[] = [];
+    while (this.current !== undefined || this.waiting.size > 0)
+      frames.push(...this.closeCurrent(), ...this.takeNext());
+    return frames;
+  }
+
+  /** True while another item is being written. */
+  private isOther(itemIndex: number): boolean {
+    return this.current !== undefined && this.current !== itemIndex;
+  }
+
+  private write(part: ItemPart): string[] {
+    this.current = part.itemIndex;
+    const frames = this.writer.write(part);
+    if (this.writer.isClosed) this.forgetCurrent();
+    return frames;
+  }
+
+  /**
+   * Items that have waited, in the order in which they were opened, up to one that is still being
+   * written.
+   */
+  private advance(): string[] {
+    const frames: string[] = [];
+    while (this.waiting.size > 0 && (this.current === undefined || this.writer.isDone)) {
+      frames.push(...this.closeCurrent(), ...this.takeNext());
+    }
+    return frames;
+  }
+
+  private takeNext(): string[] {
+    const [next] = this.waiting;
+    if (next === undefined) return [];
+    this.waiting.delete(next[0]);
+    return next[1].flatMap((part) => this.write(part));
+  }
+
+  private closeCurrent(): string[] {
+    if (this.current === undefined) return [];
+    this.forgetCurrent();
+    return this.writer.close();
+  }
+
+  private forgetCurrent(): void {
+    if (this.current !== undefined) this.closed.add(this.current);
+    this.current = undefined;
+  }
+}
+
+/**
+ * Writes the parts of one item after another as events of numbered blocks. Blocks are opened when
+ * they have something to say.
+ */
+class BlockWriter {
+  /** The item has ended, or may end at any time; only a citation may still follow. */
+  isDone = false;
+  /** The item's block is closed, or it never had one and never will. */
+  isClosed = false;
+  hasCalls = false;
+  private index = -1;
+  private isOpen = false;
+  private summaryIndex: number | undefined;
+  /** Input of a custom tool, which goes out when it is whole. */
+  private customInput: string | undefined;
+
+  write(part: ItemPart): string[] {
+    this.isClosed = false;
+    switch (part.type) {
+      case "text-start":
+      case "reasoning-start":
+        this.begin();
+        return [];
+      case "text-delta":
+        return this.text(part.text);
+      case "text-end":
+        this.isDone = true;
+        return [];
+      case "annotation":
+        return encodeCitation(part.annotation).flatMap((citation) => this.citation(citation));
+      case "refusal-delta":
+        return this.loneText(part.refusal);
+      case "audio-delta":
+        return this.loneText(part.transcript ?? "");
+      case "reasoning-delta":
+        return this.thought(part);
+      case "reasoning-end":
+        return this.endThought(part);
+      case "tool-call-start":
+        return this.startCall(part);
+      case "tool-call-delta":
+        return this.callText(part.arguments);
+      case "tool-call-end":
+        return this.endCall();
+      case "opaque":
+        return part.part.dialect === "anthropic-messages"
+          ? this.whole(part.part.value)
+          : this.nothing();
+      case "image":
+        return this.nothing();
+    }
+  }
+
+  /** Ends the block where one is open. */
+  close(): string[] {
+    const wasOpen = this.isOpen;
+    const rest = this.customInput === undefined ? [] : this.endCall();
+    this.begin();
+    this.isClosed = true;
+    return wasOpen && rest.length === 0
+      ? [frame({ type: "content_block_stop", index: this.index })]
+      : rest;
+  }
+
+  private begin(): void {
+    this.isDone = false;
+    this.isOpen = false;
+    this.summaryIndex = undefined;
+    this.customInput = undefined;
+  }
+
+  private nothing(): string[] {
+    this.isClosed = true;
+    return [];
+  }
+
+  private open(block: JsonObject): string[] {
+    if (this.isOpen) return [];
+    this.isOpen = true;
+    this.index += 1;
+    return [frame({ type: "content_block_start", index: this.index, content_block: block })];
+  }
+
+  private delta(delta: JsonObject): string {
+    return frame({ type: "content_block_delta", index: this.index, delta });
+  }
+
+  private text(text: string): string[] {
+    if (text === "") return [];
+    const frames = this.isOpen ? [] : this.open({ type: "text", text: "" });
+    frames.push(deltaFrame(this.index, { type: "text_delta", key: "text", text }));
+    return frames;
+  }
+
+  private citation(citation: JsonObject): string[] {
+    return [
+      ...this.open({ type: "text", text: "" }),
+      this.delta({ type: "citations_delta", citation }),
+    ];
+  }
+
+  /** Words of a part that has no end of its own. */
+  private loneText(text: string): string[] {
+    this.isDone = true;
+    return this.text(text);
+  }
+
+  private thought({ text, summaryIndex }: { text: string; summaryIndex?: number }): string[] {
+    if (text === "") return [];
+    const apart =
+      summaryIndex !== undefined &&
+      this.summaryIndex !== undefined &&
+      summaryIndex !== this.summaryIndex;
+    this.summaryIndex = summaryIndex;
+    return [
+      ...this.openThought(),
+      this.delta({ type: "thinking_delta", thinking: (apart ? "\n\n" : "") + text }),
+    ];
+  }
+
+  private openThought(): string[] {
+    return this.open({ type: "thinking", thinking: "", signature: "" });
+  }
+
+  /**
+   * The seal comes last and whole. What is sealed as a whole, its words and all, is a block of its
+   * own.
+   */
+  private endThought({ signature, encrypted, provenance }: ReasoningEnd): string[] {
+    const sealed =
+      signature === undefined
+        ? []
+        : [
+            ...this.openThought(),
+            this.delta({
+              type: "signature_delta",
+              signature: sealWithProvenance(signature, provenance),
+            }),
+          ];
+    const frames = [...sealed, ...this.close()];
+    if (encrypted === undefined) return frames;
+    return [
+      ...frames,
+      ...this.whole({ type: "redacted_thinking", data: sealWithProvenance(encrypted, provenance) }),
+    ];
+  }
+
+  private startCall(call: ToolCallStart): string[] {
+    this.begin();
+    this.hasCalls = true;
+    if (call.kind === "custom") this.customInput = "";
+    return this.open({
+      type: "tool_use",
+      id: legalCallId(call.id),
+      name: call.name,
+      input: {},
+      ...fieldsOfOwn(call.extensions),
+    });
+  }
+
+  private callText(text: string): string[] {
+    if (this.customInput !== undefined) {
+      this.customInput += text;
+      return [];
+    }
+    if (text === "" || !this.isOpen) return [];
+    return [deltaFrame(this.index, { type: "input_json_delta", key: "partial_json", text })];
+  }
+
+  private endCall(): string[] {
+    const input =
+      this.customInput === undefined
+        ? []
+        : [this.delta({ type: "input_json_delta", partial_json: wrapInput(this.customInput) })];
+    this.customInput = undefined;
+    return [...input, ...this.close()];
+  }
+
+  /**
+   * A block that is there as a whole; the input of a call that the provider runs comes as a delta,
+   * which is where clients look for it.
+   */
+  private whole(block: JsonObject): string[] {
+    const input = asObject(block.input);
+    const start = this.open(input === undefined ? block : { ...block, input: {} });
+    const deltas =
+      input === undefined
+        ? []
+        : [this.delta({ type: "input_json_delta", partial_json: JSON.stringify(input) })];
+    return [...start, ...deltas, ...this.close()];
+  }
+}

@@ -1,12 +1,11 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { CustomTool, FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
 import type { EncodePlace, EncodeState } from "../encode-state.ts";
-import { withoutUndefined } from "../without-undefined.ts";
-import { wrappedDescription, wrappedParameters } from "../wrapped-tool.ts";
-import { cacheFields } from "./cache-fields.ts";
-import { claudeAbilities } from "./claude-model.ts";
-import { closedSchema, objectSchema } from "./complete-schema.ts";
-import { laterToolNames } from "./later-tools.ts";
+import { withoutUndefined } from "../wire-fields.ts";
+import { wrappedDescription, wrappedParameters } from "../tools.ts";
+import { cacheFields, laterToolNames } from "./own-fields.ts";
+import { claudeAbilities } from "../reasoning-rules.ts";
+import { closedSchema, typedObjectSchema } from "../json-schema.ts";
 
 /** Everything about tools; without tools left, nothing about choosing among them either. */
 export function encodeToolFields(state: EncodeState): JsonObject {
@@ -67,7 +66,7 @@ const encodeFunction = (tool: FunctionTool, place: EncodePlace): JsonObject =>
 
 function encodeParameters({ parameters, strict }: FunctionTool, place: EncodePlace): JsonObject {
   const { sameDialect, options } = place.state;
-  const schema = objectSchema(parameters);
+  const schema = typedObjectSchema(parameters);
   if (sameDialect || strict !== true) return { input_schema: schema, strict };
   if (claudeAbilities(options.upstreamModel).takesSchemas)
     return { input_schema: closedSchema(schema), strict };
@@ -89,7 +88,10 @@ function wrapCustom(tool: CustomTool, place: EncodePlace): JsonObject {
   });
 }
 
-/** The choice with its parallel switch, which needs a choice to stand on: `auto`, never a forced one. */
+/**
+ * The choice with its parallel switch, which needs a choice to stand on: `auto`, never a forced
+ * one.
+ */
 function encodeToolChoice(state: EncodeState): JsonObject | undefined {
   const { toolChoice, parallelToolCalls } = state.request;
   const oneAtATime =
@@ -120,10 +122,3 @@ function choiceFields(choice: ToolChoice, state: EncodeState): JsonObject | unde
       return undefined;
   }
 }
-
-/** True when the model has to call a tool, which it cannot do while it thinks (Anthropic answers 400 to both). */
-export const forcesTool = ({ request: { toolChoice, tools } }: EncodeState): boolean =>
-  Boolean(tools?.length) &&
-  (toolChoice?.type === "required" ||
-    toolChoice?.type === "tool" ||
-    (toolChoice?.type === "allowed" && toolChoice.mode === "required"));

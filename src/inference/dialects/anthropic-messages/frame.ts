@@ -4,7 +4,10 @@ import type { JsonObject } from "../../canonical/json.ts";
 export const frame = (event: JsonObject): string =>
   `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`;
 
-/** The event that adds a piece of text to a block, as `frame` would write it: what most of a stream's events are. */
+/**
+ * The event that adds a piece of text to a block, as `frame` would write it: what most of a
+ * stream's events are.
+ */
 export const deltaFrame = (
   index: number,
   { type, key, text }: { type: string; key: string; text: string },

@@ -1,11 +1,20 @@
 import { z } from "zod";
-import { gatewayFieldNames, gatewayShape, open } from "../shared-request-schema.ts";
+import { namedAsWhole, requestCheck } from "../request-check.ts";
+import {
+  checkSessionId,
+  gatewayFieldNames,
+  gatewayShape,
+  integer,
+  modelField,
+  open,
+  otherType,
+} from "../shared-request-schema.ts";
 
 const cacheControl = {
-  cache_control: z
-    .looseObject({ type: z.literal("ephemeral"), ttl: z.enum(["5m", "1h"]).optional() })
-    .nullish(),
+  cache_control: z.looseObject({ type: z.string(), ttl: z.string().nullish() }).nullish(),
 };
+
+const citations = z.looseObject({ enabled: z.boolean().nullish() }).nullish();
 
 const textBlock = z.looseObject({
   type: z.literal("text"),
@@ -14,132 +23,238 @@ const textBlock = z.looseObject({
   ...cacheControl,
 });
 
-const block = z.lazy(() =>
-  z.union([
-    textBlock,
-    z.looseObject({
-      type: z.literal("image"),
-      source: z
-        .looseObject({ type: z.enum(["base64", "url", "file"]) })
-        .describe("base64: media_type and data; url: url; file: file_id."),
-      ...cacheControl,
-    }),
-    z.looseObject({
-      type: z.literal("document"),
-      source: z.looseObject({ type: z.enum(["base64", "text", "content", "url", "file"]) }),
-      title: z.string().nullish(),
-      context: z.string().nullish(),
-      citations: z.looseObject({ enabled: z.boolean().optional() }).nullish(),
-      ...cacheControl,
-    }),
-    z.looseObject({
-      type: z.literal("search_result"),
-      source: z.string(),
-      title: z.string(),
-      content: z.array(textBlock),
-      ...cacheControl,
-    }),
-    z.looseObject({
-      type: z.literal("thinking"),
-      thinking: z.string(),
-      signature: z.string().describe("As it came; a thought may be left out, but never changed."),
-    }),
-    z.looseObject({ type: z.literal("redacted_thinking"), data: z.string() }),
-    z.looseObject({
-      type: z.literal("tool_use"),
-      id: z.string(),
-      name: z.string(),
-      input: z.unknown(),
-      ...cacheControl,
-    }),
-    z.looseObject({
-      type: z.literal("tool_result"),
-      tool_use_id: z.string(),
-      content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]).nullish(),
-      is_error: z.boolean().nullish(),
-      ...cacheControl,
-    }),
-    z.looseObject({ type: z.string() }),
+/** Bytes, an address, or a file of the provider's; others are kept for upstreams that know them. */
+const mediaSources = [
+  z.looseObject({ type: z.literal("base64"), media_type: z.string(), data: z.string() }),
+  z.looseObject({ type: z.literal("url"), url: z.string() }),
+  z.looseObject({ type: z.literal("file"), file_id: z.string() }),
+] as const;
+
+const sourceProblem = {
+  error: 'is required: {"type": "base64", "media_type": "...", "data": "..."}.',
+};
+
+const imageBlock = z.looseObject({
+  type: z.literal("image"),
+  source: z.union([...mediaSources, otherType(["base64", "url", "file"])], sourceProblem),
+  ...cacheControl,
+});
+
+const documentBlock = z.looseObject({
+  type: z.literal("document"),
+  source: z.union(
+    [
+      ...mediaSources,
+      z.looseObject({
+        type: z.literal("text"),
+        media_type: z.string().nullish(),
+        data: z.string(),
+      }),
+      z.looseObject({
+        type: z.literal("content"),
+        content: z
+          .union([
+            z.string(),
+            z.array(z.union([textBlock, imageBlock, otherType(["text", "image"])])),
+          ])
+          .nullish(),
+      }),
+      otherType(["base64", "url", "file", "text", "content"]),
+    ],
+    sourceProblem,
+  ),
+  title: z.string().nullish(),
+  context: z.string().nullish(),
+  citations,
+  ...cacheControl,
+});
+
+const searchResultBlock = z.looseObject({
+  type: z.literal("search_result"),
+  source: z.string(),
+  title: z.string().nullish(),
+  content: z.array(textBlock),
+  citations,
+  ...cacheControl,
+});
+
+const toolResultBlock = z.looseObject({
+  type: z.literal("tool_result"),
+  tool_use_id: z.string(),
+  content: z
+    .union([
+      z.string(),
+      z.array(
+        z.union([
+          textBlock,
+          imageBlock,
+          documentBlock,
+          searchResultBlock,
+          otherType(["text", "image", "document", "search_result"]),
+        ]),
+      ),
+    ])
+    .nullish(),
+  is_error: z.boolean().nullish(),
+  ...cacheControl,
+});
+
+const block = z.union([
+  textBlock,
+  imageBlock,
+  documentBlock,
+  searchResultBlock,
+  z.looseObject({
+    type: z.literal("thinking"),
+    thinking: z.string().nullish(),
+    signature: z
+      .string()
+      .nullish()
+      .describe("As it came; a thought may be left out, but never changed."),
+  }),
+  z.looseObject({ type: z.literal("redacted_thinking"), data: z.string() }),
+  z.looseObject({
+    type: z.literal("tool_use"),
+    id: z.string(),
+    name: z.string(),
+    input: z.unknown().optional(),
+    ...cacheControl,
+  }),
+  toolResultBlock,
+  otherType([
+    "text",
+    "image",
+    "document",
+    "search_result",
+    "thinking",
+    "redacted_thinking",
+    "tool_use",
+    "tool_result",
   ]),
-);
+]);
+
+const content = z.union([z.string(), z.array(block)], {
+  error: "must be a string or an array of content blocks.",
+});
 
 const message = z
-  .lazy(() =>
-    z.looseObject({
-      role: z.enum(["user", "assistant", "system"]),
-      content: z.union([z.string(), z.array(block)]),
-    }),
+  .union(
+    [
+      z.looseObject({ role: z.literal("user"), content }),
+      z.looseObject({
+        role: z.enum(["assistant", "system"], {
+          error: "must be one of user, assistant, system.",
+        }),
+        // Agents replay turns of the model that were cut off before they said anything; a system
+        // message may only set options.
+        content: content.nullish(),
+      }),
+    ],
+    { error: "must be an object with a role and content." },
   )
   .describe("A message. Blocks of other types are kept for upstreams of the same dialect.");
 
-const tool = z.lazy(() =>
-  z.union([
+const tool = z.union(
+  [
     z.looseObject({
-      type: z.literal("custom").nullish(),
-      name: z.string(),
+      type: z.enum(["custom", ""]).nullish(),
+      name: z.string().min(1),
       description: z.string().nullish(),
-      input_schema: open,
+      input_schema: open.nullish().describe("JSON Schema of what the tool takes."),
       strict: z.boolean().nullish(),
       defer_loading: z.boolean().nullish(),
       input_examples: z.array(z.unknown()).nullish(),
       ...cacheControl,
     }),
-    z.looseObject({
-      type: z.string().describe("A tool that the provider runs, by its dated type."),
-    }),
-  ]),
+    otherType(["custom", ""]).describe("A tool that the provider runs, by its dated type."),
+  ],
+  { error: "must be an object with a name and an input_schema, or with a dated type." },
 );
 
-const prompt = {
-  model: z
-    .string()
-    .min(1)
-    .describe("Model id, a router id or @preset/<slug>, with an optional suffix."),
-  messages: z.array(message).min(1),
-  system: z.union([z.string(), z.array(textBlock), z.null()]).optional(),
-  tools: z.array(tool).nullish(),
-  tool_choice: z
-    .looseObject({
-      type: z.enum(["auto", "any", "tool", "none"]),
-      name: z.string().optional(),
-      disable_parallel_tool_use: z.boolean().optional(),
+const oneCallAtATime = { disable_parallel_tool_use: z.boolean().nullish() };
+
+const toolChoice = z.union(
+  [
+    z.looseObject({ type: z.literal("tool"), name: z.string(), ...oneCallAtATime }),
+    otherType(["tool"]).extend(oneCallAtATime).describe("auto, any or none."),
+  ],
+  { error: "must be an object with a type: auto, any, tool or none." },
+);
+
+const thinkingTypes = ["enabled", "disabled", "adaptive", "between_tools"];
+
+const thinking = z
+  .looseObject({
+    type: z
+      .string()
+      .refine((type) => thinkingTypes.includes(type) || type.includes("_"), {
+        error: `must be one of ${thinkingTypes.join(", ")}; leave it out for the default.`,
+      })
+      .meta({
+        anyOf: [{ enum: thinkingTypes }, { pattern: "_" }],
+        description:
+          "enabled, disabled, adaptive or between_tools. Later types, of several words, are the provider's to judge.",
+      }),
+    budget_tokens: integer().nullish(),
+    display: z.string().nullish(),
+  })
+  .register(namedAsWhole, { problem: "must be an object with a type." });
+
+/**
+ * The body of `POST /messages`: the contract's fields and Anthropic's reference (@anthropic-ai/sdk
+ * 1.11). Null means absent, except for the required fields. Fields that are not described survive
+ * towards upstreams of the same dialect.
+ */
+export const messagesRequestSchema = z.looseObject({
+  model: modelField,
+  messages: z
+    .array(message, {
+      error: 'is required: send at least one message such as {"role": "user", "content": "Hello"}.',
+    })
+    .min(1),
+  // Zero asks for the prompt to be cached and for nothing else (Anthropic, 2026).
+  max_tokens: z
+    .number({ error: "is required and must be an integer: the bound on output tokens." })
+    .min(0)
+    .multipleOf(1)
+    .meta({ type: "integer", description: "Bound on output tokens." }),
+  system: z
+    .union([z.string(), z.array(textBlock)], {
+      error: "must be a string or an array of text blocks.",
     })
     .nullish(),
-  thinking: z
-    .looseObject({
-      type: z.enum(["enabled", "disabled", "adaptive", "between_tools"]),
-      budget_tokens: z.int().optional(),
-      display: z.string().nullish(),
-    })
-    .nullish(),
+  tools: z.array(tool, { error: "must be an array of tools." }).nullish(),
+  tool_choice: toolChoice.nullish(),
+  thinking: thinking.nullish(),
   output_config: z
     .looseObject({
       effort: z.string().nullish(),
-      format: z.looseObject({ type: z.literal("json_schema"), schema: open }).nullish(),
+      format: z.looseObject({ type: z.string(), schema: open.nullish() }).nullish(),
     })
     .nullish(),
-};
-
-/**
- * The body of `POST /messages`: the contract's fields and Anthropic's reference (@anthropic-ai/sdk 1.11).
- * It describes; requests are checked by `validateMessagesEnvelope` and by the decoder, and fields that
- * stand in neither survive towards upstreams of the same dialect.
- */
-export const messagesRequestSchema = z.looseObject({
-  ...prompt,
-  max_tokens: z.int().min(0).describe("Bound on output tokens."),
   stream: z.boolean().nullish(),
-  stop_sequences: z.array(z.string()).nullish(),
+  stop_sequences: z
+    .array(z.string())
+    .register(namedAsWhole, { problem: "must be an array of strings." })
+    .nullish(),
   temperature: z.number().min(0).max(1).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
-  top_k: z.int().nullish(),
+  top_k: integer().nullish(),
   metadata: z.looseObject({ user_id: z.string().nullish() }).nullish(),
-  service_tier: z.enum(["auto", "standard_only"]).nullish(),
+  service_tier: z.string().nullish(),
   ...gatewayShape,
 });
 
-/** The body of `POST /messages/count_tokens`. */
-export const countTokensRequestSchema = z.looseObject(prompt);
+/** Checks a Messages request; see `requestCheck`. */
+export const checkMessagesRequest = requestCheck(messagesRequestSchema, checkSessionId);
+
+/** The body of `POST /messages/count_tokens`, where nothing is answered and so nothing is bounded. */
+export const countTokensRequestSchema = messagesRequestSchema.extend({
+  max_tokens: z.unknown().optional(),
+});
+
+/** Checks a request to count tokens; see `requestCheck`. */
+export const checkCountRequest = requestCheck(countTokensRequestSchema, checkSessionId);
 
 /** Request fields that speak to the gateway; removed from every body that goes upstream. */
 export const messagesGatewayFields = gatewayFieldNames;

@@ -5,13 +5,12 @@ import {
   messagesRequest,
   messagesResponse,
 } from "../../../../test/support/messages-arbitraries.ts";
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
-import { responseParts } from "../../canonical/response-parts.ts";
-import type { CanonicalResponse } from "../../canonical/response.ts";
+import { responseParts, type CanonicalResponse } from "../../canonical/response.ts";
 import { SseDecoder } from "../../upstream/sse-decoder.ts";
-import { anthropicMessages } from "./anthropic-messages.ts";
+import { anthropicMessages } from "./index.ts";
 
 /** Everything that JSON would carry: a wire body as the other side parses it. */
 const overTheWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));

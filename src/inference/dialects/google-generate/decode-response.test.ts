@@ -3,8 +3,8 @@ import { readCassettes } from "../../../../test/support/cassettes.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 import { SseDecoder } from "../../upstream/sse-decoder.ts";
 import { decodeResponse } from "./decode-response.ts";
-import { readError } from "./read-error.ts";
-import { readUsage } from "./read-usage.ts";
+import { readError } from "./errors.ts";
+import { readUsage } from "./usage.ts";
 
 const whole = readCassettes("google-generate")
   .filter(({ parts }) => parts.at(-1)?.type === "response-end")

@@ -1,16 +1,17 @@
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonValue } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
-import type { ReportedError } from "../../canonical/reported-error.ts";
+import type { ReportedError } from "../../canonical/stream-part.ts";
 import type { CanonicalResponse } from "../../canonical/response.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext } from "../dialect.ts";
-import { asArray, asObject } from "../request-fields.ts";
+import { asArray, asObject } from "../wire-fields.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";
 
 /**
- * A generateContent answer; see `UpstreamDialect.decodeResponse`. It has the shape of one chunk of a
- * stream, so that both are read by the same code and mean the same; a list is a stream without `alt=sse`.
+ * A generateContent answer; see `UpstreamDialect.decodeResponse`. It has the shape of one chunk of
+ * a stream, so that both are read by the same code and mean the same; a list is a stream without
+ * `alt=sse`.
  */
 export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
   const first = asObject(asArray(body)?.[0] ?? body);
@@ -25,7 +26,10 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
   return response;
 }
 
-/** What Gemini counted for an answer that ended in the model's own failure; undefined for every other. */
+/**
+ * What Gemini counted for an answer that ended in the model's own failure; undefined for every
+ * other.
+ */
 export function usageOfFailure(body: unknown): MeteredUsage | undefined {
   const decoder = new GenerateStreamDecoder();
   const parts = decoder.readChunks(body as JsonValue);

@@ -1,18 +1,30 @@
+import { type Finish, reconcileFinish } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { ErrorPart, StreamPart } from "../../canonical/stream-part.ts";
+import type {
+  ErrorPart,
+  ItemPlace,
+  ReasoningEnd,
+  StreamPart,
+} from "../../canonical/stream-part.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
-import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
-import { cutStream, looksLikeObject, malformedEvent, trimmed } from "../stream-failures.ts";
-import { CandidateStream } from "./candidate-stream.ts";
-import { decodePromptBlock, readFailure } from "./finish-fields.ts";
-import { readStreamError } from "./read-error.ts";
-import { hasUsage, readUsage } from "./read-usage.ts";
+import { cutStream, looksLikeObject, malformedEvent, trimmed } from "../errors.ts";
+import { asArray, asNumber, asObject, asString } from "../wire-fields.ts";
+import { unwrapInput } from "../tools.ts";
+import {
+  decodeFinish,
+  decodeGrounding,
+  decodeLogProbabilities,
+  decodePromptBlock,
+  readFailure,
+} from "./answer-fields.ts";
+import { readStreamError } from "./errors.ts";
+import { hasUsage, readUsage } from "./usage.ts";
 
 /**
- * Chunks of a Gemini stream to canonical parts. Chunks have no names, no terminal event follows them,
- * and each is a whole answer of its own. Finish and usage are given out when the connection ends: usage
- * is cumulative on every chunk, and content may follow a finish reason.
+ * Chunks of a Gemini stream to canonical parts. Chunks have no names, no terminal event follows
+ * them, and each is a whole answer of its own. Finish and usage are given out when the connection
+ * ends: usage is cumulative on every chunk, and content may follow a finish reason.
  */
 export class GenerateStreamDecoder implements StreamDecoder {
   private readonly context: DecodeContext;
@@ -29,7 +41,8 @@ export class GenerateStreamDecoder implements StreamDecoder {
 
   decode(event: { event?: string; data: string }): StreamPart[] {
     const data = trimmed(event.data);
-    // Proxies send comments and keep-alives as data too; a chunk is always an object or, without alt=sse, a list of them.
+    // Proxies send comments and keep-alives as data too; a chunk is always an object or, without
+    // alt=sse, a list of them.
     if (this.ended || !looksLikeObject(data)) return [];
     try {
       return this.readChunks(JSON.parse(data));
@@ -118,7 +131,10 @@ export class GenerateStreamDecoder implements StreamDecoder {
     return candidate;
   }
 
-  /** The model's own id where it has one; ids are minted for the whole stream, since chunks know nothing of each other. */
+  /**
+   * The model's own id where it has one; ids are minted for the whole stream, since chunks know
+   * nothing of each other.
+   */
   private readonly callId = (reported: string | undefined): string => {
     const id =
       reported !== undefined && reported !== "" && !this.callIds.has(reported)
@@ -153,5 +169,218 @@ export class GenerateStreamDecoder implements StreamDecoder {
   private usageParts(): StreamPart[] {
     const usage = this.latestUsage;
     return usage === undefined ? [] : [{ type: "usage", usage }];
+  }
+}
+
+/** What a candidate knows of the stream around it. */
+interface CandidateSurroundings {
+  context: DecodeContext;
+  /** An id for a call that has none, or one that was seen before. */
+  callId(reported: string | undefined): string;
+}
+
+/** Reduces the chunks of one candidate to items that are opened, filled and closed. */
+class CandidateStream {
+  /**
+   * Set once the candidate said how it ended; content may still follow, and older models say STOP
+   * on every chunk.
+   */
+  ending: Finish | undefined;
+  /** True once any chunk named a finish reason, known or not. */
+  hasEnding = false;
+  private readonly index: number;
+  private readonly surroundings: CandidateSurroundings;
+  private itemCount = 0;
+  private text: ItemPlace | undefined;
+  private lastText: ItemPlace | undefined;
+  private thought: ItemPlace | undefined;
+  /** A thought signature that came on text; it is emitted once the text has ended. */
+  private seal: string | undefined;
+  private hasCalls = false;
+  private said = "";
+  private groundingMetadata: JsonObject | undefined;
+  private citationMetadata: JsonObject | undefined;
+
+  constructor(index: number, surroundings: CandidateSurroundings) {
+    this.index = index;
+    this.surroundings = surroundings;
+  }
+
+  /** One entry of a chunk's `candidates`, added to what the chunk means. */
+  read(candidate: JsonObject, parts: StreamPart[]): void {
+    const probabilities = decodeLogProbabilities(candidate.logprobsResult);
+    if (probabilities !== undefined)
+      parts.push({ type: "logprobs", choiceIndex: this.index, ...probabilities });
+    for (const value of asArray(asObject(candidate.content)?.parts) ?? []) {
+      const part = asObject(value);
+      if (part !== undefined) this.readPart(part, parts);
+    }
+    this.groundingMetadata = asObject(candidate.groundingMetadata) ?? this.groundingMetadata;
+    this.citationMetadata = asObject(candidate.citationMetadata) ?? this.citationMetadata;
+    if (asString(candidate.finishReason)) {
+      this.hasEnding = true;
+      this.ending = decodeFinish(candidate);
+    }
+  }
+
+  /** Closes what is open and says why the candidate ended. */
+  finish(): StreamPart[] {
+    const { lastText, groundingMetadata, citationMetadata } = this;
+    const sources = {
+      ...(groundingMetadata !== undefined && { groundingMetadata }),
+      ...(citationMetadata !== undefined && { citationMetadata }),
+    };
+    const annotations =
+      lastText === undefined
+        ? []
+        : decodeGrounding(sources, this.said).map(
+            (annotation) => ({ type: "annotation", ...lastText, annotation }) as const,
+          );
+    return [
+      ...this.close(),
+      ...annotations,
+      {
+        type: "finish",
+        choiceIndex: this.index,
+        finish: reconcileFinish(this.ending, this.hasCalls),
+      },
+    ];
+  }
+
+  private readPart(part: JsonObject, parts: StreamPart[]): void {
+    const text = asString(part.text);
+    const seal = asString(part.thoughtSignature);
+    const call = asObject(part.functionCall);
+    if (text !== undefined && part.thought === true) this.addThought({ text, seal }, parts);
+    else if (text !== undefined) this.addText({ text, seal }, parts);
+    else if (call !== undefined) this.addCall({ call, seal }, parts);
+    else if (part.thought !== true) this.addOther({ part, seal }, parts);
+  }
+
+  private addThought(
+    { text, seal }: { text: string; seal: string | undefined },
+    parts: StreamPart[],
+  ): void {
+    if (text !== "") {
+      const thought = this.openThought(parts);
+      parts.push({ type: "reasoning-delta", ...thought, text });
+    }
+    if (seal === undefined) return;
+    parts.push(this.thoughtEnd(this.openThought(parts), seal));
+    this.thought = undefined;
+  }
+
+  private openThought(parts: StreamPart[]): ItemPlace {
+    if (this.thought !== undefined) return this.thought;
+    parts.push(...this.close());
+    this.thought = this.nextPlace();
+    parts.push({ type: "reasoning-start", ...this.thought });
+    return this.thought;
+  }
+
+  private addText(
+    { text, seal }: { text: string; seal: string | undefined },
+    parts: StreamPart[],
+  ): void {
+    if (text !== "") {
+      this.said += text;
+      if (this.text === undefined) {
+        parts.push(...this.close());
+        this.text = this.lastText = this.nextPlace();
+        parts.push({ type: "text-start", ...this.text });
+      }
+      const { choiceIndex, itemIndex } = this.text;
+      parts.push({ type: "text-delta", choiceIndex, itemIndex, text });
+    }
+    if (seal !== undefined) this.seal = seal;
+  }
+
+  /** Calls come whole, each in one part. */
+  private addCall(
+    { call, seal }: { call: JsonObject; seal: string | undefined },
+    parts: StreamPart[],
+  ): void {
+    const wireName = asString(call.name);
+    if (!wireName) return;
+    this.hasCalls = true;
+    const { context, callId } = this.surroundings;
+    const alias = context.toolAliases?.get(wireName);
+    const unwraps = alias?.unwrapsInput === true;
+    const text = JSON.stringify(asObject(call.args) ?? {});
+    parts.push(...this.close());
+    const place = this.nextPlace();
+    parts.push(
+      {
+        type: "tool-call-start",
+        ...place,
+        kind: unwraps ? "custom" : "function",
+        id: callId(asString(call.id)),
+        name: alias?.name ?? wireName,
+        ...(alias?.namespace !== undefined && { namespace: alias.namespace }),
+        ...this.sealed(seal),
+      },
+      { type: "tool-call-delta", ...place, arguments: unwraps ? unwrapInput(text) : text },
+      { type: "tool-call-end", ...place },
+    );
+  }
+
+  /** Images, sound, and what only Gemini understands. */
+  private addOther(
+    { part, seal }: { part: JsonObject; seal: string | undefined },
+    parts: StreamPart[],
+  ): void {
+    parts.push(...this.close());
+    const { inlineData, thoughtSignature: _seal, ...value } = part;
+    const blob = asObject(inlineData);
+    const mediaType = asString(blob?.mimeType) ?? "";
+    const data = asString(blob?.data);
+    if (data !== undefined && mediaType.startsWith("image/")) {
+      parts.push({
+        type: "image",
+        ...this.nextPlace(),
+        image: { type: "image", source: { type: "base64", mediaType, data } },
+      });
+    } else if (data !== undefined && mediaType.startsWith("audio/")) {
+      parts.push({ type: "audio-delta", ...this.nextPlace(), data });
+    } else if (Object.keys(part).some((key) => key !== "thoughtSignature")) {
+      const opaque = {
+        type: "opaque",
+        dialect: "google-generate",
+        value: { ...value, ...(blob && { inlineData: blob }) },
+      } as const;
+      parts.push({ type: "opaque", ...this.nextPlace(), part: opaque });
+    }
+    if (seal !== undefined) this.seal = seal;
+  }
+
+  /** Ends the open item; a seal that came on it follows as a thought without words. */
+  private close(): StreamPart[] {
+    const { text, thought, seal } = this;
+    this.text = this.thought = this.seal = undefined;
+    const parts: StreamPart[] = [];
+    if (thought !== undefined) parts.push({ type: "reasoning-end", ...thought });
+    if (text !== undefined) parts.push({ type: "text-end", ...text });
+    if (seal !== undefined) {
+      const place = this.nextPlace();
+      parts.push({ type: "reasoning-start", ...place }, this.thoughtEnd(place, seal));
+    }
+    return parts;
+  }
+
+  private thoughtEnd(place: ItemPlace, seal: string): ReasoningEnd {
+    return { type: "reasoning-end", ...place, ...this.sealed(seal) };
+  }
+
+  /** A seal with its maker. */
+  private sealed(signature: string | undefined): Pick<ReasoningEnd, "signature" | "provenance"> {
+    const { providerId } = this.surroundings.context;
+    if (signature === undefined) return {};
+    return { signature, ...(providerId !== undefined && { provenance: { providerId } }) };
+  }
+
+  private nextPlace(): ItemPlace {
+    const place = { choiceIndex: this.index, itemIndex: this.itemCount };
+    this.itemCount += 1;
+    return place;
   }
 }

@@ -1,17 +1,26 @@
-import type { JsonObject } from "../../canonical/json.ts";
 import {
-  splitLeadingSystem,
+  type AudioPart,
+  type DocumentPart,
+  type ImagePart,
+  type MediaSource,
   type AssistantMessage,
+  type AssistantPart,
   type Message,
+  splitLeadingSystem,
   type SystemMessage,
   type ToolMessage,
+  type UserPart,
 } from "../../canonical/message.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import {
+  isForeignReasoning,
+  openProvenance,
+  type ReasoningPart,
+} from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
-import { isBillingLine } from "../billing-line.ts";
-import { repairToolTurns } from "../repair-tool-turns.ts";
-import { unsupportedContent } from "../request-fields.ts";
-import { encodeModelTurn } from "./encode-model-turn.ts";
-import { encodeUserPart, textParts } from "./encode-parts.ts";
+import { isBillingLine } from "../encode-state.ts";
+import { repairToolTurns, argumentsObject } from "../tools.ts";
+import { unsupportedContent } from "../wire-fields.ts";
 import type { GeminiPlace, GeminiState } from "./encode-state.ts";
 
 /**
@@ -50,7 +59,10 @@ interface HeldResult {
   place: GeminiPlace;
 }
 
-/** Puts messages together to contents: neighbours of one role are one, results of one turn stand together. */
+/**
+ * Puts messages together to contents: neighbours of one role are one, results of one turn stand
+ * together.
+ */
 class ConversationEncoder {
   private readonly state: GeminiState;
   private readonly contents: { role: "user" | "model"; parts: JsonObject[] }[] = [];
@@ -99,7 +111,10 @@ class ConversationEncoder {
     else this.contents.push({ role, parts });
   }
 
-  /** One result for each call, in the order of the calls: Gemini counts them and may join them by order. */
+  /**
+   * One result for each call, in the order of the calls: Gemini counts them and may join them by
+   * order.
+   */
   private flushResults(): void {
     const attachments: JsonObject[] = [];
     const responses = this.openCalls.flatMap((call) => {
@@ -140,10 +155,247 @@ class ConversationEncoder {
 const callsOf = (message: AssistantMessage): ToolCallPart[] =>
   message.parts.filter((part) => part.type === "tool-call");
 
-/** Instructions keep their place in the conversation; moving them to its head would change their meaning. */
+/**
+ * Instructions keep their place in the conversation; moving them to its head would change their
+ * meaning.
+ */
 function laterInstructions(message: SystemMessage, place: GeminiPlace): JsonObject[] {
   const text = systemParts(message, place)
     .map((part) => String(part.text))
     .join("\n\n");
   return textParts(text === "" ? "" : `<system-reminder>\n${text}\n</system-reminder>`);
+}
+
+/**
+ * Replaces a missing signature: the call was made by another model, or its client did not keep the
+ * signature. Source: ai.google.dev/gemini-api/docs/thought-signatures, "FAQ"
+ * (2026-11).
+ */
+const noSignature = "skip_thought_signature_validator";
+
+/** A turn of the model as Gemini's parts, with the seals that are Gemini's own. */
+function encodeModelTurn(message: AssistantMessage, place: GeminiPlace): JsonObject[] {
+  place.loseDecoration(message);
+  const turn = new TurnEncoder(place.state);
+  message.parts.forEach((part, index) =>
+    turn.add(part, { place: place.at(`.content[${index}]`), next: message.parts[index + 1] }),
+  );
+  return turn.finish();
+}
+
+/** Puts seals onto the parts they belong to: Gemini has no part for a seal alone. */
+class TurnEncoder {
+  private readonly state: GeminiState;
+  private readonly parts: Record<string, JsonValue | undefined>[] = [];
+  /** A seal that waits for the part after it. */
+  private seal: string | undefined;
+  private hasCalls = false;
+
+  constructor(state: GeminiState) {
+    this.state = state;
+  }
+
+  add(
+    part: AssistantPart,
+    { place, next }: { place: GeminiPlace; next: AssistantPart | undefined },
+  ): void {
+    switch (part.type) {
+      case "text":
+        place.loseDecoration(part);
+        this.push(textParts(part.text), this.ownTextSeal(part.signature));
+        break;
+      case "refusal":
+        this.push(textParts(part.refusal));
+        break;
+      case "reasoning":
+        this.addThought(part, { place, next });
+        break;
+      case "tool-call":
+        this.addCall(part, place);
+        break;
+      case "image":
+        if (part.source.type === "base64") this.push([encodeImage(part, place)]);
+        else place.lose("Gemini takes back the bytes of its images only");
+        break;
+      case "audio-output":
+        place.lose("Gemini takes no sound in its own turns");
+        this.push(textParts(part.transcript ?? ""));
+        break;
+      case "opaque":
+        if (part.dialect === "google-generate") this.push([part.value]);
+        else place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
+    }
+  }
+
+  finish(): JsonObject[] {
+    if (this.seal !== undefined) this.stampLast(this.seal);
+    return this.parts;
+  }
+
+  private push(parts: readonly JsonObject[], seal: string | undefined = this.seal): void {
+    for (const part of parts) {
+      this.parts.push({ ...part, ...(seal !== undefined && { thoughtSignature: seal }) });
+      if (seal === this.seal) this.seal = undefined;
+    }
+  }
+
+  private stampLast(seal: string): boolean {
+    const last = this.parts.at(-1);
+    if (last === undefined || last.thoughtSignature !== undefined) return false;
+    last.thoughtSignature = seal;
+    return true;
+  }
+
+  private ownTextSeal(sealed: string | undefined): string | undefined {
+    if (sealed === undefined) return undefined;
+    const { seal, provenance } = openProvenance(sealed);
+    return provenance?.providerId === this.state.options.providerId ? seal : undefined;
+  }
+
+  private addThought(
+    part: ReasoningPart,
+    { place, next }: { place: GeminiPlace; next: AssistantPart | undefined },
+  ): void {
+    const isOwn = part.provenance?.providerId === this.state.options.providerId;
+    const seal = isOwn ? part.signature : undefined;
+    if (part.text && seal !== undefined) {
+      this.push([{ text: part.text, thought: true }], seal);
+    } else if (seal !== undefined) {
+      // The seal of a text stands after it, that of a call before it.
+      const belongsToNext = next?.type === "tool-call" && next.signature === undefined;
+      if (belongsToNext || !this.stampLast(seal)) this.seal = seal;
+    } else {
+      const isSealed = part.signature !== undefined || part.encrypted !== undefined;
+      place.lose(
+        isSealed ? "sealed by another provider" : "Gemini takes back sealed thoughts only",
+      );
+    }
+  }
+
+  private addCall(call: ToolCallPart, place: GeminiPlace): void {
+    place.loseDecoration({ cache: call.cache, extensions: call.extensions });
+    const { traits, namer } = this.state;
+    const isForeign =
+      call.signature !== undefined && isForeignReasoning(call, this.state.options.providerId);
+    if (isForeign) place.at(".signature").lose("sealed by another provider");
+    const own = isForeign ? undefined : call.signature;
+    const isFirst = !this.hasCalls;
+    this.hasCalls = true;
+    this.push(
+      [
+        {
+          functionCall: {
+            ...(traits.callIds && { id: call.id }),
+            name: this.state.wireName(call),
+            args: namer.wraps(call) ? { input: call.arguments } : argumentsObject(call.arguments),
+          },
+        },
+      ],
+      own ?? this.seal ?? (isFirst && traits.needsSignatures ? noSignature : undefined),
+    );
+  }
+}
+
+/** One part of a user's message as Gemini's parts; empty text makes none. */
+function encodeUserPart(part: UserPart, place: GeminiPlace): JsonObject[] {
+  switch (part.type) {
+    case "text":
+      place.loseDecoration(part);
+      return textParts(part.text);
+    case "image":
+      place.loseDecoration(part);
+      return [encodeImage(part, place)];
+    case "document":
+      place.loseDecoration(part);
+      return encodeDocument(part, place);
+    case "audio":
+      place.loseDecoration(part);
+      return [encodeAudio(part)];
+    case "opaque":
+      if (part.dialect === "google-generate") return [part.value];
+      throw unsupportedContent(
+        place.path,
+        `has the type ${JSON.stringify(part.value.type)}, which Gemini does not know.`,
+      );
+  }
+}
+
+/** Gemini refuses parts without content. */
+const textParts = (text: string): JsonObject[] => (text === "" ? [] : [{ text }]);
+
+/** An image of either side of the conversation. */
+function encodeImage({ source, detail }: ImagePart, place: GeminiPlace): JsonObject {
+  if (detail !== undefined && detail !== "auto")
+    place.at(".detail").lose("Gemini chooses the resolution itself");
+  return encodeMedia(source, place);
+}
+
+function encodeMedia(source: MediaSource, place: GeminiPlace): JsonObject {
+  if (source.type === "base64")
+    return { inlineData: { mimeType: source.mediaType, data: source.data } };
+  const uri = source.type === "url" ? source.url : source.fileId;
+  if (/^(?:https?|gs):\/\//i.test(uri)) return fileData(uri);
+  throw unsupportedContent(
+    place.path,
+    "names an upload or an address that Gemini cannot read; send the bytes as base64, or an https address.",
+  );
+}
+
+/**
+ * Gemini fetches public https addresses, its own uploads and Cloud Storage itself (since 2026-01).
+ */
+function fileData(fileUri: string): JsonObject {
+  const mimeType =
+    mediaTypeByExtension[/\.([a-z0-9]+)(?:[?#]|$)/i.exec(fileUri)?.[1]?.toLowerCase() ?? ""];
+  return { fileData: { ...(mimeType !== undefined && { mimeType }), fileUri } };
+}
+
+/**
+ * Media types that an address tells by its ending; Vertex AI insists on one, the Gemini API looks
+ * by itself.
+ */
+const mediaTypeByExtension: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  webp: "image/webp",
+  heic: "image/heic",
+  heif: "image/heif",
+  gif: "image/gif",
+  pdf: "application/pdf",
+  txt: "text/plain",
+  md: "text/markdown",
+  html: "text/html",
+  csv: "text/csv",
+  wav: "audio/wav",
+  mp3: "audio/mp3",
+  ogg: "audio/ogg",
+  flac: "audio/flac",
+  mp4: "video/mp4",
+  webm: "video/webm",
+  mov: "video/quicktime",
+};
+
+const encodeAudio = ({ data, format }: AudioPart): JsonObject => ({
+  inlineData: { mimeType: format === "pcm16" ? "audio/l16;rate=24000" : `audio/${format}`, data },
+});
+
+function encodeDocument(part: DocumentPart, place: GeminiPlace): JsonObject[] {
+  const { source, title, context, citations } = part;
+  if (citations === true) place.at(".citations").lose("Gemini is not asked to cite");
+  if (context !== undefined) place.at(".context").lose("Gemini has no such field");
+  switch (source.type) {
+    case "text":
+      return textParts(title === undefined ? source.text : `${title}\n${source.text}`);
+    case "parts":
+      return [
+        ...textParts(title ?? ""),
+        ...source.parts.flatMap((inner, index) =>
+          encodeUserPart(inner, place.at(`.source[${index}]`)),
+        ),
+      ];
+    default:
+      if (title !== undefined) place.at(".title").lose("Gemini has no such field");
+      return [encodeMedia(source, place)];
+  }
 }

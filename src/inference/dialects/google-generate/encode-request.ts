@@ -1,15 +1,18 @@
 import type { JsonObject } from "../../canonical/json.ts";
+import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { CustomTool, FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { joined } from "../without-undefined.ts";
+import { objectSchema } from "../json-schema.ts";
+import { flatEffort } from "../reasoning-rules.ts";
+import { wrappedDescription, wrappedParameters } from "../tools.ts";
+import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeContents } from "./encode-contents.ts";
-import { encodeGenerationConfig } from "./encode-generation-config.ts";
-import { GeminiState } from "./encode-state.ts";
-import { encodeToolFields } from "./encode-tools.ts";
+import { type GeminiPlace, GeminiState } from "./encode-state.ts";
 
 /**
- * A generateContent request; see `UpstreamDialect.encodeRequest`. The model and whether the answer is
- * streamed stand in the path, not here.
+ * A generateContent request; see `UpstreamDialect.encodeRequest`. The model and whether the answer
+ * is streamed stand in the path, not here.
  */
 export function encodeRequest(
   request: CanonicalRequest,
@@ -20,4 +23,305 @@ export function encodeRequest(
     generationConfig: encodeGenerationConfig(state),
   });
   return { body, losses: state.losses, toolAliases: state.namer.aliases };
+}
+
+/** Gemini's bound on stop texts. */
+const maxStopCount = 5;
+const seedMax = 2 ** 31 - 1;
+
+/** `generationConfig`; undefined when the request asks for nothing in particular. */
+function encodeGenerationConfig(state: GeminiState): JsonObject | undefined {
+  const config = joined<JsonObject>(encodeSampling(state), encodeOutput(state), {
+    thinkingConfig: encodeThinking(state),
+  });
+  loseTheRest(state);
+  return Object.keys(config).length === 0 ? undefined : config;
+}
+
+function encodeSampling(state: GeminiState): JsonObject {
+  const { sampling = {}, choiceCount, maxOutputTokens, logProbabilities } = state.request;
+  const top = logProbabilities?.top;
+  state.loseIfSet("min_p", sampling.minP);
+  state.loseIfSet("top_a", sampling.topA);
+  state.loseIfSet("repetition_penalty", sampling.repetitionPenalty);
+  state.loseIfSet("logit_bias", sampling.logitBias);
+  return {
+    temperature: sampling.temperature,
+    topP: sampling.topP,
+    // Nought turns it off elsewhere and is refused here.
+    topK: sampling.topK === 0 ? undefined : sampling.topK,
+    ...encodePenalties(state),
+    seed: encodeSeed(state),
+    candidateCount: choiceCount,
+    stopSequences: encodeStop(state),
+    maxOutputTokens,
+    responseLogprobs: logProbabilities && true,
+    logprobs: top === undefined || top === 0 ? undefined : top,
+  };
+}
+
+/** A penalty of nought is none, and need not be said. */
+function encodePenalties(state: GeminiState): JsonObject {
+  const { frequencyPenalty, presencePenalty } = state.request.sampling ?? {};
+  const penalties = {
+    frequencyPenalty: frequencyPenalty || undefined,
+    presencePenalty: presencePenalty || undefined,
+  };
+  if (state.traits.penalties) return penalties;
+  if (penalties.frequencyPenalty !== undefined)
+    state.lose("frequency_penalty", "the model takes no penalties");
+  if (penalties.presencePenalty !== undefined)
+    state.lose("presence_penalty", "the model takes no penalties");
+  return {};
+}
+
+/** Gemini's seed has 32 bits. */
+function encodeSeed(state: GeminiState): number | undefined {
+  const seed = state.request.sampling?.seed;
+  if (seed === undefined || (Number.isInteger(seed) && Math.abs(seed) <= seedMax)) return seed;
+  state.lose("seed", "Gemini's seed has 32 bits");
+  return undefined;
+}
+
+function encodeStop(state: GeminiState): readonly string[] | undefined {
+  const stop = state.request.stop?.filter((text) => text !== "");
+  if (stop === undefined || stop.length === 0) return undefined;
+  if (stop.length > maxStopCount)
+    state.lose(`stop[${maxStopCount}]`, `Gemini takes ${maxStopCount} stop texts`);
+  return stop.slice(0, maxStopCount);
+}
+
+function encodeOutput(state: GeminiState): JsonObject {
+  const { modalities } = state.request;
+  const isPlainText =
+    modalities === undefined || (modalities.length === 1 && modalities[0] === "text");
+  return {
+    ...encodeFormat(state),
+    responseModalities: isPlainText
+      ? undefined
+      : modalities.map((modality) => modality.toUpperCase()),
+  };
+}
+
+function encodeFormat(state: GeminiState): JsonObject {
+  const { output, tools } = state.request;
+  if (output === undefined || output.type === "text") return {};
+  if (
+    !state.traits.formatBesideTools &&
+    tools !== undefined &&
+    tools.some((tool) => tool.type !== "hosted")
+  ) {
+    state.lose("response_format", "the model keeps to no format while it is offered tools");
+    return {};
+  }
+  return {
+    responseMimeType: "application/json",
+    responseJsonSchema: output.type === "json-schema" ? output.schema : undefined,
+  };
+}
+
+/**
+ * Fields that Gemini has no counterpart of. Identity, storage and metadata are the gateway's own
+ * business.
+ */
+function loseTheRest(state: GeminiState): void {
+  const { request } = state;
+  state.loseIfSet("verbosity", request.verbosity);
+  state.loseIfSet("prediction", request.prediction);
+  state.loseIfSet("audio", request.audio);
+  state.loseIfSet("moderation", request.moderation);
+  state.loseIfSet("prompt_cache_key", request.promptCaching);
+  if (request.serviceTier === "flex" || request.serviceTier === "priority")
+    state.loseIfSet("service_tier", request.serviceTier);
+  state.at("").loseDecoration({ extensions: request.extensions });
+}
+
+/**
+ * Efforts with the level of Gemini 3 and the budget of Gemini 2.5 that they stand for; the
+ * gateway's own choice.
+ */
+const byEffort: Readonly<Record<string, { level: string; budgetTokens: number }>> = {
+  minimal: { level: "MINIMAL", budgetTokens: 512 },
+  low: { level: "LOW", budgetTokens: 1_024 },
+  medium: { level: "MEDIUM", budgetTokens: 4_096 },
+  high: { level: "HIGH", budgetTokens: 16_384 },
+  xhigh: { level: "HIGH", budgetTokens: 24_576 },
+  max: { level: "HIGH", budgetTokens: 32_768 },
+};
+
+/**
+ * `thinkingConfig`; undefined where the request does not speak of thinking or the model cannot
+ * think.
+ */
+function encodeThinking(state: GeminiState): JsonObject | undefined {
+  const {
+    request: { reasoning },
+    traits,
+  } = state;
+  if (reasoning === undefined) return undefined;
+  state.loseIfSet("reasoning.summary", reasoning.summary);
+  if (traits.thinking === "none") {
+    if (!isReasoningDisabled(reasoning)) state.lose("reasoning", "the model does not think");
+    return undefined;
+  }
+  if (isReasoningDisabled(reasoning)) return leastThinking(state);
+  const includeThoughts = reasoning.exclude !== true && reasoning.display !== "omitted";
+  const bound =
+    traits.thinking === "level"
+      ? thinkingLevel(reasoning, state)
+      : thinkingBudget(reasoning, state);
+  return { ...bound, includeThoughts };
+}
+
+function leastThinking(state: GeminiState): JsonObject {
+  const { traits } = state;
+  if (traits.canStopThinking) return { thinkingBudget: 0, includeThoughts: false };
+  state.lose("reasoning.effort", "the model cannot stop thinking; it thinks as little as it can");
+  return {
+    ...(traits.thinking === "level"
+      ? { thinkingLevel: traits.leastLevel }
+      : { thinkingBudget: traits.budgetTokens.min }),
+    includeThoughts: false,
+  };
+}
+
+function thinkingLevel(reasoning: ReasoningRequest, state: GeminiState): JsonObject {
+  if (reasoning.budgetTokens !== undefined)
+    state.lose("reasoning.budget_tokens", "the model takes a level instead");
+  const effort = flatEffort(reasoning);
+  return effort === undefined
+    ? {}
+    : { thinkingLevel: byEffort[effort]?.level ?? effort.toUpperCase() };
+}
+
+/**
+ * Thoughts count against the cap: where it is below their budget, a fifth of it is left for the
+ * answer, but of a small one less.
+ */
+const budgetBelow = (cap: number): number =>
+  Math.min(cap - 1, Math.max(1_024, Math.floor(cap * 0.8)));
+
+/** A budget counts where no effort does: thinking that is on without an effort is `high`. */
+function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonObject {
+  const { effort, enabled, budgetTokens } = reasoning;
+  const isBudgetOnly = effort === undefined && enabled === undefined;
+  if (!isBudgetOnly && budgetTokens !== undefined)
+    state.lose("reasoning.budget_tokens", "the effort was taken instead");
+  const wanted = isBudgetOnly ? budgetTokens : byEffort[flatEffort(reasoning) ?? ""]?.budgetTokens;
+  if (wanted === undefined) {
+    if (effort !== undefined) state.lose("reasoning.effort", "Gemini has no such effort");
+    return {};
+  }
+  const { min, max } = state.traits.budgetTokens;
+  const budget = Math.min(max, Math.max(min, wanted));
+  const cap = state.options.maxCompletionTokens;
+  return {
+    thinkingBudget: cap !== undefined && budget >= cap ? Math.max(min, budgetBelow(cap)) : budget,
+  };
+}
+
+/** Everything about tools; without tools left, nothing about choosing among them either. */
+function encodeToolFields(state: GeminiState): JsonObject {
+  const { tools = [], toolChoice, parallelToolCalls, webSearch } = state.request;
+  const functionDeclarations = tools.flatMap((tool, index) =>
+    encodeTool(tool, state.at(`tools[${index}]`)),
+  );
+  const hosted = tools.flatMap((tool) =>
+    tool.type === "hosted" && tool.dialect === "google-generate" ? [tool.value] : [],
+  );
+  const entries = [
+    ...(functionDeclarations.length > 0 ? [{ functionDeclarations }] : []),
+    ...hosted,
+    ...(webSearch === undefined ? [] : encodeWebSearch(state, functionDeclarations.length > 0)),
+  ];
+  if (parallelToolCalls === false && functionDeclarations.length > 0) {
+    state.lose("parallel_tool_calls", "Gemini may call several tools at once");
+  }
+  const config =
+    functionDeclarations.length > 0 && toolChoice ? encodeToolChoice(toolChoice, state) : undefined;
+  return withoutUndefined<JsonObject>({
+    tools: entries.length > 0 ? entries : undefined,
+    toolConfig: config && { functionCallingConfig: config },
+  });
+}
+
+/** Gemini searches by itself, but not beside the caller's functions. */
+function encodeWebSearch(state: GeminiState, hasFunctions: boolean): JsonObject[] {
+  const { contextSize, userLocation } = state.request.webSearch ?? {};
+  if (hasFunctions) {
+    state.lose("web_search_options", "Gemini does not search beside functions");
+    return [];
+  }
+  state.loseIfSet("web_search_options.search_context_size", contextSize);
+  state.loseIfSet("web_search_options.user_location", userLocation);
+  return [{ googleSearch: {} }];
+}
+
+function encodeTool(tool: Tool, place: GeminiPlace): JsonObject[] {
+  switch (tool.type) {
+    case "function":
+      return [encodeFunction(tool, place)];
+    case "custom":
+      return [wrapCustom(tool, place)];
+    case "hosted":
+      if (tool.dialect !== "google-generate")
+        place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
+      return [];
+  }
+}
+
+/**
+ * The schema goes out as JSON Schema: the member `parameters` knows a subset of OpenAPI's alone.
+ */
+function encodeFunction(tool: FunctionTool, place: GeminiPlace): JsonObject {
+  if (tool.inputExamples !== undefined)
+    place.at(".input_examples").lose("Gemini has no such field");
+  if (tool.strict === true)
+    place.at(".strict").lose("Gemini does not promise to keep to the schema");
+  place.loseDecoration({ cache: tool.cache, extensions: tool.extensions });
+  return withoutUndefined<JsonObject>({
+    name: place.state.wireName({ ...tool, kind: "function" }),
+    description: tool.description,
+    parametersJsonSchema: tool.parameters && objectSchema(tool.parameters),
+  });
+}
+
+/** A custom tool as a function of one text; the grammar becomes advice. */
+function wrapCustom(tool: CustomTool, place: GeminiPlace): JsonObject {
+  place.loseDecoration({ cache: tool.cache, extensions: tool.extensions });
+  const description = wrappedDescription(tool, () =>
+    place.at(".format").lose("the grammar is described, not enforced"),
+  );
+  return {
+    name: place.state.wireName({ ...tool, kind: "custom" }),
+    ...(description !== undefined && { description }),
+    parametersJsonSchema: wrappedParameters,
+  };
+}
+
+/**
+ * Names may be listed in the modes ANY and VALIDATED only; the latter leaves the model free to
+ * answer.
+ */
+function encodeToolChoice(choice: ToolChoice, state: GeminiState): JsonObject | undefined {
+  switch (choice.type) {
+    case "auto":
+      return { mode: "AUTO" };
+    case "none":
+      return { mode: "NONE" };
+    case "required":
+      return { mode: "ANY" };
+    case "tool":
+      return { mode: "ANY", allowedFunctionNames: [state.wireName(choice)] };
+    case "allowed": {
+      const names = choice.tools.flatMap((tool) =>
+        tool.type === "hosted" ? [] : [state.wireName({ kind: tool.type, name: tool.name })],
+      );
+      const mode = choice.mode === "required" ? "ANY" : "VALIDATED";
+      return names.length === 0 ? { mode: "NONE" } : { mode, allowedFunctionNames: names };
+    }
+    case "hosted":
+      state.lose("tool_choice", `a choice of ${choice.dialect}'s own`);
+      return undefined;
+  }
 }

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { readCassettes } from "../../../../test/support/cassettes.ts";
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonValue } from "../../canonical/json.ts";
 import { SseDecoder } from "../../upstream/sse-decoder.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";
-import { readError } from "./read-error.ts";
+import { readError } from "./errors.ts";
 
 const chunks = readCassettes("google-generate")
   .flatMap(({ bytes }) => new SseDecoder().push(bytes))

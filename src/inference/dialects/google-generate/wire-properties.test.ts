@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { chatRequest } from "../../../../test/support/canonical-arbitraries.ts";
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Message } from "../../canonical/message.ts";
-import { asObject } from "../request-fields.ts";
+import { asObject } from "../wire-fields.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 interface Content {
@@ -12,7 +12,10 @@ interface Content {
   parts: JsonObject[];
 }
 
-/** Conversations in any disorder: calls without results, results without calls, ids twice, nothing said. */
+/**
+ * Conversations in any disorder: calls without results, results without calls, ids twice, nothing
+ * said.
+ */
 const disorder: fc.Arbitrary<Message[]> = fc.array(
   fc.oneof(
     fc.constantFrom<Message>(

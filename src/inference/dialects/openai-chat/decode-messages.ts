@@ -1,15 +1,34 @@
-import type { AudioOutputPart, RefusalPart } from "../../canonical/content.ts";
 import type {
+  AudioOutputPart,
+  DocumentPart,
+  ImagePart,
+  MediaSource,
+  RefusalPart,
+  TextPart,
   AssistantMessage,
   AssistantPart,
   Message,
   ToolMessage,
+  UserPart,
 } from "../../canonical/message.ts";
+import type { JsonValue } from "../../canonical/json.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
-import { asArray, asObject, asString, badRequest, type RequestFields } from "../request-fields.ts";
-import { withoutUndefined } from "../without-undefined.ts";
-import { contentParts, decodeText, decodeTexts, decodeUserContent } from "./decode-content.ts";
-import { decodeReasoning, reasoningFields, thoughtSignature } from "./reasoning-fields.ts";
+import {
+  mediaSource,
+  decodeCache,
+  decodeSound,
+  fileBytes,
+  markerFields,
+} from "../openai-fields.ts";
+import {
+  asArray,
+  asObject,
+  asString,
+  badRequest,
+  RequestFields,
+  withoutUndefined,
+} from "../wire-fields.ts";
+import { decodeReasoning, reasoningFields, thoughtSignature } from "./answer-fields.ts";
 
 const knownFields: ReadonlySet<string> = new Set([
   "role",
@@ -31,7 +50,10 @@ const knownCallFields: ReadonlySet<string> = new Set([
   "extra_content",
 ]);
 
-/** A conversation from the wire. Older `function` messages answer the latest `function_call` of that name. */
+/**
+ * A conversation from the wire. Older `function` messages answer the latest `function_call` of that
+ * name.
+ */
 export function decodeMessages(body: RequestFields): Message[] {
   const legacy = new LegacyCalls();
   return withResultKinds(
@@ -178,7 +200,10 @@ function decodeToolCall(call: RequestFields): ToolCallPart {
   });
 }
 
-/** Arguments as JSON text; some clients send the object itself, or nothing for a tool without parameters. */
+/**
+ * Arguments as JSON text; some clients send the object itself, or nothing for a tool without
+ * parameters.
+ */
 export function argumentsText(value: unknown): string {
   if (typeof value === "string") return value.trim() === "" ? "{}" : value;
   return value === undefined || value === null ? "{}" : JSON.stringify(value);
@@ -194,3 +219,112 @@ const decodeFunctionCall = (call: RequestFields, legacy: LegacyCalls): ToolCallP
     arguments: argumentsText(call.object.arguments),
   };
 };
+
+const knownPartFields = {
+  text: new Set(["type", "text", ...markerFields]),
+  image: new Set(["type", "image_url", ...markerFields]),
+  audio: new Set(["type", "input_audio", ...markerFields]),
+  file: new Set(["type", "file", ...markerFields]),
+};
+
+/** Content as fields, one for each part; a string is one text part, and nothing is none. */
+function contentParts(fields: RequestFields): RequestFields[] {
+  const { content } = fields.object;
+  const path = fields.pathOf("content");
+  if (content === undefined || content === null || content === "") return [];
+  if (typeof content === "string")
+    return [new RequestFields({ type: "text", text: content }, path)];
+  if (!Array.isArray(content))
+    throw badRequest(path, "must be a string or an array of content parts.");
+  return content.map(
+    (part: JsonValue, index) =>
+      new RequestFields(
+        typeof part === "string" ? { type: "text", text: part } : part,
+        `${path}[${index}]`,
+      ),
+  );
+}
+
+/** Content that may be text only: instructions and the results of tools. */
+function decodeTexts(fields: RequestFields): TextPart[] {
+  return contentParts(fields).map((part) => {
+    const type = part.requiredString("type");
+    if (type !== "text")
+      throw badRequest(part.pathOf("type"), `must be "text" here, not "${type}".`);
+    return decodeText(part);
+  });
+}
+
+/** Content of a user's message; types that are not known are kept as they are. */
+const decodeUserContent = (fields: RequestFields): UserPart[] =>
+  contentParts(fields).map(decodeUserPart);
+
+function decodeUserPart(part: RequestFields): UserPart {
+  switch (part.requiredString("type")) {
+    case "text":
+      return decodeText(part);
+    case "image_url":
+      return decodeImage(part);
+    case "input_audio":
+      return decodeAudio(part);
+    case "file":
+      return decodeFile(part);
+    default:
+      return { type: "opaque", dialect: "openai-chat", value: part.object };
+  }
+}
+
+/** A text part; throws `bad_request` when its text is no string. */
+function decodeText(part: RequestFields): TextPart {
+  return withoutUndefined<TextPart>({
+    type: "text",
+    text: part.requiredString("text"),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-chat", knownPartFields.text),
+  });
+}
+
+function decodeImage(part: RequestFields): ImagePart {
+  const shorthand = asString(part.object.image_url);
+  const image = shorthand === undefined ? part.nested("image_url") : undefined;
+  const url = shorthand ?? image?.requiredString("url");
+  if (url === undefined)
+    throw badRequest(
+      part.pathOf("image_url"),
+      'is required: {"url": "https://... or data:image/..."}.',
+    );
+  return withoutUndefined<ImagePart>({
+    type: "image",
+    source: mediaSource(url),
+    detail: image?.string("detail"),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-chat", knownPartFields.image),
+  });
+}
+
+function decodeAudio(part: RequestFields): UserPart {
+  return withoutUndefined<Extract<UserPart, { type: "audio" }>>({
+    ...decodeSound(part),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-chat", knownPartFields.audio),
+  });
+}
+
+function decodeFile(part: RequestFields): DocumentPart {
+  const file = part.nested("file");
+  const fileId = file?.string("file_id");
+  const data = file?.string("file_data");
+  if (fileId === undefined && data === undefined)
+    throw badRequest(part.pathOf("file"), "needs file_data or file_id.");
+  return withoutUndefined<DocumentPart>({
+    type: "document",
+    source: data === undefined ? { type: "file", fileId: fileId ?? "" } : fileSource(data),
+    title: file?.string("filename"),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-chat", knownPartFields.file),
+  });
+}
+
+/** Bytes; some servers take addresses too. */
+const fileSource = (data: string): MediaSource =>
+  /^https?:\/\//i.test(data) ? { type: "url", url: data } : fileBytes(data);

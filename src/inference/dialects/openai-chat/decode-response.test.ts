@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { AssistantPart } from "../../canonical/message.ts";
 import type { CanonicalResponse } from "../../canonical/response.ts";
 import type { DecodeContext } from "../dialect.ts";

@@ -1,23 +1,29 @@
-import { GatewayError } from "../../../platform/lib/errors.ts";
-import type { AudioOutputPart, ImagePart, TextPart } from "../../canonical/content.ts";
-import type { Extensions } from "../../canonical/extensions.ts";
-import { reconcileFinish } from "../../canonical/finish-reason.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type {
+  AudioOutputPart,
+  ImagePart,
+  TextPart,
+  AssistantPart,
+} from "../../canonical/message.ts";
+import type { Extensions } from "../../canonical/dialect-id.ts";
+import { reconcileFinish, type CanonicalResponse, type Choice } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { AssistantPart } from "../../canonical/message.ts";
-import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
 import type { DecodeContext } from "../dialect.ts";
-import { parseDataUrl } from "../data-url.ts";
-import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
-import { unwrapInput } from "../tool-aliases.ts";
-import { withoutUndefined } from "../without-undefined.ts";
-import { decodeAnnotation } from "./annotation-fields.ts";
+import { parseDataUrl } from "../openai-fields.ts";
+import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
+import { unwrapInput } from "../tools.ts";
+import {
+  decodeAnnotation,
+  decodeFinish,
+  decodeLogProbabilities,
+  decodeReasoning,
+  sealsOf,
+  thoughtSignature,
+} from "./answer-fields.ts";
 import { argumentsText, thinkingText } from "./decode-messages.ts";
-import { decodeFinish } from "./finish-fields.ts";
-import { decodeLogProbabilities } from "./log-probability-fields.ts";
-import { readError } from "./read-error.ts";
-import { readUsageOf } from "./read-usage.ts";
-import { decodeReasoning, sealsOf, thoughtSignature } from "./reasoning-fields.ts";
+import { readError } from "./errors.ts";
+import { readUsageOf } from "./usage.ts";
 
 const knownFields = new Set([
   "id",
@@ -30,7 +36,10 @@ const knownFields = new Set([
   "system_fingerprint",
 ]);
 
-/** A chat completion from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types count as absent. */
+/**
+ * A chat completion from an upstream; see `UpstreamDialect.decodeResponse`. Fields of wrong types
+ * count as absent.
+ */
 export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
   const fields = asObject(body);
   const choices = asArray(fields?.choices);
@@ -190,6 +199,9 @@ function decodeCall(
   ];
 }
 
-/** An id for a call that came without one: the same for the same answer, and different for every call. */
+/**
+ * An id for a call that came without one: the same for the same answer, and different for every
+ * call.
+ */
 export const mintedCallId = (responseId: string, ordinal: number): string =>
   `call_${responseId.replace(/[^a-zA-Z0-9]/g, "").slice(-24)}_${ordinal}`;

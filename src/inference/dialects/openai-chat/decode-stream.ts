@@ -1,24 +1,40 @@
+import { reconcileFinish } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { ReportedError } from "../../canonical/reported-error.ts";
-import type { ErrorPart, StreamPart } from "../../canonical/stream-part.ts";
+import type {
+  ReportedError,
+  ErrorPart,
+  ItemPlace,
+  ReasoningEnd,
+  StreamPart,
+} from "../../canonical/stream-part.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
-import { asArray, asNumber, asObject, asString } from "../request-fields.ts";
 import {
   cutStream,
   looksLikeObject,
   malformedEvent,
   parseEventObject,
   trimmed,
-} from "../stream-failures.ts";
-import { readStreamError } from "./read-error.ts";
-import { readUsageOf } from "./read-usage.ts";
-import { ChoiceStream, choiceIndexOf } from "./stream-choice.ts";
+} from "../errors.ts";
+import { asArray, asNumber, asObject, asString } from "../wire-fields.ts";
+import {
+  decodeAnnotation,
+  decodeFinish,
+  decodeLogProbabilities,
+  hasFinished,
+  type SealReader,
+  sealsOf,
+} from "./answer-fields.ts";
+import { thinkingText } from "./decode-messages.ts";
+import { decodeImage } from "./decode-response.ts";
+import { readStreamError } from "./errors.ts";
+import { readUsageOf } from "./usage.ts";
+import { ToolCallStream } from "./stream-tool-calls.ts";
 
 /**
- * Chunks of a chat stream to canonical parts. Usage may come after the finish, on it, on every chunk or
- * never; it is given out once, at the end. Ends without `[DONE]` are whole when every choice has
- * finished, and an error otherwise.
+ * Chunks of a chat stream to canonical parts. Usage may come after the finish, on it, on every
+ * chunk or never; it is given out once, at the end. Ends without `[DONE]` are whole when every
+ * choice has finished, and an error otherwise.
  */
 export class ChatStreamDecoder implements StreamDecoder {
   latestUsage: MeteredUsage | undefined;
@@ -36,7 +52,8 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (this.ended) return [];
     const data = trimmed(event.data);
     if (data === "[DONE]") return this.finish();
-    // Servers send comments and keep-alives as data too; a chunk is always an object, an error may stand in a list.
+    // Servers send comments and keep-alives as data too; a chunk is always an object, an error may
+    // stand in a list.
     if (!looksLikeObject(data)) return event.event === "error" ? this.fail(textError(data)) : [];
     const chunk = parseEventObject(data);
     if (chunk === undefined) return this.fail(malformedEvent);
@@ -128,3 +145,301 @@ const textError = (text: string): ErrorPart => ({
   fault: "reported",
   error: { message: text === "" ? "The provider ended the stream with an error." : text },
 });
+
+/** Reduces the deltas of one choice to items that are opened, filled and closed. */
+class ChoiceStream {
+  /** True once the choice's `finish` was given out; later deltas are heartbeats. */
+  finished = false;
+  private readonly index: number;
+  private itemCount = 0;
+  private text: ItemPlace | undefined;
+  private lastText: ItemPlace | undefined;
+  private refusal: ItemPlace | undefined;
+  private audio: ItemPlace | undefined;
+  private readonly reasoning: ReasoningStream;
+  private readonly calls: ToolCallStream;
+
+  constructor(index: number, surroundings: { responseId: () => string; context: DecodeContext }) {
+    this.index = index;
+    this.reasoning = new ReasoningStream(this.nextPlace, surroundings.context);
+    this.calls = new ToolCallStream({ nextPlace: this.nextPlace, ...surroundings });
+  }
+
+  /**
+   * One entry of a chunk's `choices`, added to what the chunk means. Thoughts come before text when
+   * a chunk has both.
+   */
+  read(choice: JsonObject, parts: StreamPart[]): void {
+    if (this.finished) return;
+    const delta = asObject(choice.delta) ?? asObject(choice.message) ?? {};
+    if (ReasoningStream.speaks(delta)) parts.push(...this.readReasoning(delta));
+    if (choice.logprobs) parts.push(...this.readLogProbabilities(choice.logprobs));
+    if (typeof delta.content === "string") this.readText(delta.content, parts);
+    else if (delta.content) this.readContentParts(delta.content, parts);
+    if (delta.refusal) parts.push(...this.readRefusal(delta.refusal));
+    if (delta.annotations) parts.push(...this.readAnnotations(delta.annotations));
+    if (delta.audio) parts.push(...this.readAudio(delta.audio));
+    if (delta.images) parts.push(...this.readImages(delta.images));
+    if (delta.tool_calls || delta.function_call) parts.push(...this.readCalls(delta));
+    if (hasFinished(choice)) parts.push(...this.finish(choice));
+  }
+
+  /**
+   * Closes what is open and says why the choice ended; without a reported reason it is inferred.
+   */
+  finish(choice: JsonObject = {}): StreamPart[] {
+    this.finished = true;
+    const finish = reconcileFinish(decodeFinish(choice), this.calls.hasCalls);
+    return [
+      ...this.reasoning.close(),
+      ...this.closeText(),
+      ...this.calls.close(),
+      { type: "finish", choiceIndex: this.index, finish },
+    ];
+  }
+
+  private readonly nextPlace = (): ItemPlace => {
+    const place = { choiceIndex: this.index, itemIndex: this.itemCount };
+    this.itemCount += 1;
+    return place;
+  };
+
+  private readReasoning(delta: JsonObject): StreamPart[] {
+    const parts = this.reasoning.read(delta);
+    return parts.length === 0 ? parts : [...this.closeText(), ...parts];
+  }
+
+  private readLogProbabilities(value: JsonValue): StreamPart[] {
+    const probabilities = decodeLogProbabilities(value);
+    const count = (probabilities?.content?.length ?? 0) + (probabilities?.refusal?.length ?? 0);
+    return count === 0 ? [] : [{ type: "logprobs", choiceIndex: this.index, ...probabilities }];
+  }
+
+  private readContentParts(content: unknown, parts: StreamPart[]): void {
+    for (const value of asArray(content) ?? []) {
+      const part = asObject(value);
+      if (part?.type !== "thinking") {
+        this.readText(asString(part?.text) ?? "", parts);
+        continue;
+      }
+      const thoughts = this.reasoning.readThinking(thinkingText(part.thinking));
+      if (thoughts.length > 0) parts.push(...this.closeText(), ...thoughts);
+    }
+  }
+
+  private readText(text: string, parts: StreamPart[]): void {
+    if (text === "") return;
+    if (this.text === undefined) {
+      this.text = this.lastText = this.nextPlace();
+      parts.push(...this.reasoning.close(), { type: "text-start", ...this.text });
+    }
+    const { choiceIndex, itemIndex } = this.text;
+    parts.push({ type: "text-delta", choiceIndex, itemIndex, text });
+  }
+
+  private closeText(): StreamPart[] {
+    const place = this.text;
+    this.text = undefined;
+    return place === undefined ? [] : [{ type: "text-end", ...place }];
+  }
+
+  private readRefusal(value: unknown): StreamPart[] {
+    const refusal = asString(value);
+    if (!refusal) return [];
+    const closed =
+      this.refusal === undefined ? [...this.reasoning.close(), ...this.closeText()] : [];
+    this.refusal ??= this.nextPlace();
+    return [...closed, { type: "refusal-delta", ...this.refusal, refusal }];
+  }
+
+  private readAnnotations(value: unknown): StreamPart[] {
+    const place = this.lastText;
+    if (place === undefined) return [];
+    return (asArray(value) ?? []).flatMap((entry): StreamPart[] => {
+      const annotation = decodeAnnotation(entry);
+      return annotation === undefined ? [] : [{ type: "annotation", ...place, annotation }];
+    });
+  }
+
+  private readAudio(value: unknown): StreamPart[] {
+    const audio = asObject(value);
+    if (audio === undefined) return [];
+    this.audio ??= this.nextPlace();
+    const { id, data, transcript, expires_at: expiresAt } = audio;
+    return [
+      {
+        type: "audio-delta",
+        ...this.audio,
+        ...(typeof id === "string" && { id }),
+        ...(typeof data === "string" && { data }),
+        ...(typeof transcript === "string" && { transcript }),
+        ...(typeof expiresAt === "number" && { expiresAtSeconds: expiresAt }),
+      },
+    ];
+  }
+
+  private readImages(value: unknown): StreamPart[] {
+    return (asArray(value) ?? [])
+      .flatMap(decodeImage)
+      .map((image) => ({ type: "image", ...this.nextPlace(), image }));
+  }
+
+  private readCalls(delta: JsonObject): StreamPart[] {
+    const functionCall = asObject(delta.function_call);
+    const deltas =
+      functionCall === undefined
+        ? asArray(delta.tool_calls)
+        : [{ index: 0, function: functionCall }];
+    if (deltas === undefined || deltas.length === 0) return [];
+    const parts = deltas.flatMap((call) => this.calls.read(call));
+    return parts.length === 0 ? parts : [...this.reasoning.close(), ...this.closeText(), ...parts];
+  }
+}
+
+/** The index of a choice; servers that send one choice may leave it out. */
+const choiceIndexOf = (choice: JsonObject): number => asNumber(choice.index) ?? 0;
+
+/** Where the readable text of a stream's thoughts comes from. */
+type TextSource = "reasoning_details" | "reasoning_content" | "reasoning" | "content";
+
+interface OpenThought {
+  place: ItemPlace;
+  /** `index` of the block in `reasoning_details`. */
+  blockIndex: number | undefined;
+  end: ReasoningEnd;
+}
+
+/**
+ * Thoughts of one choice. Servers mirror the same text in several fields, so the first field that
+ * speaks is the only one listened to; seals are taken from `reasoning_details` in any case.
+ */
+class ReasoningStream {
+  private source: TextSource | undefined;
+  private open: OpenThought | undefined;
+  private readonly nextPlace: () => ItemPlace;
+  private readonly readSeal: SealReader;
+
+  constructor(nextPlace: () => ItemPlace, context: DecodeContext) {
+    this.nextPlace = nextPlace;
+    this.readSeal = sealsOf(context.providerId);
+  }
+
+  /** True when the delta carries thoughts, so that open text has to end first. */
+  static speaks(delta: JsonObject): boolean {
+    return (
+      Boolean(delta.reasoning_content) ||
+      Boolean(delta.reasoning) ||
+      (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0)
+    );
+  }
+
+  read(delta: JsonObject): StreamPart[] {
+    const parts: StreamPart[] = [];
+    const details = asArray(delta.reasoning_details) ?? [];
+    for (const value of details) {
+      const detail = asObject(value);
+      if (detail !== undefined) this.readDetail(detail, parts);
+    }
+    for (const source of ["reasoning_content", "reasoning"] as const) {
+      const text = asString(delta[source]);
+      if (text && this.listensTo(source)) this.append({ text }, parts);
+    }
+    return parts;
+  }
+
+  /** A thinking part among a delta's content (Mistral). */
+  readThinking(text: string): StreamPart[] {
+    const parts: StreamPart[] = [];
+    if (text !== "" && this.listensTo("content")) this.append({ text }, parts);
+    return parts;
+  }
+
+  /** Closes the open thought, with the seals it got. */
+  close(): StreamPart[] {
+    const { open } = this;
+    this.open = undefined;
+    return open === undefined ? [] : [open.end];
+  }
+
+  private listensTo(source: TextSource): boolean {
+    this.source ??= source;
+    return this.source === source;
+  }
+
+  private readDetail(detail: JsonObject, parts: StreamPart[]): void {
+    const blockIndex = asNumber(detail.index);
+    if (
+      blockIndex !== undefined &&
+      this.open?.blockIndex !== undefined &&
+      this.open.blockIndex !== blockIndex
+    ) {
+      parts.push(...this.close());
+    }
+    const text = asString(detail.text);
+    const summary = asString(detail.summary);
+    const start = { id: asString(detail.id), format: asString(detail.format), blockIndex };
+    if (text && this.listensTo("reasoning_details")) this.append({ text, ...start }, parts);
+    if (summary && this.listensTo("reasoning_details")) {
+      this.append(
+        { text: summary, summaryIndex: asNumber(detail.summary_index) ?? 0, ...start },
+        parts,
+      );
+    }
+    this.seal({ detail, start }, parts);
+  }
+
+  private seal(
+    { detail, start }: { detail: JsonObject; start: ThoughtStart },
+    parts: StreamPart[],
+  ): void {
+    for (const [field, value] of [
+      ["signature", detail.signature],
+      ["encrypted", detail.data],
+    ] as const) {
+      const sealed = asString(value);
+      if (!sealed) continue;
+      const { seal, provenance } = this.readSeal(sealed);
+      const { end } = this.opened(start, parts);
+      end[field] = seal;
+      if (provenance !== undefined) end.provenance = provenance;
+    }
+  }
+
+  private append(
+    piece: { text: string; summaryIndex?: number } & Partial<ThoughtStart>,
+    parts: StreamPart[],
+  ): void {
+    const { place } = this.opened(piece, parts);
+    const { text, summaryIndex } = piece;
+    parts.push({
+      type: "reasoning-delta",
+      ...place,
+      text,
+      ...(summaryIndex !== undefined && { summaryIndex }),
+    });
+  }
+
+  private opened(
+    { id, format, blockIndex }: Partial<ThoughtStart>,
+    parts: StreamPart[],
+  ): OpenThought {
+    if (this.open !== undefined) {
+      this.open.blockIndex ??= blockIndex;
+      return this.open;
+    }
+    const place = this.nextPlace();
+    parts.push({
+      type: "reasoning-start",
+      ...place,
+      ...(id !== undefined && { id }),
+      ...(format !== undefined && { format }),
+    });
+    return (this.open = { place, blockIndex, end: { type: "reasoning-end", ...place } });
+  }
+}
+
+interface ThoughtStart {
+  id: string | undefined;
+  format: string | undefined;
+  blockIndex: number | undefined;
+}

@@ -1,17 +1,29 @@
-import type { TextPart } from "../../canonical/content.ts";
-import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import {
-  splitLeadingSystem,
+  type DocumentPart,
+  type ImagePart,
+  type OpaquePart,
+  type TextPart,
+  type AssistantMessage,
+  type AssistantPart,
   type Message,
+  splitLeadingSystem,
   type SystemMessage,
   type ToolMessage,
   type UserMessage,
+  type UserPart,
 } from "../../canonical/message.ts";
-import { isBillingLine } from "../billing-line.ts";
-import { repairToolTurns } from "../repair-tool-turns.ts";
-import { encodeAssistant } from "./encode-assistant.ts";
-import { encodeText, encodeUserPart } from "./encode-content.ts";
-import type { EncodePlace, EncodeState } from "../encode-state.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import {
+  isForeignReasoning,
+  type ReasoningPart,
+  type ReasoningSpelling,
+} from "../../canonical/reasoning.ts";
+import type { ToolCallPart } from "../../canonical/tool.ts";
+import { isBillingLine, type EncodePlace, type EncodeState } from "../encode-state.ts";
+import { dataUrl } from "../openai-fields.ts";
+import { repairToolTurns, wrapInput } from "../tools.ts";
+import { unsupportedContent, withoutUndefined } from "../wire-fields.ts";
+import { encodeDetails, joinTexts, reasoningText, signatureField } from "./answer-fields.ts";
 
 /** The conversation on the wire: tool results right after their calls, text alone in them. */
 export function encodeMessages(state: EncodeState): JsonObject[] {
@@ -49,8 +61,8 @@ function encodeSystem(message: SystemMessage, place: EncodePlace): JsonObject {
 const named = (name: string | undefined): JsonObject => (name === undefined ? {} : { name });
 
 /**
- * Text as a plain string where it is one, or where another dialect's parts can be joined to one: many
- * servers take nothing else. Parts stay parts where cache markers stand on them.
+ * Text as a plain string where it is one, or where another dialect's parts can be joined to one:
+ * many servers take nothing else. Parts stay parts where cache markers stand on them.
  */
 function textContent(parts: readonly TextPart[], place: EncodePlace): JsonValue {
   const wire = parts.map((part, index) => encodeText(part, place.at(`.content[${index}]`)));
@@ -160,7 +172,10 @@ class TurnEncoder {
     this.attachments = [];
   }
 
-  /** Instructions keep their place in the conversation; moving them to its head would change their meaning. */
+  /**
+   * Instructions keep their place in the conversation; moving them to its head would change their
+   * meaning.
+   */
   private laterSystem(message: SystemMessage, place: EncodePlace): JsonObject {
     if (this.state.quirks.systemOnlyFirst !== true) return encodeSystem(message, place);
     const text = message.parts.map((part) => part.text).join("\n\n");
@@ -173,5 +188,254 @@ function sameDialectResult(message: ToolMessage, place: EncodePlace): JsonValue 
   if (texts.length === message.parts.length) return textContent(texts, place);
   return message.parts.flatMap((part, index) =>
     encodeUserPart(part, place.at(`.content[${index}]`)),
+  );
+}
+
+/**
+ * A turn of the model as history. `content` is always there: null beside calls, empty text
+ * otherwise. A turn of which nothing can be replayed is left out, since an empty one would be a
+ * turn of its own.
+ */
+function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObject[] {
+  const { state } = place;
+  const parts = message.parts.filter((part, index) =>
+    keepsPart(part, place.at(`.content[${index}]`)),
+  );
+  if (parts.length === 0 && message.parts.length > 0) return [];
+  const calls = parts.filter((part) => part.type === "tool-call");
+  const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.refusal] : [])).join("");
+  const audio = parts.find((part) => part.type === "audio-output");
+  const speechless = calls.length > 0 || refusal !== "" || audio !== undefined;
+  return [
+    withoutUndefined<JsonObject>({
+      role: "assistant",
+      content: assistantContent(parts, place) ?? (speechless ? null : ""),
+      name: message.name,
+      refusal: refusal === "" ? undefined : refusal,
+      audio: audio && { id: audio.id },
+      ...replayedThoughts(parts, state),
+      ...encodeCalls(calls, place),
+      ...place.extensionFields(message.extensions),
+    }),
+  ];
+}
+
+/** Whether a part can be replayed here at all; what cannot is declared. */
+function keepsPart(part: AssistantPart, place: EncodePlace): boolean {
+  if (part.type === "opaque" && part.dialect !== "openai-chat") {
+    place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
+    return false;
+  }
+  if (part.type === "image") {
+    place.lose("chat history holds no images of the model's");
+    return false;
+  }
+  if (part.type !== "reasoning") return true;
+  const spelling = replaySpelling(part, place.state);
+  if (spelling === undefined) {
+    place.lose("the upstream takes no earlier thoughts");
+    return false;
+  }
+  const sealed = part.signature !== undefined || part.encrypted !== undefined;
+  if (
+    spelling === "reasoning_details" &&
+    sealed &&
+    isForeignReasoning(part, place.state.options.providerId)
+  ) {
+    place.lose("sealed by another provider");
+    return false;
+  }
+  return true;
+}
+
+const replaySpelling = (part: ReasoningPart, state: EncodeState): ReasoningSpelling | undefined =>
+  (state.sameDialect ? part.spelling : undefined) ?? state.quirks.reasoningReplay;
+
+function assistantContent(
+  parts: readonly AssistantPart[],
+  place: EncodePlace,
+): JsonValue | undefined {
+  const { state } = place;
+  const texts = parts.filter((part): part is TextPart => part.type === "text");
+  const wire = parts.flatMap((part, index): JsonObject[] => {
+    if (part.type === "text") return [encodeText(part, place.at(`.content[${index}]`))];
+    if (part.type === "opaque") return [part.value];
+    if (part.type === "reasoning" && replaySpelling(part, state) === "content") {
+      return [{ type: "thinking", thinking: [{ type: "text", text: part.text ?? "" }] }];
+    }
+    return [];
+  });
+  if (wire.length === 0) return undefined;
+  const plain =
+    texts.length === wire.length && wire.every((part) => Object.keys(part).length === 2);
+  return plain && (wire.length === 1 || !state.sameDialect) ? joinTexts(texts) : wire;
+}
+
+function replayedThoughts(parts: readonly AssistantPart[], state: EncodeState): JsonObject {
+  const thoughts = parts.filter((part): part is ReasoningPart => part.type === "reasoning");
+  const first = thoughts[0];
+  const spelling = first && replaySpelling(first, state);
+  if (spelling === undefined || spelling === "content") return {};
+  if (spelling !== "reasoning_details") return { [spelling]: reasoningText(thoughts) };
+  return { reasoning_details: encodeDetails(parts.map(withoutProvenance)) };
+}
+
+/** Towards its maker a seal is what the maker wrote, without the gateway's mark. */
+function withoutProvenance(part: AssistantPart): AssistantPart {
+  if (part.type !== "reasoning") return part;
+  const { provenance: _provenance, ...own } = part;
+  return own;
+}
+
+function encodeCalls(calls: readonly ToolCallPart[], place: EncodePlace): JsonObject {
+  const only = calls[0];
+  if (only === undefined) return {};
+  if (place.state.request.legacyFunctions === true)
+    return { function_call: { name: only.name, arguments: only.arguments } };
+  return {
+    tool_calls: calls.map((call, index) => encodeCall(call, place.at(`.tool_calls[${index}]`))),
+  };
+}
+
+function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
+  const { id, kind } = call;
+  const { state } = place;
+  const name = state.namer.wireName(call);
+  const wraps = state.namer.wraps(call);
+  const extra = {
+    ...(replaysSignature(call, state) && signatureField({ signature: call.signature })),
+    ...place.extensionFields(call.extensions),
+  };
+  if (kind === "custom" && !wraps)
+    return { id, type: "custom", custom: { name, input: call.arguments }, ...extra };
+  return {
+    id,
+    type: "function",
+    function: { name, arguments: wraps ? wrapInput(call.arguments) : functionArguments(call) },
+    ...extra,
+  };
+}
+
+/** A signature goes back to its maker alone; one without a mark only as its own client wrote it. */
+const replaysSignature = (
+  call: ToolCallPart,
+  state: EncodeState,
+): call is ToolCallPart & { signature: string } =>
+  call.signature !== undefined &&
+  (call.provenance === undefined
+    ? state.sameDialect
+    : !isForeignReasoning(call, state.options.providerId));
+
+/** Never empty: an upstream that parses the text refuses "". */
+const functionArguments = (call: ToolCallPart): string =>
+  call.arguments.trim() === "" ? "{}" : call.arguments;
+
+/** One part of a user's message; a document of several parts becomes several. */
+function encodeUserPart(part: UserPart, place: EncodePlace): JsonObject[] {
+  switch (part.type) {
+    case "text":
+      return [encodeText(part, place)];
+    case "image":
+      return [encodeImage(part, place)];
+    case "document":
+      return encodeDocument(part, place);
+    case "audio":
+      return [
+        {
+          type: "input_audio",
+          input_audio: { data: part.data, format: part.format },
+          ...place.state.cacheFields(part.cache),
+          ...place.extensionFields(part.extensions),
+        },
+      ];
+    case "opaque":
+      return [encodeOpaque(part, place)];
+  }
+}
+
+/** A text part with its cache marker and its unknown fields. */
+function encodeText({ text, cache, extensions }: TextPart, place: EncodePlace): JsonObject {
+  if (cache === undefined && extensions === undefined) return { type: "text", text };
+  return {
+    type: "text",
+    text,
+    ...place.state.cacheFields(cache),
+    ...place.extensionFields(extensions),
+  };
+}
+
+function encodeImage(part: ImagePart, place: EncodePlace): JsonObject {
+  const { source, detail } = part;
+  if (source.type === "file") {
+    throw unsupportedContent(
+      place.path,
+      "names an uploaded image, which this model's provider cannot read; send the image's bytes or address.",
+    );
+  }
+  const url = source.type === "url" ? source.url : dataUrl(source);
+  return {
+    type: "image_url",
+    image_url: { url, ...(detail !== undefined && { detail }) },
+    ...place.state.cacheFields(part.cache),
+    ...place.extensionFields(part.extensions),
+  };
+}
+
+function encodeDocument(part: DocumentPart, place: EncodePlace): JsonObject[] {
+  if (part.citations === true) place.at(".citations").lose("chat models are not asked to cite");
+  if (part.context !== undefined) place.at(".context").lose("chat files have no such field");
+  const { source } = part;
+  switch (source.type) {
+    case "text":
+      return [
+        {
+          type: "text",
+          text: titled(part.title, source.text),
+          ...place.state.cacheFields(part.cache),
+        },
+      ];
+    case "parts":
+      return [
+        ...(part.title === undefined ? [] : [{ type: "text", text: part.title }]),
+        ...source.parts.flatMap((inner, index) =>
+          encodeUserPart(inner, place.at(`.source[${index}]`)),
+        ),
+      ];
+    default:
+      return [
+        {
+          type: "file",
+          file: { ...fileFields(part, place) },
+          ...place.state.cacheFields(part.cache),
+          ...place.extensionFields(part.extensions),
+        },
+      ];
+  }
+}
+
+/** Documents of plain text have no type of their own in chat. */
+const titled = (title: string | undefined, text: string): string =>
+  title === undefined ? text : `${title}\n${text}`;
+
+function fileFields(part: DocumentPart, place: EncodePlace): JsonObject {
+  const { source, title } = part;
+  const filename = title ?? (place.state.sameDialect ? undefined : "document.pdf");
+  const named = filename === undefined ? {} : { filename };
+  if (source.type === "base64") return { file_data: dataUrl(source), ...named };
+  if (source.type === "file" && place.state.sameDialect)
+    return { file_id: source.fileId, ...named };
+  if (source.type === "url" && place.state.sameDialect) return { file_data: source.url, ...named };
+  throw unsupportedContent(
+    place.path,
+    "is a document that this model's provider cannot fetch; send its bytes as base64.",
+  );
+}
+
+/** A user's part of another dialect cannot be left out without changing what was asked. */
+function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
+  if (part.dialect === "openai-chat") return part.value;
+  throw unsupportedContent(
+    place.path,
+    `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart, Message, UserPart } from "../../canonical/message.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";

@@ -1,20 +1,25 @@
-import type { TextPart } from "../../canonical/content.ts";
+import type { TextPart, AssistantPart } from "../../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { AssistantPart } from "../../canonical/message.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
 import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
 import type { ToolCallPart } from "../../canonical/tool.ts";
-import { opaqueName } from "../answer-losses.ts";
-import { dataUrl } from "../data-url.ts";
+import { opaqueName } from "../encode-state.ts";
+import { dataUrl } from "../openai-fields.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
-import { withoutUndefined } from "../without-undefined.ts";
-import { encodeAnnotation } from "./annotation-fields.ts";
-import { encodeUsage } from "./encode-usage.ts";
-import { encodeFinish, errorOfFinish } from "./finish-fields.ts";
-import { addGatewayFields } from "../gateway-fields.ts";
-import { joinTexts } from "./join-texts.ts";
-import { encodeLogProbabilities } from "./log-probability-fields.ts";
-import { encodeDetails, needsDetails, reasoningText, signatureField } from "./reasoning-fields.ts";
+import { withoutUndefined } from "../wire-fields.ts";
+import {
+  encodeAnnotation,
+  encodeDetails,
+  encodeFinish,
+  encodeLogProbabilities,
+  errorOfFinish,
+  joinTexts,
+  needsDetails,
+  reasoningText,
+  signatureField,
+} from "./answer-fields.ts";
+import { encodeUsage } from "./usage.ts";
+import { addGatewayFields } from "../gateway-facts.ts";
 
 /** A chat completion for a client. */
 export function encodeResponse(
@@ -31,7 +36,8 @@ export function encodeResponse(
   };
   if (usage !== undefined) body.usage = encodeUsage(usage, gateway);
   if (response.serviceTier !== undefined) body.service_tier = response.serviceTier;
-  // OpenRouter's client (1.3.19) refuses a completion without this member; in chunks it may be missing.
+  // OpenRouter's client (1.3.19) refuses a completion without this member; in chunks it may be
+  // missing.
   body.system_fingerprint = response.systemFingerprint ?? null;
   const broken = response.choices.find(({ finish }) => finish.reason === "error");
   if (broken !== undefined) body.error = errorOfFinish(broken.finish);
@@ -40,7 +46,10 @@ export function encodeResponse(
   return body;
 }
 
-/** Detects what chat has no member for, and calls beyond the one that the older `function_call` holds. */
+/**
+ * Detects what chat has no member for, and calls beyond the one that the older `function_call`
+ * holds.
+ */
 export function createLossDetector({ request }: ResponseContext = {}): LossDetector {
   let calls = 0;
   return (part) => {
@@ -134,7 +143,10 @@ export const encodeAudio = (audio: {
     transcript: audio.transcript,
   });
 
-/** An image that the model made, as OpenRouter shows it; one that is only an uploaded file cannot be shown. */
+/**
+ * An image that the model made, as OpenRouter shows it; one that is only an uploaded file cannot be
+ * shown.
+ */
 export function encodeImage({ source }: Extract<AssistantPart, { type: "image" }>): JsonObject[] {
   if (source.type === "file") return [];
   return [

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { readCassettes } from "../../../../test/support/cassettes.ts";
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 import type { StreamPart } from "../../canonical/stream-part.ts";
 import type { ResponseContext } from "../dialect.ts";
 import { ChatStreamEncoder } from "./encode-stream.ts";
-import { openaiChat } from "./openai-chat.ts";
-import { decodeReasoning } from "./reasoning-fields.ts";
+import { openaiChat } from "./index.ts";
+import { decodeReasoning } from "./answer-fields.ts";
 
 const cassettes = readCassettes("openai-chat");
 

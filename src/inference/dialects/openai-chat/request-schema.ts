@@ -1,182 +1,266 @@
 import { z } from "zod";
+import { namedAsWhole, requestCheck } from "../request-check.ts";
 import {
+  answerSchemaShape,
+  cacheMarkers,
+  callArguments,
+  checkSessionId,
+  choiceProblem,
+  choiceWord,
+  functionShape,
   gatewayFieldNames,
   gatewayShape,
   identityShape,
+  integer,
+  modelField,
   open,
+  otherType,
   reasoningShape,
   samplingShape,
+  sound,
   topLogprobs,
 } from "../shared-request-schema.ts";
 
-const cacheMarkers = {
-  cache_control: z
-    .looseObject({ type: z.literal("ephemeral"), ttl: z.enum(["5m", "1h"]).optional() })
-    .nullish()
-    .describe("Cache marker as Messages spells it; kept where the upstream knows it."),
-  prompt_cache_breakpoint: z
-    .looseObject({ mode: z.literal("explicit"), ttl: z.string().optional() })
-    .nullish()
-    .describe("Marks the end of a reusable prompt prefix."),
-};
-
 const textPart = z.looseObject({ type: z.literal("text"), text: z.string(), ...cacheMarkers });
-const contentParts = z.lazy(() =>
-  z.array(
-    z.union([
-      textPart,
-      z.looseObject({
-        type: z.literal("image_url"),
-        image_url: z.looseObject({
-          url: z.string(),
-          detail: z.enum(["auto", "low", "high", "original"]).optional(),
-        }),
-        ...cacheMarkers,
-      }),
-      z.looseObject({
-        type: z.literal("input_audio"),
-        input_audio: z.looseObject({
-          data: z.string(),
-          format: z.string().describe("wav or mp3; others where the model takes them."),
-        }),
-        ...cacheMarkers,
-      }),
-      z.looseObject({
-        type: z.literal("file"),
-        file: z.looseObject({
-          file_data: z.string().optional(),
-          file_id: z.string().optional(),
-          filename: z.string().optional(),
-        }),
-        ...cacheMarkers,
-      }),
-      z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
-      z.looseObject({ type: z.string() }),
-    ]),
-  ),
-);
 
-const toolCall = z.lazy(() =>
-  z.union([
+const imagePart = z.looseObject({
+  type: z.literal("image_url"),
+  image_url: z.union([
+    z.string(),
     z.looseObject({
-      id: z.string(),
-      type: z.literal("function").optional(),
-      function: z.looseObject({
-        name: z.string(),
-        arguments: z.string().describe("JSON text of an object."),
-      }),
-    }),
-    z.looseObject({
-      id: z.string(),
-      type: z.literal("custom"),
-      custom: z.looseObject({ name: z.string(), input: z.string() }),
-    }),
-  ]),
-);
-
-const message = z
-  .lazy(() =>
-    z.looseObject({
-      role: z.enum(["developer", "system", "user", "assistant", "tool", "function"]),
-      content: z.union([z.string(), contentParts, z.null()]).optional(),
-      name: z.string().nullish(),
-      tool_calls: z.array(toolCall).nullish(),
-      tool_call_id: z.string().nullish().describe("On tool messages: the call that is answered."),
-      refusal: z.string().nullish(),
-      audio: z.looseObject({ id: z.string() }).nullish(),
-      function_call: z
-        .looseObject({ name: z.string(), arguments: z.string() })
-        .nullish()
-        .describe("Older form of tool_calls."),
-      reasoning_content: z
+      url: z.string(),
+      detail: z
         .string()
         .nullish()
-        .describe("Earlier thoughts, replayed to upstreams that want them."),
-      reasoning: z.string().nullish(),
-      reasoning_details: z.array(open).nullish(),
+        .describe("auto, low or high; others where the model takes them."),
     }),
+  ]),
+  ...cacheMarkers,
+});
+
+const filePart = z.looseObject({
+  type: z.literal("file"),
+  file: z
+    .looseObject({
+      file_data: z.string().nullish(),
+      file_id: z.string().nullish(),
+      filename: z.string().nullish(),
+    })
+    .refine(({ file_data: data, file_id: id }) => typeof (data ?? id) === "string", {
+      error: "needs file_data or file_id.",
+    })
+    .meta({
+      anyOf: ["file_data", "file_id"].map((name) => ({
+        required: [name],
+        properties: { [name]: { type: "string" } },
+      })),
+    }),
+  ...cacheMarkers,
+});
+
+const contentPart = z
+  .union([
+    z.string(),
+    textPart,
+    imagePart,
+    z.looseObject({ type: z.literal("input_audio"), input_audio: sound, ...cacheMarkers }),
+    filePart,
+    z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
+    otherType(["text", "image_url", "input_audio", "file", "refusal"]),
+    z.array(z.unknown()).describe("Kept for upstreams of the same dialect."),
+  ])
+  .describe("A part of a message; a string is one of text.");
+
+const content = z.union([z.string(), z.array(contentPart), z.null()], {
+  error: "must be a string or an array of content parts.",
+});
+
+const toolCall = z.union([
+  z.looseObject({
+    id: z.string(),
+    type: z.literal("custom"),
+    custom: z.looseObject({ name: z.string(), input: z.string().nullish() }),
+  }),
+  z.looseObject({
+    id: z.string(),
+    type: z
+      .string()
+      .refine((type) => type !== "custom")
+      .meta({ not: { enum: ["custom"] } })
+      .nullish()
+      .describe("function, unless a provider has more."),
+    function: z.looseObject(
+      { name: z.string(), arguments: callArguments },
+      { error: 'is required: {"name": "...", "arguments": "{}"}.' },
+    ),
+  }),
+]);
+
+const assistantMessage = z.looseObject({
+  role: z.literal("assistant"),
+  // Agents replay turns without content: calls alone, refusals, or turns that were cut off.
+  content: content.optional(),
+  name: z.string().nullish(),
+  tool_calls: z.array(toolCall).nullish(),
+  refusal: z.string().nullish(),
+  audio: z.looseObject({ id: z.string() }).nullish(),
+  function_call: z
+    .looseObject({ name: z.string(), arguments: callArguments })
+    .nullish()
+    .describe("Older form of tool_calls."),
+  reasoning_content: z
+    .string()
+    .nullish()
+    .describe("Earlier thoughts, replayed to upstreams that want them."),
+  reasoning: z.string().nullish(),
+  reasoning_details: z.array(open).nullish(),
+});
+
+const message = z
+  .union(
+    [
+      assistantMessage,
+      z.looseObject({
+        role: z.literal("tool"),
+        content,
+        tool_call_id: z.string().describe("The call that is answered."),
+        name: z.string().nullish(),
+      }),
+      z.looseObject({ role: z.literal("function"), content, name: z.string() }),
+      z.looseObject({
+        role: z.enum(["developer", "system", "user"], {
+          error: "must be one of developer, system, user, assistant, tool, function.",
+        }),
+        content,
+        name: z.string().nullish(),
+      }),
+    ],
+    { error: "must be an object with a role and content." },
   )
   .describe("A message. Fields that are not listed are kept for upstreams of the same dialect.");
 
-const tool = z.lazy(() =>
-  z.union([
+const toolProblem = { error: "is required: the tool's name and what it takes." };
+
+const grammar = z.looseObject(
+  { syntax: z.string(), definition: z.string() },
+  { error: 'is required: {"syntax": "lark", "definition": "..."}.' },
+);
+
+const tool = z.union(
+  [
     z.looseObject({
       type: z.literal("function"),
-      function: z.looseObject({
-        name: z.string(),
-        description: z.string().nullish(),
-        parameters: open.nullish().describe("JSON Schema of the arguments."),
-        strict: z.boolean().nullish(),
-      }),
+      function: z.looseObject(functionShape, toolProblem),
+      ...cacheMarkers,
     }),
     z.looseObject({
       type: z.literal("custom"),
-      custom: z.looseObject({
-        name: z.string(),
-        description: z.string().nullish(),
-        format: z.looseObject({ type: z.enum(["text", "grammar"]) }).nullish(),
-      }),
+      custom: z.looseObject(
+        {
+          name: z.string().min(1),
+          description: z.string().nullish(),
+          format: z
+            .union([z.looseObject({ type: z.literal("grammar"), grammar }), otherType(["grammar"])])
+            .nullish(),
+        },
+        toolProblem,
+      ),
+      ...cacheMarkers,
     }),
-    z.looseObject({ type: z.string() }),
-  ]),
+    otherType(["function", "custom"]),
+  ],
+  { error: "must be an object with a type." },
 );
 
-const count = z.int().positive().nullish();
+const named = z.looseObject({ name: z.string() }, { error: 'is required: {"name": "..."}.' });
+
+const toolChoice = z.union(
+  [
+    choiceWord,
+    z.looseObject({ type: z.literal("function"), function: named }),
+    z.looseObject({ type: z.literal("custom"), custom: named }),
+    z.looseObject({
+      type: z.literal("allowed_tools"),
+      allowed_tools: z.looseObject(
+        { mode: z.enum(["auto", "required"]), tools: z.array(z.looseObject({ type: z.string() })) },
+        { error: 'is required: {"mode": "auto", "tools": [...]}.' },
+      ),
+    }),
+    otherType(["function", "custom", "allowed_tools"]),
+  ],
+  { error: choiceProblem },
+);
+
+const responseFormat = z
+  .union([
+    z.looseObject({
+      type: z.literal("json_schema"),
+      json_schema: z.looseObject(answerSchemaShape).nullish(),
+    }),
+    otherType(["json_schema"]),
+  ])
+  .register(namedAsWhole, {
+    problem: "must be an object with a type: text, json_object or json_schema.",
+  });
+
+const count = integer(1).nullish();
 
 /**
- * The body of `POST /chat/completions`: the contract's fields, OpenAI's reference (openai 7.55) and the
- * extensions that compatible servers know. It describes; requests are checked by `validateChatEnvelope`
- * and by the decoder, and fields that stand in neither survive.
+ * The body of `POST /chat/completions`: the contract's fields, OpenAI's reference (openai 7.55) and
+ * the extensions that compatible servers know. Null means absent, except for `model` and
+ * `messages`. Fields that are not described survive towards upstreams of the same dialect.
  */
 export const chatRequestSchema = z.looseObject({
-  model: z
-    .string()
-    .min(1)
-    .describe("Model id, a router id or @preset/<slug>, with an optional suffix."),
-  messages: z.array(message).min(1),
+  model: modelField,
+  messages: z
+    .array(message, {
+      error: 'is required: send at least one message such as {"role": "user", "content": "Hello"}.',
+    })
+    .min(1),
   ...gatewayShape,
   trace: z
     .looseObject({
-      trace_id: z.string().optional(),
-      trace_name: z.string().optional(),
-      span_name: z.string().optional(),
-      generation_name: z.string().optional(),
-      parent_span_id: z.string().optional(),
+      trace_id: z.string().nullish(),
+      trace_name: z.string().nullish(),
+      span_name: z.string().nullish(),
+      generation_name: z.string().nullish(),
+      parent_span_id: z.string().nullish(),
     })
     .nullish(),
   stream: z.boolean().nullish(),
   stream_options: z
     .looseObject({
-      include_usage: z.boolean().optional(),
-      include_obfuscation: z.boolean().optional(),
+      include_usage: z.boolean().nullish(),
+      include_obfuscation: z.boolean().nullish(),
     })
     .nullish(),
   ...samplingShape,
   logit_bias: z.record(z.string(), z.number()).nullish(),
-  n: z.int().min(1).max(128).nullish(),
-  stop: z.union([z.string(), z.array(z.string()).max(4), z.null()]).optional(),
+  n: integer(1, 128).nullish(),
+  stop: z
+    .union([z.string(), z.array(z.string()).max(4)], {
+      error: "must be a string or an array of at most 4 strings.",
+    })
+    .nullish(),
   max_completion_tokens: count,
   max_tokens: count.describe("Older name of max_completion_tokens."),
   logprobs: z.boolean().nullish(),
   top_logprobs: topLogprobs,
-  tools: z.array(tool).nullish(),
-  tool_choice: z.union([z.string(), open]).nullish(),
+  tools: z
+    .array(tool, {
+      error: 'must be an array of tools such as {"type": "function", "function": {...}}.',
+    })
+    .nullish(),
+  tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  functions: z
-    .array(
-      z.looseObject({
-        name: z.string(),
-        description: z.string().nullish(),
-        parameters: open.nullish(),
-      }),
-    )
-    .nullish()
-    .describe("Older form of tools."),
+  functions: z.array(z.looseObject(functionShape)).nullish().describe("Older form of tools."),
   function_call: z
-    .union([z.string(), z.looseObject({ name: z.string() })])
+    .union([z.enum(["none", "auto"]), z.looseObject({ name: z.string() })], {
+      error: 'must be "none", "auto" or {"name": "..."}.',
+    })
     .nullish()
     .describe("Older form of tool_choice."),
-  response_format: z.looseObject({ type: z.string(), json_schema: open.optional() }).nullish(),
+  response_format: responseFormat.nullish(),
   reasoning_effort: z
     .string()
     .nullish()
@@ -184,16 +268,25 @@ export const chatRequestSchema = z.looseObject({
   reasoning: z.looseObject(reasoningShape).nullish(),
   verbosity: z.string().nullish(),
   modalities: z.array(z.string()).nullish(),
-  audio: z.looseObject({ format: z.string(), voice: z.unknown() }).nullish(),
+  audio: z.looseObject({ format: z.string().nullish(), voice: z.unknown().optional() }).nullish(),
   prediction: z
-    .looseObject({ type: z.literal("content"), content: z.union([z.string(), z.array(textPart)]) })
+    .looseObject({
+      type: z.string(),
+      content: z.union([z.string(), z.array(textPart)]).nullish(),
+    })
     .nullish(),
   web_search_options: z
-    .looseObject({ search_context_size: z.string().optional(), user_location: open.nullish() })
+    .looseObject({
+      search_context_size: z.string().nullish(),
+      user_location: z.looseObject({ approximate: open.nullish() }).nullish(),
+    })
     .nullish(),
   store: z.boolean().nullish(),
   ...identityShape,
 });
+
+/** Checks a chat request; see `requestCheck`. */
+export const checkChatRequest = requestCheck(chatRequestSchema, checkSessionId);
 
 /** Request fields with a name of their own; all others are kept as extensions. */
 export const chatRequestFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));

@@ -2,11 +2,10 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { chatRequest, chatResponse } from "../../../../test/support/canonical-arbitraries.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
-import { responseParts } from "../../canonical/response-parts.ts";
+import { responseParts, type CanonicalResponse } from "../../canonical/response.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { CanonicalResponse } from "../../canonical/response.ts";
 import { SseDecoder } from "../../upstream/sse-decoder.ts";
-import { openaiChat } from "./openai-chat.ts";
+import { openaiChat } from "./index.ts";
 
 /** Everything that JSON would carry: a wire body as the other side parses it. */
 const overTheWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
@@ -23,7 +22,8 @@ describe("requests survive decode(encode(x))", () => {
         expect(encoded.losses).toEqual([]);
         const decoded = openaiChat.decodeRequest(overTheWire(encoded.body));
         const { parallelToolCalls, ...rest } = request;
-        // Said by the dialect: usage is asked for on every stream, and nothing is parallel where no tool may be called.
+        // Said by the dialect: usage is asked for on every stream, and nothing is parallel where no
+        // tool may be called.
         const expected: CanonicalRequest = {
           ...rest,
           ...(request.stream && { streamOptions: { includeUsage: true } }),
@@ -276,8 +276,9 @@ function withOpenSeals(response: CanonicalResponse): CanonicalResponse {
 }
 
 /**
- * What a stream of chat does not say: where a summary is a summary (its text streams as plain thought),
- * that a thought between calls stands there, and log probabilities without text to stand on.
+ * What a stream of chat does not say: where a summary is a summary (its text streams as plain
+ * thought), that a thought between calls stands there, and log probabilities without text to stand
+ * on.
  */
 function comparable(response: CanonicalResponse): unknown {
   return {

@@ -2,10 +2,10 @@ import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ItemPlace, StreamPart } from "../../canonical/stream-part.ts";
 import type { ToolKind } from "../../canonical/tool.ts";
 import type { DecodeContext } from "../dialect.ts";
-import { asNumber, asObject, asString } from "../request-fields.ts";
-import { unwrapInput } from "../tool-aliases.ts";
+import { asNumber, asObject, asString } from "../wire-fields.ts";
+import { unwrapInput } from "../tools.ts";
 import { mintedCallId } from "./decode-response.ts";
-import { sealsOf, thoughtSignature } from "./reasoning-fields.ts";
+import { sealsOf, thoughtSignature } from "./answer-fields.ts";
 
 interface CallState {
   /** The wire's `index`; absent where a server sends none. */
@@ -18,7 +18,10 @@ interface CallState {
   /** Known once the call was announced, which waits for its name. */
   place: ItemPlace | undefined;
   ended: boolean;
-  /** A custom tool that went out as a function: its input is known only when the arguments are whole. */
+  /**
+   * A custom tool that went out as a function: its input is known only when the arguments are
+   * whole.
+   */
   unwraps: boolean;
   /** The server repeats the whole arguments in every delta instead of adding to them. */
   accumulates: boolean | undefined;
@@ -32,8 +35,9 @@ export interface CallSurroundings {
 }
 
 /**
- * Tool calls of one choice. Calls are told apart by `index`, by a new id where servers give every call
- * the same index, or by order where they send neither; deltas of several calls may alternate.
+ * Tool calls of one choice. Calls are distinguished by `index`, by a new id where servers give
+ * every call the same index, or by order where they send neither; deltas of several calls may
+ * alternate.
  */
 export class ToolCallStream {
   private readonly calls: CallState[] = [];
@@ -103,7 +107,10 @@ export class ToolCallStream {
     return call;
   }
 
-  /** The call's start, once its name is known, and what came with it. Calls before it that are whole end here. */
+  /**
+   * The call's start, once its name is known, and what came with it. Calls before it that are whole
+   * end here.
+   */
   private announce(call: CallState, fields: JsonObject): StreamPart[] {
     if (call.name === "") return [];
     const { context, nextPlace } = this.surroundings;
@@ -139,8 +146,8 @@ const textOf = (value: unknown): string =>
       : JSON.stringify(value);
 
 /**
- * What a delta adds. Servers that repeat id and name on every delta may repeat the arguments too; the
- * first repetition tells which kind it is.
+ * What a delta adds. Servers that repeat id and name on every delta may repeat the arguments too;
+ * the first repetition tells which kind it is.
  */
 function freshText(call: CallState, { text, repeats }: { text: string; repeats: boolean }): string {
   if (!repeats || call.text === "" || text === "") return text;

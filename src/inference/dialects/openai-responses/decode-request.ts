@@ -1,3 +1,4 @@
+import { decodeToolFields } from "./decode-tools.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReasoningRequest } from "../../canonical/reasoning.ts";
 import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
@@ -6,25 +7,22 @@ import {
   decodeSharedFields,
   decodeSharedSampling,
   filled,
-} from "../decode-openai-fields.ts";
-import { RequestFields } from "../request-fields.ts";
-import { joined, withoutUndefined } from "../without-undefined.ts";
+} from "../openai-fields.ts";
+import { RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
 import { decodeInput } from "./decode-input.ts";
-import { decodeToolFields } from "./decode-tools.ts";
-import { responsesRequestFields } from "./request-schema.ts";
-import { validateResponsesEnvelope } from "./validate-envelope.ts";
+import { checkResponsesRequest, responsesRequestFields } from "./request-schema.ts";
 
 /** `include` entries that the gateway itself understands; the others are the upstream's. */
 export const includedSeals = "reasoning.encrypted_content";
 export const includedProbabilities = "message.output_text.logprobs";
 
 /**
- * A Responses request from the wire; see `ClientDialect.decodeRequest`. Fields of the stored lifecycle
- * are the gateway's own business and leave no trace.
+ * A Responses request from the wire; see `ClientDialect.decodeRequest`. Fields of the stored
+ * lifecycle are the gateway's own business and leave no trace.
  */
 export function decodeRequest(value: unknown): CanonicalRequest {
   const body = new RequestFields(value, "");
-  validateResponsesEnvelope(body.object);
+  checkResponsesRequest(body.object);
   const { messages, tools } = decodeInput(body);
   const text = body.nested("text");
   return joined<CanonicalRequest>(
@@ -93,7 +91,10 @@ function decodeLogProbabilities(body: RequestFields): CanonicalRequest["logProba
   return { ...(top !== undefined && { top }) };
 }
 
-/** Unknown fields, further `include` entries, and a text format that only the client's own dialect may know. */
+/**
+ * Unknown fields, further `include` entries, and a text format that only the client's own dialect
+ * may know.
+ */
 function decodeExtensions(body: RequestFields): CanonicalRequest["extensions"] {
   const fields: Record<string, JsonObject[string]> = {
     ...body.unknown("openai-responses", responsesRequestFields)?.fields,

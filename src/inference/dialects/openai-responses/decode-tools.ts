@@ -6,9 +6,8 @@ import type {
   Tool,
   ToolChoice,
 } from "../../canonical/tool.ts";
-import { decodeCache, markerFields } from "../decode-openai-fields.ts";
-import { badRequest, RequestFields } from "../request-fields.ts";
-import { withoutUndefined } from "../without-undefined.ts";
+import { decodeCache, markerFields } from "../openai-fields.ts";
+import { badRequest, RequestFields, withoutUndefined } from "../wire-fields.ts";
 
 const knownFunctionFields = new Set([
   "type",
@@ -30,7 +29,10 @@ const knownCustomFields = new Set([
 
 type ToolFields = Pick<CanonicalRequest, "tools" | "toolChoice" | "parallelToolCalls">;
 
-/** Tools and how they may be called; `loaded` are those that items of the conversation brought along. */
+/**
+ * Tools and how they may be called; `loaded` are those that items of the conversation brought
+ * along.
+ */
 export function decodeToolFields(
   body: RequestFields,
   loaded: readonly Tool[],
@@ -67,7 +69,10 @@ export function decodeTool(tool: RequestFields, namespace?: string): Tool[] {
   }
 }
 
-/** The namespace's own description has no place in other dialects; it stays with the first of its tools. */
+/**
+ * The namespace's own description has no place in other dialects; it stays with the first of its
+ * tools.
+ */
 function decodeNamespace(tool: RequestFields): Tool[] {
   const name = tool.requiredString("name");
   const description = tool.string("description");
@@ -117,6 +122,8 @@ function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
   const value = body.object.tool_choice;
   if (value === undefined || value === null) return undefined;
   if (value === "auto" || value === "none" || value === "required") return { type: value };
+  // Anthropic's word for `required`, which several clients send here as well.
+  if (value === "any") return { type: "required" };
   if (typeof value === "string") {
     throw badRequest(
       "tool_choice",

@@ -1,13 +1,10 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import { responseParts } from "../../canonical/response-parts.ts";
-import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
-import { opaqueName } from "../answer-losses.ts";
+import { responseParts, type CanonicalResponse, type Choice } from "../../canonical/response.ts";
+import { opaqueName } from "../encode-state.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
-import { encodeAnnotation } from "./annotation-fields.ts";
-import { idBaseOf } from "./encode-stream.ts";
-import { encodeFinish, type Ending } from "./finish-fields.ts";
-import { plainMessage } from "./message-builder.ts";
-import { OutputBuilder } from "./output-builder.ts";
+import { encodeAnnotation, encodeFinish, type Ending } from "./answer-fields.ts";
+import { idBaseOf, OutputBuilder } from "./encode-stream.ts";
+import { plainMessage } from "./item-builders.ts";
 import { responseRecord } from "./response-record.ts";
 
 /** A whole response for a client: what its stream would have added up to. */
@@ -36,7 +33,10 @@ export function encodeResponse(
   return extensions?.dialect === "openai-responses" ? { ...extensions.fields, ...record } : record;
 }
 
-/** Detects pictures by address, sound and parts of other dialects, which Responses has no item for; transcripts are carried as text. */
+/**
+ * Detects pictures by address, sound and parts of other dialects, which Responses has no item for;
+ * transcripts are carried as text.
+ */
 export const createLossDetector = (): LossDetector => (part) => {
   switch (part.type) {
     case "image":

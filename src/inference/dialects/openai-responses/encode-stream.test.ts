@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { readCassettes } from "../../../../test/support/cassettes.ts";
-import { GatewayError } from "../../../platform/lib/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 import type { StreamPart } from "../../canonical/stream-part.ts";
 import type { ResponseContext } from "../dialect.ts";
-import { reportError } from "../report-error.ts";
+import { reportError } from "../errors.ts";
 import { ResponsesStreamEncoder } from "./encode-stream.ts";
-import { openaiResponses } from "./openai-responses.ts";
+import { openaiResponses } from "./index.ts";
 
 const framesOf = (parts: readonly StreamPart[], context?: ResponseContext): string[] => {
   const encoder = new ResponsesStreamEncoder(context);

@@ -1,17 +1,36 @@
-import { brand } from "../../../platform/lib/brand.ts";
-import type { GatewayFacts } from "../../canonical/gateway-facts.ts";
+import { brand } from "../../../platform/kernel/brand.ts";
+import type { ImagePart, OpaquePart } from "../../canonical/message.ts";
+import {
+  type Finish,
+  reconcileFinish,
+  type GatewayFacts,
+  type TokenLogProbability,
+} from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { ReportedError } from "../../canonical/reported-error.ts";
-import type { ResponseStart, StreamPart } from "../../canonical/stream-part.ts";
+import type {
+  ReportedError,
+  ReasoningEnd,
+  ResponseStart,
+  StreamPart,
+  ToolCallStart,
+} from "../../canonical/stream-part.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
-import { errorEvent, eventFrame, failure } from "./encode-error.ts";
-import { encodeFinish, type Ending } from "./finish-fields.ts";
-import type { Emit } from "./message-builder.ts";
-import { OutputBuilder } from "./output-builder.ts";
+import { asString } from "../wire-fields.ts";
+import {
+  CallBuilder,
+  type Emit,
+  type ItemBuilder,
+  type ItemHead,
+  type ItemStatus,
+  MessageBuilder,
+  ReasoningBuilder,
+} from "./item-builders.ts";
+import { errorEvent, eventFrame, failure } from "./errors.ts";
+import { encodeFinish, type Ending, signatureItem } from "./answer-fields.ts";
 import { responseRecord } from "./response-record.ts";
 
-/** What of an upstream's id may stand in ids of items. */
+/** The part of an upstream's id that ids of items may contain. */
 export const idBaseOf = (id: string): string =>
   id
     .replace(/^resp_/, "")
@@ -20,8 +39,8 @@ export const idBaseOf = (id: string): string =>
 
 /**
  * Canonical parts to Responses events: `response.created`, `response.in_progress`, the items, one
- * terminal event with the whole record, then the gateway's metadata. Sequence numbers have no gap, and
- * every id is the same from its first event to its last.
+ * terminal event with the whole record, then the gateway's metadata. Sequence numbers have no gap,
+ * and every id is the same from its first event to its last.
  */
 export class ResponsesStreamEncoder implements StreamEncoder {
   private readonly context: ResponseContext;
@@ -145,6 +164,243 @@ export class ResponsesStreamEncoder implements StreamEncoder {
         ),
       },
       this.context,
+    );
+  }
+}
+
+/** Parts of one answer that make its items. */
+type OutputPart = Exclude<Extract<StreamPart, { choiceIndex: number }>, { type: "finish" }>;
+
+/** An item that came whole. */
+class WholeItem implements ItemBuilder {
+  private readonly value: JsonObject;
+
+  constructor(value: JsonObject, { outputIndex, emit }: ItemHead) {
+    this.value = value;
+    emit?.("response.output_item.added", { output_index: outputIndex, item: value });
+    emit?.("response.output_item.done", { output_index: outputIndex, item: value });
+  }
+
+  close(): void {
+    // It was sent as a whole.
+  }
+
+  item(): JsonObject {
+    return this.value;
+  }
+}
+
+/**
+ * Parts of one answer to output items, in the order in which they began. A message and a call end
+ * when something else begins: only then it is known whether they were cut.
+ */
+export class OutputBuilder {
+  finish: Finish | undefined;
+  private readonly emit: Emit | undefined;
+  private readonly idBase: () => string;
+  private readonly hidesReasoning: boolean;
+  private readonly items: ItemBuilder[] = [];
+  private readonly calls = new Map<number, CallBuilder>();
+  private readonly thoughts = new Map<number, ReasoningBuilder>();
+  private readonly begun = new Map<
+    number,
+    Extract<StreamPart, { type: "text-start" | "reasoning-start" }>
+  >();
+  private message: MessageBuilder | undefined;
+  private hasRefusal = false;
+  private tokens: TokenLogProbability[] = [];
+
+  constructor({
+    emit,
+    idBase,
+    hidesReasoning,
+  }: { emit?: Emit; idBase: () => string; hidesReasoning: boolean }) {
+    this.emit = emit;
+    this.idBase = idBase;
+    this.hidesReasoning = hidesReasoning;
+  }
+
+  add(part: OutputPart): void {
+    switch (part.type) {
+      case "text-start":
+        this.begun.set(part.itemIndex, part);
+        break;
+      case "text-delta":
+        this.addText(part.itemIndex, part.text);
+        break;
+      case "reasoning-start":
+        this.begun.set(part.itemIndex, part);
+        break;
+      case "reasoning-delta":
+        if (part.text !== "") this.thought(part.itemIndex)?.think(part.text, part.summaryIndex);
+        break;
+      case "reasoning-end":
+        this.endThought(part);
+        break;
+      case "tool-call-start":
+        this.startCall(part);
+        break;
+      case "tool-call-delta":
+        this.calls.get(part.itemIndex)?.append(part.arguments);
+        break;
+      case "tool-call-end": {
+        const call = this.calls.get(part.itemIndex);
+        if (call !== undefined) call.ended = true;
+        break;
+      }
+      case "refusal-delta":
+        this.addRefusal(part.itemIndex, part.refusal);
+        break;
+      case "annotation":
+        this.message?.annotate(part.itemIndex, part.annotation);
+        break;
+      case "logprobs":
+        this.tokens.push(...(part.content ?? []));
+        break;
+      case "audio-delta":
+        if (part.transcript) this.addText(part.itemIndex, part.transcript);
+        break;
+      case "image":
+        this.addImage(part.image);
+        break;
+      case "opaque":
+        this.addOpaque(part.part);
+        break;
+      case "text-end":
+        break;
+    }
+  }
+
+  /** The end of the answer, once; without a reason it is inferred. */
+  end(reported?: Finish): Finish {
+    if (this.finish !== undefined) return this.finish;
+    const finish = reconcileFinish(reported, this.calls.size > 0);
+    if (finish.reason === "refusal" && !this.hasRefusal && finish.explanation)
+      this.addRefusal(-1, finish.explanation);
+    const cut = encodeFinish(finish).status !== "completed";
+    this.items.forEach((item, index) =>
+      item.close(cut && index === this.items.length - 1 ? "incomplete" : "completed"),
+    );
+    return (this.finish = finish);
+  }
+
+  /** The items as far as they came; those that are open are called by this status. */
+  output(status: ItemStatus): JsonObject[] {
+    const last = this.items.length - 1;
+    return this.items.map((item, index) => item.item(index === last ? status : "completed"));
+  }
+
+  /** Opens an item; a whole item before it is closed. */
+  private open<T extends ItemBuilder>(prefix: string, make: (head: ItemHead) => T, id?: string): T {
+    this.message?.close("completed");
+    this.message = undefined;
+    for (const call of this.calls.values()) if (call.ended) call.close("completed");
+    const outputIndex = this.items.length;
+    const item = make({
+      id: id ?? `${prefix}_${this.idBase()}_${outputIndex}`,
+      outputIndex,
+      emit: this.emit,
+    });
+    this.items.push(item);
+    return item;
+  }
+
+  private addText(itemIndex: number, text: string): void {
+    if (text === "") return;
+    const tokens = this.tokens;
+    this.tokens = [];
+    this.messageFor(itemIndex).text(itemIndex, { text, tokens });
+  }
+
+  private addRefusal(itemIndex: number, refusal: string): void {
+    if (refusal === "") return;
+    this.hasRefusal = true;
+    (this.message ??= this.newMessage(undefined)).refusal(itemIndex, refusal);
+  }
+
+  private messageFor(itemIndex: number): MessageBuilder {
+    const start = this.begun.get(itemIndex);
+    this.begun.delete(itemIndex);
+    const begins =
+      start?.type === "text-start" &&
+      (start.startsMessage === true || start.phase !== this.message?.phase);
+    if (this.message === undefined || begins)
+      this.message = this.newMessage(start?.type === "text-start" ? start.phase : undefined);
+    return this.message;
+  }
+
+  private newMessage(phase: string | undefined): MessageBuilder {
+    return this.open("msg", (head) => new MessageBuilder(head, phase));
+  }
+
+  /** The thought at this place, which begins with the first thing that it says. */
+  private thought(itemIndex: number): ReasoningBuilder | undefined {
+    if (this.hidesReasoning) return undefined;
+    const known = this.thoughts.get(itemIndex);
+    if (known !== undefined) return known;
+    const start = this.begun.get(itemIndex);
+    const { id, format } = start?.type === "reasoning-start" ? start : {};
+    const thought = this.open(
+      "rs",
+      (head) => new ReasoningBuilder(head, { ...(format !== undefined && { format }) }),
+      id,
+    );
+    this.thoughts.set(itemIndex, thought);
+    return thought;
+  }
+
+  private endThought({ itemIndex, signature, encrypted, provenance }: ReasoningEnd): void {
+    const sealed = signature !== undefined || encrypted !== undefined;
+    const thought = sealed ? this.thought(itemIndex) : this.thoughts.get(itemIndex);
+    thought?.seal({
+      ...(signature !== undefined && { signature }),
+      ...(encrypted !== undefined && { encrypted }),
+      ...(provenance !== undefined && { provenance }),
+    });
+    thought?.close();
+  }
+
+  /** A call's signature travels in an item before it: that one is replayed by every client. */
+  private startCall(start: ToolCallStart): void {
+    const { signature, provenance, id: callId } = start;
+    if (signature !== undefined) {
+      const call = { callId, signature, ...(provenance !== undefined && { provenance }) };
+      this.open("rs", (head) => new WholeItem(signatureItem(head.id, call), head));
+    }
+    const prefix = start.kind === "custom" ? "ctc" : "fc";
+    this.calls.set(
+      start.itemIndex,
+      this.open(prefix, (head) => new CallBuilder(head, start)),
+    );
+  }
+
+  /** An image that the model made; one that is only an address or an upload has no item here. */
+  private addImage({ source }: ImagePart): void {
+    if (source.type !== "base64") return;
+    const { data, mediaType } = source;
+    this.open(
+      "ig",
+      (head) =>
+        new WholeItem(
+          {
+            id: head.id,
+            type: "image_generation_call",
+            status: "completed",
+            result: data,
+            output_format: mediaType.replace(/^image\//, ""),
+          },
+          head,
+        ),
+    );
+  }
+
+  private addOpaque(part: OpaquePart): void {
+    if (part.dialect !== "openai-responses") return;
+    const id = asString(part.value.id) || undefined;
+    this.open(
+      "item",
+      (head) => new WholeItem(id === undefined ? { id: head.id, ...part.value } : part.value, head),
+      id,
     );
   }
 }

@@ -1,70 +1,144 @@
 import { z } from "zod";
+import { namedAsWhole, requestCheck, type Fields } from "../request-check.ts";
+import { asObject, badRequest } from "../wire-fields.ts";
 import {
+  answerSchemaShape,
+  cacheMarkers,
+  callArguments,
+  checkSessionId,
+  choiceProblem,
+  choiceWord,
+  functionShape,
   gatewayFieldNames,
   gatewayShape,
   identityShape,
+  integer,
+  modelField,
   open,
+  otherType,
   reasoningShape,
   samplingShape,
+  sound,
   topLogprobs,
 } from "../shared-request-schema.ts";
 
-const contentPart = z.lazy(() =>
-  z.union([
-    z.looseObject({ type: z.literal("input_text"), text: z.string() }),
-    z.looseObject({
-      type: z.literal("input_image"),
-      image_url: z.string().nullish().describe("An address or a data URL."),
-      file_id: z.string().nullish(),
-      detail: z.enum(["auto", "low", "high", "original"]).nullish(),
-    }),
-    z.looseObject({
-      type: z.literal("input_file"),
-      file_data: z.string().nullish(),
-      file_id: z.string().nullish(),
-      file_url: z.string().nullish(),
-      filename: z.string().nullish(),
-    }),
-    z.looseObject({
-      type: z.literal("input_audio"),
-      input_audio: z.looseObject({ data: z.string(), format: z.string() }),
-    }),
-    z.looseObject({
-      type: z.literal("output_text"),
-      text: z.string(),
-      annotations: z.array(open).nullish(),
-    }),
-    z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
-    z.looseObject({ type: z.string() }),
-  ]),
-);
+/** One of these members is needed: where the content of a part is. */
+const anyOfMembers = (names: readonly string[]) =>
+  names.map((name) => ({ required: [name], properties: { [name]: { type: "string" } } }));
 
-const output = z.union([z.string(), z.array(contentPart)]);
+const textTypes = ["input_text", "output_text", "text", "summary_text"] as const;
+
+const textPart = z.looseObject({
+  type: z.enum(textTypes),
+  text: z.string(),
+  annotations: z.array(open).nullish(),
+  ...cacheMarkers,
+});
+
+const imagePart = z
+  .looseObject({
+    type: z.literal("input_image"),
+    image_url: z.string().nullish().describe("An address or a data URL."),
+    file_id: z.string().nullish(),
+    detail: z.string().nullish().describe("auto, low or high; others where the model takes them."),
+    ...cacheMarkers,
+  })
+  .refine(({ image_url: url, file_id: id }) => typeof (url ?? id) === "string", {
+    error: "is required: an address or a data URL, or a file_id.",
+    path: ["image_url"],
+  })
+  .meta({ anyOf: anyOfMembers(["image_url", "file_id"]) });
+
+const filePart = z
+  .looseObject({
+    type: z.literal("input_file"),
+    file_data: z.string().nullish(),
+    file_id: z.string().nullish(),
+    file_url: z.string().nullish(),
+    filename: z.string().nullish(),
+    ...cacheMarkers,
+  })
+  .refine(
+    ({ file_data: data, file_url: url, file_id: id }) => typeof (data ?? url ?? id) === "string",
+    { error: "needs file_data, file_url or file_id." },
+  )
+  .meta({ anyOf: anyOfMembers(["file_data", "file_url", "file_id"]) });
+
+const partTypes = [...textTypes, "input_image", "input_file", "input_audio", "refusal"];
+
+/** Parts of a message; a string is one of text. */
+const contentPart = z.union([
+  z.string(),
+  textPart,
+  imagePart,
+  filePart,
+  z.looseObject({ type: z.literal("input_audio"), input_audio: sound, ...cacheMarkers }),
+  z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
+  otherType(partTypes),
+]);
+
+/** Parts of a tool's result, which carries no sound. */
+const outputPart = z.union([
+  z.string(),
+  textPart,
+  imagePart,
+  filePart,
+  otherType(partTypes.filter((type) => type !== "refusal")),
+]);
+
+const partsProblem = { error: "must be a string or an array of content parts." };
+
+const content = z.union([z.string(), z.array(contentPart)], partsProblem).nullish();
+
+const itemTypes = [
+  "message",
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+  "reasoning",
+  "item_reference",
+];
+
+/** The types of items are many and grow; all but these few are several words. */
+const otherItem = z.looseObject({
+  type: z
+    .string({ error: "must be a string." })
+    .refine((type) => !itemTypes.includes(type) && (type.includes("_") || type === "compaction"), {
+      error: "is no type of an item, such as message, function_call_output or reasoning.",
+    })
+    .meta({ not: { enum: itemTypes }, pattern: "_|^compaction$" }),
+});
+
+const callShape = {
+  id: z.string().nullish(),
+  call_id: z.string(),
+  name: z.string(),
+  namespace: z.string().nullish(),
+};
 
 const inputItem = z
-  .lazy(() =>
-    z.union([
+  .union(
+    [
       z.looseObject({
-        type: z.literal("message").optional(),
-        role: z.enum(["user", "assistant", "system", "developer"]),
-        content: z.union([z.string(), z.array(contentPart)]),
+        type: z.literal("message").nullish(),
+        role: z.enum(["user", "assistant", "system", "developer"], {
+          error: "is required: user, assistant, system or developer.",
+        }),
+        content,
         phase: z.string().nullish(),
       }),
-      z.looseObject({
-        type: z.literal("function_call"),
-        call_id: z.string(),
-        name: z.string(),
-        arguments: z.string(),
-        namespace: z.string().nullish(),
-      }),
-      z.looseObject({ type: z.literal("function_call_output"), call_id: z.string(), output }),
+      z.looseObject({ type: z.literal("function_call"), ...callShape, arguments: callArguments }),
       z.looseObject({
         type: z.literal("custom_tool_call"),
-        call_id: z.string(),
-        name: z.string(),
-        input: z.string(),
+        ...callShape,
+        input: z.string().nullish(),
       }),
-      z.looseObject({ type: z.literal("custom_tool_call_output"), call_id: z.string(), output }),
+      z.looseObject({
+        type: z.enum(["function_call_output", "custom_tool_call_output"]),
+        call_id: z.string(),
+        output: z.union([z.string(), z.array(outputPart)], partsProblem).nullish(),
+      }),
       z.looseObject({
         type: z.literal("reasoning"),
         id: z.string().nullish(),
@@ -76,44 +150,101 @@ const inputItem = z
           .describe("Goes back to the provider that made it, and to no other."),
       }),
       z.looseObject({ type: z.literal("item_reference"), id: z.string() }),
-      z.looseObject({ type: z.string() }),
-    ]),
+      otherItem,
+    ],
+    { error: "must be an object with a type, or with a role and content." },
   )
   .describe("An input item. Types that are not listed are kept for upstreams of the same dialect.");
 
-const tool = z.lazy(() =>
-  z.union([
-    z.looseObject({
-      type: z.literal("function"),
-      name: z.string(),
-      description: z.string().nullish(),
-      parameters: open.nullish().describe("JSON Schema of the arguments."),
-      strict: z.boolean().nullish(),
-    }),
+const tool = z
+  .union([
+    z.looseObject({ type: z.literal("function"), ...functionShape, ...cacheMarkers }),
     z.looseObject({
       type: z.literal("custom"),
+      name: z.string().min(1),
+      description: z.string().nullish(),
+      format: z
+        .union([
+          z.looseObject({
+            type: z.literal("grammar"),
+            syntax: z.string(),
+            definition: z.string(),
+          }),
+          otherType(["grammar"]),
+        ])
+        .nullish(),
+      ...cacheMarkers,
+    }),
+    z.looseObject({
+      type: z.literal("namespace"),
       name: z.string(),
       description: z.string().nullish(),
-      format: open.nullish(),
+      tools: z.array(z.looseObject({ type: z.string() })).nullish(),
     }),
-    z.looseObject({ type: z.literal("namespace"), name: z.string(), tools: z.array(open) }),
-    z
-      .looseObject({ type: z.string() })
-      .describe("Tools that the provider runs; left out for upstreams that lack them."),
-  ]),
+    otherType(["function", "custom", "namespace"]).describe(
+      "Tools that the provider runs; left out for upstreams that lack them.",
+    ),
+  ])
+  .register(namedAsWhole, {
+    problem: 'must be an object with a type, for example "function".',
+  });
+
+/** A tool is named in the choice itself; some clients nest the name as chat does. */
+const choiceOf = (kind: "function" | "custom") =>
+  z
+    .looseObject({
+      type: z.literal(kind),
+      name: z.string().nullish(),
+      [kind]: z.looseObject({ name: z.string().nullish() }).nullish(),
+    })
+    .refine((choice) => typeof (choice.name ?? nestedName(choice[kind])) === "string", {
+      error: "is required and must be a string.",
+      path: ["name"],
+    })
+    .meta({
+      anyOf: [
+        { required: ["name"], properties: { name: { type: "string" } } },
+        {
+          required: [kind],
+          properties: {
+            [kind]: {
+              type: "object",
+              required: ["name"],
+              properties: { name: { type: "string" } },
+            },
+          },
+        },
+      ],
+    });
+
+const nestedName = (nested: unknown): unknown => asObject(nested)?.["name"];
+
+const toolChoice = z.union(
+  [
+    choiceWord,
+    choiceOf("function"),
+    choiceOf("custom"),
+    z.looseObject({
+      type: z.literal("allowed_tools"),
+      mode: z.enum(["auto", "required"]).nullish(),
+      tools: z.array(z.looseObject({ type: z.string() })),
+    }),
+    otherType(["function", "custom", "allowed_tools"]),
+  ],
+  { error: choiceProblem },
 );
 
 /**
- * The body of `POST /responses`: the contract's fields, OpenAI's reference (openai 7.55) and what Open
- * Responses adds. It describes; requests are checked by `validateResponsesEnvelope` and by the decoder,
- * and fields that stand in neither survive.
+ * The body of `POST /responses`: the contract's fields, OpenAI's reference (openai 7.55) and what
+ * Open Responses adds. Null means absent, except for `model` and `input`. Fields that are not
+ * described survive towards upstreams of the same dialect.
  */
 export const responsesRequestSchema = z.looseObject({
-  model: z
-    .string()
-    .min(1)
-    .describe("Model id, a router id or @preset/<slug>, with an optional suffix."),
-  input: z.union([z.string(), z.array(inputItem)]),
+  model: modelField,
+  input: z.union([z.string(), z.array(inputItem)], {
+    error:
+      'is required: send text, or an array of items such as {"role": "user", "content": "Hello"}.',
+  }),
   instructions: z.string().nullish(),
   ...gatewayShape,
   previous_response_id: z
@@ -121,7 +252,7 @@ export const responsesRequestSchema = z.looseObject({
     .nullish()
     .describe("Continue from a stored response of the same workspace."),
   conversation: z
-    .null()
+    .null({ error: "is not offered; leave it out and continue with previous_response_id." })
     .optional()
     .describe(
       "Not offered: conversations would be the provider's; continue with previous_response_id.",
@@ -131,17 +262,26 @@ export const responsesRequestSchema = z.looseObject({
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_obfuscation: z.boolean().nullish() }).nullish(),
   include: z.array(z.string()).nullish(),
-  max_output_tokens: z.int().positive().nullish(),
-  max_tool_calls: z.int().nullish(),
+  max_output_tokens: integer(1).nullish(),
+  max_tool_calls: integer().nullish(),
   ...samplingShape,
   top_logprobs: topLogprobs,
-  tools: z.array(tool).nullish(),
-  tool_choice: z.union([z.string(), open]).nullish(),
+  tools: z
+    .array(tool, {
+      error: 'must be an array of tools such as {"type": "function", "name": "..."}.',
+    })
+    .nullish(),
+  tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   reasoning: z.looseObject(reasoningShape).nullish(),
   text: z
     .looseObject({
-      format: z.looseObject({ type: z.string() }).nullish(),
+      format: z
+        .union([
+          z.looseObject({ type: z.literal("json_schema"), ...answerSchemaShape }),
+          otherType(["json_schema"]),
+        ])
+        .nullish(),
       verbosity: z.string().nullish(),
     })
     .nullish(),
@@ -150,10 +290,27 @@ export const responsesRequestSchema = z.looseObject({
   ...identityShape,
 });
 
+/** Checks a Responses request; see `requestCheck`. */
+export const checkResponsesRequest = requestCheck(responsesRequestSchema, (body) => {
+  checkSessionId(body);
+  checkLifecycle(body);
+});
+
+function checkLifecycle(body: Fields): void {
+  const { input, background, store, previous_response_id: previous, instructions } = body;
+  if (Array.isArray(input) && input.length === 0 && (previous ?? instructions ?? null) === null)
+    throw badRequest("input", "is empty: send text, or at least one item.");
+  if (background === true && store === false)
+    throw badRequest("background", "needs a stored response; leave out store, or set it to true.");
+}
+
 /** Request fields that speak to the gateway; removed from every body that goes upstream. */
 export const responsesGatewayFields = gatewayFieldNames;
 
-/** Request fields of the stored lifecycle, which the gateway keeps itself: an upstream stores nothing. */
+/**
+ * Request fields of the stored lifecycle, which the gateway keeps itself: an upstream stores
+ * nothing.
+ */
 export const responsesLifecycleFields = [
   "previous_response_id",
   "conversation",

@@ -1,13 +1,13 @@
-import type { GatewayFacts } from "../../canonical/gateway-facts.ts";
+import type { GatewayFacts } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { ResponseContext } from "../dialect.ts";
-import { addGatewayFields } from "../gateway-fields.ts";
-import { asArray, asObject, asString } from "../request-fields.ts";
-import { encodeUsage } from "./encode-usage.ts";
-import type { Ending } from "./finish-fields.ts";
+import { addGatewayFields } from "../gateway-facts.ts";
+import { asArray, asObject, asString } from "../wire-fields.ts";
+import { encodeUsage } from "./usage.ts";
+import type { Ending } from "./answer-fields.ts";
 
-/** What of a response is not an echo of its request. */
+/** The parts of a response that do not repeat its request. */
 export interface RecordFacts {
   id: string;
   model: string;
@@ -48,7 +48,8 @@ export function responseRecord(
     output,
     output_text: outputText(output),
     usage: usage === undefined ? null : encodeUsage(usage, gateway),
-    // Every request field that a response repeats, with what stands there when the request has none.
+    // Every request field that a response repeats, with what stands there when the request has
+    // none.
     instructions: request.instructions ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
     max_tool_calls: request.max_tool_calls ?? null,

@@ -4,17 +4,19 @@ import { chatRequest, chatResponse } from "../../../../test/support/canonical-ar
 import type { Message } from "../../canonical/message.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
-import { responseParts } from "../../canonical/response-parts.ts";
-import type { CanonicalResponse } from "../../canonical/response.ts";
+import { responseParts, type CanonicalResponse } from "../../canonical/response.ts";
 import { SseDecoder } from "../../upstream/sse-decoder.ts";
-import { withoutUndefined } from "../without-undefined.ts";
-import { openaiResponses } from "./openai-responses.ts";
-import { decodeReasoningItem } from "./reasoning-item.ts";
+import { withoutUndefined } from "../wire-fields.ts";
+import { openaiResponses } from "./index.ts";
+import { decodeReasoningItem } from "./answer-fields.ts";
 
 /** Everything that JSON would carry: a wire body as the other side parses it. */
 const overTheWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
 
-/** The same request as a Responses client could have sent it: without what this dialect has no words for. */
+/**
+ * The same request as a Responses client could have sent it: without what this dialect has no words
+ * for.
+ */
 function asResponses(request: CanonicalRequest): CanonicalRequest {
   const {
     choiceCount: _count,
@@ -39,7 +41,10 @@ function asResponses(request: CanonicalRequest): CanonicalRequest {
   });
 }
 
-/** Messages of the model that follow each other are one turn here, and its later messages are set apart. */
+/**
+ * Messages of the model that follow each other are one turn here, and its later messages are set
+ * apart.
+ */
 function turnsOf(messages: readonly Message[]): Message[] {
   const turns: Message[] = [];
   for (const message of messages) {
@@ -53,7 +58,9 @@ function turnsOf(messages: readonly Message[]): Message[] {
   );
 }
 
-/** Texts in front of the calls, so that they are one message; texts after calls would be another. */
+/**
+ * Texts in front of the calls, so that they are one message; texts after calls would be another.
+ */
 function oneMessage(
   parts: Extract<Message, { role: "assistant" }>["parts"],
 ): Extract<Message, { role: "assistant" }>["parts"] {
@@ -239,9 +246,9 @@ function throughStream(response: CanonicalResponse, cut: number): CanonicalRespo
 }
 
 /**
- * What Responses does not say: which stop text matched, the fingerprint, bytes of sound (its transcript
- * is text), that a thought is no summary, and log probabilities without text to stand on. Ids of items
- * are the encoder's own. A seal holds what was sealed.
+ * What Responses does not say: which stop text matched, the fingerprint, bytes of sound (its
+ * transcript is text), that a thought is no summary, and log probabilities without text to stand
+ * on. Ids of items are the encoder's own. A seal holds what was sealed.
  */
 function comparable(response: CanonicalResponse): unknown {
   const {

@@ -3,8 +3,8 @@ import { readCassettes } from "../../../../test/support/cassettes.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { StreamPart } from "../../canonical/stream-part.ts";
 import type { ClientDialect } from "../dialect.ts";
-import { openaiChat } from "../openai-chat/openai-chat.ts";
-import { openaiResponses } from "./openai-responses.ts";
+import { openaiChat } from "../openai-chat/index.ts";
+import { openaiResponses } from "./index.ts";
 
 /**
  * What gateways got wrong between Responses and chat, and how it is right; the reports are named by

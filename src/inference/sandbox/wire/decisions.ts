@@ -58,7 +58,10 @@ export const decisions = openaiSurface((body) => {
   };
 });
 
-/** Shares of likeness, which add up to one; nothing in common with any option is no reason to prefer one. */
+/**
+ * Shares of likeness, which add up to one; nothing in common with any option is no reason to prefer
+ * one.
+ */
 function sharesOf(state: string, options: readonly string[]): number[] {
   const weights = options.map((option) => 0.1 + similarity(state, option));
   const sum = weights.reduce((total, weight) => total + weight, 0);

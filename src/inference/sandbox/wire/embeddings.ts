@@ -4,7 +4,7 @@ import { estimateTokens } from "../tokens.ts";
 import { openaiSurface } from "./plain-surface.ts";
 
 /** Length of an embedding when the request does not say. */
-export const defaultDimensions = 256;
+const defaultDimensions = 256;
 
 const tokenIds = z.array(z.int().min(0)).min(1);
 

@@ -6,7 +6,7 @@ export interface GenerateChunk {
   content: boolean;
 }
 
-/** A part with the output tokens and the thought tokens that it stands for. */
+/** A part with the output tokens and the thought tokens that it counts as. */
 interface CountedPart {
   part: Record<string, unknown>;
   outputTokens: number;

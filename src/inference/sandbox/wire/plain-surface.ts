@@ -2,10 +2,10 @@ import type { SandboxDialect } from "../dialect.ts";
 import { openaiError } from "./openai-error.ts";
 
 /** A request of a surface without conversation: the text in it, and its answer. */
-export interface PlainRequest {
+interface PlainRequest {
   /** Text that is searched for directives. */
   text: string;
-  /** Body of the answer; `seed` stands for the bytes of the request. */
+  /** Body of the answer; `seed` is derived from the bytes of the request. */
   answer(seed: string): unknown;
 }
 

@@ -2,10 +2,8 @@ import { expect, test } from "bun:test";
 import type { SandboxDialect } from "../dialect.ts";
 import { completePrompt } from "../prompt.ts";
 import { simulate } from "../simulate.ts";
-import { anthropicMessages } from "./anthropic-messages.ts";
+import { anthropicMessages, openaiChat, openaiResponses } from "./client-dialects.ts";
 import { googleGenerate } from "./google-generate.ts";
-import { openaiChat } from "./openai-chat.ts";
-import { openaiResponses } from "./openai-responses.ts";
 
 const facts = { seed: "0123456789abcdef", createdAtSeconds: 1_700_000_000 };
 const target = (action: string) => ({

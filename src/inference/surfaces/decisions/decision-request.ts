@@ -1,11 +1,11 @@
-import { badRequest } from "../../dialects/request-fields.ts";
+import { badRequest } from "../../dialects/wire-fields.ts";
 import { FieldReader, isObject, listOf, type Fields } from "../read-fields.ts";
 
 /** What is said of a question or an answer to it: a text, or JSON that says it. */
 export type Guidance = string | Fields | readonly unknown[];
 
 /** A question to be answered yes or no, with what each may mean. */
-export interface NoulQuestion {
+interface NoulQuestion {
   type: "noul";
   instructions: Guidance;
   criteria?: { true?: Guidance | null; false?: Guidance | null };

@@ -1,8 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import { AnswerCache, type KeptAnswer } from "./answer-cache.ts";
-import { cacheKeyOf, readCachePolicy, type CacheScope } from "./cache-policy.ts";
-import { MemoryAnswerStore } from "./memory-answer-store.ts";
+import {
+  AnswerCache,
+  type KeptAnswer,
+  cacheKeyOf,
+  readCachePolicy,
+  type CacheScope,
+  MemoryAnswerStore,
+} from "./answer-cache.ts";
 import { readEmbeddingRequest } from "./embedding-request.ts";
 
 const answerOf = (tail: string): KeptAnswer => ({

@@ -1,3 +1,10 @@
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { Fields } from "../read-fields.ts";
+import type { EmbeddingRequest } from "./embedding-request.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
+import type { ServedWhole } from "../../pipeline/execution.ts";
+import { showsNoCost } from "../../pipeline/answer-metadata.ts";
+
 /** An answer that is kept: its text from behind the id on, and what its headers say. */
 export interface KeptAnswer {
   /** The body's text behind `{"id":"..."`. */
@@ -9,18 +16,23 @@ export interface KeptAnswer {
 }
 
 /**
- * Where answers are kept. What it holds it may lose at any time; it is bounded in bytes. It may be shared
- * between processes, hence the promises; a store that fails is as good as an empty one.
+ * Where answers are kept. What it holds it may lose at any time; it is bounded in bytes. It may be
+ * shared between processes, hence the promises; a store that fails is as good as an empty one.
  */
-export interface AnswerStore {
+interface AnswerStore {
   get(key: string): Promise<KeptAnswer | undefined> | KeptAnswer | undefined;
   set(key: string, answer: KeptAnswer, ttlSeconds: number): Promise<void> | void;
 }
 
-/** Whether a failure says nothing of the caller who met it, so that others who wait for the same would meet it, too. */
-export type IsShared = (error: unknown) => boolean;
+/**
+ * Whether a failure says nothing of the caller who met it, so that others who wait for the same
+ * would meet it, too.
+ */
+type IsShared = (error: unknown) => boolean;
 
-/** Gives out kept answers, and lets one request go for all that ask for the same at the same time. */
+/**
+ * Gives out kept answers, and lets one request go for all that ask for the same at the same time.
+ */
 export class AnswerCache {
   private readonly store: AnswerStore;
   private readonly isShared: IsShared;
@@ -32,8 +44,9 @@ export class AnswerCache {
   }
 
   /**
-   * The answer to a request: kept, under way, or made by `make`, and then kept. Errors are never kept; a
-   * failure is shared with those who wait where it would be theirs as well, otherwise the next of them tries.
+   * The answer to a request: kept, under way, or made by `make`, and then kept. Errors are never
+   * kept; a failure is shared with those who wait where it would be theirs as well, otherwise the
+   * next of them tries.
    */
   async answer(
     key: string,
@@ -88,3 +101,183 @@ export class AnswerCache {
     }
   }
 }
+
+/** How long an answer is kept when the request does not say, in seconds. */
+const ttlSecondsDefault = 3_600;
+/** Longer than this nothing is kept, in seconds: 30 days. */
+const ttlSecondsMax = 30 * 24 * 3_600;
+/** Characters that a key of the caller's may have. */
+const keyLengthMax = 1_024;
+
+/** What a request asks of the cache; undefined keeps it out of the way. */
+type CachePolicy = { ttlSeconds: number; ownKey: string | undefined } | undefined;
+
+/** Reads `gw-cache-ttl`, `gw-skip-cache` and `gw-cache-key`. Throws `invalid_request_error`. */
+export function readCachePolicy(headers: Pick<Headers, "get" | "has">): CachePolicy {
+  const ttlSeconds = ttlOf(headers.get("gw-cache-ttl"));
+  const ownKey = headers.get("gw-cache-key") ?? undefined;
+  if (ownKey !== undefined && ownKey.length > keyLengthMax)
+    throw refusal("gw-cache-key", `may have at most ${keyLengthMax} characters`);
+  const skips = headers.get("gw-skip-cache")?.trim().toLowerCase() === "true";
+  return skips || ttlSeconds === 0
+    ? undefined
+    : { ttlSeconds, ownKey: ownKey === "" ? undefined : ownKey };
+}
+
+function ttlOf(text: string | null): number {
+  if (text === null) return ttlSecondsDefault;
+  if (!/^\d+$/.test(text)) throw refusal("gw-cache-ttl", "must be a whole number of seconds");
+  return Math.min(Number(text), ttlSecondsMax);
+}
+
+const refusal = (header: string, rule: string): GatewayError =>
+  new GatewayError("invalid_request_error", `${header} ${rule}.`, { param: header });
+
+/** What an answer depends on beside the request itself. */
+export interface CacheScope {
+  workspaceId: string;
+  /** Canonical id of the model. */
+  modelId: string;
+  /** What the request says of providers, in its body and by header. */
+  providers: unknown;
+  /** The caller's own key, which replaces the input and the fields that are sent upstream. */
+  ownKey: string | undefined;
+}
+
+/**
+ * The key that an answer is kept under. It always has the workspace, the model, the dimensions and
+ * the format in it, so that a key of the caller's own never yields vectors of another model.
+ */
+export function cacheKeyOf(
+  { inputs, dimensions, format, rest, cohere }: EmbeddingRequest,
+  { workspaceId, modelId, providers, ownKey }: CacheScope,
+): string {
+  const about = ownKey ?? [
+    inputs,
+    sorted(rest),
+    providers,
+    ...(cohere === undefined ? [] : [sorted(cohere.fields)]),
+  ];
+  const text = JSON.stringify([
+    modelId,
+    dimensions ?? null,
+    cohere?.formats ?? format,
+    typeof about === "string",
+    about,
+  ]);
+  return `${workspaceId} ${new Bun.CryptoHasher("sha256").update(text).digest("base64url")}`;
+}
+
+/** Members in an order that does not depend on how they were written. */
+const sorted = (fields: Fields): [string, unknown][] =>
+  Object.entries(fields).sort(([left], [right]) => (left < right ? -1 : 1));
+
+/** What an entry costs beside its texts: key, object and place in the map. */
+const entryBytes = 512;
+
+interface Entry {
+  answer: KeptAnswer;
+  bytes: number;
+  expiresMs: number;
+}
+
+/** JSON of vectors is ASCII, which takes a byte a character. */
+const bytesOf = ({ tail, model, provider, upstreamModel }: KeptAnswer): number =>
+  entryBytes + Buffer.byteLength(tail) + model.length + provider.length + upstreamModel.length;
+
+/** Answers in memory, those that were asked for longest ago forgotten first. */
+export class MemoryAnswerStore implements AnswerStore {
+  private readonly entries = new Map<string, Entry>();
+  private readonly clock: Clock;
+  private readonly bytesMax: number;
+  private held = 0;
+
+  constructor({ clock, bytesMax }: { clock: Clock; bytesMax: number }) {
+    this.clock = clock;
+    this.bytesMax = bytesMax;
+  }
+
+  /** Bytes that are held, estimated. */
+  get heldBytes(): number {
+    return this.held;
+  }
+
+  get(key: string): KeptAnswer | undefined {
+    const entry = this.entries.get(key);
+    if (entry === undefined) return undefined;
+    this.entries.delete(key);
+    if (entry.expiresMs <= this.clock.monotonicMs()) {
+      this.held -= entry.bytes;
+      return undefined;
+    }
+    this.entries.set(key, entry);
+    return entry.answer;
+  }
+
+  set(key: string, answer: KeptAnswer, ttlSeconds: number): void {
+    this.drop(key);
+    const bytes = bytesOf(answer);
+    // One answer that fills the store would push out everything else.
+    if (bytes > this.bytesMax / 4) return;
+    this.entries.set(key, {
+      answer,
+      bytes,
+      expiresMs: this.clock.monotonicMs() + ttlSeconds * 1_000,
+    });
+    this.held += bytes;
+    for (const oldest of this.entries.keys()) {
+      if (this.held <= this.bytesMax) break;
+      this.drop(oldest);
+    }
+  }
+
+  private drop(key: string): void {
+    const entry = this.entries.get(key);
+    if (entry === undefined) return;
+    this.entries.delete(key);
+    this.held -= entry.bytes;
+  }
+}
+
+/** Some ten thousand vectors of 1,024 floats. */
+const bytesMax = 64 * 1024 * 1024;
+
+/** What providers did is the same for all who wait; what a key or its client may or did is not. */
+const isShared = (error: unknown): boolean =>
+  error instanceof GatewayError &&
+  error.fault === "upstream" &&
+  error.code !== "client_closed_request";
+
+/** The cache of embeddings, in the memory of this process where no other store is named. */
+export const openAnswerCache = (
+  clock: Clock,
+  store: AnswerStore = new MemoryAnswerStore({ clock, bytesMax }),
+): AnswerCache => new AnswerCache(store, isShared);
+
+const head = (id: string): string => `{"id":${JSON.stringify(id)}`;
+
+/**
+ * What is kept of an answer: everything but its id, at no cost, since it is not billed a second
+ * time.
+ */
+export function keptAnswerOf({ answer, candidate, metered, settled }: ServedWhole): KeptAnswer {
+  const { model, route } = candidate;
+  const text = answer.render({
+    id: "",
+    model: model.id,
+    metered,
+    chargedNano: 0n,
+    free: showsNoCost({ settled, candidate }),
+    fallback: undefined,
+    metadataText: () => "{}",
+  });
+  return {
+    tail: text.slice(head("").length),
+    model: model.id,
+    provider: route.provider.id,
+    upstreamModel: route.upstreamModel,
+  };
+}
+
+/** The body of a kept answer under another id. */
+export const keptText = (id: string, tail: string): string => head(id) + tail;

@@ -1,7 +1,11 @@
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
-import type { EmbeddingInput } from "./embedding-request.ts";
-import { readVector, type Vector, type VectorFormat } from "./vector-format.ts";
+import {
+  type EmbeddingInput,
+  readVector,
+  type Vector,
+  type VectorFormat,
+} from "./embedding-request.ts";
 
 /** Inputs that are sent in one request. */
 export interface EmbeddingBatch {
@@ -75,3 +79,18 @@ export const readVectors = (list: readonly unknown[]): Vector[] | undefined =>
 /** Filled with `undefined` where a place was left out, which `every` would skip. */
 const allVectors = (vectors: readonly (Vector | undefined)[]): Vector[] | undefined =>
   Array.from(vectors).every((vector) => vector !== undefined) ? (vectors as Vector[]) : undefined;
+
+/**
+ * What Cohere's `input_type` says of a search, as other vendors call its two sides; undefined for
+ * other purposes.
+ */
+export function searchSideOf(fields: Fields): "query" | "document" | undefined {
+  switch (fields["input_type"]) {
+    case "search_query":
+      return "query";
+    case "search_document":
+      return "document";
+    default:
+      return undefined;
+  }
+}

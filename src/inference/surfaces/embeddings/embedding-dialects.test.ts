@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { GatewayError } from "../../../platform/lib/errors.ts";
+import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import { cohereEmbed } from "./cohere-embed.ts";
 import type { EmbeddingBatch, EmbeddingDialect } from "./embedding-dialect.ts";
 import { googleEmbed } from "./google-embed.ts";
@@ -217,7 +217,10 @@ const listed = (usage: object) => ({
   usage,
 });
 
-/** Answers with the vectors `[1, 0]` and `[0, 1]`, out of order where the dialect has an order of its own. */
+/**
+ * Answers with the vectors `[1, 0]` and `[0, 1]`, out of order where the dialect has an order of
+ * its own.
+ */
 const answers: Record<string, { body: object; usage: object }> = {
   "openai-embeddings": {
     body: listed({ prompt_tokens: 5, total_tokens: 5 }),

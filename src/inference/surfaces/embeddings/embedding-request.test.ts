@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { embeddingTokens, readEmbeddingRequest } from "./embedding-request.ts";
-import { sortOfStrategy } from "./routing-strategy.ts";
+import { embeddingTokens, readEmbeddingRequest, sortOfStrategy } from "./embedding-request.ts";
 
 const body = (changes: Record<string, unknown>) => ({ model: "m/e", input: "text", ...changes });
 

@@ -1,11 +1,12 @@
-import { GatewayError } from "../../../platform/lib/errors.ts";
-import { estimateInputTokens } from "../../input-estimate.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { estimateInputTokens } from "../../dialects/requirements.ts";
 import { FieldReader, isObject, listOf, requireFields, type Fields } from "../read-fields.ts";
-import type { VectorFormat } from "./vector-format.ts";
+import type { SortKey } from "../../routing/provider-preferences.ts";
 
 /**
- * One text, as itself or as its token ids, or an object for models that take more than text: in the form of
- * the provider, or with `content` parts of type `text` and `image_url`, as chat writes them.
+ * One text, as itself or as its token ids, or an object for models that take more than text: in the
+ * form of the provider, or with `content` parts of type `text` and `image_url`, as chat writes
+ * them.
  */
 export type EmbeddingInput = string | readonly number[] | Fields;
 
@@ -30,7 +31,10 @@ export interface EmbeddingRequest {
 export interface CohereWishes {
   /** Formats that the answer has, at least one. */
   formats: readonly VectorFormat[];
-  /** Fields that other vendors lack or spell otherwise: `input_type`, `truncate`, `max_tokens`, `priority`. */
+  /**
+   * Fields that other vendors lack or spell otherwise: `input_type`, `truncate`, `max_tokens`,
+   * `priority`.
+   */
   fields: Fields;
   /** The texts, which the answer repeats. */
   texts: readonly string[] | undefined;
@@ -47,7 +51,9 @@ const known: ReadonlySet<string> = new Set([
   "trace",
 ]);
 
-/** Reads a body. Throws `missing_required_fields`, or `invalid_request_error` that names the field. */
+/**
+ * Reads a body. Throws `missing_required_fields`, or `invalid_request_error` that names the field.
+ */
 export function readEmbeddingRequest(body: Fields): EmbeddingRequest {
   requireFields({ ...body, input: body["input"] === "" ? "present" : body["input"] }, [
     "model",
@@ -132,4 +138,164 @@ export function embeddingTokens(inputs: readonly EmbeddingInput[]): number {
     else tokens += estimateInputTokens(JSON.stringify(input), input as Fields);
   }
   return tokens;
+}
+
+/** Fields that only some vendors know, and that every client of Cohere's sends. */
+const vendorFields = ["input_type", "truncate", "max_tokens", "priority"] as const;
+
+const cohereMembers: ReadonlySet<string> = new Set([
+  "model",
+  "texts",
+  "images",
+  "inputs",
+  "embedding_types",
+  "output_dimension",
+  "session_id",
+  "provider",
+  "trace",
+  ...vendorFields,
+]);
+
+const sources = ["texts", "images", "inputs"] as const;
+
+const picked = (body: Fields, wanted: (name: string) => boolean): Fields =>
+  Object.fromEntries(
+    Object.entries(body).filter(
+      ([name, value]) => value !== undefined && value !== null && wanted(name),
+    ),
+  );
+
+/**
+ * Reads a body of Cohere's `POST /v2/embed`. Throws `missing_required_fields`, or
+ * `invalid_request_error` that names the field. Source: https://docs.cohere.com/reference/embed
+ */
+export function readCohereEmbedRequest(body: Fields): EmbeddingRequest {
+  const given = sources.filter((name) => body[name] !== undefined && body[name] !== null);
+  requireFields({ ...body, texts: given.length === 0 ? undefined : "present" }, ["model", "texts"]);
+  const fields = new FieldReader(body, "invalid_request_error");
+  fields.checkSession();
+  const [source = "texts", another] = given;
+  if (another !== undefined)
+    throw fields.refusal(another, `cannot be sent together with ${source}.`);
+  const formats = formatsOf(body["embedding_types"], fields);
+  const inputs = cohereInputsOf(source, fields, body);
+  return {
+    model: fields.text("model"),
+    inputs,
+    format: formats[0] ?? "float",
+    formatNamed: true,
+    dimensions: fields.positive("output_dimension"),
+    user: undefined,
+    rest: picked(body, (name) => !cohereMembers.has(name)),
+    cohere: {
+      formats,
+      fields: picked(body, (name) => (vendorFields as readonly string[]).includes(name)),
+      texts: source === "texts" ? (inputs as readonly string[]) : undefined,
+    },
+  };
+}
+
+function formatsOf(value: unknown, fields: FieldReader): readonly VectorFormat[] {
+  if (value === undefined || value === null) return ["float"];
+  const list = listOf(value);
+  const areKnown =
+    list?.every((format): format is VectorFormat => format === "float" || format === "base64") ??
+    false;
+  if (list === undefined || list.length === 0 || !areKnown)
+    throw fields.refusal("embedding_types", "must be a list of float and base64.");
+  return [...new Set(list as VectorFormat[])];
+}
+
+function cohereInputsOf(
+  source: (typeof sources)[number],
+  fields: FieldReader,
+  body: Fields,
+): readonly EmbeddingInput[] {
+  const list = listOf(body[source]);
+  if (list === undefined || list.length === 0)
+    throw fields.refusal(source, "must be a list with at least one entry.");
+  return list.map((entry, index) => {
+    const param = `${source}[${index}]`;
+    if (source === "inputs") {
+      if (isObject(entry) && contentOf(entry) !== undefined) return entry;
+      throw fields.refusal(param, "must be an object with content parts.");
+    }
+    if (typeof entry !== "string" || entry === "")
+      throw fields.refusal(param, "must be a string, and not empty.");
+    return source === "texts"
+      ? entry
+      : { content: [{ type: "image_url", image_url: { url: entry } }] };
+  });
+}
+
+/** What the values of `X-Routing-Strategy` stand for. */
+const sorts: Readonly<Record<string, SortKey>> = {
+  cheapest: "price",
+  fastest: "latency",
+  "most-available": "availability",
+  price: "price",
+  latency: "latency",
+  throughput: "throughput",
+};
+
+/** The sort that the header asks for; undefined without it. Throws `invalid_request_error`. */
+export function sortOfStrategy(strategy: string | null): SortKey | undefined {
+  if (strategy === null || strategy.trim() === "") return undefined;
+  const name = strategy.trim().toLowerCase();
+  if (Object.hasOwn(sorts, name)) return sorts[name];
+  throw new GatewayError(
+    "invalid_request_error",
+    `X-Routing-Strategy must be one of ${Object.keys(sorts).join(", ")}.`,
+    {
+      param: "X-Routing-Strategy",
+    },
+  );
+}
+
+/**
+ * How a vector is written: as numbers, or as base64 of 32-bit floats, the lowest byte first
+ * (OpenAI).
+ */
+export type VectorFormat = "float" | "base64";
+
+/** A vector in either format. */
+export type Vector = readonly number[] | string;
+
+const base64Pattern = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** A vector as an upstream sent it; undefined when it is none. */
+export function readVector(value: unknown): Vector | undefined {
+  if (typeof value === "string") return isFloats(value) ? value : undefined;
+  return Array.isArray(value) && value.length > 0 && value.every((entry) => Number.isFinite(entry))
+    ? (value as number[])
+    : undefined;
+}
+
+/** Base64 of whole floats: four bytes each. */
+function isFloats(text: string): boolean {
+  return text.length > 0 && base64Pattern.test(text) && Buffer.byteLength(text, "base64") % 4 === 0;
+}
+
+/**
+ * The vector in the format that is wanted; numbers lose what does not fit 32 bits on the way to
+ * base64.
+ */
+export function toFormat(vector: Vector, format: VectorFormat): Vector {
+  if (format === "float") return typeof vector === "string" ? decode(vector) : vector;
+  return typeof vector === "string" ? vector : encode(vector);
+}
+
+function encode(vector: readonly number[]): string {
+  const bytes = Buffer.alloc(vector.length * 4);
+  for (let index = 0; index < vector.length; index += 1)
+    bytes.writeFloatLE(vector[index] ?? 0, index * 4);
+  return bytes.toString("base64");
+}
+
+function decode(text: string): number[] {
+  const bytes = Buffer.from(text, "base64");
+  const vector = new Array<number>(bytes.length / 4);
+  for (let index = 0; index < vector.length; index += 1)
+    vector[index] = bytes.readFloatLE(index * 4);
+  return vector;
 }

@@ -1,14 +1,36 @@
-import { GatewayError } from "../../../platform/lib/errors.ts";
-import type { CatalogModel } from "../../catalog/model.ts";
-import type { CallOrigin, InferenceCall } from "../../inference-call.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { type CatalogModel, routeDialect, type UpstreamDialect } from "../../catalog/model.ts";
+import type {
+  CallOrigin,
+  InferenceCall,
+  Adapter,
+  AdaptedRoute,
+} from "../../pipeline/inference-call.ts";
 import type { SortKey } from "../../routing/provider-preferences.ts";
 import type { Fields } from "../read-fields.ts";
 import { routingOf, surfaceCall } from "../surface-call.ts";
-import { embeddingTokens, type EmbeddingRequest } from "./embedding-request.ts";
-import { interpretEmbeddings } from "./interpret-embeddings.ts";
+import {
+  embeddingTokens,
+  type EmbeddingRequest,
+  type CohereWishes,
+  toFormat,
+  type VectorFormat,
+} from "./embedding-request.ts";
+import { assert } from "../../../platform/kernel/assert.ts";
+import type { Loss } from "../../canonical/request.ts";
+import { adaptWhole, sumUsage } from "../whole-adapter.ts";
+import { cohereEmbed } from "./cohere-embed.ts";
+import type { EmbeddingDialect, EmbeddingPart, Modality } from "./embedding-dialect.ts";
+import { googleEmbed } from "./google-embed.ts";
+import { jinaEmbeddings } from "./jina-embeddings.ts";
+import { openaiEmbeddings } from "./openai-embeddings.ts";
+import { voyageEmbeddings } from "./voyage-embeddings.ts";
+import { usdFromNano } from "../../../platform/kernel/money.ts";
+import { totalInputTokens } from "../../canonical/usage.ts";
+import type { ShownAnswer, WholeAnswer } from "../../dialects/passthrough.ts";
 
 /** A request for embeddings as its route has read it. */
-export interface ReadEmbeddings {
+interface ReadEmbeddings {
   text: string;
   body: Fields;
   request: EmbeddingRequest;
@@ -31,7 +53,7 @@ export function embeddingsCall(
       parameters: request.dimensions === undefined ? [] : ["dimensions"],
       inputTokens: embeddingTokens(request.inputs),
     },
-    interpret: (route) => interpretEmbeddings(request, route),
+    adapt: (route) => adaptEmbeddings(request, route),
     assertServes: assertEmbeds,
   });
 }
@@ -41,4 +63,139 @@ export function assertEmbeds({ id, surface }: CatalogModel): void {
   if (surface === "embeddings") return;
   const message = `The model ${id} makes no embeddings; it serves ${surface}. GET /models?category=embedding lists those that do.`;
   throw new GatewayError("model_unavailable", message, { param: "model" });
+}
+
+const dialects: Partial<Record<UpstreamDialect, EmbeddingDialect>> = {
+  "openai-embeddings": openaiEmbeddings,
+  "cohere-embed": cohereEmbed,
+  "voyage-embeddings": voyageEmbeddings,
+  "jina-embeddings": jinaEmbeddings,
+  "google-embed": googleEmbed,
+};
+
+/**
+ * Batches of one request that are under way at once: more meets rate limits sooner than it gains.
+ */
+const batchesAtOnce = 4;
+
+/**
+ * How a request for embeddings is written for a route; split where it takes fewer inputs at once.
+ */
+function adaptEmbeddings(request: EmbeddingRequest, { route }: AdaptedRoute): Adapter {
+  const name = routeDialect(route, "embeddings");
+  const dialect = name && dialects[name];
+  assert(dialect !== undefined, `${route.provider.id} serves no embeddings`);
+  const { inputs, format, formatNamed, dimensions, user, rest, cohere } = request;
+  const batches = Array.from({ length: Math.ceil(inputs.length / dialect.inputsMax) }, (_, index) =>
+    inputs.slice(index * dialect.inputsMax, (index + 1) * dialect.inputsMax),
+  );
+  return adaptWhole<EmbeddingPart>({
+    bodies: batches.map((batch) =>
+      dialect.encode({
+        upstreamModel: route.upstreamModel,
+        inputs: batch,
+        format,
+        formatNamed,
+        dimensions,
+        user,
+        rest,
+        cohere: cohere?.fields ?? {},
+      }),
+    ),
+    parallel: batchesAtOnce,
+    losses: lossesOf(request, dialect),
+    unusableCode: "upstream_error",
+    read(body, index) {
+      const part = dialect.decode(body);
+      return part?.vectors.length === batches[index]?.length ? part : undefined;
+    },
+    join: (parts) => new EmbeddingAnswer(request, parts),
+  });
+}
+
+/** What a client of Cohere's says that the upstream has no field for. */
+const lossesOf = ({ cohere }: EmbeddingRequest, { says = [] }: EmbeddingDialect): Loss[] =>
+  Object.keys(cohere?.fields ?? {})
+    .filter((field) => !says.includes(field))
+    .map((field) => ({ field, reason: "the provider has no such field" }));
+
+/** Vectors in the order of the inputs, as OpenAI's clients read them, or Cohere's. */
+class EmbeddingAnswer implements WholeAnswer {
+  readonly upstreamId: string | null;
+  readonly finishReason = null;
+  readonly metered: WholeAnswer["metered"];
+  readonly outputCharacters = 0;
+  readonly hasContent = true;
+  readonly spentOnReasoning = false;
+  private readonly request: EmbeddingRequest;
+  private readonly parts: readonly EmbeddingPart[];
+  private dataText: string | undefined;
+
+  constructor(request: EmbeddingRequest, parts: readonly EmbeddingPart[]) {
+    this.request = request;
+    this.parts = parts;
+    this.metered = sumUsage(parts.map(({ metered }) => metered));
+    this.upstreamId = parts[0]?.id ?? null;
+  }
+
+  render({ id, model, metered, chargedNano, free }: ShownAnswer): string {
+    const tokens = totalInputTokens(metered.usage);
+    const usage = JSON.stringify({
+      prompt_tokens: tokens,
+      total_tokens: tokens,
+      ...(free === true ? {} : { cost: usdFromNano(chargedNano) }),
+      ...detailsOf(this.parts),
+    });
+    // The id stands first, so that a kept answer can be given out again under another one.
+    const begin = `{"id":${JSON.stringify(id)}`;
+    const { cohere } = this.request;
+    if (cohere === undefined) {
+      return `${begin},"object":"list","data":${this.data()},"model":${JSON.stringify(model)},"usage":${usage}}`;
+    }
+    const { inputTokens = 0, inputImageTokens } = metered.usage;
+    const meta = {
+      api_version: { version: "2" },
+      billed_units: {
+        input_tokens: inputTokens,
+        ...(inputImageTokens !== undefined && { image_tokens: inputImageTokens }),
+      },
+    };
+    return (
+      `${begin},"response_type":"embeddings_by_type","embeddings":${this.byType(cohere)},` +
+      `"texts":${JSON.stringify(cohere.texts ?? [])},"meta":${JSON.stringify(meta)},"usage":${usage}}`
+    );
+  }
+
+  private vectorsIn(format: VectorFormat): readonly unknown[] {
+    return this.parts.flatMap(({ vectors }) => vectors).map((vector) => toFormat(vector, format));
+  }
+
+  /** Written once, as `byType` is: an answer that is kept is rendered twice. */
+  private data(): string {
+    return (this.dataText ??= JSON.stringify(
+      this.vectorsIn(this.request.format).map((embedding, index) => ({
+        object: "embedding",
+        index,
+        embedding,
+      })),
+    ));
+  }
+
+  private byType({ formats }: CohereWishes): string {
+    return (this.dataText ??= JSON.stringify(
+      Object.fromEntries(formats.map((format) => [format, this.vectorsIn(format)])),
+    ));
+  }
+}
+
+/** Only inputs of two kinds or more are distinguished, and only where the upstream does. */
+function detailsOf(parts: readonly EmbeddingPart[]): {
+  prompt_tokens_details?: Partial<Record<Modality, number>>;
+} {
+  const sum: Partial<Record<Modality, number>> = {};
+  for (const { modalities = {} } of parts) {
+    for (const [name, count] of Object.entries(modalities) as [Modality, number][])
+      sum[name] = (sum[name] ?? 0) + count;
+  }
+  return Object.keys(sum).length < 2 ? {} : { prompt_tokens_details: sum };
 }

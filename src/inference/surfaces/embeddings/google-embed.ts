@@ -1,15 +1,15 @@
-import { withoutUndefined } from "../../dialects/without-undefined.ts";
-import { googleModelName } from "../../providers/endpoint-path.ts";
+import { withoutUndefined } from "../../dialects/wire-fields.ts";
+import { googleModelName } from "../../providers/endpoint.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
-import { inputTokensOf } from "../total-tokens.ts";
+import { inputTokensOf } from "../whole-adapter.ts";
 import {
   readVectors,
   type EmbeddingDialect,
   type EmbeddingPart,
   type Modality,
+  searchSideOf,
 } from "./embedding-dialect.ts";
 import { contentOf, imageOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
-import { searchSideOf } from "./search-side.ts";
 
 /** What other vendors call the two sides of a search. */
 const taskTypes: Readonly<Record<string, string>> = {
@@ -25,7 +25,10 @@ const modalityNames: Readonly<Record<string, Modality>> = {
   VIDEO: "video_tokens",
 };
 
-/** The Gemini API's `models/{model}:batchEmbedContents`. Source: https://ai.google.dev/api/embeddings */
+/**
+ * The Gemini API's `models/{model}:batchEmbedContents`. Source:
+ * https://ai.google.dev/api/embeddings
+ */
 export const googleEmbed: EmbeddingDialect = {
   inputsMax: 100,
   says: ["input_type"],

@@ -1,6 +1,6 @@
-import { withoutUndefined } from "../../dialects/without-undefined.ts";
+import { withoutUndefined } from "../../dialects/wire-fields.ts";
 import { fieldsOf, type Fields } from "../read-fields.ts";
-import { inputTokensOf } from "../total-tokens.ts";
+import { inputTokensOf } from "../whole-adapter.ts";
 import { readDataList, type EmbeddingDialect } from "./embedding-dialect.ts";
 import { contentOf, imageOf, unsayable, type EmbeddingInput } from "./embedding-request.ts";
 

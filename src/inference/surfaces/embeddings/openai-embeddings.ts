@@ -1,5 +1,5 @@
-import { readOpenaiUsage } from "../../dialects/read-openai-usage.ts";
-import { withoutUndefined } from "../../dialects/without-undefined.ts";
+import { readOpenaiUsage } from "../../dialects/openai-fields.ts";
+import { withoutUndefined } from "../../dialects/wire-fields.ts";
 import { fieldsOf } from "../read-fields.ts";
 import {
   readDataList,
@@ -16,7 +16,10 @@ const modalityNames: readonly Modality[] = [
   "video_tokens",
 ];
 
-/** `POST /embeddings` as OpenAI has it. Source: https://platform.openai.com/docs/api-reference/embeddings/create */
+/**
+ * `POST /embeddings` as OpenAI has it. Source:
+ * https://platform.openai.com/docs/api-reference/embeddings/create
+ */
 export const openaiEmbeddings: EmbeddingDialect = {
   inputsMax: 2_048,
   encode: ({ upstreamModel, inputs, format, formatNamed, dimensions, user, rest }) =>

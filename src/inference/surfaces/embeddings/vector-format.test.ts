@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readVector, toFormat } from "./vector-format.ts";
+import { readVector, toFormat } from "./embedding-request.ts";
 
 /** 1 and -2.5 as 32-bit floats, the lowest byte first. */
 const base64 = Buffer.from([0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0]).toString("base64");

@@ -1,9 +1,8 @@
-import { withoutUndefined } from "../../dialects/without-undefined.ts";
+import { withoutUndefined } from "../../dialects/wire-fields.ts";
 import { fieldsOf } from "../read-fields.ts";
-import { inputTokensOf } from "../total-tokens.ts";
-import { readDataList, type EmbeddingDialect } from "./embedding-dialect.ts";
+import { inputTokensOf } from "../whole-adapter.ts";
+import { readDataList, type EmbeddingDialect, searchSideOf } from "./embedding-dialect.ts";
 import { unsayable } from "./embedding-request.ts";
-import { searchSideOf } from "./search-side.ts";
 
 /** Voyage's `POST /embeddings`. Source: https://docs.voyageai.com/reference/embeddings-api */
 export const voyageEmbeddings: EmbeddingDialect = {

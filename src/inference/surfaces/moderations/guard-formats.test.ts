@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { resultOf, together, type Verdict } from "./categories.ts";
+import { resultOf, together, type Verdict } from "./guard-format.ts";
 import { guardFormatOf } from "./guard-formats.ts";
 import { llamaGuard } from "./llama-guard.ts";
-import { openaiModerations } from "./openai-moderations.ts";
+import { openaiModerations } from "./moderations-call.ts";
 import { policyGuard } from "./policy-guard.ts";
 import { qwenGuard } from "./qwen-guard.ts";
 import { shieldGemma } from "./shield-gemma.ts";

@@ -1,7 +1,9 @@
-import { flaggedAs, harmless, type Category } from "./categories.ts";
-import type { GuardFormat } from "./guard-format.ts";
+import { flaggedAs, harmless, type Category, type GuardFormat } from "./guard-format.ts";
 
-/** MLCommons' hazards as Llama Guard 3 and 4 number them; those that OpenAI has no category for stand for none. */
+/**
+ * MLCommons' hazards as Llama Guard 3 and 4 number them; those that OpenAI has no category for
+ * stand for none.
+ */
 const hazards: Readonly<Record<string, readonly Category[]>> = {
   /* Violent crimes */ S1: ["violence", "illicit", "illicit/violent"],
   /* Non-violent crimes */ S2: ["illicit"],
@@ -20,8 +22,9 @@ const hazards: Readonly<Record<string, readonly Category[]>> = {
 };
 
 /**
- * Llama Guard 3 and 4: the template of the model brings its taxonomy, the answer is `safe`, or `unsafe` with
- * the hazards on the next line. Source: https://www.llama.com/docs/model-cards-and-prompt-formats/llama-guard-4/
+ * Llama Guard 3 and 4: the template of the model brings its taxonomy, the answer is `safe`, or
+ * `unsafe` with the hazards on the next line. Source:
+ * https://www.llama.com/docs/model-cards-and-prompt-formats/llama-guard-4/
  */
 export const llamaGuard: GuardFormat = {
   // All hazards together are some fifty tokens.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readModerationRequest } from "./moderation-request.ts";
+import { readModerationRequest } from "./moderations-call.ts";
 
 describe("what may be sent", () => {
   test.each<[string, unknown, string[]]>([

@@ -1,10 +1,16 @@
 import { isObject } from "../read-fields.ts";
-import { categories, flaggedAs, harmless, type Category, type Verdict } from "./categories.ts";
-import type { GuardFormat } from "./guard-format.ts";
+import {
+  categories,
+  flaggedAs,
+  harmless,
+  type Category,
+  type Verdict,
+  type GuardFormat,
+} from "./guard-format.ts";
 
 const definitions: Readonly<Record<Category, string>> = {
   harassment: "insults, bullies or demeans a person, or urges others to",
-  "harassment/threatening": "harassment that also threatens violence or serious harm to somebody",
+  "harassment/threatening": "harassment that also threatens violence or serious harm to a person",
   hate: "attacks or demeans people for race, ethnicity, nationality, religion, caste, gender, orientation, disability or the like",
   "hate/threatening": "hate that also threatens violence or serious harm to the group",
   illicit: "gives or asks for instructions to commit a crime or other wrong",
@@ -13,7 +19,7 @@ const definitions: Readonly<Record<Category, string>> = {
   "self-harm/intent": "its author says that they harm themselves or mean to",
   "self-harm/instructions": "tells or asks how to harm oneself",
   sexual: "meant to arouse, or promotes sexual services; education and health are allowed",
-  "sexual/minors": "sexual, and about somebody under 18",
+  "sexual/minors": "sexual, and about a person under 18",
   violence: "depicts death, violence or injury, or glorifies it",
   "violence/graphic": "depicts death, violence or injury in graphic detail",
 };
@@ -36,8 +42,9 @@ const byName = Object.fromEntries(categories.map((category) => [category, [categ
 >;
 
 /**
- * gpt-oss-safeguard, and any model that follows a written policy: the policy is the system message, the answer
- * is the JSON that it asks for, or a bare 0 or 1. Source: https://cookbook.openai.com/articles/gpt-oss-safeguard-guide
+ * gpt-oss-safeguard, and any model that follows a written policy: the policy is the system message,
+ * the answer is the JSON that it asks for, or a bare 0 or 1. Source:
+ * https://cookbook.openai.com/articles/gpt-oss-safeguard-guide
  */
 export const policyGuard: GuardFormat = {
   questions: (text) => [{ system: policy, user: text, outputTokensMax: 1_024, effort: "low" }],
@@ -60,7 +67,9 @@ function verdictOf(answer: unknown): Verdict | undefined {
   return flaggedAs(labels.length === 0 ? ["violation"] : labels, byName);
 }
 
-/** The JSON object that a reply holds, whatever stands around it; undefined when there is none. */
+/**
+ * The JSON object that a reply holds, with or without text around it; undefined when there is none.
+ */
 function jsonIn(reply: string): unknown {
   const [start, end] = [reply.indexOf("{"), reply.lastIndexOf("}")];
   if (start < 0 || end < start) return undefined;

@@ -1,7 +1,9 @@
-import { flaggedAs, harmless, type Category } from "./categories.ts";
-import type { GuardFormat } from "./guard-format.ts";
+import { flaggedAs, harmless, type Category, type GuardFormat } from "./guard-format.ts";
 
-/** Qwen3Guard's categories. Unethical acts are hate, harassment and much else, so that none of these is claimed. */
+/**
+ * Qwen3Guard's categories. Unethical acts are hate, harassment and much else, so that none of these
+ * is claimed.
+ */
 const labels: Readonly<Record<string, readonly Category[]>> = {
   Violent: ["violence"],
   "Non-violent Illegal Acts": ["illicit"],
@@ -15,8 +17,9 @@ const labels: Readonly<Record<string, readonly Category[]>> = {
 };
 
 /**
- * Qwen3Guard-Gen: the answer is a line `Safety: Safe|Unsafe|Controversial` and a line `Categories: ...`. What
- * is controversial is flagged, too: its labels tell why. Source: https://huggingface.co/Qwen/Qwen3Guard-Gen-8B
+ * Qwen3Guard-Gen: the answer is a line `Safety: Safe|Unsafe|Controversial` and a line `Categories:
+ * ...`. What is controversial is flagged, too: its labels tell why. Source:
+ * https://huggingface.co/Qwen/Qwen3Guard-Gen-8B
  */
 export const qwenGuard: GuardFormat = {
   questions: (text) => [{ user: text, outputTokensMax: 128 }],

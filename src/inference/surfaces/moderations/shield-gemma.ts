@@ -1,5 +1,4 @@
-import { flaggedAs, harmless, type Category } from "./categories.ts";
-import type { GuardFormat } from "./guard-format.ts";
+import { flaggedAs, harmless, type Category, type GuardFormat } from "./guard-format.ts";
 
 interface Policy {
   label: string;
@@ -47,8 +46,8 @@ const categoriesByLabel = Object.fromEntries(
 );
 
 /**
- * ShieldGemma judges by one policy at a time and begins its answer with Yes or No. The model's own template
- * takes the policy as `guideline`. Source: https://huggingface.co/google/shieldgemma-2b
+ * ShieldGemma judges by one policy at a time and begins its answer with Yes or No. The model's own
+ * template takes the policy as `guideline`. Source: https://huggingface.co/google/shieldgemma-2b
  */
 export const shieldGemma: GuardFormat = {
   questions: (text) =>

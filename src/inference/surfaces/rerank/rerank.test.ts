@@ -1,11 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { cohereRerank } from "./cohere-rerank.ts";
-import { billedTokens } from "./interpret-rerank.ts";
-import { jinaRerank } from "./jina-rerank.ts";
-import { expectedTokens } from "./rerank-call.ts";
-import type { RerankDialect } from "./rerank-dialect.ts";
+import { cohereRerank, jinaRerank, type RerankDialect, voyageRerank } from "./rerank-dialects.ts";
+import { billedTokens, expectedTokens } from "./rerank-call.ts";
 import { readRerankRequest, type RerankRequest } from "./rerank-request.ts";
-import { voyageRerank } from "./voyage-rerank.ts";
 
 const dialects: Record<string, RerankDialect> = {
   "cohere-rerank": cohereRerank,

@@ -16,7 +16,10 @@ const sessionToken =
   "HNVXAkiY9q6d+xo0rKwT38xVqr7ZD0u0iPPkUL64lIZbqBAz+scqKmlzm8FDrypNC9Yjc8fPOLn9FX9KSYvKTr4rvx3iSIlTJabIQwj2ICCR/o" +
   "LxBA==";
 
-/** Of the suite that AWS publishes, "Signature Version 4 test suite": what is signed, and the signature. */
+/**
+ * Of the suite that AWS publishes, "Signature Version 4 test suite": what is signed, and the
+ * signature.
+ */
 describe("AWS's published test vectors", () => {
   const get: SignableRequest = {
     method: "GET",

@@ -1,6 +1,6 @@
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import type { SignatureV4 } from "@smithy/signature-v4";
-import type { Clock } from "../../../platform/lib/clock.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
 import type { RequestSigner, SignableRequest } from "./request-signer.ts";
 
 /** An AWS access key and what it signs for. */
@@ -17,7 +17,8 @@ export interface AwsCredential {
 
 /**
  * Signs requests with AWS Signature Version 4: host, the headers given, the body and the time.
- * Source: docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html (2026-11).
+ * Source: docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+ * (2026-11).
  */
 export class AwsSigner implements RequestSigner {
   private readonly clock: Clock;

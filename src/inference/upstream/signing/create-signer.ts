@@ -1,4 +1,4 @@
-import type { Clock } from "../../../platform/lib/clock.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
 import { AwsSigner, type AwsCredential } from "./aws-signer.ts";
 import type { PostForm } from "./post-form.ts";
 import type { RequestSigner } from "./request-signer.ts";

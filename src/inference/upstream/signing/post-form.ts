@@ -8,7 +8,10 @@ const connectTimeoutMs = 5_000;
 const answerTimeoutMs = 20_000;
 const answerBytesMax = 64 * 1024;
 
-/** Posts through the connections that inference uses, and the provider's own proxy. Rejects with `UpstreamFailure`. */
+/**
+ * Posts through the connections that inference uses, and the provider's own proxy. Rejects with
+ * `UpstreamFailure`.
+ */
 export const postFormThrough =
   (client: UpstreamClient, provider: { proxy?: string } = {}): PostForm =>
   async (url, form) => {

@@ -9,9 +9,10 @@ export interface SignableRequest {
 }
 
 /**
- * Makes the headers that prove who sends a request, where that is more than one constant header. They
- * come at once where they can be computed, and as a promise where a token has to be fetched first. Throws
- * or rejects with `UpstreamFailure` `connect_failed` when there is no credential to be had.
+ * Makes the headers that prove who sends a request, where that is more than one constant header.
+ * They come at once where they can be computed, and as a promise where a token has to be fetched
+ * first. Throws or rejects with `UpstreamFailure` `connect_failed` when there is no credential to
+ * be had.
  */
 export interface RequestSigner {
   headersFor(request: SignableRequest): Promise<Record<string, string>> | Record<string, string>;

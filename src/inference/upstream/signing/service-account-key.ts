@@ -11,8 +11,9 @@ export interface ServiceAccountKey {
 const googleTokenUrl = "https://oauth2.googleapis.com/token";
 
 /**
- * Reads the JSON key file that Google Cloud hands out. Throws Error that says what is wrong, without
- * repeating any of the text. Source: cloud.google.com/iam/docs/keys-create-delete (2026-11).
+ * Reads the JSON key file that Google Cloud hands out. Throws Error that says what is wrong,
+ * without repeating any of the text. Source: cloud.google.com/iam/docs/keys-create-delete
+ * (2026-11).
  */
 export function readServiceAccountKey(text: string): ServiceAccountKey {
   let fields: Readonly<Record<string, unknown>> | null;

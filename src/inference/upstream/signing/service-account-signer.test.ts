@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { jwtVerify } from "jose";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import { systemClock } from "../../../platform/lib/clock.ts";
+import { systemClock } from "../../../platform/kernel/clock.ts";
 import { UpstreamClient } from "../upstream-client.ts";
 import { createSigner } from "./create-signer.ts";
 import { postFormThrough } from "./post-form.ts";

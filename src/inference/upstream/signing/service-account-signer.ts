@@ -1,5 +1,5 @@
-import type { Clock } from "../../../platform/lib/clock.ts";
-import { hourMs, minuteMs } from "../../../platform/lib/clock.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
+import { hourMs, minuteMs } from "../../../platform/kernel/clock.ts";
 import { UpstreamFailure } from "../upstream-failure.ts";
 import type { PostForm } from "./post-form.ts";
 import type { RequestSigner } from "./request-signer.ts";
@@ -26,9 +26,9 @@ const renewalLeadMs = 5 * minuteMs;
 const safetyMs = 10_000;
 
 /**
- * Access tokens of a Google service account: a signed claim is exchanged for a token that lives for an
- * hour (RFC 7523). A token that holds is given at once; near its end a new one is fetched beside the
- * requests, and only where there is none at all do they wait, all for the same one.
+ * Access tokens of a Google service account: a signed claim is exchanged for a token that lives for
+ * an hour (RFC 7523). A token that holds is given at once; near its end a new one is fetched beside
+ * the requests, and only where there is none at all do they wait, all for the same one.
  */
 export class ServiceAccountSigner implements RequestSigner {
   private readonly options: ServiceAccountOptions;
@@ -45,7 +45,7 @@ export class ServiceAccountSigner implements RequestSigner {
     const leftMs = token === undefined ? 0 : token.expiresAtMs - this.options.clock.nowMs();
     if (token === undefined || leftMs <= safetyMs)
       return this.renew().then(({ headers }) => headers);
-    // Whoever needs the new token hears of a failure; the old one serves until then.
+    // The next request that needs the new token sees a failure; the old one serves until then.
     if (leftMs <= renewalLeadMs) this.renew().catch(() => undefined);
     return token.headers;
   }

@@ -1,0 +1,239 @@
+import { z } from "zod";
+import {
+  parseDecimal,
+  picoPerTokenFromUsdPerMillion,
+  usdPerMillionText,
+} from "../../../platform/kernel/money.ts";
+import type { FactPrices } from "../catalog-facts.ts";
+import { present } from "../present.ts";
+
+/** Prices in USD per million tokens, as models.dev lists them; some rows use older names. */
+const priceFields = {
+  input: z.number().optional(),
+  output: z.number().optional(),
+  cache_read: z.number().optional(),
+  cached_input: z.number().optional(),
+  cache_input: z.number().optional(),
+  cache_write: z.number().optional(),
+  cached_write: z.number().optional(),
+  reasoning: z.number().optional(),
+  input_audio: z.number().optional(),
+  output_audio: z.number().optional(),
+};
+
+const costSchema = z.object({
+  ...priceFields,
+  /** Charges that no usage vector counts. */
+  citation: z.number().optional(),
+  request: z.number().optional(),
+  tiers: z
+    .array(
+      z.object({
+        ...priceFields,
+        tier: z.object({ type: z.string().optional(), size: z.number() }),
+      }),
+    )
+    .optional(),
+});
+
+// Only the members that are read: the source grows new ones often, and they change nothing here.
+const modelSchema = z.object({
+  id: z.string().min(1),
+  name: z.string().min(1),
+  status: z.string().optional(),
+  reasoning: z.boolean().optional(),
+  tool_call: z.boolean().optional(),
+  structured_output: z.boolean().optional(),
+  temperature: z.boolean().optional(),
+  release_date: z.string().optional(),
+  limit: z.object({ context: z.number().optional(), output: z.number().optional() }).optional(),
+  modalities: z.object({ input: z.array(z.string()), output: z.array(z.string()) }).optional(),
+  reasoning_options: z
+    .array(z.object({ type: z.string(), values: z.array(z.string()).optional() }))
+    .optional(),
+  cost: costSchema.optional(),
+  /** Set where a model is served at another address than its provider's others. */
+  provider: z.object({ api: z.string().optional() }).optional(),
+});
+
+const providerFields = { id: z.string().min(1), name: z.string() };
+
+const listShape = z.object({
+  source: z.string(),
+  snapshot: z.iso.date(),
+  providers: z.array(z.object({ ...providerFields, models: z.array(modelSchema) })).min(1),
+});
+
+/** models.dev's own `api.json`: providers and models by id, without a date. */
+const apiShape = z.record(
+  z.string(),
+  z.object({
+    ...providerFields,
+    models: z.record(z.string(), modelSchema),
+  }),
+);
+
+export type SourceCost = z.infer<typeof costSchema>;
+export type SourceModel = z.infer<typeof modelSchema>;
+
+/** Facts as a source lists them, whichever shape they came in. */
+export interface FactsSource {
+  source: string;
+  /** `YYYY-MM-DD`. */
+  snapshot: string;
+  providers: readonly { id: string; name: string; models: readonly SourceModel[] }[];
+}
+
+const modelsDev = "models.dev (MIT licence), repository anomalyco/models.dev";
+
+/**
+ * Reads a list of providers with a snapshot date, or models.dev's `api.json`, whose date is the day
+ * of the refresh. Throws a ZodError that names what does not fit.
+ */
+export function parseFactsSource(value: unknown, refreshedOn: string): FactsSource {
+  const isList = typeof value === "object" && value !== null && "providers" in value;
+  if (isList) return listShape.parse(value);
+  const providers = Object.values(apiShape.parse(value));
+  if (providers.length === 0) throw new Error("The facts source lists no providers.");
+  return {
+    source: modelsDev,
+    snapshot: refreshedOn,
+    providers: providers.map(({ id, name, models }) => ({
+      id,
+      name,
+      models: Object.values(models),
+    })),
+  };
+}
+
+/** What the prices of a row depend on beside the row. */
+export interface PriceContext {
+  provider: string;
+  catalogId: string;
+}
+
+/** Base price of a row and its tiers, in the project's own form. */
+export interface RowPrices {
+  prices: FactPrices;
+  tiers?: { above: number; prices: FactPrices }[];
+}
+
+/**
+ * Resellers that give nothing away: a zero in their rows means a missing price.
+ */
+const sellersWithoutFreeModels: ReadonlySet<string> = new Set(["vercel", "huggingface"]);
+
+/**
+ * Models that cost more than their tokens and whose further charges no usage vector counts
+ * (citations, searches). Without a price they serve callers with their own key alone.
+ */
+const chargedByMoreThanTokens: ReadonlySet<string> = new Set([
+  "perplexity/sonar-deep-research",
+  "perplexity/sonar-pro-search",
+  "openai/gpt-4o-search-preview",
+  "openai/gpt-4o-mini-search-preview",
+]);
+
+/**
+ * USD per request that Perplexity adds to the tokens at the default search context, which the facts
+ * source leaves out. Source: docs.perplexity.ai/getting-started/pricing, read 2026-07.
+ */
+const requestFeesUsd: Readonly<Record<string, string>> = {
+  "perplexity/sonar": "0.005",
+  "perplexity/sonar-pro": "0.006",
+  "perplexity/sonar-reasoning-pro": "0.006",
+};
+
+/**
+ * Names that moved on to a dearer model while the source kept the price of the one before: other
+ * rows of the same snapshot say so. No price is better than a third of it.
+ */
+const movedOn: ReadonlySet<string> = new Set([
+  "google/gemini-flash-latest",
+  "google/gemini-flash-lite-latest",
+  "mistralai/mistral-medium-latest",
+]);
+
+/** The prices of a row; undefined when they are unknown, incomplete or not to be believed. */
+export function sourcePrices(
+  cost: SourceCost | undefined,
+  context: PriceContext,
+): RowPrices | undefined {
+  const { catalogId } = context;
+  if (cost === undefined || chargedByMoreThanTokens.has(catalogId) || movedOn.has(catalogId))
+    return undefined;
+  const prices = priceSet(cost, context);
+  if (prices === undefined) return undefined;
+  const isFree = prices.input === "0" && prices.output === "0";
+  if (isFree && sellersWithoutFreeModels.has(context.provider)) return undefined;
+  const tiers = (cost.tiers ?? [])
+    .filter(({ tier }) => tier.type === undefined || tier.type === "context")
+    .flatMap(({ tier, ...tierCost }) => {
+      const tierPrices = priceSet(tierCost, context);
+      return tierPrices === undefined ? [] : [{ above: tier.size, prices: tierPrices }];
+    })
+    .sort((left, right) => right.above - left.above);
+  return tiers.length === 0 ? { prices } : { prices, tiers };
+}
+
+/** Decimal text of USD per million tokens, rounded to the pico-dollar a token. */
+function text(usd: number | undefined): string | undefined {
+  const pico = usd === undefined ? undefined : picoPerTokenFromUsdPerMillion(usd);
+  return pico === undefined || pico < 0n ? undefined : usdPerMillionText(pico);
+}
+
+function priceSet(
+  cost: Omit<SourceCost, "tiers">,
+  { catalogId }: PriceContext,
+): FactPrices | undefined {
+  const input = text(cost.input);
+  const output = text(cost.output);
+  if (input === undefined || output === undefined) return undefined;
+  const request = requestFeesUsd[catalogId];
+  return present({
+    input,
+    output,
+    cache_read: text(cacheRead(cost)),
+    cache_write: text(cacheWrite(cost, catalogId)),
+    cache_write_1h: text(cacheWriteOneHour(cost, catalogId)),
+    reasoning: text(cost.reasoning),
+    input_audio: text(cost.input_audio),
+    output_audio: text(cost.output_audio),
+    request: request === undefined ? undefined : usdPerMillionRequests(request),
+  });
+}
+
+/**
+ * The source writes 0 where a vendor has no price of its own for cached input, and a few rows have
+ * a read dearer than fresh input: both count as not stated, so the input price holds.
+ */
+function cacheRead(cost: Omit<SourceCost, "tiers">): number | undefined {
+  const read = cost.cache_read ?? cost.cached_input ?? cost.cache_input;
+  const input = cost.input ?? 0;
+  return read === undefined || read > input || (read === 0 && input > 0) ? undefined : read;
+}
+
+/** Google's figure is a rent per hour of storage and no price of a token; 0 is as with reads. */
+function cacheWrite(cost: Omit<SourceCost, "tiers">, catalogId: string): number | undefined {
+  const write = cost.cache_write ?? cost.cached_write;
+  if (catalogId.startsWith("google/")) return undefined;
+  return write === 0 && (cost.input ?? 0) > 0 ? undefined : write;
+}
+
+/**
+ * Anthropic: writes that live for five minutes cost 1.25 times the input, those for an hour twice.
+ * Source: docs.anthropic.com/en/docs/build-with-claude/prompt-caching. The facts know the former
+ * alone.
+ */
+function cacheWriteOneHour(cost: Omit<SourceCost, "tiers">, catalogId: string): number | undefined {
+  const { input, cache_write: write } = cost;
+  if (!catalogId.startsWith("anthropic/") || input === undefined || write === undefined)
+    return undefined;
+  return Math.abs(write - input * 1.25) < 1e-6 ? input * 2 : undefined;
+}
+
+/** USD per request as USD per million requests, the unit of every price in the file. */
+function usdPerMillionRequests(usd: string): string | undefined {
+  const pico = parseDecimal(usd, 12);
+  return pico === undefined ? undefined : usdPerMillionText(pico);
+}

@@ -1,0 +1,196 @@
+import { describe, expect, test } from "bun:test";
+import { catalogFactsSchema, factsText } from "../catalog-facts.ts";
+import type { SourceModel } from "./facts-source.ts";
+import { transformFacts } from "./transform-facts.ts";
+
+const text = { input: ["text"], output: ["text"] };
+const images = { input: ["text"], output: ["text", "image"] };
+const speech = { input: ["audio"], output: ["text"] };
+
+const model = (id: string, more: Partial<SourceModel> = {}): SourceModel => ({
+  id,
+  name: id,
+  limit: { context: 1000, output: 100 },
+  modalities: text,
+  cost: { input: 1, output: 2 },
+  ...more,
+});
+
+const transform = (providers: Record<string, SourceModel[]>) =>
+  transformFacts({
+    source: "test",
+    snapshot: "2026-07-02",
+    providers: Object.entries(providers).map(([id, models]) => ({ id, name: id, models })),
+  });
+
+/** `provider upstream` of every row with an id. */
+const routes = (providers: Record<string, SourceModel[]>, id: string): string[] =>
+  transform(providers)
+    .rows.filter((row) => row.id === id)
+    .map((row) => `${row.provider} ${row.upstream}`);
+
+test("reads a row into the project's own form", () => {
+  const { rows } = transform({
+    openai: [
+      model("gpt-9", {
+        name: "GPT-9 (latest)",
+        release_date: "2026-04-23",
+        tool_call: true,
+        structured_output: true,
+        temperature: false,
+        reasoning: true,
+        reasoning_options: [
+          { type: "toggle" },
+          { type: "effort", values: ["high", "none", "low", "odd"] },
+        ],
+        modalities: { input: ["text", "image", "audio", "pdf"], output: ["text"] },
+      }),
+    ],
+  });
+  expect(rows.find(({ id }) => id === "openai/gpt-9")).toEqual({
+    id: "openai/gpt-9",
+    provider: "openai",
+    upstream: "gpt-9",
+    name: "GPT-9",
+    surface: "chat",
+    context: 1000,
+    max_output: 100,
+    prices: { input: "1", output: "2" },
+    capabilities: [
+      "chat",
+      "function-calling",
+      "vision",
+      "audio-input",
+      "document-input",
+      "structured-output",
+      "reasoning",
+    ],
+    parameters: [
+      "max_tokens",
+      "stop",
+      "stream",
+      "tools",
+      "tool_choice",
+      "response_format",
+      "structured_outputs",
+      "reasoning_effort",
+    ],
+    efforts: ["none", "low", "high", "odd"],
+    released: "2026-04-23",
+  });
+});
+
+test("what the source does not speak of is not claimed", () => {
+  const row = transform({ openai: [model("gpt-9")] }).rows.find(({ id }) => id === "openai/gpt-9");
+  expect(row?.capabilities).toEqual(["chat"]);
+  expect(row?.parameters).toEqual(["max_tokens", "stop", "stream"]);
+  expect(row?.efforts).toBeUndefined();
+});
+
+describe("which rows stay", () => {
+  test.each<[string, Record<string, SourceModel[]>, string, string[]]>([
+    [
+      "embedding models",
+      { openai: [model("text-embedding-9")] },
+      "openai/text-embedding-9",
+      ["openai text-embedding-9"],
+    ],
+    [
+      "models that answer in images",
+      { openai: [model("gpt-image-9", { modalities: images })] },
+      "openai/gpt-image-9",
+      [],
+    ],
+    [
+      "a row that claims images where another says text",
+      { openai: [model("gpt-9")], azure: [model("gpt-9", { modalities: images })] },
+      "openai/gpt-9",
+      ["azure gpt-9", "openai gpt-9"],
+    ],
+    [
+      "speech without a context",
+      { openai: [model("whisper-9", { limit: { context: 0 } })] },
+      "openai/whisper-9",
+      [],
+    ],
+    [
+      "models without text input",
+      { alibaba: [model("qwen9-asr", { modalities: speech })] },
+      "qwen/qwen9-asr",
+      [],
+    ],
+    ["vendors that nobody knows", { unheard: [model("x/y")] }, "x/y", []],
+    ["servers on somebody's machine", { lmstudio: [model("qwen/qwen3-8b")] }, "qwen/qwen3-8b", []],
+    ["surfaces that the provider has not", { groq: [model("baai/bge-m9")] }, "baai/bge-m9", []],
+    [
+      "deprecated rows beside a live one",
+      { together: [model("zai-org/GLM-9", { status: "deprecated" })], zai: [model("glm-9")] },
+      "z-ai/glm-9",
+      ["zai glm-9"],
+    ],
+    [
+      "deprecated rows alone",
+      { zai: [model("glm-9", { status: "deprecated" })] },
+      "z-ai/glm-9",
+      ["zai glm-9"],
+    ],
+    [
+      "Bedrock's worldwide profile of several",
+      {
+        "amazon-bedrock": ["us.", "", "eu.", "global."].map((region) =>
+          model(`${region}anthropic.claude-opus-9`),
+        ),
+      },
+      "anthropic/claude-opus-9",
+      ["amazon-bedrock global.anthropic.claude-opus-9"],
+    ],
+  ])("%s", (_, providers, id, expected) => {
+    expect(routes(providers, id)).toEqual(expected);
+  });
+});
+
+describe("snapshots of Anthropic's models", () => {
+  const vertex = { "google-vertex-anthropic": [model("claude-opus-9@20260101")] };
+
+  test("serve the date-less name where others list it", () => {
+    const providers = {
+      ...vertex,
+      anthropic: [model("claude-opus-9"), model("claude-opus-9-20260101")],
+    };
+    expect(routes(providers, "anthropic/claude-opus-9")).toEqual([
+      "anthropic claude-opus-9",
+      "google-vertex-anthropic claude-opus-9@20260101",
+    ]);
+    expect(routes(providers, "anthropic/claude-opus-9-20260101")).toEqual([
+      "anthropic claude-opus-9-20260101",
+      "google-vertex-anthropic claude-opus-9@20260101",
+    ]);
+  });
+
+  test("invent no date-less name", () => {
+    expect(routes(vertex, "anthropic/claude-opus-9")).toEqual([]);
+  });
+});
+
+test("other spellings of resellers lead to the catalog's id", () => {
+  const { aliases } = transform({
+    openrouter: [model("anthropic/claude-opus-9.1"), model("acme/one")],
+  });
+  expect(aliases).toEqual({ "anthropic/claude-opus-9.1": "anthropic/claude-opus-9-1" });
+});
+
+test("makers' retrieval models are there without a price", () => {
+  const row = transform({}).rows.find(({ id }) => id === "voyage/voyage-3.5");
+  expect(row).toMatchObject({ provider: "voyage", upstream: "voyage-3.5", surface: "embeddings" });
+  expect(row?.prices).toBeUndefined();
+});
+
+test("equal facts give equal text, sorted and readable back", () => {
+  const providers = { zai: [model("glm-9")], openai: [model("gpt-9"), model("gpt-8")] };
+  const facts = transform(providers);
+  const reversed = transform({ openai: [model("gpt-8"), model("gpt-9")], zai: [model("glm-9")] });
+  expect(factsText(facts)).toBe(factsText(reversed));
+  expect(catalogFactsSchema.parse(JSON.parse(factsText(facts)))).toEqual(facts);
+  const ids = facts.rows.map(({ id }) => id);
+  expect(ids).toEqual(ids.toSorted());
+});

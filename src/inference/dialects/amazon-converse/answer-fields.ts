@@ -1,0 +1,36 @@
+import type { Finish } from "../../canonical/response.ts";
+import type { ReportedError } from "../../canonical/stream-part.ts";
+
+/** Reasons that end an answer, in canonical words. */
+const finishes: Readonly<Record<string, Finish>> = {
+  end_turn: { reason: "stop" },
+  stop_sequence: { reason: "stop_sequence" },
+  max_tokens: { reason: "length" },
+  model_context_window_exceeded: { reason: "length" },
+  tool_use: { reason: "tool_calls" },
+  content_filtered: { reason: "content_filter", category: "content_filtered" },
+  guardrail_intervened: { reason: "content_filter", category: "guardrail_intervened" },
+};
+
+/**
+ * The end of an answer as reported; undefined when the word is missing or unknown. Source:
+ * `StopReason` of docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+ * (2026-11).
+ */
+export const decodeFinish = (stopReason: string | undefined): Finish | undefined =>
+  stopReason === undefined || !Object.hasOwn(finishes, stopReason)
+    ? undefined
+    : finishes[stopReason];
+
+/** Endings in which the model's own output was no answer; another try may do better. */
+const failures: Readonly<Record<string, string>> = {
+  malformed_model_output: "The model wrote an answer that cannot be read",
+  malformed_tool_use: "The model wrote a tool call that cannot be read",
+};
+
+/** The failure that an answer ended in; undefined when it ended in none. */
+export function readFailure(stopReason: string | undefined): ReportedError | undefined {
+  if (stopReason === undefined || !Object.hasOwn(failures, stopReason)) return undefined;
+  const message = `${failures[stopReason]} (${stopReason}).`;
+  return { message, code: stopReason, type: "upstream_error", status: 502, generated: true };
+}

@@ -1,0 +1,253 @@
+import { reconcileFinish, type Finish } from "../../canonical/response.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import type {
+  ReportedError,
+  ErrorPart,
+  ItemPlace,
+  ReasoningEnd,
+  StreamPart,
+} from "../../canonical/stream-part.ts";
+import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { DecodeContext, StreamDecoder } from "../dialect.ts";
+import { asNumber, asObject, asString } from "../wire-fields.ts";
+import { cutStream, malformedEvent, parseEventObject } from "../errors.ts";
+import { unwrapInput } from "../tools.ts";
+import { decodeCitation, decodeImage, provenanceOf } from "./decode-response.ts";
+import { decodeFinish, readFailure } from "./answer-fields.ts";
+import { readException } from "./errors.ts";
+import { readUsage } from "./usage.ts";
+
+/** What the names of events begin with that are exceptions; the event stream's decoder adds it. */
+const exceptionPrefix = "exception:";
+
+/** A content block under way, by the kind of item that it became. */
+interface OpenBlock {
+  kind: "text" | "reasoning" | "tool-call";
+  place: ItemPlace;
+  /** Seals of a thought, known before its end. */
+  seal: Pick<ReasoningEnd, "signature" | "encrypted">;
+  /** Arguments of a custom tool that went out as a function; its input is known when they are whole. */
+  wrapped?: string;
+}
+
+/**
+ * Events of a ConverseStream to canonical parts. Events are named; text and thoughts have no start
+ * of their own, the usage comes after the end in an event `metadata`, and failures come as events
+ * named after the exception.
+ */
+export class ConverseStreamDecoder implements StreamDecoder {
+  latestUsage: MeteredUsage | undefined;
+  private readonly context: DecodeContext;
+  private readonly blocks = new Map<number, OpenBlock>();
+  private itemCount = 0;
+  private hasCalls = false;
+  /** The failure that the answer ended in, until its usage has come. */
+  private failure: ReportedError | undefined;
+  private started = false;
+  private finished = false;
+  private ended = false;
+
+  constructor(context: DecodeContext = {}) {
+    this.context = context;
+  }
+
+  decode({ event: name = "", data }: { event?: string; data: string }): StreamPart[] {
+    if (this.ended) return [];
+    const fields = parseEventObject(data);
+    if (name.startsWith(exceptionPrefix)) {
+      const error = readException(name.slice(exceptionPrefix.length), fields);
+      return this.fail({ type: "error", fault: "reported", error });
+    }
+    if (fields === undefined) return this.fail(malformedEvent);
+    switch (name) {
+      case "messageStart":
+        return this.start();
+      case "contentBlockStart":
+        return this.openCall(fields);
+      case "contentBlockDelta":
+        return this.fill(fields);
+      case "contentBlockStop":
+        return this.close(indexOf(fields));
+      case "messageStop":
+        return this.finish(asString(fields.stopReason));
+      case "metadata":
+        return this.readMetadata(fields);
+      // Events that are still to be invented.
+      default:
+        return [];
+    }
+  }
+
+  /** Without `metadata` the answer is whole once it said why it ended. */
+  end(): StreamPart[] {
+    if (this.ended) return [];
+    return this.finished ? this.complete() : this.fail(cutStream);
+  }
+
+  private start(): StreamPart[] {
+    if (this.started) return [];
+    this.started = true;
+    return [{ type: "response-start", id: "", model: "", createdAtSeconds: 0 }];
+  }
+
+  private openCall(event: JsonObject): StreamPart[] {
+    const call = asObject(asObject(event.start)?.toolUse);
+    if (call === undefined || this.finished) return [];
+    const index = indexOf(event);
+    const wireName = asString(call.name) ?? "";
+    const alias = this.context.toolAliases?.get(wireName);
+    const unwraps = alias?.unwrapsInput === true;
+    const before = [...this.start(), ...this.close(index), ...this.closeTexts()];
+    const block = this.open(index, "tool-call");
+    if (unwraps) block.wrapped = "";
+    this.hasCalls = true;
+    return [
+      ...before,
+      {
+        type: "tool-call-start",
+        ...block.place,
+        kind: unwraps ? "custom" : "function",
+        id: asString(call.toolUseId) ?? "",
+        name: alias?.name ?? wireName,
+        ...(alias?.namespace !== undefined && { namespace: alias.namespace }),
+      },
+    ];
+  }
+
+  /** The only member of a delta names its kind. */
+  private fill(event: JsonObject): StreamPart[] {
+    const delta = asObject(event.delta);
+    if (delta === undefined || this.finished) return [];
+    const index = indexOf(event);
+    const text = asString(delta.text);
+    if (text !== undefined) return this.addText(index, text);
+    const thought = asObject(delta.reasoningContent);
+    if (thought !== undefined) return this.addThought(index, thought);
+    const input = asString(asObject(delta.toolUse)?.input);
+    if (input !== undefined) return this.addInput(index, input);
+    const citation = decodeCitation(asObject(delta.citation));
+    if (citation !== undefined) {
+      const [parts, { place }] = this.ensure(index, "text");
+      return [...parts, { type: "annotation", ...place, annotation: citation }];
+    }
+    const image = decodeImage(asObject(delta.image));
+    return image === undefined
+      ? []
+      : [...this.start(), { type: "image", ...this.nextPlace(), image }];
+  }
+
+  private addText(index: number, text: string): StreamPart[] {
+    const [parts, { place }] = this.ensure(index, "text");
+    if (text !== "") parts.push({ type: "text-delta", ...place, text });
+    return parts;
+  }
+
+  private addThought(index: number, thought: JsonObject): StreamPart[] {
+    const [parts, { place, seal }] = this.ensure(index, "reasoning");
+    const text = asString(thought.text);
+    const signature = asString(thought.signature);
+    const encrypted = asString(thought.redactedContent);
+    if (text) parts.push({ type: "reasoning-delta", ...place, text });
+    if (signature) seal.signature = (seal.signature ?? "") + signature;
+    if (encrypted) seal.encrypted = (seal.encrypted ?? "") + encrypted;
+    return parts;
+  }
+
+  private addInput(index: number, input: string): StreamPart[] {
+    const block = this.blocks.get(index);
+    if (block?.kind !== "tool-call" || input === "") return [];
+    if (block.wrapped === undefined)
+      return [{ type: "tool-call-delta", ...block.place, arguments: input }];
+    block.wrapped += input;
+    return [];
+  }
+
+  /** The open block of a kind, with the parts that opened it where it had no start of its own. */
+  private ensure(
+    index: number,
+    kind: "text" | "reasoning",
+  ): [parts: StreamPart[], block: OpenBlock] {
+    const open = this.blocks.get(index);
+    if (open?.kind === kind) return [[], open];
+    const before = [...this.start(), ...this.close(index), ...this.closeTexts()];
+    const block = this.open(index, kind);
+    return [[...before, { type: `${kind}-start`, ...block.place }], block];
+  }
+
+  private open(index: number, kind: OpenBlock["kind"]): OpenBlock {
+    const block: OpenBlock = { kind, place: this.nextPlace(), seal: {} };
+    this.blocks.set(index, block);
+    return block;
+  }
+
+  /** Text and thoughts whose end was not told end where the next block begins. */
+  private closeTexts(): StreamPart[] {
+    return [...this.blocks].flatMap(([index, { kind }]) =>
+      kind === "tool-call" ? [] : this.close(index),
+    );
+  }
+
+  private close(index: number): StreamPart[] {
+    const block = this.blocks.get(index);
+    if (block === undefined) return [];
+    this.blocks.delete(index);
+    const { kind, place, seal, wrapped } = block;
+    if (kind === "reasoning") {
+      const isSealed = seal.signature !== undefined || seal.encrypted !== undefined;
+      return [
+        { type: "reasoning-end", ...place, ...seal, ...(isSealed && provenanceOf(this.context)) },
+      ];
+    }
+    const end: StreamPart = { type: `${kind}-end`, ...place };
+    if (!wrapped) return [end];
+    return [{ type: "tool-call-delta", ...place, arguments: unwrapInput(wrapped) }, end];
+  }
+
+  private finish(stopReason: string | undefined): StreamPart[] {
+    if (this.finished) return [];
+    this.failure = readFailure(stopReason);
+    if (this.failure !== undefined) {
+      // Its usage comes behind it.
+      this.finished = true;
+      return [];
+    }
+    this.finished = true;
+    const reported: Finish | undefined = decodeFinish(stopReason);
+    return [
+      ...this.start(),
+      ...[...this.blocks.keys()].flatMap((index) => this.close(index)),
+      { type: "finish", choiceIndex: 0, finish: reconcileFinish(reported, this.hasCalls) },
+    ];
+  }
+
+  /** The last event of a stream, behind its end. */
+  private readMetadata(fields: JsonObject): StreamPart[] {
+    this.latestUsage = readUsage(fields.usage) ?? this.latestUsage;
+    return this.finished ? this.complete() : [];
+  }
+
+  private complete(): StreamPart[] {
+    const error = this.failure;
+    if (error !== undefined) return this.fail({ type: "error", fault: "reported", error });
+    this.ended = true;
+    return [...this.usageParts(), { type: "response-end" }];
+  }
+
+  private fail(error: ErrorPart): StreamPart[] {
+    this.ended = true;
+    return [...this.usageParts(), error];
+  }
+
+  private usageParts(): StreamPart[] {
+    const usage = this.latestUsage;
+    return usage === undefined ? [] : [{ type: "usage", usage }];
+  }
+
+  private nextPlace(): ItemPlace {
+    const place = { choiceIndex: 0, itemIndex: this.itemCount };
+    this.itemCount += 1;
+    return place;
+  }
+}
+
+const indexOf = (event: JsonObject): number => asNumber(event.contentBlockIndex) ?? 0;

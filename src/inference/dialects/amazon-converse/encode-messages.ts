@@ -1,0 +1,385 @@
+import {
+  type CacheMarker,
+  type AudioPart,
+  type DocumentPart,
+  type ImagePart,
+  type MediaSource,
+  type TextPart,
+  type AssistantMessage,
+  type AssistantPart,
+  type Message,
+  splitLeadingSystem,
+  type SystemMessage,
+  type ToolMessage,
+  type UserMessage,
+  type UserPart,
+} from "../../canonical/message.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import {
+  isForeignReasoning,
+  isSealedReasoning,
+  type ReasoningPart,
+} from "../../canonical/reasoning.ts";
+import type { ToolCallPart } from "../../canonical/tool.ts";
+import { isBillingLine, type EncodePlace, type EncodeState } from "../encode-state.ts";
+import { repairToolTurns, argumentsObject, legalName, wrapInput } from "../tools.ts";
+import { unsupportedContent, withoutUndefined } from "../wire-fields.ts";
+
+const toolUseIdLengthMax = 64;
+
+/** The conversation as Converse has it: instructions apart, then turns that alternate. */
+export function encodeMessages(state: EncodeState): {
+  system: JsonObject[];
+  messages: JsonObject[];
+} {
+  const { leading, rest } = splitLeadingSystem(repairToolTurns(state.request.messages));
+  const system = leading.flatMap((message, index) =>
+    encodeSystem(message, state.at(`messages[${index}]`)),
+  );
+  const turns = new TurnEncoder(state);
+  rest.forEach((message, index) =>
+    turns.add(message, state.at(`messages[${leading.length + index}]`)),
+  );
+  const messages = turns.finish();
+  if (messages.length > 0) return { system, messages };
+  // Converse needs a message; instructions alone are asked as the user's.
+  if (system.length > 0) return { system: [], messages: [{ role: "user", content: system }] };
+  throw unsupportedContent("messages", "say nothing; send a message with content.");
+}
+
+const encodeSystem = (message: SystemMessage, place: EncodePlace): JsonObject[] =>
+  message.parts
+    .filter((part) => !isBillingLine(part.text))
+    .flatMap((part, index) => encodeText(part, place.at(`.content[${index}]`)));
+
+/** A message of the wire that may still grow. */
+interface Turn {
+  role: "user" | "assistant";
+  content: JsonObject[];
+}
+
+/** Encodes message by message; those of one side that follow each other become one. */
+class TurnEncoder {
+  private readonly blocks: BlockEncoder;
+  private readonly turns: Turn[] = [];
+
+  constructor(state: EncodeState) {
+    this.blocks = new BlockEncoder(state);
+  }
+
+  add(message: Message, place: EncodePlace): void {
+    switch (message.role) {
+      case "tool":
+        this.push({ role: "user", content: this.result(message, place) });
+        break;
+      case "user":
+        this.push({ role: "user", content: this.user(message, place) });
+        break;
+      case "assistant":
+        this.push({ role: "assistant", content: encodeAssistant(message, place) });
+        break;
+      case "system":
+        this.push({ role: "user", content: laterInstructions(message, place) });
+    }
+  }
+
+  /** Converse begins with the user, and refuses a last turn that ends in white space. */
+  finish(): JsonObject[] {
+    const { turns } = this;
+    const last = turns.at(-1);
+    const block = last?.content.at(-1);
+    if (last?.role === "assistant" && typeof block?.text === "string")
+      last.content[last.content.length - 1] = { text: block.text.trimEnd() };
+    if (turns[0]?.role === "assistant")
+      turns.unshift({ role: "user", content: [{ text: "(The conversation begins.)" }] });
+    return turns.map(({ role, content }) => ({ role, content: withTextBesideDocuments(content) }));
+  }
+
+  private push(turn: Turn): void {
+    if (turn.content.length === 0) return;
+    const last = this.turns.at(-1);
+    if (last?.role === turn.role) last.content.push(...turn.content);
+    else this.turns.push(turn);
+  }
+
+  private user(message: UserMessage, place: EncodePlace): JsonObject[] {
+    loseFields(message, place);
+    return message.parts.flatMap((part, index) =>
+      this.blocks.encode(part, place.at(`.content[${index}]`)),
+    );
+  }
+
+  private result(message: ToolMessage, place: EncodePlace): JsonObject[] {
+    place.extensionFields(message.extensions);
+    const blocks = message.parts.flatMap((part, index) =>
+      this.blocks.encode(part, place.at(`.content[${index}]`)),
+    );
+    // Cache points stand beside results, not in them.
+    const content = blocks.filter((block) => !("cachePoint" in block));
+    return [
+      {
+        toolResult: {
+          toolUseId: legalName(message.toolCallId, toolUseIdLengthMax),
+          content: content.length > 0 ? content : [{ text: "(no output)" }],
+          ...(message.isError === true && { status: "error" }),
+        },
+      },
+      ...(content.length < blocks.length ? cachePoint({}) : cachePoint(message.cache)),
+    ];
+  }
+}
+
+/** A message with a document has to say something too (`DocumentBlock` of the API's reference). */
+function withTextBesideDocuments(content: JsonObject[]): JsonObject[] {
+  const needsText =
+    content.some((block) => "document" in block) && !content.some((block) => "text" in block);
+  return needsText ? [...content, { text: "(See the attached document.)" }] : content;
+}
+
+function loseFields(message: UserMessage | AssistantMessage, place: EncodePlace): void {
+  if (message.name !== undefined) place.at(".name").lose("Converse has no such field");
+  place.extensionFields(message.extensions);
+}
+
+/** Instructions keep their place in the conversation, in the user's turn. */
+function laterInstructions(message: SystemMessage, place: EncodePlace): JsonObject[] {
+  const text = encodeSystem(message, place)
+    .flatMap((block) => (typeof block.text === "string" ? [block.text] : []))
+    .join("\n\n");
+  return text === "" ? [] : [{ text: `<system-reminder>\n${text}\n</system-reminder>` }];
+}
+
+function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObject[] {
+  loseFields(message, place);
+  return message.parts.flatMap((part, index) =>
+    encodeAssistantPart(part, place.at(`.content[${index}]`)),
+  );
+}
+
+function encodeAssistantPart(part: AssistantPart, place: EncodePlace): JsonObject[] {
+  switch (part.type) {
+    case "text":
+      return encodeText(part, place);
+    case "refusal":
+      return part.refusal.trim() === "" ? [] : [{ text: part.refusal }];
+    case "reasoning":
+      return encodeThought(part, place);
+    case "tool-call":
+      return [encodeCall(part, place), ...cachePoint(part.cache)];
+    case "image":
+      return encodeImage(part, place);
+    case "audio-output":
+      place.lose("Converse takes no sound in the model's turns");
+      return part.transcript ? [{ text: part.transcript }] : [];
+    case "opaque":
+      if (part.dialect === "amazon-converse") return [part.value];
+      place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
+      return [];
+  }
+}
+
+/** A thought goes back to its maker as it was, or not at all: the seal is verified. */
+function encodeThought(part: ReasoningPart, place: EncodePlace): JsonObject[] {
+  const { signature, encrypted, text } = part;
+  if (isForeignReasoning(part, place.state.options.providerId)) {
+    place.lose("sealed by another provider");
+    return [];
+  }
+  place.extensionFields(part.extensions);
+  if (signature !== undefined && isSealedReasoning(part))
+    return [{ reasoningContent: { reasoningText: { text: text ?? "", signature } } }];
+  if (encrypted !== undefined && text === undefined && !part.summary?.length)
+    return [{ reasoningContent: { redactedContent: encrypted } }];
+  const words = text ?? part.summary?.join("\n\n");
+  if (place.state.quirks.reasoningReplay === "content" && words)
+    return [{ reasoningContent: { reasoningText: { text: words } } }];
+  place.lose("the upstream takes back no thoughts that it did not seal");
+  return [];
+}
+
+function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
+  const { namer } = place.state;
+  place.extensionFields(call.extensions);
+  return {
+    toolUse: {
+      toolUseId: legalName(call.id, toolUseIdLengthMax),
+      name: namer.wireName(call),
+      input: argumentsObject(namer.wraps(call) ? wrapInput(call.arguments) : call.arguments),
+    },
+  };
+}
+
+/** The block behind a part that asks to be cached up to here; none without a marker. */
+export function cachePoint(cache: CacheMarker | undefined): JsonObject[] {
+  if (cache === undefined) return [];
+  const { ttl } = cache;
+  return [{ cachePoint: { type: "default", ...((ttl === "5m" || ttl === "1h") && { ttl }) } }];
+}
+
+/** A text block; none when it is blank, which Converse answers with 400. */
+function encodeText(part: TextPart, place: EncodePlace): JsonObject[] {
+  if (part.text.trim() === "") return [];
+  if (part.annotations?.length) place.at(".annotations").lose("Converse takes back text alone");
+  place.extensionFields(part.extensions);
+  return [{ text: part.text }, ...cachePoint(part.cache)];
+}
+
+/** An image of either side of the conversation. */
+function encodeImage(part: ImagePart, place: EncodePlace): JsonObject[] {
+  const { source, detail, cache, extensions } = part;
+  if (detail !== undefined && detail !== "auto")
+    place.at(".detail").lose("Converse has no such field");
+  place.extensionFields(extensions);
+  return [
+    { image: { format: imageFormat(source, place), source: mediaSource(source, place) } },
+    ...cachePoint(cache),
+  ];
+}
+
+/** Image formats that Converse reads, with how their bytes begin in base64. */
+const imageFormats: readonly (readonly [format: string, beginning: string])[] = [
+  ["jpeg", "/9j/"],
+  ["png", "iVBORw0KGgo"],
+  ["gif", "R0lGOD"],
+  ["webp", "UklGR"],
+];
+
+/** The format of the bytes themselves, which a client may have named wrongly. */
+function imageFormat(source: MediaSource, place: EncodePlace): string {
+  const named =
+    source.type === "base64" ? source.mediaType.replace(/^image\//, "") : extensionOf(source);
+  const seen =
+    source.type === "base64"
+      ? imageFormats.find(([, beginning]) => source.data.startsWith(beginning))?.[0]
+      : undefined;
+  const format = seen ?? (named === "jpg" ? "jpeg" : named);
+  if (imageFormats.some(([known]) => known === format)) return format;
+  throw unsupportedContent(
+    place.path,
+    `has the unsupported image type ${named || "of no name"}; send a JPEG, PNG, GIF or WebP.`,
+  );
+}
+
+const extensionOf = (source: Exclude<MediaSource, { type: "base64" }>): string =>
+  /\.([a-z0-9]+)$/i.exec(source.type === "url" ? source.url : source.fileId)?.[1]?.toLowerCase() ??
+  "";
+
+/** Converse fetches from Amazon's own storage, and from nowhere else. */
+function mediaSource(source: MediaSource, place: EncodePlace): JsonObject {
+  if (source.type === "base64") return { bytes: source.data };
+  const address = source.type === "url" ? source.url : source.fileId;
+  if (address.startsWith("s3://")) return { s3Location: { uri: address } };
+  throw unsupportedContent(
+    place.path,
+    "names an address or an upload that this model's provider cannot read; send the bytes as base64.",
+  );
+}
+
+/** Encodes what users and tools say and show; documents are named one after the other. */
+class BlockEncoder {
+  private readonly state: EncodeState;
+  private readonly documentNames = new Set<string>();
+
+  constructor(state: EncodeState) {
+    this.state = state;
+  }
+
+  /** One part as blocks; a cache marker becomes a block behind it. */
+  encode(part: UserPart, place: EncodePlace): JsonObject[] {
+    switch (part.type) {
+      case "text":
+        return encodeText(part, place);
+      case "image":
+        return encodeImage(part, place);
+      case "document":
+        return this.document(part, place);
+      case "audio":
+        return [encodeAudio(part, place), ...cachePoint(part.cache)];
+      case "opaque":
+        if (part.dialect === this.state.dialect) return [part.value];
+        throw unsupportedContent(
+          place.path,
+          `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
+        );
+    }
+  }
+
+  private document(part: DocumentPart, place: EncodePlace): JsonObject[] {
+    const { source, title, context, citations, cache } = part;
+    place.extensionFields(part.extensions);
+    if (source.type === "parts") {
+      const inner = source.parts.flatMap((one, index) =>
+        this.encode(one, place.at(`.source[${index}]`)),
+      );
+      return [...(title ? [{ text: title }] : []), ...inner, ...cachePoint(cache)];
+    }
+    const bytes =
+      source.type === "text"
+        ? { bytes: Buffer.from(source.text).toString("base64") }
+        : mediaSource(source, place);
+    return [
+      {
+        document: withoutUndefined<JsonObject>({
+          format: documentFormat(source, place),
+          name: this.documentName(title),
+          source: bytes,
+          context,
+          citations: citations === true ? { enabled: true } : undefined,
+        }),
+      },
+      ...cachePoint(cache),
+    ];
+  }
+
+  /**
+   * A name that Converse accepts: letters, digits, single spaces, hyphens and brackets, and no name
+   * twice in one request.
+   */
+  private documentName(title: string | undefined): string {
+    const clean = (title ?? "")
+      .replace(/\.[a-z0-9]{1,5}$/i, "")
+      .replace(/[^a-zA-Z0-9\s\-()[\]]+/g, " ")
+      .replace(/\s+/g, " ")
+      .trim()
+      .slice(0, 180);
+    const base = clean === "" ? "Document" : clean;
+    let name = base;
+    for (let count = 2; this.documentNames.has(name); count += 1) name = `${base} ${count}`;
+    this.documentNames.add(name);
+    return name;
+  }
+}
+
+/** Formats of documents by media type; text of other kinds is plain text. */
+const documentFormats: Readonly<Record<string, string>> = {
+  "application/pdf": "pdf",
+  "text/csv": "csv",
+  "application/msword": "doc",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+  "application/vnd.ms-excel": "xls",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+  "text/html": "html",
+  "text/markdown": "md",
+};
+
+function documentFormat(
+  source: Exclude<DocumentPart["source"], { type: "parts" }>,
+  place: EncodePlace,
+): string {
+  if (source.type === "url" || source.type === "file") {
+    const extension = extensionOf(source);
+    return extension === "" ? "txt" : extension;
+  }
+  const mediaType = source.mediaType ?? "text/plain";
+  const format = documentFormats[mediaType] ?? (mediaType.startsWith("text/") ? "txt" : undefined);
+  if (format !== undefined) return format;
+  throw unsupportedContent(
+    place.path,
+    `has the unsupported document type ${mediaType}; send a PDF, an Office document or text.`,
+  );
+}
+
+function encodeAudio({ data, format, extensions }: AudioPart, place: EncodePlace): JsonObject {
+  place.extensionFields(extensions);
+  return { audio: { format: format === "pcm16" ? "pcm" : format, source: { bytes: data } } };
+}

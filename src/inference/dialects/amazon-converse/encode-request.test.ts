@@ -1,0 +1,375 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { chatRequest } from "../../../../test/support/canonical-arbitraries.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import type { UserPart } from "../../canonical/message.ts";
+import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { EncodeRequestOptions } from "../dialect.ts";
+import { asObject } from "../wire-fields.ts";
+import { encodeRequest } from "./encode-request.ts";
+
+const nova = "us.amazon.nova-pro-v1:0";
+const claude = "anthropic.claude-haiku-4-5-v1:0";
+const adaptiveClaude = "anthropic.claude-opus-4-8-v1:0";
+
+const encode = (
+  request: Partial<CanonicalRequest>,
+  { upstreamModel = nova, ...options }: Partial<EncodeRequestOptions> = {},
+) =>
+  encodeRequest(
+    {
+      dialect: "openai-chat",
+      model: "m",
+      stream: false,
+      messages: [{ role: "user", parts: [{ type: "text", text: "Hi" }] }],
+      ...request,
+    },
+    { upstreamModel, stream: false, providerId: "amazon-bedrock", ...options },
+  );
+
+const user = (...parts: UserPart[]): Partial<CanonicalRequest> => ({
+  messages: [{ role: "user", parts }],
+});
+
+const contentOf = (request: Partial<CanonicalRequest>): unknown => {
+  const [first] = encode(request).body.messages as { content: unknown }[];
+  return first?.content;
+};
+
+describe("images and documents", () => {
+  test("images by their bytes, whatever they were called", () => {
+    const image = (mediaType: string, data: string): UserPart => ({
+      type: "image",
+      source: { type: "base64", mediaType, data },
+    });
+    expect(
+      contentOf(user(image("image/png", "/9j/AA"), image("image/jpg", "AA"), image("", "R0lGOD"))),
+    ).toEqual([
+      { image: { format: "jpeg", source: { bytes: "/9j/AA" } } },
+      { image: { format: "jpeg", source: { bytes: "AA" } } },
+      { image: { format: "gif", source: { bytes: "R0lGOD" } } },
+    ]);
+  });
+
+  test("an address in Amazon's own storage", () => {
+    const url = "s3://bucket/cat.png";
+    expect(contentOf(user({ type: "image", source: { type: "url", url } }))).toEqual([
+      { image: { format: "png", source: { s3Location: { uri: url } } } },
+    ]);
+  });
+
+  test("documents under names that Converse takes, with a text beside them", () => {
+    const document = (title: string): UserPart => ({
+      type: "document",
+      source: { type: "base64", mediaType: "application/pdf", data: "JVBE" },
+      title,
+    });
+    expect(
+      contentOf(
+        user(document("Plan_B  (final).pdf"), document("Plan B (final).pdf"), document("")),
+      ),
+    ).toEqual([
+      { document: { format: "pdf", name: "Plan B (final)", source: { bytes: "JVBE" } } },
+      { document: { format: "pdf", name: "Plan B (final) 2", source: { bytes: "JVBE" } } },
+      { document: { format: "pdf", name: "Document", source: { bytes: "JVBE" } } },
+      { text: "(See the attached document.)" },
+    ]);
+  });
+
+  test("text as a document, parts in its place, and sound", () => {
+    expect(
+      contentOf(
+        user(
+          { type: "document", source: { type: "text", text: "Hi" }, citations: true, context: "c" },
+          {
+            type: "document",
+            title: "Found",
+            source: { type: "parts", parts: [{ type: "text", text: "one" }] },
+          },
+          { type: "audio", data: "UklG", format: "wav" },
+        ),
+      ),
+    ).toEqual([
+      {
+        document: {
+          format: "txt",
+          name: "Document",
+          source: { bytes: "SGk=" },
+          context: "c",
+          citations: { enabled: true },
+        },
+      },
+      { text: "Found" },
+      { text: "one" },
+      { audio: { format: "wav", source: { bytes: "UklG" } } },
+    ]);
+  });
+
+  test.each<[what: string, part: UserPart]>([
+    ["an address", { type: "image", source: { type: "url", url: "https://example.com/a.png" } }],
+    ["an upload", { type: "document", source: { type: "file", fileId: "file-1" } }],
+    [
+      "a type",
+      { type: "image", source: { type: "base64", mediaType: "image/tiff", data: "SUkq" } },
+    ],
+    [
+      "an archive",
+      { type: "document", source: { type: "base64", mediaType: "application/zip", data: "UEs" } },
+    ],
+    ["a block", { type: "opaque", dialect: "openai-chat", value: { type: "video" } }],
+  ])("%s that the provider cannot read is refused", (_what, part) => {
+    expect(() => encode(user(part))).toThrow(
+      expect.objectContaining({ code: "unsupported_content", param: "messages[0].content[0]" }),
+    );
+  });
+});
+
+describe("thinking in the words of the model's maker", () => {
+  const rows: [
+    model: string,
+    request: Partial<CanonicalRequest>,
+    body: JsonObject,
+    losses: string[],
+  ][] = [
+    [
+      claude,
+      { reasoning: { effort: "low" }, maxOutputTokens: 100 },
+      {
+        inferenceConfig: { maxTokens: 1_124 },
+        additionalModelRequestFields: { thinking: { type: "enabled", budget_tokens: 1_024 } },
+      },
+      [],
+    ],
+    [
+      claude,
+      { reasoning: { enabled: false }, sampling: { topK: 5 } },
+      {
+        inferenceConfig: { maxTokens: 4_096 },
+        additionalModelRequestFields: { thinking: { type: "disabled" }, top_k: 5 },
+      },
+      [],
+    ],
+    [
+      adaptiveClaude,
+      { reasoning: { effort: "high" }, sampling: { temperature: 0.5, topK: 5 } },
+      {
+        inferenceConfig: { maxTokens: 4_096 },
+        additionalModelRequestFields: { thinking: { type: "adaptive" } },
+        outputConfig: { effort: "high" },
+      },
+      ["temperature", "top_k"],
+    ],
+    [
+      "us.amazon.nova-2-lite-v1:0",
+      { reasoning: { effort: "max" }, sampling: { temperature: 0.5 } },
+      {
+        additionalModelRequestFields: {
+          reasoningConfig: { type: "enabled", maxReasoningEffort: "high" },
+        },
+      },
+      ["temperature"],
+    ],
+    [
+      "us.amazon.nova-2-lite-v1:0",
+      { reasoning: { effort: "high" }, maxOutputTokens: 64, sampling: { topK: 5 } },
+      {
+        inferenceConfig: { maxTokens: 64 },
+        additionalModelRequestFields: {
+          reasoningConfig: { type: "enabled", maxReasoningEffort: "medium" },
+          inferenceConfig: { topK: 5 },
+        },
+      },
+      ["reasoning.effort"],
+    ],
+    [
+      "openai.gpt-oss-120b-1:0",
+      { reasoning: { effort: "xhigh" } },
+      { additionalModelRequestFields: { reasoning_effort: "high" } },
+      [],
+    ],
+    [nova, { reasoning: { effort: "low" } }, {}, ["reasoning"]],
+    [nova, { reasoning: { effort: "none" } }, {}, []],
+  ];
+  test.each(rows)("%s %j", (upstreamModel, request, body, losses) => {
+    const encoded = encode(request, { upstreamModel });
+    const { messages: _messages, ...rest } = encoded.body;
+    expect(rest).toEqual(body);
+    expect(encoded.losses.map(({ field }) => field)).toEqual(losses);
+  });
+
+  test("thoughts of another provider stay here", () => {
+    const { body, losses } = encode({
+      messages: [
+        { role: "user", parts: [{ type: "text", text: "Hi" }] },
+        {
+          role: "assistant",
+          parts: [
+            {
+              type: "reasoning",
+              text: "hm",
+              signature: "s",
+              provenance: { providerId: "anthropic" },
+            },
+            { type: "text", text: "Yes " },
+          ],
+        },
+      ],
+    });
+    expect(body.messages).toEqual([
+      { role: "user", content: [{ text: "Hi" }] },
+      { role: "assistant", content: [{ text: "Yes" }] },
+    ]);
+    expect(losses.map(({ field }) => field)).toEqual(["messages[1].content[0]"]);
+  });
+});
+
+describe("tools", () => {
+  const tool = { type: "function", name: "f", strict: true } as const;
+
+  test("a strict tool where the model keeps to schemas, and its cache point", () => {
+    const { body } = encode(
+      { tools: [{ ...tool, cache: { ttl: "1h" } }], toolChoice: { type: "required" } },
+      { upstreamModel: claude },
+    );
+    expect(body.toolConfig).toEqual({
+      tools: [
+        {
+          toolSpec: {
+            name: "f",
+            inputSchema: {
+              json: { type: "object", properties: {}, additionalProperties: false },
+            },
+            strict: true,
+          },
+        },
+        { cachePoint: { type: "default", ttl: "1h" } },
+      ],
+      toolChoice: { any: {} },
+    });
+  });
+
+  test("none are offered where none may be called", () => {
+    expect(encode({ tools: [tool], toolChoice: { type: "none" } }).body).not.toHaveProperty(
+      "toolConfig",
+    );
+  });
+
+  test("results of one turn stand in one message, failed ones as such", () => {
+    const { body } = encode({
+      messages: [
+        {
+          role: "assistant",
+          parts: [
+            { type: "tool-call", kind: "function", id: "a:1", name: "f", arguments: "{}" },
+            { type: "tool-call", kind: "function", id: "b", name: "f", arguments: "not JSON" },
+          ],
+        },
+        { role: "tool", toolCallId: "a:1", parts: [], isError: true, cache: {} },
+        { role: "tool", toolCallId: "b", parts: [{ type: "text", text: "ok", cache: {} }] },
+      ],
+      tools: [tool],
+    });
+    expect(body.messages).toMatchObject([
+      { role: "user", content: [{ text: "(The conversation begins.)" }] },
+      {
+        role: "assistant",
+        content: [
+          { toolUse: { name: "f", input: {} } },
+          { toolUse: { toolUseId: "b", name: "f", input: { _raw: "not JSON" } } },
+        ],
+      },
+      {
+        role: "user",
+        content: [
+          { toolResult: { content: [{ text: "(no output)" }], status: "error" } },
+          { cachePoint: { type: "default" } },
+          { toolResult: { toolUseId: "b", content: [{ text: "ok" }] } },
+          { cachePoint: { type: "default" } },
+        ],
+      },
+    ]);
+  });
+});
+
+describe("what Converse cannot do", () => {
+  test.each<[param: string, request: Partial<CanonicalRequest>]>([
+    ["n", { choiceCount: 2 }],
+    ["logprobs", { logProbabilities: {} }],
+    ["modalities", { modalities: ["audio"] }],
+    ["messages", { messages: [{ role: "user", parts: [{ type: "text", text: " " }] }] }],
+  ])("%s is refused", (param, request) => {
+    expect(() => encode(request)).toThrow(
+      expect.objectContaining({ code: "unsupported_content", param }),
+    );
+  });
+
+  test("JSON without a schema is asked for in words", () => {
+    const { body, losses } = encode({ output: { type: "json" } });
+    expect(body.system).toMatchObject([{ text: expect.stringContaining("one JSON object") }]);
+    expect(losses.map(({ field }) => field)).toEqual(["response_format"]);
+  });
+
+  test("a schema binds the models that keep to one, and is described to the others", () => {
+    const schema = { type: "object", properties: { a: { type: "string" } } };
+    const output = { type: "json-schema", schema, name: "answer" } as const;
+    const bound = encode({ output }, { upstreamModel: "qwen.qwen3-32b-v1:0" });
+    expect(bound.body.outputConfig).toEqual({
+      textFormat: {
+        type: "json_schema",
+        structure: {
+          jsonSchema: {
+            schema: JSON.stringify({ ...schema, additionalProperties: false }),
+            name: "answer",
+          },
+        },
+      },
+    });
+    expect(bound.losses).toEqual([]);
+    const described = encode({ output });
+    expect(described.body).not.toHaveProperty("outputConfig");
+    expect(described.body.system).toMatchObject([
+      { text: expect.stringContaining('"properties":{"a"') },
+    ]);
+    expect(described.losses.map(({ field }) => field)).toEqual(["response_format"]);
+  });
+
+  test("samplers and tiers of others are lost", () => {
+    const { body, losses } = encode({
+      sampling: { seed: 1, temperature: 1.5, topK: 3 },
+      serviceTier: "flex",
+      verbosity: "low",
+    });
+    expect(body).toMatchObject({
+      inferenceConfig: { temperature: 1 },
+      additionalModelRequestFields: { inferenceConfig: { topK: 3 } },
+      serviceTier: { type: "flex" },
+    });
+    expect(losses.map(({ field }) => field)).toEqual(["seed", "temperature", "verbosity"]);
+  });
+});
+
+test("any conversation alternates, begins with the user and says something in every block", () => {
+  fc.assert(
+    fc.property(chatRequest, (request) => {
+      let body: ReturnType<typeof encode>["body"];
+      try {
+        body = encode(request).body;
+      } catch (error) {
+        expect(error).toBeInstanceOf(GatewayError);
+        return;
+      }
+      const messages = body.messages as { role: string; content: object[] }[];
+      messages.forEach(({ role, content }, index) => {
+        expect(role).toBe(index % 2 === 0 ? "user" : "assistant");
+        expect(content.length).toBeGreaterThan(0);
+        for (const block of content) {
+          const text = asObject(block)?.text;
+          if (typeof text === "string" && index < messages.length - 1)
+            expect(text.trim()).not.toBe("");
+        }
+      });
+    }),
+    { numRuns: 300 },
+  );
+});

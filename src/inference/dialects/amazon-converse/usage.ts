@@ -1,0 +1,50 @@
+import type { MeteredUsage, Usage } from "../../canonical/usage.ts";
+import { CountReader, asArray, asObject } from "../wire-fields.ts";
+
+/**
+ * `usage` as disjoint counts. Cached tokens stand beside the input, not in it, and thoughts are part
+ * of the output. Undefined when the value holds no usage. Source: `TokenUsage` of
+ * docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html (2026-11).
+ */
+export function readUsage(value: unknown): MeteredUsage | undefined {
+  const fields = asObject(value);
+  if (fields === undefined) return undefined;
+  const counts = new CountReader();
+  const inputTokens = counts.read(fields.inputTokens);
+  const outputTokens = counts.read(fields.outputTokens);
+  if (inputTokens === undefined && outputTokens === undefined) return undefined;
+  const usage: Usage = {};
+  if (inputTokens !== undefined) usage.inputTokens = inputTokens;
+  const cacheRead = counts.read(fields.cacheReadInputTokens);
+  if (cacheRead !== undefined) usage.cacheReadTokens = cacheRead;
+  readCacheWrites(usage, {
+    written: counts.read(fields.cacheWriteInputTokens),
+    forOneHour: writtenForOneHour(fields.cacheDetails, counts),
+    counts,
+  });
+  if (outputTokens !== undefined) usage.outputTokens = outputTokens;
+  return { usage, estimated: false, clamped: counts.clamped };
+}
+
+function readCacheWrites(
+  usage: Usage,
+  {
+    written,
+    forOneHour,
+    counts,
+  }: { written: number | undefined; forOneHour: number | undefined; counts: CountReader },
+): void {
+  if (forOneHour === undefined) {
+    if (written !== undefined) usage.cacheWriteTokens = written;
+    return;
+  }
+  const hour = written === undefined ? forOneHour : counts.within(forOneHour, written);
+  usage.cacheWriteTokens = (written ?? forOneHour) - hour;
+  usage.cacheWriteOneHourTokens = hour;
+}
+
+/** Tokens that were written for an hour; undefined where the details name none. */
+function writtenForOneHour(details: unknown, counts: CountReader): number | undefined {
+  const entry = (asArray(details) ?? []).map(asObject).find((one) => one?.ttl === "1h");
+  return counts.read(entry?.inputTokens);
+}

@@ -1,0 +1,182 @@
+import type { Annotation } from "../../canonical/message.ts";
+import type { Finish, FinishReason } from "../../canonical/response.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
+import { fieldsOfOwn, ownFields } from "./own-fields.ts";
+
+const reasonByWord: ReadonlyMap<string, FinishReason> = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop_sequence"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "tool_calls"],
+  ["pause_turn", "pause"],
+  ["compaction", "pause"],
+  ["refusal", "refusal"],
+  // Words of other dialects that compatible servers let through.
+  ["stop", "stop"],
+  ["length", "length"],
+  ["tool_calls", "tool_calls"],
+  ["content_filter", "content_filter"],
+]);
+
+/** The end as reported; undefined when the word is missing or unknown. */
+export function decodeFinish(fields: JsonObject): Finish | undefined {
+  const reason = reasonByWord.get(asString(fields.stop_reason) ?? "");
+  if (reason === undefined) return undefined;
+  const details = asObject(fields.stop_details);
+  return withoutUndefined<Finish>({
+    reason,
+    stopSequence: asString(fields.stop_sequence) || undefined,
+    explanation: asString(details?.explanation),
+    category: asString(details?.category),
+  });
+}
+
+const wordByReason: Readonly<Record<FinishReason, string>> = {
+  stop: "end_turn",
+  stop_sequence: "stop_sequence",
+  length: "max_tokens",
+  tool_calls: "tool_use",
+  content_filter: "refusal",
+  refusal: "refusal",
+  pause: "pause_turn",
+  error: "end_turn",
+};
+
+/**
+ * The end of an answer that declined in words: OpenAI's dialects call it a plain stop, Messages has
+ * a reason for it.
+ */
+export const withRefusal = (finish: Finish, refused: boolean): Finish =>
+  refused && finish.reason === "stop" ? { ...finish, reason: "refusal" } : finish;
+
+/** The ending fields of an answer, or of a stream's `message_delta`. */
+export function encodeFinish({ reason, stopSequence, explanation, category }: Finish): JsonObject {
+  const told = explanation !== undefined || category !== undefined;
+  return {
+    stop_reason: wordByReason[reason],
+    stop_sequence: reason === "stop_sequence" ? (stopSequence ?? null) : null,
+    stop_details: told
+      ? { type: "refusal", category: category ?? null, explanation: explanation ?? null }
+      : null,
+  };
+}
+
+type Unit = Extract<Annotation, { type: "document" }>["unit"];
+
+/** The kinds that point into a document, with the names of their two bounds. */
+const locations: ReadonlyMap<string, { unit: Unit; start: string; end: string }> = new Map([
+  ["char_location", { unit: "character", start: "start_char_index", end: "end_char_index" }],
+  ["page_location", { unit: "page", start: "start_page_number", end: "end_page_number" }],
+  ["content_block_location", { unit: "block", start: "start_block_index", end: "end_block_index" }],
+]);
+
+const knownFields = new Set([
+  "type",
+  "cited_text",
+  "document_index",
+  "document_title",
+  "url",
+  "title",
+  ...[...locations.values()].flatMap(({ start, end }) => [start, end]),
+]);
+
+/** Citations of a text block; undefined when it has none. */
+export function decodeCitations(value: unknown): Annotation[] | undefined {
+  const annotations = (asArray(value) ?? []).flatMap((entry) => decodeCitation(entry) ?? []);
+  return annotations.length === 0 ? undefined : annotations;
+}
+
+/** One citation; kinds that only this dialect knows are kept as they are. */
+export function decodeCitation(value: JsonValue): Annotation | undefined {
+  const fields = asObject(value);
+  if (fields === undefined) return undefined;
+  const type = asString(fields.type) ?? "";
+  const url = asString(fields.url);
+  const shared = {
+    citedText: asString(fields.cited_text),
+    extensions: ownFields(fields, knownFields),
+  };
+  if (type === "web_search_result_location" && url !== undefined) {
+    return withoutUndefined<Extract<Annotation, { type: "url" }>>({
+      type: "url",
+      url,
+      title: asString(fields.title),
+      ...shared,
+    });
+  }
+  const location = locations.get(type);
+  const documentIndex = asNumber(fields.document_index);
+  const start = location && asNumber(fields[location.start]);
+  const end = location && asNumber(fields[location.end]);
+  if (
+    location === undefined ||
+    documentIndex === undefined ||
+    start === undefined ||
+    end === undefined
+  ) {
+    return { type: "opaque", dialect: "anthropic-messages", value: fields };
+  }
+  return withoutUndefined<Extract<Annotation, { type: "document" }>>({
+    type: "document",
+    documentIndex,
+    title: asString(fields.document_title),
+    unit: location.unit,
+    start,
+    end,
+    ...shared,
+  });
+}
+
+/** A citation for a client; none for kinds of other dialects. */
+export function encodeCitation(annotation: Annotation): JsonObject[] {
+  switch (annotation.type) {
+    case "opaque":
+      return annotation.dialect === "anthropic-messages" ? [annotation.value] : [];
+    case "url":
+      return [
+        {
+          type: "web_search_result_location",
+          url: annotation.url,
+          title: annotation.title ?? null,
+          cited_text: annotation.citedText ?? "",
+          encrypted_index: "",
+          ...fieldsOfOwn(annotation.extensions),
+        },
+      ];
+    case "document": {
+      const { documentIndex, title, citedText, unit, start, end } = annotation;
+      const found = [...locations].find(([, location]) => location.unit === unit);
+      if (found === undefined) return [];
+      const [type, names] = found;
+      return [
+        {
+          type,
+          cited_text: citedText ?? "",
+          document_index: documentIndex,
+          document_title: title ?? null,
+          [names.start]: start,
+          [names.end]: end,
+          ...fieldsOfOwn(annotation.extensions),
+        },
+      ];
+    }
+  }
+}
+
+/**
+ * A citation in a replayed turn. A web result has to come back with the index that its maker
+ * sealed; one that another model wrote has none, and is left out.
+ */
+export const replayCitation = (annotation: Annotation): JsonObject[] =>
+  encodeCitation(annotation).filter((citation) => citation.encrypted_index !== "");
+
+/**
+ * Ends that say nothing by themselves; an answer without content that ends in another way still
+ * tells its client why.
+ */
+const quietEnds: ReadonlySet<string> = new Set(["end_turn", "stop_sequence", "tool_use"]);
+
+/** True for an end that needs content before it. */
+export const isQuietEnd = (stopReason: string): boolean => quietEnds.has(stopReason);

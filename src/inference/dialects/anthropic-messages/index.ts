@@ -1,0 +1,39 @@
+import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } from "../dialect.ts";
+import { decodeRequest } from "./decode-request.ts";
+import { decodeResponse } from "./decode-response.ts";
+import { MessagesStreamDecoder } from "./decode-stream.ts";
+import { encodeError, encodeStreamError, readError } from "./errors.ts";
+import { encodeRequest } from "./encode-request.ts";
+import { createLossDetector, encodeResponse } from "./encode-response.ts";
+import { MessagesStreamEncoder } from "./encode-stream.ts";
+import { pingFrame } from "./frame.ts";
+import { passThrough, versionDefault } from "./passthrough.ts";
+import { presetFields } from "./preset-fields.ts";
+import { requirements } from "./requirements.ts";
+
+/**
+ * Anthropic's Messages, in the versions of 2023-06-01 and 2026-10-21 (@anthropic-ai/sdk 1.11,
+ * 2026-11).
+ */
+export const anthropicMessages = {
+  id: "anthropic-messages",
+  recordedAs: "messages",
+  capField: "max_tokens",
+  refusesBrokenAnswers: true,
+  decodeRequest,
+  encodeResponse,
+  createStreamEncoder: (context?: ResponseContext) => new MessagesStreamEncoder(context),
+  createLossDetector,
+  pingFrame,
+  encodeError,
+  encodeStreamError,
+  passThrough,
+  presetFields,
+  requirements,
+  thinkingBudget: true,
+  requestHeaders: { "anthropic-version": versionDefault },
+  encodeRequest,
+  decodeResponse,
+  createStreamDecoder: (context?: DecodeContext) => new MessagesStreamDecoder(context),
+  readError,
+} satisfies ClientDialect & UpstreamDialect;

@@ -1,0 +1,97 @@
+import {
+  chosenFunction,
+  functionOf,
+  isAbsent,
+  outputBound,
+  presetEffort,
+  presetTools,
+  unlessSet,
+  type PresetFields,
+  type PresetSettings,
+} from "../preset-fields.ts";
+import { asObject } from "../wire-fields.ts";
+
+type JsonFields = Readonly<Record<string, unknown>>;
+
+/** Messages ends its scale where chat has the middle of its own; a preset serves both. */
+const temperatureMax = 1;
+
+function tool(given: JsonFields): JsonFields {
+  const called = functionOf(given);
+  if (called === undefined) return given;
+  const { name, description, parameters, strict } = called;
+  return {
+    name,
+    ...(isAbsent(description) ? {} : { description }),
+    input_schema: parameters ?? { type: "object", properties: {} },
+    ...(isAbsent(strict) ? {} : { strict }),
+  };
+}
+
+const words: Readonly<Record<string, string>> = { auto: "auto", none: "none", required: "any" };
+
+function toolChoice(choice: PresetSettings["tool_choice"]): JsonFields | undefined {
+  if (choice === undefined) return undefined;
+  if (typeof choice === "string") return { type: words[choice] ?? choice };
+  const name = chosenFunction(choice);
+  return name === undefined ? choice : { type: "tool", name };
+}
+
+/**
+ * Thinking is switched by `thinking`, and its effort and the answer's schema stand in
+ * `output_config`.
+ */
+function thinking(config: PresetSettings, body: JsonFields): JsonFields {
+  const own = asObject(body["output_config"]) ?? {};
+  const wish =
+    isAbsent(body["thinking"]) && isAbsent(own["effort"]) ? presetEffort(config) : undefined;
+  const schema =
+    config.response_format?.["type"] === "json_schema"
+      ? asObject(config.response_format["json_schema"])?.["schema"]
+      : undefined;
+  const output = {
+    ...(wish === undefined || wish.off || wish.effort === undefined ? {} : { effort: wish.effort }),
+    ...(schema === undefined || !isAbsent(own["format"])
+      ? {}
+      : { format: { type: "json_schema", schema } }),
+  };
+  const budget = wish === undefined || wish.off ? undefined : wish.budgetTokens;
+  return {
+    ...(wish?.off ? { thinking: { type: "disabled" } } : {}),
+    ...(budget === undefined ? {} : { thinking: { type: "enabled", budget_tokens: budget } }),
+    ...(Object.keys(output).length === 0 ? {} : { output_config: { ...own, ...output } }),
+  };
+}
+
+const isSystemMessage = (message: unknown): boolean => asObject(message)?.["role"] === "system";
+
+const saysNothing = (system: unknown): boolean =>
+  isAbsent(system) || system === "" || (Array.isArray(system) && system.length === 0);
+
+/** Presets in Anthropic's dialect, which knows no penalties, seed or options of streams. */
+export const presetFields: PresetFields = {
+  settings(config, body) {
+    const { tools, tool_choice } = presetTools(config, body);
+    return {
+      ...unlessSet(
+        {
+          max_tokens: outputBound(config),
+          temperature:
+            config.temperature === undefined
+              ? undefined
+              : Math.min(config.temperature, temperatureMax),
+          top_p: config.top_p,
+          top_k: config.top_k,
+          stop_sequences: typeof config.stop === "string" ? [config.stop] : config.stop,
+          tools: tools?.map(tool),
+          tool_choice: toolChoice(tool_choice),
+        },
+        body,
+      ),
+      ...thinking(config, body),
+    };
+  },
+  hasSystem: ({ system, messages }) =>
+    !saysNothing(system) || (Array.isArray(messages) && messages.some(isSystemMessage)),
+  systemMember: (system) => ({ member: "system", text: JSON.stringify(system) }),
+};

@@ -1,0 +1,214 @@
+import { editMembers } from "../../../platform/kernel/json-members.ts";
+import { usdFromNano } from "../../../platform/kernel/money.ts";
+import type { GatewayFacts } from "../../canonical/response.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import {
+  coveringDelivered,
+  type MeteredUsage,
+  totalCacheWrites,
+  totalOutputTokens,
+  type Usage,
+} from "../../canonical/usage.ts";
+import { CountReader, asNumber, asObject, withoutUndefined } from "../wire-fields.ts";
+import { fieldsOfOwn, ownFields } from "./own-fields.ts";
+
+const countFields: ReadonlySet<string> = new Set([
+  "input_tokens",
+  "cache_creation_input_tokens",
+  "cache_read_input_tokens",
+  "cache_creation",
+  "output_tokens",
+  "output_tokens_details",
+  "cost",
+  "cost_details",
+]);
+
+/**
+ * Usage as Messages reports it, to disjoint counts: `input_tokens` leaves out what was read from
+ * and written to the cache, thinking stands within `output_tokens`. Counts that cannot be true are
+ * clamped and flagged; undefined when the value holds no usage.
+ */
+export function readUsage(value: unknown): MeteredUsage | undefined {
+  const fields = asObject(value);
+  if (fields === undefined) return undefined;
+  const counts = new CountReader();
+  const input = counts.read(fields.input_tokens);
+  const output = counts.read(fields.output_tokens);
+  if (input === undefined && output === undefined) return undefined;
+  return withoutUndefined<MeteredUsage>({
+    usage: withoutUndefined<Usage>({
+      inputTokens: input,
+      cacheReadTokens: counts.read(fields.cache_read_input_tokens),
+      ...readWrites(fields, counts),
+      ...readOutput(fields, { output, counts }),
+    }),
+    estimated: false,
+    clamped: counts.clamped,
+    providerCostUsd: providerCost(fields),
+    extensions: ownFields(fields, countFields),
+  });
+}
+
+/** Writes by lifetime where the upstream separates them; the plain count is their sum. */
+function readWrites(fields: JsonObject, counts: CountReader): Partial<Usage> {
+  const lifetimes = asObject(fields.cache_creation);
+  const fiveMinutes = counts.read(lifetimes?.ephemeral_5m_input_tokens);
+  const oneHour = counts.read(lifetimes?.ephemeral_1h_input_tokens);
+  const written = counts.read(fields.cache_creation_input_tokens) ?? sumOf(fiveMinutes, oneHour);
+  if (written === undefined) return {};
+  const long = oneHour === undefined ? undefined : counts.within(oneHour, written);
+  return withoutUndefined<Partial<Usage>>({
+    cacheWriteTokens: written - (long ?? 0),
+    cacheWriteOneHourTokens: long,
+  });
+}
+
+const sumOf = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0);
+
+function readOutput(
+  fields: JsonObject,
+  { output, counts }: { output: number | undefined; counts: CountReader },
+): Partial<Usage> {
+  if (output === undefined) return {};
+  const thinking = counts.read(asObject(fields.output_tokens_details)?.thinking_tokens);
+  if (thinking === undefined) return { outputTokens: output };
+  const fitting = counts.within(thinking, output);
+  return { outputTokens: output - fitting, reasoningTokens: fitting };
+}
+
+/** What the provider says it charges, where it is a gateway that tells. */
+function providerCost(fields: JsonObject): number | undefined {
+  const cost =
+    asNumber(fields.cost) ?? asNumber(asObject(fields.cost_details)?.upstream_inference_cost);
+  return cost !== undefined && cost >= 0 ? cost : undefined;
+}
+
+/**
+ * What a stream has used by now. The start tells the input and hardly any output, the end tells the
+ * totals, so that of each count the latest holds; until the end, the output is what was delivered.
+ */
+export class UsageTally {
+  private fields: JsonObject | undefined;
+  private characters = 0;
+  private isFinal = false;
+
+  /** `usage` of `message_start`. */
+  start(usage: unknown): void {
+    this.merge(usage);
+  }
+
+  /** `usage` of `message_delta`. */
+  end(usage: unknown): void {
+    this.isFinal ||= asObject(usage) !== undefined;
+    this.merge(usage);
+  }
+
+  /** So many characters were delivered. */
+  said(characters: number): void {
+    this.characters += characters;
+  }
+
+  /** Undefined while nothing was reported. */
+  metered(): MeteredUsage | undefined {
+    const reported = readUsage(this.fields);
+    if (reported === undefined || this.isFinal) return reported;
+    return coveringDelivered(reported, this.characters);
+  }
+
+  private merge(usage: unknown): void {
+    const told = Object.entries(asObject(usage) ?? {}).filter(
+      ([, value]) => value !== null && value !== undefined,
+    );
+    if (told.length > 0) this.fields = { ...this.fields, ...Object.fromEntries(told) };
+  }
+}
+
+/** Characters that a delta of a block delivers. */
+export function deltaLength(delta: JsonObject): number {
+  const { text, thinking, partial_json: json } = delta;
+  return lengthOf(text) + lengthOf(thinking) + lengthOf(json);
+}
+
+const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
+
+/**
+ * `usage` of an answer: uncached input apart from cached, thinking within the output, and the
+ * charge.
+ */
+export function encodeUsage(
+  { usage, extensions }: MeteredUsage,
+  gateway: GatewayFacts = {},
+): JsonObject {
+  return withoutUndefined<JsonObject>({
+    input_tokens:
+      (usage.inputTokens ?? 0) + (usage.inputAudioTokens ?? 0) + (usage.inputImageTokens ?? 0),
+    ...cacheCounts(usage),
+    output_tokens: totalOutputTokens(usage),
+    output_tokens_details:
+      usage.reasoningTokens === undefined ? undefined : { thinking_tokens: usage.reasoningTokens },
+    ...fieldsOfOwn(extensions),
+    cost: gateway.costUsd,
+    cost_details:
+      gateway.upstreamCostUsd === undefined
+        ? undefined
+        : { upstream_inference_cost: gateway.upstreamCostUsd },
+  });
+}
+
+function cacheCounts(usage: Usage): JsonObject {
+  const { cacheReadTokens, cacheWriteTokens, cacheWriteOneHourTokens } = usage;
+  return {
+    cache_creation_input_tokens: totalCacheWrites(usage),
+    cache_read_input_tokens: cacheReadTokens,
+    cache_creation:
+      cacheWriteOneHourTokens === undefined
+        ? undefined
+        : {
+            ephemeral_5m_input_tokens: cacheWriteTokens ?? 0,
+            ephemeral_1h_input_tokens: cacheWriteOneHourTokens,
+          },
+  };
+}
+
+/**
+ * JSON text of the usage that the client is shown: the provider's own, with the charge in USD and
+ * the provider's cost where it is known; ours where the provider's cannot be shown.
+ */
+export function pricedUsageText(options: {
+  original: string | undefined;
+  metered: MeteredUsage;
+  chargedNano: bigint;
+}): string {
+  const { original, metered, chargedNano } = options;
+  const usable = original?.startsWith("{") === true && !metered.clamped && !metered.estimated;
+  const base = usable ? original : JSON.stringify(encodeUsage(metered));
+  const { providerCostUsd } = metered;
+  return editMembers(
+    base,
+    new Map<string, string | undefined>([
+      ["cost", JSON.stringify(usdFromNano(chargedNano))],
+      [
+        "cost_details",
+        providerCostUsd === undefined
+          ? undefined
+          : JSON.stringify({ upstream_inference_cost: providerCostUsd }),
+      ],
+    ]),
+  );
+}
+
+/**
+ * Usage that is not the last one, without the provider's own cost: `cost` is what the client is
+ * charged.
+ */
+export const withoutCost = (usage: string): string =>
+  usage.includes('"cost')
+    ? editMembers(
+        usage,
+        new Map([
+          ["cost", undefined],
+          ["cost_details", undefined],
+        ]),
+      )
+    : usage;

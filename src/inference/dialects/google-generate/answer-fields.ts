@@ -1,0 +1,185 @@
+import type { Annotation } from "../../canonical/message.ts";
+import type { Finish, LogProbabilities, TokenProbability } from "../../canonical/response.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import type { ReportedError } from "../../canonical/stream-part.ts";
+import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
+
+/** Endings in which the model's own output was no answer; another try may do better. */
+const failures = new Set([
+  "MALFORMED_FUNCTION_CALL",
+  "UNEXPECTED_TOOL_CALL",
+  "TOO_MANY_TOOL_CALLS",
+  "MALFORMED_RESPONSE",
+  "MISSING_THOUGHT_SIGNATURE",
+  "OTHER",
+]);
+
+/** What a model did wrong, where its word alone would not tell a caller. */
+const faults: Readonly<Record<string, string>> = {
+  MALFORMED_FUNCTION_CALL: "The model wrote a tool call that cannot be read",
+  UNEXPECTED_TOOL_CALL: "The model called a tool though none could be called",
+  TOO_MANY_TOOL_CALLS: "The model called tools too many times in a row",
+};
+
+const filtered = new Set([
+  "SAFETY",
+  "RECITATION",
+  "LANGUAGE",
+  "BLOCKLIST",
+  "PROHIBITED_CONTENT",
+  "SPII",
+  "MODEL_ARMOR",
+  "NO_IMAGE",
+]);
+
+/**
+ * The end of a candidate as reported; undefined when the word is missing or unknown. STOP is said
+ * after function calls too. Source: ai.google.dev/api/generate-content#FinishReason (2026-11).
+ */
+export function decodeFinish(candidate: JsonObject): Finish | undefined {
+  const word = asString(candidate.finishReason) ?? "";
+  if (word === "STOP") return { reason: "stop" };
+  if (word === "MAX_TOKENS") return { reason: "length" };
+  if (!filtered.has(word) && !word.startsWith("IMAGE_")) return undefined;
+  return filteredFinish(word, candidate.finishMessage);
+}
+
+/**
+ * The end of an answer that was never begun, because the prompt was refused; undefined when it was
+ * not.
+ */
+export function decodePromptBlock(feedback: JsonObject | undefined): Finish | undefined {
+  const word = asString(feedback?.blockReason);
+  return word === undefined ? undefined : filteredFinish(word, feedback?.blockReasonMessage);
+}
+
+function filteredFinish(category: string, message: unknown): Finish {
+  const explanation = asString(message);
+  return { reason: "content_filter", category, ...(explanation !== undefined && { explanation }) };
+}
+
+/** The failure that a candidate ended in; undefined when it ended in none. */
+export function readFailure(candidate: JsonObject): ReportedError | undefined {
+  const word = asString(candidate.finishReason) ?? "";
+  if (!failures.has(word)) return undefined;
+  const told = asString(candidate.finishMessage);
+  const message = `${faults[word] ?? "The model broke off its answer"} (${word})${told ? `: ${told}` : "."}`;
+  return { message, code: word, type: "upstream_error", status: 502, generated: true };
+}
+
+type UrlAnnotation = Extract<Annotation, { type: "url" }>;
+
+/**
+ * Where a candidate's text comes from: grounding by search, and citations. Segments count UTF-8
+ * bytes, annotations characters. Sources that no segment names are returned without a place.
+ */
+export function decodeGrounding(
+  {
+    groundingMetadata,
+    citationMetadata,
+  }: { groundingMetadata?: JsonObject; citationMetadata?: JsonObject },
+  text: string,
+): Annotation[] {
+  if (groundingMetadata === undefined && citationMetadata === undefined) return [];
+  const characterAt = byteCounter(text);
+  return [
+    ...groundingAnnotations(groundingMetadata, characterAt),
+    ...citationAnnotations(citationMetadata, characterAt),
+  ];
+}
+
+type CharacterAt = (byteOffset: number | undefined) => number | undefined;
+
+function groundingAnnotations(
+  metadata: JsonObject | undefined,
+  characterAt: CharacterAt,
+): Annotation[] {
+  const sources = (asArray(metadata?.groundingChunks) ?? []).map(sourceOf);
+  const named = new Set<number>();
+  const supported = (asArray(metadata?.groundingSupports) ?? []).flatMap((value) => {
+    const support = asObject(value);
+    const segment = asObject(support?.segment);
+    return (asArray(support?.groundingChunkIndices) ?? []).flatMap((index): Annotation[] => {
+      const source = sources[Number(index)];
+      if (source === undefined) return [];
+      named.add(Number(index));
+      return [
+        withoutUndefined<UrlAnnotation>({
+          ...source,
+          startIndex: characterAt(asNumber(segment?.startIndex) ?? 0),
+          endIndex: characterAt(asNumber(segment?.endIndex)),
+          citedText: asString(segment?.text),
+        }),
+      ];
+    });
+  });
+  return [
+    ...supported,
+    ...sources.filter(
+      (source, index): source is UrlAnnotation => source !== undefined && !named.has(index),
+    ),
+  ];
+}
+
+function sourceOf(chunk: unknown): UrlAnnotation | undefined {
+  const fields = asObject(chunk);
+  const source =
+    asObject(fields?.web) ?? asObject(fields?.retrievedContext) ?? asObject(fields?.maps);
+  const url = asString(source?.uri);
+  return url === undefined
+    ? undefined
+    : withoutUndefined<UrlAnnotation>({ type: "url", url, title: asString(source?.title) });
+}
+
+/** The Gemini API calls them `citationSources`, Vertex AI `citations`. */
+function citationAnnotations(
+  metadata: JsonObject | undefined,
+  characterAt: CharacterAt,
+): Annotation[] {
+  return (asArray(metadata?.citationSources) ?? asArray(metadata?.citations) ?? []).flatMap(
+    (value): Annotation[] => {
+      const fields = asObject(value);
+      const url = asString(fields?.uri);
+      if (fields === undefined || url === undefined) return [];
+      return [
+        withoutUndefined<UrlAnnotation>({
+          type: "url",
+          url,
+          title: asString(fields.title),
+          startIndex: characterAt(asNumber(fields.startIndex) ?? 0),
+          endIndex: characterAt(asNumber(fields.endIndex)),
+        }),
+      ];
+    },
+  );
+}
+
+/** Byte offsets of a text as character offsets; what lies outside of it has none. */
+function byteCounter(text: string): CharacterAt {
+  const bytes = Buffer.from(text);
+  return (byteOffset) =>
+    byteOffset === undefined || byteOffset > bytes.length
+      ? undefined
+      : bytes.toString("utf8", 0, byteOffset).length;
+}
+
+/**
+ * `logprobsResult` of a candidate: the chosen tokens, and beside each its likeliest rivals;
+ * undefined when there are none.
+ */
+export function decodeLogProbabilities(value: unknown): LogProbabilities | undefined {
+  const fields = asObject(value);
+  const chosen = asArray(fields?.chosenCandidates);
+  if (chosen === undefined || chosen.length === 0) return undefined;
+  const rivals = asArray(fields?.topCandidates) ?? [];
+  const content = chosen.map((token, index) => ({
+    ...decodeToken(token),
+    top: (asArray(asObject(rivals[index])?.candidates) ?? []).map(decodeToken),
+  }));
+  return { content };
+}
+
+function decodeToken(value: JsonValue): TokenProbability {
+  const fields = asObject(value);
+  return { token: asString(fields?.token) ?? "", logprob: asNumber(fields?.logProbability) ?? 0 };
+}

@@ -1,0 +1,90 @@
+import type { JsonObject } from "../../canonical/json.ts";
+import type { MeteredUsage, Usage } from "../../canonical/usage.ts";
+import { CountReader, asArray, asObject } from "../wire-fields.ts";
+
+/**
+ * `usageMetadata` as disjoint counts. The prompt's count includes what was cached, the candidates' count
+ * leaves thoughts out, and what built-in tools fed in is counted beside both. Zeroes are left out
+ * on the wire, as protocol buffers do. Undefined when the value holds no usage. Source:
+ * ai.google.dev/api/generate-content#UsageMetadata (2026-11).
+ */
+export function readUsage(value: unknown): MeteredUsage | undefined {
+  const fields = asObject(value);
+  if (fields === undefined) return undefined;
+  const counts = new CountReader();
+  const prompt = counts.read(fields.promptTokenCount);
+  const candidates = counts.read(fields.candidatesTokenCount);
+  const thoughts = counts.read(fields.thoughtsTokenCount);
+  if (prompt === undefined && candidates === undefined && thoughts === undefined) return undefined;
+  const usage: Usage = prompt === undefined ? {} : readInput(fields, { prompt, counts });
+  readOutput(fields, { candidates: candidates ?? 0, counts, usage });
+  if (thoughts !== undefined) usage.reasoningTokens = thoughts;
+  return { usage, estimated: false, clamped: counts.clamped };
+}
+
+/** Whether `usageMetadata` tells any count that `readUsage` makes something of. */
+export function hasUsage({
+  promptTokenCount,
+  candidatesTokenCount,
+  thoughtsTokenCount,
+}: JsonObject): boolean {
+  return (
+    isNumber(promptTokenCount) || isNumber(candidatesTokenCount) || isNumber(thoughtsTokenCount)
+  );
+}
+
+const isNumber = (value: unknown): boolean => typeof value === "number" && !Number.isNaN(value);
+
+function readInput(
+  fields: JsonObject,
+  { prompt, counts }: { prompt: number; counts: CountReader },
+): Usage {
+  const cached = counts.read(fields.cachedContentTokenCount);
+  const fromTools = counts.read(fields.toolUsePromptTokenCount) ?? 0;
+  const cacheRead = cached === undefined ? undefined : counts.within(cached, prompt);
+  let left = prompt - (cacheRead ?? 0);
+  const take = (modality: string): number | undefined => {
+    const count = modalityCount(fields.promptTokensDetails, { modality, counts });
+    if (count === undefined) return undefined;
+    const uncached = Math.max(
+      0,
+      count - (modalityCount(fields.cacheTokensDetails, { modality, counts }) ?? 0),
+    );
+    const taken = Math.min(uncached, left);
+    left -= taken;
+    return taken;
+  };
+  const audio = take("AUDIO");
+  const image = take("IMAGE");
+  const usage: Usage = { inputTokens: left + fromTools };
+  if (cacheRead !== undefined) usage.cacheReadTokens = cacheRead;
+  if (audio !== undefined) usage.inputAudioTokens = audio;
+  if (image !== undefined) usage.inputImageTokens = image;
+  return usage;
+}
+
+function readOutput(
+  fields: JsonObject,
+  { candidates, counts, usage }: { candidates: number; counts: CountReader; usage: Usage },
+): void {
+  const details = fields.candidatesTokensDetails;
+  const audio = modalityCount(details, { modality: "AUDIO", counts });
+  const image = modalityCount(details, { modality: "IMAGE", counts });
+  const taken = counts.within((audio ?? 0) + (image ?? 0), candidates);
+  if (taken < (audio ?? 0) + (image ?? 0)) {
+    usage.outputTokens = candidates;
+    return;
+  }
+  usage.outputTokens = candidates - taken;
+  if (audio !== undefined) usage.outputAudioTokens = audio;
+  if (image !== undefined) usage.outputImageTokens = image;
+}
+
+function modalityCount(
+  details: unknown,
+  { modality, counts }: { modality: string; counts: CountReader },
+): number | undefined {
+  if (details === undefined) return undefined;
+  const entry = (asArray(details) ?? []).map(asObject).find((one) => one?.modality === modality);
+  return counts.read(entry?.tokenCount);
+}

@@ -1,0 +1,383 @@
+import type { Annotation, TextPart, AssistantPart } from "../../canonical/message.ts";
+import type { Finish, FinishReason, LogProbabilities } from "../../canonical/response.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import {
+  openProvenance,
+  type Provenance,
+  type ReasoningPart,
+  type ReasoningSpelling,
+  sealWithProvenance,
+} from "../../canonical/reasoning.ts";
+import { decodeTokens, encodeTokens } from "../openai-fields.ts";
+import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
+
+/** What compatible servers write as `finish_reason`, beside OpenAI's own words. */
+const reasonByWord: ReadonlyMap<string, FinishReason> = new Map(
+  Object.entries({
+    stop: "stop",
+    eos: "stop",
+    eos_token: "stop",
+    end_turn: "stop",
+    complete: "stop",
+    stop_sequence: "stop_sequence",
+    length: "length",
+    max_tokens: "length",
+    model_length: "length",
+    model_context_window_exceeded: "length",
+    tool_calls: "tool_calls",
+    function_call: "tool_calls",
+    tool_use: "tool_calls",
+    content_filter: "content_filter",
+    safety: "content_filter",
+    refusal: "refusal",
+    error: "error",
+    abort: "error",
+    insufficient_system_resource: "error",
+  } satisfies Record<string, FinishReason>),
+);
+
+/** True once a choice says that it has ended, in any word. */
+export const hasFinished = (choice: JsonObject): boolean =>
+  typeof choice.finish_reason === "string" && choice.finish_reason !== "";
+
+/**
+ * The end of a choice as reported; undefined when the word is missing or unknown. The stop text
+ * that matched stands in `stop_reason` (vLLM) or `matched_stop` (SGLang), where numbers are token
+ * ids.
+ */
+export function decodeFinish(choice: JsonObject): Finish | undefined {
+  const reason = reasonByWord.get((asString(choice.finish_reason) ?? "").toLowerCase());
+  if (reason === undefined) return undefined;
+  const stopSequence = asString(choice.stop_reason) ?? asString(choice.matched_stop);
+  if (reason === "stop" && stopSequence) return { reason: "stop_sequence", stopSequence };
+  const explanation = asString(asObject(choice.error)?.message);
+  return { reason, ...(reason === "error" && explanation !== undefined && { explanation }) };
+}
+
+const wordByReason: Readonly<Record<FinishReason, string>> = {
+  stop: "stop",
+  stop_sequence: "stop",
+  length: "length",
+  tool_calls: "tool_calls",
+  content_filter: "content_filter",
+  refusal: "content_filter",
+  pause: "stop",
+  error: "error",
+};
+
+/** The ending fields of a choice; a matched stop text is shown as vLLM shows it. */
+export function encodeFinish(finish: Finish, options: { legacyFunctions: boolean }): JsonObject {
+  const word =
+    options.legacyFunctions && finish.reason === "tool_calls"
+      ? "function_call"
+      : wordByReason[finish.reason];
+  return {
+    finish_reason: word,
+    ...(finish.stopSequence !== undefined && { stop_reason: finish.stopSequence }),
+  };
+}
+
+/** The `error` that stands beside the finish reason of that name. */
+export const errorOfFinish = ({ explanation }: Finish): JsonObject => ({
+  code: "upstream_error",
+  message: explanation ?? "The provider broke off the answer.",
+  type: "upstream_error",
+  param: null,
+  metadata: { type: "upstream_error" },
+});
+
+/** Message fields that carry thoughts, from any server. */
+export const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"] as const;
+
+/**
+ * Thoughts of one message: those before its text, and those that stand before one of its later
+ * calls.
+ */
+interface MessageReasoning {
+  leading: ReasoningPart[];
+  beforeCall: Map<string, ReasoningPart[]>;
+}
+
+/**
+ * Reads the thoughts of a message from whichever field has them. `reasoning_details` is the richest
+ * and wins; the others mirror its text.
+ */
+export function decodeReasoning(
+  message: JsonObject,
+  readSeal: SealReader = openProvenance,
+): MessageReasoning {
+  const reasoning: MessageReasoning = { leading: [], beforeCall: new Map() };
+  const [spelling, text] = plainText(message);
+  const details = asArray(message.reasoning_details) ?? [];
+  if (details.length > 0) decodeDetails(details, { reasoning, readSeal });
+  const first = reasoning.leading[0];
+  if (text !== undefined && first === undefined)
+    reasoning.leading.push({ type: "reasoning", text, spelling });
+  else if (text !== undefined && first !== undefined && !hasReadableText(reasoning))
+    first.text = text;
+  return reasoning;
+}
+
+function plainText(message: JsonObject): [ReasoningSpelling, string | undefined] {
+  const content = asString(message.reasoning_content);
+  return content
+    ? ["reasoning_content", content]
+    : ["reasoning", asString(message.reasoning) || undefined];
+}
+
+const hasReadableText = ({ leading, beforeCall }: MessageReasoning): boolean =>
+  [...leading, ...[...beforeCall.values()].flat()].some(
+    (part) => part.text !== undefined || part.summary !== undefined,
+  );
+
+/** Entries with the same `index` are one block (OpenRouter). */
+function decodeDetails(
+  details: readonly JsonValue[],
+  { reasoning, readSeal }: { reasoning: MessageReasoning; readSeal: SealReader },
+): void {
+  const blocks = new Map<number, ReasoningPart>();
+  for (const value of details) {
+    const detail = asObject(value);
+    if (detail === undefined) continue;
+    const index = asNumber(detail.index);
+    const known = index === undefined ? undefined : blocks.get(index);
+    const block = known ?? { type: "reasoning", spelling: "reasoning_details" };
+    if (index !== undefined) blocks.set(index, block);
+    placeBlock(block, { detail, reasoning, isNew: known === undefined });
+    addDetail(block, { detail, readSeal });
+  }
+}
+
+/**
+ * A block leads the message unless one of its entries, which may be its last, names the call that
+ * follows it.
+ */
+function placeBlock(
+  block: ReasoningPart,
+  { detail, reasoning, isNew }: { detail: JsonObject; reasoning: MessageReasoning; isNew: boolean },
+): void {
+  const callId = asString(detail.tool_call_id);
+  if (callId === undefined) {
+    if (isNew) reasoning.leading.push(block);
+    return;
+  }
+  reasoning.leading = reasoning.leading.filter((each) => each !== block);
+  const before = reasoning.beforeCall.get(callId) ?? [];
+  if (!before.includes(block)) reasoning.beforeCall.set(callId, [...before, block]);
+}
+
+/** Adds one entry of `reasoning_details` to its block. */
+function addDetail(
+  block: ReasoningPart,
+  { detail, readSeal }: { detail: JsonObject; readSeal: SealReader },
+): void {
+  const text = asString(detail.text);
+  const summary = asString(detail.summary);
+  const data = asString(detail.data);
+  const signature = asString(detail.signature);
+  if (text !== undefined) block.text = (block.text ?? "") + text;
+  if (summary !== undefined)
+    block.summary = withSummary(block.summary ?? [], {
+      summary,
+      index: asNumber(detail.summary_index),
+    });
+  for (const [field, sealed] of [
+    ["encrypted", data],
+    ["signature", signature],
+  ] as const) {
+    if (sealed === undefined) continue;
+    const { seal, provenance } = readSeal(sealed);
+    block[field] = seal;
+    if (provenance !== undefined) block.provenance = provenance;
+  }
+  const id = asString(detail.id);
+  const format = asString(detail.format);
+  if (id !== undefined) block.id = id;
+  if (format !== undefined) block.format = format;
+}
+
+/** The summaries with one more, or with one more piece of the one that the entry numbers. */
+function withSummary(
+  summaries: readonly string[],
+  { summary, index }: { summary: string; index: number | undefined },
+): readonly string[] {
+  if (index === undefined || summaries[index] === undefined) return [...summaries, summary];
+  return summaries.with(index, summaries[index] + summary);
+}
+
+/**
+ * How a seal is read: from a client with the gateway's mark, from an upstream as that upstream's
+ * own.
+ */
+export type SealReader = (sealed: string) => { seal: string; provenance?: Provenance };
+
+/** Reads an upstream's seals: of any form, they are its own. */
+export const sealsOf =
+  (providerId: string | undefined): SealReader =>
+  (sealed) => ({ seal: sealed, ...(providerId !== undefined && { provenance: { providerId } }) });
+
+/** The readable text of thoughts as one string; undefined when there is none. */
+export function reasoningText(parts: readonly ReasoningPart[]): string | undefined {
+  const texts = parts.flatMap((part) =>
+    part.text === undefined ? (part.summary ?? []) : [part.text],
+  );
+  return texts.length === 0 ? undefined : texts.join("\n\n");
+}
+
+/** True when plain text would lose something: a seal, a summary, or where one thought ends. */
+export const needsDetails = (parts: readonly ReasoningPart[]): boolean =>
+  parts.length > 1 ||
+  parts.some(
+    (part) =>
+      part.text === undefined ||
+      part.summary !== undefined ||
+      part.signature !== undefined ||
+      part.encrypted !== undefined ||
+      part.id !== undefined ||
+      part.format !== undefined,
+  );
+
+/**
+ * `reasoning_details` of a message. A thought that stands between calls names the call that follows it,
+ * so that the order, which signed thoughts depend on, can be rebuilt.
+ */
+export function encodeDetails(parts: readonly AssistantPart[]): JsonObject[] {
+  const details: JsonObject[] = [];
+  let index = 0;
+  let callSeen = false;
+  parts.forEach((part, position) => {
+    if (part.type === "tool-call") callSeen = true;
+    if (part.type !== "reasoning") return;
+    const next = callSeen
+      ? parts.slice(position).find((later) => later.type === "tool-call")
+      : undefined;
+    details.push(...encodeDetail(part, { index, ...(next && { tool_call_id: next.id }) }));
+    index += 1;
+  });
+  return details;
+}
+
+/**
+ * The entries of one thought; `place` is its index and, between calls, the id of the call that
+ * follows.
+ */
+export function encodeDetail(part: ReasoningPart, place: JsonObject): JsonObject[] {
+  const shared = withoutUndefined<JsonObject>({ id: part.id, format: part.format, ...place });
+  const details: JsonObject[] = (part.summary ?? []).map((summary) => ({
+    type: "reasoning.summary",
+    summary,
+    ...shared,
+  }));
+  if (part.text !== undefined || part.signature !== undefined) {
+    const signature =
+      part.signature === undefined
+        ? undefined
+        : sealWithProvenance(part.signature, part.provenance);
+    details.push(
+      withoutUndefined<JsonObject>({
+        type: "reasoning.text",
+        text: part.text,
+        signature,
+        ...shared,
+      }),
+    );
+  }
+  if (part.encrypted !== undefined) {
+    details.push({
+      type: "reasoning.encrypted",
+      data: sealWithProvenance(part.encrypted, part.provenance),
+      ...shared,
+    });
+  }
+  return details;
+}
+
+/** Gemini's signature of a call, where its OpenAI-compatible surface puts it. */
+export function thoughtSignature(
+  extraContent: unknown,
+  readSeal: SealReader = openProvenance,
+): { signature?: string; provenance?: Provenance } {
+  const sealed = asString(asObject(asObject(extraContent)?.google)?.thought_signature);
+  if (sealed === undefined) return {};
+  const { seal, provenance } = readSeal(sealed);
+  return { signature: seal, ...(provenance && { provenance }) };
+}
+
+/** The field that carries a call's signature, marked with its maker as clients replay it. */
+export const signatureField = (call: {
+  signature?: string;
+  provenance?: Provenance;
+}): JsonObject =>
+  call.signature === undefined
+    ? {}
+    : {
+        extra_content: {
+          google: { thought_signature: sealWithProvenance(call.signature, call.provenance) },
+        },
+      };
+
+/** A citation of chat: `url_citation`, or one that is kept as it is. */
+export function decodeAnnotation(value: JsonValue): Annotation | undefined {
+  const fields = asObject(value);
+  const citation = asObject(fields?.url_citation);
+  const url = asString(citation?.url);
+  if (fields === undefined) return undefined;
+  if (fields.type !== "url_citation" || url === undefined)
+    return { type: "opaque", dialect: "openai-chat", value: fields };
+  return withoutUndefined<Extract<Annotation, { type: "url" }>>({
+    type: "url",
+    url,
+    title: asString(citation?.title),
+    startIndex: asNumber(citation?.start_index),
+    endIndex: asNumber(citation?.end_index),
+    citedText: asString(citation?.content),
+  });
+}
+
+/** A citation for a chat client; none for kinds that chat has no word for. */
+export function encodeAnnotation(annotation: Annotation): JsonObject[] {
+  if (annotation.type === "opaque")
+    return annotation.dialect === "openai-chat" ? [annotation.value] : [];
+  if (annotation.type !== "url") return [];
+  const { url, title, startIndex, endIndex, citedText } = annotation;
+  return [
+    {
+      type: "url_citation",
+      url_citation: withoutUndefined<JsonObject>({
+        url,
+        title,
+        start_index: startIndex,
+        end_index: endIndex,
+        content: citedText,
+      }),
+    },
+  ];
+}
+
+/** Log probabilities of a choice or chunk; undefined when there are none. */
+export function decodeLogProbabilities(value: unknown): LogProbabilities | undefined {
+  const fields = asObject(value);
+  const content = asArray(fields?.content) && decodeTokens(fields?.content);
+  const refusal = asArray(fields?.refusal) && decodeTokens(fields?.refusal);
+  if (content === undefined && refusal === undefined) return undefined;
+  return { ...(content && { content }), ...(refusal && { refusal }) };
+}
+
+/** `logprobs` of a choice; both lists are always named. */
+export const encodeLogProbabilities = ({ content, refusal }: LogProbabilities): JsonObject => ({
+  content: content ? encodeTokens(content) : null,
+  refusal: refusal ? encodeTokens(refusal) : null,
+});
+
+/** What stands between two messages of one answer where chat has but one text. */
+export const messageSeparator = "\n\n";
+
+/**
+ * The texts of one answer as chat's one string: pieces of a message are joined, messages set apart.
+ */
+export const joinTexts = (texts: readonly TextPart[]): string =>
+  texts.reduce(
+    (joined, part) =>
+      joined + (part.startsMessage === true && joined !== "" ? messageSeparator : "") + part.text,
+    "",
+  );

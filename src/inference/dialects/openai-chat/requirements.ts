@@ -1,0 +1,26 @@
+import {
+  isFilled,
+  isSet,
+  numberField,
+  openaiThoughts,
+  type RequirementReader,
+} from "../requirements.ts";
+
+/** Requirements of chat requests, some of which have an older name too. */
+export const requirements: RequirementReader = {
+  capChoosesRoutes: true,
+  outputCap: (body) =>
+    numberField(body["max_completion_tokens"]) ?? numberField(body["max_tokens"]),
+  ...openaiThoughts,
+  choices: (body) => numberField(body["n"]) ?? 1,
+  needsTools: (body) =>
+    isFilled(body["tools"]) ||
+    isSet(body["tool_choice"]) ||
+    isFilled(body["functions"]) ||
+    isSet(body["function_call"]),
+  answerFormat: (body) => body["response_format"],
+  parameter(body, name) {
+    if (name === "tools") return body["tools"] ?? body["functions"];
+    return name === "tool_choice" ? (body["tool_choice"] ?? body["function_call"]) : body[name];
+  },
+};

@@ -1,0 +1,180 @@
+import { editMembers, scanMembers } from "../../../platform/kernel/json-members.ts";
+import { usdFromNano } from "../../../platform/kernel/money.ts";
+import type { GatewayFacts } from "../../canonical/response.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import {
+  type MeteredUsage,
+  totalCacheWrites,
+  totalInputTokens,
+  totalOutputTokens,
+  type Usage,
+} from "../../canonical/usage.ts";
+import { fieldsOf, readOpenaiUsage as readChatUsage } from "../openai-fields.ts";
+
+export { estimateUsage } from "../../canonical/usage.ts";
+export { readChatUsage };
+
+/**
+ * Usage of a chat response or chunk: in its usual place, or where Groq and Moonshot put it in
+ * streams.
+ */
+export function readUsageOf(body: unknown): MeteredUsage | undefined {
+  const fields = fieldsOf(body);
+  if (fields.usage) return readChatUsage(fields.usage);
+  if (fields.x_groq) return readChatUsage(fieldsOf(fields.x_groq).usage);
+  const choice: unknown = Array.isArray(fields.choices) ? fields.choices[0] : undefined;
+  return choice === undefined ? undefined : readChatUsage(fieldsOf(choice).usage);
+}
+
+/**
+ * `usage` of a chat answer: totals that include their details, computed and not trusted, and the
+ * charge.
+ */
+export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {}): JsonObject {
+  const prompt = totalInputTokens(usage);
+  const completion = totalOutputTokens(usage);
+  const { costUsd, upstreamCostUsd } = gateway;
+  const fields: Record<string, JsonValue> = {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+  };
+  const promptDetails = knownCounts(promptNames, usage);
+  if (promptDetails !== undefined) fields.prompt_tokens_details = promptDetails;
+  const completionDetails = knownCounts(completionNames, usage);
+  if (completionDetails !== undefined) fields.completion_tokens_details = completionDetails;
+  if (costUsd !== undefined) fields.cost = costUsd;
+  if (upstreamCostUsd !== undefined)
+    fields.cost_details = { upstream_inference_cost: upstreamCostUsd };
+  return fields;
+}
+
+type CountNames = readonly (readonly [name: string, count: (usage: Usage) => number | undefined])[];
+
+const promptNames: CountNames = [
+  ["cached_tokens", (usage) => usage.cacheReadTokens],
+  ["cache_write_tokens", totalCacheWrites],
+  ["audio_tokens", (usage) => usage.inputAudioTokens],
+  ["image_tokens", (usage) => usage.inputImageTokens],
+];
+const completionNames: CountNames = [
+  ["reasoning_tokens", (usage) => usage.reasoningTokens],
+  ["audio_tokens", (usage) => usage.outputAudioTokens],
+  ["image_tokens", (usage) => usage.outputImageTokens],
+];
+
+/** The counts that are known; undefined when none is. */
+function knownCounts(names: CountNames, usage: Usage): JsonObject | undefined {
+  let known: Record<string, number> | undefined;
+  for (const [name, count] of names) {
+    const value = count(usage);
+    if (value !== undefined) (known ??= {})[name] = value;
+  }
+  return known;
+}
+
+/**
+ * The chat form of a usage vector, for answers whose provider sent none or one that had to be
+ * clamped.
+ */
+function chatUsage({ usage }: MeteredUsage): Record<string, unknown> {
+  const prompt = totalInputTokens(usage);
+  const completion = totalOutputTokens(usage);
+  const cacheWrite = (usage.cacheWriteTokens ?? 0) + (usage.cacheWriteOneHourTokens ?? 0);
+  const details = {
+    ...(usage.cacheReadTokens === undefined ? {} : { cached_tokens: usage.cacheReadTokens }),
+    ...(cacheWrite === 0 ? {} : { cache_write_tokens: cacheWrite }),
+  };
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    ...(Object.keys(details).length === 0 ? {} : { prompt_tokens_details: details }),
+    ...(usage.reasoningTokens === undefined
+      ? {}
+      : { completion_tokens_details: { reasoning_tokens: usage.reasoningTokens } }),
+  };
+}
+
+/**
+ * JSON text of the usage that the client is shown: the provider's own, with the charge in USD and
+ * the provider's cost where it is known; ours where the provider's cannot be shown.
+ */
+export function pricedUsageText(options: {
+  original: string | undefined;
+  metered: MeteredUsage;
+  chargedNano: bigint;
+}): string {
+  const { original, metered, chargedNano } = options;
+  const usable =
+    original !== undefined && original.startsWith("{") && !metered.clamped && !metered.estimated;
+  const base = usable ? withTotals(original, metered) : JSON.stringify(chatUsage(metered));
+  const cost = JSON.stringify(usdFromNano(chargedNano));
+  // The usual usage has no cost of the provider's, so ours is simply its last member.
+  if (base.endsWith("}") && base.length > 2 && !base.includes('"cost')) {
+    const details =
+      metered.providerCostUsd === undefined
+        ? ""
+        : `,"cost_details":${costDetails(metered.providerCostUsd)}`;
+    return `${base.slice(0, -1)},"cost":${cost}${details}}`;
+  }
+  return editMembers(
+    base,
+    new Map<string, string | undefined>([
+      ["cost", cost],
+      [
+        "cost_details",
+        metered.providerCostUsd === undefined ? undefined : costDetails(metered.providerCostUsd),
+      ],
+    ]),
+  );
+}
+
+/**
+ * The provider's usage with the three counts that every chat client reads: some name them
+ * otherwise, or send a total that is none.
+ */
+function withTotals(text: string, { usage }: MeteredUsage): string {
+  const told = JSON.parse(text) as Record<string, unknown>;
+  const {
+    prompt_tokens: promptTold,
+    completion_tokens: completionTold,
+    total_tokens: totalTold,
+  } = told;
+  if (isCount(promptTold) && isCount(completionTold) && totalTold === promptTold + completionTold)
+    return text;
+  const [prompt, completion] = [totalInputTokens(usage), totalOutputTokens(usage)];
+  const counts = {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+  };
+  const edits = Object.entries(counts).filter(([name, count]) => told[name] !== count);
+  return editMembers(text, new Map(edits.map(([name, count]) => [name, String(count)])));
+}
+
+const isCount = (value: unknown): value is number => typeof value === "number";
+
+const costDetails = (upstreamCostUsd: number): string =>
+  JSON.stringify({ upstream_inference_cost: upstreamCostUsd });
+
+/** Whether usage reports the provider's own cost. */
+export const tellsCost = (usage: unknown): boolean =>
+  typeof usage === "object" && usage !== null && ("cost" in usage || "cost_details" in usage);
+
+/**
+ * A chunk whose usage is not the last one, without the provider's own cost: `cost` is what the
+ * client is charged.
+ */
+export function withoutCost(text: string): string {
+  const usage = scanMembers(text).find(({ key }) => key === "usage");
+  if (usage === undefined) return text;
+  const without = editMembers(
+    text.slice(usage.valueStart, usage.valueEnd),
+    new Map([
+      ["cost", undefined],
+      ["cost_details", undefined],
+    ]),
+  );
+  return editMembers(text, new Map([["usage", without]]));
+}

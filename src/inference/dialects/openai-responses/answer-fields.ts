@@ -1,0 +1,214 @@
+import type { Annotation } from "../../canonical/message.ts";
+import type { Finish } from "../../canonical/response.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import {
+  openProvenance,
+  type Provenance,
+  type ReasoningPart,
+  sealWithProvenance,
+} from "../../canonical/reasoning.ts";
+import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
+
+/** How a response stands when it has ended. */
+export interface Ending {
+  status: "completed" | "incomplete" | "failed";
+  incomplete_details: JsonObject | null;
+  error: JsonObject | null;
+}
+
+const whole: Ending = { status: "completed", incomplete_details: null, error: null };
+const cut = (reason: string): Ending => ({
+  status: "incomplete",
+  incomplete_details: { reason },
+  error: null,
+});
+
+/**
+ * The end of an answer for a Responses client. A refusal is a whole answer where its words stand in
+ * the message, a cut one otherwise.
+ */
+export function encodeFinish(finish: Finish): Ending {
+  switch (finish.reason) {
+    case "length":
+      return cut("max_output_tokens");
+    case "content_filter":
+      return cut("content_filter");
+    case "refusal":
+      return finish.explanation === undefined ? cut("content_filter") : whole;
+    case "error":
+      return {
+        status: "failed",
+        incomplete_details: null,
+        error: {
+          code: "server_error",
+          message: finish.explanation ?? "The provider broke off the answer.",
+        },
+      };
+    default:
+      return whole;
+  }
+}
+
+/** The end that an upstream reported; undefined while it reports none. */
+export function decodeFinish(response: JsonObject): Finish | undefined {
+  if (response.status === "completed") return { reason: "stop" };
+  if (response.status !== "incomplete") return undefined;
+  const reason = asString(asObject(response.incomplete_details)?.reason);
+  return { reason: reason === "content_filter" ? "content_filter" : "length" };
+}
+
+/** A citation of Responses: `url_citation`, or one that is kept as it is. */
+export function decodeAnnotation(value: JsonValue): Annotation | undefined {
+  const fields = asObject(value);
+  if (fields === undefined) return undefined;
+  const url = asString(fields.url);
+  if (fields.type !== "url_citation" || url === undefined)
+    return { type: "opaque", dialect: "openai-responses", value: fields };
+  return withoutUndefined<Extract<Annotation, { type: "url" }>>({
+    type: "url",
+    url,
+    title: asString(fields.title),
+    startIndex: asNumber(fields.start_index),
+    endIndex: asNumber(fields.end_index),
+    citedText: asString(fields.content),
+  });
+}
+
+/** The citations of one text; undefined when there are none. */
+export function decodeAnnotations(value: unknown): Annotation[] | undefined {
+  const annotations = (asArray(value) ?? []).flatMap((entry) => decodeAnnotation(entry) ?? []);
+  return annotations.length === 0 ? undefined : annotations;
+}
+
+/** A citation for a Responses client; none for kinds that Responses has no word for. */
+export function encodeAnnotation(annotation: Annotation): JsonObject[] {
+  if (annotation.type === "opaque")
+    return annotation.dialect === "openai-responses" ? [annotation.value] : [];
+  if (annotation.type !== "url") return [];
+  const { url, title, startIndex, endIndex, citedText } = annotation;
+  return [
+    withoutUndefined<JsonObject>({
+      type: "url_citation",
+      url,
+      title,
+      start_index: startIndex,
+      end_index: endIndex,
+      content: citedText,
+    }),
+  ];
+}
+
+/**
+ * How a seal is read: from a client with the gateway's mark, from an upstream as that upstream's
+ * own.
+ */
+type SealReader = (sealed: string) => { seal: string; provenance?: Provenance };
+
+/** Reads an upstream's seals: in any form, they are its own. */
+export const sealsOf =
+  (providerId: string | undefined): SealReader =>
+  (sealed) => ({ seal: sealed, ...(providerId !== undefined && { provenance: { providerId } }) });
+
+/** Begins a seal that holds more than ciphertext: what Responses has no fields for. */
+const packMark = "th1.";
+
+/**
+ * What is packed: a signature stands over its text, so the text travels with it and clients cannot
+ * change it.
+ */
+interface PackedThought {
+  text?: string;
+  summary?: readonly string[];
+  signature?: string;
+  encrypted?: string;
+  format?: string;
+  /** The signature belongs to this call and not to a thought (Gemini). */
+  callId?: string;
+}
+
+/** A call's signature as it travels in front of the call. */
+export interface CallSignature {
+  callId: string;
+  signature: string;
+  provenance?: Provenance;
+}
+
+const pack = (packed: PackedThought): string =>
+  packMark + Buffer.from(JSON.stringify(packed)).toString("base64url");
+
+function unpack(seal: string): PackedThought | undefined {
+  if (!seal.startsWith(packMark)) return undefined;
+  try {
+    return asObject(
+      JSON.parse(Buffer.from(seal.slice(packMark.length), "base64url").toString("utf8")),
+    ) as PackedThought | undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * `encrypted_content` of a thought for a client, marked with its maker; undefined when the thought
+ * is not sealed.
+ */
+export function sealedContent(part: ReasoningPart): string | undefined {
+  const { text, summary, signature, encrypted, format, provenance } = part;
+  if (signature !== undefined || (encrypted !== undefined && format !== undefined)) {
+    return sealWithProvenance(
+      pack({ text, summary, signature, encrypted, format } as PackedThought),
+      provenance,
+    );
+  }
+  return encrypted === undefined ? undefined : sealWithProvenance(encrypted, provenance);
+}
+
+/** The item in front of a call that keeps the call's signature for the next turn. */
+export const signatureItem = (id: string, call: CallSignature): JsonObject => ({
+  id,
+  type: "reasoning",
+  summary: [],
+  encrypted_content: sealWithProvenance(
+    pack({ callId: call.callId, signature: call.signature }),
+    call.provenance,
+  ),
+});
+
+const texts = (value: unknown): string[] =>
+  (asArray(value) ?? []).flatMap((entry) => asString(asObject(entry)?.text) ?? []);
+
+/**
+ * A reasoning item as a thought, or as the signature of the call that follows it. What was packed
+ * wins over what is shown: only the former is what its maker signed.
+ */
+export function decodeReasoningItem(
+  item: JsonObject,
+  readSeal: SealReader = openProvenance,
+): ReasoningPart | CallSignature {
+  const sealed = asString(item.encrypted_content);
+  const { seal, provenance } = sealed ? readSeal(sealed) : {};
+  const packed = seal === undefined ? undefined : unpack(seal);
+  if (packed?.callId !== undefined && packed.signature !== undefined) {
+    return {
+      callId: packed.callId,
+      signature: packed.signature,
+      ...(provenance && { provenance }),
+    };
+  }
+  const summary = texts(item.summary);
+  const content = texts(item.content).join("");
+  const shown = packed ?? {
+    ...(content !== "" && { text: content }),
+    ...(summary.length > 0 && { summary }),
+    ...(seal && { encrypted: seal }),
+  };
+  return withoutUndefined<ReasoningPart>({
+    type: "reasoning",
+    ...shown,
+    provenance,
+    id: asString(item.id) || undefined,
+  });
+}
+
+/** Summaries on the wire. */
+export const summaryParts = (summaries: readonly string[]): JsonObject[] =>
+  summaries.map((text) => ({ type: "summary_text", text }));

@@ -1,0 +1,34 @@
+import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } from "../dialect.ts";
+import { decodeRequest } from "./decode-request.ts";
+import { decodeResponse } from "./decode-response.ts";
+import { ResponsesStreamDecoder } from "./decode-stream.ts";
+import { encodeError, encodeStreamError, readError } from "./errors.ts";
+import { encodeRequest } from "./encode-request.ts";
+import { createLossDetector, encodeResponse } from "./encode-response.ts";
+import { ResponsesStreamEncoder } from "./encode-stream.ts";
+import { passThrough } from "./passthrough.ts";
+import { presetFields } from "./preset-fields.ts";
+import { requirements } from "./requirements.ts";
+
+/**
+ * OpenAI's Responses (openai 7.55, 2026-11), and Open Responses (2026-07) where it asks for more.
+ */
+export const openaiResponses = {
+  id: "openai-responses",
+  recordedAs: "responses",
+  capField: "max_output_tokens",
+  metadataInAnswer: true,
+  decodeRequest,
+  encodeResponse,
+  createStreamEncoder: (context?: ResponseContext) => new ResponsesStreamEncoder(context),
+  createLossDetector,
+  encodeError,
+  encodeStreamError,
+  passThrough,
+  presetFields,
+  requirements,
+  encodeRequest,
+  decodeResponse,
+  createStreamDecoder: (context?: DecodeContext) => new ResponsesStreamDecoder(context),
+  readError,
+} satisfies ClientDialect & UpstreamDialect;

@@ -1,0 +1,44 @@
+import type { GatewayFacts } from "../../canonical/response.ts";
+import type { JsonObject } from "../../canonical/json.ts";
+import {
+  type MeteredUsage,
+  totalCacheWrites,
+  totalInputTokens,
+  totalOutputTokens,
+} from "../../canonical/usage.ts";
+import { withoutUndefined } from "../wire-fields.ts";
+
+/**
+ * `usage` of a response: totals that include their details, computed and not trusted, and the charge.
+ * The two details that clients read without looking are numbers in any case.
+ */
+export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {}): JsonObject {
+  const input = totalInputTokens(usage);
+  const output = totalOutputTokens(usage);
+  return withoutUndefined<JsonObject>({
+    input_tokens: input,
+    input_tokens_details: withoutUndefined<JsonObject>({
+      cached_tokens: usage.cacheReadTokens ?? 0,
+      cache_write_tokens: totalCacheWrites(usage),
+      audio_tokens: usage.inputAudioTokens,
+      image_tokens: usage.inputImageTokens,
+    }),
+    output_tokens: output,
+    output_tokens_details: withoutUndefined<JsonObject>({
+      reasoning_tokens: usage.reasoningTokens ?? 0,
+      audio_tokens: usage.outputAudioTokens,
+      image_tokens: usage.outputImageTokens,
+    }),
+    total_tokens: input + output,
+    ...usageCost(gateway),
+  });
+}
+
+/** What the gateway adds to usage: the charge, and whether the caller's own key was used. */
+export const usageCost = ({ costUsd, isByok, upstreamCostUsd }: GatewayFacts): JsonObject =>
+  withoutUndefined<JsonObject>({
+    cost: costUsd,
+    is_byok: costUsd === undefined ? undefined : (isByok ?? false),
+    cost_details:
+      upstreamCostUsd === undefined ? undefined : { upstream_inference_cost: upstreamCostUsd },
+  });

@@ -1,0 +1,318 @@
+import type { DialectId } from "../canonical/dialect-id.ts";
+import type { Loss, CanonicalRequest } from "../canonical/request.ts";
+import {
+  type ReasoningLevels,
+  type ReasoningRequest,
+  isForeignReasoning,
+  isReasoningDisabled,
+  isSealedReasoning,
+} from "../canonical/reasoning.ts";
+import type { TargetRoute } from "./passthrough.ts";
+import type { JsonObject } from "../canonical/json.ts";
+import type { AssistantPart } from "../canonical/message.ts";
+import type { EncodeState } from "./encode-state.ts";
+import { withoutUndefined } from "./wire-fields.ts";
+
+/**
+ * What one attempt asks of the model's thinking (contract, reasoning rules 1 to 4): thinking that a
+ * Messages client turned on is effort `high` for an upstream of another dialect, and its budget is
+ * not carried over; every effort is clamped against what the model declares. Undefined asks
+ * nothing.
+ */
+export function reasoningFor(
+  { dialect, reasoning }: Pick<CanonicalRequest, "dialect" | "reasoning">,
+  { upstream, declared }: { upstream: DialectId; declared: ReasoningLevels | undefined },
+): ReasoningRequest | undefined {
+  if (reasoning === undefined) return undefined;
+  const asked =
+    dialect === "anthropic-messages" && upstream !== dialect ? flatReasoning(reasoning) : reasoning;
+  if (asked.effort === undefined) return asked;
+  const effort = clampEffort(asked.effort, declared);
+  if (effort === asked.effort) return asked;
+  const { effort: _, ...rest } = asked;
+  return effort === undefined ? rest : { ...rest, effort };
+}
+
+/** Rule 2. Adaptive thinking names no effort, so that the model keeps its own. */
+function flatReasoning({ budgetTokens, ...reasoning }: ReasoningRequest): ReasoningRequest {
+  if (reasoning.enabled === false) return { ...reasoning, effort: "none" };
+  if (reasoning.effort !== undefined) return reasoning;
+  return budgetTokens === undefined ? reasoning : { ...reasoning, effort: "high" };
+}
+
+/**
+ * Whether a route is sent the format of the answer (rule 6): one whose list of parameters lacks it
+ * is asked last, and without it. A route without a list of its own is permissive.
+ */
+export function takesFormat({ supportedParameters: declared = [] }: TargetRoute["route"]): boolean {
+  return (
+    declared.length === 0 ||
+    declared.includes("response_format") ||
+    declared.includes("structured_outputs")
+  );
+}
+
+/** The loss of a format that a route does not take; the field is chat's unless another is named. */
+export const undeclaredFormat = (field = "response_format"): Loss => ({
+  field,
+  reason: "the provider does not declare response_format for this model",
+});
+
+const effortOrder = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+const rankOf = (level: string): number => effortOrder.indexOf(level);
+
+/**
+ * The levels that thinking may be clamped to, the lowest first, in whichever order they were
+ * declared.
+ */
+const clampable = (levels: readonly string[]): string[] =>
+  levels.filter((level) => rankOf(level) > 0).sort((one, other) => rankOf(one) - rankOf(other));
+
+/**
+ * The effort that is sent: the nearest lower level that the model declares, the lowest when all are
+ * higher, its default for an unknown tier. `none` is never clamped, and a model that declares
+ * no levels gets what the caller sent (contract, reasoning rules 1, 3 and 4).
+ */
+export function clampEffort(
+  effort: string,
+  declared: ReasoningLevels | undefined,
+): string | undefined {
+  if (effort === "none" || declared === undefined || declared.levels.includes(effort))
+    return effort;
+  const rank = rankOf(effort);
+  if (rank < 0) return declared.default;
+  const levels = clampable(declared.levels);
+  return (
+    levels.findLast((level) => rankOf(level) <= rank) ??
+    levels[0] ??
+    declared.levels.find((level) => level !== "none") ??
+    declared.default
+  );
+}
+
+/** The gateway's own choice where only a budget is given. */
+const effortOfBudget = [
+  { upToTokens: 1_024, effort: "low" },
+  { upToTokens: 4_096, effort: "medium" },
+  { upToTokens: 16_384, effort: "high" },
+];
+
+/**
+ * Thinking as one effort name: on without an effort is `high`, and off is `none` beside any effort,
+ * as the contract has it.
+ */
+export function flatEffort({
+  effort,
+  enabled,
+  budgetTokens,
+}: ReasoningRequest): string | undefined {
+  if (enabled === false) return "none";
+  if (effort !== undefined) return effort;
+  if (enabled === true) return "high";
+  if (budgetTokens === undefined) return undefined;
+  return effortOfBudget.find(({ upToTokens }) => budgetTokens <= upToTokens)?.effort ?? "xhigh";
+}
+
+/** What the request says about thinking and the bound that thinking counts against. */
+export interface ClaudeThinking {
+  maxTokens: number;
+  thinking?: JsonObject;
+  effort?: string;
+}
+
+/**
+ * The bound on output where neither the client nor the catalog names one: what every model of this
+ * dialect can give.
+ */
+const maxTokensDefault = 4_096;
+
+/** Anthropic's least budget. */
+const budgetTokensMin = 1_024;
+
+/** The gateway's own choice of budgets for models that know no efforts. */
+const budgetOfEffort: ReadonlyMap<string, number> = new Map([
+  ["minimal", 1_024],
+  ["low", 1_024],
+  ["medium", 4_096],
+  ["high", 16_384],
+  ["xhigh", 32_000],
+  ["max", 32_000],
+]);
+
+/** For efforts that the gateway does not know. */
+const budgetDefault = 4_096;
+
+/** Thinking, its effort and `max_tokens`, which has to be above every budget. */
+export function encodeClaudeThinking(state: EncodeState): ClaudeThinking {
+  const {
+    request: { reasoning, maxOutputTokens },
+    options: { maxCompletionTokens, upstreamModel },
+  } = state;
+  const maxTokens = boundedTokens(
+    state,
+    maxOutputTokens ?? maxCompletionTokens ?? maxTokensDefault,
+  );
+  if (reasoning === undefined) return { maxTokens };
+  if (state.sameDialect)
+    return withoutUndefined<ClaudeThinking>({
+      maxTokens,
+      thinking: asWritten(reasoning),
+      effort: reasoning.effort,
+    });
+  if (isReasoningDisabled(reasoning)) return { maxTokens, thinking: { type: "disabled" } };
+  const effort = flatEffort(reasoning);
+  if (effort === undefined) return { maxTokens };
+  if (forcesTool(state)) {
+    state.lose("reasoning", "the model cannot think where it is forced to call a tool");
+    return { maxTokens };
+  }
+  return claudeAbilities(upstreamModel).thinksAdaptively
+    ? adaptive(state, { reasoning, effort, maxTokens })
+    : budgeted(state, { effort, maxTokens });
+}
+
+/** Anthropic refuses a bound above the model's own. */
+function boundedTokens(state: EncodeState, wanted: number): number {
+  const { maxCompletionTokens } = state.options;
+  if (state.sameDialect || maxCompletionTokens === undefined || wanted <= maxCompletionTokens)
+    return wanted;
+  state.lose("max_tokens", `the model gives at most ${maxCompletionTokens} tokens`);
+  return maxCompletionTokens;
+}
+
+function asWritten({
+  enabled,
+  mode,
+  budgetTokens,
+  display,
+  extensions,
+}: ReasoningRequest): JsonObject | undefined {
+  const type = mode ?? (enabled === undefined ? undefined : enabled ? "enabled" : "disabled");
+  if (type === undefined) return undefined;
+  const own = extensions?.dialect === "anthropic-messages" ? extensions.fields : {};
+  return withoutUndefined<JsonObject>({ type, budget_tokens: budgetTokens, display, ...own });
+}
+
+/**
+ * Effort names are the same but for `minimal`, which Anthropic does not have. A thought on its own
+ * asks for no effort.
+ */
+function adaptive(
+  state: EncodeState,
+  {
+    reasoning,
+    effort,
+    maxTokens,
+  }: { reasoning: ReasoningRequest; effort: string; maxTokens: number },
+): ClaudeThinking {
+  if (reasoning.budgetTokens !== undefined)
+    state.lose("reasoning.budget_tokens", "the model takes an effort instead");
+  const summarized = reasoning.summary === undefined ? undefined : "summarized";
+  const display = reasoning.display ?? (reasoning.exclude === true ? "omitted" : summarized);
+  return {
+    maxTokens,
+    thinking: { type: "adaptive", ...(display !== undefined && { display }) },
+    effort: effort === "minimal" ? "low" : effort,
+  };
+}
+
+/** A budget for older models; the bound on output is raised above it as far as the model allows. */
+function budgeted(
+  state: EncodeState,
+  { effort, maxTokens }: { effort: string; maxTokens: number },
+): ClaudeThinking {
+  const {
+    request: { reasoning },
+    options: { maxCompletionTokens },
+  } = state;
+  const wanted = Math.max(
+    budgetTokensMin,
+    reasoning?.budgetTokens ?? budgetOfEffort.get(effort) ?? budgetDefault,
+  );
+  if (lacksThoughts(state)) {
+    state.lose(
+      "reasoning",
+      "the calls under way were made without thoughts, which this model needs to think on",
+    );
+    return { maxTokens };
+  }
+  const needed = maxTokens > wanted ? maxTokens : wanted + maxTokens;
+  const raised = Math.min(needed, maxCompletionTokens ?? needed);
+  const budget = Math.min(wanted, raised - 1);
+  if (budget < budgetTokensMin) {
+    state.lose(
+      "reasoning",
+      `the model has no room for the least budget of ${budgetTokensMin} tokens`,
+    );
+    return { maxTokens };
+  }
+  return { maxTokens: raised, thinking: { type: "enabled", budget_tokens: budget } };
+}
+
+/**
+ * With a budget, a turn that waits for results of its calls has to begin with its sealed thoughts
+ * (Anthropic).
+ */
+function lacksThoughts({ request: { messages }, options: { providerId } }: EncodeState): boolean {
+  const lastUser = messages.findLastIndex((message) => message.role === "user");
+  const turns = messages.slice(lastUser + 1).filter((message) => message.role === "assistant");
+  const isSealed = (part: AssistantPart): boolean =>
+    part.type === "reasoning" && isSealedReasoning(part) && !isForeignReasoning(part, providerId);
+  return turns.some(
+    ({ parts }) => parts.some((part) => part.type === "tool-call") && !parts.some(isSealed),
+  );
+}
+
+/**
+ * True when the model has to call a tool, which it cannot do while it thinks (Anthropic answers 400
+ * to both).
+ */
+const forcesTool = ({ request: { toolChoice, tools } }: EncodeState): boolean =>
+  Boolean(tools?.length) &&
+  (toolChoice?.type === "required" ||
+    toolChoice?.type === "tool" ||
+    (toolChoice?.type === "allowed" && toolChoice.mode === "required"));
+
+/**
+ * What a model of Anthropic's takes, told from its wire name; other makers' models behind this
+ * dialect take the older fields.
+ */
+interface ClaudeAbilities {
+  /**
+   * Sampling parameters are answered with 400 (Claude 4.7 and later, Anthropic's migration guide of
+   * 2026-10-21).
+   */
+  refusesSampling: boolean;
+  /** Of temperature and top_p only one may be sent (Claude 4.1 and later). */
+  takesOneSampler: boolean;
+  /** Thinks as much as it sees fit, guided by an effort (Claude 4.6 and later). */
+  thinksAdaptively: boolean;
+  /** Takes strict tools and output schemas (Claude 4.1 and later). */
+  takesSchemas: boolean;
+}
+
+const pattern = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/;
+
+/**
+ * Abilities by wire name, such as `claude-opus-4-7`, `claude-3-5-haiku-20241022` or
+ * `anthropic.claude-sonnet-5-v1:0`.
+ */
+export function claudeAbilities(model: string): ClaudeAbilities {
+  const version = claudeVersion(model);
+  return {
+    refusesSampling: version !== undefined && version >= 4.07,
+    takesOneSampler: version !== undefined && version >= 4.01,
+    thinksAdaptively: version !== undefined && version >= 4.06,
+    takesSchemas: version === undefined || version >= 4.01,
+  };
+}
+
+/**
+ * The version with two digits behind the point, 4.07 for 4.7; undefined for models that are no
+ * Claude.
+ */
+function claudeVersion(model: string): number | undefined {
+  const match = pattern.exec(model.toLowerCase());
+  return match === null ? undefined : Number(match[1]) + Number(match[2] ?? 0) / 100;
+}

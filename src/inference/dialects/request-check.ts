@@ -1,0 +1,227 @@
+import { z } from "zod";
+import { badRequest } from "./wire-fields.ts";
+
+/** A request's body, or an object in it. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+type Schema = z.core.$ZodType;
+
+/**
+ * Schemas that are named in errors in place of a member: an object whose `type` is missing, an
+ * array with a wrong entry.
+ */
+export const namedAsWhole = z.registry<{ problem: string }>();
+
+/** A field that does not fit its schema, and what is wrong with it. */
+interface Problem {
+  path: readonly PropertyKey[];
+  text: string;
+  /** The value is of another kind than the schema's: text in place of an object, for example. */
+  isOtherKind?: true;
+}
+
+/**
+ * Makes the check of a request from its schema, the one that OpenAPI publishes. `rules` checks what
+ * a schema cannot say, such as fields that exclude each other. The check throws GatewayError
+ * `bad_request` whose `param` names the first field that does not fit.
+ *
+ * Bodies are checked by code that TypeBox compiles from the schema (decision 0104). It is loaded
+ * with the first request, so that the start does not wait for it; until then, and to find the field
+ * to name, the schema is walked.
+ */
+export function requestCheck<Body extends z.ZodType>(
+  schema: Body,
+  rules?: (body: Fields) => void,
+): (body: Fields) => z.infer<Body> {
+  let isCompiling = false;
+  let fits: ((body: Fields) => boolean) | undefined;
+  return (body) => {
+    if (!isCompiling) {
+      isCompiling = true;
+      void compiledCheck(schema).then((check) => {
+        fits = check;
+      });
+    }
+    if (fits === undefined || !fits(body)) {
+      const problem = problemIn(schema, body);
+      if (problem !== undefined) throw badRequest(pathText(problem.path), problem.text);
+    }
+    rules?.(body);
+    return body as z.infer<Body>;
+  };
+}
+
+/** A function that says whether a value fits a schema, compiled from the schema that is published. */
+export async function compiledCheck(schema: Schema): Promise<(value: unknown) => boolean> {
+  const { Compile } = await import("typebox/schema");
+  const compiled = Compile(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }));
+  return (value) => compiled.Check(value);
+}
+
+/** Path of a field as callers write it, such as `messages[2].content`. */
+function pathText(path: readonly PropertyKey[]): string {
+  let text = "";
+  for (const part of path) {
+    if (typeof part === "number") text += `[${part}]`;
+    else text += text === "" ? String(part) : `.${String(part)}`;
+  }
+  return text;
+}
+
+/** What is wrong with a value, the first field of it only: a body may have millions of wrong ones. */
+function problemIn(schema: Schema, value: unknown): Problem | undefined {
+  const found = innerProblem(schema, value);
+  if (found === undefined) return undefined;
+  const whole = namedAsWhole.get(schema);
+  return whole !== undefined && isOfWhole(found, value) ? { path: [], text: whole.problem } : found;
+}
+
+/** Whether a problem concerns the value as a whole: its type is missing, or an entry is wrong. */
+const isOfWhole = ({ path }: Problem, value: unknown): boolean =>
+  path.length === 0 ||
+  Array.isArray(value) ||
+  (path.length === 1 && path[0] === "type" && typeof (value as Fields)["type"] !== "string");
+
+function innerProblem(schema: Schema, value: unknown): Problem | undefined {
+  if (schema instanceof z.core.$ZodOptional) {
+    return value === undefined
+      ? undefined
+      : withWayOut(problemIn(schema._zod.def.innerType, value));
+  }
+  if (schema instanceof z.core.$ZodNullable)
+    return value === null ? undefined : problemIn(schema._zod.def.innerType, value);
+  if (schema instanceof z.core.$ZodLazy) return problemIn(schema._zod.def.getter(), value);
+  if (schema instanceof z.core.$ZodUnion) return unionProblem(schema, value);
+  if (schema instanceof z.core.$ZodObject) return objectProblem(schema, value);
+  if (schema instanceof z.core.$ZodRecord) return recordProblem(schema, value);
+  if (schema instanceof z.core.$ZodArray) return arrayProblem(schema, value);
+  return valueProblem(schema, value);
+}
+
+/** Fields that may be left out say so. */
+const withWayOut = (problem: Problem | undefined): Problem | undefined =>
+  problem?.path.length === 0 && problem.text.startsWith("must be ") && !problem.text.includes(";")
+    ? { ...problem, text: `${problem.text.replace(/\.$/, "")}; leave it out for the default.` }
+    : problem;
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const below = (key: PropertyKey, problem: Problem | undefined): Problem | undefined =>
+  problem && { path: [key, ...problem.path], text: problem.text };
+
+function objectProblem(schema: z.core.$ZodObject, value: unknown): Problem | undefined {
+  if (!isObject(value)) return wrongKind(schema, value);
+  for (const key in schema._zod.def.shape) {
+    const member = schema._zod.def.shape[key];
+    const problem = member && below(key, problemIn(member, value[key]));
+    if (problem !== undefined) return problem;
+  }
+  return schema._zod.def.checks === undefined ? undefined : valueProblem(schema, value);
+}
+
+function recordProblem(schema: z.core.$ZodRecord, value: unknown): Problem | undefined {
+  if (!isObject(value)) return wrongKind(schema, value);
+  const { valueType } = schema._zod.def;
+  if (valueType instanceof z.core.$ZodUnknown) return undefined;
+  for (const key of Object.keys(value)) {
+    const problem = below(key, problemIn(valueType, value[key]));
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function arrayProblem(schema: z.core.$ZodArray, value: unknown): Problem | undefined {
+  if (!Array.isArray(value)) return wrongKind(schema, value);
+  const { low = 0, high = value.length } = limitsOf(schema);
+  if (value.length < low) return { path: [], text: wrongKind(schema, value).text };
+  if (value.length > high)
+    return { path: [], text: `may have at most ${high} entries; send fewer.` };
+  for (let index = 0; index < value.length; index += 1) {
+    const problem = below(index, problemIn(schema._zod.def.element, value[index]));
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+/**
+ * The problem of the variant that was most likely meant: the one of the value's kind and, where
+ * variants differ by their `type` or `role`, of its type.
+ */
+function unionProblem(schema: z.core.$ZodUnion, value: unknown): Problem | undefined {
+  const problems: Problem[] = [];
+  for (const option of schema._zod.def.options) {
+    const problem = problemIn(option, value);
+    if (problem === undefined) return undefined;
+    if (problem.isOtherKind === undefined) problems.push(problem);
+  }
+  const isAt = (tag: string, { path }: Problem): boolean => path.length === 1 && path[0] === tag;
+  const tag = problems.some((problem) => isAt("type", problem)) ? "type" : "role";
+  const meant = problems.find((problem) => !isAt(tag, problem)) ?? problems.at(-1);
+  return meant ?? wrongKind(schema, value);
+}
+
+function valueProblem(schema: Schema, value: unknown): Problem | undefined {
+  const result = z.core.safeParse(schema, value);
+  if (result.success) return undefined;
+  const issue = result.error.issues[0];
+  return issue?.code === "custom"
+    ? { path: issue.path, text: issue.message }
+    : wrongKind(schema, value);
+}
+
+/** The least and the most that a number, or a length, may be. */
+function limitsOf(schema: Schema): { low?: number; high?: number } {
+  const limits: { low?: number; high?: number } = {};
+  for (const check of schema._zod.def.checks ?? []) {
+    if (check instanceof z.core.$ZodCheckMinLength) limits.low = check._zod.def.minimum;
+    if (check instanceof z.core.$ZodCheckMaxLength) limits.high = check._zod.def.maximum;
+    if (check instanceof z.core.$ZodCheckGreaterThan) limits.low = Number(check._zod.def.value);
+    if (check instanceof z.core.$ZodCheckLessThan) limits.high = Number(check._zod.def.value);
+  }
+  return limits;
+}
+
+/** The problem of a value that is not what its schema takes, in the schema's words if it has some. */
+function wrongKind(schema: Schema, value: unknown): Problem {
+  const own = ownText(schema, value);
+  const wanted = `must be ${nounOf(schema)}.`;
+  const text = own ?? (value === undefined ? `is required and ${wanted}` : wanted);
+  return { path: [], text, isOtherKind: true };
+}
+
+/** What a schema itself says of values that it does not take: its `error`. */
+function ownText(schema: Schema, value: unknown): string | undefined {
+  if (schema._zod.def.error === undefined) return undefined;
+  return z.core.safeParse(schema, value).error?.issues[0]?.message;
+}
+
+/** What a schema takes, as an error names it. */
+function nounOf(schema: Schema): string {
+  if (schema instanceof z.core.$ZodNumber) return numberNoun(schema);
+  if (schema instanceof z.core.$ZodBoolean) return "true or false";
+  if (schema instanceof z.core.$ZodNull) return "null";
+  if (schema instanceof z.core.$ZodLiteral) return schema._zod.def.values.map(quoted).join(" or ");
+  if (schema instanceof z.core.$ZodEnum)
+    return `one of ${Object.values(schema._zod.def.entries).join(", ")}`;
+  if (schema instanceof z.core.$ZodArray) return "an array";
+  if (schema instanceof z.core.$ZodString)
+    return limitsOf(schema).low === undefined ? "a string" : "a non-empty string";
+  if (schema instanceof z.core.$ZodUnion)
+    return [...new Set(schema._zod.def.options.map(nounOf))].join(" or ");
+  if (schema instanceof z.core.$ZodOptional || schema instanceof z.core.$ZodNullable)
+    return nounOf(schema._zod.def.innerType);
+  return schema instanceof z.core.$ZodLazy ? nounOf(schema._zod.def.getter()) : "an object";
+}
+
+const quoted = (value: unknown): string => JSON.stringify(value);
+
+function numberNoun(schema: z.core.$ZodNumber): string {
+  const { low, high } = limitsOf(schema);
+  const noun = z.globalRegistry.get(schema)?.["type"] === "integer" ? "an integer" : "a number";
+  if (high === undefined) {
+    if (low === undefined) return noun;
+    return low === 1 ? "a positive integer" : `${noun} from ${low}`;
+  }
+  return `${noun} from ${low} to ${high}`;
+}

@@ -1,0 +1,402 @@
+import { type DialectId, dialectIds } from "../canonical/dialect-id.ts";
+import { assert, AssertionError } from "../../platform/kernel/assert.ts";
+import { clientDialects, upstreamDialects } from "../dialects/index.ts";
+import { type Provider, routeDialect, type UpstreamRoute } from "../catalog/model.ts";
+import { fitToEndpoint } from "../providers/endpoint.ts";
+import type {
+  Adapt,
+  Adapter,
+  ClientRequest,
+  AdaptedRoute,
+  ToldAnswer,
+  UpstreamHabits,
+} from "./inference-call.ts";
+import type { ExceptionForm } from "../upstream/event-stream.ts";
+import { brand } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { Loss, CanonicalRequest } from "../canonical/request.ts";
+import { type CanonicalResponse, responseParts } from "../canonical/response.ts";
+import { AnswerLosses } from "../dialects/encode-state.ts";
+import type {
+  ClientDialect,
+  DecodeContext,
+  ResponseContext,
+  UpstreamDialect,
+} from "../dialects/dialect.ts";
+import {
+  keepSignature,
+  withSignatures,
+  type WorkspaceSignatures,
+  SpokenMeter,
+  TranslatedRelay,
+} from "./translated-relay.ts";
+import {
+  asGatewayFacts,
+  fallbackBlock,
+  wantsMetadataInLastEvent,
+} from "../dialects/gateway-facts.ts";
+import {
+  type RelayOptions,
+  type ShownAnswer,
+  type WholeAnswer,
+  fittedCap,
+  lowerCap,
+} from "../dialects/passthrough.ts";
+import { reasoningFor, takesFormat, undeclaredFormat } from "../dialects/reasoning-rules.ts";
+import { ResponseAssembler } from "../canonical/response-assembler.ts";
+import { SseDecoder } from "../upstream/sse-decoder.ts";
+import { eventsOfCompletion } from "../dialects/openai-chat/encode-stream.ts";
+
+/**
+ * Adapts a client's request to a route: keeps its own bytes where both speak alike, and translates
+ * through the canonical form otherwise.
+ */
+export const adapt: Adapt = (request, route) => {
+  const upstream = chatDialectOf(route.route);
+  const adapter = adaptAs(upstream, request, route);
+  return upstreamDialects[upstream].requestHeaders === undefined
+    ? adapter
+    : fitted(adapter, { dialect: upstream, provider: route.route.provider });
+};
+
+function adaptAs(upstream: DialectId, ...[request, route]: Parameters<Adapt>): Adapter {
+  const client = clientDialects[request.dialect];
+  assert(client !== undefined, `clients do not speak ${request.dialect}`);
+  if (upstream === request.dialect)
+    return { habits: chatHabits[upstream], ...client.passThrough(request, route) };
+  return translate(request, route, { client, upstream: upstreamDialects[upstream] });
+}
+
+/** Fits a request of a dialect whose endpoints differ, and of which all want its version. */
+function fitted(
+  adapter: Adapter,
+  { dialect, provider: { quirks } }: { dialect: DialectId; provider: Provider },
+): Adapter {
+  const { requestText, requestHeaders = {}, losses } = adapter;
+  // What was translated says its version already and asks for nothing beside it.
+  if (
+    requestHeaders === upstreamDialects[dialect].requestHeaders &&
+    quirks.bodyVersion === undefined
+  )
+    return adapter;
+  const fit = fitToEndpoint({ text: requestText, headers: requestHeaders }, { dialect, quirks });
+  return {
+    ...adapter,
+    requestText: fit.text,
+    requestHeaders: fit.headers,
+    losses: [...losses, ...fit.losses],
+  };
+}
+
+/**
+ * The chat-shaped dialect in which a route is spoken to; routes without one are never candidates.
+ */
+export function chatDialectOf(route: UpstreamRoute): DialectId {
+  const dialect = routeDialect(route, "chat");
+  const found = dialectIds.find((id) => id === dialect);
+  if (found === undefined) throw new AssertionError(`${route.provider.id} serves no chat`);
+  return found;
+}
+
+/**
+ * The form of failures within a route's stream, where it comes in Amazon's binary messages;
+ * undefined where it comes as server-sent events.
+ */
+export function exceptionFormOf(route: UpstreamRoute): ExceptionForm | undefined {
+  const dialect = chatDialectOf(route);
+  if (upstreamDialects[dialect].binaryStreams === true) return "named";
+  const isInvoked = route.provider.quirks.eventStreamFrames === true;
+  return isInvoked && dialect === "anthropic-messages" ? "messages-error" : undefined;
+}
+
+/** The two dialects that a request is translated between. */
+interface DialectPair {
+  client: ClientDialect;
+  upstream: UpstreamDialect;
+}
+
+/** Any client to any upstream, through the canonical form. */
+function translate(
+  request: ClientRequest,
+  { model, route, outputCap }: AdaptedRoute,
+  { client, upstream }: DialectPair,
+): Adapter {
+  const capped = withCap(request.canonical(), { route, outputCap, field: client.capField });
+  const largest = lowerCap(route.maxCompletionTokens, outputCap);
+  const formatted = withFormat(capped.request, route);
+  const reasoned = withReasoning(formatted.request, { route: { model, route }, upstream });
+  const canonical =
+    upstream.signsCalls === true
+      ? { ...reasoned, messages: withSignatures(reasoned.messages, request.signatures) }
+      : reasoned;
+  const { body, losses, toolAliases } = upstream.encodeRequest(canonical, {
+    upstreamModel: route.upstreamModel,
+    stream: canonical.stream,
+    providerId: route.provider.id,
+    ...(largest !== undefined && { maxCompletionTokens: largest }),
+    quirks: route.provider.quirks,
+  });
+  const decoding: DecodeContext = { providerId: route.provider.id, toolAliases };
+  const answering: ResponseContext = {
+    request: canonical,
+    requestBody: request.body,
+    nowSeconds: request.nowSeconds,
+    metadataInLastEvent: wantsMetadataInLastEvent(request),
+  };
+  return {
+    habits: chatHabits[upstream.id],
+    requestText: JSON.stringify(body),
+    ...(upstream.requestHeaders !== undefined && { requestHeaders: upstream.requestHeaders }),
+    losses: [...capped.losses, ...formatted.losses, ...losses],
+    readWhole: (_, answer) => {
+      const response = upstream.decodeResponse(answer, decoding);
+      // Messages and the Gemini API tell no time.
+      if (response.createdAtSeconds <= 0) response.createdAtSeconds = request.nowSeconds();
+      if (upstream.signsCalls === true) keepSignatures(response, request.signatures);
+      return readAnswer(response, { client, answering });
+    },
+    usageOfFailure: (answer) => upstream.usageOfFailure?.(answer),
+    createRelay: (options) =>
+      new TranslatedRelay({
+        ...options,
+        decoder: upstream.createStreamDecoder(decoding),
+        answerLosses: new AnswerLosses(client, answering),
+        encoder: client.createStreamEncoder({
+          ...answering,
+          ...options.shown,
+          inputTokens: options.inputTokens,
+          ...knownFacts(options),
+        }),
+        pingFrame: client.pingFrame ?? ": ping\n",
+        traceId: request.traceId,
+        signatures: request.signatures,
+        nowSeconds: request.nowSeconds,
+      }),
+  };
+}
+
+/**
+ * A fallback is known before the answer, and told with the first usage: in Messages at the start.
+ */
+const knownFacts = ({ fallback }: RelayOptions): Pick<ResponseContext, "gateway"> =>
+  fallback === undefined
+    ? {}
+    : { gateway: { requestedModel: fallback.requestedModel, fallback: fallbackBlock(fallback) } };
+
+function keepSignatures({ choices }: CanonicalResponse, signatures: WorkspaceSignatures): void {
+  for (const { parts } of choices)
+    for (const part of parts) if (part.type === "tool-call") keepSignature(part, signatures);
+}
+
+function withCap(
+  asked: CanonicalRequest,
+  {
+    route,
+    outputCap,
+    field,
+  }: {
+    route: UpstreamRoute;
+    outputCap: number | undefined;
+    field: ClientDialect["capField"];
+  },
+): { request: CanonicalRequest; losses: readonly Loss[] } {
+  const { cap, losses } = fittedCap(asked.maxOutputTokens, { field, route, outputCap });
+  return {
+    request:
+      cap === asked.maxOutputTokens || cap === undefined
+        ? asked
+        : { ...asked, maxOutputTokens: cap },
+    losses,
+  };
+}
+
+/** A format of the answer goes to routes that declare it, and to those that declare nothing. */
+function withFormat(
+  request: CanonicalRequest,
+  route: UpstreamRoute,
+): { request: CanonicalRequest; losses: Loss[] } {
+  if (request.output === undefined || request.output.type === "text" || takesFormat(route))
+    return { request, losses: [] };
+  const { output: _, ...rest } = request;
+  return { request: rest, losses: [undeclaredFormat()] };
+}
+
+function withReasoning(
+  canonical: CanonicalRequest,
+  { route: { model, route }, upstream }: { route: AdaptedRoute; upstream: UpstreamDialect },
+): CanonicalRequest {
+  const asked = reasoningFor(canonical, {
+    upstream: upstream.id,
+    declared: route.reasoning ?? model.reasoning,
+  });
+  if (asked === canonical.reasoning) return canonical;
+  const { reasoning: _, ...rest } = canonical;
+  return asked === undefined ? rest : { ...rest, reasoning: asked };
+}
+
+function readAnswer(
+  response: CanonicalResponse,
+  { client, answering }: { client: ClientDialect; answering: ResponseContext },
+): WholeAnswer | undefined {
+  if (response.choices.length === 0) return undefined;
+  const meter = new SpokenMeter();
+  meter.observeWhole(response);
+  const answerLosses = new AnswerLosses(client, answering);
+  answerLosses.observeWhole(response);
+  const { finishReason, visibleCharacters, thoughtCharacters } = meter;
+  if (finishReason === "error" && client.refusesBrokenAnswers === true) throw brokenOff(response);
+  const thought = thoughtCharacters > 0 || (response.usage?.usage.reasoningTokens ?? 0) > 0;
+  return {
+    upstreamId: response.id === "" ? null : response.id,
+    finishReason,
+    metered: response.usage,
+    outputCharacters: visibleCharacters + thoughtCharacters,
+    hasContent: meter.isAcceptable,
+    spentOnReasoning: visibleCharacters === 0 && finishReason === "length" && thought,
+    losses: answerLosses.list,
+    render: (shown) => renderAnswer(response, { client, answering, shown }),
+  };
+}
+
+/**
+ * The refusal of an answer that its provider broke off: a message has no word for that, and would
+ * look whole.
+ */
+function brokenOff({ choices }: CanonicalResponse): GatewayError {
+  const told = choices.find(({ finish }) => finish.reason === "error")?.finish.explanation;
+  const message = told ?? "The provider broke off the answer.";
+  return new GatewayError("upstream_error", message, { metadata: { upstream_message: message } });
+}
+
+function renderAnswer(
+  response: CanonicalResponse,
+  {
+    client,
+    answering,
+    shown,
+  }: { client: ClientDialect; answering: ResponseContext; shown: ShownAnswer },
+): string {
+  const { id, model, metered } = shown;
+  const gateway = asGatewayFacts({
+    chargedNano: shown.chargedNano,
+    isByok: shown.isByok,
+    metered,
+    fallback: shown.fallback,
+    metadataText: undefined,
+  });
+  const text = JSON.stringify(
+    client.encodeResponse({ ...response, usage: metered, gateway }, { ...answering, id, model }),
+  );
+  // The record of Responses has the metadata, last of all; whole answers of the other dialects tell
+  // it in their headers.
+  return client.metadataInAnswer === true
+    ? `${text.slice(0, -1)},"${brand.metadataKey}":${shown.metadataText()}}`
+    : text;
+}
+
+/** Whether an answer that should be one JSON object begins as an event stream instead. */
+export const looksLikeEvents = (text: string): boolean =>
+  /^\uFEFF?\s*(?:data|event|id|retry)?:/.test(text);
+
+/**
+ * The whole answer that a stream adds up to, for a server that streams although it was not asked
+ * to; in the dialect of the server.
+ */
+function wholeOfEvents(dialect: DialectId, text: string): ToldAnswer {
+  const client = clientDialects[dialect];
+  const sse = new SseDecoder();
+  const decoder = upstreamDialects[dialect].createStreamDecoder();
+  const assembler = new ResponseAssembler();
+  const events = [...sse.push(Buffer.from(text)), ...sse.end()];
+  for (const part of [...events.flatMap((event) => decoder.decode(event)), ...decoder.end()])
+    assembler.add(part);
+  if (assembler.error !== undefined) return { ok: false, error: assembler.error };
+  // Gemini's answers are lists of chunks as well; see `eventsOfChunks`.
+  if (client === undefined) {
+    const chunks = events.map(({ data }) => data).filter((data) => data.startsWith("{"));
+    return { ok: true, text: `[${chunks.join(",")}]` };
+  }
+  return { ok: true, text: JSON.stringify(client.encodeResponse(assembler.response())) };
+}
+
+/**
+ * The events that a whole answer says, for a server that does not stream although it was asked to.
+ */
+function eventsOfWhole(dialect: DialectId, text: string): string {
+  if (dialect === "openai-chat") return eventsOfCompletion(text);
+  const oneLine = text.replace(/[\r\n]+/g, " ").trim();
+  const client = clientDialects[dialect];
+  // Gemini's whole answer has the shape of a chunk, and its stream without `alt=sse` is an array of
+  // them.
+  if (client === undefined) return eventsOfChunks(oneLine);
+  return eventsByCodec(oneLine, { client, upstream: upstreamDialects[dialect] });
+}
+
+function eventsOfChunks(text: string): string {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return (Array.isArray(parsed) ? parsed : [parsed])
+      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+      .join("");
+  } catch {
+    return `data: ${text}\n\n`;
+  }
+}
+
+/**
+ * What is no answer becomes an event as it is: an error says what it is, and what cannot be read
+ * cannot be read either.
+ */
+function eventsByCodec(
+  text: string,
+  { client, upstream }: { client: ClientDialect; upstream: UpstreamDialect },
+): string {
+  try {
+    const body: unknown = JSON.parse(text);
+    const { type } = Object(body) as { type?: unknown };
+    if (type === "error") return `event: error\ndata: ${text}\n\n`;
+    const encoder = client.createStreamEncoder();
+    return responseParts(upstream.decodeResponse(body))
+      .flatMap((part) => encoder.encode(part))
+      .join("");
+  } catch {
+    return `event: error\ndata: ${text}\n\n`;
+  }
+}
+
+/**
+ * The status that an error body means: Gemini answers 400 to a wrong key, and Converse 424 where a
+ * model failed.
+ */
+function meantStatus(
+  dialect: DialectId,
+  { status, text }: { status: number; text: string },
+): number {
+  try {
+    return upstreamDialects[dialect].readError(status, JSON.parse(text)).status ?? status;
+  } catch (error) {
+    if (error instanceof SyntaxError) return status;
+    throw error;
+  }
+}
+
+/**
+ * What upstreams of a chat dialect may do. Binary streams are never mistaken for whole answers, nor
+ * the other way round.
+ */
+function habitsOf({ id, binaryStreams, statusInBody }: UpstreamDialect): UpstreamHabits {
+  return {
+    ...(binaryStreams !== true && {
+      wholeOfEvents: (text: string) => wholeOfEvents(id, text),
+      eventsOfWhole: (text: string) => eventsOfWhole(id, text),
+    }),
+    ...(statusInBody === true && {
+      meantStatus: (status: number, text: string) => meantStatus(id, { status, text }),
+    }),
+  };
+}
+
+/** What upstreams of each chat dialect may do. */
+const chatHabits = Object.fromEntries(
+  Object.values(upstreamDialects).map((dialect) => [dialect.id, habitsOf(dialect)]),
+) as Readonly<Record<DialectId, UpstreamHabits>>;

@@ -1,0 +1,394 @@
+import type { AttemptRecord } from "../../insights/generation-record.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { present } from "../catalog/present.ts";
+import type { InferenceDependencies } from "./dependencies.ts";
+import type { InferenceCall, Adapter, UpstreamHabits } from "./inference-call.ts";
+import {
+  type WholeAnswer,
+  StreamFault,
+  type ReportedDetails,
+  type StreamBreak,
+} from "../dialects/passthrough.ts";
+import { looksLikeEvents } from "./adapt.ts";
+import type { Candidate } from "../routing/candidate.ts";
+import {
+  classifyStatus,
+  classifyTransport,
+  emptyAnswer,
+  malformedAnswer,
+  statusOfErrorObject,
+  type AttemptFailure,
+  type UpstreamError,
+} from "../upstream/classify-failure.ts";
+import type { ExchangeTie } from "../upstream/lifeline.ts";
+import type { TargetSigning, UpstreamResponse } from "../upstream/upstream-client.ts";
+import type { Purpose } from "./upstream-targets.ts";
+import { UpstreamFailure } from "../upstream/upstream-failure.ts";
+import type { MeteredUsage } from "../canonical/usage.ts";
+
+/** Bounds on what is read of an upstream's answer, in bytes. */
+const wholeAnswerBytesMax = 64 * 1024 * 1024;
+const errorBytesMax = 64 * 1024;
+
+/** A request that was sent to one candidate: its answer still to be read, or the failure. */
+type Sent = { ok: true; response: UpstreamResponse } | { ok: false; failure: AttemptFailure };
+
+/** A whole answer that was read, or the failure. */
+export type Whole = { ok: true; answer: WholeAnswer } | { ok: false; failure: FailureWithUsage };
+
+/** Sends a request to a candidate. A status that says failure is read and judged here. */
+export async function sendTo(
+  deps: Pick<InferenceDependencies, "targetOf" | "upstream">,
+  {
+    call,
+    candidate,
+    adapter,
+    lifeline,
+    purpose = "answer",
+  }: {
+    call: Pick<InferenceCall, "asks">;
+    candidate: Pick<Candidate, "model" | "route">;
+    adapter: Adapter;
+    lifeline: ExchangeTie;
+    purpose?: Purpose;
+  },
+): Promise<Sent> {
+  const { timeouts } = candidate.route.provider;
+  const { stream } = call.asks;
+  const firstTokenMs = stream
+    ? timeouts.firstTokenMs
+    : (timeouts.wholeAnswerMs ?? timeouts.totalMs);
+  try {
+    const target = deps.targetOf(candidate.route, {
+      surface: candidate.model.surface,
+      stream,
+      purpose,
+    });
+    const { requestText: body, requestHeaders } = adapter;
+    const response = await deps.upstream.send({
+      target,
+      body,
+      headers:
+        target.signing === undefined
+          ? requestHeaders
+          : await signedHeaders(target.signing, { body, requestHeaders }),
+      connectTimeoutMs: timeouts.connectMs,
+      timeouts: { firstTokenMs, idleMs: timeouts.idleMs, totalMs: timeouts.totalMs },
+      lifeline,
+    });
+    if (response.status >= 200 && response.status < 300) return { ok: true, response };
+    return { ok: false, failure: await readFailure(response, adapter.habits) };
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error) };
+    throw error;
+  }
+}
+
+/**
+ * The headers of one request with those that prove who sends it. Rejects with `UpstreamFailure`.
+ */
+async function signedHeaders(
+  { signer, url, headers }: TargetSigning,
+  {
+    body,
+    requestHeaders,
+  }: { body: string; requestHeaders: Readonly<Record<string, string>> | undefined },
+): Promise<Record<string, string>> {
+  const proof = await signer.headersFor({
+    method: "POST",
+    url,
+    headers: { ...headers, ...requestHeaders },
+    body,
+  });
+  return { ...requestHeaders, ...proof };
+}
+
+/**
+ * Reads and judges an answer whose status says failure; a body that cannot be read leaves the
+ * status.
+ */
+async function readFailure(
+  response: UpstreamResponse,
+  { meantStatus }: UpstreamHabits,
+): Promise<AttemptFailure> {
+  // The refusal is known already: a body that stalls must not hold up the next candidate for long.
+  response.markContent();
+  const text = await response.readText(errorBytesMax).catch(() => {
+    response.abort();
+    return "";
+  });
+  const status = meantStatus?.(response.status, text) ?? response.status;
+  return classifyStatus({
+    status,
+    ...errorDetails(text),
+    retryAfter: response.headers["retry-after"],
+  });
+}
+
+/** What an error body in any of the known envelopes says; HTML and the like says nothing. */
+interface ErrorDetails {
+  message: string | null;
+  upstreamCode: string | null;
+  upstreamError: UpstreamError | null;
+}
+
+/** Reads an error body. */
+export function errorDetails(text: string): ErrorDetails {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return { message: null, upstreamCode: null, upstreamError: null };
+  }
+  const outer = (Array.isArray(body) ? body[0] : body) as {
+    error?: unknown;
+    message?: unknown;
+    detail?: unknown;
+  } | null;
+  const inner = outer?.error;
+  const details = (typeof inner === "object" && inner !== null ? inner : (outer ?? {})) as Record<
+    string,
+    unknown
+  >;
+  const message = [details["message"], inner, outer?.detail].find(
+    (value): value is string => typeof value === "string",
+  );
+  const { code } = details;
+  return {
+    message: message ?? null,
+    upstreamCode: typeof code === "string" ? code : null,
+    upstreamError: upstreamErrorOf(details),
+  };
+}
+
+/** Characters that are kept of a member of a provider's error. */
+const memberCharactersMax = 200;
+
+/** The members of a provider's error that its clients act on; Google names the kind `status`. */
+function upstreamErrorOf({
+  code,
+  type,
+  status,
+  param,
+}: Record<string, unknown>): UpstreamError | null {
+  const text = (value: unknown): string | undefined =>
+    typeof value === "string" ? value.slice(0, memberCharactersMax) : undefined;
+  const error = present({
+    code: typeof code === "number" ? code : text(code),
+    type: text(type) ?? text(status),
+    param: text(param),
+  });
+  return Object.keys(error).length === 0 ? null : error;
+}
+
+/**
+ * Reads a whole answer and judges whether it is one that the client can use; at once where all of
+ * it is here already.
+ */
+export function readWhole(response: UpstreamResponse, adapter: Adapter): Whole | Promise<Whole> {
+  const text = response.takeText?.(wholeAnswerBytesMax);
+  return text === undefined
+    ? readRest(response, adapter)
+    : judged(text, { adapter, status: response.status });
+}
+
+async function readRest(response: UpstreamResponse, adapter: Adapter): Promise<Whole> {
+  const { status } = response;
+  let text: string;
+  try {
+    text = await response.readText(wholeAnswerBytesMax);
+  } catch (error) {
+    response.abort();
+    if (error instanceof UpstreamFailure)
+      return { ok: false, failure: classifyTransport(error, status) };
+    throw error;
+  }
+  return judged(text, { adapter, status });
+}
+
+function judged(text: string, judging: Judging): Whole {
+  try {
+    const whole = judgeText(text, judging);
+    return whole.ok ? whole : { ok: false, failure: inWordsOf(judging.adapter, whole.failure) };
+  } catch (error) {
+    // JSON that is nested deeper than the stack reaches.
+    if (error instanceof RangeError)
+      return {
+        ok: false,
+        failure: malformedAnswer(judging.status, "the answer is nested too deeply"),
+      };
+    throw error;
+  }
+}
+
+/** The failure with the surface's own name for answers that cannot be used. */
+function inWordsOf({ unusableCode }: Adapter, failure: FailureWithUsage): FailureWithUsage {
+  const unusable = failure.code === "empty_stream" || failure.code === "bad_gateway";
+  return unusable && unusableCode !== undefined ? { ...failure, code: unusableCode } : failure;
+}
+
+interface Judging {
+  adapter: Adapter;
+  status: number;
+}
+
+function judgeText(text: string, judging: Judging): Whole {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    return judgeOtherText(text, judging);
+  }
+  return judgeWhole(text, body, judging);
+}
+
+/**
+ * A body that is no JSON: nothing at all, an event stream that was not asked for, or what cannot be
+ * read.
+ */
+function judgeOtherText(text: string, judging: Judging): Whole {
+  const {
+    status,
+    adapter: { habits },
+  } = judging;
+  if (text.trim() === "") return { ok: false, failure: emptyAnswer(status) };
+  const told = looksLikeEvents(text) ? habits.wholeOfEvents?.(text) : undefined;
+  if (told === undefined)
+    return { ok: false, failure: malformedAnswer(status, "the answer is not valid JSON") };
+  if (told.ok) return judgeWhole(told.text, JSON.parse(told.text), judging);
+  const { error, fault } = told.error;
+  if (fault !== "reported")
+    return {
+      ok: false,
+      failure: malformedAnswer(status, "the stream ended before the answer was finished"),
+    };
+  return {
+    ok: false,
+    failure: classifyStatus({
+      status: error.status ?? statusOfErrorObject(error),
+      message: error.message,
+      upstreamCode: error.code ?? null,
+      retryAfter: undefined,
+    }),
+  };
+}
+
+function judgeWhole(text: string, body: unknown, { status, adapter }: Judging): Whole {
+  if (typeof body !== "object" || body === null)
+    return { ok: false, failure: malformedAnswer(status, "the answer is no JSON object") };
+  const { error } = body as { error?: unknown };
+  const read = readAnswer(text, body, adapter);
+  if (read instanceof GatewayError && (error === undefined || error === null)) {
+    const consumed = adapter.usageOfFailure?.(body);
+    return { ok: false, failure: { ...unreadable(read, status), ...(consumed && { consumed }) } };
+  }
+  const answer = read instanceof GatewayError ? undefined : read;
+  if (error !== undefined && error !== null && answer === undefined) {
+    const details = errorDetails(text);
+    const said = statusOfErrorObject(typeof error === "object" ? error : {});
+    return {
+      ok: false,
+      failure: classifyStatus({ status: said, ...details, retryAfter: undefined }),
+    };
+  }
+  if (answer === undefined)
+    return { ok: false, failure: malformedAnswer(status, "the answer is none of its dialect") };
+  return answer.hasContent ? { ok: true, answer } : { ok: false, failure: emptyAnswer(status) };
+}
+
+/** The answer, or why a codec cannot make one of it. */
+function readAnswer(
+  text: string,
+  body: object,
+  adapter: Adapter,
+): WholeAnswer | GatewayError | undefined {
+  try {
+    return adapter.readWhole(text, body);
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+}
+
+/**
+ * The failure of an answer that says itself that it is none, in its words, or of one that is none
+ * of its dialect.
+ */
+function unreadable({ metadata }: GatewayError, status: number): AttemptFailure {
+  const { upstream_message: message, upstream_error: upstreamError } = metadata;
+  if (typeof message !== "string")
+    return malformedAnswer(status, "the answer is none of its dialect");
+  const details =
+    typeof upstreamError === "object" && upstreamError !== null
+      ? upstreamErrorOf({ ...upstreamError })
+      : null;
+  const { code } = details ?? {};
+  return classifyStatus({
+    status: statusOfErrorObject({}),
+    message,
+    upstreamCode: typeof code === "string" ? code : null,
+    upstreamError: details,
+    retryAfter: undefined,
+  });
+}
+
+/** The record of an attempt that has ended. */
+export function attemptRecord(
+  candidate: Candidate,
+  ended: {
+    status: number | null;
+    outcome: AttemptRecord["outcome"];
+    reason: string | null;
+    durationMs: number;
+  },
+): AttemptRecord {
+  const record: AttemptRecord = {
+    provider: candidate.route.provider.id,
+    model: candidate.model.id,
+    upstreamModel: candidate.route.upstreamModel,
+    status: ended.status,
+    outcome: ended.outcome,
+    reason: ended.reason,
+    durationMs: Math.round(ended.durationMs * 100) / 100,
+  };
+  if (candidate.credential !== undefined) record.credentialSource = candidate.credential.source;
+  return record;
+}
+
+/** A failed attempt, judged, with the usage that is charged all the same. */
+export interface FailureWithUsage extends AttemptFailure {
+  /**
+   * Usage that the provider counted for an answer that the model failed at; absent where nothing
+   * was generated.
+   */
+  consumed?: MeteredUsage;
+}
+
+/** Judges any error that a stream can break with; errors of the gateway itself are rethrown. */
+export function failureOf(error: unknown, status: number): FailureWithUsage {
+  if (error instanceof StreamFault) return failureOfBreak(error.fault, status);
+  if (error instanceof UpstreamFailure) return classifyTransport(error, status);
+  if (error instanceof RangeError)
+    return malformedAnswer(status, "an event of the stream is too large");
+  // Members of the event are read from its text, and this one was no object.
+  if (error instanceof SyntaxError)
+    return malformedAnswer(status, "an event of the stream has another shape than its dialect's");
+  throw error;
+}
+
+function failureOfBreak(fault: StreamBreak, status: number): FailureWithUsage {
+  if (fault.kind === "empty") return emptyAnswer(status);
+  if (fault.kind === "malformed") return malformedAnswer(status, fault.observation);
+  const { details, consumed } = fault;
+  return { ...reportedFailure(details), ...(consumed && { consumed }) };
+}
+
+const reportedFailure = (details: ReportedDetails): AttemptFailure =>
+  classifyStatus({
+    status: statusOfErrorObject(details),
+    message: typeof details.message === "string" ? details.message : null,
+    upstreamCode: typeof details.code === "string" ? details.code : null,
+    upstreamError: typeof details.code === "string" ? { code: details.code } : null,
+    retryAfter: undefined,
+  });

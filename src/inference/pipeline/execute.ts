@@ -1,0 +1,495 @@
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
+import { attemptRecord, readWhole, sendTo, type Whole, type FailureWithUsage } from "./attempt.ts";
+import { totalInputTokens, totalOutputTokens } from "../canonical/usage.ts";
+import type { InferenceDependencies } from "./dependencies.ts";
+import {
+  fallbackOf,
+  joinLosses,
+  noteSession,
+  type Execution,
+  type ServedStream,
+  type ServedWhole,
+  adapterFor,
+  type Told,
+  prepare,
+} from "./execution.ts";
+import { failedHeaders } from "./answer-metadata.ts";
+import { errorOfAttempts, type FailureContext, withoutCredential } from "./failure-error.ts";
+import type { InferenceCall, Adapter, RequestPieces } from "./inference-call.ts";
+import { asEventStream, meteredOf, windowTokensOf, openStream } from "./open-stream.ts";
+import { capFieldOf } from "../dialects/index.ts";
+import { boundUsage, type WholeAnswer } from "../dialects/passthrough.ts";
+import { exceptionFormOf } from "./adapt.ts";
+import { noteKeyFailure, noteKeyServed, takeKey } from "./provider-credentials.ts";
+import type { Candidate } from "../routing/candidate.ts";
+import { recordFailed, routingTrail, settle, type Settled, type Settlement } from "./settle.ts";
+import type { UpstreamResponse } from "../upstream/exchange.ts";
+import type { AttemptFailure } from "../upstream/classify-failure.ts";
+import type { Abortable, ExchangeTie, Lifeline } from "../upstream/lifeline.ts";
+
+/**
+ * The life of an inference request: plan, hold, attempt candidate after candidate until one
+ * answers, settle. Throws `GatewayError`; in any case the hold is settled or freed before
+ * this ends.
+ */
+export async function execute(
+  deps: InferenceDependencies,
+  call: InferenceCall,
+): Promise<ServedWhole | ServedStream> {
+  const prepared = prepare(deps, call);
+  const execution = prepared instanceof Promise ? await prepared : prepared;
+  try {
+    execution.firstSendMs = deps.clock.monotonicMs();
+    for (const planned of execution.candidates) {
+      if (isTooShort(execution, planned)) continue;
+      const ready = readyFor(execution, planned);
+      if (ready === undefined) continue;
+      const served = await attemptOne(execution, ready);
+      if (served !== undefined) return served;
+      if (execution.lifeline.clientGone) await leave(execution, ready.candidate);
+      if (!mayGoOn(execution)) break;
+    }
+    if (execution.consumed !== undefined) throw await chargedFailure(execution, execution.consumed);
+    const [unsayable] = execution.unsayable;
+    throw execution.failed.length === 0 && unsayable !== undefined
+      ? unsayable
+      : errorOfExecution(execution);
+  } catch (error) {
+    reportFailure(execution, error);
+    // A whole answer has settled its hold by then and a stream settles it later; what is left was
+    // never charged.
+    const isUnsettled = deps.ledger.void(call.generationId) === "ok";
+    if (isUnsettled && error instanceof GatewayError) recordFailed(execution, error);
+    deps.providerKeys.release(call.generationId);
+    throw error;
+  }
+}
+
+/**
+ * Whether another candidate may do better than the one that failed last: for what was too long, one
+ * with a larger window may.
+ */
+function mayGoOn({ failed }: Execution): boolean {
+  const failure = failed.at(-1)?.failure;
+  return failure !== undefined && (failure.failover || failure.code === contextOverflow);
+}
+
+const contextOverflow = "context_length_exceeded";
+
+/** Whether the request did not fit a window that is as large as this candidate's. */
+const isTooShort = ({ overflownTokens }: Execution, candidate: Candidate): boolean =>
+  overflownTokens !== undefined && windowOf(candidate) <= overflownTokens;
+
+/** The window of a candidate in tokens; 0 where the catalog does not know it. */
+const windowOf = ({ route, model }: Candidate): number =>
+  route.contextLength || model.contextLength;
+
+function errorOfExecution(execution: Execution, charge?: FailureContext["charge"]): GatewayError {
+  const {
+    failed,
+    heldBack,
+    call: { body },
+  } = execution;
+  const headers = failedHeaders(
+    execution,
+    failed.map(({ record }) => record),
+  );
+  return errorOfAttempts(failed, { heldBack, body, headers, charge });
+}
+
+/**
+ * The error of a request for which a model did generate, but no answer, once that is settled: its
+ * provider charges for it.
+ */
+async function chargedFailure(
+  execution: Execution,
+  { candidate, metered }: NonNullable<Execution["consumed"]>,
+): Promise<GatewayError> {
+  const { call, failed } = execution;
+  const { chargedNano } = await settle(execution.deps, {
+    ...unserved(execution),
+    candidate,
+    metered: boundUsage(metered, windowTokensOf(candidate) * (call.asks.texts ?? 1)),
+    status: "cut",
+    finishReason: "error",
+    attempts: failed.map(({ record }) => record),
+  });
+  return errorOfExecution(execution, {
+    generationId: call.generationId,
+    chargedNano,
+    usage: metered.usage,
+  });
+}
+
+/** What a request that was not served is settled with, beside what it used. */
+const unserved = (execution: Execution) =>
+  ({
+    call: execution.call,
+    losses: [],
+    outputCap: undefined,
+    routing: routingTrail(execution),
+    requestedModel: execution.requestedModel,
+    streamed: execution.call.asks.stream,
+    upstreamId: null,
+    timing: {
+      startedMs: execution.call.startedMs,
+      firstSendMs: execution.firstSendMs,
+      firstContentMs: null,
+      upstreamEndMs: execution.deps.clock.monotonicMs(),
+    },
+  }) satisfies Partial<Settlement>;
+
+/** A candidate that can be asked, and how. */
+interface Ready extends Told {
+  candidate: Candidate;
+}
+
+/**
+ * The candidate as it can be asked; undefined where it is held back, cannot express the request, or
+ * has no key left.
+ */
+function readyFor(execution: Execution, planned: Candidate): Ready | undefined {
+  if (execution.failed.length > 0 && isHeldBack(execution, planned)) return undefined;
+  const told = adapterFor(execution, planned);
+  const candidate = told && takeKey(execution, planned);
+  return told === undefined || candidate === undefined ? undefined : { candidate, ...told };
+}
+
+function reportFailure({ deps, call, requestedModel, failed }: Execution, error: unknown): void {
+  if (!(error instanceof GatewayError)) return;
+  deps.observer.failed({
+    error,
+    traceId: call.traceId,
+    workspaceId: call.caller.workspace.id,
+    keyId: call.caller.key.id,
+    surface: call.recordedAs,
+    requestedModel,
+    attempts: failed.map(({ record }) => record),
+    durationMs: deps.clock.monotonicMs() - call.startedMs,
+  });
+}
+
+/**
+ * Whether a provider that fails as it is gets no fallbacks at present, so that an outage is not
+ * multiplied.
+ */
+function isHeldBack(execution: Execution, { route, model, credential }: Candidate): boolean {
+  const backend = route.provider.id;
+  // With a caller's own key it is the caller's own account that is asked.
+  if (credential !== undefined || execution.deps.health.mayRetry(backend)) return false;
+  execution.heldBack.push({ provider: backend, model: model.id, rule: "retry_budget" });
+  return true;
+}
+
+/**
+ * The client left before any content: the request is recorded and nothing is tried any more. Input
+ * is charged where the provider had accepted the request, since the provider charges for it too.
+ */
+async function leave(execution: Execution, candidate: Candidate): Promise<never> {
+  const { deps, failed } = execution;
+  const inputTokens = execution.accepted ? execution.inputTokens : 0;
+  await settle(deps, {
+    ...unserved(execution),
+    candidate,
+    finishReason: null,
+    status: "cancelled",
+    metered: { usage: { inputTokens, outputTokens: 0 }, estimated: true, clamped: false },
+    attempts: failed.map(({ record }) => record),
+  });
+  const headers = failedHeaders(
+    execution,
+    failed.map(({ record }) => record),
+  );
+  throw new GatewayError("client_closed_request", "The client closed the connection.", { headers });
+}
+
+async function attemptOne(
+  execution: Execution,
+  { candidate, adapter, outputCap }: Ready,
+): Promise<ServedWhole | ServedStream | undefined> {
+  const { deps, call, lifeline } = execution;
+  const startedMs = deps.clock.monotonicMs();
+  // Putting the request into the first candidate's dialect was still own work before the first
+  // call.
+  if (execution.failed.length === 0) execution.firstSendMs = startedMs;
+  let whole: Whole;
+  let status = 200;
+  if (adapter.pieces !== undefined) {
+    const joined = await askInPieces(deps, {
+      call,
+      candidate,
+      pieces: adapter.pieces,
+      lifeline,
+    });
+    execution.accepted ||= joined.accepted;
+    whole = joined;
+    if (joined.ok) status = joined.status;
+  } else {
+    const sent = await sendTo(deps, { call, candidate, adapter, lifeline });
+    if (!sent.ok) return noteFailure(execution, { candidate, startedMs, failure: sent.failure });
+    execution.accepted = true;
+    const { response } = sent;
+    if (call.asks.stream)
+      return await serveStream(execution, {
+        candidate,
+        adapter,
+        outputCap,
+        response,
+        startedMs,
+      });
+    status = response.status;
+    const reading = readWhole(response, adapter);
+    whole = reading instanceof Promise ? await reading : reading;
+  }
+  if (!whole.ok) return noteFailure(execution, { candidate, startedMs, failure: whole.failure });
+  const ended = endWhole(execution, {
+    candidate,
+    adapter,
+    outputCap,
+    answer: whole.answer,
+    status,
+    startedMs,
+  });
+  const settled = await settle(deps, ended);
+  if (ended.answer.spentOnReasoning) throw spentOnReasoning(execution, ended, settled);
+  return servedWhole(execution, ended, settled);
+}
+
+async function serveStream(
+  execution: Execution,
+  sent: Ready & { response: UpstreamResponse; startedMs: number },
+): Promise<ServedStream | undefined> {
+  const {
+    candidate,
+    adapter: {
+      habits: { eventsOfWhole },
+    },
+    response,
+    startedMs,
+  } = sent;
+  const isPlain = eventsOfWhole === undefined || exceptionFormOf(candidate.route) !== undefined;
+  const opened = await openStream(
+    execution,
+    isPlain ? sent : { ...sent, response: asEventStream(response, eventsOfWhole) },
+  );
+  return opened.ok
+    ? opened.served
+    : noteFailure(execution, { candidate, startedMs, failure: opened.failure });
+}
+
+function noteFailure(
+  execution: Execution,
+  {
+    candidate,
+    startedMs,
+    failure: judged,
+  }: { candidate: Candidate; startedMs: number; failure: FailureWithUsage },
+): undefined {
+  const { deps, lifeline } = execution;
+  const cancelled = lifeline.clientGone;
+  const failure = withoutCredential(
+    noteKeyFailure(execution, { candidate, failure: judged, cancelled }),
+    candidate.route.provider,
+  );
+  const record = attemptRecord(candidate, {
+    status: failure.upstreamStatus,
+    outcome: cancelled ? "cancelled" : "failed",
+    reason: failure.reason,
+    durationMs: deps.clock.monotonicMs() - startedMs,
+  });
+  execution.failed.push({ record, failure });
+  if (judged.consumed !== undefined && !cancelled)
+    execution.consumed = { candidate, metered: judged.consumed };
+  if (failure.code === contextOverflow)
+    execution.overflownTokens = Math.max(windowOf(candidate), execution.overflownTokens ?? 0);
+  deps.observer.attemptEnded(record);
+  if (failure.outage && !cancelled)
+    deps.health.recordFailure(candidate.route.provider.id, candidate.model.id);
+  return undefined;
+}
+
+/** A whole answer that has come, noted, and what it is to be settled with. */
+type EndedWhole = Settlement & { answer: WholeAnswer };
+
+function endWhole(
+  execution: Execution,
+  came: Ready & { answer: WholeAnswer; status: number; startedMs: number },
+): EndedWhole {
+  const { deps, call, failed } = execution;
+  const {
+    candidate,
+    answer,
+    outputCap,
+    adapter: { losses },
+  } = came;
+  const upstreamEndMs = deps.clock.monotonicMs();
+  const record = attemptRecord(candidate, {
+    status: came.status,
+    outcome: "served",
+    reason: null,
+    durationMs: upstreamEndMs - came.startedMs,
+  });
+  deps.observer.attemptEnded(record);
+  if (!noteKeyServed(deps, candidate)) {
+    const model = candidate.model.id;
+    // Where nothing is generated, answers are of a size, and the time to one tells how fast a
+    // provider is.
+    const sample =
+      call.surface === "chat" ? { model } : { model, firstTokenMs: upstreamEndMs - came.startedMs };
+    deps.health.recordSuccess(candidate.route.provider.id, sample);
+  }
+  const windowTokens = windowTokensOf(candidate) * (call.asks.texts ?? 1);
+  return {
+    call,
+    candidate,
+    losses: joinLosses(losses, answer.losses),
+    outputCap,
+    answer,
+    routing: routingTrail(execution),
+    metered: meteredOf(answer, { inputTokens: execution.inputTokens, windowTokens }),
+    attempts: failed.length === 0 ? [record] : [...failed.map((attempt) => attempt.record), record],
+    timing: {
+      startedMs: call.startedMs,
+      firstSendMs: execution.firstSendMs,
+      firstContentMs: null,
+      upstreamEndMs,
+    },
+    requestedModel: execution.requestedModel,
+    finishReason: answer.finishReason,
+    status: execution.lifeline.heardClientLeave ? "cancelled" : "completed",
+    streamed: false,
+    upstreamId: answer.upstreamId,
+  };
+}
+
+function servedWhole(execution: Execution, ended: EndedWhole, settled: Settled): ServedWhole {
+  const { candidate, losses, outputCap, attempts, answer, metered, timing } = ended;
+  return {
+    kind: "whole",
+    candidate,
+    losses,
+    outputCap,
+    attempts,
+    answer,
+    settled,
+    metered,
+    timing,
+    balanceAtAdmissionNano: execution.balanceAtAdmissionNano,
+    fallback: fallbackOf(execution, candidate, attempts),
+    sessionMoved: noteSession(execution, candidate),
+  };
+}
+
+/** The refusal of an answer without content that the provider charges for all the same. */
+function spentOnReasoning(
+  execution: Execution,
+  { metered, attempts }: EndedWhole,
+  { chargedNano }: Settled,
+): GatewayError {
+  const { recordedAs, generationId } = execution.call;
+  const param = capFieldOf(recordedAs);
+  const promptTokens = totalInputTokens(metered.usage);
+  const completionTokens = totalOutputTokens(metered.usage);
+  const chargedUsd = usdFromNano(chargedNano);
+  const message =
+    "The model spent the whole output budget on reasoning and produced no content. " +
+    `Raise ${param} to at least 256, or set stream: true. ` +
+    `It used ${promptTokens} input and ${completionTokens} output tokens, and $${usdText(chargedNano)} was charged.`;
+  const metadata = {
+    generation_id: generationId,
+    charged_usd: chargedUsd,
+    usage: { prompt_tokens: promptTokens, completion_tokens: completionTokens, cost: chargedUsd },
+  };
+  return new GatewayError("max_tokens_too_small", message, {
+    param,
+    metadata,
+    headers: failedHeaders(execution, attempts),
+  });
+}
+
+/**
+ * What became of a request that was sent in pieces; `accepted` tells that the provider answered one
+ * of them with success.
+ */
+type Joined = { accepted: boolean } & (
+  | { ok: true; answer: WholeAnswer; status: number }
+  | { ok: false; failure: AttemptFailure }
+);
+
+/** The exchanges of one attempt, which end together. */
+class ExchangeBundle implements Abortable, ExchangeTie {
+  private readonly open = new Set<Abortable>();
+  private readonly lifeline: Lifeline;
+  private over = false;
+
+  constructor(lifeline: Lifeline) {
+    this.lifeline = lifeline;
+    lifeline.attach(this);
+  }
+
+  get clientGone(): boolean {
+    return this.over || this.lifeline.clientGone;
+  }
+
+  get heardClientLeave(): boolean {
+    return this.over || this.lifeline.heardClientLeave;
+  }
+
+  attach(abortable: Abortable): void {
+    if (this.over) abortable.abort();
+    else this.open.add(abortable);
+  }
+
+  listen(): void {
+    this.lifeline.listen();
+  }
+
+  abort(): void {
+    this.over = true;
+    for (const abortable of this.open) abortable.abort();
+    this.open.clear();
+  }
+}
+
+/**
+ * Sends a request to a candidate piece by piece, some at once. The first failure is that of the
+ * whole attempt and ends the pieces that are still under way.
+ */
+async function askInPieces(
+  deps: InferenceDependencies,
+  {
+    pieces,
+    lifeline,
+    ...asked
+  }: { call: InferenceCall; candidate: Candidate; pieces: RequestPieces; lifeline: Lifeline },
+): Promise<Joined> {
+  const bundle = new ExchangeBundle(lifeline);
+  const waiting = pieces.each.values();
+  let failure: AttemptFailure | undefined;
+  let accepted = false;
+  let status = 200;
+  const askOne = async (adapter: Adapter): Promise<Whole> => {
+    const sent = await sendTo(deps, { ...asked, adapter, lifeline: bundle });
+    if (!sent.ok) return sent;
+    accepted = true;
+    status = sent.response.status;
+    return readWhole(sent.response, adapter);
+  };
+  const askOnward = async (): Promise<void> => {
+    for (const adapter of waiting) {
+      const whole = await askOne(adapter);
+      if (failure !== undefined) return;
+      if (whole.ok) continue;
+      failure = whole.failure;
+      bundle.abort();
+      return;
+    }
+  };
+  await Promise.all(
+    Array.from({ length: Math.min(pieces.parallel, pieces.each.length) }, askOnward),
+  );
+  return failure === undefined
+    ? { ok: true, accepted, answer: pieces.join(), status }
+    : { ok: false, accepted, failure };
+}

@@ -1,0 +1,210 @@
+import type { AttemptRecord } from "../../insights/generation-record.ts";
+import { errorCatalog, GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
+import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
+import type { JsonObject } from "../canonical/json.ts";
+import { totalInputTokens, totalOutputTokens, type Usage } from "../canonical/usage.ts";
+import type { LeftOut } from "../routing/candidate.ts";
+import type { AttemptFailure } from "../upstream/classify-failure.ts";
+import type { Provider } from "../catalog/model.ts";
+
+/** One attempt that failed, with its judgement. */
+export interface FailedAttempt {
+  record: AttemptRecord;
+  failure: AttemptFailure;
+}
+
+const messages: Partial<Record<ErrorCode, string>> = {
+  bad_request: "The provider refused the request as invalid",
+  unprocessable_entity: "The provider could not process the request",
+  content_too_large: "The provider refused the request as too large",
+  context_length_exceeded: "The request does not fit the model's context window",
+  upstream_401: "The provider did not accept the gateway's credential",
+  upstream_403: "The provider denied the request",
+  model_unavailable: "The provider does not serve this model",
+  rate_limit_exceeded: "The provider's own rate limit is reached",
+  request_timeout: "The provider gave up waiting",
+  upstream_timeout: "The provider did not answer in time",
+  empty_stream: "The provider ended its answer without content",
+  upstream_error: "The provider failed",
+  upstream_exhausted: "Every provider that could serve this model failed",
+  upstream_invalid_response: "The provider's answer could not be understood",
+  bad_gateway: "The provider could not be reached or its answer could not be read",
+};
+
+/** What is said where a provider key was sent, the caller's own or a donated one. */
+const keyMessages: Readonly<Record<string, Partial<Record<ErrorCode, string>>>> = {
+  own_byok: {
+    upstream_401: "The provider did not accept your own key",
+    upstream_402: "The provider has nothing left to spend for your own key",
+    rate_limit_exceeded: "The provider's rate limit for your own key is reached",
+  },
+  pool: {
+    upstream_401: "The provider did not accept the donated key",
+    rate_limit_exceeded: "The provider's rate limit for the donated key is reached",
+  },
+};
+
+/** The code for several failures: their common one where it says more than that all failed. */
+function commonCode(attempts: readonly FailedAttempt[]): ErrorCode {
+  const last = attempts.at(-1)?.failure.code ?? "service_unavailable";
+  if (attempts.length <= 1 || !attempts.at(-1)?.failure.failover) return last;
+  const same = attempts.every(({ failure }) => failure.code === last);
+  return same && last !== "upstream_error" && last !== "bad_gateway" ? last : "upstream_exhausted";
+}
+
+/**
+ * Whether the same request may succeed later: never where the code says no, the account has to be
+ * mended, or all have been asked.
+ */
+const mayRetry = (code: ErrorCode, { failover, reason }: AttemptFailure): boolean =>
+  errorCatalog[code].retry &&
+  failover &&
+  code !== "upstream_exhausted" &&
+  reason !== "credential_error";
+
+/** What an error is made from beside its attempts. */
+export interface FailureContext {
+  /** Who was not asked. */
+  heldBack?: readonly LeftOut[];
+  /** The client's body, whose fields a provider may name. */
+  body?: Readonly<Record<string, unknown>>;
+  headers?: Readonly<Record<string, string>>;
+  /** What was charged all the same, since a model generated but no answer. */
+  charge?: { generationId: string; chargedNano: bigint; usage: Usage } | undefined;
+}
+
+/** The charge of a failed request, as its error tells it. */
+function chargeMetadata({
+  generationId,
+  chargedNano,
+  usage,
+}: NonNullable<FailureContext["charge"]>): JsonObject {
+  const chargedUsd = usdFromNano(chargedNano);
+  const used = {
+    prompt_tokens: totalInputTokens(usage),
+    completion_tokens: totalOutputTokens(usage),
+    cost: chargedUsd,
+  };
+  return { generation_id: generationId, charged_usd: chargedUsd, usage: used };
+}
+
+/**
+ * The field of the client's that a provider complains of; undefined where the client sent none of
+ * that name.
+ */
+function paramOf(
+  { upstreamError, failover }: AttemptFailure,
+  body: FailureContext["body"],
+): string | undefined {
+  const param = upstreamError?.param;
+  if (typeof param !== "string" || failover || body === undefined) return undefined;
+  return Object.hasOwn(body, param.split(/[.[]/, 1)[0] ?? "") ? param : undefined;
+}
+
+/**
+ * The error for the caller when the last attempt has failed: who refused, with which words, every
+ * attempt, and who was not asked.
+ */
+export function errorOfAttempts(
+  attempts: readonly FailedAttempt[],
+  { heldBack = [], body, headers = {}, charge }: FailureContext = {},
+): GatewayError {
+  const last = attempts.at(-1);
+  const code = commonCode(attempts);
+  if (last === undefined)
+    return new GatewayError("service_unavailable", "No healthy provider is left for this model.");
+  const { failure, record } = last;
+  const message =
+    keyMessages[record.credentialSource ?? ""]?.[code] ?? messages[code] ?? "The provider failed";
+  const reason = failure.upstreamMessage ?? failure.observation;
+  const param = paramOf(failure, body);
+  const said = reason === null ? `${message}.` : `${message}: ${reason}`;
+  const cost =
+    charge === undefined || charge.chargedNano === 0n
+      ? ""
+      : ` What it generated was charged: $${usdText(charge.chargedNano)}.`;
+  return new GatewayError(code, said + cost, {
+    fault: "upstream",
+    headers,
+    ...(param === undefined ? {} : { param }),
+    retry: mayRetry(code, failure),
+    ...(failure.retryAfterSeconds === undefined
+      ? {}
+      : { retryAfterSeconds: failure.retryAfterSeconds }),
+    metadata: {
+      upstream_backend: record.provider,
+      ...(failure.upstreamStatus === null ? {} : { upstream_status: failure.upstreamStatus }),
+      ...(failure.upstreamMessage === null ? {} : { upstream_message: failure.upstreamMessage }),
+      ...(failure.upstreamError === null ? {} : { upstream_error: failure.upstreamError }),
+      ...(attempts.length > 1
+        ? {
+            upstream_attempts: attempts.map(({ record: attempt, failure: judged }) => ({
+              backend: attempt.provider,
+              model: attempt.model,
+              status: attempt.status,
+              code: judged.code,
+              reason: judged.reason,
+              message: judged.upstreamMessage ?? judged.observation,
+              duration_ms: attempt.durationMs,
+            })),
+          }
+        : {}),
+      ...(charge && chargeMetadata(charge)),
+      ...(heldBack.length > 0
+        ? { left_out: heldBack.slice(0, 20).map(({ provider, rule }) => ({ provider, rule })) }
+        : {}),
+    },
+  });
+}
+
+/** Credentials of local servers, such as `none`, are ordinary words and no secrets. */
+const secretLengthMin = 8;
+
+/**
+ * The failure without the platform's credential: some providers repeat the key that they refuse,
+ * and callers read their words.
+ */
+export function withoutCredential(failure: AttemptFailure, { apiKey }: Provider): AttemptFailure {
+  if (apiKey === undefined || apiKey.length < secretLengthMin) return failure;
+  const { upstreamMessage, upstreamError } = failure;
+  const tells =
+    upstreamError !== null &&
+    JSON.stringify(upstreamError).includes(JSON.stringify(apiKey).slice(1, -1));
+  if (!tells && upstreamMessage?.includes(apiKey) !== true) return failure;
+  const message = upstreamMessage?.replaceAll(apiKey, "[credential]") ?? null;
+  return { ...failure, upstreamMessage: message, upstreamError: tells ? null : upstreamError };
+}
+
+const isFailure = (value: unknown): value is AttemptFailure =>
+  typeof value === "object" && value !== null && "failover" in value;
+
+/** The error that the client of a stream receives, for any failure that broke it. */
+export function asStreamError(
+  failure: unknown,
+  {
+    deps,
+    ...context
+  }: {
+    deps: { errorAddress(code: ErrorCode): string };
+    attempt: AttemptRecord;
+    provider: Provider;
+  },
+): GatewayError {
+  const error = streamError(failure, context);
+  error.metadata["doc_url"] ??= deps.errorAddress(error.code);
+  return error;
+}
+
+function streamError(
+  failure: unknown,
+  context: { attempt: AttemptRecord; provider: Provider },
+): GatewayError {
+  if (isFailure(failure))
+    return errorOfAttempts([
+      { record: context.attempt, failure: withoutCredential(failure, context.provider) },
+    ]);
+  if (failure instanceof GatewayError) return failure;
+  return new GatewayError("internal_server_error", "The gateway failed on this stream.", {
+    cause: failure,
+  });
+}

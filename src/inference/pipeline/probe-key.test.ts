@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { provider } from "../../../test/support/gateway.ts";
+import {
+  refusingBaseUrl,
+  startFaultUpstream,
+  type FaultUpstream,
+} from "../../../test/support/upstream/fault-upstream.ts";
+import { chatError } from "../../../test/support/upstream/openai-chat-fixtures.ts";
+import { json } from "../../../test/support/upstream/steps.ts";
+import { systemClock } from "../../platform/kernel/clock.ts";
+import { buildCatalog } from "../catalog/build-catalog.ts";
+import { probeKeyThrough } from "./unbilled-asks.ts";
+import { UpstreamClient } from "../upstream/upstream-client.ts";
+
+const facts = {
+  source: "none",
+  licence: "none",
+  snapshot: "2026-01-01",
+  units: "none",
+  rows: [],
+  aliases: {},
+};
+const client = new UpstreamClient({ clock: systemClock });
+let upstream: FaultUpstream;
+beforeAll(async () => {
+  upstream = await startFaultUpstream();
+});
+afterAll(() => {
+  client.close();
+  upstream.stop();
+});
+
+const probe = (providerId: string) => {
+  const configuredProviders = [
+    provider({ id: "acme", base_url: upstream.baseUrl }),
+    provider({ id: "claude", base_url: upstream.baseUrl, dialect: "anthropic-messages" }),
+    provider({ id: "gone", base_url: refusingBaseUrl() }),
+  ];
+  const catalog = buildCatalog({ environment: {}, configuredProviders, nowMs: 0, facts });
+  return probeKeyThrough({ catalog: () => catalog, upstream: client })({
+    providerId,
+    secret: "sk-of-somebody",
+  });
+};
+
+test("it lists the provider's models with the key, as the provider takes keys", async () => {
+  upstream.script(json({ object: "list", data: [] }));
+  expect(await probe("acme")).toBe("accepted");
+  expect(await probe("claude")).toBe("accepted");
+  const [first, second] = upstream.requests.slice(-2);
+  expect([first?.method, first?.path, first?.body]).toEqual(["GET", "/v1/models", ""]);
+  expect(first?.headers.get("authorization")).toBe("Bearer sk-of-somebody");
+  expect(second?.headers.get("x-api-key")).toBe("sk-of-somebody");
+});
+
+test.each([
+  [401, "no", "refused"],
+  [402, "no", "refused"],
+  [400, "API key not valid. Please pass a valid API key.", "refused"],
+  [404, "no such path", "unknown"],
+  [429, "slow down", "unknown"],
+  [500, "down", "unknown"],
+])("a provider that answers %p %s: %s", async (status, message, outcome) => {
+  upstream.script(json(chatError(message), { status }));
+  expect(await probe("acme")).toBe(outcome as "unknown");
+});
+
+test("who cannot be asked has said nothing", async () => {
+  expect(await probe("gone")).toBe("unknown");
+  expect(await probe("nobody")).toBe("unknown");
+});

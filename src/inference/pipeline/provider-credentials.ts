@@ -1,0 +1,395 @@
+import type { KeyUse } from "../../byok/provider-key-usage.ts";
+import {
+  isSendable,
+  hasCredential,
+  type CatalogModel,
+  type UpstreamRoute,
+  type Provider,
+} from "../catalog/model.ts";
+import { sendableDialects } from "../providers/endpoint.ts";
+import type { Candidate, LeftOut, ProviderFilter } from "../routing/candidate.ts";
+import { barring, type BarringState } from "../routing/health-windows.ts";
+import { balancesLoad } from "../routing/order-policies.ts";
+import type { InferenceDependencies } from "./dependencies.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { Execution } from "./execution.ts";
+import { listCeiling } from "./hold-ceiling.ts";
+import type { AttemptFailure } from "../upstream/classify-failure.ts";
+import type { KeyVerdict, ProviderKeys } from "../../byok/provider-keys.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+
+/** Keys of one provider that a request tries at most. */
+const ownKeysMax = 8;
+const pooledKeysMax = 3;
+
+type Services = Pick<InferenceDependencies, "providerKeys" | "isServable" | "health">;
+
+/**
+ * Whose credentials a request may go with: its workspace's own keys, the platform's, and where
+ * neither exists the donated ones (docs/decisions/0024). Made for one request, since keys come and
+ * go.
+ */
+export class CredentialChoice {
+  private readonly services: Services;
+  private readonly workspaceId: string;
+  private readonly preferences: ProviderFilter;
+  private readonly uses = new Map<string, readonly KeyUse[]>();
+
+  /** The choice for a request; undefined where the platform's credentials are all there are. */
+  static of(
+    services: Services,
+    request: { workspaceId: string; preferences: ProviderFilter },
+  ): CredentialChoice | undefined {
+    return services.providerKeys.concern(request.workspaceId)
+      ? new CredentialChoice(services, request)
+      : undefined;
+  }
+
+  private constructor(
+    services: Services,
+    { workspaceId, preferences }: { workspaceId: string; preferences: ProviderFilter },
+  ) {
+    this.services = services;
+    this.workspaceId = workspaceId;
+    this.preferences = preferences;
+  }
+
+  /** Whether any of the credentials serves a route. */
+  readonly isServable = (route: UpstreamRoute, model: CatalogModel): boolean =>
+    this.services.isServable(route, model) || this.hasKey(route, model);
+
+  /** Whether a provider key serves a route. */
+  readonly hasKey = (route: UpstreamRoute, model: CatalogModel): boolean =>
+    this.keysFor(route, model).length > 0;
+
+  /** Whether an own key of the caller's workspace serves a route. */
+  readonly hasOwnKey = (route: UpstreamRoute, model: CatalogModel): boolean =>
+    this.keysFor(route, model)[0]?.source === "own_byok";
+
+  /**
+   * Candidates that the platform's credential would serve, too, were the provider well or within
+   * its budget.
+   */
+  platformLeftOut(planned: readonly Candidate[]): LeftOut[] {
+    return planned.flatMap(({ route, model }) => {
+      const state = this.services.isServable(route, model)
+        ? this.platformState(route, model)
+        : undefined;
+      return state === undefined
+        ? []
+        : [
+            {
+              provider: route.provider.id,
+              model: model.id,
+              rule: `${state} for the platform's credential`,
+            },
+          ];
+    });
+  }
+
+  /**
+   * The candidates with each credential that may be tried, in order: of one model those with an own
+   * key come first, unless the request orders providers itself; of one provider the own keys, then
+   * the platform's credential.
+   */
+  candidates(planned: readonly Candidate[]): Candidate[] {
+    const expanded = runsOfModels(planned).flatMap((run) => {
+      const each = run.map((candidate) => this.withCredentials(candidate));
+      if (!balancesLoad(this.preferences))
+        return each.flatMap(({ first, later }) => [...first, ...later]);
+      return [...each.flatMap(({ first }) => first), ...each.flatMap(({ later }) => later)];
+    });
+    return this.preferences.allowFallbacks ? expanded : expanded.slice(0, 1);
+  }
+
+  /** Why a provider that has an own key serves nothing with it now; undefined where it has none. */
+  ruleFor(providerId: string): string | undefined {
+    const { providerKeys } = this.services;
+    return providerKeys.hasOwn(this.workspaceId, providerId)
+      ? "the own provider key is disabled or its quota is used up"
+      : undefined;
+  }
+
+  /** What goes before others' routes to the same model, and what keeps the route's own place. */
+  private withCredentials(candidate: Candidate): { first: Candidate[]; later: Candidate[] } {
+    const { route, model } = candidate;
+    const { providerKeys, health } = this.services;
+    const withKey = (use: KeyUse): Candidate => ({
+      ...candidate,
+      credential: use,
+      reason: `${use.source === "pool" ? "donated key" : "own key"}; ${candidate.reason}`,
+    });
+    const keys = this.keysFor(route, model);
+    const rested = keys.filter(({ key }) => !providerKeys.isResting(key)).map(withKey);
+    const resting = keys.filter(({ key }) => providerKeys.isResting(key)).map(withKey);
+    const platform =
+      this.services.isServable(route, model) && this.platformState(route, model) === undefined
+        ? [candidate]
+        : [];
+    const mayLead =
+      keys[0]?.source === "own_byok" && !health.hasOutage(route.provider.id, model.id);
+    return mayLead
+      ? { first: rested, later: [...platform, ...resting] }
+      : { first: [], later: [...rested, ...platform, ...resting] };
+  }
+
+  /** Why the platform's credential is not used beside an own key. */
+  private platformState(route: UpstreamRoute, model: CatalogModel): BarringState | undefined {
+    return this.hasOwnKey(route, model)
+      ? barring(this.services.health.stateOf(route.provider.id))
+      : undefined;
+  }
+
+  private keysFor(route: UpstreamRoute, model: CatalogModel): readonly KeyUse[] {
+    if (model.comingSoon || !isSendable(route, model, sendableDialects)) return [];
+    const keys = this.keysAt(route);
+    // What a donor pays has to be bounded, which takes a price.
+    return keys[0]?.source === "pool" && route.price === undefined ? [] : keys;
+  }
+
+  private keysAt({ provider }: UpstreamRoute): readonly KeyUse[] {
+    let uses = this.uses.get(provider.id);
+    if (uses === undefined) this.uses.set(provider.id, (uses = this.lookUp(provider)));
+    return uses;
+  }
+
+  private lookUp(provider: UpstreamRoute["provider"]): readonly KeyUse[] {
+    const { providerKeys } = this.services;
+    if (providerKeys.hasOwn(this.workspaceId, provider.id)) {
+      return providerKeys
+        .ownKeys(this.workspaceId, provider.id)
+        .slice(0, ownKeysMax)
+        .map((key) => ({ key, source: "own_byok" }));
+    }
+    // Prompts that must not be retained are not sent through a stranger's account.
+    if (
+      hasCredential(provider) ||
+      this.preferences.zdr === true ||
+      this.preferences.denyDataCollection === true
+    )
+      return [];
+    const pooled = providerKeys.pooledKeys(provider.id, { except: this.workspaceId });
+    return pooled.slice(0, pooledKeysMax).map((key) => ({ key, source: "pool" }));
+  }
+}
+
+/** Neighbours of the same model together, in their order. */
+function runsOfModels<T extends Pick<Candidate, "model">>(candidates: readonly T[]): T[][] {
+  const runs: T[][] = [];
+  let run: T[] = [];
+  let of: Candidate["model"] | undefined;
+  for (const candidate of candidates) {
+    if (candidate.model !== of) {
+      ({ model: of } = candidate);
+      runs.push((run = []));
+    }
+    run.push(candidate);
+  }
+  return runs;
+}
+
+/**
+ * The candidate as it can be sent to, with its provider key taken for the request and opened;
+ * undefined where nothing is left of the key, or another key at the same place has met a failure
+ * that no key mends.
+ */
+export function takeKey(execution: Execution, candidate: Candidate): Candidate | undefined {
+  const { deps, call, failed, inputTokens, unsayable } = execution;
+  const { credential, route, model } = candidate;
+  if (credential === undefined) return candidate;
+  const isHopeless = failed.some(
+    ({ record, failure }) =>
+      record.provider === route.provider.id &&
+      record.model === model.id &&
+      !isMendedByAnotherKey(failure),
+  );
+  if (isHopeless) return undefined;
+  if (
+    deps.providerKeys.take(
+      call.generationId,
+      credential,
+      listCeiling(candidate, { inputTokens, ...call.asks }),
+    )
+  ) {
+    return deps.openedRoutes.open(candidate);
+  }
+  const message = `Nothing is left of the quota of the provider key for ${route.provider.name}.`;
+  unsayable.push(new GatewayError("no_upstream", message, { param: "model" }));
+  return undefined;
+}
+
+/** A failure as it is judged with the key that was sent, which learns of it and is given back. */
+export function noteKeyFailure(
+  { deps, call }: Execution,
+  {
+    candidate: { credential },
+    failure,
+    cancelled,
+  }: { candidate: Candidate; failure: AttemptFailure; cancelled: boolean },
+): AttemptFailure {
+  if (credential === undefined) return failure;
+  deps.providerKeys.release(call.generationId);
+  const verdict = cancelled ? undefined : verdictOf(failure);
+  if (verdict !== undefined) deps.providerKeys.note(credential, verdict);
+  return asKeyFailure(failure, credential.source);
+}
+
+/**
+ * Tells a provider key that it served; false where the candidate has none, and the platform's own
+ * health is concerned.
+ */
+export function noteKeyServed(deps: InferenceDependencies, { credential }: Candidate): boolean {
+  if (credential === undefined) return false;
+  deps.providerKeys.note(credential, { kind: "served" });
+  return true;
+}
+
+/**
+ * Statuses that vendors answer with when nothing is left to spend; OpenAI 429, Anthropic 400,
+ * others 402 and 403.
+ */
+const billingStatuses: ReadonlySet<number | null> = new Set([400, 403, 429]);
+const billingCode = /insufficient_quota|insufficient_(?:funds|credits?|balance)|billing/i;
+/**
+ * Google's words for a rate limit speak of quota and billing as well, so neither word alone counts.
+ */
+const billingWords =
+  /credit balance|insufficient (?:credit|balance|fund)|billing (?:hard limit|is not active|has been)|payment (?:required|method)/i;
+
+/** Google and xAI answer 400 to a key that does not exist. */
+const credentialStatuses: ReadonlySet<number | null> = new Set([400, 403]);
+const credentialCode = /api_key_invalid|invalid_api_key/i;
+const credentialWords =
+  /api key (?:not valid|is invalid|expired|not found)|(?:incorrect|invalid|expired) api key/i;
+
+/** Why a provider refused the key that was sent; undefined where the failure is another. */
+function refusalOf({
+  upstreamStatus: status,
+  upstreamMessage,
+  upstreamCode,
+}: AttemptFailure): "billing" | "credential" | undefined {
+  const says = (words: RegExp, codes: RegExp): boolean =>
+    words.test(upstreamMessage ?? "") || codes.test(upstreamCode ?? "");
+  if (status === 402 || (billingStatuses.has(status) && says(billingWords, billingCode)))
+    return "billing";
+  if (status === 401 || (credentialStatuses.has(status) && says(credentialWords, credentialCode)))
+    return "credential";
+  return undefined;
+}
+
+/** What a failure says of the key that was sent; undefined where it says nothing of it. */
+export function verdictOf(failure: AttemptFailure): KeyVerdict | undefined {
+  if (refusalOf(failure) !== undefined) return { kind: "refused" };
+  return failure.reason === "rate_limited"
+    ? { kind: "limited", retryAfterSeconds: failure.retryAfterSeconds }
+    : undefined;
+}
+
+/**
+ * The failure as it is judged where a provider key was sent: what is wrong with a key is no reason
+ * not to try the next, and no outage of the provider. What a provider says of a donated key is its
+ * owner's business.
+ */
+export function asKeyFailure(failure: AttemptFailure, source: KeyUse["source"]): AttemptFailure {
+  const refusal = refusalOf(failure);
+  const isPooled = source === "pool";
+  const words =
+    isPooled && verdictOf(failure) !== undefined
+      ? { upstreamMessage: null, upstreamCode: null, upstreamError: null }
+      : {};
+  if (refusal === undefined) return { ...failure, ...words, outage: false };
+  const { retryAfterSeconds: _, ...rest } = failure;
+  const code =
+    refusal === "credential" ? "upstream_401" : isPooled ? "upstream_error" : "upstream_402";
+  return { ...rest, ...words, code, reason: "credential_error", failover: true, outage: false };
+}
+
+/**
+ * Whether another key at the same provider may do better: models and limits differ between
+ * accounts.
+ */
+export const isMendedByAnotherKey = ({ reason }: AttemptFailure): boolean =>
+  reason === "credential_error" || reason === "rate_limited" || reason === "model_unavailable";
+
+/** How long an opened key stays in memory after its last use. */
+const keptMs = 60_000;
+
+interface OpenedKey {
+  sealed: string;
+  secret: string;
+  usedMs: number;
+  /** The catalog's routes to those with the key. */
+  routes: Map<UpstreamRoute, UpstreamRoute>;
+}
+
+/**
+ * Routes with callers' own keys in place of the platform's credential. A key is opened when a
+ * request is about to be sent with it, and forgotten a minute after the last one: what is not in
+ * use is in memory sealed alone.
+ */
+export class OpenedRoutes {
+  private readonly options: {
+    providerKeys: ProviderKeys;
+    clock: Clock;
+    onError(error: unknown): void;
+  };
+  private readonly keys = new Map<string, OpenedKey>();
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(options: OpenedRoutes["options"]) {
+    this.options = options;
+  }
+
+  /**
+   * The candidate as it can be sent to; undefined where its key cannot be opened, which is logged.
+   */
+  open(candidate: Candidate): Candidate | undefined {
+    if (candidate.credential === undefined) return candidate;
+    const { key, source } = candidate.credential;
+    // Routes are what answers' headers hang on, and those tell the owner's requests from others'.
+    const name = `${source} ${key.id}`;
+    let opened = this.keys.get(name);
+    if (opened?.sealed !== key.sealed) {
+      try {
+        opened = {
+          sealed: key.sealed,
+          secret: this.options.providerKeys.secretOf(key),
+          usedMs: 0,
+          routes: new Map(),
+        };
+      } catch (error) {
+        this.options.onError(error);
+        return undefined;
+      }
+      this.keys.set(name, opened);
+      this.timer ??= setInterval(() => this.forget(), keptMs / 2);
+    }
+    opened.usedMs = this.options.clock.monotonicMs();
+    return { ...candidate, route: routeWith(opened, candidate.route), reason: candidate.reason };
+  }
+
+  /** Forgets every key that was not used for a minute. */
+  forget(): void {
+    const oldestMs = this.options.clock.monotonicMs() - keptMs;
+    for (const [name, { usedMs }] of this.keys) if (usedMs <= oldestMs) this.keys.delete(name);
+    if (this.keys.size === 0) this.stop();
+  }
+
+  /** Ends the timer. */
+  stop(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+}
+
+function routeWith({ routes, secret }: OpenedKey, route: UpstreamRoute): UpstreamRoute {
+  let opened = routes.get(route);
+  if (opened === undefined)
+    routes.set(route, (opened = { ...route, provider: withKey(route.provider, secret) }));
+  return opened;
+}
+
+/** A provider with a key in place of the platform's credential. */
+function withKey({ signing: _, ...provider }: Provider, apiKey: string): Provider {
+  return { ...provider, apiKey };
+}

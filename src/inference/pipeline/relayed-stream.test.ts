@@ -1,0 +1,171 @@
+import { describe, expect, spyOn, test } from "bun:test";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { StreamRelay } from "../dialects/passthrough.ts";
+import { type FrameWait, KeepAliveTicker, RelayedStream } from "./relayed-stream.ts";
+
+/** An upstream whose answer the test tells piece by piece. */
+function toldUpstream() {
+  const pieces: (Uint8Array | undefined)[] = [];
+  let waiter: ((piece: Uint8Array | undefined) => void) | undefined;
+  const tell = (text: string | undefined): void => {
+    const piece = text === undefined ? undefined : Buffer.from(text);
+    if (waiter === undefined) pieces.push(piece);
+    else waiter(piece);
+    waiter = undefined;
+  };
+  const next = (): Promise<Uint8Array | undefined> | Uint8Array | undefined =>
+    pieces.length > 0 ? pieces.shift() : new Promise((resolve) => (waiter = resolve));
+  const unused = (): undefined => undefined;
+  const response = {
+    status: 200,
+    headers: {},
+    next,
+    readText: () => Promise.resolve(""),
+    markContent: unused,
+    expectEnd: unused,
+    abort: unused,
+  };
+  return { response, tell };
+}
+
+/** Sends on what each event says; `[DONE]` waits for the settlement. */
+function echoing(settle: () => Promise<unknown>): StreamRelay {
+  const relay = {
+    ended: false,
+    hasContent: false,
+    finished: false,
+    finishReason: null,
+    upstreamId: null,
+    pingFrame: ": ping\n",
+    outputCharacters: 0,
+    endAtCap: () => "",
+    metered: () => ({ usage: {}, estimated: true, clamped: false }),
+    fail: () => "failed",
+    async finish() {
+      await settle();
+      relay.ended = true;
+      return "end";
+    },
+    accept({ data }: { data: string }) {
+      relay.hasContent = true;
+      return data === "[DONE]" ? relay.finish() : `${data};`;
+    },
+  };
+  return relay;
+}
+
+async function primed(...said: string[]) {
+  const { response, tell } = toldUpstream();
+  for (const text of said) tell(text);
+  const settlement = Promise.withResolvers<void>();
+  const ends: string[] = [];
+  const waits: FrameWait[] = [];
+  const keepAlive = new KeepAliveTicker(() => 0);
+  spyOn(keepAlive, "watch").mockImplementation((wait) => void waits.push(wait));
+  const stream = new RelayedStream({
+    response,
+    decoder: undefined,
+    relay: ({ settle }) => echoing(settle),
+    drainOnCancel: true,
+    keepAlive,
+    onFirstContent: () => undefined,
+    onClosed: () => undefined,
+    settle: async (_, { status }) => {
+      ends.push(status);
+      await settlement.promise;
+      return {
+        chargedNano: 0n,
+        uncollectedNano: 0n,
+        heldNano: 0n,
+        balanceAfterNano: 0n,
+        settledMs: 0,
+        free: false,
+        isByok: false,
+      };
+    },
+    metadataText: () => "{}",
+    asError: () => new GatewayError("bad_gateway", "The stream broke."),
+  });
+  expect(await stream.prime()).toBeUndefined();
+  return { stream, tell, settle: settlement.resolve, ends, waits };
+}
+
+describe("what is there can be taken at once", () => {
+  test("once, and what comes later is for whoever waits", async () => {
+    const { stream, tell, settle } = await primed("data: a\n\ndata: b\n\n");
+    expect([stream.ready(), stream.ready(), stream.isOver]).toEqual(["a;b;", undefined, false]);
+    const waited = stream.next();
+    tell("data: c\n\n");
+    expect([stream.ready(), await waited]).toEqual([undefined, "c;"]);
+    tell("data: [DONE]\n\n");
+    settle();
+    expect([await stream.next(), stream.isOver, await stream.next()]).toEqual([
+      "end",
+      true,
+      undefined,
+    ]);
+  });
+
+  test("without what waits for its charge", async () => {
+    const { stream, settle } = await primed("data: a\n\ndata: [DONE]\n\n");
+    expect([stream.ready(), stream.ready(), stream.isOver]).toEqual(["a;", undefined, false]);
+    settle();
+    expect([await stream.next(), stream.isOver]).toEqual(["end", true]);
+  });
+
+  test("with the end, where that is there as well", async () => {
+    const { stream, settle } = await primed("data: a\n\ndata: [DONE]\n\n");
+    settle();
+    await Bun.sleep(0);
+    expect([stream.isOver, stream.ready(), stream.isOver]).toEqual([false, "a;end", true]);
+  });
+
+  test("but by no client that has left", async () => {
+    const { stream } = await primed("data: a\n\n");
+    stream.cancel();
+    expect([stream.ready(), stream.isOver, await stream.next()]).toEqual([
+      undefined,
+      true,
+      undefined,
+    ]);
+  });
+});
+
+test("frames that come while a ping is on its way are for the next wait, and none is given twice", async () => {
+  const { stream, tell, waits } = await primed("data: a\n\n");
+  stream.ready();
+  const waited = stream.next();
+  waits[0]?.ping();
+  tell("data: b\n\n");
+  expect([await waited, await stream.next()]).toEqual([": ping\n", "b;"]);
+  const again = stream.next();
+  waits[0]?.ping();
+  const last = stream.next();
+  tell("data: c\n\n");
+  expect([await again, await last, stream.ready(), new Set(waits).size]).toEqual([
+    ": ping\n",
+    "c;",
+    undefined,
+    1,
+  ]);
+});
+
+const clients: [what: string, waits: boolean][] = [
+  ["waits", true],
+  ["has frames to take", false],
+];
+test.each(clients)(
+  "an upstream is read to its end after a client that %s has left",
+  async (_, waits) => {
+    const { stream, tell, settle, ends } = await primed("data: a\n\n");
+    const waited = waits ? [stream.ready(), stream.next()] : [];
+    stream.cancel();
+    tell("data: b\n\n");
+    await Bun.sleep(0);
+    tell("data: [DONE]\n\n");
+    settle();
+    await Bun.sleep(0);
+    expect([ends, stream.isOver, await stream.next()]).toEqual([["cancelled"], true, undefined]);
+    expect(await waited[1]).toBe(waits ? "b;" : undefined);
+  },
+);

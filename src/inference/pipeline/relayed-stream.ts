@@ -1,0 +1,460 @@
+import { assert } from "../../platform/kernel/assert.ts";
+import type { GatewayError } from "../../platform/kernel/errors.ts";
+import type { FrameSource } from "../../platform/kernel/frame-source.ts";
+import { type StreamRelay, malformedStream } from "../dialects/passthrough.ts";
+import { failureOf, type FailureWithUsage } from "./attempt.ts";
+import type { Settled } from "./settle.ts";
+import {
+  FramedEvents,
+  type EventReader,
+  type EventDecoder,
+  SseDecoder,
+} from "../upstream/sse-decoder.ts";
+import { UpstreamFailure } from "../upstream/upstream-failure.ts";
+import type { Loss } from "../canonical/request.ts";
+import type { MeteredUsage } from "../canonical/usage.ts";
+import type { StreamAllowance } from "./take-hold.ts";
+import type { AttemptFailure } from "../upstream/classify-failure.ts";
+import type { UpstreamResponse } from "../upstream/upstream-client.ts";
+
+/** Bytes and time that a drained stream may still take after its client has left. */
+const drainChunksMax = 20_000;
+
+/** Characters that may be held back while no content has come. */
+const openingCharactersMax = 4 * 1024 * 1024;
+
+/**
+ * A stream under way, in whichever dialects: pulls from the upstream what the client has room for,
+ * asks the relay what each event is to the client, and settles exactly once, however the stream
+ * ends.
+ */
+export class RelayedStream implements FrameSource {
+  private readonly options: RelayedStreamOptions;
+  private readonly reader: EventReader;
+  private readonly relay: StreamRelay;
+  private pending = "";
+  private settlement: Promise<Settled> | undefined;
+  private settled: Settled | undefined;
+  /**
+   * The client's wait for frames, and whether they are being pulled: for it, or since a ping was
+   * given in their place.
+   */
+  private readonly wait: FrameWait;
+  private pulling = false;
+  /**
+   * Events that have come and wait behind one whose frames wait, such as those of a charge for its
+   * commit.
+   */
+  private held: Promise<void> | undefined;
+  private ended = false;
+  private endAwaited = false;
+  private clientGone = false;
+  private readonly closing = Promise.withResolvers<void>();
+
+  constructor(options: RelayedStreamOptions) {
+    this.options = options;
+    this.reader =
+      options.decoder === undefined ? new SseDecoder() : new FramedEvents(options.decoder);
+    this.relay = options.relay({
+      settle: () => this.settleOnce("completed"),
+      metadataText: () => this.metadataText(),
+    });
+    this.wait = new FrameWait(options.keepAlive, this.relay.pingFrame);
+  }
+
+  /**
+   * Reads up to the first content, before anything is sent to the client. A failure up to here is
+   * returned, so that the next candidate can be tried with nothing lost.
+   */
+  async prime(): Promise<FailureWithUsage | undefined> {
+    const { response } = this.options;
+    const { relay } = this;
+    try {
+      while (!relay.hasContent && !this.ended) {
+        await this.advance();
+        if (!relay.hasContent && this.pending.length > openingCharactersMax) {
+          throw malformedStream("the stream begins with too much that is no content");
+        }
+      }
+    } catch (error) {
+      // What was charged belongs to the client: it gets what came, and no other candidate is asked.
+      if (this.settled !== undefined) {
+        await this.breakOff(error);
+        return undefined;
+      }
+      response.abort();
+      return failureOf(error, response.status);
+    }
+    if (!this.endAwaited) response.markContent();
+    this.options.onFirstContent();
+    return undefined;
+  }
+
+  /** The next frames; pings while the upstream is silent. */
+  next(): Promise<string | undefined> {
+    if (this.pending !== "" && !this.clientGone) return Promise.resolve(this.take());
+    // A client that left before its answer began leaves the upstream to be drained.
+    if (this.ended || this.clientGone) return Promise.resolve(undefined);
+    const frames = this.wait.begin();
+    if (!this.pulling) this.pull();
+    return frames;
+  }
+
+  ready(): string | undefined {
+    return this.pending === "" || this.clientGone ? undefined : this.take();
+  }
+
+  get isOver(): boolean {
+    return this.clientGone || (this.ended && this.pending === "");
+  }
+
+  /** The client has left. */
+  cancel(): void {
+    if (this.clientGone) return;
+    this.clientGone = true;
+    if (this.ended) return;
+    if (!this.options.drainOnCancel) {
+      this.options.response.abort();
+      void this.close("cancelled");
+    } else if (!this.pulling) void this.drain();
+  }
+
+  /**
+   * Cancels the stream and tells what it came to, once that is settled: the frames that end it with
+   * `error`, and the charge. Undefined where the settlement failed.
+   */
+  async abandon(error: GatewayError): Promise<AbandonedStream | undefined> {
+    this.cancel();
+    await this.closing.promise;
+    if (this.settled === undefined) return undefined;
+    return {
+      frames: this.relay.fail(error),
+      metered: this.relay.metered(),
+      settled: this.settled,
+      metadataText: this.metadataText(),
+    };
+  }
+
+  private take(): string {
+    const frames = this.pending;
+    this.pending = "";
+    return frames;
+  }
+
+  /** Works on until there are frames, or no more to come. */
+  private readonly pull = (): void => {
+    this.pulling = true;
+    try {
+      while (this.pending === "" && !this.ended) {
+        const advancing = this.advance();
+        if (advancing === undefined) continue;
+        advancing.then(this.pull, this.fall);
+        return;
+      }
+    } catch (error) {
+      this.fall(error);
+      return;
+    }
+    this.serve();
+  };
+
+  private readonly fall = (error: unknown): void => void this.breakOff(error).then(this.serve);
+
+  /** Gives what was pulled to the client, if it still waits, and is there. */
+  private readonly serve = (): void => {
+    this.pulling = false;
+    if (this.wait.isOpen) this.wait.give(this.pending === "" ? undefined : this.take());
+    if (this.clientGone && this.options.drainOnCancel && !this.ended) void this.drain();
+  };
+
+  /**
+   * Works on what is held, else on the next piece of the answer; what came before an event that
+   * waits can be taken at once.
+   */
+  private advance(): Promise<void> | undefined {
+    if (this.held !== undefined) return this.held;
+    const pulled = this.options.response.next();
+    if (pulled instanceof Promise) return pulled.then(this.consume);
+    this.consume(pulled);
+    return undefined;
+  }
+
+  private readonly consume = (chunk: Uint8Array | undefined): void => {
+    if (chunk === undefined) this.reader.finish();
+    else this.reader.read(chunk);
+    const rest = this.accept({ isEnd: chunk === undefined });
+    if (rest === undefined) return;
+    this.held = rest.then(() => void (this.held = undefined));
+    // A failure is kept until the next read.
+    this.held.catch(() => undefined);
+  };
+
+  /**
+   * Asks the relay about the events that were read, in their order; a promise where one of them
+   * waits.
+   */
+  private accept(read: { isEnd: boolean }): Promise<void> | undefined {
+    while (!this.ended) {
+      const frames = this.nextFrames();
+      if (frames === undefined) return read.isEnd ? this.finish() : undefined;
+      if (typeof frames !== "string") {
+        return frames.then((text) => {
+          this.note(text);
+          return this.accept(read);
+        });
+      }
+      this.note(frames);
+    }
+    return undefined;
+  }
+
+  /** The frames of the next event, or of several that the relay knows by their text. */
+  private nextFrames(): string | Promise<string> | undefined {
+    const {
+      reader,
+      relay,
+      options: { allowance, response },
+    } = this;
+    if (allowance !== undefined) return allowance.next({ reader, relay, response });
+    const alike = relay.acceptAlike?.(reader) ?? "";
+    if (alike !== "") return alike;
+    const event = reader.next();
+    return event === undefined ? undefined : relay.accept(event);
+  }
+
+  private note(frames: string): void {
+    const { relay } = this;
+    this.pending += frames;
+    if (relay.ended) this.end();
+    else if (relay.finished !== this.endAwaited) this.noteFinished(relay.finished);
+  }
+
+  private async finish(): Promise<void> {
+    this.pending += await this.relay.finish();
+    this.end();
+  }
+
+  /**
+   * After the last finish heartbeats keep a stream open no longer; another choice that begins does.
+   */
+  private noteFinished(finished: boolean): void {
+    this.endAwaited = finished;
+    if (finished) this.options.response.expectEnd();
+    else this.options.response.markContent();
+  }
+
+  private async breakOff(error: unknown): Promise<void> {
+    this.options.response.abort();
+    if (this.clientGone) return;
+    try {
+      // Every choice has finished: what broke afterwards took nothing from the answer.
+      if (error instanceof UpstreamFailure && this.relay.finished) {
+        await this.finish();
+        return;
+      }
+      await this.settleOnce("cut");
+      this.pending += this.relay.fail(
+        this.options.asError(failureOf(error, this.options.response.status)),
+      );
+    } catch (settlementError) {
+      this.pending += this.relay.fail(this.options.asError(settlementError));
+    }
+    this.end();
+  }
+
+  private settleOnce(status: StreamEnd): Promise<Settled> {
+    this.settlement ??= this.settle(status);
+    return this.settlement;
+  }
+
+  private async settle(status: StreamEnd): Promise<Settled> {
+    const { finishReason, upstreamId, losses: answerLosses = [] } = this.relay;
+    this.settled = await this.options.settle(this.relay.metered(), {
+      status: this.clientGone ? "cancelled" : status,
+      finishReason,
+      upstreamId,
+      answerLosses,
+    });
+    return this.settled;
+  }
+
+  private metadataText(): string {
+    assert(this.settled !== undefined, "metadata is asked for after the settlement");
+    return this.options.metadataText(this.settled, this.relay.losses ?? []);
+  }
+
+  private async close(status: StreamEnd): Promise<void> {
+    // A settlement that fails was reported by the settling side, and the client has left.
+    await this.settleOnce(status).catch(() => undefined);
+    this.end();
+  }
+
+  /** Reads on for the upstream's own usage after the client has left. */
+  private async drain(): Promise<void> {
+    try {
+      for (let count = 0; count < drainChunksMax && !this.ended; count += 1) {
+        await this.advance();
+        this.pending = "";
+      }
+    } catch {
+      // What was delivered until here is what there is to settle.
+    }
+    if (!this.ended) this.options.response.abort();
+    await this.close("cancelled");
+  }
+
+  private end(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.wait.end();
+    this.closing.resolve();
+    this.options.onClosed();
+  }
+}
+
+/** How a stream ended, for its settlement. */
+export type StreamEnd = "completed" | "cut" | "cancelled";
+
+/** How a stream ended, as its settlement needs to know it. */
+interface EndedStream {
+  status: StreamEnd;
+  finishReason: string | null;
+  upstreamId: string | null;
+  /** What the client's dialect could not carry of the answer. */
+  answerLosses: readonly Loss[];
+}
+
+/** What a relay is given beside what it is made of: see `RelayOptions`. */
+interface RelayServices {
+  settle(): Promise<Settled>;
+  metadataText(): string;
+}
+
+/** What a stream is made of, and whom it tells. */
+export interface RelayedStreamOptions {
+  response: UpstreamResponse;
+  /** Finds the events in the bytes, where they are no server-sent events. */
+  decoder: EventDecoder | undefined;
+  /** Makes the relay between the two dialects. */
+  relay(services: RelayServices): StreamRelay;
+  drainOnCancel: boolean;
+  keepAlive: KeepAliveTicker;
+  /**
+   * Says of each event whether what is held pays for it; absent where it does for all that can
+   * come.
+   */
+  allowance?: Pick<StreamAllowance, "next"> | undefined;
+  /** Told once, when the first content has come. */
+  onFirstContent(): void;
+  /** Settles what was metered; called at most once. */
+  settle(metered: MeteredUsage, end: EndedStream): Promise<Settled>;
+  /**
+   * JSON text of `service_metadata` for the final frame; `answerLosses` are what the client's
+   * dialect could not carry of the answer.
+   */
+  metadataText(settled: Settled, answerLosses: readonly Loss[]): string;
+  /** The error that the client receives for a failure. */
+  asError(failure: AttemptFailure | unknown): GatewayError;
+  onClosed(): void;
+}
+
+/** What a stream that was cancelled came to. */
+interface AbandonedStream {
+  /** The frames that end it, with everything that was delivered. */
+  frames: string;
+  metered: MeteredUsage;
+  settled: Settled;
+  /** JSON text of `service_metadata`. */
+  metadataText: string;
+}
+
+/** Silence after which the client is sent a sign that its stream is alive. */
+const silenceMs = 10_000;
+
+/**
+ * One timer for all streams: clients that have waited for ten seconds get a ping of their
+ * dialect.
+ */
+export class KeepAliveTicker {
+  private readonly waits = new Set<FrameWait>();
+  private readonly nowMs: () => number;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(nowMs: () => number) {
+    this.nowMs = nowMs;
+  }
+
+  /** A client waits from now on; its wait is looked after until `forget`. */
+  watch(wait: FrameWait): void {
+    this.timer ??= setInterval(this.tick, silenceMs / 4);
+    wait.sinceMs = this.nowMs();
+    this.waits.add(wait);
+  }
+
+  forget(wait: FrameWait): void {
+    this.waits.delete(wait);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  private readonly tick = (): void => {
+    if (this.waits.size === 0) {
+      this.stop();
+      return;
+    }
+    const oldestMs = this.nowMs() - silenceMs;
+    for (const wait of this.waits) if (wait.isOpen && wait.sinceMs <= oldestMs) wait.ping();
+  };
+}
+
+/**
+ * A client's wait for the next frames of its stream, which may begin again and again; in place of
+ * late ones it gets a ping.
+ */
+export class FrameWait {
+  /** When the wait began, in milliseconds of the ticker's clock. */
+  sinceMs = 0;
+  private readonly ticker: KeepAliveTicker;
+  private readonly pingFrame: string;
+  private resolve: ((frames: string | undefined) => void) | undefined;
+
+  constructor(ticker: KeepAliveTicker, pingFrame: string) {
+    this.ticker = ticker;
+    this.pingFrame = pingFrame;
+  }
+
+  /** Whether a reader waits. */
+  get isOpen(): boolean {
+    return this.resolve !== undefined;
+  }
+
+  /** Settles with what `give` receives, or with a ping. */
+  begin(): Promise<string | undefined> {
+    const frames = new Promise<string | undefined>(this.keep);
+    this.ticker.watch(this);
+    return frames;
+  }
+
+  /** Ends the wait with frames, or with the end of the stream. */
+  give(frames: string | undefined): void {
+    const { resolve } = this;
+    this.resolve = undefined;
+    resolve?.(frames);
+  }
+
+  ping(): void {
+    this.give(this.pingFrame);
+  }
+
+  /** The stream is over and is not waited for again. */
+  end(): void {
+    this.ticker.forget(this);
+  }
+
+  private readonly keep = (resolve: (frames: string | undefined) => void): void => {
+    this.resolve = resolve;
+  };
+}

@@ -1,0 +1,458 @@
+import type { ProviderKeys } from "../../byok/provider-keys.ts";
+import { balanceOf } from "../../billing/ledger/account-book.ts";
+import {
+  chargeFor,
+  effectivePrice,
+  type PriceRow,
+  type PriceVector,
+} from "../../billing/ledger/price.ts";
+import type { PostedCharge } from "../../billing/ledger/ledger.ts";
+import {
+  generationRow,
+  type AttemptRecord,
+  type GenerationDetail,
+  type GenerationRecord,
+} from "../../insights/generation-record.ts";
+import { usageAdds } from "../../insights/usage-rollup.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdPerMillionText } from "../../platform/kernel/money.ts";
+import type { Loss } from "../canonical/request.ts";
+import { totalInputTokens, totalOutputTokens, type MeteredUsage } from "../canonical/usage.ts";
+import type { InferenceDependencies, RequestTiming } from "./dependencies.ts";
+import { isFree } from "./hold-ceiling.ts";
+import type { CallOrigin, InferenceCall } from "./inference-call.ts";
+import type { Candidate, LeftOut } from "../routing/candidate.ts";
+import { tagsOf } from "./take-hold.ts";
+import type { Execution } from "./execution.ts";
+import { noRoute, trailOf, type CallPlan } from "./plan-call.ts";
+import { notServable } from "../routing/route-rows.ts";
+
+/** What an answer, whole or cut, has to be settled with. */
+export interface Settlement {
+  call: InferenceCall;
+  candidate: Candidate;
+  /** What the translation to the upstream's dialect dropped or changed. */
+  losses: readonly Loss[];
+  /** The cap that the provider was given in place of a larger one. */
+  outputCap: number | undefined;
+  /** Why the request went where it went; undefined where there was only one way. */
+  routing: GenerationDetail["routing"];
+  requestedModel: string;
+  metered: MeteredUsage;
+  finishReason: string | null;
+  status: GenerationRecord["status"];
+  streamed: boolean;
+  upstreamId: string | null;
+  attempts: readonly AttemptRecord[];
+  timing: Omit<RequestTiming, "settledMs">;
+}
+
+/** A settled request: what was charged, durable before this is handed on. */
+export interface Settled extends PostedCharge {
+  free: boolean;
+  /** The caller's own provider key paid. */
+  isByok: boolean;
+  settledMs: number;
+}
+
+/**
+ * What a provider key that served paid, at list price; nothing where it was the platform's
+ * credential.
+ */
+const listedNanoOf = ({
+  candidate: {
+    credential,
+    route: { price },
+  },
+  metered,
+}: Settlement): bigint =>
+  credential === undefined || price === undefined ? 0n : chargeFor(price, metered.usage);
+
+/**
+ * Prices the usage, charges the hold and writes the record in one commit. Settles when the charge
+ * is durable; a free request does not wait, since nothing is charged. Throws `service_unavailable`
+ * when the database refused, and then nothing stands.
+ */
+export async function settle(
+  deps: InferenceDependencies,
+  settlement: Settlement,
+): Promise<Settled> {
+  const { candidate, call, metered } = settlement;
+  const free = call.unbilled === true || isFree(candidate);
+  const price = candidate.route.price;
+  const amountNano = free || price === undefined ? 0n : chargeFor(price, metered.usage);
+  const listedNano = listedNanoOf(settlement);
+  const posting = post(deps, { settlement, amountNano, listedNano });
+  if (amountNano > 0n || listedNano > 0n || posting.record === undefined) {
+    try {
+      await posting.durable;
+    } catch (error) {
+      keepUncollected(deps, { settlement, amountNano, posted: posting.posted });
+      throw refused(error, { deps, call });
+    }
+  } else
+    posting.durable.catch((error: unknown) => {
+      keepUncollected(deps, { settlement, amountNano, posted: posting.posted });
+      deps.observer.settlementFailed(error, call.generationId);
+    });
+  const settledMs = deps.clock.monotonicMs();
+  const { record, posted } = posting;
+  if (record !== undefined) {
+    const { startedMs, firstSendMs, firstContentMs, upstreamEndMs } = settlement.timing;
+    deps.observer.settled(record, {
+      startedMs,
+      firstSendMs,
+      firstContentMs,
+      upstreamEndMs,
+      settledMs,
+    });
+    call.tokensUsed?.(record.promptTokens + record.completionTokens);
+  }
+  const chargedNano = posted?.chargedNano ?? 0n;
+  return {
+    free,
+    settledMs,
+    chargedNano,
+    isByok: candidate.credential?.source === "own_byok",
+    uncollectedNano: amountNano - chargedNano,
+    heldNano: posted?.heldNano ?? 0n,
+    balanceAfterNano:
+      posted?.balanceAfterNano ?? balanceOf(deps.ledger.book.workspace(call.caller.workspace.id)),
+  };
+}
+
+/** A charge on its way to the disk. */
+interface Posting {
+  /**
+   * What was charged, and its record, as soon as the ledger knows; undefined where the hold was
+   * settled before.
+   */
+  posted: PostedCharge | undefined;
+  record: GenerationRecord | undefined;
+  durable: Promise<unknown>;
+}
+
+/** Charges the hold, and hands charge, record and what counts them to the database. */
+function post(
+  deps: InferenceDependencies,
+  {
+    settlement,
+    amountNano,
+    listedNano,
+  }: { settlement: Settlement; amountNano: bigint; listedNano: bigint },
+): Posting {
+  const {
+    candidate: {
+      credential,
+      route: { price },
+    },
+    call: { generationId },
+  } = settlement;
+  const posting: Posting = { posted: undefined, record: undefined, durable: settledBefore };
+  let counted: ReturnType<ProviderKeys["settle"]> | undefined;
+  posting.durable = deps.ledger.post({
+    holdId: generationId,
+    amountNano,
+    tags: () => tagsOf(settlement.call, [settlement.candidate]),
+    // What counts against limits that include callers' own keys.
+    byokNano: credential?.source === "own_byok" ? listedNano : 0n,
+    alongside: (posted) => {
+      const record = generationRecord(deps, { settlement, posted, price });
+      posting.posted = posted;
+      posting.record = record;
+      const adds = usageAdds(record);
+      if (credential === undefined) return { inserts: [generationRow(record)], adds };
+      // Asked for again where the ledger charges another amount than it first meant to.
+      counted ??= deps.providerKeys.settle(generationId, credential, listedNano);
+      return { inserts: [generationRow(record)], adds: [...adds, ...counted.adds] };
+    },
+  });
+  // What the database refuses, the key gets back.
+  if (credential !== undefined) posting.durable.catch(() => counted?.undo());
+  return posting;
+}
+
+/** Keeps what the database refused, to be written without a charge when it takes commits again. */
+function keepUncollected(
+  deps: InferenceDependencies,
+  {
+    settlement,
+    amountNano,
+    posted,
+  }: { settlement: Settlement; amountNano: bigint; posted: PostedCharge | undefined },
+): void {
+  const {
+    call: { caller, generationId },
+    candidate: {
+      route: { price },
+    },
+  } = settlement;
+  const lost = {
+    chargedNano: 0n,
+    uncollectedNano: amountNano,
+    heldNano: posted?.heldNano ?? 0n,
+    balanceAfterNano: 0n,
+  };
+  const record = generationRecord(deps, { settlement, posted: lost, price });
+  deps.uncollected.keep({
+    chargeId: generationId,
+    workspaceId: caller.workspace.id,
+    keyId: caller.key.id,
+    amountNano,
+    alongside: { inserts: [generationRow(record)], adds: usageAdds(record) },
+  });
+}
+
+const settledBefore: Promise<void> = Promise.resolve();
+
+function refused(
+  cause: unknown,
+  { deps, call }: { deps: InferenceDependencies; call: InferenceCall },
+): GatewayError {
+  deps.observer.settlementFailed(cause, call.generationId);
+  return new GatewayError(
+    "service_unavailable",
+    "The charge could not be recorded, so nothing was charged. Try again.",
+    {
+      retryAfterSeconds: 1,
+      cause,
+    },
+  );
+}
+
+/** Texts of price vectors, which are the same objects for as long as a catalog lives. */
+const priceTexts = new WeakMap<PriceVector, Record<string, string>>();
+
+function priceText(row: PriceRow | undefined, inputTokens: number): Record<string, string> | null {
+  if (row === undefined) return null;
+  const vector = effectivePrice(row, inputTokens);
+  let text = priceTexts.get(vector);
+  if (text === undefined) {
+    text = Object.fromEntries(
+      Object.entries(vector).map(([part, price]) => [part, usdPerMillionText(price as bigint)]),
+    );
+    priceTexts.set(vector, text);
+  }
+  return text;
+}
+
+/**
+ * A provider's word as it is kept: short, and without characters that a database refuses (U+0000 on
+ * Postgres).
+ */
+const keptText = (text: string | null): string | null =>
+  text === null || (text.length <= 200 && !/\p{Cc}/u.test(text))
+    ? text
+    : text.slice(0, 200).replace(/\p{Cc}/gu, "");
+
+function generationRecord(
+  deps: InferenceDependencies,
+  {
+    settlement,
+    posted,
+    price,
+  }: { settlement: Settlement; posted: PostedCharge; price: PriceRow | undefined },
+): GenerationRecord {
+  const { call, candidate, metered, timing } = settlement;
+  const nowMs = deps.clock.monotonicMs();
+  const promptTokens = totalInputTokens(metered.usage);
+  return {
+    id: call.generationId,
+    createdAtMs: Math.round(deps.clock.nowMs() - (nowMs - timing.startedMs)),
+    workspaceId: call.caller.workspace.id,
+    keyId: call.caller.key.id,
+    surface: call.recordedAs,
+    requestedModel: settlement.requestedModel,
+    model: candidate.model.id,
+    provider: candidate.route.provider.id,
+    upstreamModel: candidate.route.upstreamModel,
+    upstreamId: keptText(settlement.upstreamId),
+    status: settlement.status,
+    finishReason: keptText(settlement.finishReason),
+    streamed: settlement.streamed,
+    promptTokens,
+    completionTokens: totalOutputTokens(metered.usage),
+    costNanoUsd: posted.chargedNano,
+    latencyMs: Math.round(nowMs - timing.startedMs),
+    attempts: settlement.attempts,
+    firstTokenMs:
+      timing.firstContentMs === null ? null : Math.round(timing.firstContentMs - timing.startedMs),
+    detail: detailOf(settlement, { price, promptTokens, posted }),
+  };
+}
+
+/** What explains the charge: what every record has, then what few have. */
+function detailOf(
+  { call, candidate: { credential }, metered, routing, losses, outputCap }: Settlement,
+  {
+    price,
+    promptTokens,
+    posted,
+  }: { price: PriceRow | undefined; promptTokens: number; posted: PostedCharge },
+): GenerationDetail {
+  const detail: GenerationDetail = {
+    usage: metered.usage as Record<string, number | undefined>,
+    priceVersion: price?.version ?? null,
+    price: priceText(price, promptTokens),
+    holdNanoUsd: String(posted.heldNano),
+  };
+  if (outputCap !== undefined) detail.outputCap = outputCap;
+  if (metered.estimated) detail.usageEstimated = true;
+  if (metered.clamped) detail.usageClamped = true;
+  if (metered.providerCostUsd !== undefined) detail.upstreamCostUsd = metered.providerCostUsd;
+  if (credential !== undefined) {
+    // Of donated keys nothing else is recorded.
+    detail.credentialSource = credential.source;
+    if (credential.source === "own_byok") detail.providerKeyId = credential.key.id;
+  }
+  if (posted.uncollectedNano > 0n) detail.uncollectedNanoUsd = String(posted.uncollectedNano);
+  if (routing !== undefined) detail.routing = routing;
+  if (losses.length > 0)
+    detail.translationLosses = losses.map(({ field, reason }) => ({ field, reason }));
+  noteOrigin(detail, call);
+  return detail;
+}
+
+/** Notes where a request came from, as far as its caller told. */
+function noteOrigin(
+  detail: GenerationDetail,
+  call: CallOrigin & Pick<InferenceCall, "body">,
+): void {
+  if (call.origin !== undefined) detail.origin = call.origin;
+  if (call.appTitle !== undefined) detail.appTitle = call.appTitle;
+  if (call.sessionId !== undefined) detail.sessionId = call.sessionId;
+  if (call.traceParent !== undefined) detail.traceParent = call.traceParent;
+  const { trace } = call.body;
+  if (trace !== undefined) detail.trace = trace;
+}
+
+type RecordDependencies = Pick<InferenceDependencies, "clock" | "unsettled">;
+
+/** What tells one unsettled record from another. */
+interface Unsettled
+  extends Pick<GenerationRecord, "status" | "requestedModel">,
+    Partial<Pick<GenerationRecord, "model" | "provider" | "upstreamModel" | "attempts">> {
+  call: CallOrigin & Pick<InferenceCall, "recordedAs" | "body"> & { streamed: boolean };
+  routing?: GenerationDetail["routing"];
+  error?: GatewayError;
+}
+
+/** Writes the record of a request that costs nothing; its caller does not wait for it. */
+function writeUnsettled(
+  { clock, unsettled }: RecordDependencies,
+  { call, routing, error, ...told }: Unsettled,
+): void {
+  const latencyMs = clock.monotonicMs() - call.startedMs;
+  const detail: GenerationDetail = { usage: {}, priceVersion: null, price: null, holdNanoUsd: "0" };
+  if (routing !== undefined) detail.routing = routing;
+  if (error !== undefined) detail.error = { code: error.code, status: error.status };
+  noteOrigin(detail, call);
+  unsettled.write({
+    model: told.requestedModel,
+    provider: "",
+    upstreamModel: "",
+    attempts: [],
+    ...told,
+    id: call.generationId,
+    createdAtMs: Math.round(clock.nowMs() - latencyMs),
+    latencyMs: Math.round(latencyMs),
+    workspaceId: call.caller.workspace.id,
+    keyId: call.caller.key.id,
+    surface: call.recordedAs,
+    upstreamId: null,
+    finishReason: null,
+    streamed: call.streamed,
+    promptTokens: 0,
+    completionTokens: 0,
+    costNanoUsd: 0n,
+    firstTokenMs: null,
+    detail,
+  });
+}
+
+const streamedOf = (call: InferenceCall): Unsettled["call"] => ({
+  ...call,
+  streamed: call.asks.stream,
+});
+
+/** Records a request that providers were asked for and none answered. */
+export function recordFailed(execution: Execution, error: GatewayError): void {
+  const { deps, call, failed, requestedModel } = execution;
+  const last = failed.at(-1)?.record;
+  if (last === undefined && error.status < 500) return;
+  writeUnsettled(deps, {
+    call: streamedOf(call),
+    status: "failed",
+    requestedModel,
+    error,
+    routing: routingTrail(execution),
+    attempts: failed.map(({ record }) => record),
+    ...(last && { model: last.model, provider: last.provider, upstreamModel: last.upstreamModel }),
+  });
+}
+
+/** Plans a call as `planCall` does; a request that no route can serve leaves a record. */
+export function planOrRecord(deps: InferenceDependencies, call: InferenceCall): CallPlan {
+  const trail = trailOf(deps, call);
+  if (trail.candidates.length > 0) return trail;
+  const error = noRoute(trail);
+  writeUnsettled(deps, {
+    call: streamedOf(call),
+    status: "failed",
+    requestedModel: trail.requestedModel,
+    error,
+    routing: routingTrail({ candidates: [], heldBack: [], leftOut: trail.leftOut }),
+  });
+  throw error;
+}
+
+/** Records a request that was answered from a cache, under the provider whose answer was kept. */
+export function recordCached(
+  deps: RecordDependencies,
+  {
+    call,
+    ...answer
+  }: {
+    call: Omit<Unsettled["call"], "streamed">;
+    requestedModel: string;
+    model: string;
+    provider: string;
+    upstreamModel: string;
+  },
+): void {
+  writeUnsettled(deps, { call: { ...call, streamed: false }, status: "cached", ...answer });
+}
+
+/**
+ * Entries of each kind that a record keeps: enough to see why, few enough to write with every
+ * request.
+ */
+const entriesMax = 8;
+
+/** Why a request went where it went, for its record; undefined where there was only one way. */
+export function routingTrail(
+  execution: Pick<Execution, "candidates" | "leftOut" | "heldBack">,
+): GenerationDetail["routing"] {
+  const { candidates, heldBack } = execution;
+  const leftOut = heldBack.length === 0 ? execution.leftOut : [...heldBack, ...execution.leftOut];
+  if (candidates.length <= 1 && leftOut.length === 0) return undefined;
+  const order = candidates
+    .slice(0, entriesMax)
+    .map(({ route, model, reason }) => `${route.provider.id} ${model.id}: ${reason}`);
+  if (leftOut.length === 0) return { order };
+  return { order, leftOut: leftOut.slice(0, entriesMax).map(textOf) };
+}
+
+/**
+ * Texts of routes without a credential: they are left out of every request alike, as the same
+ * objects for as long as a catalog lives.
+ */
+const knownTexts = new WeakMap<LeftOut, string>();
+
+function textOf(left: LeftOut): string {
+  const known = left.rule === notServable ? knownTexts.get(left) : undefined;
+  if (known !== undefined) return known;
+  const text = `${left.provider} ${left.model}: ${left.rule}`;
+  if (left.rule === notServable) knownTexts.set(left, text);
+  return text;
+}

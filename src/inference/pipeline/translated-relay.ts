@@ -1,0 +1,395 @@
+import type { GatewayError } from "../../platform/kernel/errors.ts";
+import type { StreamPart } from "../canonical/stream-part.ts";
+import { coveringDelivered, estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
+import type { Loss } from "../canonical/request.ts";
+import type { AnswerLosses } from "../dialects/encode-state.ts";
+import type { StreamDecoder, StreamEncoder } from "../dialects/dialect.ts";
+import { reportError } from "../dialects/errors.ts";
+import type { SseEvent } from "../upstream/sse-decoder.ts";
+import {
+  boundUsage,
+  type RelayOptions,
+  type StreamRelay,
+  emptyStream,
+  malformedStream,
+  reportedFault,
+  type StreamFault,
+} from "../dialects/passthrough.ts";
+import { asGatewayFacts } from "../dialects/gateway-facts.ts";
+import type { FinishReason, CanonicalResponse } from "../canonical/response.ts";
+import type { AssistantPart, Message } from "../canonical/message.ts";
+import type { Provenance } from "../canonical/reasoning.ts";
+
+/** What a relay between two dialects is made of. */
+interface TranslatedRelayOptions extends RelayOptions {
+  decoder: StreamDecoder;
+  encoder: StreamEncoder;
+  answerLosses: AnswerLosses;
+  pingFrame: string;
+  traceId: string;
+  signatures: WorkspaceSignatures;
+  nowSeconds(): number;
+}
+
+/**
+ * Relays a stream between two dialects: each event becomes canonical parts, each part the client's
+ * frames, at once. The usage waits for the charge, since the client sees both together.
+ */
+export class TranslatedRelay implements StreamRelay {
+  ended = false;
+  upstreamId: string | null = null;
+  readonly pingFrame: string;
+  private readonly options: TranslatedRelayOptions;
+  private readonly meter = new SpokenMeter();
+  private usage: MeteredUsage | undefined;
+
+  constructor(options: TranslatedRelayOptions) {
+    this.options = options;
+    this.pingFrame = options.pingFrame;
+  }
+
+  get hasContent(): boolean {
+    return this.meter.hasContent;
+  }
+
+  get finished(): boolean {
+    return this.meter.finished || this.options.decoder.isComplete === true;
+  }
+
+  get finishReason(): string | null {
+    return this.meter.finishReason;
+  }
+
+  get losses(): readonly Loss[] {
+    return this.options.answerLosses.list;
+  }
+
+  metered(): MeteredUsage {
+    const { inputTokens, windowTokens, decoder } = this.options;
+    const usage = this.usage ?? decoder.latestUsage;
+    if (usage !== undefined) {
+      return boundUsage(
+        this.meter.finished ? usage : coveringDelivered(usage, this.meter.outputCharacters),
+        windowTokens,
+      );
+    }
+    return estimateUsage({
+      inputCharacters: inputTokens * 4,
+      outputCharacters: this.meter.outputCharacters,
+    });
+  }
+
+  accept(event: SseEvent): string | Promise<string> {
+    return this.relay(this.options.decoder.decode(event));
+  }
+
+  finish(): string | Promise<string> {
+    return this.relay(this.options.decoder.end());
+  }
+
+  get outputCharacters(): number {
+    return this.meter.outputCharacters;
+  }
+
+  endAtCap(): Promise<string> {
+    let frames = "";
+    for (const choiceIndex of this.meter.unfinished()) {
+      const part: StreamPart = { type: "finish", choiceIndex, finish: { reason: "length" } };
+      this.meter.observe(part);
+      frames += this.options.encoder.encode(part).join("");
+    }
+    return this.close(frames);
+  }
+
+  fail(error: GatewayError): string {
+    this.ended = true;
+    const told = reportError(error, { traceId: this.options.traceId });
+    return this.options.encoder.encode({ type: "error", error: told, fault: "reported" }).join("");
+  }
+
+  private relay(parts: readonly StreamPart[]): string | Promise<string> {
+    let frames = "";
+    for (const part of parts) {
+      if (part.type === "usage") {
+        this.usage = part.usage;
+      } else if (part.type === "response-end") {
+        return this.close(frames);
+      } else if (part.type === "error") {
+        throw this.faultOf(part);
+      } else {
+        this.observe(part);
+        const added = this.options.encoder.encode(this.dated(part));
+        for (let index = 0; index < added.length; index += 1) frames += added[index];
+      }
+    }
+    return frames;
+  }
+
+  /** The start with a time, which Messages and the Gemini API do not tell. */
+  private dated(part: StreamPart): StreamPart {
+    if (part.type !== "response-start" || part.createdAtSeconds > 0) return part;
+    return { ...part, createdAtSeconds: this.options.nowSeconds() };
+  }
+
+  private observe(part: StreamPart): void {
+    this.meter.observe(part);
+    this.options.answerLosses.observe(part);
+    if (part.type === "tool-call-start") keepSignature(part, this.options.signatures);
+    if (part.type === "response-start" && part.id !== "") this.upstreamId ??= part.id;
+  }
+
+  private faultOf({ error, fault }: Extract<StreamPart, { type: "error" }>): StreamFault {
+    if (fault === "reported") {
+      const consumed =
+        error.generated === true ? (this.usage ?? this.options.decoder.latestUsage) : undefined;
+      return reportedFault(error, consumed);
+    }
+    if (!this.meter.hasContent && fault === "cut") return emptyStream();
+    const observation =
+      fault === "cut"
+        ? "the stream ended before the answer was finished"
+        : "an event of the stream is not valid JSON";
+    return malformedStream(observation);
+  }
+
+  /** An end without content is the provider's failure, and nothing is charged for it. */
+  private async close(before: string): Promise<string> {
+    const { encoder, settle, metadataText, fallback } = this.options;
+    if (!this.meter.isAcceptable && !this.meter.hasContent) throw emptyStream();
+    const { chargedNano, isByok } = await settle();
+    const metered = this.metered();
+    const gateway = asGatewayFacts({
+      chargedNano,
+      isByok,
+      metered,
+      fallback,
+      metadataText: metadataText(),
+    });
+    const last = [
+      ...encoder.encode({ type: "usage", usage: metered }),
+      ...encoder.encode({ type: "response-end", gateway }),
+    ];
+    this.ended = true;
+    return before + last.join("");
+  }
+}
+
+/**
+ * Counts what a translated answer says: for estimates where nothing is reported, and to tell an
+ * answer from silence.
+ */
+export class SpokenMeter {
+  /** Characters of text, calls, refusals and the like. */
+  visibleCharacters = 0;
+  /** Characters of thoughts. */
+  thoughtCharacters = 0;
+  finishReason: FinishReason | null = null;
+  private readonly open = new Set<number>();
+
+  observe(part: StreamPart): void {
+    switch (part.type) {
+      case "text-delta":
+        this.say(part.choiceIndex, part.text.length);
+        break;
+      case "refusal-delta":
+        this.say(part.choiceIndex, part.refusal.length);
+        break;
+      case "tool-call-start":
+        this.say(part.choiceIndex, part.name.length + 1);
+        break;
+      case "tool-call-delta":
+        this.say(part.choiceIndex, part.arguments.length);
+        break;
+      case "audio-delta":
+      case "image":
+      case "opaque":
+        this.say(part.choiceIndex, 1);
+        break;
+      case "reasoning-delta":
+        this.think(part.choiceIndex, part.text.length);
+        break;
+      case "reasoning-end":
+        if (part.encrypted !== undefined) this.think(part.choiceIndex, 1);
+        break;
+      case "finish":
+        this.finishReason ??= part.finish.reason;
+        this.open.delete(part.choiceIndex);
+        break;
+    }
+  }
+
+  /** Observes a whole answer, as if its parts had come one by one. */
+  observeWhole({ choices }: CanonicalResponse): void {
+    for (const { index, parts, finish } of choices) {
+      for (const part of parts) this.observeItem(index, part);
+      this.finishReason ??= finish.reason;
+      this.open.delete(index);
+    }
+  }
+
+  private observeItem(choiceIndex: number, part: AssistantPart): void {
+    switch (part.type) {
+      case "text":
+        this.say(choiceIndex, part.text.length);
+        break;
+      case "refusal":
+        this.say(choiceIndex, part.refusal.length);
+        break;
+      case "tool-call":
+        this.say(choiceIndex, part.name.length + 1 + part.arguments.length);
+        break;
+      case "audio-output":
+      case "image":
+      case "opaque":
+        this.say(choiceIndex, 1);
+        break;
+      case "reasoning":
+        for (const summary of part.summary ?? []) this.think(choiceIndex, summary.length);
+        this.think(choiceIndex, (part.text?.length ?? 0) + (part.encrypted === undefined ? 0 : 1));
+        break;
+    }
+  }
+
+  /** The choices that have not said how they finished; the first where none has said anything. */
+  unfinished(): number[] {
+    return this.open.size === 0 && this.finishReason === null ? [0] : [...this.open];
+  }
+
+  get outputCharacters(): number {
+    return this.visibleCharacters + this.thoughtCharacters;
+  }
+
+  /** Anything that a client could show or act on has come. */
+  get hasContent(): boolean {
+    return this.outputCharacters > 0;
+  }
+
+  /** Every choice that said something has said how it finished. */
+  get finished(): boolean {
+    return this.finishReason !== null && this.open.size === 0;
+  }
+
+  /**
+   * There is content, or an end without any that still tells the client something: cut by its own
+   * limit, or filtered.
+   */
+  get isAcceptable(): boolean {
+    const { finishReason } = this;
+    if (this.visibleCharacters > 0) return true;
+    if (
+      finishReason === null ||
+      finishReason === "stop" ||
+      finishReason === "tool_calls" ||
+      finishReason === "error"
+    )
+      return false;
+    return true;
+  }
+
+  private say(choiceIndex: number, characters: number): void {
+    if (characters === 0) return;
+    this.visibleCharacters += characters;
+    this.open.add(choiceIndex);
+  }
+
+  private think(choiceIndex: number, characters: number): void {
+    if (characters === 0) return;
+    this.thoughtCharacters += characters;
+    this.open.add(choiceIndex);
+  }
+}
+
+/** The signature of a tool call, with its maker. */
+interface CallSignature {
+  signature: string;
+  provenance?: Provenance;
+}
+
+/** Calls whose signatures are kept: some hundred bytes each, and an agent's turn has a few. */
+const keptMax = 20_000;
+
+/**
+ * Signatures that providers put on tool calls (Gemini) and want to see again, for clients whose
+ * dialect has no place for them. In memory and bounded: where one is gone, the request goes out
+ * without it, which costs the model its thought and nothing else.
+ */
+export class CallSignatures {
+  private readonly kept = new Map<string, CallSignature>();
+
+  /**
+   * The signatures of one workspace's calls, since ids of calls are the providers' and no secret.
+   */
+  of(workspaceId: string): WorkspaceSignatures {
+    return new SignaturesOfWorkspace(this, workspaceId);
+  }
+
+  find(key: string): CallSignature | undefined {
+    return this.kept.get(key);
+  }
+
+  keep(key: string, signature: CallSignature): void {
+    this.kept.delete(key);
+    this.kept.set(key, signature);
+    if (this.kept.size <= keptMax) return;
+    for (const oldest of this.kept.keys()) {
+      this.kept.delete(oldest);
+      break;
+    }
+  }
+}
+
+class SignaturesOfWorkspace implements WorkspaceSignatures {
+  private readonly all: CallSignatures;
+  private readonly workspaceId: string;
+
+  constructor(all: CallSignatures, workspaceId: string) {
+    this.all = all;
+    this.workspaceId = workspaceId;
+  }
+
+  keep(callId: string, signature: CallSignature): void {
+    this.all.keep(`${this.workspaceId} ${callId}`, signature);
+  }
+
+  find(callId: string): CallSignature | undefined {
+    return this.all.find(`${this.workspaceId} ${callId}`);
+  }
+}
+
+/** What a request may know of signatures. */
+export interface WorkspaceSignatures {
+  keep(callId: string, signature: CallSignature): void;
+  find(callId: string): CallSignature | undefined;
+}
+
+/** Keeps what a call is signed with, where it is. */
+export function keepSignature(
+  call: { id: string; signature?: string; provenance?: Provenance },
+  signatures: WorkspaceSignatures,
+): void {
+  const { id, signature, provenance } = call;
+  if (signature !== undefined)
+    signatures.keep(id, { signature, ...(provenance !== undefined && { provenance }) });
+}
+
+/** The conversation with the kept signatures on those calls that came back without theirs. */
+export function withSignatures(
+  messages: readonly Message[],
+  signatures: WorkspaceSignatures,
+): readonly Message[] {
+  let changed = false;
+  const signed = messages.map((message) => {
+    if (message.role !== "assistant") return message;
+    const parts = message.parts.map((part) => {
+      const known =
+        part.type === "tool-call" && part.signature === undefined
+          ? signatures.find(part.id)
+          : undefined;
+      if (known === undefined) return part;
+      changed = true;
+      return { ...part, ...known };
+    });
+    return { ...message, parts };
+  });
+  return changed ? signed : messages;
+}

@@ -1,0 +1,268 @@
+import { errorOfAttempts, withoutCredential } from "./failure-error.ts";
+import { attemptRecord, sendTo, errorDetails, readWhole } from "./attempt.ts";
+import type { InferenceDependencies } from "./dependencies.ts";
+import type { ChatCall, InferenceCall, ClientRequest } from "./inference-call.ts";
+import { failedHeaders } from "./answer-metadata.ts";
+import {
+  estimateMessagesInput,
+  readCountedInput,
+} from "../dialects/anthropic-messages/estimate-input.ts";
+import { chatDialectOf, adapt } from "./adapt.ts";
+import { planCall, type CallPlan } from "./plan-call.ts";
+import { type Candidate, comparablePrice } from "../routing/candidate.ts";
+import { Lifeline } from "../upstream/lifeline.ts";
+import type { ProbeKey, ProbeOutcome } from "../../byok/key-prober.ts";
+import type { CatalogSnapshot, Provider, CatalogModel, UpstreamRoute } from "../catalog/model.ts";
+import { verdictOf } from "./provider-credentials.ts";
+import { classifyStatus, type AttemptFailure } from "../upstream/classify-failure.ts";
+import { upstreamTarget, type UpstreamClient } from "../upstream/upstream-client.ts";
+import { UpstreamFailure } from "../upstream/upstream-failure.ts";
+import type { SmokeAnswer, SmokePort } from "../../insights/health/smoke-tests.ts";
+import { timeOrderedHex } from "../../platform/kernel/ids.ts";
+import { chatAsks } from "./chat-call.ts";
+import { openaiChat } from "../dialects/openai-chat/index.ts";
+
+/** How many tokens a prompt has, and who counted. */
+interface TokenCount {
+  inputTokens: number;
+  /** The provider's own count, or our estimate. */
+  source: "native" | "estimated";
+}
+
+const countAnswerBytesMax = 64 * 1024;
+
+/**
+ * Whether a route's provider counts tokens itself: only Anthropic's own way of serving Messages has
+ * the endpoint.
+ */
+const countsItself = ({ route }: Candidate): boolean =>
+  chatDialectOf(route) === "anthropic-messages" && route.provider.quirks.messagesPath === undefined;
+
+/**
+ * Counts the input tokens of a Messages request: by the provider that would serve it where it
+ * counts, else by estimate. Nothing is charged and nothing recorded. Throws `GatewayError` for what
+ * may not be asked, and for what the provider says is wrong with the request.
+ */
+export async function countTokens(
+  deps: InferenceDependencies,
+  call: ChatCall,
+): Promise<TokenCount> {
+  const plan = planCall(deps, call);
+  const [planned] = plan.candidates;
+  const candidate = planned && deps.openedRoutes.open(planned);
+  if (candidate !== undefined && countsItself(candidate)) {
+    const counted = await askProvider(deps, { call, candidate, plan });
+    if (counted !== undefined) return { inputTokens: counted, source: "native" };
+  }
+  return { inputTokens: estimateMessagesInput(call.body), source: "estimated" };
+}
+
+/** The provider's count; undefined where it cannot be had now. */
+async function askProvider(
+  deps: InferenceDependencies,
+  { call, candidate, plan }: { call: InferenceCall; candidate: Candidate; plan: CallPlan },
+): Promise<number | undefined> {
+  const lifeline = new Lifeline(call.signalOf, { aborts: true });
+  const startedMs = deps.clock.monotonicMs();
+  const sent = await sendTo(deps, {
+    call,
+    candidate,
+    adapter: call.adapt(candidate),
+    lifeline,
+    purpose: "count-tokens",
+  });
+  if (!sent.ok) {
+    // A request that the provider calls wrong would be wrong when it is sent in earnest, too.
+    const failure = withoutCredential(sent.failure, candidate.route.provider);
+    if (failure.code !== "bad_request" && failure.code !== "context_length_exceeded")
+      return undefined;
+    const durationMs = deps.clock.monotonicMs() - startedMs;
+    const record = attemptRecord(candidate, {
+      status: failure.upstreamStatus,
+      outcome: "failed",
+      reason: failure.reason,
+      durationMs,
+    });
+    const failed = [{ record, failure }];
+    throw errorOfAttempts(failed, {
+      headers: failedHeaders({ ...plan, deps, call, failed, firstSendMs: startedMs }, [record]),
+    });
+  }
+  const text = await sent.response.readText(countAnswerBytesMax).catch(() => "");
+  return readCountedInput(text);
+}
+
+const connectTimeoutMs = 5_000;
+const answerTimeoutMs = 20_000;
+/** What is read of an answer: enough for an error's words, and for most lists of models. */
+const probeAnswerBytesMax = 1024 * 1024;
+
+/** Lists a provider's models with a key, which every vendor has and none charges for. */
+export const probeKeyThrough =
+  ({ catalog, upstream }: { catalog(): CatalogSnapshot; upstream: UpstreamClient }): ProbeKey =>
+  async ({ providerId, secret }) => {
+    const provider = catalog().providers.get(providerId);
+    if (provider?.baseUrl === undefined) return "unknown";
+    try {
+      return await probe(provider, { baseUrl: provider.baseUrl, secret, upstream });
+    } catch (error) {
+      if (error instanceof UpstreamFailure) return "unknown";
+      throw error;
+    }
+  };
+
+async function probe(
+  { credentialHeader: { name, prefix }, headers, proxy }: Provider,
+  { baseUrl, secret, upstream }: { baseUrl: string; secret: string; upstream: UpstreamClient },
+): Promise<ProbeOutcome> {
+  const target = upstreamTarget(
+    `${baseUrl}/models`,
+    {
+      accept: "application/json",
+      "user-agent": "switchyard",
+      ...headers,
+      [name]: prefix + secret,
+    },
+    { proxy },
+  );
+  const response = await upstream.send({
+    target: { ...target, headPrefix: target.headPrefix.replace(/^POST /, "GET ") },
+    body: "",
+    connectTimeoutMs,
+    timeouts: { firstTokenMs: answerTimeoutMs, idleMs: answerTimeoutMs, totalMs: answerTimeoutMs },
+    lifeline: new Lifeline(undefined, { aborts: false }),
+  });
+  const text = await response.readText(probeAnswerBytesMax).catch(() => {
+    response.abort();
+    return "";
+  });
+  if (response.status >= 200 && response.status < 300) return "accepted";
+  const failure = classifyStatus({
+    status: response.status,
+    ...errorDetails(text),
+    retryAfter: undefined,
+  });
+  return verdictOf(failure)?.kind === "refused" ? "refused" : "unknown";
+}
+
+interface SmokeRoute {
+  model: CatalogModel;
+  route: UpstreamRoute;
+}
+
+/** The smallest request that any chat model can answer; the cap leaves room for a few thoughts. */
+const smallest = {
+  messages: [{ role: "user", content: "Reply with the word OK." }],
+  max_tokens: 64,
+};
+
+type Needs = Pick<
+  InferenceDependencies,
+  "isServable" | "targetOf" | "upstream" | "clock" | "callSignatures" | "catalog"
+>;
+
+/**
+ * Real requests for smoke tests: sent like any caller's, at the platform's own cost, recorded and
+ * charged to no caller.
+ */
+export function smokePort(dependencies: () => Needs): SmokePort {
+  return {
+    providerIds: () => [...routesOf(dependencies()).keys()].sort(),
+    async ask(providerId, signal): Promise<SmokeAnswer> {
+      const route = routesOf(dependencies()).get(providerId);
+      if (route === undefined)
+        return { outcome: "skipped", message: "It serves no model that chats." };
+      return askRoute(dependencies(), { ...route, signal });
+    },
+  };
+}
+
+const routesBySnapshot = new WeakMap<
+  CatalogSnapshot,
+  ReadonlyMap<string, SmokeRoute | undefined>
+>();
+
+/**
+ * The route to test each provider by; undefined where it has none that chats. Simulated providers
+ * are left out.
+ */
+function routesOf({ catalog, isServable }: Needs): ReadonlyMap<string, SmokeRoute | undefined> {
+  const snapshot = catalog();
+  const known = routesBySnapshot.get(snapshot);
+  if (known !== undefined) return known;
+  const routes = new Map<string, SmokeRoute | undefined>();
+  for (const model of snapshot.models.values()) {
+    if (model.router !== undefined) continue;
+    for (const route of model.routes) {
+      const { id, simulated } = route.provider;
+      if (simulated || !isServable(route, model)) continue;
+      const best = routes.get(id);
+      if (!routes.has(id) || isBetter({ model, route }, best))
+        routes.set(id, model.surface === "chat" ? { model, route } : best);
+    }
+  }
+  routesBySnapshot.set(snapshot, routes);
+  return routes;
+}
+
+/** A model without thoughts answers a small request; among equals the cheapest does. */
+function isBetter(route: SmokeRoute, than: SmokeRoute | undefined): boolean {
+  if (route.model.surface !== "chat") return false;
+  if (than === undefined) return true;
+  const [thinks, otherThinks] = [
+    route.model.reasoning !== undefined,
+    than.model.reasoning !== undefined,
+  ];
+  return thinks === otherThinks
+    ? comparablePrice(route.route) < comparablePrice(than.route)
+    : !thinks;
+}
+
+async function askRoute(
+  deps: Needs,
+  { signal, ...candidate }: SmokeRoute & { signal: AbortSignal },
+): Promise<SmokeAnswer> {
+  const startedMs = deps.clock.monotonicMs();
+  const request = requestFor(candidate, deps);
+  const adapter = adapt(request, candidate);
+  const lifeline = new Lifeline(() => signal, { aborts: true });
+  lifeline.listen();
+  const sent = await sendTo(deps, {
+    call: { asks: chatAsks(openaiChat, request) },
+    candidate,
+    adapter,
+    lifeline,
+  });
+  if (!sent.ok) return answerOf(sent.failure);
+  const whole = await readWhole(sent.response, adapter);
+  return whole.ok
+    ? { outcome: "passed", latencyMs: deps.clock.monotonicMs() - startedMs }
+    : answerOf(whole.failure);
+}
+
+function requestFor({ model }: SmokeRoute, { clock, callSignatures }: Needs): ClientRequest {
+  const body = { model: model.id, ...smallest };
+  return {
+    dialect: "openai-chat",
+    text: JSON.stringify(body),
+    body,
+    traceId: timeOrderedHex(clock.nowMs()),
+    dialectHeaders: {},
+    signatures: callSignatures.of("smoke"),
+    nowSeconds: () => Math.floor(clock.nowMs() / 1_000),
+    canonical: () => openaiChat.decodeRequest(body),
+  };
+}
+
+/**
+ * What the provider's own failure, or a credential that it refuses, says; a refused or rationed
+ * request says nothing of it.
+ */
+function answerOf({ outage, reason, upstreamStatus, observation }: AttemptFailure): SmokeAnswer {
+  const message = observation ?? `it answered ${upstreamStatus ?? "nothing"}`;
+  const says =
+    (outage && reason !== "rate_limited") ||
+    reason === "credential_error" ||
+    reason === "model_unavailable";
+  return { outcome: says ? "failed" : "skipped", message };
+}

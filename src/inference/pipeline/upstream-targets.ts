@@ -1,0 +1,113 @@
+import { assert } from "../../platform/kernel/assert.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import {
+  isReachable,
+  routeBaseUrl,
+  routeDialect,
+  type CatalogModel,
+  type Provider,
+  type Surface,
+  type UpstreamRoute,
+} from "../catalog/model.ts";
+import { endpointPath, sendableDialects } from "../providers/endpoint.ts";
+import { createSigner } from "../upstream/signing/create-signer.ts";
+import { postFormThrough } from "../upstream/signing/post-form.ts";
+import type { RequestSigner } from "../upstream/signing/request-signer.ts";
+import {
+  upstreamTarget,
+  type UpstreamClient,
+  type UpstreamTarget,
+} from "../upstream/upstream-client.ts";
+
+/** What a provider is asked for: an answer, or how many tokens the prompt has (Messages alone). */
+export type Purpose = "answer" | "count-tokens";
+
+/** What a target depends on beside its route. */
+interface TargetOptions {
+  surface: Surface;
+  stream: boolean;
+  purpose: Purpose;
+}
+
+/** Where requests of a route go, whole or streamed. */
+export type TargetLookup = (route: UpstreamRoute, options: TargetOptions) => UpstreamTarget;
+
+/**
+ * What is known of routes, each of which belongs to one model; a catalog's routes never change, and
+ * planning asks of each.
+ */
+const servable = new WeakMap<UpstreamRoute, boolean>();
+
+/**
+ * Whether a route serves callers without a key of their own: callable with a platform credential,
+ * and billable.
+ */
+export function isServable(route: UpstreamRoute, model: CatalogModel): boolean {
+  let is = servable.get(route);
+  if (is === undefined) servable.set(route, (is = isReachable(route, model, sendableDialects)));
+  return is;
+}
+
+/**
+ * Builds the look-up of where a chat route's requests go: the constant part of their head is made
+ * once a route.
+ */
+export function createTargetLookup(services: {
+  clock: Clock;
+  upstream: UpstreamClient;
+}): TargetLookup {
+  const signerOf = signerLookup(services);
+  const whole = new WeakMap<UpstreamRoute, UpstreamTarget>();
+  const streamed = new WeakMap<UpstreamRoute, UpstreamTarget>();
+  const counting = new WeakMap<UpstreamRoute, UpstreamTarget>();
+  return (route, options) => {
+    const targets =
+      options.purpose === "count-tokens" ? counting : options.stream ? streamed : whole;
+    let target = targets.get(route);
+    if (target === undefined)
+      targets.set(
+        route,
+        (target = buildTarget(route, { ...options, signer: signerOf(route.provider) })),
+      );
+    return target;
+  };
+}
+
+/** One signer a provider, since it keeps its token. */
+function signerLookup({ clock, upstream }: { clock: Clock; upstream: UpstreamClient }) {
+  const signers = new WeakMap<Provider, RequestSigner>();
+  return (provider: Provider): RequestSigner | undefined => {
+    if (provider.signing === undefined) return undefined;
+    let signer = signers.get(provider);
+    if (signer === undefined) {
+      signer = createSigner(provider.signing, { clock, post: postFormThrough(upstream, provider) });
+      signers.set(provider, signer);
+    }
+    return signer;
+  };
+}
+
+function buildTarget(
+  route: UpstreamRoute,
+  { surface, stream, purpose, signer }: TargetOptions & { signer: RequestSigner | undefined },
+): UpstreamTarget {
+  const { provider, upstreamModel } = route;
+  const dialect = routeDialect(route, surface);
+  const path = dialect && endpointPath(dialect, { upstreamModel, stream, quirks: provider.quirks });
+  const baseUrl = routeBaseUrl(route, surface);
+  assert(baseUrl !== undefined && path !== undefined, `provider ${provider.id} cannot be called`);
+  const { name, prefix } = provider.credentialHeader;
+  const url = baseUrl + path + (purpose === "count-tokens" ? "/count_tokens" : "");
+  const headers = {
+    "content-type": "application/json",
+    "user-agent": "switchyard",
+    ...provider.headers,
+    ...(provider.apiKey === undefined || provider.apiKey === ""
+      ? {}
+      : { [name]: prefix + provider.apiKey }),
+  };
+  return {
+    ...upstreamTarget(url, headers, provider),
+    ...(signer !== undefined && { signing: { signer, url, headers } }),
+  };
+}

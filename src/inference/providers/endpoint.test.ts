@@ -1,0 +1,183 @@
+import { describe, expect, test } from "bun:test";
+import { amazonBedrock } from "./amazon-bedrock.ts";
+import { endpointPath, sendableDialects, fitToEndpoint, type EndpointRequest } from "./endpoint.ts";
+import { googleVertexAnthropic } from "./google-vertex.ts";
+import { providerDefinitions } from "./index.ts";
+import type { ProviderQuirks, UpstreamDialect } from "./provider-definition.ts";
+
+const quirksOf = (id: string): ProviderQuirks =>
+  providerDefinitions.find((definition) => definition.id === id)?.quirks ?? {};
+
+describe("where requests go", () => {
+  const rows: [
+    provider: string,
+    dialect: UpstreamDialect,
+    model: string,
+    whole: string,
+    streamed: string,
+  ][] = [
+    ["openai", "openai-chat", "gpt-5.4", "/chat/completions", "/chat/completions"],
+    ["openai", "openai-responses", "gpt-5.4-pro", "/responses", "/responses"],
+    ["anthropic", "anthropic-messages", "claude-opus-5", "/messages", "/messages"],
+    ["azure", "anthropic-messages", "claude-opus-5", "/messages", "/messages"],
+    [
+      "google",
+      "google-generate",
+      "gemini-3.5-flash",
+      "/models/gemini-3.5-flash:generateContent",
+      "/models/gemini-3.5-flash:streamGenerateContent?alt=sse",
+    ],
+    [
+      "google",
+      "google-generate",
+      "tunedModels/mine",
+      "/tunedModels/mine:generateContent",
+      "/tunedModels/mine:streamGenerateContent?alt=sse",
+    ],
+    [
+      "google-vertex",
+      "openai-chat",
+      "zai-org/glm-5-maas",
+      "/chat/completions",
+      "/chat/completions",
+    ],
+    [
+      "google-vertex-anthropic",
+      "anthropic-messages",
+      "claude-opus-5@20260901",
+      "/claude-opus-5@20260901:rawPredict",
+      "/claude-opus-5@20260901:streamRawPredict",
+    ],
+    [
+      "amazon-bedrock",
+      "openai-chat",
+      "openai.gpt-oss-120b-1:0",
+      "/chat/completions",
+      "/chat/completions",
+    ],
+    [
+      "amazon-bedrock",
+      "amazon-converse",
+      "us.amazon.nova-2-lite-v1:0",
+      "/model/us.amazon.nova-2-lite-v1%3A0/converse",
+      "/model/us.amazon.nova-2-lite-v1%3A0/converse-stream",
+    ],
+    [
+      "amazon-bedrock",
+      "anthropic-messages",
+      "eu.anthropic.claude-opus-5-v1:0",
+      "/model/eu.anthropic.claude-opus-5-v1%3A0/invoke",
+      "/model/eu.anthropic.claude-opus-5-v1%3A0/invoke-with-response-stream",
+    ],
+    [
+      "amazon-bedrock",
+      "anthropic-messages",
+      "arn:aws:bedrock:eu-west-1:1:application-inference-profile/x",
+      "/model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Aapplication-inference-profile%2Fx/invoke",
+      "/model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Aapplication-inference-profile%2Fx/invoke-with-response-stream",
+    ],
+  ];
+  test.each(rows)("%s %s %s", (provider, dialect, upstreamModel, whole, streamed) => {
+    const quirks = quirksOf(provider);
+    expect(endpointPath(dialect, { upstreamModel, stream: false, quirks })).toBe(whole);
+    expect(endpointPath(dialect, { upstreamModel, stream: true, quirks })).toBe(streamed);
+  });
+
+  test.each<[UpstreamDialect, string]>([
+    ["openai-embeddings", "/embeddings"],
+    ["cohere-embed", "/embed"],
+    ["voyage-embeddings", "/embeddings"],
+    ["jina-embeddings", "/embeddings"],
+    ["google-embed", "/models/m:batchEmbedContents"],
+    ["cohere-rerank", "/rerank"],
+    ["jina-rerank", "/rerank"],
+    ["voyage-rerank", "/rerank"],
+    ["openai-moderations", "/moderations"],
+    ["guard-chat", "/chat/completions"],
+    ["decisions", "/decisions"],
+    ["chat-logprobs", "/chat/completions"],
+  ])("%s, which has no streams", (dialect, path) => {
+    expect(endpointPath(dialect, { upstreamModel: "m", stream: false, quirks: {} })).toBe(path);
+    expect(sendableDialects.has(dialect)).toBe(true);
+  });
+});
+
+const text = '{ "model":"m", "max_tokens":9, "x":{"model":1}, "stream":true }';
+const fitMessages = (request: Partial<EndpointRequest>, quirks: ProviderQuirks = {}) =>
+  fitToEndpoint({ text, headers: {}, ...request }, { dialect: "anthropic-messages", quirks });
+
+describe("Messages", () => {
+  test("say their version in a header, the client's own where it has one", () => {
+    expect(fitMessages({})).toEqual({
+      text,
+      headers: { "anthropic-version": "2023-06-01" },
+      losses: [],
+    });
+    const headers = { "anthropic-version": "2026-10-21", "anthropic-beta": "a,b", "x-other": "1" };
+    expect(fitMessages({ headers })).toEqual({ text, headers, losses: [] });
+  });
+
+  test("on Vertex AI say it in the body, without the model", () => {
+    const fitted = fitMessages(
+      { headers: { "anthropic-version": "2026-10-21" } },
+      googleVertexAnthropic.quirks,
+    );
+    expect(fitted).toEqual({
+      text: '{ "max_tokens":9, "x":{"model":1}, "stream":true,"anthropic_version":"vertex-2023-10-16" }',
+      headers: {},
+      losses: [],
+    });
+  });
+
+  test("on Bedrock say it in the body, without the model and the stream", () => {
+    expect(fitMessages({}, amazonBedrock.quirks)).toEqual({
+      text: '{ "max_tokens":9, "x":{"model":1},"anthropic_version":"bedrock-2023-05-31" }',
+      headers: {},
+      losses: [],
+    });
+  });
+
+  const betas =
+    "claude-code-20250219, interleaved-thinking-2025-05-14 ,context-management-2025-06-27";
+  const known = ["interleaved-thinking-2025-05-14", "context-management-2025-06-27"];
+  const losses = [
+    {
+      field: "anthropic-beta.claude-code-20250219",
+      reason: "the provider does not know this beta",
+    },
+  ];
+
+  test("ask for the betas that the provider knows: Vertex AI in the header, Bedrock in the body", () => {
+    const vertex = fitMessages(
+      { headers: { "anthropic-beta": betas } },
+      googleVertexAnthropic.quirks,
+    );
+    expect(vertex.headers).toEqual({ "anthropic-beta": known.join(",") });
+    expect(vertex.losses).toEqual(losses);
+    const bedrock = fitMessages({ headers: { "anthropic-beta": betas } }, amazonBedrock.quirks);
+    expect(JSON.parse(bedrock.text)).toEqual({
+      max_tokens: 9,
+      x: { model: 1 },
+      anthropic_version: "bedrock-2023-05-31",
+      anthropic_beta: known,
+    });
+    expect(bedrock).toMatchObject({ headers: {}, losses });
+  });
+
+  test("lose what Bedrock answers with 400, and say so", () => {
+    const fitted = fitMessages(
+      { text: '{"metadata":{"user_id":"u"},"max_tokens":9,"service_tier":"auto"}' },
+      amazonBedrock.quirks,
+    );
+    expect(fitted.text).toBe('{"max_tokens":9,"anthropic_version":"bedrock-2023-05-31"}');
+    expect(fitted.losses.map(({ field }) => field)).toEqual(["metadata", "service_tier"]);
+  });
+});
+
+test("other dialects are sent as they are", () => {
+  const request = { text, headers: { "x-a": "1" } };
+  expect(fitToEndpoint(request, { dialect: "openai-chat", quirks: amazonBedrock.quirks })).toEqual({
+    ...request,
+    losses: [],
+  });
+});

@@ -1,0 +1,180 @@
+import { editScanned, scanMembers, type Member } from "../../platform/kernel/json-members.ts";
+import type { Loss } from "../canonical/request.ts";
+import type { ProviderQuirks, UpstreamDialect } from "./provider-definition.ts";
+
+/** What an endpoint's path may depend on. */
+export interface EndpointFacts {
+  /** Wire name of the model. */
+  upstreamModel: string;
+  stream: boolean;
+  quirks: ProviderQuirks;
+}
+
+type PathOf = (facts: EndpointFacts) => string;
+
+/** Path and query of every dialect, below a provider's base URL. */
+const paths: Partial<Record<UpstreamDialect, PathOf>> = {
+  "openai-chat": () => "/chat/completions",
+  "openai-responses": () => "/responses",
+  "anthropic-messages": messagesPath,
+  "google-generate": (facts) =>
+    `${googleResource(facts)}:${facts.stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+  "amazon-converse": (facts) =>
+    `${bedrockModel(facts)}/${facts.stream ? "converse-stream" : "converse"}`,
+  "openai-embeddings": () => "/embeddings",
+  "cohere-embed": () => "/embed",
+  "voyage-embeddings": () => "/embeddings",
+  "jina-embeddings": () => "/embeddings",
+  "google-embed": (facts) => `${googleResource(facts)}:batchEmbedContents`,
+  "cohere-rerank": () => "/rerank",
+  "jina-rerank": () => "/rerank",
+  "voyage-rerank": () => "/rerank",
+  "openai-moderations": () => "/moderations",
+  "guard-chat": () => "/chat/completions",
+  decisions: () => "/decisions",
+  "chat-logprobs": () => "/chat/completions",
+};
+
+/** Dialects that have an endpoint to be sent to. */
+export const sendableDialects: ReadonlySet<UpstreamDialect> = new Set(
+  Object.keys(paths) as UpstreamDialect[],
+);
+
+/**
+ * Where below a provider's base URL requests of a dialect go; undefined for dialects that are not
+ * sent in yet.
+ */
+export const endpointPath = (dialect: UpstreamDialect, facts: EndpointFacts): string | undefined =>
+  paths[dialect]?.(facts);
+
+function messagesPath(facts: EndpointFacts): string {
+  const { upstreamModel, stream, quirks } = facts;
+  if (quirks.messagesPath === "raw-predict")
+    return `/${upstreamModel}:${stream ? "streamRawPredict" : "rawPredict"}`;
+  if (quirks.messagesPath === undefined) return "/messages";
+  return `${bedrockModel(facts)}/${stream ? "invoke-with-response-stream" : "invoke"}`;
+}
+
+/** Names of Bedrock hold colons, those of inference profiles slashes too. */
+const bedrockModel = ({ upstreamModel }: EndpointFacts): string =>
+  `/model/${encodeURIComponent(upstreamModel)}`;
+
+function googleResource({ upstreamModel }: EndpointFacts): string {
+  return `/${googleModelName(upstreamModel)}`;
+}
+
+/**
+ * A model's name as Google writes it; tuned models stand in a collection of their own and are named
+ * with it.
+ */
+export const googleModelName = (upstreamModel: string): string =>
+  /^(?:models|tunedModels)\//.test(upstreamModel) ? upstreamModel : `models/${upstreamModel}`;
+
+/** A request in its upstream's dialect, ready but for what its endpoint wants otherwise. */
+export interface EndpointRequest {
+  /** JSON text of the body. */
+  text: string;
+  /** Headers beside the provider's own; lower-case names. */
+  headers: Readonly<Record<string, string>>;
+}
+
+/** The request as the endpoint takes it, and what had to be left out. */
+export interface FittedRequest extends EndpointRequest {
+  losses: readonly Loss[];
+}
+
+/** The version that every Messages server knows; that of 2026-10-21 refuses sampling. */
+const messagesVersion = "2023-06-01";
+
+/**
+ * Fits a request to its provider's endpoint: Messages always say their version, in a header or,
+ * with Claude on Vertex AI and Bedrock, in the body, where the model then stands in the path. Every
+ * other character of the body stays as it is.
+ */
+export function fitToEndpoint(
+  request: EndpointRequest,
+  { dialect, quirks }: { dialect: UpstreamDialect; quirks: ProviderQuirks },
+): FittedRequest {
+  if (dialect !== "anthropic-messages") return { ...request, losses: [] };
+  const { betas, lost } = knownBetas(request.headers["anthropic-beta"], quirks);
+  const {
+    "anthropic-version": version = messagesVersion,
+    "anthropic-beta": _beta,
+    ...headers
+  } = request.headers;
+  const betaHeader = betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") };
+  const betaLosses = lost.map(
+    (beta): Loss => ({
+      field: `anthropic-beta.${beta}`,
+      reason: "the provider does not know this beta",
+    }),
+  );
+  if (quirks.bodyVersion === undefined) {
+    return {
+      text: request.text,
+      headers: { ...headers, "anthropic-version": version, ...betaHeader },
+      losses: betaLosses,
+    };
+  }
+  const isInvoked = quirks.messagesPath === "invoke-model";
+  const members = scanMembers(request.text);
+  const unknown = (quirks.unknownMessagesFields ?? []).filter((field) =>
+    members.some(({ key }) => key === field),
+  );
+  return {
+    text: editBody(request.text, { members, betas: isInvoked ? betas : [], unknown, quirks }),
+    headers: isInvoked ? headers : { ...headers, ...betaHeader },
+    losses: [
+      ...betaLosses,
+      ...unknown.map((field): Loss => ({ field, reason: "the provider does not take it" })),
+    ],
+  };
+}
+
+/**
+ * Bedrock's path says whether the answer is streamed, and its body names the betas; Vertex AI has
+ * both as Anthropic does.
+ */
+function editBody(
+  text: string,
+  {
+    members,
+    betas,
+    unknown,
+    quirks: { messagesPath, bodyVersion },
+  }: {
+    members: readonly Member[];
+    betas: readonly string[];
+    unknown: readonly string[];
+    quirks: ProviderQuirks;
+  },
+): string {
+  const inPath =
+    messagesPath === undefined
+      ? []
+      : messagesPath === "invoke-model"
+        ? ["model", "stream"]
+        : ["model"];
+  const removed = [...inPath, ...unknown];
+  return editScanned(
+    text,
+    members,
+    new Map<string, string | undefined>([
+      ...removed.map((field) => [field, undefined] as const),
+      ["anthropic_version", JSON.stringify(bodyVersion)],
+      ...(betas.length === 0 ? [] : [["anthropic_beta", JSON.stringify(betas)] as const]),
+    ]),
+  );
+}
+
+function knownBetas(
+  header: string | undefined,
+  quirks: ProviderQuirks,
+): { betas: string[]; lost: string[] } {
+  const asked = (header ?? "")
+    .split(",")
+    .map((beta) => beta.trim())
+    .filter((beta) => beta !== "");
+  const isKnown = (beta: string): boolean => quirks.knownBetas?.includes(beta) ?? true;
+  return { betas: asked.filter(isKnown), lost: asked.filter((beta) => !isKnown(beta)) };
+}

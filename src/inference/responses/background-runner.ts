@@ -1,0 +1,336 @@
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { FrameSource } from "../../platform/kernel/frame-source.ts";
+import { succeedsWithin } from "../../platform/kernel/within-time.ts";
+import { ActiveJob, type RunBackground, type StopReason } from "./background-job.ts";
+import type { JobStore } from "./job-store.ts";
+import { framesOf, type EventLog, type ResponseEvent } from "./response-event.ts";
+import type { ResponseStore } from "./response-store.ts";
+import type { NewResponse } from "./stored-response.ts";
+
+/**
+ * Jobs that run at once. Each is a stream without a waiting client; more would take room from those
+ * that have one.
+ */
+const runningMax = 32;
+
+/** How long events gather before they are stored; followers in this process do not wait for it. */
+const storeEveryMs = 250;
+
+/** How long a stopped run may take to settle before its job is ended without it. */
+const stopPatienceMs = 2_000;
+
+/** How often, and for how long, a write is tried again that decides what becomes of a job. */
+const retry = { everyMs: 1_000, triesMax: 60 };
+
+const keyGone = (): GatewayError =>
+  new GatewayError(
+    "invalid_api_key",
+    "The API key of this response was revoked, disabled or has expired.",
+  );
+
+/** What the runner works with. */
+export interface BackgroundRunnerOptions {
+  responses: ResponseStore;
+  jobs: JobStore;
+  run: RunBackground;
+  /** The key that asked for a job, if requests may still be made with it. */
+  callerOf(keyId: string): LlmKeyCaller | undefined;
+  clock: Clock;
+  onError(error: unknown): void;
+  runningMax?: number;
+  stopPatienceMs?: number;
+  retryEveryMs?: number;
+}
+
+/**
+ * Works off background responses, oldest first. A job is durable before its client hears of it, and
+ * is begun again by the next process when this one ends before the job does.
+ */
+export class BackgroundRunner {
+  private readonly options: BackgroundRunnerOptions;
+  private readonly active = new Map<string, ActiveJob>();
+  private readonly waiting: ActiveJob[] = [];
+  private readonly running = new Map<ActiveJob, Promise<void>>();
+  private draining = false;
+  private stopping = false;
+
+  constructor(options: BackgroundRunnerOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Takes up what other processes have left: queued jobs, and those that were in progress from
+   * their beginning.
+   */
+  async start(): Promise<void> {
+    for (const id of await this.options.jobs.recover()) if (!this.active.has(id)) this.enqueue(id);
+  }
+
+  /** Keeps a queued response and runs it when its turn has come. Resolves when it is durable. */
+  async submit(response: NewResponse): Promise<void> {
+    await this.options.responses.insert(response);
+    this.enqueue(response.id);
+  }
+
+  /**
+   * The events of a background response after a sequence number (-1: all), then those that come.
+   */
+  follow(id: string, startingAfter: number): FrameSource {
+    const { jobs, onError } = this.options;
+    return new EventFollower({ id, jobs, onError, log: this.active.get(id)?.log }, startingAfter);
+  }
+
+  /**
+   * Stops a job and resolves when its response has ended; nothing happens to one that is not under
+   * way.
+   */
+  async cancel(id: string): Promise<void> {
+    const job = this.active.get(id) ?? new ActiveJob(id);
+    const place = this.waiting.indexOf(job);
+    if (place >= 0) this.waiting.splice(place, 1);
+    await this.stopJob(job, "cancel");
+  }
+
+  /**
+   * Begins no more jobs. Those that wait stay queued for the next process, and their followers are
+   * let go.
+   */
+  drain(): void {
+    this.draining = true;
+    for (const job of this.waiting.splice(0)) this.forget(job);
+  }
+
+  /** Resolves when no job is running. */
+  async untilIdle(): Promise<void> {
+    while (this.running.size > 0) await Promise.all(this.running.values());
+  }
+
+  /** Stops what is running; what is not whole goes back to the queue. */
+  async stop(): Promise<void> {
+    this.drain();
+    this.stopping = true;
+    await Promise.all(
+      [...this.running.keys()].map((job) =>
+        this.stopJob(job, "shutdown").catch(this.options.onError),
+      ),
+    );
+  }
+
+  private enqueue(id: string): void {
+    if (this.draining) return;
+    const job = new ActiveJob(id);
+    this.active.set(id, job);
+    this.waiting.push(job);
+    this.fill();
+  }
+
+  private fill(): void {
+    while (!this.draining && this.running.size < (this.options.runningMax ?? runningMax)) {
+      const job = this.waiting.shift();
+      if (job === undefined) return;
+      const work = this.work(job)
+        .catch(this.options.onError)
+        .finally(() => {
+          this.running.delete(job);
+          this.forget(job);
+          this.options.jobs.letGo(job.id);
+          this.fill();
+        });
+      this.running.set(job, work);
+    }
+  }
+
+  private forget(job: ActiveJob): void {
+    if (this.active.get(job.id) === job) this.active.delete(job.id);
+    job.log.close();
+  }
+
+  private async work(job: ActiveJob): Promise<void> {
+    this.storeWhileRunning(job);
+    let isOurs = true;
+    const failure = await this.attempt(job).then(
+      (wasTaken) => {
+        isOurs = wasTaken;
+      },
+      (error: unknown) => error ?? new Error("the run was rejected"),
+    );
+    job.markRunEnded();
+    if (isOurs || job.signal.aborted) await this.conclude(job, failure);
+  }
+
+  /**
+   * Runs a job; rejects with what it fails with, and tells whether the job was there to be taken.
+   */
+  private async attempt(job: ActiveJob): Promise<boolean> {
+    const { jobs, run, callerOf } = this.options;
+    const stored = await this.insist(() => jobs.take(job.id));
+    if (stored === undefined) return false;
+    if (job.signal.aborted) return true;
+    const caller = callerOf(stored.keyId);
+    if (caller === undefined) throw keyGone();
+    const { createdAtMs, requestText, run: count } = stored;
+    await run(
+      { responseId: job.id, createdAtMs, run: count, caller, requestText },
+      job,
+      job.signal,
+    );
+    return true;
+  }
+
+  /** Stores events in batches while they come. */
+  private storeWhileRunning(job: ActiveJob): void {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let write: Promise<void> | undefined;
+    const store = async (): Promise<void> => {
+      const events = job.log.beforeEnd();
+      // What cannot be stored now stays in memory, and is tried again with the next batch.
+      await this.options.jobs
+        .append(job.id, events)
+        .then(() => job.log.markStored(events.length), this.options.onError);
+      timer = undefined;
+    };
+    job.onEvents = () => {
+      timer ??= setTimeout(() => {
+        write = store();
+      }, storeEveryMs);
+    };
+    job.stopStoring = async () => {
+      clearTimeout(timer);
+      job.onEvents = () => undefined;
+      await write;
+    };
+  }
+
+  private async stopJob(job: ActiveJob, reason: StopReason): Promise<void> {
+    const isRunning = this.running.has(job);
+    job.stop(reason);
+    if (isRunning)
+      await succeedsWithin(this.options.stopPatienceMs ?? stopPatienceMs, job.runEnded);
+    await this.conclude(job, undefined);
+    this.forget(job);
+  }
+
+  /** Writes how a job ended, once. */
+  private conclude(job: ActiveJob, failure: unknown): Promise<void> {
+    job.conclusion ??= this.writeEnd(job, failure);
+    return job.conclusion;
+  }
+
+  private async writeEnd(job: ActiveJob, failure: unknown): Promise<void> {
+    const { jobs, clock } = this.options;
+    await job.stopStoring();
+    const stored = await this.insist(() => jobs.record(job.id));
+    if (stored === undefined) return;
+    const end = job.endOf(failure, stored);
+    if (end === undefined) {
+      await this.insist(() => jobs.requeue(job.id));
+      return;
+    }
+    job.tellEnd(end);
+    await this.insist(() =>
+      jobs.settle(job.id, { ...end, completedAtMs: clock.nowMs(), events: job.log.all() }),
+    );
+    job.log.markEndStored();
+  }
+
+  /** Does what has to be done in the end, through an outage of the database too. */
+  private async insist<Result>(write: () => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await write();
+      } catch (error) {
+        if (this.stopping || tries === retry.triesMax) throw error;
+        this.options.onError(error);
+        await new Promise((resolve) =>
+          setTimeout(resolve, this.options.retryEveryMs ?? retry.everyMs),
+        );
+      }
+    }
+  }
+}
+
+/** What a follower reads from. */
+interface FollowedResponse {
+  id: string;
+  /**
+   * The job's log while this process works on it; undefined for a response that only the database
+   * knows.
+   */
+  log: EventLog | undefined;
+  jobs: JobStore;
+  onError(error: unknown): void;
+}
+
+/**
+ * Replays the events of a background response from a position and goes on with those that come,
+ * until it ends.
+ */
+class EventFollower implements FrameSource {
+  private readonly response: FollowedResponse;
+  private position: number;
+  private gone = false;
+  private wake: () => void = () => undefined;
+
+  /** Follows from the event after `position`; -1 stands before the first one. */
+  constructor(response: FollowedResponse, position: number) {
+    this.response = response;
+    this.position = position;
+  }
+
+  async next(): Promise<string | undefined> {
+    try {
+      const events = await this.nextEvents();
+      const last = events?.at(-1);
+      if (events === undefined || last === undefined) return undefined;
+      this.position = last.sequenceNumber;
+      return framesOf(events);
+    } catch (error) {
+      this.response.onError(error);
+      if (this.gone) return undefined;
+      this.gone = true;
+      return this.errorFrame();
+    }
+  }
+
+  cancel(): void {
+    this.gone = true;
+    this.wake();
+  }
+
+  private async nextEvents(): Promise<readonly ResponseEvent[] | undefined> {
+    const { log } = this.response;
+    while (!this.gone) {
+      const { promise: changed, resolve } = Promise.withResolvers<void>();
+      this.wake = resolve;
+      // Listened for before anything is read, so that what comes in between is not missed.
+      log?.onChange(resolve);
+      const ended = log?.ended ?? true;
+      const events = await this.read();
+      if (events.length > 0 || ended) {
+        log?.offChange(resolve);
+        return events;
+      }
+      await changed;
+      log?.offChange(resolve);
+    }
+    return undefined;
+  }
+
+  private async read(): Promise<readonly ResponseEvent[]> {
+    const { log, jobs, id } = this.response;
+    return log?.after(this.position) ?? jobs.eventsAfter(id, this.position);
+  }
+
+  private errorFrame(): string {
+    const data = JSON.stringify({
+      type: "error",
+      code: "service_unavailable",
+      param: null,
+      sequence_number: this.position + 1,
+      message: "The stored events cannot be read now. Ask again with starting_after.",
+    });
+    return framesOf([{ sequenceNumber: this.position + 1, name: "error", data }]);
+  }
+}

@@ -1,0 +1,247 @@
+import { describe, expect, test } from "bun:test";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import {
+  callerWith,
+  namesIn,
+  readAll,
+  ScriptedBackground,
+  type ScriptedRun,
+} from "../../../test/support/scripted-background.ts";
+import {
+  answer,
+  engines,
+  newResponse,
+  queuedJob,
+  recordOf,
+  responseId,
+  type OpenedStores,
+  storesOn,
+} from "../../../test/support/stored-responses.ts";
+import { BackgroundRunner, type BackgroundRunnerOptions } from "./background-runner.ts";
+
+const id = responseId(1);
+
+/**
+ * What the spine does when it is stopped: nothing more comes, and what it was asked for rejects.
+ */
+const rejectsWhenStopped = (run: ScriptedRun): void =>
+  run.signal.addEventListener("abort", () => run.reject(run.signal.reason));
+
+describe.each(engines)("stopping background responses on %s", (engine) => {
+  const stores = storesOn(engine);
+  const runnerOn = (
+    { responses, jobs }: OpenedStores,
+    changes: Partial<BackgroundRunnerOptions> = {},
+  ) => {
+    const script = new ScriptedBackground();
+    const runner = new BackgroundRunner({
+      responses,
+      jobs,
+      run: script.run,
+      callerOf: callerWith,
+      clock: new FakeClock(5_000),
+      onError: () => undefined,
+      ...changes,
+    });
+    return { runner, script };
+  };
+  const find = async (wanted = id) => {
+    const response = await stores.current().responses.find("ws_a", wanted);
+    return response === undefined
+      ? undefined
+      : { ...response, record: JSON.parse(response.recordText) as Record<string, unknown> };
+  };
+
+  test("cancelling stops a run through its signal; its follower hears the end; again it changes nothing", async () => {
+    const { runner, script } = runnerOn(stores.current());
+    await runner.submit(queuedJob(id));
+    const run = await script.nth(1);
+    rejectsWhenStopped(run);
+    run.event("response.created");
+    const followed = readAll(runner.follow(id, -1));
+    await Promise.all([runner.cancel(id), runner.cancel(id)]);
+    const cancelled = await find();
+    expect(cancelled).toMatchObject({
+      status: "cancelled",
+      completedAtMs: 5_000,
+      record: { status: "cancelled", error: null },
+    });
+    const frames = await followed;
+    expect(namesIn(frames)).toEqual(["0 response.created", "1 response.failed"]);
+    expect(frames).toContain('"status":"cancelled"');
+    await runner.cancel(id);
+    expect(await find()).toEqual(cancelled);
+  });
+
+  test("what a cancelled run still tells of its answer is kept", async () => {
+    const { runner, script } = runnerOn(stores.current());
+    await runner.submit(queuedJob(id));
+    const run = await script.nth(1);
+    run.signal.addEventListener("abort", () => {
+      const error = { code: "x", message: "stopped" };
+      run.event("response.failed", {
+        response: recordOf(id, { output: [answer("msg_half", "Hal")], error }),
+      });
+      run.resolve();
+    });
+    await runner.cancel(id);
+    expect(await find()).toMatchObject({
+      status: "cancelled",
+      record: { error: null, output: [{ id: "msg_half" }] },
+    });
+    expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual([
+      "0 response.created",
+      "1 response.failed",
+    ]);
+  });
+
+  test("an answer that was whole when it was cancelled stays whole", async () => {
+    const { runner, script } = runnerOn(stores.current());
+    await runner.submit(queuedJob(id));
+    const run = await script.nth(1);
+    run.signal.addEventListener("abort", () => run.complete("whole"));
+    await runner.cancel(id);
+    expect(await find()).toMatchObject({ status: "completed", record: { output_text: "whole" } });
+  });
+
+  test("a run that does not hear its signal is ended without it, and heard no more", async () => {
+    const { runner, script } = runnerOn(stores.current(), { stopPatienceMs: 1 });
+    await runner.submit(queuedJob(id));
+    const run = await script.nth(1);
+    await runner.cancel(id);
+    expect(await find()).toMatchObject({ status: "cancelled" });
+    run.event("response.output_text.delta");
+    run.complete();
+    await runner.untilIdle();
+    expect(await find()).toMatchObject({ status: "cancelled" });
+    expect(namesIn(await readAll(runner.follow(id, -1)))).toEqual([
+      "0 response.created",
+      "1 response.failed",
+    ]);
+  });
+
+  test("a job that waits is cancelled without a run, and so is one that no runner knows", async () => {
+    const { runner, script } = runnerOn(stores.current(), { runningMax: 1 });
+    for (const number of [1, 2]) await runner.submit(queuedJob(responseId(number)));
+    await stores.current().responses.insert(queuedJob(responseId(3)));
+    const run = await script.nth(1);
+    const followed = readAll(runner.follow(responseId(2), -1));
+    for (const number of [2, 3]) await runner.cancel(responseId(number));
+    expect(namesIn(await followed)).toEqual(["0 response.created", "1 response.failed"]);
+    run.complete();
+    await runner.untilIdle();
+    expect(script.begun).toHaveLength(1);
+    for (const number of [2, 3])
+      expect(await find(responseId(number))).toMatchObject({ status: "cancelled" });
+  });
+
+  test("a job that is cancelled in the moment in which its turn comes does not run", async () => {
+    const { jobs } = stores.current();
+    const gate = Promise.withResolvers<void>();
+    const take = jobs.take.bind(jobs);
+    jobs.take = async (taken) => {
+      await gate.promise;
+      return take(taken);
+    };
+    const { runner, script } = runnerOn(stores.current());
+    await runner.submit(queuedJob(id));
+    const cancelled = runner.cancel(id);
+    gate.resolve();
+    await cancelled;
+    expect(script.begun).toEqual([]);
+    expect(await find()).toMatchObject({ status: "cancelled" });
+  });
+
+  test("a response that was deleted while it ran comes back by nothing", async () => {
+    const { runner, script } = runnerOn(stores.current());
+    await runner.submit(queuedJob(id));
+    const run = await script.nth(1);
+    await stores.current().responses.delete("ws_a", id);
+    run.event("response.created");
+    run.complete();
+    await runner.untilIdle();
+    expect(await find()).toBeUndefined();
+  });
+
+  test("after a crash, queued jobs run and half-done ones run again from the beginning, without their old events", async () => {
+    const { responses, jobs } = stores.current();
+    for (const number of [1, 2]) await responses.insert(queuedJob(responseId(number)));
+    await responses.insert(newResponse(responseId(3), { background: true }));
+    await jobs.take(id);
+    await jobs.append(
+      id,
+      ["response.created", "response.in_progress"].map((name, sequenceNumber) => ({
+        sequenceNumber,
+        name,
+        data: JSON.stringify({ old: true, sequence_number: sequenceNumber }),
+      })),
+    );
+    const { runner, script } = runnerOn(await stores.reopen());
+    await runner.start();
+    const [first, second] = [await script.nth(1), await script.nth(2)];
+    expect([first, second].map(({ job }) => job.responseId)).toEqual([id, responseId(2)]);
+    for (const run of [first, second]) {
+      run.event("response.created");
+      run.complete();
+    }
+    await runner.untilIdle();
+    const frames = await readAll(runner.follow(id, -1));
+    expect(frames).not.toContain("old");
+    expect(namesIn(frames)).toEqual([
+      "0 response.created",
+      "1 response.completed",
+      "2 response.service.metadata",
+    ]);
+    for (const number of [1, 2])
+      expect(await find(responseId(number))).toMatchObject({ status: "completed" });
+    expect(script.begun).toHaveLength(2);
+  });
+
+  test("draining begins nothing more, lets followers of what waits go, and finishes what runs", async () => {
+    const { runner, script } = runnerOn(stores.current(), { runningMax: 1 });
+    for (const number of [1, 2]) await runner.submit(queuedJob(responseId(number)));
+    const run = await script.nth(1);
+    const followers = [1, 2].map((number) => readAll(runner.follow(responseId(number), -1)));
+    runner.drain();
+    await runner.submit(queuedJob(responseId(3)));
+    expect(await followers[1]).toBe("");
+    run.complete();
+    await runner.untilIdle();
+    expect(namesIn((await followers[0]) ?? "")).toEqual([
+      "0 response.completed",
+      "1 response.service.metadata",
+    ]);
+    expect(script.begun).toHaveLength(1);
+    await runner.stop();
+    for (const number of [2, 3])
+      expect(await find(responseId(number))).toMatchObject({ status: "queued" });
+  });
+
+  test.each([
+    ["hears its signal", true],
+    ["does not", false],
+  ])(
+    "a job whose run %s at the end of the process is begun anew by the next one",
+    async (_, hears) => {
+      const { runner, script } = runnerOn(stores.current(), { stopPatienceMs: 1 });
+      await runner.submit(queuedJob(id, { requestText: "again" }));
+      const run = await script.nth(1);
+      if (hears) rejectsWhenStopped(run);
+      run.event("response.created");
+      const followed = readAll(runner.follow(id, -1));
+      await runner.stop();
+      expect(namesIn(await followed)).toEqual(["0 response.created"]);
+      expect(await find()).toMatchObject({ status: "queued", completedAtMs: null });
+      const next = runnerOn(await stores.reopen());
+      await next.runner.start();
+      const again = await next.script.nth(1);
+      expect(again.job.requestText).toBe("again");
+      again.complete();
+      await next.runner.untilIdle();
+      expect(namesIn(await readAll(next.runner.follow(id, -1)))).toEqual([
+        "0 response.completed",
+        "1 response.service.metadata",
+      ]);
+    },
+  );
+});

@@ -1,0 +1,43 @@
+import { describe, expect, test } from "bun:test";
+import {
+  engines,
+  queuedJob,
+  responseId,
+  storesOn,
+} from "../../../test/support/stored-responses.ts";
+import type { Claims } from "../../platform/shared-state/shared-claims.ts";
+import { JobStore } from "./job-store.ts";
+
+/** Claims of gateways that see the same holders. */
+const claimsOf = (node: string, holders: Map<string, string>): Claims => ({
+  async take(name) {
+    if ((holders.get(name) ?? node) !== node) return false;
+    holders.set(name, node);
+    return true;
+  },
+  holds: (name) => holders.get(name) === node,
+  release: (name) => void (holders.get(name) === node && holders.delete(name)),
+});
+
+describe.each(engines)("background jobs of two gateways on %s", (engine) => {
+  const stores = storesOn(engine);
+
+  test("a job is one gateway's while it lives, and begun anew by another once it is dead", async () => {
+    const { storage, responses } = stores.current();
+    const holders = new Map<string, string>();
+    const [one, other] = ["one", "other"].map(
+      (node) => new JobStore(storage.database, claimsOf(node, holders)),
+    ) as [JobStore, JobStore];
+    const [running, queued] = [responseId(1), responseId(2)];
+    for (const id of [running, queued]) await responses.insert(queuedJob(id));
+    expect(await one.take(running)).toMatchObject({ keyId: "key_a" });
+    expect(await other.take(running)).toBeUndefined();
+    expect([await other.recover(), await one.recover()]).toEqual([[queued], [queued]]);
+    holders.clear();
+    expect(await other.recover()).toEqual([running, queued]);
+    expect([await other.take(running), await one.take(running)]).toMatchObject([
+      { keyId: "key_a" },
+      undefined,
+    ]);
+  });
+});

@@ -1,0 +1,148 @@
+import { describe, expect, test } from "bun:test";
+import {
+  answer,
+  engines,
+  newResponse,
+  question,
+  queuedJob,
+  recordOf,
+  responseId,
+  storesOn,
+} from "../../../test/support/stored-responses.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
+import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
+import { ResponseRetention } from "./response-store.ts";
+
+const id = responseId(1);
+
+describe.each(engines)("the store of responses on %s", (engine) => {
+  const stores = storesOn(engine);
+  const store = () => stores.current().responses;
+
+  test("a response comes back as it was kept", async () => {
+    const inputItems = [question("Grüße 😀 \0 \ud83d"), question("2")];
+    await store().insert(newResponse(id, { previousResponseId: responseId(0), inputItems }));
+    expect(await store().find("ws_a", id)).toEqual({
+      id,
+      workspaceId: "ws_a",
+      keyId: "key_a",
+      createdAtMs: 1_000,
+      completedAtMs: 2_000,
+      status: "completed",
+      model: "acme/large",
+      background: false,
+      previousResponseId: responseId(0),
+      recordText: JSON.stringify(recordOf(id)),
+    });
+    expect(await store().inputItems("ws_a", id)).toEqual(inputItems);
+  });
+
+  test("megabytes are kept as a few bytes are", async () => {
+    const items = Array.from({ length: 40 }, (_, index) =>
+      question(`${index} ${"ä".repeat(100_000)}`),
+    );
+    const output = [answer("msg_long", "x".repeat(1_000_000))];
+    await store().insert(newResponse(id, { inputItems: items, record: { output } }));
+    expect(await store().inputItems("ws_a", id)).toEqual(items);
+    expect(JSON.parse((await store().find("ws_a", id))?.recordText ?? "")).toMatchObject({
+      output,
+    });
+    expect(await store().holdersOf("ws_a", ["msg_long"])).toEqual(new Map([["msg_long", id]]));
+    expect(await store().sizeOf("ws_a", [id])).toBeGreaterThan(9_000_000);
+  });
+
+  test("an id is kept once", async () => {
+    await store().insert(newResponse(id));
+    const again = await store()
+      .insert(newResponse(id))
+      .catch((error: unknown) => error);
+    expect(isUniqueViolation(again)).toBe(true);
+  });
+
+  test("another workspace sees, deletes and refers to nothing of it", async () => {
+    await store().insert(newResponse(id));
+    expect(await store().find("ws_b", id)).toBeUndefined();
+    expect(await store().inputItems("ws_b", id)).toBeUndefined();
+    expect(await store().ancestors("ws_b", id, 10)).toEqual([]);
+    expect(await store().turns("ws_b", [id])).toEqual([]);
+    expect(await store().sizeOf("ws_b", [id])).toBe(0);
+    expect(await store().holdersOf("ws_b", [`msg_${id}`])).toEqual(new Map());
+    expect(await store().delete("ws_b", id)).toBe(false);
+    expect(await store().find("ws_a", id)).toBeDefined();
+  });
+
+  test("what is no response id is not asked for", async () => {
+    for (const odd of ["", "resp_", "resp_\0", `${id} `, "' or 1=1"]) {
+      expect(await store().find("ws_a", odd)).toBeUndefined();
+      expect(await store().inputItems("ws_a", odd)).toBeUndefined();
+      expect(await store().delete("ws_a", odd)).toBe(false);
+      expect(await store().holdersOf("ws_a", [`\0${odd}`])).toEqual(new Map());
+    }
+  });
+
+  test("deleting takes the items and events along", async () => {
+    await store().insert(newResponse(id));
+    await stores
+      .current()
+      .jobs.append(id, [{ sequenceNumber: 0, name: "response.created", data: "{}" }]);
+    expect(await store().delete("ws_a", id)).toBe(true);
+    expect(await store().delete("ws_a", id)).toBe(false);
+    const { database } = stores.current().storage;
+    expect(await database.selectFrom("stored_response_items").selectAll().execute()).toEqual([]);
+    expect(await database.selectFrom("stored_response_events").selectAll().execute()).toEqual([]);
+  });
+
+  test("ancestors come newest first, as many as are asked for, and end at a gap", async () => {
+    for (const number of [1, 2, 3, 4]) {
+      const previousResponseId = number === 1 ? null : responseId(number - 1);
+      await store().insert(newResponse(responseId(number), { previousResponseId }));
+    }
+    const ids = async (limit: number) =>
+      (await store().ancestors("ws_a", responseId(4), limit)).map((ancestor) => ancestor.id);
+    expect(await ids(10)).toEqual([4, 3, 2, 1].map(responseId));
+    expect(await ids(2)).toEqual([4, 3].map(responseId));
+    await store().delete("ws_a", responseId(2));
+    expect(await ids(10)).toEqual([4, 3].map(responseId));
+    await store().insert(newResponse(responseId(2), { workspaceId: "ws_b" }));
+    expect(await ids(10)).toEqual([4, 3].map(responseId));
+  });
+
+  test("an item id that several responses have is the newest one's", async () => {
+    for (const number of [2, 3, 1]) {
+      await store().insert(
+        newResponse(responseId(number), {
+          record: { output: [answer("msg_same", String(number))] },
+        }),
+      );
+    }
+    expect(await store().holdersOf("ws_a", ["msg_same", "msg_none"])).toEqual(
+      new Map([["msg_same", responseId(3)]]),
+    );
+  });
+
+  test("what is older than the retention goes in steps, younger stays", async () => {
+    const clock = new FakeClock();
+    const idAt = (atMs: number, index: number) =>
+      `resp_${atMs.toString(16).padStart(12, "0")}${index.toString(16).padStart(20, "0")}`;
+    const [dueMs, keptMs] = [clock.nowMs() - 30 * dayMs - 1, clock.nowMs() - 30 * dayMs];
+    const due = Array.from({ length: 250 }, (_, index) =>
+      newResponse(idAt(dueMs, index), { workspaceId: index % 2 ? "ws_a" : "ws_b" }),
+    );
+    const kept = [newResponse(idAt(keptMs, 0)), queuedJob(idAt(keptMs, 1))];
+    await Promise.all([...due, ...kept].map((response) => store().insert(response)));
+    await new ResponseRetention({
+      responses: store(),
+      clock,
+      keepDays: 30,
+      onError: () => undefined,
+    }).purge();
+    const rows = await stores
+      .current()
+      .storage.database.selectFrom("stored_responses")
+      .select("id")
+      .orderBy("id")
+      .execute();
+    expect(rows.map((row) => row.id)).toEqual(kept.map((response) => response.id));
+  });
+});

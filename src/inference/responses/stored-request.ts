@@ -1,0 +1,244 @@
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { FrameSource } from "../../platform/kernel/frame-source.ts";
+import { expandConversation, resolveReferences, itemsOfInput } from "./conversation.ts";
+import { endIn, eventsIn } from "./response-event.ts";
+import type { ResponseStore } from "./response-store.ts";
+import type { NewResponse, ResponseItem, ResponseRecord } from "./stored-response.ts";
+
+/** What a request to answer says about storage, and the conversation that it continues. */
+export interface StoredRequest {
+  /** Whether the response is kept; the dialect keeps it unless the request says otherwise. */
+  store: boolean;
+  background: boolean;
+  previousResponseId: string | null;
+  /**
+   * The items that the request itself brings, references resolved: what is kept with its response.
+   */
+  inputItems: readonly ResponseItem[];
+  /** Everything that is to be answered, oldest first. */
+  conversation: readonly ResponseItem[];
+  /**
+   * The conversation is not what the body's own `input` says: of stored responses, or with the
+   * summary of a compaction.
+   */
+  expanded: boolean;
+}
+
+function flag(
+  body: Readonly<Record<string, unknown>>,
+  { name, absent }: { name: string; absent: boolean },
+): boolean {
+  const value = body[name] ?? absent;
+  if (typeof value !== "boolean")
+    throw new GatewayError("bad_request", `${name}: must be true or false`, { param: name });
+  return value;
+}
+
+function previousOf({
+  previous_response_id: previous,
+}: Readonly<Record<string, unknown>>): string | null {
+  if (previous === undefined || previous === null) return null;
+  if (typeof previous === "string") return previous;
+  throw new GatewayError("bad_request", "previous_response_id: must be the id of a response", {
+    param: "previous_response_id",
+  });
+}
+
+/**
+ * Reads a request's body as far as stored responses are concerned. Throws 400 for fields that do
+ * not fit together, and for responses and items that the workspace does not have.
+ */
+export async function readStoredRequest(
+  store: ResponseStore,
+  { body, workspaceId }: { body: Readonly<Record<string, unknown>>; workspaceId: string },
+): Promise<StoredRequest> {
+  const storing = flag(body, { name: "store", absent: true });
+  const background = flag(body, { name: "background", absent: false });
+  if (background && !storing) {
+    throw new GatewayError(
+      "bad_request",
+      "background: needs store to be true, since a background response is read from storage.",
+      {
+        param: "background",
+      },
+    );
+  }
+  const previousResponseId = previousOf(body);
+  const sent = itemsOfInput(body["input"]);
+  const inputItems = await resolveReferences(store, { items: sent, workspaceId });
+  const history =
+    previousResponseId === null
+      ? []
+      : await expandConversation(store, { previousId: previousResponseId, workspaceId });
+  const items = [...history, ...inputItems];
+  const conversation = openCompactions(items);
+  return {
+    store: storing,
+    background,
+    previousResponseId,
+    inputItems,
+    conversation,
+    expanded: history.length > 0 || inputItems !== sent || conversation !== items,
+  };
+}
+
+/** Whose response is kept, and since when it is one. */
+export type ResponseOrigin = Pick<NewResponse, "id" | "workspaceId" | "keyId" | "createdAtMs">;
+
+/**
+ * Keeps a response that has ended; does nothing where its request said `store: false`. Resolves
+ * when it is durable.
+ */
+export async function keepResponse(
+  store: ResponseStore,
+  {
+    request,
+    origin,
+    record,
+    endedAtMs,
+  }: { request: StoredRequest; origin: ResponseOrigin; record: ResponseRecord; endedAtMs: number },
+): Promise<void> {
+  if (!request.store) return;
+  const { background, previousResponseId, inputItems } = request;
+  await store.insert({
+    ...origin,
+    completedAtMs: endedAtMs,
+    background,
+    previousResponseId,
+    inputItems,
+    record,
+    requestText: null,
+  });
+}
+
+/** A background response as it is handed to the runner: nothing of it has been answered yet. */
+export function queuedResponse({
+  request,
+  origin,
+  record,
+  requestText,
+}: {
+  request: StoredRequest;
+  origin: ResponseOrigin;
+  record: ResponseRecord;
+  requestText: string;
+}): NewResponse {
+  const { previousResponseId, inputItems } = request;
+  return {
+    ...origin,
+    completedAtMs: null,
+    background: true,
+    previousResponseId,
+    inputItems,
+    requestText,
+    record: { ...record, status: "queued" },
+  };
+}
+
+/**
+ * The frames of a stream, whose response is kept before the client hears of its end. A response
+ * that cannot be kept is answered all the same, since it has been paid for; `keep` reports it.
+ */
+export function keptStream(
+  source: FrameSource,
+  keep: (record: ResponseRecord) => Promise<void>,
+): FrameSource {
+  return {
+    async next() {
+      const frames = await source.next();
+      const end = frames?.includes("response.") ? endIn(eventsIn(frames)) : undefined;
+      if (end !== undefined) await keep(end.record);
+      return frames;
+    },
+    cancel: () => source.cancel(),
+  };
+}
+
+/**
+ * Begins what this gateway writes into a compaction item; items of providers begin otherwise and
+ * pass as they are.
+ */
+const mark = "swc1.";
+
+/** Asks the model for what it needs to go on without the conversation. */
+const instruction =
+  "Summarise the conversation above so that you can go on with it from the summary alone. Write down the user's goals " +
+  "and wishes in their own words, every decision and its reason, facts, names, numbers, paths and code that are still needed, what " +
+  "was done, the results of tool calls that matter, and what is to be done next. Write the summary only. Call no tools.";
+
+const introduction =
+  "The conversation so far was replaced by this summary of it. Go on from here.\n\n";
+
+const userMessage = (text: string): ResponseItem => ({
+  type: "message",
+  role: "user",
+  content: [{ type: "input_text", text }],
+});
+
+/** Fields of a request that decide how a model answers and not what a summary is. */
+const unusedFields = [
+  "stream",
+  "stream_options",
+  "background",
+  "text",
+  "previous_response_id",
+  "include",
+  "tool_choice",
+  "parallel_tool_calls",
+  "truncation",
+];
+
+/** The request that has the model summarise a conversation. */
+export function compactionRequest(
+  body: Readonly<Record<string, unknown>>,
+  conversation: readonly ResponseItem[],
+): Record<string, unknown> {
+  const kept = Object.fromEntries(
+    Object.entries(body).filter(([name]) => !unusedFields.includes(name)),
+  );
+  const hasTools = Array.isArray(kept["tools"]) && kept["tools"].length > 0;
+  return {
+    ...kept,
+    ...(hasTools ? { tool_choice: "none" } : {}),
+    store: false,
+    input: [...conversation, userMessage(instruction)],
+  };
+}
+
+/**
+ * A compaction item that holds a summary. The client holds it and cannot be kept from reading its
+ * own conversation, so it is written and not encrypted: it can be continued on every model, on
+ * every gateway, and after a change of keys.
+ */
+export const compactionItem = (id: string, summary: string): ResponseItem => ({
+  type: "compaction",
+  id,
+  encrypted_content: mark + Buffer.from(summary, "utf8").toString("base64url"),
+});
+
+/**
+ * The conversation with the gateway's own compaction items as messages that every model reads; the
+ * same list where there are none.
+ */
+function openCompactions(items: readonly ResponseItem[]): readonly ResponseItem[] {
+  if (!items.some(isOwn)) return items;
+  return items.map((item, index) =>
+    isOwn(item) ? userMessage(introduction + summaryOf(item, index)) : item,
+  );
+}
+
+const isOwn = ({ type, encrypted_content: content }: ResponseItem): boolean =>
+  (type === "compaction" || type === "compaction_summary") &&
+  typeof content === "string" &&
+  content.startsWith(mark);
+
+function summaryOf({ encrypted_content: content }: ResponseItem, index: number): string {
+  const summary = Buffer.from(String(content).slice(mark.length), "base64url").toString("utf8");
+  if (summary !== "") return summary;
+  const param = `input[${index}].encrypted_content`;
+  throw new GatewayError(
+    "bad_request",
+    `${param}: holds no summary. Send the item as POST /responses/compact answered it.`,
+    { param },
+  );
+}

@@ -1,0 +1,52 @@
+import { expect, test } from "bun:test";
+import type { Candidate } from "./candidate.ts";
+import { permits, supports } from "./route-rows.ts";
+
+/** A candidate whose model and route declare these parameters. */
+const declaring = (model: string[] | undefined, route: string[] | undefined): Candidate =>
+  ({
+    model: { supportedParameters: model },
+    route: { supportedParameters: route },
+  }) as unknown as Candidate;
+
+const rows: readonly [
+  model: string[] | undefined,
+  route: string[] | undefined,
+  permitted: boolean,
+  supported: boolean,
+  why: string,
+][] = [
+  [undefined, undefined, true, true, "nobody declares anything"],
+  [[], [], true, true, "an empty list declares nothing"],
+  [["temperature"], ["temperature", "tools"], true, true, "the route's own list decides"],
+  [["tools"], ["temperature"], false, false, "the route's own list decides"],
+  [
+    ["temperature"],
+    undefined,
+    true,
+    false,
+    "a route without a list is permissive, but for the strict demand on the model",
+  ],
+];
+
+test.each(rows)(
+  "model %j, route %j: permits %p, supports %p, since %s",
+  (model, route, permitted, supported) => {
+    const candidate = declaring(model, route);
+    expect([permits(candidate, "tools"), supports(candidate, "tools")]).toEqual([
+      permitted,
+      supported,
+    ]);
+  },
+);
+
+test.each([
+  ["max_tokens", "max_completion_tokens"],
+  ["reasoning", "reasoning_effort"],
+])("%s and %s are one parameter", (one, other) => {
+  expect([
+    supports(declaring([one], undefined), other),
+    supports(declaring([other], undefined), one),
+  ]).toEqual([true, true]);
+  expect(supports(declaring([one], undefined), "seed")).toBe(false);
+});

@@ -1,0 +1,210 @@
+import type { JsonObject } from "../../canonical/json.ts";
+import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { StreamPart } from "../../canonical/stream-part.ts";
+import { anthropicMessages as messages } from "../../dialects/anthropic-messages/index.ts";
+import type { ClientDialect, ResponseContext, StreamEncoder } from "../../dialects/dialect.ts";
+import { openaiChat as chat } from "../../dialects/openai-chat/index.ts";
+import { openaiResponses as responses } from "../../dialects/openai-responses/index.ts";
+import { asArray, asObject } from "../../dialects/wire-fields.ts";
+import {
+  failureMessage,
+  InvalidRequest,
+  type Refusal,
+  type SandboxDialect,
+  sseEvent,
+} from "../dialect.ts";
+import type { WireEvent } from "../play.ts";
+import { completePrompt, type ReadPrompt } from "../prompt.ts";
+import type { SimulatedReply } from "../reply.ts";
+import { readPrompt } from "./canonical-prompt.ts";
+import { replyParts, replyResponse, type ReplyOptions } from "./canonical-reply.ts";
+import { openaiError } from "./openai-error.ts";
+import type { PlainSurface } from "./plain-surface.ts";
+
+/** How the sandbox speaks a dialect, beside the codec that it shares with the gateway. */
+interface Speech {
+  dialect: ClientDialect;
+  /** What ids of answers begin with. */
+  idPrefix: string;
+  /** Completes what the codec has read, and refuses what the sandbox does not answer. */
+  prompt?(read: ReadPrompt, body: JsonObject): ReadPrompt;
+  optionsOf(request: CanonicalRequest, body: JsonObject): ReplyOptions;
+  /** The frames of a stream as the vendor has them, where the gateway's own differ. */
+  frame?(frame: string, facts: { request: CanonicalRequest; reply: SimulatedReply }): string[];
+  /** The body of a whole answer as the vendor has it, likewise. */
+  body?(body: JsonObject, reply: SimulatedReply): JsonObject;
+  /** What ends a stream that fails, in the vendor's words; absent means the codec's error. */
+  failure?(reply: SimulatedReply): string;
+  /** The error body of the vendor; that of the codec is the gateway's, with its metadata. */
+  refusal: SandboxDialect["refusal"];
+}
+
+/** A dialect of clients as the simulated provider speaks it, through the gateway's own codecs. */
+function spoken(speech: Speech): SandboxDialect {
+  const { dialect, idPrefix, refusal } = speech;
+  return {
+    refusal,
+    read(body) {
+      const request = dialect.decodeRequest(body);
+      const fields = asObject(body) ?? {};
+      const prompt = readPrompt(request);
+      const options = speech.optionsOf(request, fields);
+      const contextOf = (reply: SimulatedReply): ResponseContext => ({
+        request,
+        requestBody: fields,
+        id: idPrefix + reply.seed,
+        inputTokens: reply.usage?.inputTokens ?? 0,
+      });
+      let encoder: StreamEncoder | undefined;
+      return {
+        prompt: speech.prompt?.(prompt, fields) ?? prompt,
+        stream: request.stream,
+        whole(reply) {
+          const whole = dialect.encodeResponse(replyResponse(reply, options), contextOf(reply));
+          return speech.body?.(whole, reply) ?? whole;
+        },
+        *events(reply) {
+          encoder = dialect.createStreamEncoder(contextOf(reply));
+          const frameOf = speech.frame ?? ((frame: string) => [frame]);
+          for (const part of replyParts(reply, options))
+            for (const event of eventsOf(part, encoder))
+              for (const wire of frameOf(event.wire, { request, reply })) yield { ...event, wire };
+        },
+        failure(reply) {
+          if (speech.failure !== undefined) return speech.failure(reply);
+          encoder ??= dialect.createStreamEncoder(contextOf(reply));
+          const error = { message: failureMessage, code: "server_error", type: "server_error" };
+          return encoder.encode({ type: "error", fault: "reported", error }).join("");
+        },
+      };
+    },
+  };
+}
+
+const tokenParts: ReadonlySet<string> = new Set([
+  "text-delta",
+  "reasoning-delta",
+  "tool-call-delta",
+]);
+
+/** The frames of one part; the last of those that carry a token is the token's. */
+function eventsOf(part: StreamPart, encoder: StreamEncoder): WireEvent[] {
+  const frames = encoder.encode(part);
+  const tokenIndex = tokenParts.has(part.type) ? frames.length - 1 : -1;
+  return frames.map((wire, index) => ({ wire, content: index === tokenIndex }));
+}
+
+/** OpenAI's `POST /v1/chat/completions`. */
+export const openaiChat = spoken({
+  dialect: chat,
+  idPrefix: "chatcmpl-",
+  refusal: openaiError,
+  optionsOf: ({ logProbabilities }) => ({
+    topLogprobs: logProbabilities && (logProbabilities.top ?? 0),
+  }),
+  // OpenAI sends usage where it was asked for, and says null on the chunks before it.
+  frame(frame, { request, reply }) {
+    const includesUsage = request.streamOptions?.includeUsage === true;
+    const isLast = frame.includes('"choices":[],');
+    if (isLast) return includesUsage && reply.usage !== undefined ? [frame] : [];
+    return includesUsage ? [frame.replace(/\}\n\n$/, ',"usage":null}\n\n')] : [frame];
+  },
+  failure: (reply) =>
+    sseEvent(openaiError({ status: 500, message: failureMessage, requestId: reply.seed })),
+});
+
+/** OpenAI's `POST /v1/responses`, without stored state. */
+export const openaiResponses = spoken({
+  dialect: responses,
+  idPrefix: "resp_",
+  refusal: openaiError,
+  prompt(read, { previous_response_id: previous }) {
+    if (!previous) return read;
+    throw new InvalidRequest(
+      `Previous response with id '${String(previous)}' not found: the sandbox stores none.`,
+    );
+  },
+  optionsOf: (_, { include }) => ({
+    summarizes: asArray(include)?.includes("reasoning.encrypted_content") ? "sealed" : "open",
+  }),
+});
+
+const typeByStatus: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  402: "billing_error",
+  403: "permission_error",
+  404: "not_found_error",
+  409: "conflict_error",
+  413: "request_too_large",
+  429: "rate_limit_error",
+  504: "timeout_error",
+  529: "overloaded_error",
+};
+
+/** Anthropic's error body. */
+const anthropicError = ({ status, message, requestId }: Refusal): Record<string, unknown> => ({
+  type: "error",
+  error: {
+    type: typeByStatus[status] ?? (status < 500 ? "invalid_request_error" : "api_error"),
+    message,
+  },
+  request_id: `req_${requestId}`,
+});
+
+/** Anthropic's `POST /v1/messages`. */
+export const anthropicMessages = spoken({
+  dialect: messages,
+  idPrefix: "msg_",
+  refusal: anthropicError,
+  prompt: resultsLast,
+  optionsOf: ({ reasoning }) => ({
+    signs: reasoning?.display === "omitted" ? "omitted" : "shown",
+    callPrefix: "toolu_",
+  }),
+  // Anthropic pings once behind the start.
+  frame(frame, { reply }) {
+    const told = reply.usage === undefined ? frame.replace(/,"usage":\{[^}]*\}/, "") : frame;
+    const ping = messages.pingFrame;
+    return frame.startsWith("event: message_start") ? [told, ping] : [told];
+  },
+  // Arguments that were cut off by the token limit are no JSON; a whole answer has none then.
+  body({ usage, content, ...body }, reply) {
+    const blocks = (asArray(content) ?? []).map((block) =>
+      asObject(asObject(block)?.input)?._raw === undefined
+        ? block
+        : { ...asObject(block), input: {} },
+    );
+    return { ...body, content: blocks, ...(reply.usage !== undefined && { usage }) };
+  },
+  failure: (reply) =>
+    sseEvent(
+      anthropicError({ status: 500, message: failureMessage, requestId: reply.seed }),
+      "error",
+    ),
+});
+
+/**
+ * A last message with results of tools answers the model's calls and is no new question, even where
+ * clients add text to it: the results come last.
+ */
+function resultsLast(read: ReadPrompt, { messages: written }: JsonObject): ReadPrompt {
+  const blocks = asArray(asObject(asArray(written)?.at(-1))?.content) ?? [];
+  const isResult = blocks.some((block) => asObject(block)?.type === "tool_result");
+  const spoken = read.turns.at(-1);
+  if (!isResult || spoken?.role !== "user") return read;
+  const rest = read.turns.slice(0, -1);
+  const start = rest.findLastIndex((turn) => turn.role !== "tool") + 1;
+  return { ...read, turns: [...rest.slice(0, start), spoken, ...rest.slice(start)] };
+}
+
+/** Anthropic's `POST /v1/messages/count_tokens`; counts as the usage of an answer does. */
+export const anthropicCountTokens: PlainSurface = {
+  read(body) {
+    const prompt = completePrompt(
+      readPrompt(messages.decodeRequest({ max_tokens: 1, ...asObject(body) })),
+      { seed: "", createdAtSeconds: 0 },
+    );
+    return { text: prompt.lastUserText, answer: () => ({ input_tokens: prompt.inputTokens }) };
+  },
+  refusal: anthropicError,
+};

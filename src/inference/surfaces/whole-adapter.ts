@@ -1,0 +1,111 @@
+import { AssertionError } from "../../platform/kernel/assert.ts";
+import type { ErrorCode } from "../../platform/kernel/errors.ts";
+import type { Loss } from "../canonical/request.ts";
+import type { WholeAnswer } from "../dialects/passthrough.ts";
+import type { Adapter } from "../pipeline/inference-call.ts";
+import type { MeteredUsage, Usage } from "../canonical/usage.ts";
+import { CountReader } from "../dialects/wire-fields.ts";
+
+/** A request of a surface without streams, as one upstream is sent it. */
+interface WholeExchange<Part> {
+  /** JSON bodies that are sent, at least one; more where the upstream takes no more at once. */
+  bodies: readonly object[];
+  /** Headers that go with each. */
+  headers?: Readonly<Record<string, string>>;
+  /** How many are under way at once. */
+  parallel: number;
+  losses: readonly Loss[];
+  /** The caller's error for an answer that cannot be used. */
+  unusableCode: ErrorCode;
+  /** Reads the answer to one body; undefined when it is none of the dialect's. */
+  read(body: object, index: number): Part | undefined;
+  /** The answer that the parts, in the order of the bodies, add up to. */
+  join(parts: readonly Part[]): WholeAnswer;
+}
+
+/** What the spine reads of an answer that is a piece of another. */
+const piece: WholeAnswer = {
+  upstreamId: null,
+  finishReason: null,
+  metered: undefined,
+  outputCharacters: 0,
+  hasContent: true,
+  spentOnReasoning: false,
+  render: () => "",
+};
+
+function noRelay(): never {
+  throw new AssertionError("nothing is streamed on this surface");
+}
+
+/** How a request of a surface without streams meets an upstream. */
+export function adaptWhole<Part>(exchange: WholeExchange<Part>): Adapter {
+  const { bodies, headers, parallel, losses, unusableCode, read, join } = exchange;
+  const shared = {
+    habits: {},
+    losses,
+    unusableCode,
+    ...(headers !== undefined && { requestHeaders: headers }),
+    createRelay: noRelay,
+  };
+  const textOf = (index: number): string => JSON.stringify(bodies[index]);
+  if (bodies.length === 1) {
+    return {
+      ...shared,
+      requestText: textOf(0),
+      readWhole(_, body) {
+        const part = read(body, 0);
+        return part === undefined ? undefined : join([part]);
+      },
+    };
+  }
+  const parts = new Array<Part>(bodies.length);
+  const each = bodies.map(
+    (_, index): Adapter => ({
+      ...shared,
+      get requestText() {
+        return textOf(index);
+      },
+      readWhole(__, body) {
+        const part = read(body, index);
+        if (part === undefined) return undefined;
+        parts[index] = part;
+        return piece;
+      },
+    }),
+  );
+  return {
+    ...shared,
+    requestText: "",
+    readWhole: () => undefined,
+    pieces: { each, parallel, join: () => join(parts) },
+  };
+}
+
+/** The usage of several answers; undefined when any of them reported none. */
+export function sumUsage(parts: readonly (MeteredUsage | undefined)[]): MeteredUsage | undefined {
+  const usage: Usage = {};
+  const sum: MeteredUsage = { usage, estimated: false, clamped: false };
+  for (const part of parts) {
+    if (part === undefined) return undefined;
+    for (const [name, count] of Object.entries(part.usage) as [keyof Usage, number | undefined][]) {
+      if (count !== undefined) usage[name] = (usage[name] ?? 0) + count;
+    }
+    sum.estimated ||= part.estimated;
+    sum.clamped ||= part.clamped;
+    if (part.providerCostUsd !== undefined)
+      sum.providerCostUsd = (sum.providerCostUsd ?? 0) + part.providerCostUsd;
+  }
+  return sum;
+}
+
+/**
+ * Usage of a provider that reports one count, that of the input; undefined when it reported none.
+ */
+export function inputTokensOf(count: unknown): MeteredUsage | undefined {
+  const counts = new CountReader();
+  const inputTokens = counts.read(count);
+  return inputTokens === undefined
+    ? undefined
+    : { usage: { inputTokens }, estimated: false, clamped: counts.clamped };
+}
