@@ -1,22 +1,28 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { Kysely } from "kysely";
-import type { SecretHasher } from "../account/keys/secret-hasher.ts";
-import type { Clock } from "../platform/lib/clock.ts";
-import { randomBase62 } from "../platform/lib/ids.ts";
+import { newSecret, type SecretHasher } from "../identity/keys/secret-hasher.ts";
+import { brand } from "../platform/kernel/brand.ts";
+import { dayMs, type Clock } from "../platform/kernel/clock.ts";
+import { randomBase62 } from "../platform/kernel/ids.ts";
+import { termsOf, termsText, type Terms } from "./connections.ts";
 import type { ConsentTables } from "./consent-tables.ts";
-import { verifies, type ChallengeMethod } from "./pkce.ts";
-import { termsOf, termsText, type Terms } from "./terms.ts";
 
 /** Lifetime of an authorization code (contract: "Size and count bounds"). */
-export const codeLifetimeMs = 10 * 60_000;
+const codeLifetimeMs = 10 * 60_000;
 
 /** Characters of a code: 43 of 62 are more than 256 bits. */
 const codeLength = 43;
 
-/** Codes that one key, or one person, may have under way. More of them are a mistake or an attack. */
+/**
+ * Codes that one key, or one person, may have under way. More of them are a mistake or an attack.
+ */
 const openCodesMax = 100;
 
-/** What a code stands for: a key that another key asked for, a key for an app, or a token for an OAuth client. */
-export type CodePurpose = "mint" | "exchange" | "oauth";
+/**
+ * What a code is exchanged for: a key that another key asked for, a key for an app, or a token for
+ * an OAuth client.
+ */
+type CodePurpose = "mint" | "exchange" | "oauth";
 
 /** An authorization code at rest (RFC 6749, section 4.1.2; RFC 7636). */
 export interface AuthorizationCode {
@@ -36,7 +42,7 @@ export interface AuthorizationCode {
 }
 
 /** A presented code. */
-export interface PresentedCode {
+interface PresentedCode {
   code: string;
   purposes: readonly CodePurpose[];
   verifier: string;
@@ -48,7 +54,7 @@ export interface PresentedCode {
 }
 
 /** The code that was taken, or why none was; a replayed code names the key that it made before. */
-export type CodeOutcome =
+type CodeOutcome =
   | { ok: true; code: AuthorizationCode }
   | { ok: false; reason: "unknown" | "expired" | "mismatch" }
   | { ok: false; reason: "replayed"; madeKeyId: string | null };
@@ -81,7 +87,10 @@ export class AuthorizationCodes {
     this.clock = options.clock;
   }
 
-  /** Makes a code; undefined where its key or person has too many under way. The plain code exists in this answer alone. */
+  /**
+   * Makes a code; undefined where its key or person has too many under way. The plain code exists
+   * in this answer alone.
+   */
   async issue(
     wanted: AuthorizationCode,
   ): Promise<{ code: string; createdAtMs: number } | undefined> {
@@ -112,7 +121,10 @@ export class AuthorizationCodes {
     return { code, createdAtMs: nowMs };
   }
 
-  /** Takes a code, once: of many that present it at the same time one succeeds. A wrong verifier leaves it to its owner. */
+  /**
+   * Takes a code, once: of many that present it at the same time one succeeds. A wrong verifier
+   * leaves it to its owner.
+   */
   async take({
     code,
     purposes,
@@ -152,7 +164,10 @@ export class AuthorizationCodes {
       : { ok: true, code: found };
   }
 
-  /** Notes the key that a code made, so that a replay of the code can end it (RFC 9700, section 4.5). */
+  /**
+   * Notes the key that a code made, so that a replay of the code can end it (RFC 9700, section
+   * 4.5).
+   */
   async noteMade(code: string, keyId: string): Promise<void> {
     await this.database
       .updateTable("authorization_codes")
@@ -161,7 +176,10 @@ export class AuthorizationCodes {
       .execute();
   }
 
-  /** Deletes codes that ended more than a day ago; until then a replay can still be told from a code that never was. */
+  /**
+   * Deletes codes that ended more than a day ago; until then a replay can be distinguished from a
+   * code that never was.
+   */
   async removeEnded(): Promise<void> {
     await this.database
       .deleteFrom("authorization_codes")
@@ -183,4 +201,116 @@ export class AuthorizationCodes {
       .executeTakeFirstOrThrow();
     return Number(total);
   }
+}
+
+/** Lifetime of a refresh token that is not used. */
+const lifetimeMs = 90 * dayMs;
+
+/**
+ * What became of a presented refresh token. A used one names the connection, whose family has to
+ * end.
+ */
+type RefreshOutcome =
+  | { ok: true; connectionId: string; refreshToken: string }
+  | { ok: false; reason: "unknown" }
+  | { ok: false; reason: "reused"; connectionId: string };
+
+/**
+ * Refresh tokens, kept as keyed hashes; each is used once and replaced (OAuth 2.1, section 4.3.1).
+ */
+export class RefreshTokens {
+  private readonly database: Kysely<ConsentTables>;
+  private readonly hasher: SecretHasher;
+  private readonly clock: Clock;
+
+  constructor(options: { database: Kysely<ConsentTables>; hasher: SecretHasher; clock: Clock }) {
+    this.database = options.database;
+    this.hasher = options.hasher;
+    this.clock = options.clock;
+  }
+
+  /** Makes a token for a connection. */
+  async issue(connectionId: string): Promise<string> {
+    const token = newSecret(brand.refreshTokenPrefix);
+    const nowMs = this.clock.nowMs();
+    await this.database
+      .insertInto("refresh_tokens")
+      .values({
+        token_hash: this.hasher.hash(token),
+        connection_id: connectionId,
+        created_at_ms: nowMs,
+        expires_at_ms: nowMs + lifetimeMs,
+        used_at_ms: null,
+      })
+      .execute();
+    return token;
+  }
+
+  /** Uses a token and makes the next one. */
+  async rotate(token: string): Promise<RefreshOutcome> {
+    const hash = this.hasher.hash(token);
+    const nowMs = this.clock.nowMs();
+    const taken = await this.database
+      .updateTable("refresh_tokens")
+      .set({ used_at_ms: nowMs })
+      .where("token_hash", "=", hash)
+      .where("used_at_ms", "is", null)
+      .where("expires_at_ms", ">", nowMs)
+      .returning("connection_id")
+      .executeTakeFirst();
+    if (taken !== undefined) {
+      return {
+        ok: true,
+        connectionId: taken.connection_id,
+        refreshToken: await this.issue(taken.connection_id),
+      };
+    }
+    const connectionId = await this.connectionOf(token);
+    return connectionId === undefined
+      ? { ok: false, reason: "unknown" }
+      : { ok: false, reason: "reused", connectionId };
+  }
+
+  /**
+   * Id of the connection that a token was made for, used or not; undefined where it has ended or
+   * never was.
+   */
+  async connectionOf(token: string): Promise<string | undefined> {
+    const row = await this.database
+      .selectFrom("refresh_tokens")
+      .select("connection_id")
+      .where("token_hash", "=", this.hasher.hash(token))
+      .where("expires_at_ms", ">", this.clock.nowMs())
+      .executeTakeFirst();
+    return row?.connection_id;
+  }
+
+  /** Deletes tokens that have expired. */
+  async removeEnded(): Promise<void> {
+    await this.database
+      .deleteFrom("refresh_tokens")
+      .where("expires_at_ms", "<", this.clock.nowMs())
+      .execute();
+  }
+}
+
+/** How a challenge was made of its verifier (RFC 7636, section 4.2). */
+export type ChallengeMethod = "S256" | "plain";
+
+/** Bounds of a verifier in characters (RFC 7636, section 4.1). */
+export const verifierCharacters = { min: 43, max: 128 } as const;
+
+/** A challenge or verifier: unreserved characters of RFC 3986 alone. */
+export const pkcePattern = /^[A-Za-z0-9._~-]{43,128}$/;
+
+/** Whether a verifier is the one that a challenge was made of, compared in constant time. */
+function verifies(
+  verifier: string,
+  { challenge, method }: { challenge: string; method: ChallengeMethod },
+): boolean {
+  const made =
+    method === "S256" ? createHash("sha256").update(verifier).digest("base64url") : verifier;
+  const given = Buffer.from(challenge);
+  const expected = Buffer.from(made);
+  return given.length === expected.length && timingSafeEqual(given, expected);
 }

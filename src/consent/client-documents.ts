@@ -1,26 +1,33 @@
 import { z } from "zod";
-import { guardedFetch } from "../account/notify/guarded-fetch.ts";
-import { UnsafeTargetError, type AddressGuard } from "../account/notify/public-address.ts";
-import { NamedWindows } from "../account/limits/named-windows.ts";
-import { minuteWindow } from "../account/limits/sliding-window.ts";
-import { brand } from "../platform/lib/brand.ts";
-import { dayMs, hourMs, type Clock } from "../platform/lib/clock.ts";
-import { withinTime } from "../platform/lib/within-time.ts";
+import {
+  type AddressGuard,
+  UnsafeTargetError,
+  guardedFetch,
+} from "../platform/notify/public-address.ts";
+import { NamedWindows } from "../platform/rate-windows/named-windows.ts";
+import { minuteWindow } from "../platform/rate-windows/sliding-window.ts";
+import { brand } from "../platform/kernel/brand.ts";
+import { dayMs, hourMs, type Clock } from "../platform/kernel/clock.ts";
+import { withinTime } from "../platform/kernel/within-time.ts";
 import { cleanName, isNativeRedirect, redirectProblem, type OauthClient } from "./oauth-clients.ts";
 
 /** Bytes of a document; the draft recommends 5 kB (section 6.6). */
 export const documentBytesMax = 5 * 1_024;
 /** How long reading one may take, the look-up of its name included. */
 const normalPatienceMs = 5_000;
-/** Documents that are read at the same time, and those that one person may have read in a minute. */
+/**
+ * Documents that are read at the same time, and those that one person may have read in a minute.
+ */
 const readingMax = 16;
 const perPersonMax = 20;
-/** Documents that are kept, and for how long at least and at most whatever their publisher says. */
+/** How many documents are kept, and the bounds of how long, which override their publisher. */
 const keptMax = 500;
 const keptMs = { min: 60_000, normal: hourMs, max: dayMs } as const;
 const charactersMax = 1_000;
 
-/** Why a document makes no client, in words that follow the address; never what the other side said. */
+/**
+ * Why a document makes no client, in words that follow the address; never what the other side said.
+ */
 export class ClientDocumentError extends Error {}
 
 const uris = z.array(z.string().max(2_000)).min(1).max(20);
@@ -66,7 +73,8 @@ function addressProblem(id: string): string | undefined {
     return "is not an address without a fragment";
   if (url.username !== "" || url.password !== "") return "must not hold a user name or password";
   if (url.pathname === "/") return "must have a path";
-  // Host names in another spelling, default ports and dot segments would be other ids for the same document.
+  // Host names in another spelling, default ports and dot segments would be other ids for the same
+  // document.
   return url.href === id ? undefined : "must be written as it is called, without dot segments";
 }
 
@@ -92,11 +100,14 @@ function asJson(text: string): unknown {
 
 function problemOf({ issues: [issue] }: z.ZodError): string {
   const field = String(issue?.path[0] ?? "");
-  if (field.startsWith("client_secret")) return "holds a secret, which everybody can read there";
+  if (field.startsWith("client_secret")) return "holds a secret, which is public there";
   return field === "" ? "is not a JSON object" : `has no valid ${field}`;
 }
 
-/** A client as its document describes it. Its home page is shown only where it is on the host that published the document. */
+/**
+ * A client as its document describes it. Its home page is shown only where it is on the host that
+ * published the document.
+ */
 function clientOf(
   document: ClientDocument,
   { id, nowMs }: { id: string; nowMs: number },
@@ -158,8 +169,9 @@ interface Kept {
 }
 
 /**
- * Reads the descriptions of clients whose id is the address of one (draft-ietf-oauth-client-id-metadata-document): over TLS, from public
- * addresses, without redirects, cookies or credentials, bounded in bytes, time and number. Only what is valid is kept.
+ * Reads the descriptions of clients whose id is the address of one
+ * (draft-ietf-oauth-client-id-metadata-document): over TLS, from public addresses, without
+ * redirects, cookies or credentials, bounded in bytes, time and number. Only what is valid is kept.
  */
 export class ClientDocuments {
   private readonly guard: AddressGuard;
@@ -185,7 +197,10 @@ export class ClientDocuments {
     return id.startsWith("https://") || (id.startsWith("http://") && this.guard.allowed.length > 0);
   }
 
-  /** The client that an address describes; the person is who wants to connect it. Throws `ClientDocumentError`. */
+  /**
+   * The client that an address describes; the person is who wants to connect it. Throws
+   * `ClientDocumentError`.
+   */
   async find(id: string, userId: string): Promise<OauthClient> {
     const problem = addressProblem(id);
     if (problem !== undefined) throw new ClientDocumentError(problem);

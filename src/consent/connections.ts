@@ -1,22 +1,53 @@
 import type { Kysely } from "kysely";
-import type { LlmKeyEditor } from "../account/keys/llm-key-editor.ts";
-import type { LlmKeyMinter } from "../account/keys/llm-key-minter.ts";
-import type { LlmKey } from "../account/keys/llm-key.ts";
-import { isScope, type Scope } from "../account/keys/scopes.ts";
-import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
-import { dayMs, hourMs, type Clock } from "../platform/lib/clock.ts";
-import { GatewayError } from "../platform/lib/errors.ts";
-import { mayBeId, newId } from "../platform/lib/ids.ts";
+import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
+import type { LlmKeyEditor, LlmKeyMinter } from "../identity/keys/llm-key-editor.ts";
+import type { LimitReset, LlmKey } from "../identity/keys/llm-key.ts";
+import { isScope, type Scope } from "../identity/keys/scopes.ts";
+import { dayMs, hourMs, type Clock } from "../platform/kernel/clock.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import { mayBeId, newId } from "../platform/kernel/ids.ts";
 import type { ConsentTables } from "./consent-tables.ts";
-import type { Terms } from "./terms.ts";
 
 /**
- * How an app was connected: by a device code, by OAuth's authorization code, with a key by the page at `/auth`, or as the
- * dashboard's own playground.
+ * What a key or an access token may do that a person approves: what it costs at most, how long,
+ * with which models and scopes.
  */
-export type ConnectionOrigin = "device" | "oauth" | "key" | "playground";
+export interface Terms {
+  label: string | null;
+  limitNanoUsd: bigint | null;
+  limitReset: LimitReset;
+  expiresAtMs: number | null;
+  /** Lower-cased model ids; null means all. */
+  allowedModels: readonly string[] | null;
+  scopes: readonly Scope[];
+}
 
-/** A connected app: a client, the person who granted, and what was granted. Times in milliseconds. */
+/** Terms as the database keeps them. */
+export const termsText = ({ limitNanoUsd, ...terms }: Terms): string =>
+  JSON.stringify({ ...terms, limitNanoUsd: limitNanoUsd === null ? null : String(limitNanoUsd) });
+
+/** Reads terms that `termsText` wrote. */
+export function termsOf(text: string): Terms {
+  const read = JSON.parse(text) as Omit<Terms, "limitNanoUsd" | "scopes"> & {
+    limitNanoUsd: string | null;
+    scopes: string[];
+  };
+  return {
+    ...read,
+    limitNanoUsd: read.limitNanoUsd === null ? null : BigInt(read.limitNanoUsd),
+    scopes: read.scopes.filter(isScope),
+  };
+}
+
+/**
+ * How an app was connected: by a device code, by OAuth's authorization code, with a key by the page
+ * at `/auth`, or as the dashboard's own playground.
+ */
+type ConnectionOrigin = "device" | "oauth" | "key" | "playground";
+
+/**
+ * A connected app: a client, the person who granted, and what was granted. Times in milliseconds.
+ */
 export interface Connection {
   /** `con_` id. */
   id: string;
@@ -64,7 +95,7 @@ export interface NewConnection
 }
 
 /** Whose connections are meant; without either, all. */
-export interface ConnectionOwner {
+interface ConnectionOwner {
   workspaceId?: string;
   userId?: string;
 }
@@ -106,7 +137,10 @@ const fromRow = (row: Row): Connection => ({
   endReason: row.end_reason,
 });
 
-/** Apps that people connected. Their access tokens are LLM keys, so ending a connection deletes its key on every gateway. */
+/**
+ * Apps that people connected. Their access tokens are LLM keys, so ending a connection deletes its
+ * key on every gateway.
+ */
 export class Connections {
   private readonly options: ConnectionsOptions;
 
@@ -143,7 +177,10 @@ export class Connections {
     return { accessToken: secret, connection, key };
   }
 
-  /** Lists an app that was given a key of its own: the key is one like any other, and ending the connection deletes it. */
+  /**
+   * Lists an app that was given a key of its own: the key is one like any other, and ending the
+   * connection deletes it.
+   */
   noteKey(
     key: LlmKey,
     from: Pick<Connection, "clientName" | "address" | "userAgent">,
@@ -164,7 +201,10 @@ export class Connections {
     });
   }
 
-  /** The connections of a workspace that have not ended, newest first; of one person where one is named. */
+  /**
+   * The connections of a workspace that have not ended, newest first; of one person where one is
+   * named.
+   */
   async list({
     limit = listedMax,
     offset = 0,
@@ -177,7 +217,8 @@ export class Connections {
       .limit(limit)
       .offset(offset)
       .execute();
-    // Keys that apps were given may be deleted where keys are listed, which ends their connection, too.
+    // Keys that apps were given may be deleted where keys are listed, which ends their connection,
+    // too.
     return rows
       .map(fromRow)
       .filter(
@@ -222,7 +263,7 @@ export class Connections {
     return row && fromRow(row);
   }
 
-  /** Whether anybody has connected a client before. */
+  /** Whether a person has connected this client before. */
   async wereMade(clientId: string): Promise<boolean> {
     const query = this.options.database
       .selectFrom("connections")
@@ -242,7 +283,10 @@ export class Connections {
     return (await own.executeTakeFirst()) !== undefined;
   }
 
-  /** Gives a connection another access token in place of the current one; undefined where it has ended. */
+  /**
+   * Gives a connection another access token in place of the current one; undefined where it has
+   * ended.
+   */
   async renew(
     { id, keyId, workspaceId }: Connection,
     { tokenExpiresAtMs, address }: { tokenExpiresAtMs: number; address: string },
@@ -262,7 +306,10 @@ export class Connections {
     return secret;
   }
 
-  /** Ends what a person connected in a workspace, such as when they are no longer a member. Gives what has ended. */
+  /**
+   * Ends what a person connected in a workspace, such as when they are no longer a member. Gives
+   * what has ended.
+   */
   async endAll(of: ConnectionOwner & { userId: string }, reason: string): Promise<Connection[]> {
     const ended: Connection[] = [];
     for (const row of await this.openOf(of).selectAll().execute()) {
@@ -299,7 +346,8 @@ export class Connections {
   async removeEnded(): Promise<void> {
     const { database, clock, directory } = this.options;
     const nowMs = clock.nowMs();
-    // A key may also be deleted where keys are listed, or with its workspace; one of another gateway is known here within the hour.
+    // A key may also be deleted where keys are listed, or with its workspace; one of another
+    // gateway is known here within the hour.
     const open = await database
       .selectFrom("connections")
       .select(["id", "key_id"])

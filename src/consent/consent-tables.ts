@@ -1,4 +1,7 @@
-/** The tables of apps that people connect. Lists and terms are JSON, times milliseconds, truths 0 and 1, codes keyed hashes. */
+/**
+ * The tables of apps that people connect. Lists and terms are JSON, times milliseconds, truths 0
+ * and 1, codes keyed hashes.
+ */
 export interface ConsentTables {
   oauth_clients: {
     id: string;

@@ -1,19 +1,19 @@
 import { randomInt } from "node:crypto";
 import type { Kysely } from "kysely";
-import type { SecretHasher } from "../account/keys/secret-hasher.ts";
-import { isScope, type Scope } from "../account/keys/scopes.ts";
-import type { Clock } from "../platform/lib/clock.ts";
-import { randomBase62 } from "../platform/lib/ids.ts";
+import type { SecretHasher } from "../identity/keys/secret-hasher.ts";
+import { isScope, type Scope } from "../identity/keys/scopes.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import { randomBase62 } from "../platform/kernel/ids.ts";
 import { isUniqueViolation } from "../platform/storage/storage-error.ts";
 import type { ConsentTables } from "./consent-tables.ts";
-import { termsOf, termsText, type Terms } from "./terms.ts";
+import { termsOf, termsText, type Terms } from "./connections.ts";
 
 /** Consonants that read unlike each other and spell no words (RFC 8628, section 6.1). */
 const userCodeAlphabet = "BCDFGHJKLMNPQRSTVWXZ";
 const userCodeLength = 8;
 
 /** Lifetime of a device code, and the pause between polls that a client begins with. */
-export const deviceCodeLifetimeS = 15 * 60;
+const deviceCodeLifetimeS = 15 * 60;
 const intervalS = 5;
 /** Seconds by which a client that polls too fast has to slow down (RFC 8628, section 3.5). */
 const slowDownS = 5;
@@ -50,7 +50,7 @@ export interface DeviceDecision {
 }
 
 /** A request that was approved and taken by its device. */
-export interface ApprovedDevice extends DeviceRequest {
+interface ApprovedDevice extends DeviceRequest {
   userId: string;
   workspaceId: string;
   terms: Terms;
@@ -102,7 +102,10 @@ export class DeviceCodes {
     this.clock = options.clock;
   }
 
-  /** Begins a request; undefined where its address has too many pending. The codes exist in this answer alone. */
+  /**
+   * Begins a request; undefined where its address has too many pending. The codes exist in this
+   * answer alone.
+   */
   async start(
     request: DeviceRequest,
   ): Promise<
@@ -140,7 +143,10 @@ export class DeviceCodes {
     );
   }
 
-  /** What a person decided about a code before, as long as it is known; undefined where they have not. */
+  /**
+   * What a person decided about a code before, as long as it is known; undefined where they have
+   * not.
+   */
   async decisionOf(
     userCode: string,
     userId: string,
@@ -173,7 +179,10 @@ export class DeviceCodes {
     return row !== undefined;
   }
 
-  /** What a poll finds; a code is for the client that it was made for. Of polls at the same time one takes the approval. */
+  /**
+   * What a poll finds; a code is for the client that it was made for. Of polls at the same time one
+   * takes the approval.
+   */
   async poll(deviceCode: string, clientId?: string): Promise<PollOutcome> {
     const hash = this.hasher.hash(deviceCode);
     const row = await this.database

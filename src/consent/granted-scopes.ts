@@ -1,4 +1,4 @@
-import { isScope, type Scope } from "../account/keys/scopes.ts";
+import { isScope, type Scope } from "../identity/keys/scopes.ts";
 
 /** Consent bundles, as the contract names them ("Flows that mint credentials", 4). */
 export const bundles = {
@@ -31,7 +31,10 @@ export const bundles = {
 /** A consent bundle. */
 export type Bundle = keyof typeof bundles;
 
-/** Every scope that apps can be granted: those of the wider bundle. Management keys, provider keys and security stay with people. */
+/**
+ * Every scope that apps can be granted: those of the wider bundle. Management keys, provider keys
+ * and security stay with people.
+ */
 export const grantableScopes: readonly Scope[] = bundles.standard;
 
 /** Asks for refresh tokens (OpenID Connect Core, section 11). No permission of its own. */
@@ -61,8 +64,8 @@ export interface WantedScopes {
 }
 
 /**
- * Reads a `scope` parameter (RFC 6749, section 3.3). What is not known is dropped; undefined where nothing known is left. Without the
- * parameter everything that apps can be granted is asked for.
+ * Reads a `scope` parameter (RFC 6749, section 3.3). What is not known is dropped; undefined where
+ * nothing known is left. Without the parameter everything that apps can be granted is asked for.
  */
 export function readScopes(text: string | null | undefined): WantedScopes | undefined {
   if (text === null || text === undefined || text.trim() === "")

@@ -1,16 +1,21 @@
 import type { Kysely } from "kysely";
-import type { Clock } from "../platform/lib/clock.ts";
-import { mayBeId, randomBase62 } from "../platform/lib/ids.ts";
-import { isLoopback } from "./callback-url.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import { mayBeId, randomBase62 } from "../platform/kernel/ids.ts";
 import type { ConsentTables } from "./consent-tables.ts";
 
-/** Clients that one address may register in a day, and clients in all that are kept before a person connects them. */
+/**
+ * Clients that one address may register in a day, and clients in all that are kept before a person
+ * connects them.
+ */
 export const registeredPerDayMax = 200;
 const normalUnusedMax = 50_000;
 /** Clients that were registered and never used are forgotten after this time. */
 const unusedLifetimeMs = 30 * 86_400_000;
 
-/** An OAuth client. All are public: they hold no secret and prove themselves by PKCE (OAuth 2.1, section 2.1). */
+/**
+ * An OAuth client. All are public: they hold no secret and prove themselves by PKCE (OAuth 2.1,
+ * section 2.1).
+ */
 export interface OauthClient {
   id: string;
   name: string;
@@ -26,9 +31,12 @@ export interface OauthClient {
 }
 
 /** What a client registers (RFC 7591). */
-export type NewOauthClient = Omit<OauthClient, "id" | "createdAtMs" | "wasUsed" | "publishedBy">;
+type NewOauthClient = Omit<OauthClient, "id" | "createdAtMs" | "wasUsed" | "publishedBy">;
 
-/** A name that an app gives itself, without what could make it look like something else: control and direction marks. */
+/**
+ * A name that an app gives itself, without what could make it look like something else: control and
+ * direction marks.
+ */
 export const cleanName = (name: string | null | undefined): string =>
   (name ?? "").replaceAll(/[\p{Cc}\p{Cf}]/gu, "").trim();
 
@@ -47,13 +55,17 @@ const fromRow = (row: Row): OauthClient => ({
 });
 
 /**
- * A redirect URI without the port, where the port does not count: loopback addresses (RFC 8252, section 7.3). The rest of the text stays
- * as it is, so that nothing else is equal but what is spelt alike.
+ * A redirect URI without the port, where the port does not count: loopback addresses (RFC 8252,
+ * section 7.3). The rest of the text stays as it is, so that nothing else is equal but what is
+ * spelt alike.
  */
 const comparable = (text: string): string =>
   text.replace(/^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])):\d{1,5}(?=[/?]|$)/, "$1");
 
-/** Whether a client registered a redirect URI: the same text, and any port on loopback addresses (OAuth 2.1, section 2.3.1). */
+/**
+ * Whether a client registered a redirect URI: the same text, and any port on loopback addresses
+ * (OAuth 2.1, section 2.3.1).
+ */
 export const allowsRedirect = ({ redirectUris }: OauthClient, uri: string): boolean =>
   redirectUris.some(
     (registered) => registered === uri || comparable(registered) === comparable(uri),
@@ -74,7 +86,10 @@ const refusedSchemes: ReadonlySet<string> = new Set([
   "filesystem:",
 ]);
 
-/** What is wrong with a redirect URI of a client; undefined where nothing is. Custom schemes belong to native apps. */
+/**
+ * What is wrong with a redirect URI of a client; undefined where nothing is. Custom schemes belong
+ * to native apps.
+ */
 export function redirectProblem(text: string): string | undefined {
   if (!URL.canParse(text) || /[\s\\\p{Cc}]/u.test(text)) return "must be an absolute URI";
   const url = new URL(text);
@@ -86,7 +101,7 @@ export function redirectProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Whether a redirect URI belongs to a native app, whatever its client says of itself. */
+/** Whether a redirect URI belongs to a native app; what its client claims is not consulted. */
 export function isNativeRedirect(text: string): boolean {
   const url = new URL(text);
   return url.protocol !== "https:" || isLoopback(url);
@@ -111,8 +126,9 @@ export class OauthClients {
   }
 
   /**
-   * Registers a client; undefined where its address has registered too many today. Where there are too many that nobody connected,
-   * the oldest of those make room: who floods the table pushes their own out, and keeps nobody from registering.
+   * Registers a client; undefined where its address has registered too many today. Where there are
+   * too many that were never connected, the oldest of those are removed: a client that floods the
+   * table pushes its own entries out, and others can still register.
    */
   async register(wanted: NewOauthClient, address: string): Promise<OauthClient | undefined> {
     const nowMs = this.clock.nowMs();
@@ -181,7 +197,9 @@ export class OauthClients {
     return Number(total);
   }
 
-  /** Counts once in a hundredth of what is kept, so that a registration does not read all of them. */
+  /**
+   * Counts once in a hundredth of what is kept, so that a registration does not read all of them.
+   */
   private async makeRoom(): Promise<void> {
     if ((this.untilCounted -= 1) > 0) return;
     this.untilCounted = Math.max(1, Math.floor(this.unusedMax / 100));
@@ -204,4 +222,45 @@ export class OauthClients {
       .selectFrom("oauth_clients")
       .select(({ fn }) => fn.countAll<number | bigint | string>().as("total"));
   }
+}
+
+const loopbackHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+/** Whether a URL leads to a program on the person's own machine (RFC 8252, section 7.3). */
+export const isLoopback = ({ hostname }: URL): boolean => loopbackHosts.has(hostname);
+
+const refusals: readonly (readonly [string, (url: URL) => boolean])[] = [
+  [
+    "must be an https URL, or http on localhost, 127.0.0.1 or [::1]",
+    (url) => url.protocol !== "https:" && !(url.protocol === "http:" && isLoopback(url)),
+  ],
+  [
+    "must not hold a user name or password",
+    ({ username, password }) => username !== "" || password !== "",
+  ],
+  ["must not have a fragment", ({ href }) => href.includes("#")],
+];
+
+/**
+ * Reads a callback URL of an app (contract: https, or http on localhost, 127.0.0.1 or [::1], any
+ * port). Gives the URL, or what is wrong with it. The text has to be what the parser reads, so that
+ * no other reader sees another host in it.
+ */
+export function readCallbackUrl(text: string): { url: URL } | { problem: string } {
+  if (!URL.canParse(text) || /[\s\\\p{Cc}]/u.test(text))
+    return { problem: "must be an absolute URL" };
+  const url = new URL(text);
+  const refused = refusals.find(([, isRefused]) => isRefused(url));
+  return refused === undefined ? { url } : { problem: refused[0] };
+}
+
+/** The callback with parameters added to its query. */
+export function callbackWith(
+  callbackUrl: string,
+  parameters: Readonly<Record<string, string | undefined>>,
+): string {
+  const url = new URL(callbackUrl);
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined) url.searchParams.set(name, value);
+  return url.href;
 }

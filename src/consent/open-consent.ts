@@ -1,14 +1,16 @@
 import { getCACertificates } from "node:tls";
-import type { SecretHasher } from "../account/keys/secret-hasher.ts";
-import type { AddressGuard } from "../account/notify/public-address.ts";
-import { parseRange } from "../account/security/address-range.ts";
-import { AuthorizationCodes } from "./authorization-codes.ts";
+import type { LimitReset } from "../identity/keys/llm-key.ts";
+import type { SecretHasher } from "../identity/keys/secret-hasher.ts";
+import { parseRange } from "../platform/kernel/address-range.ts";
+import { hourMs, type Clock } from "../platform/kernel/clock.ts";
+import { Turns } from "../platform/kernel/keyed-mutex.ts";
+import { nanoUsdPerUsd } from "../platform/kernel/money.ts";
+import type { AddressGuard } from "../platform/notify/public-address.ts";
+import { AuthorizationCodes, RefreshTokens } from "./authorization-codes.ts";
 import { ClientDocuments } from "./client-documents.ts";
-import { Connections, type ConnectionsOptions } from "./connections.ts";
+import { Connections, type Connection, type ConnectionsOptions } from "./connections.ts";
 import { DeviceCodes } from "./device-codes.ts";
 import { OauthClients } from "./oauth-clients.ts";
-import { Playground } from "./playground.ts";
-import { RefreshTokens } from "./refresh-tokens.ts";
 
 /** Everything that mints credentials for apps by the consent of a person or a key. */
 export interface Consent {
@@ -28,7 +30,7 @@ export interface Consent {
 export type ConsentParts = ConnectionsOptions & { hasher: SecretHasher };
 
 /** Where descriptions of clients may be read, beside the public internet. */
-export interface DocumentSettings {
+interface DocumentSettings {
   /** Ranges of the operator's own networks. */
   networks?: readonly string[] | undefined;
   /** Certificates in PEM that are trusted beside the platform's own list. */
@@ -63,8 +65,103 @@ export function openConsent({
 
 const guardOf = ({ networks = [], certificates = [] }: DocumentSettings): AddressGuard => ({
   allowed: networks.flatMap((range) => parseRange(range) ?? []),
-  // The platform's own list with what `NODE_EXTRA_CA_CERTS` adds to it is copied only where more is trusted.
+  // The platform's own list with what `NODE_EXTRA_CA_CERTS` adds to it is copied only where more is
+  // trusted.
   ...(certificates.length === 0
     ? {}
     : { trusted: [...getCACertificates("default"), ...certificates] }),
 });
+
+/**
+ * What tells the connection of the playground from those of apps; ids of registered clients begin
+ * otherwise.
+ */
+const playgroundClientId = "playground";
+
+const tokenMs = 12 * hourMs;
+/** What the playground of one person may cost a day, in nano-USD. */
+const limitNanoUsd = 5n * nanoUsdPerUsd;
+const limitReset: LimitReset = "daily";
+
+/** Who uses the playground, and from where. */
+interface PlaygroundUser {
+  workspaceId: string;
+  userId: string;
+  address: string;
+  userAgent: string;
+}
+
+/** A token for the playground of one person; the secret exists in this answer alone. */
+interface PlaygroundToken {
+  secret: string;
+  keyId: string;
+  connectionId: string;
+  expiresAtMs: number;
+}
+
+/**
+ * Gives pages a token with which they send inference requests in a person's own name. It is an
+ * access token of a connection: one for each person and workspace, whose key meters and limits what
+ * the playground costs, and that ends with the membership.
+ */
+class Playground {
+  private readonly connections: Connections;
+  private readonly clock: Clock;
+  private readonly turns = new Turns();
+
+  constructor({ connections, clock }: { connections: Connections; clock: Clock }) {
+    this.connections = connections;
+    this.clock = clock;
+  }
+
+  /** A new token; the one before it is dead when this resolves. */
+  issue(user: PlaygroundUser): Promise<PlaygroundToken> {
+    return this.turns.run(`${user.workspaceId} ${user.userId}`, async () => {
+      const expiresAtMs = this.clock.nowMs() + tokenMs;
+      const open = await this.connections.list({
+        workspaceId: user.workspaceId,
+        userId: user.userId,
+      });
+      const known = open.find(({ clientId }) => clientId === playgroundClientId);
+      const renewed =
+        known &&
+        (await this.connections.renew(known, {
+          tokenExpiresAtMs: expiresAtMs,
+          address: user.address,
+        }));
+      if (known !== undefined && renewed !== undefined)
+        return tokenOf(known, { secret: renewed, expiresAtMs });
+      const { accessToken, connection } = await this.connect(user, expiresAtMs);
+      return tokenOf(connection, { secret: accessToken, expiresAtMs });
+    });
+  }
+
+  private connect(
+    user: PlaygroundUser,
+    tokenExpiresAtMs: number,
+  ): ReturnType<Connections["create"]> {
+    return this.connections.create({
+      ...user,
+      clientId: playgroundClientId,
+      clientName: "Playground",
+      origin: "playground",
+      bundle: null,
+      resource: null,
+      offline: false,
+      tokenExpiresAtMs,
+      terms: {
+        label: null,
+        limitNanoUsd,
+        limitReset,
+        expiresAtMs: null,
+        allowedModels: null,
+        scopes: ["inference", "read:analytics"],
+      },
+    });
+  }
+}
+
+const tokenOf = (
+  { keyId, id }: Connection,
+  { secret, expiresAtMs }: { secret: string; expiresAtMs: number },
+): PlaygroundToken => ({ secret, keyId, connectionId: id, expiresAtMs });

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import { facts, linkButton } from "./message-page.ts";
 import type { Page } from "./page.ts";
 
-/** A model as everybody may see it. */
+/** A model as it is shown publicly. */
 export interface CatalogEntry {
   id: string;
   name: string;

@@ -77,7 +77,10 @@ const modelsField = ({ models }: ConsentPage): FormField => ({
 const ticked = (choices: readonly Choice[]) =>
   choices.map(({ chosen, ...choice }) => ({ ...choice, checked: chosen }));
 
-/** The parts of the form: who pays, what may be done, what it may cost, how long and with which models. */
+/**
+ * The parts of the form: who pays, what may be done, what it may cost, how long and with which
+ * models.
+ */
 const partsOf = (page: ConsentPage): Html => html`
 ${select("Workspace that pays", "workspace_id", page.workspaces)}
 ${page.bundles === undefined ? "" : radios({ legend: "Access", name: "bundle", options: ticked(page.bundles) })}

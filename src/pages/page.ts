@@ -1,6 +1,5 @@
 import { html, raw } from "hono/html";
-import { brand } from "../platform/lib/brand.ts";
-import { mark } from "./mark.ts";
+import { brand } from "../platform/kernel/brand.ts";
 import { styleSheet, styleSource } from "./styles.ts";
 
 /** A piece of HTML whose values are escaped. */
@@ -13,9 +12,12 @@ export interface Page {
   body: Html;
   /** Room for two columns of facts, or for a table. */
   width?: "wide" | "widest";
-  /** Origins beside this one that a form of the page may lead to, such as the app that asked for consent (CSP `form-action`). */
+  /**
+   * Origins beside this one that a form of the page may lead to, such as the app that asked for
+   * consent (CSP `form-action`).
+   */
   formTargets?: readonly string[];
-  /** Address of a feed of this origin that tells of changes (Atom, RFC 4287). */
+  /** Address of a feed of this origin that reports changes (Atom, RFC 4287). */
   feed?: string;
   /** A script of this origin that adds to the page; the page works without it. */
   script?: string;
@@ -44,8 +46,9 @@ ${script === undefined ? "" : html`<script src="${script}" defer></script>`}</bo
 }
 
 /**
- * Headers of pages. Their addresses may carry tokens, so no cache keeps them; `same-origin` is the strictest referrer policy under
- * which a form still says where it comes from. No other site may frame them (clickjacking).
+ * Headers of pages. Their addresses may carry tokens, so no cache keeps them; `same-origin` is the
+ * strictest referrer policy under which a form still says where it comes from. No other site may
+ * frame them (clickjacking).
  */
 export const pageHeaders = ({
   formTargets = [],
@@ -62,3 +65,22 @@ export const pageHeaders = ({
   "x-frame-options": "DENY",
   "cross-origin-opener-policy": "same-origin",
 });
+
+/** The service's mark: two tracks that a switch joins. */
+const paths =
+  `<path d="M5 3v18M19 3v4c0 5-14 5-14 10" fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round"/>` +
+  `<circle cx="19" cy="3" r="2" fill="currentColor"/><circle cx="5" cy="21" r="2" fill="currentColor"/>`;
+
+/**
+ * The mark in the colour of the text around it, hidden from assistive technology, since the name
+ * stands beside it.
+ */
+export const mark = `<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">${paths}</svg>`;
+
+/**
+ * The mark as a file of its own, for tabs and bookmarks; its colour follows the theme of the
+ * browser.
+ */
+export const faviconSvg =
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><style>svg{color:#2959c6}` +
+  `@media (prefers-color-scheme:dark){svg{color:#7da5e3}}</style>${paths}</svg>`;

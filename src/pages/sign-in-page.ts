@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { brand } from "../platform/lib/brand.ts";
+import { brand } from "../platform/kernel/brand.ts";
 import { formHtml, type FormField } from "./forms.ts";
 import { linkButton, notice } from "./message-page.ts";
 import type { Html, Page } from "./page.ts";
@@ -30,7 +30,10 @@ const providerForm = ({ id, name }: { id: string; name: string }, returnTo: stri
     plain: true,
   });
 
-/** Passkeys and cookies of providers belong to one host, so that at another one there is a link to it. */
+/**
+ * Passkeys and cookies of providers belong to one host, so that at another one there is a link to
+ * it.
+ */
 const otherWays = ({ providers, elsewhere, returnTo }: SignInPage): Html =>
   elsewhere === undefined
     ? html`<div class="stack">${passkeyButton({ way: "sign-in", label: "Sign in with a passkey", returnTo })}${providers.map(
@@ -38,7 +41,10 @@ const otherWays = ({ providers, elsewhere, returnTo }: SignInPage): Html =>
       )}</div>`
     : html`<p class="hint">Passkeys${providers.map(({ name }) => `, ${name}`)} work at <a href="${elsewhere}">${elsewhere}</a></p>`;
 
-/** The page to sign in: with a password and without a script, with a passkey where the browser has one, or at a provider. */
+/**
+ * The page to sign in: with a password and without a script, with a passkey where the browser has
+ * one, or at a provider.
+ */
 export const signInPage = (page: SignInPage): Page => ({
   title: "Sign in",
   script: passkeyScriptPath,

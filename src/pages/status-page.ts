@@ -1,9 +1,11 @@
 import { html } from "hono/html";
-import { brand } from "../platform/lib/brand.ts";
+import { brand } from "../platform/kernel/brand.ts";
 import { notice, type NoticeKind } from "./message-page.ts";
 import type { Html, Page } from "./page.ts";
 
-/** What the status page shows: one sentence, components, the days of each provider, and incidents. */
+/**
+ * What the status page shows: one sentence, components, the days of each provider, and incidents.
+ */
 export interface StatusFacts {
   status: string;
   description: string;
@@ -17,8 +19,11 @@ export interface StatusFacts {
   incidents: readonly StatusIncident[];
 }
 
-/** A time in which a provider was not healthy; moments are ISO 8601, and the end is null while it lasts. */
-export interface StatusIncident {
+/**
+ * A time in which a provider was not healthy; moments are ISO 8601, and the end is null while it
+ * lasts.
+ */
+interface StatusIncident {
   upstream_id: string;
   status: string;
   started_at: string;
@@ -95,7 +100,10 @@ export const statusPage = ({
 <div class="card"><h2>Incidents</h2>${incidentsHtml(incidents)}</div>`,
 });
 
-/** The incidents as an Atom feed (RFC 4287); an entry's id stays the same while its incident goes on. */
+/**
+ * The incidents as an Atom feed (RFC 4287); an entry's id stays the same while its incident goes
+ * on.
+ */
 export function statusFeed(
   { incidents, checkedAt }: Pick<StatusFacts, "incidents" | "checkedAt">,
   publicUrl: string,

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 
 /**
- * The style sheet of the server-rendered pages: the design tokens that the dashboard uses, so that both read as one product.
- * Text reaches 4.5:1 and controls 3:1 against their ground in both themes (WCAG 2.2, 1.4.3 and 1.4.11).
+ * The style sheet of the server-rendered pages: the design tokens that the dashboard uses, so that
+ * both read as one product. Text reaches 4.5:1 and controls 3:1 against their ground in both themes
+ * (WCAG 2.2, 1.4.3 and 1.4.11).
  */
 export const styleSheet = `
 :root{color-scheme:light dark;--page:#fafbfc;--surface:#fff;--muted:#f3f5f7;--line:#dfe3e8;--control:#868f9b;--text:#14181f;

@@ -1,0 +1,334 @@
+import type { Kysely } from "kysely";
+import type { Endpoint } from "../http/endpoint.ts";
+import type { Answer } from "../http/reply.ts";
+import type { RequestContext } from "./define-endpoint.ts";
+import type { Caller } from "../identity/keys/caller.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import { newId } from "../platform/kernel/ids.ts";
+import {
+  type CommitQueue,
+  type CommitUnit,
+  recordInsert,
+} from "../platform/storage/commit-queue.ts";
+
+/** Who made a change. */
+export interface AuditActor {
+  kind: string;
+  /** Id of the credential or the person. */
+  id: string;
+  /** What people recognise it by: a masked secret, or an address. */
+  label: string;
+}
+
+/** A change of the account plane: who wants what, and from where. */
+interface AuditedChange {
+  workspaceId: string;
+  actor: AuditActor;
+  address: string;
+  /** Method and path pattern, such as `PATCH /keys/:hash`. */
+  action: string;
+  /** What it is about, as far as it is known beforehand. */
+  target: string | null;
+  /** Names of the fields that were sent; never what was in them. */
+  fields: readonly string[];
+}
+
+/** A change that was written down and is about to happen. */
+interface OpenEntry {
+  id: string;
+  workspaceId: string;
+}
+
+/** What became of a change: the status of its answer, and what it turned out to be about. */
+interface AuditOutcome {
+  status: number;
+  target: string | null;
+}
+
+/** What is wanted, written before it is done. */
+export const auditEntry = recordInsert<
+  AuditTables["audit_log"],
+  AuditedChange & { id: string; atMs: number }
+>({
+  name: "audit",
+  table: "audit_log",
+  columns: {
+    id: ({ id }) => id,
+    workspace_id: ({ workspaceId }) => workspaceId,
+    at_ms: ({ atMs }) => atMs,
+    actor_kind: ({ actor }) => actor.kind,
+    actor_id: ({ actor }) => actor.id,
+    actor_label: ({ actor }) => actor.label,
+    address: ({ address }) => address,
+    action: ({ action }) => action,
+    target: ({ target }) => target,
+    fields: ({ fields }) => JSON.stringify(fields),
+  },
+});
+
+/** The answer to it. */
+export const auditOutcome = recordInsert<
+  AuditTables["audit_outcomes"],
+  OpenEntry & AuditOutcome & { atMs: number }
+>({
+  name: "audit-outcome",
+  table: "audit_outcomes",
+  columns: {
+    audit_id: ({ id }) => id,
+    workspace_id: ({ workspaceId }) => workspaceId,
+    at_ms: ({ atMs }) => atMs,
+    status: ({ status }) => status,
+    target: ({ target }) => target,
+  },
+});
+
+/** The insert of entries; the chained log reads its columns back. */
+export const auditInsert = auditEntry.statement;
+
+/** The insert of outcomes; the chained log reads its columns back. */
+export const auditOutcomeInsert = auditOutcome.statement;
+
+/**
+ * The append-only log of changes. A change is written down before it happens and its outcome after
+ * it: every change is in the log, and one that a crash cut off is shown as such.
+ */
+export class AuditLog {
+  private readonly commits: Pick<CommitQueue, "commit">;
+  private readonly clock: Clock;
+
+  constructor(options: { commits: Pick<CommitQueue, "commit">; clock: Clock }) {
+    this.commits = options.commits;
+    this.clock = options.clock;
+  }
+
+  /**
+   * Writes a change down; durable when it resolves. Rejects when the database refused, and then the
+   * change must not happen.
+   */
+  async begin(change: AuditedChange): Promise<OpenEntry> {
+    const { id, row } = this.entryOf(change);
+    await this.commits.commit({ inserts: [row], adds: [] });
+    return { id, workspaceId: change.workspaceId };
+  }
+
+  /** Writes down what became of a change. */
+  async end(entry: OpenEntry, outcome: AuditOutcome): Promise<void> {
+    await this.commits.commit({ inserts: [this.outcomeOf(entry, outcome)], adds: [] });
+  }
+
+  /** Writes down a change with its outcome for another workspace that it concerns. */
+  async tell(change: AuditedChange, outcome: AuditOutcome): Promise<void> {
+    const { id, row } = this.entryOf(change);
+    await this.commits.commit({
+      inserts: [row, this.outcomeOf({ id, workspaceId: change.workspaceId }, outcome)],
+      adds: [],
+    });
+  }
+
+  private entryOf(change: AuditedChange): { id: string; row: CommitUnit["inserts"][number] } {
+    const atMs = this.clock.nowMs();
+    const id = newId("aud", atMs);
+    return { id, row: auditEntry.rowOf({ ...change, id, atMs }) };
+  }
+
+  private outcomeOf(entry: OpenEntry, outcome: AuditOutcome): CommitUnit["inserts"][number] {
+    return auditOutcome.rowOf({ ...entry, ...outcome, atMs: this.clock.nowMs() });
+  }
+}
+
+/** The actor that a caller is; undefined for callers without a credential. */
+export function actorOf(caller: Caller): AuditActor | undefined {
+  if (caller.kind === "anonymous") return undefined;
+  if (caller.kind === "session")
+    return { kind: "user", id: caller.user.id, label: caller.user.email };
+  return { kind: caller.kind, id: caller.key.id, label: caller.key.label };
+}
+
+/** Rows of the audit log. */
+export interface AuditTables {
+  audit_log: {
+    id: string;
+    workspace_id: string;
+    at_ms: number;
+    actor_kind: string;
+    actor_id: string;
+    actor_label: string;
+    address: string;
+    action: string;
+    target: string | null;
+    fields: string;
+  };
+  audit_outcomes: {
+    audit_id: string;
+    workspace_id: string;
+    at_ms: number;
+    status: number;
+    target: string | null;
+  };
+}
+
+/** A change as the log tells it. */
+export interface AuditEntry extends AuditedChange {
+  /** `aud_` id; sorts by time. */
+  id: string;
+  atMs: number;
+  /**
+   * HTTP status of the answer; null while it is under way, and for ever where a crash cut it off.
+   */
+  status: number | null;
+}
+
+/** Which part of a log is read. */
+interface AuditQuery {
+  workspaceId: string;
+  /** Entries older than this one; undefined for the newest. */
+  before: string | undefined;
+  actorId: string | undefined;
+  /** Method and path pattern, such as `PATCH /keys/:hash`. */
+  action?: string | undefined;
+  /** Id of what the change was about. */
+  target?: string | undefined;
+  /** Wall times in milliseconds; the end is exclusive. */
+  fromMs?: number | undefined;
+  toMs?: number | undefined;
+  limit: number;
+}
+
+/** Reads of the audit log; it is written through the commit queue only. */
+export class AuditStore {
+  private readonly database: Kysely<AuditTables>;
+
+  constructor(database: Kysely<AuditTables>) {
+    this.database = database;
+  }
+
+  /** Entries of a workspace, the newest first. */
+  async list({
+    workspaceId,
+    before,
+    actorId,
+    action,
+    target,
+    fromMs,
+    toMs,
+    limit,
+  }: AuditQuery): Promise<AuditEntry[]> {
+    let query = this.database
+      .selectFrom("audit_log as entry")
+      .leftJoin("audit_outcomes as outcome", (join) =>
+        join
+          .onRef("outcome.workspace_id", "=", "entry.workspace_id")
+          .onRef("outcome.audit_id", "=", "entry.id"),
+      )
+      .selectAll("entry")
+      .select(["outcome.status", "outcome.target as outcome_target"])
+      .where("entry.workspace_id", "=", workspaceId);
+    if (before !== undefined) query = query.where("entry.id", "<", before);
+    if (actorId !== undefined) query = query.where("entry.actor_id", "=", actorId);
+    if (action !== undefined) query = query.where("entry.action", "=", action);
+    if (target !== undefined) {
+      query = query.where((where) =>
+        where.or([where("entry.target", "=", target), where("outcome.target", "=", target)]),
+      );
+    }
+    if (fromMs !== undefined) query = query.where("entry.at_ms", ">=", fromMs);
+    if (toMs !== undefined) query = query.where("entry.at_ms", "<", toMs);
+    const rows = await query.orderBy("entry.id", "desc").limit(limit).execute();
+    return rows.map((row) => ({
+      id: row.id,
+      atMs: row.at_ms,
+      workspaceId: row.workspace_id,
+      actor: { kind: row.actor_kind, id: row.actor_id, label: row.actor_label },
+      address: row.address,
+      action: row.action,
+      target: row.outcome_target ?? row.target,
+      fields: JSON.parse(row.fields) as string[],
+      status: row.status,
+    }));
+  }
+}
+
+/** What auditing needs of the router. */
+export interface Auditing {
+  log: AuditLog;
+  /**
+   * The workspace of the operator: its log has what operators do, in any workspace.
+   */
+  operatorWorkspaceId: string;
+  /** Called when an outcome could not be written; the entry of the change stands all the same. */
+  onError(error: unknown): void;
+}
+
+type AuditedEndpoint = Pick<Endpoint<never>, "method" | "path" | "access" | "tag" | "unaudited">;
+
+/** Whether an endpoint changes the account plane: everything there that is no plain reading. */
+export const isAudited = ({ method, access, tag, unaudited }: AuditedEndpoint): boolean =>
+  method !== "GET" &&
+  unaudited !== true &&
+  (access.managementScope !== undefined || tag === "Account");
+
+/** Values of the path's parameters: what a change is about, as far as the path says it. */
+const targetOf = ({ request: { params } }: RequestContext): string | null =>
+  Object.values(params).join(" ") || null;
+
+const fieldsOf = (body: unknown): string[] =>
+  typeof body === "object" && body !== null ? Object.keys(body) : [];
+
+/**
+ * Does the work of an endpoint; where that changes the account plane, the change is in the log
+ * before it happens. Throws `service_unavailable` when the log could not be written, and then
+ * nothing was done.
+ */
+export async function auditChange(
+  auditing: Auditing,
+  { endpoint, context }: { endpoint: AuditedEndpoint; context: RequestContext },
+  work: () => Answer | Promise<Answer>,
+): Promise<Answer> {
+  const actor = actorOf(context.caller);
+  if (actor === undefined || !isAudited(endpoint)) return await work();
+  const change: AuditedChange = {
+    workspaceId: (context.caller as Exclude<Caller, { kind: "anonymous" }>).workspace.id,
+    actor,
+    address: context.clientAddress(),
+    action: `${endpoint.method} ${endpoint.path}`,
+    target: targetOf(context),
+    fields: fieldsOf(context.body),
+  };
+  const entry = await begin(auditing, change);
+  let status = 500;
+  try {
+    const response = await work();
+    status = response.status;
+    return response;
+  } catch (error) {
+    if (error instanceof GatewayError) status = error.status;
+    throw error;
+  } finally {
+    const outcome = { status, target: context.changed ?? null };
+    const concerned = new Set([
+      context.changedIn ?? change.workspaceId,
+      endpoint.access.operator ? auditing.operatorWorkspaceId : "",
+    ]);
+    const others = [...concerned].filter((id) => id !== "" && id !== change.workspaceId);
+    await Promise.all([
+      auditing.log.end(entry, outcome),
+      ...others.map((workspaceId) => auditing.log.tell({ ...change, workspaceId }, outcome)),
+    ]).catch((error: unknown) => auditing.onError(error));
+  }
+}
+
+async function begin({ log }: Auditing, change: AuditedChange): Promise<OpenEntry> {
+  try {
+    return await log.begin(change);
+  } catch (cause) {
+    throw new GatewayError(
+      "service_unavailable",
+      "The change could not be written to the audit log, so it was not made. Try again.",
+      {
+        retryAfterSeconds: 1,
+        cause,
+      },
+    );
+  }
+}

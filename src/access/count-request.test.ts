@@ -1,0 +1,68 @@
+import { expect, test } from "bun:test";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import type { Caller } from "../identity/keys/caller.ts";
+import { minuteMs } from "../platform/kernel/clock.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import { countRequest } from "./count-request.ts";
+import { RateLimiter, RateTiers } from "./rate-limiter.ts";
+
+const caller: Caller = {
+  kind: "llm-key",
+  workspace: { id: "ws_1", name: "one", plan: "go", createdAtMs: 0 },
+  key: {
+    id: "key_1",
+    hash: "",
+    workspaceId: "ws_1",
+    name: "",
+    label: "",
+    createdAtMs: 0,
+    updatedAtMs: null,
+    expiresAtMs: null,
+    disabled: false,
+    limitNanoUsd: null,
+    limitReset: null,
+    includeByokInLimit: false,
+    rateLimitPerMinute: null,
+    tokensPerMinute: null,
+    allowedModels: null,
+    allowedEndpoints: null,
+    creatorUserId: "",
+  },
+};
+
+test("the go plan's 3001st paid request in five hours is refused by the starter window, free ones are not", () => {
+  const clock = new FakeClock();
+  const counters = { limiter: new RateLimiter(clock), tiers: new RateTiers() };
+  const send = (
+    rateClass: "paid" | "free-model",
+  ): { headers: Record<string, string>; error: unknown } => {
+    const headers: Record<string, string> = {};
+    try {
+      countRequest(counters, { caller, rateClass, headers });
+      return { headers, error: undefined };
+    } catch (error) {
+      return { headers, error };
+    }
+  };
+  for (let minute = 0; minute < 50; minute += 1) {
+    for (let count = 0; count < 60; count += 1) expect(send("paid").error).toBeUndefined();
+    clock.advance(minuteMs + 250);
+  }
+  const { headers, error } = send("paid");
+  expect(error).toBeInstanceOf(GatewayError);
+  expect(error).toMatchObject({
+    code: "rate_limit_exceeded",
+    retryAfterSeconds: Number(headers["x-ratelimit-reset"]),
+    metadata: { tier: "starter-window", window_seconds: 18_000 },
+  });
+  expect(headers).toMatchObject({
+    "x-ratelimit-tier": "starter-window",
+    "x-ratelimit-limit": "3000",
+    "x-ratelimit-window": "18000",
+    "ratelimit-policy": "3000;w=18000",
+    "x-ratelimit-remaining": "0",
+    "ratelimit-remaining": "0",
+  });
+  expect(Number(headers["x-ratelimit-reset"])).toBeWithin(1, 18_000);
+  expect(send("free-model").error).toBeUndefined();
+});

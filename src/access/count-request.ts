@@ -1,0 +1,312 @@
+import type { Caller, LlmKeyCaller } from "../identity/keys/caller.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import { countedAddress } from "../platform/rate-windows/named-windows.ts";
+import type { Quota, QuotaState } from "../platform/rate-windows/quota.ts";
+import {
+  anonymousTier,
+  narrowedTier,
+  type CountOutcome,
+  type HourWindow,
+  type MinuteWindow,
+  type RateClass,
+  type RateTier,
+  type RateTiers,
+  type RequestLimits,
+  type TokenWindow,
+} from "./rate-limiter.ts";
+
+/** What counting needs: the windows and the tiers by plan. */
+export interface RateCounters {
+  limiter: RequestLimits;
+  tiers: RateTiers;
+}
+
+interface CountedRequest {
+  caller: Caller;
+  rateClass: RateClass;
+  /** Headers of the answer to come; the window's are written into them. */
+  headers: Record<string, string>;
+}
+
+type MinuteWindows = readonly [MinuteWindow, ...MinuteWindow[]];
+
+/**
+ * A request of a key counts in the key's window, then in that of the key which made it: so a window
+ * cannot be multiplied.
+ */
+function minutesOf({ tiers }: RateCounters, { caller, rateClass }: CountedRequest): MinuteWindows {
+  if (caller.kind === "anonymous")
+    return [{ counter: `ip ${countedAddress(caller.address)}`, tier: anonymousTier }];
+  const tier = tiers.tierFor(caller.workspace.plan, rateClass);
+  const windowOf = (id: string, perMinute: number | null = null): MinuteWindow => ({
+    counter: rateClass === "account" ? `${id} account` : `${id} ${tier.id}`,
+    tier: narrowedTier(tier, perMinute),
+  });
+  if (caller.kind === "session") return [windowOf(caller.user.id)];
+  if (caller.kind === "management-key" || caller.kind === "connection")
+    return [windowOf(caller.key.id)];
+  const { key, parent } = caller;
+  const own = windowOf(key.id, key.rateLimitPerMinute);
+  return parent === undefined ? [own] : [own, windowOf(parent.id, parent.rateLimitPerMinute)];
+}
+
+/**
+ * The window of hours that a request counts in beside its minute: its workspace's, since the plan
+ * is the workspace's.
+ */
+function hoursOf(
+  { tiers }: RateCounters,
+  { caller, rateClass }: CountedRequest,
+): HourWindow | undefined {
+  if (caller.kind !== "llm-key") return undefined;
+  const quota = tiers.quotaFor(caller.workspace.plan, rateClass);
+  return quota && { quota, counter: caller.workspace.id };
+}
+
+/**
+ * Counts a request against its caller's windows, writes the headers, and refuses it when one of
+ * them is full; with windows that processes share, once they have answered.
+ */
+export function countRequest(
+  counters: RateCounters,
+  request: CountedRequest,
+): Promise<void> | undefined {
+  const counted = counters.limiter.count({
+    minutes: minutesOf(counters, request),
+    hours: hoursOf(counters, request),
+  });
+  if (counted instanceof Promise) return counted.then((outcome) => tell(request, outcome));
+  tell(request, counted);
+  return undefined;
+}
+
+/**
+ * Counts a request against a window of its address alone, writes the headers, and refuses it when
+ * the window is full.
+ */
+export function countAddress(
+  { limiter }: RateCounters,
+  { address, tier, headers }: { address: string; tier: RateTier; headers: Record<string, string> },
+): Promise<void> | undefined {
+  const request: CountedRequest = {
+    caller: { kind: "anonymous", address },
+    rateClass: "account",
+    headers,
+  };
+  const counted = limiter.count({
+    minutes: [{ counter: `${tier.id} ${countedAddress(address)}`, tier }],
+    hours: undefined,
+  });
+  if (counted instanceof Promise) return counted.then((outcome) => tell(request, outcome));
+  tell(request, counted);
+  return undefined;
+}
+
+/**
+ * Counts actions of a key in a window of their own, apart from its requests, and refuses those that
+ * the window has no room for.
+ */
+export async function countActions(
+  { limiter }: RateCounters,
+  { keyId, tier, actions }: { keyId: string; tier: RateTier; actions: number },
+): Promise<void> {
+  for (let action = 0; action < actions; action += 1) {
+    const { admitted } = await limiter.count({
+      minutes: [{ counter: `${keyId} ${tier.id}`, tier }],
+      hours: undefined,
+    });
+    if (!admitted)
+      throw tooMany("rate_limit_exceeded", {
+        tier: tier.id,
+        limit: tier.perMinute,
+        windowSeconds: 60,
+      });
+  }
+}
+
+function tell({ caller, headers }: CountedRequest, { admitted, tier, hours }: CountOutcome): void {
+  Object.assign(headers, rateHeaders(tier));
+  if (hours !== undefined) Object.assign(headers, quotaHeaders(hours.state));
+  if (!admitted) {
+    throw tooMany(caller.kind === "anonymous" ? "ip_rate_limit_exceeded" : "rate_limit_exceeded", {
+      tier: tier.id,
+      limit: tier.perMinute,
+      windowSeconds: 60,
+    });
+  }
+  if (hours === undefined || hours.hasRoom) return;
+  const { quota, resetSeconds } = hours.state;
+  Object.assign(headers, exhaustedQuotaHeaders(quota));
+  throw tooMany("rate_limit_exceeded", {
+    tier: quota.id,
+    limit: quota.requests,
+    windowSeconds: quota.windowSeconds,
+    retryAfterSeconds: Math.max(1, resetSeconds),
+  });
+}
+
+function tooMany(
+  code: "ip_rate_limit_exceeded" | "rate_limit_exceeded",
+  {
+    tier,
+    limit,
+    windowSeconds,
+    retryAfterSeconds = 60,
+  }: { tier: string; limit: number; windowSeconds: number; retryAfterSeconds?: number },
+): GatewayError {
+  const span = windowSeconds < 3600 ? `${windowSeconds} seconds` : `${windowSeconds / 3600} hours`;
+  return new GatewayError(
+    code,
+    `More than ${limit} requests came within ${span} (tier ${tier}). Wait and send fewer.`,
+    {
+      // The contract's figure for a window of 60 seconds; one of hours says when it has room again.
+      retryAfterSeconds,
+      metadata: { tier, limit, window_seconds: windowSeconds },
+    },
+  );
+}
+
+/**
+ * Headers of the window that a request would be counted in, for answers that are given before
+ * counting.
+ */
+export function describeWindow(counters: RateCounters, caller: Caller): Record<string, string> {
+  return rateHeaders(
+    caller.kind === "anonymous"
+      ? anonymousTier
+      : counters.tiers.tierFor(caller.workspace.plan, "account"),
+  );
+}
+
+/** Called with all tokens that a request has used, once it is settled. */
+export type TokensUsed = (total: number) => void;
+
+/**
+ * Counts what a request is going to send against its key's ceiling of tokens a minute (`tpm`), so
+ * that requests in parallel see each other, and yields what counts the rest. Keys without a ceiling
+ * cost nothing. With windows that processes share it yields a promise.
+ */
+export function reserveTokens(
+  { limiter }: RateCounters,
+  {
+    caller: { key, parent },
+    estimateTokens,
+  }: { caller: Pick<LlmKeyCaller, "key" | "parent">; estimateTokens: () => number },
+): TokensUsed | undefined | Promise<TokensUsed> {
+  if (key.tokensPerMinute === null && (parent === undefined || parent.tokensPerMinute === null))
+    return undefined;
+  const windows = [key, parent].flatMap((each): TokenWindow[] =>
+    each === undefined || each.tokensPerMinute === null
+      ? []
+      : [{ keyId: each.id, perMinute: each.tokensPerMinute }],
+  );
+  const estimate = estimateTokens();
+  const reserved = limiter.reserveTokens(windows, estimate);
+  const used = (full: TokenWindow | undefined): TokensUsed => {
+    if (full !== undefined) throw tooManyTokens(full);
+    return (total) => addTokens(limiter, windows, total - estimate);
+  };
+  return reserved instanceof Promise ? reserved.then(used) : used(reserved);
+}
+
+function addTokens(limiter: RequestLimits, windows: readonly TokenWindow[], tokens: number): void {
+  for (const { keyId } of windows) limiter.addTokens(keyId, tokens);
+}
+
+const tooManyTokens = ({ perMinute }: TokenWindow): GatewayError =>
+  new GatewayError(
+    "rate_limit_exceeded",
+    `This key may use ${perMinute} tokens within 60 seconds (its tpm). Wait, or send less.`,
+    {
+      retryAfterSeconds: 60,
+      metadata: { limit: perMinute, unit: "tokens", window_seconds: 60 },
+    },
+  );
+
+/**
+ * A credential that was sent and opens nothing: unknown, forged, revoked, disabled or expired.
+ * Every guess fails so.
+ */
+export class RefusedCredentialError extends GatewayError {}
+
+/**
+ * Counts a request whose credential was refused, by its address and apart from anonymous requests.
+ * Callers with good credentials are never counted here, so a neighbour behind the same address
+ * cannot shut them out. Throws `ip_rate_limit_exceeded` beyond the window, else what refused the
+ * credential.
+ */
+export async function countRefusedCredential(
+  { limiter }: RateCounters,
+  {
+    refusal,
+    address,
+    headers,
+  }: { refusal: RefusedCredentialError; address: string; headers: Record<string, string> },
+): Promise<never> {
+  const counter = `refused ${countedAddress(address)}`;
+  const { admitted, tier } = await limiter.count({
+    minutes: [{ counter, tier: anonymousTier }],
+    hours: undefined,
+  });
+  Object.assign(headers, rateHeaders(tier));
+  if (admitted) throw refusal;
+  throw new GatewayError(
+    "ip_rate_limit_exceeded",
+    `More than ${tier.perMinute} requests whose credentials are not valid came from your address within 60 seconds. ` +
+      "Check the key that is sent, and wait; requests with a valid one are served meanwhile.",
+    {
+      retryAfterSeconds: 60,
+      metadata: {
+        tier: tier.id,
+        limit: tier.perMinute,
+        window_seconds: 60,
+        reason: "invalid_credentials",
+      },
+    },
+  );
+}
+
+const cache = new WeakMap<RateTier, Record<string, string>>();
+
+/** The rate-limit headers of a tier; the same object for the same tier. */
+function rateHeaders(tier: RateTier): Record<string, string> {
+  let headers = cache.get(tier);
+  if (headers === undefined) {
+    headers = capHeaders({ id: tier.id, requests: tier.perMinute, windowSeconds: 60 });
+    cache.set(tier, headers);
+  }
+  return headers;
+}
+
+function capHeaders({
+  id,
+  requests,
+  windowSeconds,
+}: {
+  id: string;
+  requests: number;
+  windowSeconds: number;
+}): Record<string, string> {
+  const limit = String(requests);
+  return {
+    "x-ratelimit-limit": limit,
+    "x-ratelimit-window": String(windowSeconds),
+    "x-ratelimit-tier": id,
+    "ratelimit-limit": limit,
+    "ratelimit-policy": `${limit};w=${windowSeconds}`,
+  };
+}
+
+/** The headers of a quota that refused a request, in place of its tier's. */
+const exhaustedQuotaHeaders = (quota: Quota): Record<string, string> => capHeaders(quota);
+
+/** What is left of a quota; only windows of hours tell it (contract: "Limits"). */
+function quotaHeaders({ remaining, resetSeconds }: QuotaState): Record<string, string> {
+  const [left, reset] = [String(remaining), String(resetSeconds)];
+  return {
+    "x-ratelimit-remaining": left,
+    "x-ratelimit-reset": reset,
+    "ratelimit-remaining": left,
+    "ratelimit-reset": reset,
+  };
+}

@@ -1,0 +1,67 @@
+import type {
+  AccessRule as DeclaredAccess,
+  Endpoint as DeclaredEndpoint,
+} from "../http/endpoint.ts";
+import type { RequestContext as HttpContext } from "../http/request-context.ts";
+import type {
+  AnonymousCaller,
+  Caller,
+  ConnectionCaller,
+  LlmKeyCaller,
+  ManagementKeyCaller,
+} from "../identity/keys/caller.ts";
+import type { Scope } from "../identity/keys/scopes.ts";
+import type { SessionCaller } from "../identity/people/sessions.ts";
+
+/** Which credentials open an endpoint, with the scopes of this service. */
+export type AccessRule = DeclaredAccess<Scope>;
+
+/** What a handler knows of its request, and who sent it. */
+export type RequestContext<Body = unknown, By extends Caller = Caller> = HttpContext<Body, By>;
+
+/** A row of the route table whose callers are those of this service. */
+export type Endpoint<Dependencies, Body = unknown, By extends Caller = Caller> = DeclaredEndpoint<
+  Dependencies,
+  Body,
+  By
+>;
+
+/** Whether an access rule sets one of these members. */
+type Sets<Access, Name extends keyof AccessRule> = Access extends {
+  [Member in Name]: true | Scope;
+}
+  ? true
+  : false;
+
+type When<Condition, By> = Condition extends true ? By : never;
+
+/** Callers that hold a scope, without those that a rule refuses in particular. */
+type ScopedCaller<Access> =
+  | ManagementKeyCaller
+  | (Sets<Access, "keyHeldDirectly"> extends true ? never : ConnectionCaller);
+
+/**
+ * Who may call an endpoint with this access rule, as the guard admits them. Rules that are not
+ * known to the compiler in full admit every caller.
+ */
+export type CallerOf<Access> = AccessRule extends Access
+  ? Caller
+  :
+      | When<Sets<Access, "llmKey">, LlmKeyCaller>
+      | When<Sets<Access, "managementScope">, ScopedCaller<Access>>
+      | When<Sets<Access, "anyScope">, ScopedCaller<Access>>
+      | When<Sets<Access, "session">, SessionCaller>
+      | When<Sets<Access, "anonymous">, AnonymousCaller | LlmKeyCaller | ManagementKeyCaller>
+      | When<Sets<Access, "open">, AnonymousCaller>;
+
+/**
+ * Declares an endpoint; the table in `endpoints/index.ts` lists them all. Who calls follows from
+ * `access`, the body from its schema, and `Parts` names what the handler uses of all dependencies.
+ */
+export const defineEndpoint = <
+  Parts,
+  Body = undefined,
+  const Access extends AccessRule = AccessRule,
+>(
+  endpoint: Endpoint<Parts, Body, CallerOf<Access>> & { access: Access },
+): Endpoint<Parts> => endpoint as unknown as Endpoint<Parts>;

@@ -1,0 +1,350 @@
+import type { Kysely } from "kysely";
+import { z } from "zod";
+import { idempotencyHeader, replayedHeader } from "../http/endpoint.ts";
+import { Reply, type Answer } from "../http/reply.ts";
+import type { RequestContext } from "./define-endpoint.ts";
+import type { SecretHasher } from "../identity/keys/secret-hasher.ts";
+import { assert } from "../platform/kernel/assert.ts";
+import { dayMs, type Clock } from "../platform/kernel/clock.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import type { KeyVault } from "../platform/vault/key-vault.ts";
+import { actorOf } from "./audit-log.ts";
+
+/** How long an answer is given again, as Stripe does at least. */
+const idempotencyKeptMs = dayMs;
+
+/** A request that has no answer after so long was cut off: its gateway ended while it worked. */
+const underWayMs = 60_000;
+
+/** A request that names itself. */
+interface IdempotentRequest {
+  workspaceId: string;
+  /** Id of the credential or the person that asks: keys of others mean other requests. */
+  actorId: string;
+  /** The client's name for it. */
+  key: string;
+  /** Method, path and body: what the name must always mean. */
+  content: string;
+}
+
+const answerSchema = z.object({
+  status: z.int(),
+  headers: z.record(z.string(), z.string()),
+  body: z.string(),
+});
+
+/** An answer without what belongs to one request alone, such as its trace id. */
+type KeptAnswer = z.infer<typeof answerSchema>;
+
+const conflict = (message: string, retryAfterSeconds?: number): GatewayError =>
+  new GatewayError("conflict", message, {
+    param: "Idempotency-Key",
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
+
+/**
+ * Errors that say that nothing was done, so that the same request may be sent again under the same
+ * key.
+ */
+const saysNothingWasDone = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code !== "internal_server_error";
+
+/**
+ * Does the work of a request once for each idempotency key, and gives the answer again to those
+ * that repeat it within 24 hours, on whichever gateway they ask. Answers are sealed under the
+ * workspace's data key, since some show a secret.
+ */
+export class IdempotentAnswers {
+  private readonly parts: {
+    store: IdempotentRequestStore;
+    vault: KeyVault;
+    hasher: SecretHasher;
+    clock: Clock;
+  };
+  /** Requests under way on this gateway, by row; those that repeat one wait for it. */
+  private readonly underWay = new Map<string, Promise<void>>();
+
+  constructor(parts: {
+    store: IdempotentRequestStore;
+    vault: KeyVault;
+    hasher: SecretHasher;
+    clock: Clock;
+  }) {
+    this.parts = parts;
+  }
+
+  /**
+   * The answer of the first request with this key, which does the work. Throws `conflict` where the
+   * key named another request, or one that is under way elsewhere or was cut off. Errors of the
+   * work that say that nothing was done free the key.
+   */
+  async answer(
+    request: IdempotentRequest,
+    work: () => Promise<KeptAnswer>,
+    onError: (error: unknown) => void,
+  ): Promise<{ answer: KeptAnswer; replayed: boolean }> {
+    const { hasher } = this.parts;
+    const name = {
+      workspace_id: request.workspaceId,
+      actor_id: request.actorId,
+      key_hash: hasher.hash(`idempotency ${request.key}`),
+    };
+    const fingerprint = hasher.hash(`request ${request.content}`);
+    const local = `${name.workspace_id} ${name.actor_id} ${name.key_hash}`;
+    for (
+      let other = this.underWay.get(local);
+      other !== undefined;
+      other = this.underWay.get(local)
+    )
+      await other;
+    const turn = Promise.withResolvers<void>();
+    this.underWay.set(local, turn.promise);
+    try {
+      const known = await this.start(name, fingerprint);
+      if (known !== undefined) return { answer: known, replayed: true };
+      return { answer: await this.firstAnswer(name, work, onError), replayed: false };
+    } finally {
+      this.underWay.delete(local);
+      turn.resolve();
+    }
+  }
+
+  /** Forgets requests that are older than their answers are kept. */
+  async forgetOld(): Promise<void> {
+    await this.parts.store.removeOlder(this.parts.clock.nowMs() - idempotencyKeptMs);
+  }
+
+  /** Claims the key, which gives undefined, or finds what was answered under it. */
+  private async start(name: RequestName, fingerprint: string): Promise<KeptAnswer | undefined> {
+    const { store, clock } = this.parts;
+    const nowMs = clock.nowMs();
+    if (await store.start({ ...name, fingerprint, started_at_ms: nowMs })) return undefined;
+    await store.remove(name, nowMs - idempotencyKeptMs);
+    const row = await store.find(name);
+    if (row === undefined) {
+      if (await store.start({ ...name, fingerprint, started_at_ms: nowMs })) return undefined;
+      throw conflict("Another request with this Idempotency-Key is under way.", 1);
+    }
+    if (row.fingerprint !== fingerprint) {
+      throw conflict(
+        "This Idempotency-Key was sent with another request. Use a new key for each request that is not a repetition.",
+      );
+    }
+    if (row.answer !== null) return this.opened(name, row.answer);
+    if (row.state === "started" && nowMs - row.started_at_ms < underWayMs) {
+      throw conflict("Another request with this Idempotency-Key is under way.", 1);
+    }
+    throw conflict(
+      "The first request with this Idempotency-Key was cut off, and it is not known whether it was done. " +
+        "List what is there, and use a new key if it was not.",
+    );
+  }
+
+  private async firstAnswer(
+    name: RequestName,
+    work: () => Promise<KeptAnswer>,
+    onError: (error: unknown) => void,
+  ): Promise<KeptAnswer> {
+    const { store } = this.parts;
+    let answer: KeptAnswer;
+    try {
+      answer = await work();
+    } catch (error) {
+      await (saysNothingWasDone(error)
+        ? store.remove(name)
+        : store.end(name, { state: "unknown", answer: null })
+      ).catch(onError);
+      throw error;
+    }
+    // The client gets this answer in any case; without a stored one the key is refused from now on.
+    await this.sealed(name, answer)
+      .then((sealed) => store.end(name, { state: "answered", answer: sealed }))
+      .catch(onError);
+    return answer;
+  }
+
+  private sealed(name: RequestName, answer: KeptAnswer): Promise<string> {
+    return this.parts.vault.seal(placeOf(name), JSON.stringify(answer));
+  }
+
+  private async opened(name: RequestName, sealed: string): Promise<KeptAnswer> {
+    await this.parts.vault.learn(name.workspace_id);
+    return answerSchema.parse(JSON.parse(this.parts.vault.open(placeOf(name), sealed)));
+  }
+}
+
+/** Builds them on a database. */
+export const openIdempotentAnswers = (
+  database: Kysely<IdempotencyTables>,
+  parts: { vault: KeyVault; hasher: SecretHasher; clock: Clock },
+): IdempotentAnswers =>
+  new IdempotentAnswers({ ...parts, store: new IdempotentRequestStore(database) });
+
+/** What a sealed answer is bound to. */
+const placeOf = (name: RequestName) => ({
+  workspaceId: name.workspace_id,
+  providerId: "idempotent-answer",
+  id: `${name.actor_id} ${name.key_hash}`,
+});
+
+/** Rows of requests with an idempotency key. */
+export interface IdempotencyTables {
+  idempotent_requests: {
+    workspace_id: string;
+    /** Id of the credential or the person that asked. */
+    actor_id: string;
+    /** Keyed hashes of the idempotency key and of the request. */
+    key_hash: string;
+    fingerprint: string;
+    started_at_ms: number;
+    state: "started" | "answered" | "unknown";
+    /** The answer, sealed; null until there is one. */
+    answer: string | null;
+  };
+}
+
+type Row = IdempotencyTables["idempotent_requests"];
+
+/** What names a row. */
+type RequestName = Pick<Row, "workspace_id" | "actor_id" | "key_hash">;
+
+/** Requests with an idempotency key at rest. */
+class IdempotentRequestStore {
+  private readonly database: Kysely<IdempotencyTables>;
+
+  constructor(database: Kysely<IdempotencyTables>) {
+    this.database = database;
+  }
+
+  /**
+   * Whether this request is the first with its name; of several at once, on whichever gateways, one
+   * is.
+   */
+  async start(row: RequestName & Pick<Row, "fingerprint" | "started_at_ms">): Promise<boolean> {
+    const started = await this.database
+      .insertInto("idempotent_requests")
+      .values({ ...row, state: "started", answer: null })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning("key_hash")
+      .executeTakeFirst();
+    return started !== undefined;
+  }
+
+  find({ workspace_id, actor_id, key_hash }: RequestName): Promise<Row | undefined> {
+    return this.database
+      .selectFrom("idempotent_requests")
+      .selectAll()
+      .where("workspace_id", "=", workspace_id)
+      .where("actor_id", "=", actor_id)
+      .where("key_hash", "=", key_hash)
+      .executeTakeFirst();
+  }
+
+  async end(
+    { workspace_id, actor_id, key_hash }: RequestName,
+    outcome: Pick<Row, "state" | "answer">,
+  ): Promise<void> {
+    await this.database
+      .updateTable("idempotent_requests")
+      .set(outcome)
+      .where("workspace_id", "=", workspace_id)
+      .where("actor_id", "=", actor_id)
+      .where("key_hash", "=", key_hash)
+      .execute();
+  }
+
+  /** Deletes one row, or where `startedBeforeMs` is named, only if it is that old. */
+  async remove(
+    { workspace_id, actor_id, key_hash }: RequestName,
+    startedBeforeMs = Number.MAX_SAFE_INTEGER,
+  ): Promise<void> {
+    await this.database
+      .deleteFrom("idempotent_requests")
+      .where("workspace_id", "=", workspace_id)
+      .where("actor_id", "=", actor_id)
+      .where("key_hash", "=", key_hash)
+      .where("started_at_ms", "<", startedBeforeMs)
+      .execute();
+  }
+
+  async removeOlder(startedBeforeMs: number): Promise<void> {
+    await this.database
+      .deleteFrom("idempotent_requests")
+      .where("started_at_ms", "<", startedBeforeMs)
+      .execute();
+  }
+}
+
+/** Headers of an answer that are given again; the others are about one request. */
+const keptHeaders = ["content-type", "cache-control"];
+
+/**
+ * The key that a request names itself by; undefined where it does not. Throws `bad_request` where
+ * it is no key.
+ */
+function keyOf({ request: { headers } }: RequestContext): string | undefined {
+  const key = headers.get(idempotencyHeader);
+  if (key === null) return undefined;
+  if (/^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key)) return key;
+  throw new GatewayError(
+    "bad_request",
+    `${idempotencyHeader}: must be 1 to 255 printable ASCII characters, such as a UUID.`,
+    {
+      param: idempotencyHeader,
+    },
+  );
+}
+
+function keptOf(answer: Answer): KeptAnswer {
+  assert(
+    answer instanceof Reply && typeof answer.body === "string",
+    "an endpoint that answers once must answer with a whole text",
+  );
+  const { status, body } = answer;
+  return {
+    status,
+    body,
+    headers: Object.fromEntries(
+      Object.entries(answer.headers).filter(([name]) => keptHeaders.includes(name)),
+    ),
+  };
+}
+
+/**
+ * Does the work of an endpoint, or gives the answer again that an earlier request with the same
+ * `Idempotency-Key` got.
+ */
+export async function answerOnce(
+  answers: IdempotentAnswers,
+  {
+    context,
+    bodyText,
+    onError,
+  }: { context: RequestContext; bodyText: string; onError(error: unknown): void },
+  work: () => Promise<Answer>,
+): Promise<Answer> {
+  const key = keyOf(context);
+  const { caller, request } = context;
+  const actor = actorOf(caller);
+  if (key === undefined || actor === undefined || caller.kind === "anonymous") return await work();
+  const target = new URL(request.url, "http://localhost");
+  // The API answers under two bases, which are the same to clients.
+  const path = `${target.pathname.replace(/^\/(?:api\/)?v1(?=\/)/, "")}${target.search}`;
+  const named = {
+    workspaceId: caller.workspace.id,
+    actorId: actor.id,
+    key,
+    content: `${request.method} ${path} ${bodyText}`,
+  };
+  let first: Answer | undefined;
+  const { answer, replayed } = await answers.answer(
+    named,
+    async () => keptOf((first = await work())),
+    onError,
+  );
+  if (first !== undefined && !replayed) return first;
+  return new Reply(answer.body, {
+    status: answer.status,
+    headers: { ...answer.headers, ...context.headers, [replayedHeader.toLowerCase()]: "true" },
+  });
+}

@@ -1,0 +1,284 @@
+import type { Kysely } from "kysely";
+import type { RequestContext } from "./define-endpoint.ts";
+import { isWithin, parseRange, type AddressRange } from "../platform/kernel/address-range.ts";
+import { type Clock, DistinctTime } from "../platform/kernel/clock.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import { newId } from "../platform/kernel/ids.ts";
+import { Turns } from "../platform/kernel/keyed-mutex.ts";
+
+/** A range of addresses that a workspace may be reached from. */
+export interface AllowedRange {
+  /** `ipa_` id. */
+  id: string;
+  workspaceId: string;
+  /** As `parseRange` shows it. */
+  cidr: string;
+  description: string | null;
+  createdAtMs: number;
+}
+
+const rangesOf = (entries: readonly AllowedRange[]): AddressRange[] =>
+  entries.flatMap(({ cidr }) => parseRange(cidr) ?? []);
+
+/** Whether entries let an address in: an empty list lets everyone in. */
+const letsIn = (entries: readonly AllowedRange[], address: string): boolean =>
+  entries.length === 0 || isWithin(address, rangesOf(entries));
+
+/** The allowlists of all workspaces in memory, so that a request never waits for the database. */
+export class IpAllowlist {
+  /** Called with the workspace whose list changed. */
+  onChange: (workspaceId: string) => void = () => undefined;
+  private readonly entries = new Map<string, readonly AllowedRange[]>();
+  private readonly ranges = new Map<string, readonly AddressRange[]>();
+
+  /** Replaces a workspace's list as a whole. */
+  put(workspaceId: string, entries: readonly AllowedRange[]): void {
+    this.onChange(workspaceId);
+    this.entries.set(workspaceId, entries);
+    if (entries.length === 0) this.ranges.delete(workspaceId);
+    else this.ranges.set(workspaceId, rangesOf(entries));
+  }
+
+  /** A workspace's entries, the newest first. */
+  of(workspaceId: string): readonly AllowedRange[] {
+    return this.entries.get(workspaceId) ?? [];
+  }
+
+  /**
+   * Whether a workspace may be reached from an address, which is asked for only where there is a
+   * list.
+   */
+  allows(workspaceId: string, address: () => string): boolean {
+    const ranges = this.ranges.get(workspaceId);
+    return ranges === undefined || isWithin(address(), ranges);
+  }
+}
+
+interface IpAllowlistRow {
+  id: string;
+  workspace_id: string;
+  cidr: string;
+  description: string | null;
+  created_at_ms: number;
+}
+
+/** Rows of allowlists. */
+export interface IpAllowlistTables {
+  ip_allowlist: IpAllowlistRow;
+}
+
+const fromRow = (row: IpAllowlistRow): AllowedRange => ({
+  id: row.id,
+  workspaceId: row.workspace_id,
+  cidr: row.cidr,
+  description: row.description,
+  createdAtMs: row.created_at_ms,
+});
+
+/** Allowlists at rest. */
+export class IpAllowlistStore {
+  private readonly database: Kysely<IpAllowlistTables>;
+
+  constructor(database: Kysely<IpAllowlistTables>) {
+    this.database = database;
+  }
+
+  /** Every entry of every workspace, the newest first. */
+  async loadAll(): Promise<AllowedRange[]> {
+    const rows = await this.database
+      .selectFrom("ip_allowlist")
+      .selectAll()
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc")
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** The entries of one workspace, the newest first. */
+  async list(workspaceId: string): Promise<AllowedRange[]> {
+    const rows = await this.database
+      .selectFrom("ip_allowlist")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc")
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  async insert(entry: AllowedRange): Promise<void> {
+    await this.database
+      .insertInto("ip_allowlist")
+      .values({
+        id: entry.id,
+        workspace_id: entry.workspaceId,
+        cidr: entry.cidr,
+        description: entry.description,
+        created_at_ms: entry.createdAtMs,
+      })
+      .execute();
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.database.deleteFrom("ip_allowlist").where("id", "=", id).execute();
+  }
+}
+
+/** Entries that a workspace may have: each request from it is compared with all of them. */
+const entriesMax = 500;
+
+/** The caller who changes a list, so that they do not lock themselves out unawares. */
+interface ListChange {
+  workspaceId: string;
+  /** The address that the change comes from. */
+  callerAddress: string;
+  /** The caller knows that its own address may be shut out. */
+  confirm: boolean;
+}
+
+/** Changes allowlists, one change of a workspace after the other; what is answered is in force. */
+export class IpAllowlistEditor {
+  private readonly store: IpAllowlistStore;
+  private readonly allowlist: IpAllowlist;
+  private readonly time: DistinctTime;
+  private readonly turns = new Turns();
+
+  constructor(options: { store: IpAllowlistStore; allowlist: IpAllowlist; clock: Clock }) {
+    this.store = options.store;
+    this.allowlist = options.allowlist;
+    this.time = new DistinctTime(options.clock);
+  }
+
+  /**
+   * Adds a range. Throws `bad_request` for what is no range or would shut the caller out,
+   * `conflict` for one that is listed.
+   */
+  add(
+    change: ListChange,
+    { cidr, description }: { cidr: string; description: string | null },
+  ): Promise<AllowedRange> {
+    const range = parseRange(cidr);
+    if (range === undefined) {
+      throw new GatewayError(
+        "bad_request",
+        `cidr: must be an address or a range such as 203.0.113.0/24 or 2001:db8::/32, not ${cidr}.`,
+        {
+          param: "cidr",
+        },
+      );
+    }
+    return this.turns.run(change.workspaceId, async () => {
+      const entries = this.allowlist.of(change.workspaceId);
+      if (entries.some((entry) => entry.cidr === range.cidr)) {
+        throw new GatewayError("conflict", `${range.cidr} is on the allowlist already.`, {
+          param: "cidr",
+        });
+      }
+      if (entries.length >= entriesMax) {
+        throw new GatewayError(
+          "bad_request",
+          `An allowlist has at most ${entriesMax} entries. Delete some, or add wider ranges.`,
+        );
+      }
+      const createdAtMs = this.time.nextMs();
+      const { workspaceId } = change;
+      const entry: AllowedRange = {
+        id: newId("ipa", createdAtMs),
+        workspaceId,
+        cidr: range.cidr,
+        description,
+        createdAtMs,
+      };
+      const wanted = [entry, ...entries];
+      assertStaysIn(change, wanted);
+      await this.write(workspaceId, { wanted, work: () => this.store.insert(entry) });
+      return entry;
+    });
+  }
+
+  /**
+   * Takes an entry off. Throws `not_found`, and `bad_request` where the rest would shut the caller
+   * out.
+   */
+  remove(change: ListChange, id: string): Promise<void> {
+    return this.turns.run(change.workspaceId, async () => {
+      const entries = this.allowlist.of(change.workspaceId);
+      const wanted = entries.filter((entry) => entry.id !== id);
+      if (wanted.length === entries.length) {
+        throw new GatewayError(
+          "not_found",
+          "There is no such entry on the allowlist. GET /security/ip-allowlist lists them.",
+        );
+      }
+      assertStaysIn(change, wanted);
+      await this.write(change.workspaceId, { wanted, work: () => this.store.remove(id) });
+    });
+  }
+
+  /**
+   * Removes every entry, so that users who shut themselves out get in again; returns what was on
+   * the list.
+   */
+  clear(workspaceId: string): Promise<readonly AllowedRange[]> {
+    return this.turns.run(workspaceId, async () => {
+      const entries = this.allowlist.of(workspaceId);
+      await this.write(workspaceId, {
+        wanted: [],
+        work: async () => {
+          for (const { id } of entries) await this.store.remove(id);
+        },
+      });
+      return entries;
+    });
+  }
+
+  /**
+   * A write whose answer was lost may stand all the same: what the database says then is what is in
+   * force.
+   */
+  private async write(
+    workspaceId: string,
+    { wanted, work }: { wanted: readonly AllowedRange[]; work: () => Promise<void> },
+  ): Promise<void> {
+    try {
+      await work();
+      this.allowlist.put(workspaceId, wanted);
+    } catch (error) {
+      const stored = await this.store.list(workspaceId).catch(() => undefined);
+      if (stored !== undefined) this.allowlist.put(workspaceId, stored);
+      throw error;
+    }
+  }
+}
+
+function assertStaysIn(
+  { callerAddress, confirm }: ListChange,
+  wanted: readonly AllowedRange[],
+): void {
+  if (confirm || letsIn(wanted, callerAddress)) return;
+  throw new GatewayError(
+    "bad_request",
+    `This would shut out the address that you are calling from (${callerAddress}). Allow it first, or send confirm: true.`,
+    { param: "confirm", metadata: { caller_address: callerAddress } },
+  );
+}
+
+/**
+ * Refuses callers whose workspace has an allowlist without their address. Throws `ip_not_allowed`.
+ */
+export function checkAddress(allowlist: IpAllowlist, context: RequestContext): void {
+  const { caller } = context;
+  if (
+    caller.kind === "anonymous" ||
+    allowlist.allows(caller.workspace.id, () => context.clientAddress())
+  )
+    return;
+  const address = context.clientAddress();
+  throw new GatewayError(
+    "ip_not_allowed",
+    `The address ${address} is not on the IP allowlist of this workspace.`,
+    {
+      metadata: { client_address: address },
+    },
+  );
+}

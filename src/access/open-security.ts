@@ -1,0 +1,69 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../platform/kernel/clock.ts";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import { AuditChain, type AuditChainTables } from "./audit-chain.ts";
+import { AuditLog, AuditStore, type AuditTables } from "./audit-log.ts";
+import {
+  IpAllowlist,
+  IpAllowlistEditor,
+  IpAllowlistStore,
+  type AllowedRange,
+  type IpAllowlistTables,
+} from "./ip-allowlist.ts";
+import {
+  PrivacyDirectory,
+  PrivacyEditor,
+  PrivacyStore,
+  type PrivacyTables,
+} from "../identity/workspaces/privacy.ts";
+
+/** Everything that the security routes keep in the database. */
+export type SecurityTables = IpAllowlistTables & PrivacyTables & AuditTables & AuditChainTables;
+
+/** What the security routes and the guard of all routes work with. */
+export interface Security {
+  allowlist: IpAllowlist;
+  allowlistEditor: IpAllowlistEditor;
+  privacy: PrivacyDirectory;
+  privacyEditor: PrivacyEditor;
+  auditLog: AuditLog;
+  auditStore: AuditStore;
+}
+
+/** Builds it and fills its memory from the database. */
+export async function openSecurity({
+  database,
+  commits,
+  clock,
+  encryptionKey,
+}: {
+  database: Kysely<SecurityTables>;
+  commits: CommitQueue;
+  clock: Clock;
+  encryptionKey: Uint8Array;
+}): Promise<Security> {
+  const stores = {
+    list: new IpAllowlistStore(database.withTables()),
+    privacy: new PrivacyStore(database.withTables()),
+  };
+  const allowlist = new IpAllowlist();
+  const byWorkspace = new Map<string, AllowedRange[]>();
+  for (const entry of await stores.list.loadAll()) {
+    byWorkspace.set(entry.workspaceId, [...(byWorkspace.get(entry.workspaceId) ?? []), entry]);
+  }
+  for (const [workspaceId, entries] of byWorkspace) allowlist.put(workspaceId, entries);
+  const privacy = new PrivacyDirectory();
+  for (const { ownerId, privacy: demands } of await stores.privacy.loadAll())
+    privacy.put(ownerId, demands);
+  return {
+    allowlist,
+    allowlistEditor: new IpAllowlistEditor({ store: stores.list, allowlist, clock }),
+    privacy,
+    privacyEditor: new PrivacyEditor({ store: stores.privacy, directory: privacy, clock }),
+    auditLog: new AuditLog({
+      commits: new AuditChain({ commits, encryptionKey, database: database.withTables() }),
+      clock,
+    }),
+    auditStore: new AuditStore(database.withTables()),
+  };
+}

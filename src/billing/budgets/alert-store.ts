@@ -1,0 +1,266 @@
+import type { Kysely } from "kysely";
+import { newId } from "../../platform/kernel/ids.ts";
+import type { DeliveryOutcome } from "../../platform/notify/webhook-sender.ts";
+import type { Budget } from "./budget.ts";
+
+/** How an alert is delivered. */
+export type Channel = "email" | "webhook";
+type DeliveryStatus = "pending" | "delivered" | "failed";
+
+interface AlertRow {
+  id: string;
+  budget_id: string;
+  period_start_ms: number;
+  threshold: number;
+  limit_nano: number | bigint;
+  spent_nano: number | bigint;
+  at_ms: number;
+}
+
+interface DeliveryRow {
+  id: string;
+  alert_id: string;
+  budget_id: string;
+  channel: string;
+  target: string;
+  status: string;
+  attempts: number;
+  next_attempt_ms: number | null;
+  last_status: number | null;
+  last_error: string | null;
+  created_at_ms: number;
+  ended_at_ms: number | null;
+}
+
+/** Rows of alerts and of what became of their messages. */
+export interface AlertTables {
+  budget_alerts: AlertRow;
+  budget_deliveries: DeliveryRow;
+}
+
+/** A threshold that was reached. */
+export interface Alert {
+  /** `alr_` id. */
+  id: string;
+  budgetId: string;
+  periodStartMs: number;
+  threshold: number;
+  limitNano: bigint;
+  spentNano: bigint;
+  atMs: number;
+}
+
+/** One message to one receiver. */
+export interface Delivery {
+  /** `dlv_` id. */
+  id: string;
+  alertId: string;
+  budgetId: string;
+  channel: Channel;
+  /** The e-mail address or the URL. */
+  target: string;
+  status: DeliveryStatus;
+  attempts: number;
+  nextAttemptMs: number | null;
+  /** HTTP status of the last answer. */
+  lastStatus: number | null;
+  lastError: string | null;
+  createdAtMs: number;
+  endedAtMs: number | null;
+}
+
+const alertOf = (row: AlertRow): Alert => ({
+  id: row.id,
+  budgetId: row.budget_id,
+  periodStartMs: row.period_start_ms,
+  threshold: row.threshold,
+  limitNano: BigInt(row.limit_nano),
+  spentNano: BigInt(row.spent_nano),
+  atMs: row.at_ms,
+});
+
+const deliveryOf = (row: DeliveryRow): Delivery => ({
+  id: row.id,
+  alertId: row.alert_id,
+  budgetId: row.budget_id,
+  channel: row.channel as Channel,
+  target: row.target,
+  status: row.status as DeliveryStatus,
+  attempts: row.attempts,
+  nextAttemptMs: row.next_attempt_ms,
+  lastStatus: row.last_status,
+  lastError: row.last_error,
+  createdAtMs: row.created_at_ms,
+  endedAtMs: row.ended_at_ms,
+});
+
+/** A threshold that a budget has reached in a period. */
+export interface Reached {
+  budget: Budget;
+  periodStartMs: number;
+  /** In rising order. */
+  thresholds: readonly number[];
+  spentNano: bigint;
+  nowMs: number;
+}
+
+/** Alerts and their messages at rest. */
+export class AlertStore {
+  private readonly database: Kysely<AlertTables>;
+
+  constructor(database: Kysely<AlertTables>) {
+    this.database = database;
+  }
+
+  /**
+   * Writes down what was reached for the first time in a period, with the messages that are to be
+   * sent; gives how many messages. Several thresholds at once make one alert, of the highest.
+   */
+  raise({ budget, periodStartMs, thresholds, spentNano, nowMs }: Reached): Promise<number> {
+    return this.database.transaction().execute(async (transaction) => {
+      const rows = thresholds.map(
+        (threshold): AlertRow => ({
+          id: newId("alr", nowMs),
+          budget_id: budget.id,
+          period_start_ms: periodStartMs,
+          threshold,
+          limit_nano: Number(budget.limitNano),
+          spent_nano: Number(spentNano),
+          at_ms: nowMs,
+        }),
+      );
+      const raised = await transaction
+        .insertInto("budget_alerts")
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict.columns(["budget_id", "period_start_ms", "threshold", "limit_nano"]).doNothing(),
+        )
+        .returning(["id", "threshold"])
+        .execute();
+      const highest = raised.sort((one, other) => other.threshold - one.threshold)[0];
+      const deliveries =
+        highest === undefined ? [] : deliveriesOf(budget, { alertId: highest.id, nowMs });
+      if (deliveries.length > 0)
+        await transaction.insertInto("budget_deliveries").values(deliveries).execute();
+      return deliveries.length;
+    });
+  }
+
+  /** Alerts of budgets with their messages, the newest first. */
+  async list(
+    budgetIds: readonly string[],
+    limit: number,
+  ): Promise<{ alert: Alert; deliveries: Delivery[] }[]> {
+    if (budgetIds.length === 0) return [];
+    const alerts = await this.database
+      .selectFrom("budget_alerts")
+      .selectAll()
+      .where("budget_id", "in", budgetIds)
+      .orderBy("at_ms", "desc")
+      .orderBy("threshold", "desc")
+      .limit(limit)
+      .execute();
+    if (alerts.length === 0) return [];
+    const rows = await this.database
+      .selectFrom("budget_deliveries")
+      .selectAll()
+      .where(
+        "alert_id",
+        "in",
+        alerts.map(({ id }) => id),
+      )
+      .orderBy("id")
+      .execute();
+    const byAlert = Map.groupBy(rows.map(deliveryOf), ({ alertId }) => alertId);
+    return alerts.map((row) => ({ alert: alertOf(row), deliveries: byAlert.get(row.id) ?? [] }));
+  }
+
+  async find(alertId: string): Promise<Alert | undefined> {
+    const row = await this.database
+      .selectFrom("budget_alerts")
+      .selectAll()
+      .where("id", "=", alertId)
+      .executeTakeFirst();
+    return row && alertOf(row);
+  }
+
+  /**
+   * Takes a message for a try, so that no other gateway on the database sends it, too; false where
+   * another one was first.
+   */
+  async take({ id, nextAttemptMs }: Delivery, untilMs: number): Promise<boolean> {
+    const row = await this.database
+      .updateTable("budget_deliveries")
+      .set({ next_attempt_ms: untilMs })
+      .where("id", "=", id)
+      .where("status", "=", "pending")
+      .where("next_attempt_ms", "=", nextAttemptMs)
+      .returning("id")
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
+  /** Messages whose turn has come, the oldest first. */
+  async due(nowMs: number, limit: number): Promise<Delivery[]> {
+    const rows = await this.database
+      .selectFrom("budget_deliveries")
+      .selectAll()
+      .where("status", "=", "pending")
+      .where("next_attempt_ms", "<=", nowMs)
+      .orderBy("next_attempt_ms")
+      .orderBy("id")
+      .limit(limit)
+      .execute();
+    return rows.map(deliveryOf);
+  }
+
+  /** Writes down what became of a try; without a next one the message has failed. */
+  async tried(
+    delivery: Delivery,
+    {
+      outcome,
+      nowMs,
+      nextAttemptMs,
+    }: { outcome: DeliveryOutcome; nowMs: number; nextAttemptMs: number | null },
+  ): Promise<void> {
+    const status: DeliveryStatus = outcome.ok
+      ? "delivered"
+      : nextAttemptMs === null
+        ? "failed"
+        : "pending";
+    await this.database
+      .updateTable("budget_deliveries")
+      .set({
+        status,
+        attempts: delivery.attempts + 1,
+        next_attempt_ms: status === "pending" ? nextAttemptMs : null,
+        last_status: outcome.status,
+        last_error: outcome.ok ? null : outcome.error,
+        ended_at_ms: status === "pending" ? null : nowMs,
+      })
+      .where("id", "=", delivery.id)
+      .execute();
+  }
+}
+
+function deliveriesOf(
+  { id: budgetId, emails, webhookUrl }: Budget,
+  { alertId, nowMs }: { alertId: string; nowMs: number },
+): DeliveryRow[] {
+  const targets: [Channel, string][] = emails.map((email) => ["email", email]);
+  if (webhookUrl !== null) targets.push(["webhook", webhookUrl]);
+  return targets.map(([channel, target]) => ({
+    id: newId("dlv", nowMs),
+    alert_id: alertId,
+    budget_id: budgetId,
+    channel,
+    target,
+    status: "pending",
+    attempts: 0,
+    next_attempt_ms: nowMs,
+    last_status: null,
+    last_error: null,
+    created_at_ms: nowMs,
+    ended_at_ms: null,
+  }));
+}

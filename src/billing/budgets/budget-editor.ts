@@ -1,0 +1,313 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { mayBeId, newId } from "../../platform/kernel/ids.ts";
+import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import type { Mailer } from "../../platform/notify/mailer.ts";
+import { UnsafeTargetError } from "../../platform/notify/public-address.ts";
+import type { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
+import type { LedgerPort } from "../ledger/ledger-port.ts";
+import type {
+  BlockingBudgets,
+  Budget,
+  BudgetAction,
+  BudgetAlerts,
+  BudgetPeriod,
+  BudgetScope,
+} from "./budget.ts";
+
+/** Budgets that a workspace may have. */
+const budgetsMax = 100;
+
+/** What a caller says of a budget. */
+export type BudgetFields = Pick<
+  Budget,
+  | "name"
+  | "scope"
+  | "subject"
+  | "period"
+  | "action"
+  | "limitNano"
+  | "thresholds"
+  | "emails"
+  | "webhookUrl"
+>;
+
+interface EditorOptions {
+  store: BudgetStore;
+  webhooks: WebhookSender;
+  secrets: WebhookSecrets;
+  mailer: Mailer | undefined;
+  blocking: BlockingBudgets;
+  ledger: Pick<LedgerPort, "watch">;
+  clock: Clock;
+  /** Addresses of the users of a workspace. */
+  emailsOf(workspaceId: string): Promise<readonly string[]>;
+  /** Whether the key or the user is one of the workspace's. */
+  knows(workspaceId: string, subject: { scope: "key" | "user"; id: string }): Promise<boolean>;
+}
+
+const noBudget = (): GatewayError =>
+  new GatewayError("not_found", "There is no budget with this id. GET /budgets lists them.");
+const wrong = (param: string, problem: string): GatewayError =>
+  new GatewayError("bad_request", `${param}: ${problem}`, { param });
+
+/** Makes, changes and deletes budgets. Changes of one workspace's happen one after the other. */
+export class BudgetEditor {
+  private readonly options: EditorOptions;
+  private readonly turns = new Turns();
+
+  constructor(options: EditorOptions) {
+    this.options = options;
+  }
+
+  list(workspaceId: string): Promise<Budget[]> {
+    return this.options.store.list(workspaceId);
+  }
+
+  /** Throws `not_found`, also for budgets of other workspaces. */
+  async find({ workspaceId, id }: { workspaceId: string; id: string }): Promise<Budget> {
+    const budget = mayBeId(id) ? await this.options.store.find(id) : undefined;
+    if (budget === undefined || budget.workspaceId !== workspaceId) throw noBudget();
+    return budget;
+  }
+
+  /**
+   * Throws `bad_request`, `not_configured` where mail is wanted and none can be sent, and
+   * `conflict` where there are too many.
+   */
+  create(workspaceId: string, fields: BudgetFields): Promise<Budget> {
+    return this.turns.run(workspaceId, async () => {
+      const { store, clock } = this.options;
+      if ((await store.list(workspaceId)).length >= budgetsMax) {
+        throw new GatewayError("conflict", `The workspace has ${budgetsMax} budgets. Delete some.`);
+      }
+      await this.assertSubject(workspaceId, fields);
+      await this.assertReachable(workspaceId, fields);
+      const nowMs = clock.nowMs();
+      const budget: Budget = {
+        ...fields,
+        id: newId("bud", nowMs),
+        workspaceId,
+        secretVersion: 1,
+        createdAtMs: nowMs,
+        updatedAtMs: null,
+      };
+      if (budget.action === "block") await this.options.ledger.watch(budget);
+      await store.insert(budget);
+      this.options.blocking.put(budget);
+      return budget;
+    });
+  }
+
+  /** Changes what is named. Throws as `create` does, and `not_found`. */
+  change(
+    reference: { workspaceId: string; id: string },
+    changes: Partial<BudgetFields>,
+  ): Promise<Budget> {
+    if (Object.keys(changes).length === 0) return this.find(reference);
+    return this.write(reference, async (budget) => {
+      await this.assertReachable(budget.workspaceId, {
+        emails: changes.emails ?? [],
+        webhookUrl: changes.webhookUrl ?? null,
+      });
+      return { ...budget, ...changes };
+    });
+  }
+
+  /** Gives the webhook another secret; the next message is signed with it. Throws `not_found`. */
+  rotateSecret(reference: { workspaceId: string; id: string }): Promise<Budget> {
+    return this.write(reference, async (budget) => ({
+      ...budget,
+      secretVersion: budget.secretVersion + 1,
+    }));
+  }
+
+  /** Throws `not_found`. */
+  remove(reference: { workspaceId: string; id: string }): Promise<void> {
+    return this.turns.run(reference.workspaceId, async () => {
+      const budget = await this.find(reference);
+      await this.options.store.remove(budget.id);
+      this.options.blocking.remove(budget);
+    });
+  }
+
+  /** What the webhook of a budget is signed with. */
+  secretOf({ id, secretVersion: version }: Budget): string {
+    return this.options.secrets.secretOf({ id, version });
+  }
+
+  private write(
+    reference: { workspaceId: string; id: string },
+    change: (budget: Budget) => Promise<Budget>,
+  ): Promise<Budget> {
+    return this.turns.run(reference.workspaceId, async () => {
+      const changed = {
+        ...(await change(await this.find(reference))),
+        updatedAtMs: this.options.clock.nowMs(),
+      };
+      if (changed.action === "block") await this.options.ledger.watch(changed);
+      await this.options.store.replace(changed);
+      this.options.blocking.put(changed);
+      return changed;
+    });
+  }
+
+  private async assertSubject(
+    workspaceId: string,
+    { scope, subject }: BudgetFields,
+  ): Promise<void> {
+    if ((scope === "workspace") !== (subject === null)) {
+      throw wrong(
+        "subject",
+        scope === "workspace"
+          ? "must be left out for the workspace"
+          : `is required: the ${scope} that is meant`,
+      );
+    }
+    if (
+      (scope === "key" || scope === "user") &&
+      !(await this.options.knows(workspaceId, { scope, id: subject ?? "" }))
+    ) {
+      throw wrong("subject", `is no ${scope} of this workspace`);
+    }
+  }
+
+  /** Mail goes to people of the workspace alone, and webhooks to the public internet. */
+  private async assertReachable(
+    workspaceId: string,
+    { emails, webhookUrl }: BudgetAlerts,
+  ): Promise<void> {
+    const { mailer, emailsOf, webhooks } = this.options;
+    if (emails.length > 0) {
+      if (mailer === undefined) {
+        throw new GatewayError(
+          "not_configured",
+          "emails: this installation sends no mail. Use a webhook.",
+          { param: "emails" },
+        );
+      }
+      const known = new Set(await emailsOf(workspaceId));
+      if (!emails.every((email) => known.has(email)))
+        throw wrong("emails", "must be addresses of people in this workspace");
+    }
+    if (webhookUrl === null) return;
+    await webhooks.check(webhookUrl).catch((error: unknown) => {
+      throw error instanceof UnsafeTargetError ? wrong("webhook_url", error.message) : error;
+    });
+  }
+}
+
+interface BudgetRow {
+  id: string;
+  workspace_id: string;
+  name: string;
+  scope: string;
+  subject: string | null;
+  period: string;
+  action: string;
+  limit_nano: number | bigint;
+  /** JSON, as `emails` is. */
+  thresholds: string;
+  emails: string;
+  webhook_url: string | null;
+  secret_version: number;
+  created_at_ms: number;
+  updated_at_ms: number | null;
+}
+
+/** Rows of budgets. */
+export interface BudgetTables {
+  budgets: BudgetRow;
+}
+
+const fromRow = (row: BudgetRow): Budget => ({
+  id: row.id,
+  workspaceId: row.workspace_id,
+  name: row.name,
+  scope: row.scope as BudgetScope,
+  subject: row.subject,
+  period: row.period as BudgetPeriod,
+  action: row.action as BudgetAction,
+  limitNano: BigInt(row.limit_nano),
+  thresholds: JSON.parse(row.thresholds) as number[],
+  emails: JSON.parse(row.emails) as string[],
+  webhookUrl: row.webhook_url,
+  secretVersion: row.secret_version,
+  createdAtMs: row.created_at_ms,
+  updatedAtMs: row.updated_at_ms,
+});
+
+const rowOf = (budget: Budget): BudgetRow => ({
+  id: budget.id,
+  workspace_id: budget.workspaceId,
+  name: budget.name,
+  scope: budget.scope,
+  subject: budget.subject,
+  period: budget.period,
+  action: budget.action,
+  limit_nano: Number(budget.limitNano),
+  thresholds: JSON.stringify(budget.thresholds),
+  emails: JSON.stringify(budget.emails),
+  webhook_url: budget.webhookUrl,
+  secret_version: budget.secretVersion,
+  created_at_ms: budget.createdAtMs,
+  updated_at_ms: budget.updatedAtMs,
+});
+
+/** Budgets at rest. */
+export class BudgetStore {
+  private readonly database: Kysely<BudgetTables>;
+
+  constructor(database: Kysely<BudgetTables>) {
+    this.database = database;
+  }
+
+  /** Those of a workspace, the newest first. */
+  async list(workspaceId: string): Promise<Budget[]> {
+    const rows = await this.database
+      .selectFrom("budgets")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .orderBy("id", "desc")
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** Those of all workspaces, or of one, that refuse what would cost more. */
+  async blocking(workspaceId?: string): Promise<Budget[]> {
+    let query = this.database.selectFrom("budgets").selectAll().where("action", "=", "block");
+    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
+    return (await query.orderBy("id").execute()).map(fromRow);
+  }
+
+  /** The budgets of all workspaces. */
+  async all(): Promise<Budget[]> {
+    return (await this.database.selectFrom("budgets").selectAll().orderBy("id").execute()).map(
+      fromRow,
+    );
+  }
+
+  async find(id: string): Promise<Budget | undefined> {
+    const row = await this.database
+      .selectFrom("budgets")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  async insert(budget: Budget): Promise<void> {
+    await this.database.insertInto("budgets").values(rowOf(budget)).execute();
+  }
+
+  /** Writes its columns again. */
+  async replace(budget: Budget): Promise<void> {
+    const { id: _id, workspace_id: _workspace, ...values } = rowOf(budget);
+    await this.database.updateTable("budgets").set(values).where("id", "=", budget.id).execute();
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.database.deleteFrom("budgets").where("id", "=", id).execute();
+  }
+}

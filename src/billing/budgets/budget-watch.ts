@@ -1,0 +1,292 @@
+import type { QueryExecutorProvider } from "kysely";
+import { hourMs, minuteMs, type Clock } from "../../platform/kernel/clock.ts";
+import { newId } from "../../platform/kernel/ids.ts";
+import { usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
+import type { Mailer } from "../../platform/notify/mailer.ts";
+import type {
+  DeliveryOutcome,
+  WebhookSecrets,
+  WebhookSender,
+} from "../../platform/notify/webhook-sender.ts";
+import type { Alert, AlertStore, Channel, Delivery } from "./alert-store.ts";
+import type { BudgetStore } from "./budget-editor.ts";
+import { periodAt, reachedThresholds, type Budget, type Span } from "./budget.ts";
+
+/**
+ * How much of something was spent in a stretch of whole days, in nano-USD; within a transaction,
+ * where one is given, and then without what is not committed yet.
+ */
+export type SpentBy = (
+  query: Pick<Budget, "workspaceId" | "scope" | "subject"> & { fromMs: number; toMs: number },
+  reading?: QueryExecutorProvider,
+) => Promise<bigint>;
+
+const everyMs = minuteMs;
+
+interface WatchOptions {
+  store: BudgetStore;
+  alerts: AlertStore;
+  runner: DeliveryRunner;
+  spentBy: SpentBy;
+  clock: Clock;
+  /** Where several gateways share the database, whether this one does what is done once. */
+  isLeader?: (() => boolean) | undefined;
+}
+
+/**
+ * Looks every minute at what was spent of each budget. Requests never wait for it, and it never
+ * refuses one.
+ */
+export class BudgetWatch {
+  private readonly options: WatchOptions;
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private running: Promise<void> | undefined;
+
+  constructor(options: WatchOptions) {
+    this.options = options;
+  }
+
+  /** What was spent of a budget in its period of this moment. */
+  async spentOf({
+    workspaceId,
+    scope,
+    subject,
+    period,
+  }: Budget): Promise<{ span: Span; spentNano: bigint }> {
+    const span = periodAt(period, this.options.clock.nowMs());
+    const spentNano = await this.options.spentBy({
+      workspaceId,
+      scope,
+      subject,
+      fromMs: span.startMs,
+      toMs: span.endMs,
+    });
+    return { span, spentNano };
+  }
+
+  /** Raises what is due and sends what is to be sent; one run at a time. */
+  async run(): Promise<void> {
+    const { store, alerts, runner, clock } = this.options;
+    for (const budget of await store.all()) {
+      const { span, spentNano } = await this.spentOf(budget);
+      const thresholds = reachedThresholds(budget, spentNano);
+      if (thresholds.length === 0) continue;
+      await alerts.raise({
+        budget,
+        periodStartMs: span.startMs,
+        thresholds,
+        spentNano,
+        nowMs: clock.nowMs(),
+      });
+    }
+    await runner.run();
+  }
+
+  /** Runs every minute from now on; told how each run ended. */
+  start(ended: (error: unknown) => void): void {
+    this.timer = setInterval(() => {
+      if (this.options.isLeader?.() === false) return;
+      this.running ??= this.run()
+        .then(() => ended(undefined), ended)
+        .finally(() => {
+          this.running = undefined;
+        });
+    }, everyMs);
+  }
+
+  /** Resolves when a run that is under way has ended. */
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    await this.running;
+  }
+}
+
+/** Waits after the first failure, the second and so on; after the last a message has failed. */
+const retryWaitsMs = [minuteMs, 5 * minuteMs, 30 * minuteMs, 2 * hourMs, 6 * hourMs] as const;
+
+/**
+ * So long a message is one gateway's alone; where that one ended meanwhile, another takes it
+ * afterwards.
+ */
+const takenMs = 2 * minuteMs;
+
+/** Messages that are sent side by side; a slow webhook holds up these alone. */
+const besideMax = 8;
+/** Messages of one run. */
+const runMax = 400;
+
+interface RunnerOptions {
+  budgets: BudgetStore;
+  alerts: AlertStore;
+  webhooks: WebhookSender;
+  secrets: WebhookSecrets;
+  mailer: Mailer | undefined;
+  clock: Clock;
+  /** Whether an address still belongs to a user of the workspace. */
+  isMember(workspaceId: string, email: string): Promise<boolean>;
+}
+
+/** Sends what alerts have to say, and tries again later what did not arrive. */
+export class DeliveryRunner {
+  private readonly options: RunnerOptions;
+
+  constructor(options: RunnerOptions) {
+    this.options = options;
+  }
+
+  /** Sends every message whose turn has come. */
+  async run(): Promise<void> {
+    const due = await this.options.alerts.due(this.options.clock.nowMs(), runMax);
+    const waiting = [...due];
+    const work = async (): Promise<void> => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+        await this.deliver(next);
+    };
+    await Promise.all(Array.from({ length: Math.min(besideMax, due.length) }, work));
+  }
+
+  /**
+   * Sends every receiver of a budget a message that says it is a test, and tells what became of
+   * each. Nothing is tried again.
+   */
+  sendTest(
+    budget: Budget,
+  ): Promise<{ channel: Channel; target: string; outcome: DeliveryOutcome }[]> {
+    const { clock, webhooks, secrets } = this.options;
+    const nowMs = clock.nowMs();
+    const mails = budget.emails.map(async (target) => ({
+      channel: "email" as const,
+      target,
+      outcome: await this.mailTo(target, budget.workspaceId, testMailOf(budget)),
+    }));
+    const { webhookUrl: url } = budget;
+    if (url === null) return Promise.all(mails);
+    const id = newId("dlv", nowMs);
+    const hook = webhooks
+      .send({
+        id,
+        url,
+        secret: secrets.secretOf({ id: budget.id, version: budget.secretVersion }),
+        event: testEventName,
+        body: JSON.stringify({
+          id,
+          type: testEventName,
+          created_at: moment(nowMs),
+          workspace_id: budget.workspaceId,
+          data: { budget_id: budget.id, name: budget.name },
+        }),
+      })
+      .then((outcome) => ({ channel: "webhook" as const, target: url, outcome }));
+    return Promise.all([...mails, hook]);
+  }
+
+  private async deliver(delivery: Delivery): Promise<void> {
+    const { budgets, alerts, clock } = this.options;
+    if (!(await alerts.take(delivery, clock.nowMs() + takenMs))) return;
+    const [budget, alert] = await Promise.all([
+      budgets.find(delivery.budgetId),
+      alerts.find(delivery.alertId),
+    ]);
+    if (budget === undefined || alert === undefined) return;
+    const outcome = await this.send(delivery, { budget, alert });
+    const nowMs = clock.nowMs();
+    const wait = retryWaitsMs[delivery.attempts];
+    await alerts.tried(delivery, {
+      outcome,
+      nowMs,
+      nextAttemptMs: wait === undefined ? null : nowMs + wait,
+    });
+  }
+
+  private async send(
+    delivery: Delivery,
+    about: { budget: Budget; alert: Alert },
+  ): Promise<DeliveryOutcome> {
+    if (delivery.channel === "email")
+      return this.mailTo(
+        delivery.target,
+        about.budget.workspaceId,
+        mailOf(about.budget, about.alert),
+      );
+    const { id, secretVersion: version } = about.budget;
+    return this.options.webhooks.send({
+      id: delivery.id,
+      url: delivery.target,
+      secret: this.options.secrets.secretOf({ id, version }),
+      event: eventName,
+      body: JSON.stringify(eventOf(delivery, about)),
+    });
+  }
+
+  private async mailTo(
+    to: string,
+    workspaceId: string,
+    mail: { subject: string; text: string },
+  ): Promise<DeliveryOutcome> {
+    const { mailer, isMember } = this.options;
+    if (mailer === undefined)
+      return { ok: false, status: null, error: "This installation sends no mail." };
+    if (!(await isMember(workspaceId, to))) {
+      return {
+        ok: false,
+        status: null,
+        error: "The address belongs to no member of the workspace any more.",
+      };
+    }
+    try {
+      await mailer.send({ to, ...mail });
+      return { ok: true, status: null };
+    } catch {
+      return { ok: false, status: null, error: "The mail server did not take the mail." };
+    }
+  }
+}
+
+const eventName = "budget.threshold_reached";
+const testEventName = "budget.test";
+
+const testMailOf = ({ name }: Budget): { subject: string; text: string } => ({
+  subject: `Budget "${name}": a test`,
+  text: `This is a test of the alerts of the budget "${name}". Nothing was reached; mails like this one come when it is.\n`,
+});
+
+const usd = (nano: bigint): string => `${usdSixDecimals(nano)} USD`;
+const moment = (atMs: number): string => new Date(atMs).toISOString();
+const subjectOf = ({ scope, subject }: Budget): string =>
+  scope === "workspace" ? "the workspace" : `the ${scope} ${subject}`;
+
+function mailOf(
+  budget: Budget,
+  { threshold, spentNano, limitNano, periodStartMs }: Alert,
+): { subject: string; text: string } {
+  const { endMs } = periodAt(budget.period, periodStartMs);
+  return {
+    subject: `Budget "${budget.name}": ${threshold} % is spent`,
+    text:
+      `The budget "${budget.name}" for ${subjectOf(budget)} has reached ${threshold} % of its limit.\n\n` +
+      `Spent: ${usd(spentNano)} of ${usd(limitNano)}\nPeriod: ${moment(periodStartMs)} to ${moment(endMs)}\n\n` +
+      "A budget refuses nothing. Limits of keys do.\n",
+  };
+}
+
+function eventOf({ id }: Delivery, { budget, alert }: { budget: Budget; alert: Alert }) {
+  const { threshold, spentNano, limitNano, periodStartMs, atMs } = alert;
+  return {
+    id,
+    type: eventName,
+    created_at: moment(atMs),
+    workspace_id: budget.workspaceId,
+    data: {
+      budget_id: budget.id,
+      name: budget.name,
+      scope: budget.scope,
+      subject: budget.subject,
+      period: budget.period,
+      period_start: moment(periodStartMs),
+      period_end: moment(periodAt(budget.period, periodStartMs).endMs),
+      threshold,
+      limit: usdFromNano(limitNano),
+      spent: usdFromNano(spentNano),
+    },
+  };
+}

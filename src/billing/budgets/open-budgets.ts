@@ -1,0 +1,82 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { LlmKeyStore } from "../../identity/keys/llm-key-store.ts";
+import type { Mailer } from "../../platform/notify/mailer.ts";
+import { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
+import type { LedgerPort } from "../ledger/ledger-port.ts";
+import type { UserStore } from "../../identity/people/user-store.ts";
+import { parseRange } from "../../platform/kernel/address-range.ts";
+import { AlertStore, type AlertTables } from "./alert-store.ts";
+import { BudgetEditor, BudgetStore, type BudgetTables } from "./budget-editor.ts";
+import { BudgetWatch, DeliveryRunner, type SpentBy } from "./budget-watch.ts";
+import type { BlockingBudgets } from "./budget.ts";
+
+/** Everything that budgets keep in the database. */
+export type BudgetsTables = BudgetTables & AlertTables;
+
+/** What budgets are built from. */
+export interface BudgetsOptions {
+  database: Kysely<BudgetsTables>;
+  clock: Clock;
+  encryptionKey: Uint8Array;
+  mailer: Mailer | undefined;
+  /** Ranges of the operator's own networks that webhooks may lead to. */
+  webhookNetworks: readonly string[];
+  spentBy: SpentBy;
+  users: UserStore;
+  llmKeys: LlmKeyStore;
+  blocking: BlockingBudgets;
+  ledger: Pick<LedgerPort, "watch">;
+}
+
+/** Budgets with their alerts. */
+export interface Budgets {
+  editor: BudgetEditor;
+  alerts: AlertStore;
+  watch: BudgetWatch;
+  runner: DeliveryRunner;
+}
+
+/** Builds them, with those in force that block; nothing is looked at before `watch` is started. */
+export async function openBudgets({
+  database,
+  clock,
+  users,
+  llmKeys,
+  mailer,
+  spentBy,
+  ...options
+}: BudgetsOptions): Promise<Budgets> {
+  const store = new BudgetStore(database.withTables());
+  const alerts = new AlertStore(database.withTables());
+  const secrets = new WebhookSecrets(options.encryptionKey);
+  const allowed = options.webhookNetworks.flatMap((range) => parseRange(range) ?? []);
+  const webhooks = new WebhookSender({ guard: { allowed }, clock });
+  const emailsOf = async (workspaceId: string) =>
+    (await users.peopleIn(workspaceId)).map(({ email }) => email);
+  const shared = { alerts, webhooks, secrets, mailer, clock };
+  const runner = new DeliveryRunner({
+    ...shared,
+    budgets: store,
+    isMember: async (workspaceId, email) => (await emailsOf(workspaceId)).includes(email),
+  });
+  const { blocking, ledger } = options;
+  for (const budget of await store.blocking()) {
+    await ledger.watch(budget);
+    blocking.put(budget);
+  }
+  const editor = new BudgetEditor({
+    ...shared,
+    store,
+    emailsOf,
+    blocking,
+    ledger,
+    async knows(workspaceId, { scope, id }) {
+      const creators = await llmKeys.creators(workspaceId);
+      if (scope === "key") return creators.has(id);
+      if ([...creators.values()].some(({ creatorUserId }) => creatorUserId === id)) return true;
+      return (await users.peopleIn(workspaceId)).some((person) => person.id === id);
+    },
+  });
+  return { editor, alerts, runner, watch: new BudgetWatch({ ...shared, store, runner, spentBy }) };
+}

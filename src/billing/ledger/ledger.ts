@@ -1,0 +1,392 @@
+import type { Budget } from "../budgets/budget.ts";
+import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
+import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
+import {
+  addFresh,
+  availableOf,
+  balanceOf,
+  countedWithin,
+  type AccountBook,
+  type WorkspaceAccount,
+} from "./account-book.ts";
+import type { BudgetCounters, BudgetUse } from "./budget-counters.ts";
+import { BookPurse } from "./book-purse.ts";
+import { chargeRows, splitOverBuckets } from "./charge-rows.ts";
+import { creditUnit } from "./credit-unit.ts";
+import { borneOf, type ReserveOutcome, type ReserveRequest } from "./hold-rule.ts";
+import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "./ledger-port.ts";
+import { monthOf } from "./month.ts";
+
+/** A spending limit of a key, measured over a rolling window. */
+interface KeyLimit {
+  limitNano: bigint;
+  windowHours: number;
+}
+
+/** A key that a request is charged to, with its limit. */
+export interface SpendingKey {
+  keyId: string;
+  keyLimit: KeyLimit | null;
+  /** What callers' own provider keys pay counts against the limit, at list price. */
+  countsByok?: boolean;
+}
+
+export interface PostRequest {
+  holdId: string;
+  /**
+   * What the usage costs; more than the hold is charged as far as the balance and the limits bear
+   * it.
+   */
+  amountNano: bigint;
+  /** The list price of what the caller's own provider key paid; nothing of it is charged. */
+  byokNano?: bigint;
+  /** Subjects of budgets that it counts for: of models and providers, those that served. */
+  tags?: (() => readonly string[]) | undefined;
+  /**
+   * What is to be committed together with the charge, such as the generation record and what counts
+   * it.
+   */
+  alongside: (posted: PostedCharge) => CommitUnit;
+}
+
+/** A charge as it stands after posting. */
+export interface PostedCharge {
+  chargedNano: bigint;
+  /** What the balance and the limits could not bear, booked to the operator. */
+  uncollectedNano: bigint;
+  heldNano: bigint;
+  balanceAfterNano: bigint;
+}
+
+export type PostOutcome = ({ ok: true } & PostedCharge) | { ok: false; reason: "already_settled" };
+
+interface Hold extends BudgetUse {
+  /** The key, and the one that made it where one did: both bound what can be held and charged. */
+  keys: readonly SpendingKey[];
+  heldNano: bigint;
+  /** The hold at list price on limits that count the caller's own provider keys. */
+  byokNano: bigint;
+  reservedAtMs: number;
+}
+
+/** What bounds a hold most: what is left of it, and what other requests hold of it. */
+interface Bound {
+  freeNano: bigint;
+  heldNano: bigint;
+  reason: "insufficient_balance" | "key_limit" | "budget";
+  budget?: Budget;
+}
+
+const noTags = (): readonly string[] => [];
+
+/** More than any balance or limit. */
+const maxNano = 2n ** 62n;
+
+/** How long a hold may stand before the backstop frees it: longer than any request may run. */
+export const holdLifetimeMs = 2 * 60 * 60 * 1000;
+
+/**
+ * Two-phase charging: reserve, then post or void; expiry is the backstop. Holds live in memory, so
+ * a crash frees them; charges are durable before `post` settles. Outcomes are named, never thrown.
+ */
+export class Ledger implements LedgerPort {
+  readonly book: AccountBook;
+  private readonly holds = new Map<string, Hold>();
+  private onceNoHoldIsOpen: (() => void)[] = [];
+  private readonly commits: CommitQueue;
+  private readonly clock: Clock;
+  private readonly purse: BookPurse;
+  private readonly budgets: BudgetCounters | undefined;
+
+  constructor(options: {
+    book: AccountBook;
+    commits: CommitQueue;
+    clock: Clock;
+    budgets?: BudgetCounters;
+  }) {
+    this.book = options.book;
+    this.purse = new BookPurse(options.book);
+    this.commits = options.commits;
+    this.clock = options.clock;
+    this.budgets = options.budgets;
+  }
+
+  get openHoldCount(): number {
+    return this.holds.size;
+  }
+
+  untilNoHoldIsOpen(): Promise<void> {
+    if (this.holds.size === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.onceNoHoldIsOpen.push(resolve));
+  }
+
+  reserve(request: ReserveRequest): ReserveOutcome {
+    const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
+    const account = this.book.workspace(workspaceId);
+    const balanceNano = balanceOf(account);
+    if (this.holds.has(holdId))
+      return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
+    const keys = parent === undefined ? [request] : [request, parent];
+    const use = {
+      workspaceId,
+      tags: request.tags ?? noTags,
+      day: Math.floor(this.clock.nowMs() / dayMs),
+    };
+    let [heldNano, byokHeldNano, freeNano] = [0n, 0n, 0n];
+    if (ceilingNano > 0n) {
+      const bound = this.boundOf(account, keys, use);
+      freeNano = bound.freeNano;
+      const borne = borneOf({ freeNano, ceilingNano, tight: request.tight });
+      if (borne === undefined) return { ok: false, ...bound, balanceNano };
+      heldNano = borne;
+    }
+    const byokBound = byokNano > 0n ? this.byokBoundOf(keys) : undefined;
+    if (byokBound !== undefined) {
+      const borne = borneOf({
+        freeNano: byokBound.freeNano,
+        ceilingNano: byokNano,
+        tight: request.byokTight,
+      });
+      if (borne === undefined) return { ok: false, ...byokBound, balanceNano };
+      byokHeldNano = borne;
+    }
+    const hold: Hold = {
+      ...use,
+      keys,
+      heldNano,
+      byokNano: byokHeldNano,
+      reservedAtMs: this.clock.monotonicMs(),
+    };
+    this.addHeld(hold, 1n);
+    this.holds.set(holdId, hold);
+    if (byokBound === undefined) return { ok: true, heldNano, freeNano, balanceNano };
+    return {
+      ok: true,
+      heldNano,
+      freeNano,
+      byokHeldNano,
+      byokFreeNano: byokBound.freeNano,
+      balanceNano,
+    };
+  }
+
+  grow(holdId: string, toNano: bigint): bigint {
+    const hold = this.holds.get(holdId);
+    if (hold === undefined) return 0n;
+    this.addHeld(hold, -1n);
+    const { freeNano } = this.boundOf(this.book.workspace(hold.workspaceId), hold.keys, hold);
+    const reachedNano = toNano < freeNano ? toNano : freeNano;
+    if (reachedNano > hold.heldNano) hold.heldNano = reachedNano;
+    this.addHeld(hold, 1n);
+    return hold.heldNano;
+  }
+
+  /**
+   * Charges a hold and frees the rest. Settles when the charge is durable; rejects when the
+   * database refused, and then the charge does not stand and the money is back.
+   */
+  post(request: PostRequest): Promise<PostOutcome> {
+    const hold = this.release(request.holdId);
+    if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
+    const account = this.book.workspace(hold.workspaceId);
+    const balanceNano = balanceOf(account);
+    const use = { workspaceId: hold.workspaceId, tags: request.tags ?? noTags, day: hold.day };
+    // Other requests' holds are theirs; beyond its own hold a charge may only draw on what is free
+    // of the balance and the limits.
+    const bearable = this.boundOf(account, hold.keys, use).freeNano;
+    const chargedNano =
+      request.amountNano < bearable ? request.amountNano : bearable < 0n ? 0n : bearable;
+    const posted: PostedCharge = {
+      chargedNano,
+      uncollectedNano: request.amountNano - chargedNano,
+      heldNano: hold.heldNano,
+      balanceAfterNano: balanceNano - chargedNano,
+    };
+    const nowMs = this.clock.nowMs();
+    const parts = splitOverBuckets(account, chargedNano);
+    const { holdId, byokNano = 0n } = request;
+    this.apply(account, hold, { parts, amountNano: chargedNano, byokNano, nowMs });
+    this.budgets?.spend(use, chargedNano);
+    const undo = (error: unknown): never => {
+      this.apply(account, hold, {
+        parts: { monthlyNano: -parts.monthlyNano, topupNano: -parts.topupNano },
+        amountNano: -chargedNano,
+        byokNano: -byokNano,
+        nowMs,
+      });
+      this.budgets?.spend(use, -chargedNano);
+      throw error;
+    };
+    try {
+      const {
+        workspaceId,
+        keys: [key],
+      } = hold;
+      const rows = chargeRows({
+        chargeId: holdId,
+        workspaceId,
+        keyId: key?.keyId ?? "",
+        parts,
+        posted,
+        byokNano,
+        nowMs,
+      });
+      const alongside = request.alongside(posted);
+      const unit: CommitUnit = {
+        inserts: rows.inserts.concat(alongside.inserts),
+        adds: rows.adds.concat(alongside.adds),
+      };
+      const outcome: PostOutcome = { ok: true, ...posted };
+      return this.commits
+        .commit(unit, { moreMayFollow: this.holds.size > 0 })
+        .then(() => outcome, undo);
+    } catch (error) {
+      return Promise.reject(error).catch(undo);
+    }
+  }
+
+  /** Frees a hold without a charge. */
+  void(holdId: string): "ok" | "already_settled" {
+    return this.release(holdId) === undefined ? "already_settled" : "ok";
+  }
+
+  async watch(budget: Budget): Promise<void> {
+    await this.budgets?.watch(budget, {
+      day: Math.floor(this.clock.nowMs() / dayMs),
+      open: this.holds.values(),
+    });
+  }
+
+  /** Frees holds that no request settled in time; each one is a bug, and the caller logs it. */
+  expire(): string[] {
+    const oldestMs = this.clock.monotonicMs() - holdLifetimeMs;
+    const expired = [...this.holds]
+      .filter(([, hold]) => hold.reservedAtMs < oldestMs)
+      .map(([id]) => id);
+    for (const id of expired) this.release(id);
+    return expired;
+  }
+
+  async credit(request: CreditRequest): Promise<void> {
+    const atMs = this.clock.nowMs();
+    await this.commits.commit(creditUnit(request, atMs));
+    const account = this.book.workspace(request.workspaceId);
+    if (request.bucket === "topup") account.topupNano += request.amountNano;
+    else {
+      account.monthlyNano += request.amountNano;
+      addFresh(account, { month: monthOf(atMs), amountNano: request.amountNano });
+    }
+  }
+
+  take(wanted: Withdrawal): Taken {
+    return this.purse.take(wanted);
+  }
+
+  stop(): void {}
+
+  refresh(): undefined {
+    return undefined;
+  }
+
+  private release(holdId: string): Hold | undefined {
+    const hold = this.holds.get(holdId);
+    if (hold === undefined) return undefined;
+    this.holds.delete(holdId);
+    if (this.holds.size === 0) for (const resolve of this.onceNoHoldIsOpen.splice(0)) resolve();
+    this.addHeld(hold, -1n);
+    return hold;
+  }
+
+  /** What is left of a key's limit; undefined where it has none. */
+  private leftOf({ keyId, keyLimit, countsByok = false }: SpendingKey): bigint | undefined {
+    if (keyLimit === null) return undefined;
+    const key = this.book.key(keyId);
+    const { limitNano, windowHours } = keyLimit;
+    return (
+      limitNano -
+      countedWithin(key, { windowHours, countsByok, nowMs: this.clock.nowMs() }) -
+      key.heldNano
+    );
+  }
+
+  /** What the balance, the limits and the budgets leave for a request, the smallest of them. */
+  private boundOf(account: WorkspaceAccount, keys: readonly SpendingKey[], use: BudgetUse): Bound {
+    const bound: Bound = {
+      freeNano: availableOf(account),
+      heldNano: account.heldNano,
+      reason: "insufficient_balance",
+    };
+    for (const key of keys) if (key.keyLimit !== null) this.narrow(bound, key);
+    if (this.budgets === undefined) return bound;
+    for (const { budget, leftNano, heldNano } of this.budgets.leftFor(use)) {
+      if (leftNano < bound.freeNano)
+        Object.assign(bound, {
+          freeNano: leftNano,
+          heldNano,
+          reason: "budget",
+          budget,
+        } satisfies Bound);
+    }
+    return bound;
+  }
+
+  /**
+   * The same of the limits that count what callers' own provider keys pay; undefined where there is
+   * none.
+   */
+  private byokBoundOf(keys: readonly SpendingKey[]): Bound | undefined {
+    const counting = keys.filter(
+      ({ keyLimit, countsByok }) => keyLimit !== null && countsByok === true,
+    );
+    const bound: Bound = { freeNano: maxNano, heldNano: 0n, reason: "key_limit" };
+    for (const key of counting) this.narrow(bound, key);
+    return counting.length === 0 ? undefined : bound;
+  }
+
+  private narrow(bound: Bound, key: SpendingKey): void {
+    const left = this.leftOf(key);
+    if (left === undefined || left >= bound.freeNano) return;
+    bound.freeNano = left;
+    bound.heldNano = this.book.key(key.keyId).heldNano;
+    bound.reason = "key_limit";
+  }
+
+  /** Adds a hold to what is held, or with -1 takes it off again. */
+  private addHeld(hold: Hold, sign: 1n | -1n): void {
+    const { workspaceId, keys, heldNano, byokNano } = hold;
+    this.book.workspace(workspaceId).heldNano += sign * heldNano;
+    this.budgets?.hold(hold, sign * heldNano);
+    // Either the platform's credential serves or the caller's own: of a limit that counts both, the
+    // dearer one is held.
+    for (const { keyId, countsByok } of keys) {
+      this.book.key(keyId).heldNano +=
+        sign * (countsByok && byokNano > heldNano ? byokNano : heldNano);
+    }
+  }
+
+  private apply(
+    account: WorkspaceAccount,
+    hold: Hold,
+    change: {
+      parts: { monthlyNano: bigint; topupNano: bigint };
+      amountNano: bigint;
+      byokNano: bigint;
+      nowMs: number;
+    },
+  ): void {
+    account.monthlyNano -= change.parts.monthlyNano;
+    account.topupNano -= change.parts.topupNano;
+    account.usedNano += change.amountNano;
+    const day = Math.floor(change.nowMs / dayMs);
+    if (day > account.day) {
+      account.day = day;
+      account.dayNano = 0n;
+    }
+    // A charge of yesterday that is taken back today is no part of today's sum.
+    if (day === account.day) account.dayNano += change.amountNano;
+    for (const { keyId } of hold.keys) {
+      this.book.key(keyId).spend.add(change.nowMs, change.amountNano);
+      if (change.byokNano !== 0n) this.book.byokSpend(keyId).add(change.nowMs, change.byokNano);
+    }
+  }
+}

@@ -1,0 +1,202 @@
+import type { SharedScript } from "../../../platform/shared-state/shared-state.ts";
+
+/**
+ * What every script of the shared ledger knows. Amounts are nano-USD, exact up to 2^53. For a
+ * workspace there are
+ * `w:` its balances (`m` monthly, `t` top-ups, `fm` and `fn` what this month granted, `h` held), `h:` its holds
+ * (`held|key|keyHeld|parent|parentHeld|byok|day|tags|node`), `c:` what was charged and is not known
+ * to be committed (`monthly|topup|key|parent|byok|hour|day|tags|node`), `l:` until when each of
+ * both is its owner's without a renewal, `v:` a mark that changes with everything that a reading of
+ * the database may have missed, and `d:` with an id a charge that was settled without this server.
+ * For a key there is `k:` its spend by the hour (`s` and `b` with the hour), a sum of them (`cw`,
+ * `ch`, `cs`, `cb`) and what is held (`h`). `w:` and `k:` are filled from the database where they
+ * are absent. `b:` has what blocking budgets bound: for each sum (its tag with the days of its
+ * period, `~` between) what is spent (`s` before it) and held (`h`); `r:` the charges that were
+ * confirmed while such a sum is read. Beside workspaces there are `nodes`, until when each gateway
+ * counts as alive, and `grace`, until when nothing is taken from those that do not. Values: the
+ * root of all names, the workspace, the wall time (0 for the server's own), how long a hold is its
+ * owner's without a renewal, the gateway that asks, then those of the script.
+ */
+const prelude = `
+local root, ws, now, lease, node = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local time = redis.call('TIME')
+if now == 0 then now = time[1] * 1000 + math.floor(time[2] / 1000) end
+local W, H, C, L, V = root .. 'w:' .. ws, root .. 'h:' .. ws, root .. 'c:' .. ws, root .. 'l:' .. ws, root .. 'v:' .. ws
+local B, R = root .. 'b:' .. ws, root .. 'r:' .. ws
+local N, G = root .. 'nodes', root .. 'grace'
+local day, hour_ms = 86400000, 3600000
+local function text(amount) return string.format('%.0f', amount) end
+local function split(entry)
+  local parts = {}
+  for part in string.gmatch(entry .. '|', '([^|]*)|') do parts[#parts + 1] = part end
+  return parts
+end
+local function field(key, name) return tonumber(redis.call('HGET', key, name)) or 0 end
+local function add(key, name, amount)
+  if amount ~= 0 then redis.call('HINCRBY', key, name, text(amount)) end
+end
+local function known(key) return redis.call('EXISTS', key) == 1 end
+local function mark() redis.call('SET', V, time[1] .. '.' .. time[2], 'PX', day) end
+local function counted(name, on, tags)
+  local tag, first, last = string.match(name, '^(.*)~(%d+)~(%d+)$')
+  on = tonumber(on)
+  return on >= tonumber(first) and on < tonumber(last) and string.find(tags, ',' .. tag .. ',', 1, true) ~= nil
+end
+local function addSums(kind, amount, on, tags)
+  if amount == 0 or not tags or tags == '' or not known(B) then return end
+  for _, name in ipairs(redis.call('HKEYS', B)) do
+    local sum = string.sub(name, 2)
+    if string.sub(name, 1, 1) == kind and counted(sum, on, tags) then add(B, name, amount) end
+  end
+end
+local function missing(keys, budgets)
+  local found = {}
+  if not known(W) then found[1] = '' end
+  for _, key in ipairs(keys) do
+    if key ~= '' and not known(root .. 'k:' .. key) then found[#found + 1] = key end
+  end
+  for at = 1, #(budgets or {}), 2 do
+    if redis.call('HEXISTS', B, 's' .. budgets[at]) == 0 then found[#found + 1] = 'b:' .. budgets[at] end
+  end
+  if #found == 0 then return nil end
+  local charges = redis.call('HGETALL', C)
+  return {'unknown', redis.call('GET', V) or '', cjson.encode(found), unpack(charges)}
+end
+local function addHold(entry, sign)
+  local parts = split(entry)
+  if known(W) then add(W, 'h', sign * tonumber(parts[1])) end
+  for at = 2, 4, 2 do
+    local key = root .. 'k:' .. parts[at]
+    if parts[at] ~= '' and known(key) then add(key, 'h', sign * tonumber(parts[at + 1])) end
+  end
+  addSums('h', sign * tonumber(parts[1]), parts[7], parts[8])
+end
+local function takeHold(id, entry)
+  redis.call('HSET', H, id, entry)
+  redis.call('ZADD', L, now + lease, 'h' .. id)
+  addHold(entry, 1)
+end
+local function dropHold(id)
+  local entry = redis.call('HGET', H, id)
+  if not entry then return end
+  redis.call('HDEL', H, id)
+  redis.call('ZREM', L, 'h' .. id)
+  addHold(entry, -1)
+end
+local function spend(id, hour, amount, byok)
+  local key = root .. 'k:' .. id
+  if id == '' or not known(key) then return end
+  add(key, 's' .. hour, amount)
+  add(key, 'b' .. hour, byok)
+  if redis.call('HGET', key, 'ch') == tostring(hour) then
+    add(key, 'cs', amount)
+    add(key, 'cb', byok)
+  else
+    redis.call('HDEL', key, 'ch')
+  end
+end
+local function spent(id, window, hour, byok)
+  local key = root .. 'k:' .. id
+  local sums = redis.call('HMGET', key, 'cw', 'ch', 'cs', 'cb')
+  if sums[1] ~= tostring(window) or sums[2] ~= tostring(hour) then
+    local names = {}
+    -- The hour after this one, too: clocks of gateways differ by minutes.
+    for age = -1, window do
+      names[#names + 1] = 's' .. (hour - age)
+      names[#names + 1] = 'b' .. (hour - age)
+    end
+    local amounts, total = redis.call('HMGET', key, unpack(names)), {0, 0}
+    for at = 1, #names do total[2 - at % 2] = total[2 - at % 2] + (tonumber(amounts[at]) or 0) end
+    sums = {window, hour, text(total[1]), text(total[2])}
+    redis.call('HSET', key, 'cw', window, 'ch', hour, 'cs', sums[3], 'cb', sums[4])
+  end
+  return (tonumber(sums[3]) or 0) + (byok and (tonumber(sums[4]) or 0) or 0)
+end
+local function bound(keys, hour, byokOnly, budgets)
+  local free, others, reason = nil, 0, 'insufficient_balance'
+  if not byokOnly then
+    others = field(W, 'h')
+    free = field(W, 'm') + field(W, 't') - others
+  end
+  for at = 1, #keys, 4 do
+    local limit, counts = tonumber(keys[at + 1]), keys[at + 3] == '1'
+    if keys[at] ~= '' and limit >= 0 and (counts or not byokOnly) then
+      local there = field(root .. 'k:' .. keys[at], 'h')
+      local left = limit - spent(keys[at], tonumber(keys[at + 2]), hour, counts) - there
+      if free == nil or left < free then free, others, reason = left, there, 'key_limit' end
+    end
+  end
+  for at = 1, #(budgets or {}), 2 do
+    local there = field(B, 'h' .. budgets[at])
+    local left = tonumber(budgets[at + 1]) - field(B, 's' .. budgets[at]) - there
+    if left < free then free, others, reason = left, there, 'budget ' .. string.format('%d', (at - 1) / 2) end
+  end
+  return free, others, reason
+end
+local function borne(free, ceiling, begin, least, share)
+  if ceiling * 8 <= free then return ceiling end
+  if free <= 0 or free < least then return nil end
+  if share == '1' then begin = math.max(begin, math.floor(free / 8)) end
+  return math.min(ceiling, begin, free)
+end
+local function holdEntry(held, byok, keys, on, tags, owner)
+  local parts = {text(held)}
+  for at = 1, 5, 4 do
+    parts[#parts + 1] = keys[at]
+    parts[#parts + 1] = text(keys[at + 3] == '1' and math.max(byok, held) or held)
+  end
+  parts[#parts + 1] = text(byok)
+  parts[#parts + 1] = on
+  parts[#parts + 1] = tags
+  parts[#parts + 1] = owner
+  return table.concat(parts, '|')
+end
+local function forget(keys)
+  mark()
+  redis.call('DEL', W)
+  for _, key in ipairs(keys) do
+    if key ~= '' then redis.call('DEL', root .. 'k:' .. key) end
+  end
+end
+local function isSettled(id) return redis.call('EXISTS', root .. 'd:' .. id) == 1 end
+local function isGrace() return (tonumber(redis.call('GET', G)) or 0) > now end
+local function sweepDead()
+  local since = redis.call('HGET', W, 'd')
+  local dead, isDead = redis.call('ZRANGEBYSCORE', N, since and '(' .. since or '-inf', now), {}
+  if #dead == 0 or isGrace() then return end
+  for _, each in ipairs(dead) do isDead[each] = true end
+  local charges, holds, readings, isFound = redis.call('HGETALL', C), redis.call('HGETALL', H), {}, false
+  for at = 1, #charges, 2 do
+    if isDead[split(charges[at + 1])[9] or ''] then redis.call('ZADD', L, now, 'c' .. charges[at]) end
+  end
+  for at = 1, #holds, 2 do
+    local parts = split(holds[at + 1])
+    if isDead[parts[9] or ''] then
+      isFound, readings[#readings + 1], readings[#readings + 2] = true, parts[2], parts[4]
+      dropHold(holds[at])
+    end
+  end
+  if isFound then
+    -- The database may have a charge of theirs that was never heard of here.
+    redis.call('DEL', B)
+    forget(readings)
+  elseif known(W) then
+    redis.call('HSET', W, 'd', text(now))
+  end
+end
+local function book(id, parts)
+  parts[7], parts[8], parts[9] = parts[7] or '0', parts[8] or '', node
+  add(W, 'm', -tonumber(parts[1]))
+  add(W, 't', -tonumber(parts[2]))
+  for at = 3, 4 do spend(parts[at], parts[6], parts[1] + parts[2], tonumber(parts[5])) end
+  addSums('s', parts[1] + parts[2], parts[7], parts[8])
+  redis.call('HSET', C, id, table.concat(parts, '|'))
+  redis.call('ZADD', L, now + lease, 'c' .. id)
+end
+`;
+
+/** A script of the shared ledger. */
+export const ledgerScript = (name: string, body: string): SharedScript => ({
+  name: `switchyardLedger${name}`,
+  lua: prelude + body,
+});

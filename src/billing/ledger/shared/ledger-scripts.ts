@@ -1,0 +1,328 @@
+import type { BudgetBound } from "../../budgets/budget.ts";
+import type { TightHold } from "../hold-rule.ts";
+import type { SpendingKey } from "../ledger.ts";
+import { ledgerScript } from "./ledger-script.ts";
+
+/**
+ * Fills what is absent from a reading of the database, unless something happened since that it may
+ * have missed. Values: the mark of before the reading; the balances as `m|t|fm|fn`; JSON of the
+ * charges that the reading had in it already; then for each key its id and JSON of hours and
+ * amounts.
+ */
+export const seedScript = ledgerScript(
+  "Seed",
+  `
+if (redis.call('GET', V) or '') ~= ARGV[6] then return 0 end
+local read, standing = split(ARGV[7]), cjson.decode(ARGV[8])
+local stands = {}
+for _, id in ipairs(standing) do stands[id] = true end
+local open, holds = {}, redis.call('HGETALL', H)
+local charges = redis.call('HGETALL', C)
+for at = 1, #charges, 2 do
+  if not stands[charges[at]] then open[#open + 1] = split(charges[at + 1]) end
+end
+if not known(W) then
+  local m, t, h = tonumber(read[1]), tonumber(read[2]), 0
+  for _, parts in ipairs(open) do m, t = m - parts[1], t - parts[2] end
+  for at = 2, #holds, 2 do h = h + tonumber(split(holds[at])[1]) end
+  redis.call('HSET', W, 'm', text(m), 't', text(t), 'fm', read[3], 'fn', read[4], 'h', text(h))
+  redis.call('PEXPIRE', W, hour_ms)
+end
+for at = 9, #ARGV, 2 do
+  local id, key = ARGV[at], root .. 'k:' .. ARGV[at]
+  if not known(key) then
+    redis.call('HSET', key, 'h', 0)
+    redis.call('PEXPIRE', key, hour_ms)
+    local hours = cjson.decode(ARGV[at + 1])
+    for index = 1, #hours, 2 do redis.call('HSET', key, hours[index], hours[index + 1]) end
+    for _, parts in ipairs(open) do
+      if parts[3] == id or parts[4] == id then spend(id, parts[6], parts[1] + parts[2], tonumber(parts[5])) end
+    end
+    for each = 2, #holds, 2 do
+      local parts = split(holds[each])
+      if parts[2] == id then add(key, 'h', tonumber(parts[3])) end
+      if parts[4] == id then add(key, 'h', tonumber(parts[5])) end
+    end
+  end
+end
+return 1`,
+);
+
+/**
+ * Takes a hold. Values: its id, the hour; the ceiling, what it begins with, the least and 1 where
+ * it takes an eighth, then the same at list price; then for the key and for the one that made it
+ * the id (empty for none), the limit (-1 for none), its hours, and 1 where it counts own provider
+ * keys; then the day, the tags that budgets count it by, and for each budget its sum and its limit.
+ */
+export const reserveScript = ledgerScript(
+  "Reserve",
+  `
+local id, hour, ceiling, byok = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[12])
+local keys, budgets = {unpack(ARGV, 16, 23)}, {unpack(ARGV, 26)}
+if isSettled(id) then return {'exists', '0|0', '0', '0'} end
+sweepDead()
+local absent = missing({keys[1], keys[5]}, budgets)
+if absent then return absent end
+local stale, lapsed = {}, redis.call('ZRANGEBYSCORE', L, '-inf', now, 'LIMIT', 0, 50)
+if #lapsed > 0 and isGrace() then lapsed = {} end
+for _, member in ipairs(lapsed) do
+  local each = string.sub(member, 2)
+  if string.sub(member, 1, 1) == 'h' then
+    dropHold(each)
+  else
+    redis.call('ZADD', L, now + lease, member)
+    local entry = redis.call('HGET', C, each)
+    if entry then
+      stale[#stale + 1] = each
+      stale[#stale + 1] = entry
+    end
+  end
+end
+local m, t = field(W, 'm'), field(W, 't')
+local function refuse(reason, free, others)
+  return {reason, text(free) .. '|' .. text(others), text(m), text(t), unpack(stale)}
+end
+if redis.call('HEXISTS', H, id) == 1 then return refuse('exists', 0, 0) end
+local held, free = 0, 0
+if ceiling > 0 then
+  local others, reason
+  free, others, reason = bound(keys, hour, false, budgets)
+  held = borne(free, ceiling, tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11])
+  if not held then return refuse(reason, free, others) end
+end
+local byokHeld, byokFree = 0, ''
+if byok > 0 then
+  local left, others, reason = bound(keys, hour, true)
+  if left then
+    byokHeld, byokFree = borne(left, byok, tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15]), text(left)
+    if not byokHeld then return refuse(reason, left, others) end
+  end
+end
+local entry = holdEntry(held, byokHeld, keys, ARGV[24], ARGV[25], node)
+takeHold(id, entry)
+return {'ok', entry .. '/' .. text(free) .. '|' .. byokFree, text(m), text(t), unpack(stale)}`,
+);
+
+/**
+ * Raises a hold as far as there is something free. Values: its id, the hour, the amount; the keys
+ * as a hold is taken with them; its entry, for a server that has lost it; then for each budget its
+ * sum and its limit.
+ */
+export const growScript = ledgerScript(
+  "Grow",
+  `
+local id, hour, wanted = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+local keys, budgets = {unpack(ARGV, 9, 16)}, {unpack(ARGV, 18)}
+if isSettled(id) then return {'ok', ARGV[17], '0', '0'} end
+local absent = missing({keys[1], keys[5]}, budgets)
+if absent then return absent end
+local parts = split(redis.call('HGET', H, id) or ARGV[17])
+local held = tonumber(parts[1])
+dropHold(id)
+local free = bound(keys, hour, false, budgets)
+local entry = holdEntry(math.max(held, math.min(wanted, free)), tonumber(parts[6]) or 0, keys, parts[7] or '0', parts[8] or '', node)
+takeHold(id, entry)
+return {'ok', entry, text(field(W, 'm')), text(field(W, 't'))}`,
+);
+
+/**
+ * Charges a hold and frees it; a second time it answers the same. Values: its id, the hour, the
+ * amount, that at list price; then the keys as the hold was taken with them; the day of the hold,
+ * the tags that budgets count the charge by, and for each budget its sum and its limit.
+ */
+export const postScript = ledgerScript(
+  "Post",
+  `
+local id, hour, amount, byok = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local keys, budgets = {unpack(ARGV, 10, 17)}, {unpack(ARGV, 20)}
+if isSettled(id) then return {'settled', '0|0', '0', '0'} end
+local absent = missing({keys[1], keys[5]}, budgets)
+if absent then return absent end
+local before = redis.call('HGET', C, id)
+if not before then
+  dropHold(id)
+  local charged = math.max(0, math.min(amount, (bound(keys, hour, false, budgets))))
+  local monthly = math.min(charged, math.max(field(W, 'm'), 0))
+  local parts = {text(monthly), text(charged - monthly), keys[1], keys[5], ARGV[9], ARGV[7], ARGV[18], ARGV[19]}
+  book(id, parts)
+  before = table.concat(parts, '|')
+end
+return {'ok', before, text(field(W, 'm')), text(field(W, 't'))}`,
+);
+
+/**
+ * Takes credits out of a bucket. Values: the id, `monthly` or `topup`, the most (-1 for all), the
+ * month whose grants stay.
+ */
+export const withdrawScript = ledgerScript(
+  "Withdraw",
+  `
+local id, monthly, most = ARGV[6], ARGV[7] == 'monthly', tonumber(ARGV[8])
+local absent = missing({})
+if absent then return absent end
+local m, t = field(W, 'm'), field(W, 't')
+local there = t
+if monthly then
+  there = m
+  if redis.call('HGET', W, 'fm') == ARGV[9] then there = m - field(W, 'fn') end
+end
+local taken = math.max(0, math.min(there, m + t - field(W, 'h')))
+if most >= 0 then taken = math.min(taken, most) end
+if taken > 0 and redis.call('HEXISTS', C, id) == 0 then
+  book(id, {text(monthly and taken or 0), text(monthly and 0 or taken), '', '', '0', '0'})
+end
+return {'ok', text(taken), text(field(W, 'm')), text(field(W, 't'))}`,
+);
+
+/** Frees a hold. Values: its id. */
+export const voidScript = ledgerScript(
+  "Void",
+  `
+dropHold(ARGV[6])
+return {}`,
+);
+
+/** A charge is committed. Values: its id, its keys. */
+export const confirmScript = ledgerScript(
+  "Confirm",
+  `
+redis.call('ZREM', L, 'c' .. ARGV[6])
+local keys = {ARGV[7], ARGV[8]}
+local entry = redis.call('HGET', C, ARGV[6])
+if entry and known(R) then redis.call('HSET', R, ARGV[6], entry) end
+if redis.call('HDEL', C, ARGV[6]) == 0 then
+  redis.call('DEL', B)
+  forget(keys)
+elseif missing(keys) then
+  mark()
+end
+return {}`,
+);
+
+/** A charge was refused by the database. Values: its id. */
+export const revertScript = ledgerScript(
+  "Revert",
+  `
+local entry = redis.call('HGET', C, ARGV[6])
+if not entry then return {} end
+redis.call('HDEL', C, ARGV[6])
+redis.call('ZREM', L, 'c' .. ARGV[6])
+local parts = split(entry)
+if missing({parts[3], parts[4]}) then mark() end
+if known(W) then
+  add(W, 'm', tonumber(parts[1]))
+  add(W, 't', tonumber(parts[2]))
+end
+for at = 3, 4 do spend(parts[at], parts[6], -(parts[1] + parts[2]), -tonumber(parts[5])) end
+addSums('s', -(parts[1] + parts[2]), parts[7], parts[8])
+return {}`,
+);
+
+/**
+ * Books a charge of zero before credits are added; where its process dies, another process resolves
+ * it. Values: their id.
+ */
+export const announceScript = ledgerScript(
+  "Announce",
+  `
+book(ARGV[6], {'0', '0', '', '', '0', '0'})
+return {}`,
+);
+
+/**
+ * The database knows more than this: the next request reads it. Values: keys of which that is true
+ * as well.
+ */
+export const forgetScript = ledgerScript(
+  "Forget",
+  `
+redis.call('DEL', B)
+forget({unpack(ARGV, 6)})
+return {}`,
+);
+
+/**
+ * What a request came to was decided without this server: its hold is over, and the next request
+ * reads the database. A script of before that is still on its way changes nothing. Values: its id,
+ * its keys.
+ */
+export const settledScript = ledgerScript(
+  "Settled",
+  `
+redis.call('SET', root .. 'd:' .. ARGV[6], '', 'PX', 600000)
+dropHold(ARGV[6])
+redis.call('HDEL', C, ARGV[6])
+redis.call('ZREM', L, 'c' .. ARGV[6])
+redis.call('DEL', B)
+forget({ARGV[7], ARGV[8]})
+return {}`,
+);
+
+/**
+ * Keeps holds and charges that are under way. Values: for each `h` or `c` with its id, and its
+ * entry.
+ */
+export const renewScript = ledgerScript(
+  "Renew",
+  `
+for at = 6, #ARGV, 2 do
+  local kind, id = string.sub(ARGV[at], 1, 1), string.sub(ARGV[at], 2)
+  if kind == 'h' and redis.call('HEXISTS', H, id) == 0 then
+    if not isSettled(id) then takeHold(id, ARGV[at + 1]) end
+  elseif kind == 'h' or redis.call('HEXISTS', C, id) == 1 then
+    redis.call('ZADD', L, now + lease, ARGV[at])
+  end
+end
+return {}`,
+);
+
+/**
+ * Tells how long ago it was asked this first, as what is left of a time. Values: that time, in
+ * milliseconds.
+ */
+export const runBegunScript = ledgerScript(
+  "RunBegun",
+  `
+redis.call('SET', root .. 'begun', now, 'NX')
+return {text(math.max(0, redis.call('GET', root .. 'begun') + ARGV[6] - now))}`,
+);
+
+/** The keys of a hold as scripts take them. */
+export const keyValues = ({
+  key,
+  parent,
+}: {
+  key: SpendingKey;
+  parent: SpendingKey | undefined;
+}): (string | number)[] =>
+  [key, parent].flatMap((each) =>
+    each === undefined
+      ? ["", -1, 0, 0]
+      : [
+          each.keyId,
+          String(each.keyLimit?.limitNano ?? -1n),
+          each.keyLimit?.windowHours ?? 0,
+          each.countsByok ? 1 : 0,
+        ],
+  );
+
+/** Budgets as scripts take them. */
+export const budgetValues = (bounds: readonly BudgetBound[]): string[] =>
+  bounds.flatMap(({ budget: { limitNano }, counter }) => [counter, String(limitNano)]);
+
+/** What is to be held as the script takes it. */
+export function tightValues(
+  ceilingNano: bigint,
+  tight: (() => TightHold) | undefined,
+): (string | number)[] {
+  const { beginNano, leastNano, takesShare } = tight?.() ?? {
+    beginNano: ceilingNano,
+    leastNano: 1n,
+    takesShare: false,
+  };
+  return [String(ceilingNano), String(beginNano), String(leastNano), takesShare ? 1 : 0];
+}
+
+/** Tags as the scripts find them. */
+export const tagText = (tags: readonly string[]): string =>
+  tags.length === 0 ? "" : `,${tags.join(",")},`;

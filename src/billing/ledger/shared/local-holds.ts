@@ -1,0 +1,162 @@
+import { dayMs, type Clock } from "../../../platform/kernel/clock.ts";
+import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import type { ReserveRequest } from "../hold-rule.ts";
+import type { SpendingKey } from "../ledger.ts";
+import { renewScript } from "./ledger-scripts.ts";
+import { NodeLease } from "./node-lease.ts";
+import type { OpenSubject } from "./open-charges.ts";
+import { leaseMs, type SharedAccounts } from "./shared-accounts.ts";
+
+/** A hold of a request that this process serves. */
+export interface SharedHold {
+  workspaceId: string;
+  key: SpendingKey;
+  parent: SpendingKey | undefined;
+  /** As the shared server has it; undefined where nothing is held there. */
+  entry: string | undefined;
+  heldNano: bigint;
+  /** The day on which the request was admitted, and what budgets count the hold by. */
+  day: number;
+  tags: readonly string[];
+  reservedAtMs: number;
+  /** It is being charged or freed, and no second call may do so. */
+  settling: boolean;
+}
+
+/** The day on which a request is admitted, and what budgets count it by. */
+export const useOf = (
+  { tags }: ReserveRequest,
+  clock: Clock,
+): Pick<SharedHold, "day" | "tags"> => ({
+  day: Math.floor(clock.nowMs() / dayMs),
+  tags: tags?.() ?? [],
+});
+
+/** A hold as it is kept of a request. */
+export function holdOf(
+  request: ReserveRequest,
+  { clock, entry, heldNano }: { clock: Clock; entry: string | undefined; heldNano: bigint },
+): SharedHold {
+  const { workspaceId, keyId, keyLimit, countsByok = false, parent } = request;
+  const key = { keyId, keyLimit, countsByok };
+  return {
+    workspaceId,
+    key,
+    parent,
+    entry,
+    heldNano,
+    ...useOf(request, clock),
+    reservedAtMs: clock.monotonicMs(),
+    settling: false,
+  };
+}
+
+/** The keys that a hold counts against. */
+export const keyIdsOf = ({ key, parent }: Pick<SharedHold, "key" | "parent">): string[] =>
+  parent === undefined ? [key.keyId] : [key.keyId, parent.keyId];
+
+/** Holds that one message renews. */
+const renewedAtOnce = 200;
+
+/** The holds of this process, and their renewal. */
+export class LocalHolds {
+  private readonly accounts: SharedAccounts;
+  private readonly onError: (error: unknown) => void;
+  private readonly holds = new Map<string, SharedHold>();
+  private onceNone: (() => void)[] = [];
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private life: NodeLease | undefined;
+
+  constructor({ accounts, onError }: { accounts: SharedAccounts; onError(error: unknown): void }) {
+    this.accounts = accounts;
+    this.onError = onError;
+  }
+
+  get count(): number {
+    return this.holds.size;
+  }
+
+  has(id: string): boolean {
+    return this.holds.has(id);
+  }
+
+  add(id: string, hold: SharedHold): void {
+    this.holds.set(id, hold);
+  }
+
+  /** The hold, where it is open; undefined where it is settled or being settled. */
+  open(id: string): SharedHold | undefined {
+    const hold = this.holds.get(id);
+    return hold?.settling === false ? hold : undefined;
+  }
+
+  /** Marks an open hold as settling; undefined where it is settled or being settled. */
+  beginSettling(id: string): SharedHold | undefined {
+    const hold = this.holds.get(id);
+    if (hold === undefined || hold.settling) return undefined;
+    hold.settling = true;
+    return hold;
+  }
+
+  /** It is settled; what commits it is queued. */
+  remove(id: string): void {
+    if (this.holds.delete(id) && this.holds.size === 0)
+      for (const resolve of this.onceNone.splice(0)) resolve();
+  }
+
+  untilNone(): Promise<void> {
+    if (this.holds.size === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.onceNone.push(resolve));
+  }
+
+  /** Ids of the holds that were taken before a monotonic time. */
+  olderThan(atMs: number): string[] {
+    return [...this.holds].filter(([, hold]) => hold.reservedAtMs < atMs).map(([id]) => id);
+  }
+
+  /**
+   * Renews, three times a lease and whenever this gateway did not count as alive, what is held and
+   * the charges that are under way.
+   */
+  start(chargesUnderWay: () => Iterable<[string, OpenSubject]>): void {
+    const renew = (): void => void this.renew(chargesUnderWay());
+    this.timer = setInterval(renew, leaseMs / 3);
+    this.life = new NodeLease({ accounts: this.accounts, onError: this.onError, onLapse: renew });
+    this.life.start();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    this.life?.stop();
+  }
+
+  /** Renews everything that is under way; holds that the server lost are there again after it. */
+  async renew(charges: Iterable<[string, OpenSubject]>): Promise<void> {
+    const byWorkspace = new Map<string, string[]>();
+    const note = (workspaceId: string, values: string[]): void => {
+      const noted = byWorkspace.get(workspaceId);
+      if (noted === undefined) byWorkspace.set(workspaceId, values);
+      else noted.push(...values);
+    };
+    for (const [id, { workspaceId, entry, settling }] of this.holds) {
+      if (entry !== undefined && !settling) note(workspaceId, [`h${id}`, entry]);
+    }
+    for (const [id, { workspaceId, entry }] of charges) {
+      note(workspaceId, [`c${id}`, ""]);
+      if (entry !== undefined) note(workspaceId, [`h${id}`, entry]);
+    }
+    try {
+      for (const [workspaceId, values] of byWorkspace) {
+        for (let start = 0; start < values.length; start += 2 * renewedAtOnce) {
+          await this.accounts.run(
+            renewScript,
+            workspaceId,
+            values.slice(start, start + 2 * renewedAtOnce),
+          );
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof SharedStateAwayError)) this.onError(error);
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import { ledgerScript } from "./ledger-script.ts";
+import type { SharedAccounts } from "./shared-accounts.ts";
+
+/** How long a gateway counts as alive without a beat; what it holds is freed after that. */
+export const nodeLeaseMs = 6_000;
+const beatMs = 1_500;
+
+/**
+ * Keeps a gateway alive for the others. Values: for how long. Answers `lapsed` where it was not
+ * alive any more: the server or this gateway stood still, so the others may come back to life as
+ * well, and nothing is taken from any gateway for as long as a lease lasts.
+ */
+const beatScript = ledgerScript(
+  "Beat",
+  `
+local before, life = tonumber(redis.call('ZSCORE', N, node) or nil), tonumber(ARGV[6])
+redis.call('ZADD', N, now + life, node)
+redis.call('ZREMRANGEBYSCORE', N, '-inf', now - hour_ms)
+if before and before >= now then return {'alive'} end
+if before then redis.call('SET', G, text(now + life), 'PX', life) end
+return {'lapsed'}`,
+);
+
+/** A gateway ends: what it still holds is free at once. */
+const leaveScript = ledgerScript(
+  "Leave",
+  `
+redis.call('ZADD', N, now - 1, node)
+return {}`,
+);
+
+/** This gateway's life, as the others that share the ledger see it. */
+export class NodeLease {
+  private readonly accounts: Pick<SharedAccounts, "run">;
+  private readonly onLapse: () => unknown;
+  private readonly onError: (error: unknown) => void;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  /** `onLapse` makes what this gateway holds known again. */
+  constructor({
+    accounts,
+    onLapse,
+    onError,
+  }: {
+    accounts: Pick<SharedAccounts, "run">;
+    onLapse(): unknown;
+    onError(error: unknown): void;
+  }) {
+    this.accounts = accounts;
+    this.onLapse = onLapse;
+    this.onError = onError;
+  }
+
+  /** Beats from now on. */
+  start(): void {
+    void this.beat();
+    this.timer = setInterval(() => void this.beat(), beatMs);
+  }
+
+  /** Beats no more, and says so. */
+  stop(): void {
+    clearInterval(this.timer);
+    if (this.timer !== undefined)
+      this.accounts.run(leaveScript, "", []).catch((error: unknown) => this.tell(error));
+    this.timer = undefined;
+  }
+
+  /** Beats once. */
+  async beat(): Promise<void> {
+    try {
+      const [answer] = await this.accounts.run(beatScript, "", [nodeLeaseMs]);
+      if (answer === "lapsed") this.onLapse();
+    } catch (error) {
+      this.tell(error);
+    }
+  }
+
+  private tell(error: unknown): void {
+    if (!(error instanceof SharedStateAwayError)) this.onError(error);
+  }
+}

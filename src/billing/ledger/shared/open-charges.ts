@@ -1,0 +1,87 @@
+import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import type { SharedScript } from "../../../platform/shared-state/shared-state.ts";
+import { confirmScript, revertScript, settledScript, voidScript } from "./ledger-scripts.ts";
+import type { SharedAccounts, Subject } from "./shared-accounts.ts";
+
+/** Pause before a report that did not reach the server is sent again. */
+const tellAgainMs = 500;
+
+/**
+ * A charge that is under way; with the entry of its hold where the server does not know of the
+ * charge.
+ */
+export type OpenSubject = Subject & { entry?: string | undefined };
+
+/** What became of requests and the shared server does not know yet. */
+export class OpenCharges {
+  private readonly accounts: SharedAccounts;
+  private readonly onError: (error: unknown) => void;
+  private readonly charges = new Map<string, OpenSubject>();
+
+  constructor({ accounts, onError }: { accounts: SharedAccounts; onError(error: unknown): void }) {
+    this.accounts = accounts;
+    this.onError = onError;
+  }
+
+  add(id: string, subject: OpenSubject): void {
+    this.charges.set(id, subject);
+  }
+
+  get count(): number {
+    return this.charges.size;
+  }
+
+  has(id: string): boolean {
+    return this.charges.has(id);
+  }
+
+  all(): Iterable<[string, OpenSubject]> {
+    return this.charges;
+  }
+
+  /** Stops tracking it: the server has recorded it, or another process will resolve it. */
+  drop(id: string): void {
+    this.charges.delete(id);
+  }
+
+  /** It is committed. */
+  confirm(id: string): void {
+    this.tell(confirmScript, id);
+  }
+
+  /** The database refused it: the money is back. */
+  revert(id: string): void {
+    this.tell(revertScript, id);
+  }
+
+  /** It was decided without the server, which has to read the database again. */
+  settled(id: string, subject: OpenSubject): void {
+    this.add(id, subject);
+    this.tell(settledScript, id);
+  }
+
+  /** Nothing is held for it any more. */
+  void(id: string, subject: OpenSubject): void {
+    this.add(id, subject);
+    this.tell(voidScript, id);
+  }
+
+  /**
+   * Tells the server, again and again while it is away; a run that knows nothing of the charge
+   * reads the database.
+   */
+  private tell(script: SharedScript, id: string): void {
+    const subject = this.charges.get(id);
+    if (subject === undefined) return;
+    const [key = "", parent = ""] = subject.keyIds;
+    this.accounts.run(script, subject.workspaceId, [id, key, parent]).then(
+      () => this.drop(id),
+      (error: unknown) => {
+        if (error instanceof SharedStateAwayError)
+          return void setTimeout(() => this.tell(script, id), tellAgainMs).unref();
+        this.drop(id);
+        this.onError(error);
+      },
+    );
+  }
+}

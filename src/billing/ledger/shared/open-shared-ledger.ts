@@ -1,0 +1,54 @@
+import type { Kysely } from "kysely";
+import type { SpentBy } from "../../budgets/budget-watch.ts";
+import type { BlockingBudgets } from "../../budgets/budget.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
+import type { SharedState } from "../../../platform/shared-state/shared-state.ts";
+import type { DatabaseEpoch } from "../../../platform/storage/database-epoch.ts";
+import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
+import type { AccountBook } from "../account-book.ts";
+import type { LedgerStore } from "../ledger-store.ts";
+import { AccountReadings, type ReadingTables } from "./account-readings.ts";
+import { SharedAccounts } from "./shared-accounts.ts";
+import { SharedLedger } from "./shared-ledger.ts";
+
+/** Builds the ledger of several processes; it renews what it holds from now on. */
+export function openSharedLedger({
+  shared,
+  nodeId,
+  epoch,
+  database,
+  store,
+  loadParents,
+  spentBy,
+  ...parts
+}: {
+  shared: SharedState;
+  nodeId: string;
+  epoch: DatabaseEpoch | undefined;
+  database: Kysely<ReadingTables>;
+  store: LedgerStore;
+  book: AccountBook;
+  commits: CommitQueue;
+  clock: Clock;
+  blocking: BlockingBudgets;
+  spentBy: SpentBy;
+  /** The keys that made others, by the ids of those. */
+  loadParents(): Promise<ReadonlyMap<string, string>>;
+  onError(error: unknown): void;
+}): SharedLedger {
+  const { book, clock } = parts;
+  const accounts = new SharedAccounts({
+    shared,
+    nodeId,
+    epoch,
+    readings: new AccountReadings(database, spentBy),
+    nowMs: () => clock.nowMs(),
+  });
+  const readBook = async (workspaceId: string): Promise<void> =>
+    store.refreshIn(book, { workspaceId, nowMs: clock.nowMs(), parents: await loadParents() });
+  const ledger = new SharedLedger({ ...parts, accounts, readBook });
+  ledger.start();
+  // What is held is known in another epoch as well.
+  epoch?.onChange(() => void ledger.renew());
+  return ledger;
+}

@@ -1,0 +1,215 @@
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  type SharedScript,
+  type SharedState,
+  sharedPrefix,
+} from "../../../platform/shared-state/shared-state.ts";
+import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import type { AccountReadings, Balances, OpenCharge } from "./account-readings.ts";
+import { beginSumsScript, chargesSinceScript, seedSumsScript } from "./budget-sum-scripts.ts";
+import { runBegunScript, seedScript } from "./ledger-scripts.ts";
+
+/** How long a hold is its owner's without a renewal. */
+export const leaseMs = 30_000;
+
+/**
+ * How long after a server began to run, or the database another epoch, nothing is read into it:
+ * what gateways had reported before and the database was about to commit has landed by then, and
+ * every gateway has reported what it holds.
+ */
+const graceMsDefault = 2_500;
+
+/** Readings that changes may overtake before a request fails with `SharedStateAwayError`. */
+const readingsMax = 50;
+
+/** Before names of sums of budgets, among ids of keys. */
+const sumPrefix = "b:";
+
+/** What it is built from. */
+export interface SharedAccountsOptions {
+  shared: Pick<SharedState, "run" | "runId">;
+  readings: Pick<AccountReadings, "balances" | "read" | "readSums">;
+  /** Names this gateway among those that share the server. */
+  nodeId: string;
+  /** Wall time of this gateway. */
+  nowMs(): number;
+  /**
+   * The time that leases are counted in; absent means the server's own, since clocks of gateways
+   * differ.
+   */
+  leaseClockMs?: (() => number) | undefined;
+  /** Names the history of the database that is read; absent means that it has only one. */
+  epoch?: { readonly id: string; readonly isFirst: boolean } | undefined;
+  graceMs?: number;
+}
+
+/** Which workspace a charge is about, and which keys. */
+export interface Subject {
+  workspaceId: string;
+  keyIds: readonly string[];
+}
+
+/** What a script answers that had everything it needed. */
+export interface LedgerAnswer {
+  outcome: string;
+  detail: string;
+  monthlyNano: bigint;
+  topupNano: bigint;
+  /** Charges whose owner has not been heard of for long. */
+  stale: OpenCharge[];
+}
+
+/**
+ * Balances, holds and spend of keys on the shared server, filled from the database where the server
+ * knows nothing of them.
+ */
+export class SharedAccounts {
+  private readonly options: SharedAccountsOptions;
+  private readonly readingUnderWay = new Map<string, Promise<void>>();
+  private readyRun: { id: string; ready: Promise<void> } | undefined;
+
+  constructor(options: SharedAccountsOptions) {
+    this.options = options;
+    if (options.epoch?.isFirst !== true) return;
+    // Nothing is held in an epoch that begins with this gateway; who comes later counts the time
+    // from now.
+    this.readyRun = { id: this.rootOf(options.shared.runId ?? ""), ready: Promise.resolve() };
+    this.run(runBegunScript, "", [0]).catch(() => (this.readyRun = undefined));
+  }
+
+  /**
+   * Runs a script that needs a workspace and keys, after they were read from the database where
+   * they are absent.
+   */
+  async ask(
+    script: SharedScript,
+    workspaceId: string,
+    values: readonly (string | number)[],
+  ): Promise<LedgerAnswer> {
+    for (let reading = 0; reading < readingsMax; reading += 1) {
+      const [outcome = "", detail = "", ...rest] = await this.run(script, workspaceId, values);
+      if (outcome !== "unknown") {
+        const [monthly = "0", topup = "0", ...stale] = rest;
+        return {
+          outcome,
+          detail,
+          monthlyNano: BigInt(monthly),
+          topupNano: BigInt(topup),
+          stale: chargesOf(stale),
+        };
+      }
+      const [missing = "[]", ...charges] = rest;
+      await this.fill(workspaceId, { mark: detail, missing, charges: chargesOf(charges) });
+    }
+    throw new SharedStateAwayError("the shared ledger forgets faster than it can be filled");
+  }
+
+  /** Runs a script that takes things as they are. */
+  async run(
+    script: SharedScript,
+    workspaceId: string,
+    values: readonly (string | number)[],
+  ): Promise<string[]> {
+    const { shared, leaseClockMs, nodeId } = this.options;
+    const run = shared.runId;
+    if (run === undefined) throw new SharedStateAwayError("the shared ledger is away");
+    const root = `${sharedPrefix}ledger:${this.rootOf(run)}:`;
+    const common = [root, workspaceId, leaseClockMs?.() ?? 0, leaseMs, nodeId];
+    return (await shared.run(script, { keys: [], values: [...common, ...values] })) as string[];
+  }
+
+  /** Requests that come together wait for one reading. */
+  private fill(
+    workspaceId: string,
+    wanted: { mark: string; missing: string; charges: OpenCharge[] },
+  ): Promise<void> {
+    const name = `${workspaceId} ${wanted.missing}`;
+    let reading = this.readingUnderWay.get(name);
+    if (reading === undefined) {
+      reading = this.readInto(workspaceId, wanted).finally(() => this.readingUnderWay.delete(name));
+      this.readingUnderWay.set(name, reading);
+    }
+    return reading;
+  }
+
+  /**
+   * Reads a workspace's balances from the database alone; works while the shared server is away.
+   */
+  durable(workspaceId: string): Promise<Balances> {
+    return this.options.readings.balances(workspaceId);
+  }
+
+  private async readInto(
+    workspaceId: string,
+    { mark, missing, charges }: { mark: string; missing: string; charges: OpenCharge[] },
+  ): Promise<void> {
+    await this.runIsOld();
+    const names = JSON.parse(missing) as string[];
+    const counters = names
+      .filter((name) => name.startsWith(sumPrefix))
+      .map((name) => name.slice(sumPrefix.length));
+    if (counters.length > 0) await this.readSums(workspaceId, counters);
+    if (counters.length === names.length) return;
+    const keyIds = names.filter((name) => name !== "" && !name.startsWith(sumPrefix));
+    const read = await this.options.readings.read(workspaceId, {
+      keyIds,
+      charges,
+      nowMs: this.options.nowMs(),
+    });
+    const balances = [read.monthlyNano, read.topupNano, read.freshMonth, read.freshNano].join("|");
+    const keys = read.keys.flatMap(({ id, hours }) => [id, JSON.stringify(hours)]);
+    await this.run(seedScript, workspaceId, [
+      mark,
+      balances,
+      JSON.stringify(read.standing),
+      ...keys,
+    ]);
+  }
+
+  private async readSums(workspaceId: string, counters: readonly string[]): Promise<void> {
+    const [mark = ""] = await this.run(beginSumsScript, workspaceId, []);
+    const { sums, standing } = await this.options.readings.readSums(workspaceId, {
+      counters,
+      charges: async () => chargesOf(await this.run(chargesSinceScript, workspaceId, [])),
+    });
+    const filled = counters.flatMap((counter, index) => [counter, String(sums[index])]);
+    await this.run(seedSumsScript, workspaceId, [mark, JSON.stringify(standing), ...filled]);
+  }
+
+  private rootOf(run: string): string {
+    const { epoch } = this.options;
+    return epoch === undefined ? run : `${run}:${epoch.id}`;
+  }
+
+  /** Waits until the database has what gateways reported to an earlier run of the server. */
+  private runIsOld(): Promise<void> {
+    const id = this.rootOf(this.options.shared.runId ?? "");
+    if (this.readyRun?.id !== id) {
+      const ready = this.waitForRun();
+      this.readyRun = { id, ready };
+      ready.catch(() => (this.readyRun = undefined));
+    }
+    return this.readyRun?.ready ?? Promise.resolve();
+  }
+
+  private async waitForRun(): Promise<void> {
+    const { graceMs = graceMsDefault } = this.options;
+    if (graceMs === 0) return;
+    const [leftMs = "0"] = await this.run(runBegunScript, "", [graceMs]);
+    if (Number(leftMs) > 0) await delay(Number(leftMs));
+  }
+}
+
+/** Charges from ids and entries in turn. */
+function chargesOf(pairs: readonly string[]): OpenCharge[] {
+  const charges: OpenCharge[] = [];
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    const [monthly = "0", topup = "0"] = (pairs[index + 1] ?? "").split("|");
+    charges.push({
+      id: pairs[index] ?? "",
+      monthlyNano: BigInt(monthly),
+      topupNano: BigInt(topup),
+    });
+  }
+  return charges;
+}

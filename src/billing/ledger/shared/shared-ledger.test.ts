@@ -1,0 +1,352 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { CreditModel } from "../../../../test/support/credit-model.ts";
+import { FakeClock } from "../../../../test/support/fake-clock.ts";
+import {
+  LedgerProcess,
+  openLedgerDatabase,
+  type CommitFate,
+} from "../../../../test/support/ledger-process.ts";
+import { freshRedis, hasRedis, redisMissing } from "../../../../test/support/redis.ts";
+import { silentLogger } from "../../../../test/support/silent-logger.ts";
+import { SharedState } from "../../../platform/shared-state/shared-state.ts";
+import type { Storage } from "../../../platform/storage/storage.ts";
+import type { LedgerTables } from "../ledger-store.ts";
+import { monthOf } from "../month.ts";
+import { leaseMs } from "./shared-accounts.ts";
+
+const nothing = () => ({ inserts: [], adds: [] });
+
+/** Two processes of one database and one server, on one clock. */
+class Pair {
+  readonly clock = new FakeClock();
+  readonly processes: LedgerProcess[];
+  readonly parts: { storage: Storage<LedgerTables>; shared: SharedState; workspaceId: string };
+
+  constructor(parts: Pair["parts"]) {
+    this.parts = parts;
+    this.processes = [0, 1].map(() => new LedgerProcess({ ...parts, clock: this.clock }));
+  }
+
+  /**
+   * A process dies and another one takes its place; the one that lives on goes on renewing what it
+   * holds.
+   */
+  async crash(index: number): Promise<void> {
+    this.processes[index] = new LedgerProcess({ ...this.parts, clock: this.clock });
+    for (let half = 0; half < 2; half += 1) {
+      await Promise.all(this.processes.map(({ ledger }) => ledger.renew()));
+      this.clock.advance(leaseMs / 2 + 1);
+    }
+    await Promise.all(this.processes.map(({ ledger }) => ledger.renew()));
+    // The next reservation finds what the dead process left.
+    const [process] = this.processes;
+    const holdId = `gen_look_${this.clock.nowMs()}`;
+    const { workspaceId } = this.parts;
+    await process?.ledger.reserve({
+      holdId,
+      workspaceId,
+      keyId: "look",
+      keyLimit: null,
+      ceilingNano: 0n,
+      byokNano: 1n,
+      countsByok: true,
+    });
+    process?.ledger.void(holdId);
+    await process?.untilQuiet();
+  }
+}
+
+describe.skipIf(!hasRedis)(
+  `several processes on one balance (on Valkey and Postgres)${redisMissing}`,
+  () => {
+    let storage: Storage<LedgerTables>;
+    let shared: SharedState;
+    beforeAll(async () => {
+      storage = await openLedgerDatabase();
+      shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
+    });
+    afterAll(async () => {
+      shared.close();
+      await storage.close();
+    });
+
+    let count = 0;
+    const newPair = (): Pair => new Pair({ storage, shared, workspaceId: `ws_${count++}` });
+    const topUp = (pair: Pair, amountNano: bigint, index = 0): Promise<void> =>
+      pair.processes[index]!.ledger.credit({
+        id: `txn_t${count++}`,
+        workspaceId: pair.parts.workspaceId,
+        bucket: "topup",
+        amountNano,
+        kind: "topup",
+        reference: null,
+      });
+
+    test("two hundred requests at once over both, on a balance for ten, admit ten and end at zero", async () => {
+      const pair = newPair();
+      const { workspaceId } = pair.parts;
+      await topUp(pair, 1_000n);
+      const served = await Promise.all(
+        Array.from({ length: 200 }, async (_, index) => {
+          const { ledger } = pair.processes[index % 2]!;
+          const holdId = `gen_${workspaceId}_${index}`;
+          const outcome = await ledger.reserve({
+            holdId,
+            workspaceId,
+            keyId: "k",
+            keyLimit: null,
+            ceilingNano: 100n,
+          });
+          return outcome.ok
+            ? ledger.post({ holdId, amountNano: 100n, alongside: nothing })
+            : outcome;
+        }),
+      );
+      const charged = served.flatMap((outcome) =>
+        "chargedNano" in outcome ? [outcome.chargedNano] : [],
+      );
+      expect(charged.reduce((sum, amount) => sum + amount, 0n)).toBe(1_000n);
+      expect(await pair.processes[1]!.look()).toMatchObject({ topupNano: 0n, heldNano: 0n });
+      expect(await pair.processes[0]!.durable()).toEqual({ monthlyNano: 0n, topupNano: 0n });
+    });
+
+    test("what one adds the other can spend with its next request", async () => {
+      const pair = newPair();
+      const { workspaceId } = pair.parts;
+      const ask = (holdId: string) =>
+        pair.processes[1]!.ledger.reserve({
+          holdId,
+          workspaceId,
+          keyId: "k",
+          keyLimit: null,
+          ceilingNano: 5n,
+        });
+      expect(await ask("gen_before")).toMatchObject({ ok: false, reason: "insufficient_balance" });
+      await topUp(pair, 10n);
+      expect(await ask("gen_after")).toMatchObject({ ok: true, heldNano: 5n, balanceNano: 10n });
+    });
+
+    test("a key's limit, and that of the key which made it, are shared; they hold after the server forgot everything", async () => {
+      const pair = newPair();
+      const { workspaceId } = pair.parts;
+      await topUp(pair, 10_000n);
+      const [keyId, parentId] = [`key_${workspaceId}`, `par_${workspaceId}`];
+      const ask = (index: number, holdId: string, ceilingNano = 60n) =>
+        pair.processes[index]!.ledger.reserve({
+          holdId: `gen_${workspaceId}_${holdId}`,
+          workspaceId,
+          keyId,
+          keyLimit: { limitNano: 100n, windowHours: 24 },
+          ceilingNano,
+          parent: { keyId: parentId, keyLimit: { limitNano: 150n, windowHours: 24 } },
+        });
+      const post = (index: number, holdId: string, amountNano: bigint) =>
+        pair.processes[index]!.ledger.post({
+          holdId: `gen_${workspaceId}_${holdId}`,
+          amountNano,
+          alongside: nothing,
+        });
+      expect([await ask(0, "a"), await ask(1, "b"), await ask(0, "c")]).toMatchObject([
+        { ok: true, heldNano: 60n },
+        { ok: true, heldNano: 40n },
+        { ok: false, reason: "key_limit" },
+      ]);
+      await post(0, "a", 60n);
+      await post(1, "b", 10n);
+      await pair.processes[0]!.flushAll();
+      expect(await ask(1, "d")).toMatchObject({ ok: true, heldNano: 30n });
+      expect(await ask(0, "e")).toMatchObject({ ok: false, reason: "key_limit" });
+      pair.clock.advance(26 * 3_600_000);
+      expect(await ask(0, "f", 500n)).toMatchObject({ ok: true, heldNano: 100n });
+    });
+
+    test("a server that forgot everything is filled from the database, and has the holds again once they are renewed", async () => {
+      const pair = newPair();
+      const { workspaceId } = pair.parts;
+      await topUp(pair, 100n);
+      const ask = (index: number, holdId: string) =>
+        pair.processes[index]!.ledger.reserve({
+          holdId: `gen_${workspaceId}_${holdId}`,
+          workspaceId,
+          keyId: "k",
+          keyLimit: null,
+          ceilingNano: 80n,
+        });
+      await ask(0, "a");
+      await pair.processes[0]!.flushAll();
+      await pair.processes[0]!.ledger.renew();
+      expect(await ask(1, "b")).toMatchObject({ ok: true, heldNano: 20n });
+      const posted = await pair.processes[0]!.ledger.post({
+        holdId: `gen_${workspaceId}_a`,
+        amountNano: 80n,
+        alongside: nothing,
+      });
+      expect(posted).toMatchObject({ ok: true, chargedNano: 80n, balanceAfterNano: 20n });
+      expect(await pair.processes[1]!.look()).toEqual({
+        monthlyNano: 0n,
+        topupNano: 20n,
+        heldNano: 20n,
+      });
+    });
+
+    test("histories of grants, charges, refunds, expiries, refusals and crashes of either agree with the model", async () => {
+      const amount = fc.bigInt({ min: 1n, max: 5_000_000_000n });
+      const fate = fc.constantFrom<CommitFate>(
+        "works",
+        "works",
+        "works",
+        "refused",
+        "crash-before",
+        "crash-after",
+      );
+      const kind = fc.constantFrom(
+        "grant",
+        "top-up",
+        "reserve",
+        "reserve",
+        "post",
+        "post",
+        "void",
+        "refund",
+        "lapse",
+        "days",
+        "crash",
+        "forget",
+      );
+      const action = fc.record({ kind, amount, fate, index: fc.constantFrom(0, 1) });
+      await fc.assert(
+        fc.asyncProperty(fc.array(action, { minLength: 4, maxLength: 24 }), async (actions) => {
+          const history = new SharedHistory(newPair());
+          for (const each of actions) await history.act(each);
+          await history.expectDatabase();
+        }),
+        { numRuns: 60 },
+      );
+    }, 120_000);
+  },
+);
+
+interface Action {
+  kind: string;
+  amount: bigint;
+  fate: CommitFate;
+  index: number;
+}
+
+/** What two processes do by turns, and the model beside them. */
+class SharedHistory {
+  private readonly pair: Pair;
+  private readonly model = new CreditModel();
+  private readonly owners = new Map<string, number>();
+  private count = 0;
+
+  constructor(pair: Pair) {
+    this.pair = pair;
+  }
+
+  async act(action: Action): Promise<void> {
+    const { kind, amount, index } = action;
+    const { workspaceId } = this.pair.parts;
+    const { ledger } = this.pair.processes[index]!;
+    const id = `${workspaceId}_${this.count++}`;
+    const hold = this.model.openHolds.find((open) => this.owners.get(open) === index);
+    if (kind === "reserve") {
+      const outcome = await ledger.reserve({
+        holdId: `gen_${id}`,
+        workspaceId,
+        keyId: workspaceId,
+        keyLimit: null,
+        ceilingNano: amount,
+      });
+      expect(outcome.ok).toBe(this.model.reserve(`gen_${id}`, amount));
+      if (outcome.ok) this.owners.set(`gen_${id}`, index);
+    } else if (kind === "void" && hold !== undefined) {
+      ledger.void(hold);
+      this.model.void(hold);
+    } else if (kind === "crash") await this.crash(index);
+    else if (kind === "forget") await this.forget();
+    else if (kind === "days") this.pair.clock.advance(Number(amount % 20n) * 86_400_000);
+    else await this.write(action, { id, hold });
+    await this.pair.processes[index]!.untilQuiet();
+    await Promise.all(this.pair.processes.map((each) => each.ledger.renew()));
+    await this.expectBalances();
+  }
+
+  private async write(
+    { kind, amount, fate, index }: Action,
+    { id, hold }: { id: string; hold: string | undefined },
+  ): Promise<void> {
+    const { workspaceId } = this.pair.parts;
+    const process = this.pair.processes[index]!;
+    const month = monthOf(this.pair.clock.nowMs());
+    const { model } = this;
+    const works: Record<string, [() => Promise<unknown>, () => unknown]> = {
+      grant: [() => process.grant(`txn_${id}`, amount), () => model.grant(month, amount)],
+      "top-up": [
+        () =>
+          process.ledger.credit({
+            id: `txn_${id}`,
+            workspaceId,
+            bucket: "topup",
+            amountNano: amount,
+            kind: "topup",
+            reference: null,
+          }),
+        () => (model.topup += amount),
+      ],
+      refund: [
+        () =>
+          process.withdrawals.refund({
+            id: `txn_${id}`,
+            workspaceId,
+            amountNano: amount,
+            reference: null,
+          }),
+        () => model.refund(amount),
+      ],
+      lapse: [() => process.withdrawals.lapse(workspaceId), () => model.lapse(month)],
+      ...(hold !== undefined && {
+        post: [
+          () => process.ledger.post({ holdId: hold, amountNano: amount, alongside: nothing }),
+          () => model.post(hold, amount),
+        ],
+      }),
+    };
+    const [work, follow] = works[kind] ?? [];
+    if (work === undefined || follow === undefined) return;
+    const met = await process.meet(fate, work);
+    if (met === "works" || met === "crash-after") follow();
+    if (kind === "post" && hold !== undefined) model.void(hold);
+    if (met.startsWith("crash")) await this.crash(index);
+  }
+
+  private async crash(index: number): Promise<void> {
+    for (const hold of this.model.openHolds)
+      if (this.owners.get(hold) === index) this.model.void(hold);
+    await this.pair.crash(index);
+  }
+
+  /** The server loses balances and spend, as by eviction. */
+  private async forget(): Promise<void> {
+    await this.pair.processes[0]!.evict();
+  }
+
+  private async expectBalances(): Promise<void> {
+    const { monthlySum, topup, held } = this.model;
+    expect(await this.pair.processes[0]!.look()).toEqual({
+      monthlyNano: monthlySum,
+      topupNano: topup,
+      heldNano: held,
+    });
+  }
+
+  /** The balances in the database are the model's, too. */
+  async expectDatabase(): Promise<void> {
+    const { monthlySum, topup } = this.model;
+    expect(await this.pair.processes[0]!.durable()).toEqual({
+      monthlyNano: monthlySum,
+      topupNano: topup,
+    });
+  }
+}

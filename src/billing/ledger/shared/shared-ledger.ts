@@ -1,0 +1,390 @@
+import type { BlockingBudgets, BudgetBound } from "../../budgets/budget.ts";
+import { hourMs, type Clock } from "../../../platform/kernel/clock.ts";
+import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
+import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
+import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
+import { balanceOf, type AccountBook } from "../account-book.ts";
+import { chargeRows, type ChargeParts } from "../charge-rows.ts";
+import { creditUnit } from "../credit-unit.ts";
+import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "../ledger-port.ts";
+import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
+import type { PostedCharge, PostOutcome, PostRequest } from "../ledger.ts";
+import { holdLifetimeMs } from "../ledger.ts";
+import { chargeAlone, postedOf } from "./charge-alone.ts";
+import { holdOf, keyIdsOf, LocalHolds, useOf, type SharedHold } from "./local-holds.ts";
+import {
+  announceScript,
+  budgetValues,
+  forgetScript,
+  growScript,
+  keyValues,
+  postScript,
+  reserveScript,
+  tagText,
+  tightValues,
+  withdrawScript,
+} from "./ledger-scripts.ts";
+import { OpenCharges } from "./open-charges.ts";
+import { resolveCharge } from "./resolve-charge.ts";
+import type { LedgerAnswer, SharedAccounts } from "./shared-accounts.ts";
+
+/** Pause before a report that did not reach the server is sent again. */
+const tellAgainMs = 100;
+/** What the shared ledger is built from. */
+export interface SharedLedgerOptions {
+  accounts: SharedAccounts;
+  /** What was last heard of each account, for those who only want to know. */
+  book: AccountBook;
+  commits: CommitQueue;
+  clock: Clock;
+  /** Budgets that bound holds; absent means none. */
+  blocking?: BlockingBudgets;
+  /** Brings the book up to date from the database. */
+  readBook(workspaceId: string): Promise<void>;
+  onError(error: unknown): void;
+}
+
+/**
+ * The ledger of several processes on one database: what can be spent and what is held stands on the
+ * shared server, what was spent in the database. A charge leaves the shared balance before it is
+ * committed, and comes back where the database refuses it; so the shared balance is never above the
+ * durable one, and neither falls below zero. While the server is away nothing is held, and what is
+ * held already is charged to the database alone; the server reads it when it is back.
+ */
+export class SharedLedger implements LedgerPort {
+  readonly book: AccountBook;
+  private readonly options: SharedLedgerOptions;
+  private readonly holds: LocalHolds;
+  private readonly charges: OpenCharges;
+
+  constructor(options: SharedLedgerOptions) {
+    this.options = options;
+    this.book = options.book;
+    this.charges = new OpenCharges(options);
+    this.holds = new LocalHolds(options);
+  }
+
+  /** Keeps what is under way from being taken for that of a process that died. */
+  start(): void {
+    this.holds.start(() => this.charges.all());
+  }
+
+  /** Tells the server that what is under way still is; done by itself from the start on. */
+  renew(): Promise<void> {
+    return this.holds.renew(this.charges.all());
+  }
+
+  stop(): void {
+    this.holds.stop();
+  }
+
+  /** Charges and holds that the server does not know the end of yet. */
+  get untoldCount(): number {
+    return this.charges.count;
+  }
+
+  get openHoldCount(): number {
+    return this.holds.count;
+  }
+
+  untilNoHoldIsOpen(): Promise<void> {
+    return this.holds.untilNone();
+  }
+
+  reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome> {
+    const { holdId, workspaceId, ceilingNano, byokNano = 0n, parent } = request;
+    const balanceNano = balanceOf(this.book.workspace(workspaceId));
+    if (this.holds.has(holdId))
+      return { ok: false, reason: "exists", balanceNano, freeNano: 0n, heldNano: 0n };
+    const counts = (request.countsByok ?? false) || (parent?.countsByok ?? false);
+    if (ceilingNano > 0n || (byokNano > 0n && counts)) return this.reserveShared(request);
+    this.holds.add(holdId, holdOf(request, { ...this.options, entry: undefined, heldNano: 0n }));
+    return { ok: true, heldNano: 0n, freeNano: 0n, balanceNano };
+  }
+
+  async grow(holdId: string, toNano: bigint): Promise<bigint> {
+    const hold = this.holds.open(holdId);
+    if (hold?.entry === undefined) return 0n;
+    const values = [
+      holdId,
+      this.hour(),
+      String(toNano),
+      ...keyValues(hold),
+      hold.entry,
+      ...budgetValues(this.boundsOf(hold)),
+    ];
+    try {
+      const answer = await this.options.accounts.ask(growScript, hold.workspaceId, values);
+      this.hear(hold.workspaceId, answer);
+      // What it is renewed as, and what it is charged with.
+      hold.entry = answer.detail;
+      hold.heldNano = BigInt(answer.detail.slice(0, answer.detail.indexOf("|")));
+    } catch (error) {
+      if (!(error instanceof SharedStateAwayError)) throw error;
+    }
+    return hold.heldNano;
+  }
+
+  post(request: PostRequest): Promise<PostOutcome> {
+    const hold = this.holds.beginSettling(request.holdId);
+    if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
+    if (request.amountNano > 0n || (request.byokNano ?? 0n) > 0n) return this.charge(request, hold);
+    // Nothing is charged, so no answer of the server is needed.
+    const parts = { monthlyNano: 0n, topupNano: 0n };
+    const posted = postedOf(request, {
+      hold,
+      parts,
+      balanceNano: balanceOf(this.book.workspace(hold.workspaceId)),
+    });
+    this.free(request.holdId, hold);
+    return this.commit(request, { hold, posted, parts });
+  }
+
+  void(holdId: string): "ok" | "already_settled" {
+    const hold = this.holds.beginSettling(holdId);
+    if (hold === undefined) return "already_settled";
+    this.free(holdId, hold);
+    this.holds.remove(holdId);
+    return "ok";
+  }
+
+  async watch(): Promise<void> {}
+
+  expire(): string[] {
+    const expired = this.holds.olderThan(this.options.clock.monotonicMs() - holdLifetimeMs);
+    return expired.filter((id) => this.void(id) === "ok");
+  }
+
+  async credit(request: CreditRequest): Promise<void> {
+    const { id, workspaceId } = request;
+    // Where the server is away, it reads the database when it is back.
+    await this.options.accounts.run(announceScript, workspaceId, [id]).catch(this.unlessAway);
+    this.charges.add(id, { workspaceId, keyIds: [] });
+    try {
+      await this.options.commits.commit(creditUnit(request, this.options.clock.nowMs()));
+      await this.forget(workspaceId);
+    } finally {
+      this.charges.confirm(id);
+    }
+    await this.refresh(workspaceId);
+  }
+
+  async take({ id, workspaceId, bucket, mostNano, month }: Withdrawal): Promise<Taken> {
+    const values = [id, bucket, String(mostNano ?? -1n), month ?? ""];
+    const { detail, ...answer } = await this.options.accounts.ask(
+      withdrawScript,
+      workspaceId,
+      values,
+    );
+    this.hear(workspaceId, answer);
+    if (detail !== "0") this.charges.add(id, { workspaceId, keyIds: [] });
+    return {
+      takenNano: BigInt(detail),
+      committed: () => this.charges.confirm(id),
+      undo: () => this.charges.revert(id),
+    };
+  }
+
+  refresh(workspaceId: string): Promise<void> {
+    return this.options.readBook(workspaceId);
+  }
+
+  private async reserveShared(request: ReserveRequest): Promise<ReserveOutcome> {
+    const { holdId, workspaceId, ceilingNano, byokNano = 0n, tight, byokTight } = request;
+    const keys = keyValues({ key: request, parent: request.parent });
+    const use = useOf(request, this.options.clock);
+    const bounds = ceilingNano > 0n ? this.boundsOf({ workspaceId, ...use }) : [];
+    const values = [
+      holdId,
+      this.hour(),
+      ...tightValues(ceilingNano, tight),
+      ...tightValues(byokNano, byokTight),
+      ...keys,
+      use.day,
+      tagText(use.tags),
+      ...budgetValues(bounds),
+    ];
+    let answer: LedgerAnswer;
+    try {
+      answer = await this.options.accounts.ask(reserveScript, workspaceId, values);
+    } catch (error) {
+      if (!(error instanceof SharedStateAwayError)) throw error;
+      // The server may find the question when it goes on.
+      this.charges.settled(holdId, { workspaceId, keyIds: [] });
+      return { ok: false, reason: "away", balanceNano: 0n, freeNano: 0n, heldNano: 0n };
+    }
+    this.hear(workspaceId, answer);
+    const balanceNano = answer.monthlyNano + answer.topupNano;
+    const [outcome, budgetIndex] = answer.outcome.split(" ");
+    if (
+      outcome === "insufficient_balance" ||
+      outcome === "key_limit" ||
+      outcome === "budget" ||
+      outcome === "exists"
+    ) {
+      const [freeNano = 0n, heldNano = 0n] = answer.detail.split("|").map(BigInt);
+      const budget = outcome === "budget" ? bounds[Number(budgetIndex)]?.budget : undefined;
+      return { ok: false, reason: outcome, budget, balanceNano, freeNano, heldNano };
+    }
+    const [entry = "", free = ""] = answer.detail.split("/");
+    const [held = "0", , , , , byokHeld = "0"] = entry.split("|");
+    const [freeText = "0", byokFreeText = ""] = free.split("|"),
+      heldNano = BigInt(held);
+    this.holds.add(holdId, holdOf(request, { ...this.options, entry, heldNano }));
+    const reserved = { ok: true, heldNano, freeNano: BigInt(freeText), balanceNano } as const;
+    return byokFreeText === ""
+      ? reserved
+      : { ...reserved, byokHeldNano: BigInt(byokHeld), byokFreeNano: BigInt(byokFreeText) };
+  }
+
+  private async charge(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
+    const { holdId, amountNano, byokNano = 0n } = request;
+    const tags = request.tags?.() ?? [];
+    const values = [
+      holdId,
+      this.hour(),
+      String(amountNano),
+      String(byokNano),
+      ...keyValues(hold),
+      hold.day,
+      tagText(tags),
+      ...budgetValues(this.boundsOf({ ...hold, tags })),
+    ];
+    let answer: LedgerAnswer;
+    try {
+      answer = await this.options.accounts.ask(postScript, hold.workspaceId, values);
+    } catch (error) {
+      if (error instanceof SharedStateAwayError) return this.chargeAlone(request, hold);
+      this.holds.remove(holdId);
+      throw error;
+    }
+    this.hear(hold.workspaceId, answer);
+    this.charges.add(holdId, { workspaceId: hold.workspaceId, keyIds: keyIdsOf(hold) });
+    const [monthly = "0", topup = "0"] = answer.detail.split("|");
+    const parts = { monthlyNano: BigInt(monthly), topupNano: BigInt(topup) };
+    const posted = postedOf(request, {
+      hold,
+      parts,
+      balanceNano: answer.monthlyNano + answer.topupNano,
+    });
+    try {
+      const outcome = await this.commit(request, { hold, posted, parts });
+      this.charges.confirm(holdId);
+      return outcome;
+    } catch (error) {
+      if (isOverdrawn(error)) return this.chargeAlone(request, hold);
+      this.charges.revert(holdId);
+      throw error;
+    }
+  }
+
+  /** Charges without the server: it is away, or believes in more than the database has. */
+  private async chargeAlone(request: PostRequest, hold: SharedHold): Promise<PostOutcome> {
+    const { holdId } = request;
+    const { workspaceId, entry } = hold;
+    const subject = { workspaceId, keyIds: keyIdsOf(hold), entry };
+    this.charges.add(holdId, subject);
+    try {
+      return await chargeAlone(
+        { amountNano: request.amountNano, heldNano: hold.heldNano },
+        {
+          durable: () => this.options.accounts.durable(workspaceId),
+          commit: ({ parts, balanceNano }) =>
+            this.commit(request, {
+              hold,
+              parts,
+              posted: postedOf(request, { hold, parts, balanceNano }),
+            }),
+        },
+      );
+    } finally {
+      this.holds.remove(holdId);
+      this.charges.settled(holdId, subject);
+    }
+  }
+
+  private commit(
+    { holdId, byokNano = 0n, alongside }: PostRequest,
+    { hold, posted, parts }: { hold: SharedHold; posted: PostedCharge; parts: ChargeParts },
+  ): Promise<PostOutcome> {
+    try {
+      const {
+        workspaceId,
+        key: { keyId },
+      } = hold;
+      const rows = chargeRows({
+        chargeId: holdId,
+        workspaceId,
+        keyId,
+        parts,
+        posted,
+        byokNano,
+        nowMs: this.options.clock.nowMs(),
+      });
+      const beside = alongside(posted);
+      const unit = {
+        inserts: [...rows.inserts, ...beside.inserts],
+        adds: [...rows.adds, ...beside.adds],
+      };
+      return this.options.commits
+        .commit(unit, { moreMayFollow: this.holds.count > 1 })
+        .then(() => ({ ok: true, ...posted }));
+    } catch (error) {
+      return Promise.reject(error);
+    } finally {
+      this.holds.remove(holdId);
+    }
+  }
+
+  private free(holdId: string, { workspaceId, entry }: SharedHold): void {
+    if (entry !== undefined) this.charges.void(holdId, { workspaceId, keyIds: [] });
+  }
+
+  /**
+   * The database knows of credits that the server has not heard of: the next request reads them.
+   * Told until it is heard.
+   */
+  private async forget(workspaceId: string): Promise<void> {
+    try {
+      await this.options.accounts.run(forgetScript, workspaceId, []);
+    } catch (error) {
+      if (!(error instanceof SharedStateAwayError)) throw error;
+      setTimeout(() => this.quietly(this.forget(workspaceId)), tellAgainMs).unref();
+    }
+  }
+
+  /** Notes what was heard of a workspace, and sees to what a process left behind that died. */
+  private hear(
+    workspaceId: string,
+    { monthlyNano, topupNano, stale }: Omit<LedgerAnswer, "outcome" | "detail">,
+  ): void {
+    Object.assign(this.book.workspace(workspaceId), { monthlyNano, topupNano });
+    for (const charge of stale) {
+      if (this.charges.has(charge.id)) continue;
+      const forget = (): Promise<void> => this.forget(workspaceId);
+      this.quietly(
+        resolveCharge(charge, { ...this.options, workspaceId, charges: this.charges, forget }),
+      );
+    }
+  }
+
+  private boundsOf({
+    workspaceId,
+    tags,
+    day,
+  }: Pick<SharedHold, "workspaceId" | "tags" | "day">): BudgetBound[] {
+    return this.options.blocking?.boundsOf(workspaceId, tags, day) ?? [];
+  }
+
+  private hour(): number {
+    return Math.floor(this.options.clock.nowMs() / hourMs);
+  }
+
+  private quietly(work: Promise<unknown>): void {
+    work.catch(this.unlessAway);
+  }
+
+  private readonly unlessAway = (error: unknown): void => {
+    if (!(error instanceof SharedStateAwayError)) this.options.onError(error);
+  };
+}

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { FakeClock } from "../../../../test/support/fake-clock.ts";
+import { LedgerProcess, openLedgerDatabase } from "../../../../test/support/ledger-process.ts";
+import { freshRedis, hasRedis, redisMissing } from "../../../../test/support/redis.ts";
+import { silentLogger } from "../../../../test/support/silent-logger.ts";
+import { SharedState } from "../../../platform/shared-state/shared-state.ts";
+import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
+import type { Storage } from "../../../platform/storage/storage.ts";
+import type { LedgerTables } from "../ledger-store.ts";
+import { creditUnit } from "../credit-unit.ts";
+import { accountAdd } from "../transfer.ts";
+import { nodeLeaseMs } from "./node-lease.ts";
+
+const nothing = () => ({ inserts: [], adds: [] });
+
+describe.skipIf(!hasRedis)(
+  `what the shared server does not know (on Valkey and Postgres)${redisMissing}`,
+  () => {
+    let storage: Storage<LedgerTables>;
+    let shared: SharedState;
+    beforeAll(async () => {
+      storage = await openLedgerDatabase();
+      shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
+    });
+    afterAll(async () => {
+      shared.close();
+      await storage.close();
+    });
+
+    let count = 0;
+    /** Two processes with a workspace of 1,000, both alive. */
+    async function start() {
+      const clock = new FakeClock();
+      const workspaceId = `ws_${(count += 1)}`;
+      const [one, other] = [0, 1].map(
+        () => new LedgerProcess({ storage, shared, workspaceId, clock }),
+      ) as [LedgerProcess, LedgerProcess];
+      await one.ledger.credit({
+        id: `txn_c${count}`,
+        workspaceId,
+        bucket: "topup",
+        amountNano: 1_000n,
+        kind: "topup",
+        reference: null,
+      });
+      const id = (name: string): string => `gen_${workspaceId}_${name}`;
+      return {
+        clock,
+        workspaceId,
+        one,
+        other,
+        beat: () => Promise.all([one, other].map(({ life }) => life.beat())),
+        reserve: (process: LedgerProcess, name: string, ceilingNano: bigint) =>
+          process.ledger.reserve({
+            holdId: id(name),
+            workspaceId,
+            keyId: "k",
+            keyLimit: null,
+            ceilingNano,
+          }),
+        post: (process: LedgerProcess, name: string, amountNano: bigint) =>
+          process.ledger.post({ holdId: id(name), amountNano, alongside: nothing }),
+      };
+    }
+
+    test("a hold is charged to the database alone, never more than was held, and the server reads that when it is back", async () => {
+      const { one, other, beat, reserve, post } = await start();
+      await beat();
+      await reserve(one, "a", 600n);
+      await reserve(other, "b", 400n);
+      one.isAway = true;
+      expect(await post(one, "a", 700n)).toMatchObject({
+        ok: true,
+        chargedNano: 600n,
+        uncollectedNano: 100n,
+      });
+      expect(await one.durable()).toEqual({ monthlyNano: 0n, topupNano: 400n });
+      // The server still counts the hold, so that no other process spends its credits.
+      expect(await reserve(other, "c", 10n)).toMatchObject({
+        ok: false,
+        reason: "insufficient_balance",
+      });
+      one.isAway = false;
+      await one.untilTold();
+      expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 400n, heldNano: 400n });
+      expect(await post(other, "b", 400n)).toMatchObject({
+        chargedNano: 400n,
+        uncollectedNano: 0n,
+      });
+      expect(await one.durable()).toEqual({ monthlyNano: 0n, topupNano: 0n });
+    });
+
+    test("what it held stays free of holds that the server finds late", async () => {
+      const { one, other, reserve } = await start();
+      one.isAway = true;
+      expect(await reserve(one, "late", 900n)).toMatchObject({ ok: false, reason: "away" });
+      one.isAway = false;
+      await one.untilTold();
+      // The same script, as it was left in the server's buffers.
+      expect(await reserve(one, "late", 900n)).toMatchObject({ ok: false, reason: "exists" });
+      expect(await reserve(other, "next", 1_000n)).toMatchObject({ ok: true, heldNano: 1_000n });
+    });
+
+    test("the database lets no charge take a balance below zero, and what is left there is charged", async () => {
+      const { one, other, workspaceId, reserve, post } = await start();
+      await reserve(one, "a", 600n);
+      // Money goes by a way that the server does not hear of, as where a backup is restored.
+      await storage.commits.commit({
+        inserts: [],
+        adds: [{ statement: accountAdd, key: [`${workspaceId}:topup`], sums: [-900] }],
+      });
+      expect(await post(one, "a", 600n)).toMatchObject({
+        ok: true,
+        chargedNano: 100n,
+        uncollectedNano: 500n,
+      });
+      await one.untilTold();
+      expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 0n, heldNano: 0n });
+      const below = storage.commits.commit({
+        inserts: [],
+        adds: [{ statement: accountAdd, key: [`${workspaceId}:monthly`], sums: [-1] }],
+      });
+      expect(await below.then(() => undefined, isOverdrawn)).toBe(true);
+      expect(storage.commits.admits()).toBe(true);
+    });
+
+    test("charges that come together from both buckets find what each of them has", async () => {
+      const { one, workspaceId, reserve, post, clock } = await start();
+      const grant = {
+        id: `txn_m${count}`,
+        workspaceId,
+        bucket: "monthly",
+        amountNano: 250n,
+        kind: "grant",
+        reference: null,
+      } as const;
+      await storage.commits.commit(creditUnit(grant, clock.nowMs()));
+      const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
+      for (const name of names) await reserve(one, name, 100n);
+      one.isAway = true;
+      const posted = await Promise.all(names.map((name) => post(one, name, 100n)));
+      expect(posted).toMatchObject(
+        names.map(() => ({ ok: true, chargedNano: 100n, uncollectedNano: 0n })),
+      );
+      expect(await one.durable()).toEqual({ monthlyNano: 0n, topupNano: 250n });
+      one.isAway = false;
+      await one.untilTold();
+    });
+
+    test("holds of a process that died are free after its lease, and only then", async () => {
+      const { one, other, beat, reserve, clock } = await start();
+      await beat();
+      await reserve(one, "a", 600n);
+      clock.advance(nodeLeaseMs - 1);
+      await other.life.beat();
+      expect(await reserve(other, "b", 1_000n)).toMatchObject({ ok: true, heldNano: 400n });
+      other.ledger.void(`gen_ws_${count}_b`);
+      clock.advance(2);
+      expect(await reserve(other, "c", 1_000n)).toMatchObject({ ok: true, heldNano: 1_000n });
+    });
+
+    test("what a process that died charged to the database alone counts, although nobody was told", async () => {
+      const { one, other, beat, reserve, post, clock } = await start();
+      await beat();
+      await reserve(one, "a", 600n);
+      one.isAway = true;
+      expect(await post(one, "a", 600n)).toMatchObject({ chargedNano: 600n });
+      clock.advance(nodeLeaseMs + 1);
+      await other.life.beat();
+      // The one who asks was not alive either, as after a pause of the server: the dead have the
+      // length of a lease to come back.
+      expect(await reserve(other, "b", 1_000n)).toMatchObject({ ok: true, heldNano: 400n });
+      clock.advance(nodeLeaseMs / 2);
+      await other.life.beat();
+      clock.advance(nodeLeaseMs / 2 + 1);
+      expect(await reserve(other, "c", 1n)).toMatchObject({
+        ok: false,
+        reason: "insufficient_balance",
+        balanceNano: 400n,
+      });
+    });
+
+    test("a server that stood still takes nothing from those who come back", async () => {
+      const { one, other, beat, reserve, clock } = await start();
+      await beat();
+      await reserve(one, "a", 600n);
+      clock.advance(60_000);
+      await other.life.beat();
+      expect(await reserve(other, "b", 1_000n)).toMatchObject({ ok: true, heldNano: 400n });
+      await one.life.beat();
+      clock.advance(nodeLeaseMs - 1);
+      await beat();
+      clock.advance(2);
+      expect(await reserve(other, "c", 1n)).toMatchObject({
+        ok: false,
+        reason: "insufficient_balance",
+      });
+    });
+  },
+);

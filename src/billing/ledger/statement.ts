@@ -1,0 +1,170 @@
+import { type Kysely, sql } from "kysely";
+import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
+import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
+import type { LedgerTables } from "./ledger-store.ts";
+import { bucketAccount, type Bucket, type TransferKind } from "./transfer.ts";
+
+/** A line of a statement. Amounts are nano-USD, negative where credits went. */
+export interface StatementEntry {
+  /** Id of the transfer; of charges `chg_` with the workspace and the day. */
+  id: string;
+  atMs: number;
+  kind: Exclude<TransferKind, "charge" | "uncollected"> | "charges";
+  /** Null for charges, which may have been paid from both. */
+  bucket: Bucket | null;
+  amountNano: bigint;
+  balanceNano: bigint;
+  reference: string | null;
+  /** Requests that were charged for. */
+  requests: number | null;
+}
+
+/** Where a page of a statement ends: what comes next is older, and this is the balance after it. */
+export interface StatementCursor {
+  atMs: number;
+  id: string;
+  balanceNano: bigint;
+}
+
+type Line = Omit<StatementEntry, "balanceNano">;
+
+/** What the next page begins before; lines of one moment are ordered by their ids. */
+const isOlder = (line: Line, { atMs, id }: StatementCursor): boolean =>
+  line.atMs < atMs || (line.atMs === atMs && line.id < id);
+
+const newestFirst = (one: Line, other: Line): number =>
+  other.atMs - one.atMs || (one.id < other.id ? 1 : -1);
+
+/** Reads what moved the balance of workspaces. */
+export class Statements {
+  private readonly options: { database: Kysely<LedgerTables>; commits: CommitQueue };
+
+  constructor(options: Statements["options"]) {
+    this.options = options;
+  }
+
+  /**
+   * The newest lines, or those that are older than the cursor: every movement of the workspace's
+   * credits, the charges of a UTC day as one line at its end. Adding up from the oldest line gives
+   * the balance.
+   */
+  async page(
+    workspaceId: string,
+    { before, limit }: { before: StatementCursor | undefined; limit: number },
+  ): Promise<StatementEntry[]> {
+    if (this.options.commits.pendingCount > 0) await this.options.commits.flush();
+    const untilMs = before?.atMs ?? Number.MAX_SAFE_INTEGER;
+    return this.options.database
+      .transaction()
+      .setIsolationLevel("repeatable read")
+      .execute(async (reading) => {
+        const [moved, charged, balance] = [
+          await movements(reading, { workspaceId, untilMs, limit }),
+          await chargesByDay(reading, { workspaceId, untilMs, limit }),
+          before?.balanceNano ?? (await balanceOf(reading, workspaceId)),
+        ];
+        const lines = [...moved, ...charged]
+          .filter((line) => before === undefined || isOlder(line, before))
+          .sort(newestFirst);
+        let balanceNano = balance;
+        return lines.slice(0, limit).map((line) => {
+          const entry = { ...line, balanceNano };
+          balanceNano -= line.amountNano;
+          return entry;
+        });
+      });
+  }
+}
+
+const buckets = ["monthly", "topup"] as const;
+
+/**
+ * Keeps lines of one moment together, even beyond the limit, since the cursor distinguishes them by
+ * their ids.
+ */
+async function movements(
+  reading: Kysely<LedgerTables>,
+  { workspaceId, untilMs, limit }: { workspaceId: string; untilMs: number; limit: number },
+): Promise<Line[]> {
+  const lines: Line[] = [];
+  for (const bucket of buckets) {
+    const account = bucketAccount(workspaceId, bucket);
+    for (const side of ["debit_account", "credit_account"] as const) {
+      const rows = await reading
+        .selectFrom("transfers")
+        .selectAll()
+        .where(side, "=", account)
+        .where("created_at_ms", "<=", untilMs)
+        // As the index has it, so that charges are never read.
+        .where(sql<boolean>`kind <> 'charge' and kind <> 'uncollected'`)
+        .orderBy("created_at_ms", "desc")
+        .orderBy("id", "desc")
+        .limit(limit + sameMomentMax)
+        .execute();
+      lines.push(
+        ...rows.map(
+          (row): Line => ({
+            id: row.id,
+            atMs: row.created_at_ms,
+            kind: row.kind as Exclude<StatementEntry["kind"], "charges">,
+            bucket,
+            amountNano:
+              side === "debit_account" ? -BigInt(row.amount_nano) : BigInt(row.amount_nano),
+            reference: row.reference,
+            requests: null,
+          }),
+        ),
+      );
+    }
+  }
+  return lines;
+}
+
+/** Movements of one workspace within one millisecond: people and Stripe make them, not programs. */
+const sameMomentMax = 20;
+
+async function chargesByDay(
+  reading: Kysely<LedgerTables>,
+  { workspaceId, untilMs, limit }: { workspaceId: string; untilMs: number; limit: number },
+): Promise<Line[]> {
+  const day = sql<number>`hour / 24`;
+  const untilHour = Math.min(Math.floor(untilMs / hourMs), 2 ** 31);
+  const rows = await reading
+    .selectFrom("key_spend_hours")
+    .select(({ fn }) => [
+      day.as("day"),
+      fn.sum<number | bigint | string>("spend_nano").as("spend"),
+      fn.sum<number | bigint | string>("requests").as("requests"),
+    ])
+    .where("workspace_id", "=", workspaceId)
+    .where("hour", "<=", untilHour)
+    .groupBy(day)
+    .having(({ fn }) => fn.sum("spend_nano"), ">", 0)
+    .orderBy(day, "desc")
+    .limit(limit + 1)
+    .execute();
+  return rows.map(
+    (row): Line => ({
+      id: `chg_${workspaceId}_${row.day}`,
+      atMs: (Number(row.day) + 1) * dayMs - 1,
+      kind: "charges",
+      bucket: null,
+      amountNano: -BigInt(row.spend),
+      reference: null,
+      requests: Number(row.requests),
+    }),
+  );
+}
+
+async function balanceOf(reading: Kysely<LedgerTables>, workspaceId: string): Promise<bigint> {
+  const rows = await reading
+    .selectFrom("ledger_accounts")
+    .select("balance_nano")
+    .where(
+      "id",
+      "in",
+      buckets.map((bucket) => bucketAccount(workspaceId, bucket)),
+    )
+    .execute();
+  return rows.reduce((sum, row) => sum + BigInt(row.balance_nano), 0n);
+}

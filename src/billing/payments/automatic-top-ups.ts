@@ -1,0 +1,346 @@
+import type { Kysely } from "kysely";
+import { hourMs } from "../../platform/kernel/clock.ts";
+import { newId } from "../../platform/kernel/ids.ts";
+import type { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
+import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
+import { balanceOf } from "../ledger/account-book.ts";
+import { monthOf, type Month } from "../ledger/month.ts";
+import { nanoFromCents, quoteOf } from "./cents.ts";
+import type { PaidOrders } from "./checkouts.ts";
+import { PaymentError, type Buyer, type Order } from "./orders.ts";
+import {
+  auditRows,
+  type AutomaticRow,
+  type PaymentBooks,
+  type PaymentTables,
+} from "./payment-store.ts";
+import {
+  lastFailureOf,
+  orderKey,
+  type SavedCard,
+  type StripeClient,
+  type StripePayment,
+} from "./stripe-client.ts";
+
+/**
+ * How long a charge may be asked for again with its idempotency key; Stripe forgets them after a
+ * day.
+ */
+const repeatableMs = 23 * hourMs;
+
+/** What automatic top-ups need. */
+interface AutomaticParts {
+  books: PaymentBooks;
+  store: AutomaticStore;
+  commits: CommitQueue;
+  paidOrders: PaidOrders;
+  stripe: StripeClient;
+  live: boolean;
+  /**
+   * One after the other for each workspace; apart from the turns of the books, since Stripe is
+   * waited for in them.
+   */
+  turns: Turns;
+  /** Who pays; undefined for a workspace that is gone or shut out. */
+  buyerOf(workspaceId: string): Buyer | undefined;
+  onError(error: unknown): void;
+}
+
+/**
+ * Charges saved cards as their workspaces agreed. An order stands before its card is charged and is
+ * found again after a crash; the database has one open order a workspace at most, so there are
+ * never two at once.
+ */
+export class AutomaticTopUps {
+  private readonly parts: AutomaticParts;
+
+  constructor(parts: AutomaticParts) {
+    this.parts = parts;
+  }
+
+  /**
+   * Looks after every workspace. What one of them fails with goes to `onError`; it is tried again.
+   */
+  async run(): Promise<void> {
+    const { books, store, live, onError } = this.parts;
+    // First what is open, those whose owners have turned them off meanwhile too: a card may have
+    // been charged.
+    for (const order of await books.orders.openAutomatic(live)) {
+      await this.inTurn(order.workspaceId, () => this.finish(order)).catch(onError);
+    }
+    for (const topUp of await store.active(live))
+      await this.inTurn(topUp.workspaceId, () => this.look(topUp)).catch(onError);
+  }
+
+  /** What the card of a workspace was, or may yet be, charged in a month, in cents. */
+  async chargedIn({ workspaceId, month }: { workspaceId: string; month: Month }): Promise<number> {
+    return chargedCents(await this.parts.books.orders.automaticIn({ workspaceId, month }));
+  }
+
+  /**
+   * Ends an order that was not paid, and tries no other until a person agrees again. Returns
+   * whether it was open.
+   */
+  async fail(order: Order, reason: string): Promise<boolean> {
+    const { books, store, commits } = this.parts;
+    const wasOpen = await books.orders.end(order.id, { state: "failed", failure: reason });
+    if (!wasOpen) return false;
+    const atMs = books.clock.nowMs();
+    await store.stop(order.workspaceId, { atMs, reason });
+    const { workspaceId, id: target } = order;
+    await commits.commit({
+      inserts: auditRows(
+        { workspaceId, action: `automatic top-ups stopped: ${reason}`, target },
+        atMs,
+      ),
+      adds: [],
+    });
+    return true;
+  }
+
+  private inTurn(workspaceId: string, work: () => Promise<void>): Promise<void> {
+    return this.parts.turns.run(workspaceId, work);
+  }
+
+  private async look(topUp: AutomaticTopUp): Promise<void> {
+    if (!(await this.isLow(topUp))) return;
+    const order = await this.newOrder(topUp);
+    // Once more, now that the number of the order is settled: another process that topped up since
+    // has it.
+    if (order === undefined || !(await this.isLow(topUp))) return;
+    try {
+      await this.parts.books.orders.insert(order);
+    } catch (error) {
+      if (isUniqueViolation(error)) return;
+      throw error;
+    }
+    await this.charge(order);
+  }
+
+  private async isLow({ workspaceId, thresholdCents }: AutomaticTopUp): Promise<boolean> {
+    const { ledger } = this.parts.books;
+    await ledger.refresh(workspaceId);
+    return balanceOf(ledger.book.workspace(workspaceId)) < nanoFromCents(thresholdCents);
+  }
+
+  /**
+   * The next order; undefined where one is open, or the ceiling of the month or the workspace allow
+   * none.
+   */
+  private async newOrder({
+    workspaceId,
+    creditCents,
+    monthlyMaxCents,
+    card,
+  }: AutomaticTopUp): Promise<Order | undefined> {
+    const { books, live, buyerOf } = this.parts;
+    const { orders, settings, clock } = books;
+    const nowMs = clock.nowMs();
+    const month = monthOf(nowMs);
+    const quote = quoteOf(creditCents, settings.fee);
+    const buyer = buyerOf(workspaceId);
+    const customerId = await orders.customerOf({ workspaceId, live });
+    const ordered = await orders.automaticIn({ workspaceId, month });
+    if (
+      buyer === undefined ||
+      customerId === undefined ||
+      ordered.some(({ state }) => state === "open")
+    )
+      return undefined;
+    if (chargedCents(ordered) + quote.chargeCents > monthlyMaxCents) return undefined;
+    return {
+      ...quote,
+      id: newId("top", nowMs),
+      workspaceId,
+      live,
+      kind: "automatic",
+      state: "open",
+      failure: null,
+      createdAtMs: nowMs,
+      createdBy: "automatic",
+      buyer,
+      currency: settings.currency,
+      customerId,
+      paymentMethodId: card.id,
+      sessionId: null,
+      paymentIntentId: null,
+      month: { name: month, sequence: ordered.length + 1 },
+    };
+  }
+
+  private async charge(order: Order): Promise<void> {
+    try {
+      await this.take(order, await this.parts.stripe.charge(order));
+    } catch (error) {
+      if (!(error instanceof PaymentError)) throw error;
+      // An order whose outcome is unknown stays open, and is asked about the next time.
+      if (error.kind === "unknown") return this.parts.onError(error);
+      await this.fail(order, error.message);
+    }
+  }
+
+  /** Finds out what became of an order that was left open. */
+  private async finish({ id }: Order): Promise<void> {
+    const { books, stripe } = this.parts;
+    const order = await books.orders.find(id);
+    if (order === undefined || order.state !== "open") return;
+    const made = (await stripe.paymentsOf(order.customerId)).filter(
+      ({ metadata }) => metadata[orderKey] === order.id,
+    );
+    const payment = made.find(({ status }) => status === "succeeded") ?? made[0];
+    if (payment !== undefined) return this.take(order, payment);
+    if (books.clock.nowMs() - order.createdAtMs < repeatableMs) return this.charge(order);
+    await this.fail(order, "no_answer");
+  }
+
+  private async take(order: Order, payment: StripePayment): Promise<void> {
+    if (payment.status === "processing") return;
+    // A bank that asks for the owner of the card waits in vain: there is no one at a checkout.
+    if (payment.status !== "succeeded")
+      return void (await this.fail(order, lastFailureOf(payment)));
+    const outcome = await this.parts.paidOrders.settle(order, {
+      paymentIntentId: payment.id,
+      amountCents: payment.amount_received ?? payment.amount,
+      currency: payment.currency,
+      customerId: payment.customer,
+      event: undefined,
+    });
+    if (outcome.startsWith("refused")) await this.fail(order, outcome);
+  }
+}
+
+/** What orders charge, or may yet. */
+const chargedCents = (orders: readonly Order[]): number =>
+  orders
+    .filter(({ state }) => state === "open" || state === "paid")
+    .reduce((sum, { chargeCents }) => sum + chargeCents, 0);
+
+/**
+ * What a workspace agreed to: below the threshold the card is charged, within the ceiling of a
+ * month.
+ */
+interface AutomaticTerms {
+  workspaceId: string;
+  /** Whether real money is meant. */
+  live: boolean;
+  thresholdCents: number;
+  /** Credits of each top-up. */
+  creditCents: number;
+  /** Most that the card is charged in a month (UTC), fees included. */
+  monthlyMaxCents: number;
+  card: SavedCard;
+  consentedAtMs: number;
+  /** Id of who agreed. */
+  consentedBy: string;
+}
+
+/** A workspace's automatic top-ups. */
+export interface AutomaticTopUp extends AutomaticTerms {
+  enabled: boolean;
+  /** Why no further top-up is tried; null while they are. */
+  stopped: { atMs: number; reason: string } | null;
+}
+
+const fromRow = (row: AutomaticRow): AutomaticTopUp => ({
+  workspaceId: row.workspace_id,
+  live: row.live === 1,
+  enabled: row.enabled === 1,
+  thresholdCents: row.threshold_cents,
+  creditCents: row.credit_cents,
+  monthlyMaxCents: row.monthly_max_cents,
+  card: { id: row.payment_method_id, label: row.card },
+  consentedAtMs: row.consented_at_ms,
+  consentedBy: row.consented_by,
+  stopped:
+    row.stopped_at_ms === null
+      ? null
+      : { atMs: row.stopped_at_ms, reason: row.stopped_reason ?? "" },
+});
+
+/** Agreements on automatic top-ups. */
+export class AutomaticStore {
+  private readonly database: Kysely<PaymentTables>;
+
+  constructor(database: Kysely<PaymentTables>) {
+    this.database = database;
+  }
+
+  async find(workspaceId: string): Promise<AutomaticTopUp | undefined> {
+    const row = await this.database
+      .selectFrom("payment_automatic")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Those that are to be looked after in this mode. */
+  async active(live: boolean): Promise<AutomaticTopUp[]> {
+    const rows = await this.database
+      .selectFrom("payment_automatic")
+      .selectAll()
+      .where("enabled", "=", 1)
+      .where("stopped_at_ms", "is", null)
+      .where("live", "=", live ? 1 : 0)
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** Turns them on as agreed; what was agreed to before stays in the list of consents. */
+  async agree(terms: AutomaticTerms): Promise<void> {
+    const values = {
+      live: terms.live ? 1 : 0,
+      enabled: 1,
+      threshold_cents: terms.thresholdCents,
+      credit_cents: terms.creditCents,
+      monthly_max_cents: terms.monthlyMaxCents,
+      payment_method_id: terms.card.id,
+      card: terms.card.label,
+      consented_at_ms: terms.consentedAtMs,
+      consented_by: terms.consentedBy,
+      stopped_at_ms: null,
+      stopped_reason: null,
+    };
+    await this.database.transaction().execute(async (transaction) => {
+      await transaction
+        .insertInto("payment_consents")
+        .values({
+          workspace_id: terms.workspaceId,
+          at_ms: terms.consentedAtMs,
+          by_id: terms.consentedBy,
+          terms: JSON.stringify(terms),
+        })
+        .execute();
+      await transaction
+        .insertInto("payment_automatic")
+        .values({ workspace_id: terms.workspaceId, ...values })
+        .onConflict((conflict) => conflict.column("workspace_id").doUpdateSet(values))
+        .execute();
+    });
+  }
+
+  /** Tells whether they were on. */
+  async turnOff(workspaceId: string): Promise<boolean> {
+    const { numUpdatedRows } = await this.database
+      .updateTable("payment_automatic")
+      .set({ enabled: 0 })
+      .where("workspace_id", "=", workspaceId)
+      .where("enabled", "=", 1)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  /** Stops automatic top-ups until a person agrees again. */
+  async stop(
+    workspaceId: string,
+    { atMs, reason }: { atMs: number; reason: string },
+  ): Promise<void> {
+    await this.database
+      .updateTable("payment_automatic")
+      .set({ stopped_at_ms: atMs, stopped_reason: reason })
+      .where("workspace_id", "=", workspaceId)
+      .where("stopped_at_ms", "is", null)
+      .execute();
+  }
+}

@@ -1,0 +1,85 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
+import type { Withdrawals } from "../ledger/withdrawals.ts";
+import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { AutomaticStore, AutomaticTopUps } from "./automatic-top-ups.ts";
+import { isLiveKey, type PaymentSettings } from "./cents.ts";
+import { Checkouts, PaidOrders } from "./checkouts.ts";
+import { ClaimFollower } from "./claims.ts";
+import { OrderStore, type Buyer } from "./orders.ts";
+import { PaymentEvents, type EventOutcome, type PaymentEvent } from "./payment-events.ts";
+import { PaymentStore, type PaymentBooks, type PaymentTables } from "./payment-store.ts";
+import { PaymentRounds, Reconciliation } from "./reconciliation.ts";
+import { StripeClient } from "./stripe-client.ts";
+
+/** What payments are built from. */
+export interface PaymentOptions {
+  settings: PaymentSettings;
+  database: Kysely<PaymentTables>;
+  commits: CommitQueue;
+  clock: Clock;
+  ledger: PaymentBooks["ledger"];
+  withdrawals: Withdrawals;
+  /** Who pays for a workspace by itself; undefined for one that is gone or shut out. */
+  buyerOf(workspaceId: string): Buyer | undefined;
+  /** Called when a payment was credited. */
+  onCredited?(): void;
+  /** Called for events that do not match an order: money may be paid without credits. */
+  onRefused(event: PaymentEvent, outcome: EventOutcome): void;
+  /** Called for failures in the background; the work is tried again. */
+  onError(error: unknown): void;
+  /** Called when a run of the reconciliation has ended. */
+  onReconciled(ok: boolean): void;
+}
+
+/** Every part of payments. */
+export interface Payments extends PaymentBooks {
+  stripe: StripeClient;
+  /** Whether the key is one for real money. */
+  live: boolean;
+  checkouts: Checkouts;
+  automatic: AutomaticTopUps;
+  automaticStore: AutomaticStore;
+  events: PaymentEvents;
+  reconciliation: Reconciliation;
+  follower: ClaimFollower;
+  rounds: PaymentRounds;
+}
+
+/** Builds them; undefined, with nothing loaded, where no key for Stripe is configured. */
+export function openPayments(options: PaymentOptions): Payments | undefined {
+  const { settings, database, clock, ledger } = options;
+  const { secretKey } = settings.stripe;
+  if (secretKey === undefined) return undefined;
+  const stripe = new StripeClient(secretKey, settings.stripe);
+  const live = isLiveKey(secretKey);
+  const books: PaymentBooks = {
+    ledger,
+    settings,
+    clock,
+    turns: new Turns(),
+    orders: new OrderStore(database),
+    store: new PaymentStore(database),
+  };
+  const shared = { ...options, books, stripe, live };
+  const follower = new ClaimFollower(shared);
+  const paidOrders = new PaidOrders({ books, follower, onCredited: () => options.onCredited?.() });
+  const turns = new Turns();
+  const automaticStore = new AutomaticStore(database);
+  const automatic = new AutomaticTopUps({ ...shared, paidOrders, turns, store: automaticStore });
+  const events = new PaymentEvents({ ...shared, paidOrders, follower, automatic });
+  const reconciliation = new Reconciliation({ ...shared, paidOrders, events });
+  return {
+    ...books,
+    stripe,
+    live,
+    automaticStore,
+    automatic,
+    events,
+    reconciliation,
+    follower,
+    checkouts: new Checkouts({ ...shared, turns }),
+    rounds: new PaymentRounds({ ...options, follower, automatic, reconciliation }),
+  };
+}

@@ -1,0 +1,252 @@
+import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
+import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
+import type { AutomaticTopUps } from "./automatic-top-ups.ts";
+import type { PaidOrders } from "./checkouts.ts";
+import { claimStateOf, type Claim, type ClaimFollower, type ClaimKind } from "./claims.ts";
+import type { Order } from "./orders.ts";
+import { claimRow, eventRow, type PaymentBooks } from "./payment-store.ts";
+import {
+  chargeSchema,
+  claimSchema,
+  lastFailureOf,
+  orderKey,
+  paymentIntentSchema,
+  sessionSchema,
+  type StripeClient,
+} from "./stripe-client.ts";
+
+/** Something that the payment provider says has happened. */
+export interface PaymentEvent {
+  /** `evt_` id; the same event may come any number of times. */
+  id: string;
+  type: string;
+  createdAtMs: number;
+  live: boolean;
+  /**
+   * Set for what happened in an account that is connected to ours, which is none of our business.
+   */
+  connectedAccount: string | undefined;
+  object: unknown;
+}
+
+/** The outcome of an event; those that begin with `refused` are logged and change nothing. */
+export type EventOutcome =
+  /** The order's credits count from now on. */
+  | "credited"
+  /** It is noted, and balances follow where they have to. */
+  | "noted"
+  /** It said nothing that was not known. */
+  | "already"
+  /** It is about nothing of ours. */
+  | "ignored"
+  | "refused_mode"
+  | "refused_shape"
+  | "refused_session"
+  | "refused_amount"
+  | "refused_currency"
+  | "refused_customer"
+  /** The order was paid by another payment before. */
+  | "refused_second_payment";
+
+/** What an event turned out to be, and about which order. */
+interface Verdict {
+  outcome: EventOutcome;
+  orderId: string | null;
+}
+
+const ignored: Verdict = { outcome: "ignored", orderId: null };
+const misshapen: Verdict = { outcome: "refused_shape", orderId: null };
+
+/** What events are dealt with by. */
+interface EventParts {
+  books: PaymentBooks;
+  commits: CommitQueue;
+  paidOrders: PaidOrders;
+  follower: ClaimFollower;
+  automatic: AutomaticTopUps;
+  stripe: StripeClient;
+  /** Whether real money is meant: events of the other mode are none of ours. */
+  live: boolean;
+  /** Called for events that do not match an order: money may be paid without credits. */
+  onRefused(event: PaymentEvent, outcome: EventOutcome): void;
+}
+
+/** Handles Stripe's events, in any order and repeated any number of times. */
+export class PaymentEvents {
+  private readonly parts: EventParts;
+  private readonly handlers: Readonly<Record<string, (event: PaymentEvent) => Promise<Verdict>>>;
+
+  constructor(parts: EventParts) {
+    this.parts = parts;
+    const session = (event: PaymentEvent): Promise<Verdict> => this.session(event);
+    const payment = (event: PaymentEvent): Promise<Verdict> => this.payment(event);
+    const refund = (event: PaymentEvent): Promise<Verdict> => this.claim(event, "refund");
+    const dispute = (event: PaymentEvent): Promise<Verdict> => this.claim(event, "dispute");
+    this.handlers = {
+      "checkout.session.completed": session,
+      "checkout.session.async_payment_succeeded": session,
+      "checkout.session.async_payment_failed": session,
+      "checkout.session.expired": session,
+      "payment_intent.succeeded": payment,
+      "payment_intent.payment_failed": payment,
+      "payment_intent.canceled": payment,
+      "refund.created": refund,
+      "refund.updated": refund,
+      "refund.failed": refund,
+      "charge.refund.updated": refund,
+      "charge.refunded": (event) => this.chargeRefunded(event),
+      "charge.dispute.created": dispute,
+      "charge.dispute.updated": dispute,
+      "charge.dispute.closed": dispute,
+      "charge.dispute.funds_withdrawn": dispute,
+      "charge.dispute.funds_reinstated": dispute,
+    };
+  }
+
+  /** The types of events that are dealt with. */
+  get types(): string[] {
+    return Object.keys(this.handlers);
+  }
+
+  /** Deals with an event. Rejects where that failed, and then it is to come again. */
+  async receive(event: PaymentEvent): Promise<EventOutcome> {
+    const handle = Object.hasOwn(this.handlers, event.type) ? this.handlers[event.type] : undefined;
+    if (handle === undefined || event.connectedAccount !== undefined) return "ignored";
+    if (event.live !== this.parts.live) return "refused_mode";
+    if (await this.parts.books.store.hasEvent(event.id)) return "already";
+    const { outcome, orderId } = await handle(event);
+    if (outcome.startsWith("refused")) this.parts.onRefused(event, outcome);
+    // What credited has written the event with the credits; what is none of ours is not kept.
+    if (outcome !== "ignored" && outcome !== "credited")
+      await this.note(event, { outcome, orderId });
+    return outcome;
+  }
+
+  private async session(event: PaymentEvent): Promise<Verdict> {
+    const { orders } = this.parts.books;
+    const { data: session } = sessionSchema.safeParse(event.object);
+    if (session === undefined) return misshapen;
+    const order = await orders.find(
+      session.client_reference_id ?? session.metadata[orderKey] ?? "",
+    );
+    if (order === undefined) return ignored;
+    const verdict = (outcome: EventOutcome): Verdict => ({ outcome, orderId: order.id });
+    if (order.kind !== "checkout" || (order.sessionId !== null && order.sessionId !== session.id))
+      return verdict("refused_session");
+    if (
+      event.type === "checkout.session.expired" ||
+      event.type === "checkout.session.async_payment_failed"
+    ) {
+      const state = event.type === "checkout.session.expired" ? "expired" : "failed";
+      return verdict(
+        (await orders.end(order.id, {
+          state,
+          failure: state === "failed" ? "payment_failed" : null,
+        }))
+          ? "noted"
+          : "already",
+      );
+    }
+    // A payment by a slow method is only under way: another event tells how it ended.
+    if (session.payment_status !== "paid") return verdict("noted");
+    if (session.payment_intent === undefined) return verdict("refused_shape");
+    return verdict(
+      await this.parts.paidOrders.settle(order, {
+        paymentIntentId: session.payment_intent,
+        amountCents: session.amount_total ?? undefined,
+        currency: session.currency ?? undefined,
+        customerId: session.customer,
+        event,
+      }),
+    );
+  }
+
+  private async payment(event: PaymentEvent): Promise<Verdict> {
+    const { data: payment } = paymentIntentSchema.safeParse(event.object);
+    if (payment === undefined) return misshapen;
+    const order = await this.parts.books.orders.find(payment.metadata[orderKey] ?? "");
+    if (order === undefined) return ignored;
+    if (event.type !== "payment_intent.succeeded")
+      return { outcome: await this.failed(order, lastFailureOf(payment)), orderId: order.id };
+    const outcome = await this.parts.paidOrders.settle(order, {
+      paymentIntentId: payment.id,
+      amountCents: payment.amount_received ?? payment.amount,
+      currency: payment.currency,
+      customerId: payment.customer,
+      event,
+    });
+    return { outcome, orderId: order.id };
+  }
+
+  /**
+   * At a checkout its payer may try again with another card; no person is there to do so for an
+   * automatic top-up.
+   */
+  private async failed(order: Order, reason: string): Promise<EventOutcome> {
+    if (order.kind !== "automatic") return "noted";
+    return (await this.parts.automatic.fail(order, reason)) ? "noted" : "already";
+  }
+
+  private async claim(event: PaymentEvent, kind: ClaimKind): Promise<Verdict> {
+    const { data } = claimSchema.safeParse(event.object);
+    if (data === undefined) return misshapen;
+    const { id, payment_intent: paymentIntentId, amount: amountCents, currency, status } = data;
+    const state = claimStateOf(kind, status ?? "");
+    if (paymentIntentId === undefined || state === undefined) return ignored;
+    if (currency.toLowerCase() !== this.parts.books.settings.currency)
+      return { outcome: "refused_currency", orderId: null };
+    return this.keep({ id, kind, state, paymentIntentId, amountCents });
+  }
+
+  /** It tells a sum and not which refunds it is of, so these are asked for. */
+  private async chargeRefunded(event: PaymentEvent): Promise<Verdict> {
+    const { data: charge } = chargeSchema.safeParse(event.object);
+    if (charge?.payment_intent === undefined) return misshapen;
+    const receipt = await this.parts.books.store.receiptOf(charge.payment_intent);
+    if (receipt === undefined) return ignored;
+    for (const refund of await this.parts.stripe.refundsOf(charge.payment_intent)) {
+      const state = claimStateOf("refund", refund.status ?? "");
+      if (state === undefined) continue;
+      await this.keep({
+        id: refund.id,
+        kind: "refund",
+        state,
+        paymentIntentId: charge.payment_intent,
+        amountCents: refund.amount,
+      });
+    }
+    return { outcome: "noted", orderId: receipt.orderId };
+  }
+
+  /**
+   * Notes a claim, and has the balance follow where its payment was credited; if that comes later,
+   * the balance follows then.
+   */
+  private async keep(claim: Claim): Promise<Verdict> {
+    const { commits, books, follower } = this.parts;
+    const isNew = !(await books.store.hasClaim(claim));
+    if (isNew)
+      await unlessThere(
+        commits.commit({ inserts: [claimRow(claim, books.clock.nowMs())], adds: [] }),
+      );
+    const receipt = await books.store.receiptOf(claim.paymentIntentId);
+    if (receipt !== undefined) await follower.follow(receipt.workspaceId);
+    return { outcome: isNew ? "noted" : "already", orderId: receipt?.orderId ?? null };
+  }
+
+  private note(event: PaymentEvent, { outcome, orderId }: Verdict): Promise<void> {
+    const atMs = this.parts.books.clock.nowMs();
+    return unlessThere(
+      this.parts.commits.commit({
+        inserts: [eventRow(event, { orderId, outcome, atMs })],
+        adds: [],
+      }),
+    );
+  }
+}
+
+/** Keeps the row where another gateway has written it meanwhile. */
+const unlessThere = (commit: Promise<void>): Promise<void> =>
+  commit.catch((error: unknown) => {
+    if (!isUniqueViolation(error)) throw error;
+  });

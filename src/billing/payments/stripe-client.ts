@@ -1,0 +1,309 @@
+import Stripe from "stripe";
+import { z } from "zod";
+import type { PaymentSettings } from "./cents.ts";
+import { PaymentError, type Order } from "./orders.ts";
+import type { PaymentEvent } from "./payment-events.ts";
+
+/** How long Stripe may take for an answer. */
+const timeoutMs = 20_000;
+
+/** Age at which a signed event is taken for a replay; what Stripe itself proposes. */
+const toleranceSeconds = 300;
+
+/** How many things of one list are looked at: what we look for is among the newest. */
+const listMax = 100;
+
+/** A card that was saved with an earlier payment. */
+export interface SavedCard {
+  id: string;
+  /** Such as `visa 4242`. */
+  label: string;
+}
+
+/**
+ * Requests to Stripe, through its own library. Each throws `PaymentError`. Loaded only where
+ * payments are on.
+ */
+export class StripeClient {
+  private readonly stripe: Stripe;
+
+  /** Its requests go through `fetch`, whichever of the library's builds the runtime picks. */
+  constructor(secretKey: string, { apiBase }: Pick<PaymentSettings["stripe"], "apiBase">) {
+    this.stripe = new Stripe(secretKey, {
+      httpClient: Stripe.createFetchHttpClient(),
+      timeout: timeoutMs,
+      telemetry: false,
+      // A request that the library repeats carries the idempotency key of the first. A server on
+      // loopback fails for good.
+      maxNetworkRetries: apiBase === undefined ? 2 : 0,
+      ...(apiBase === undefined ? {} : addressOf(apiBase)),
+    });
+  }
+
+  /** The event that a webhook carries; undefined where Stripe did not sign it, or too long ago. */
+  async verifiedEvent(
+    body: string,
+    { signature, secret, nowMs }: { signature: string; secret: string; nowMs: number },
+  ): Promise<PaymentEvent | undefined> {
+    try {
+      // The synchronous form does not work with the crypto that the library uses on Bun.
+      return eventFrom(
+        await this.stripe.webhooks.constructEventAsync(
+          body,
+          signature,
+          secret,
+          toleranceSeconds,
+          undefined,
+          nowMs,
+        ),
+      );
+    } catch (error) {
+      if (
+        error instanceof Stripe.errors.StripeSignatureVerificationError ||
+        error instanceof SyntaxError
+      )
+        return undefined;
+      throw error;
+    }
+  }
+
+  async createCustomer({
+    name,
+    email,
+    workspaceId,
+  }: {
+    name: string;
+    email: string | undefined;
+    workspaceId: string;
+  }): Promise<string> {
+    const customer = {
+      name,
+      metadata: { switchyard_workspace: workspaceId },
+      ...(email === undefined ? {} : { email }),
+    };
+    return (await asked(this.stripe.customers.create(customer))).id;
+  }
+
+  /** Opens the page on which an order is paid; the same order opens the same page again. */
+  async openCheckout(
+    order: Order,
+    to: { returnUrl: string; cancelUrl: string; saveCard: boolean },
+  ): Promise<{ id: string; url: string }> {
+    const line = (name: string, cents: number) => ({
+      quantity: 1,
+      price_data: { currency: order.currency, unit_amount: cents, product_data: { name } },
+    });
+    const metadata = { [orderKey]: order.id };
+    const session = await asked(
+      this.stripe.checkout.sessions.create(
+        {
+          mode: "payment",
+          customer: order.customerId,
+          client_reference_id: order.id,
+          metadata,
+          line_items: [
+            line("Credits", order.creditCents),
+            ...(order.feeCents === 0 ? [] : [line("Processing fee", order.feeCents)]),
+          ],
+          payment_intent_data: {
+            metadata,
+            description: `Credits ${order.id}`,
+            ...(to.saveCard ? { setup_future_usage: "off_session" } : {}),
+          },
+          // What was ordered is paid in its own currency: amounts have to match.
+          adaptive_pricing: { enabled: false },
+          success_url: to.returnUrl,
+          cancel_url: to.cancelUrl,
+        },
+        { idempotencyKey: order.id },
+      ),
+    );
+    if (session.url === null) throw new PaymentError("refused", "no_checkout_url");
+    return { id: session.id, url: session.url };
+  }
+
+  async session(id: string): Promise<StripeSession> {
+    return sessionSchema.parse(await asked(this.stripe.checkout.sessions.retrieve(id)));
+  }
+
+  async sessionsOf(customerId: string): Promise<StripeSession[]> {
+    const { data } = await asked(
+      this.stripe.checkout.sessions.list({ customer: customerId, limit: listMax }),
+    );
+    return data.map((session) => sessionSchema.parse(session));
+  }
+
+  /**
+   * Charges an automatic order to its saved card; the same order is charged once, however often it
+   * is asked for.
+   */
+  async charge(order: Order): Promise<StripePayment> {
+    return paymentIntentSchema.parse(
+      await asked(
+        this.stripe.paymentIntents.create(
+          {
+            amount: order.chargeCents,
+            currency: order.currency,
+            customer: order.customerId,
+            payment_method: order.paymentMethodId ?? "",
+            off_session: true,
+            confirm: true,
+            automatic_payment_methods: { enabled: true, allow_redirects: "never" },
+            metadata: { [orderKey]: order.id },
+            description: `Automatic top-up ${order.id}`,
+          },
+          { idempotencyKey: order.id },
+        ),
+      ),
+    );
+  }
+
+  async payment(id: string): Promise<StripePayment> {
+    return paymentIntentSchema.parse(await asked(this.stripe.paymentIntents.retrieve(id)));
+  }
+
+  async paymentsOf(customerId: string): Promise<StripePayment[]> {
+    const { data } = await asked(
+      this.stripe.paymentIntents.list({ customer: customerId, limit: listMax }),
+    );
+    return data.map((payment) => paymentIntentSchema.parse(payment));
+  }
+
+  async refundsOf(paymentIntentId: string): Promise<StripeClaim[]> {
+    const { data } = await asked(
+      this.stripe.refunds.list({ payment_intent: paymentIntentId, limit: listMax }),
+    );
+    return data.map((refund) => claimSchema.parse(refund));
+  }
+
+  /** The card that a customer saved last; undefined where there is none. */
+  async cardOf(customerId: string): Promise<SavedCard | undefined> {
+    const {
+      data: [method],
+    } = await asked(
+      this.stripe.customers.listPaymentMethods(customerId, { type: "card", limit: 1 }),
+    );
+    return (
+      method && {
+        id: method.id,
+        label: `${method.card?.brand ?? "card"} ${method.card?.last4 ?? ""}`.trim(),
+      }
+    );
+  }
+
+  /**
+   * Events of these types since a wall time, the newest first, as Stripe keeps them for 30 days.
+   */
+  async *eventsSince(sinceMs: number, types: string[]): AsyncGenerator<PaymentEvent> {
+    const found = this.stripe.events
+      .list({ created: { gte: Math.floor(sinceMs / 1000) }, types, limit: listMax })
+      [Symbol.asyncIterator]();
+    for (let next = await asked(found.next()); next.done !== true; next = await asked(found.next()))
+      yield eventFrom(next.value);
+  }
+}
+
+function addressOf(apiBase: string): Pick<Stripe.StripeConfig, "host" | "port" | "protocol"> {
+  const { hostname, port, protocol } = new URL(apiBase);
+  const isHttps = protocol === "https:";
+  return {
+    host: hostname,
+    port: port === "" ? (isHttps ? 443 : 80) : Number(port),
+    protocol: isHttps ? "https" : "http",
+  };
+}
+
+const eventFrom = (event: Stripe.Event): PaymentEvent => ({
+  id: event.id,
+  type: event.type,
+  createdAtMs: event.created * 1000,
+  live: event.livemode,
+  connectedAccount: event.account,
+  object: event.data.object,
+});
+
+/**
+ * The library's errors end here: they hold what Stripe knows of the payer, and that belongs in no
+ * log.
+ */
+async function asked<Answer>(request: Promise<Answer>): Promise<Answer> {
+  try {
+    return await request;
+  } catch (error) {
+    if (!(error instanceof Stripe.errors.StripeError)) throw error;
+    const code = [error.code, error.decline_code].filter(Boolean).join(": ");
+    if (error instanceof Stripe.errors.StripeCardError)
+      throw new PaymentError("declined", code || "card_declined", error.requestId);
+    // What an idempotency key did before is unknown where it is used with other parameters.
+    const refused = error instanceof Stripe.errors.StripeInvalidRequestError;
+    throw new PaymentError(refused ? "refused" : "unknown", code || error.type, error.requestId);
+  }
+}
+
+/** The metadata key under which an order's id stands on everything that is made for it. */
+export const orderKey = "switchyard_order";
+
+/**
+ * Only what is used is checked: webhooks come in the API version of their endpoint, which is not
+ * ours to choose.
+ */
+const reference = z
+  .union([z.string(), z.looseObject({ id: z.string() }).transform(({ id }) => id)])
+  .nullish()
+  .transform((id) => id ?? undefined);
+const metadata = z
+  .record(z.string(), z.string())
+  .nullish()
+  .transform((entries) => entries ?? {});
+const cents = z.int().min(0);
+
+/** A checkout (docs.stripe.com/api/checkout/sessions/object). */
+export const sessionSchema = z.looseObject({
+  id: z.string(),
+  client_reference_id: z.string().nullish(),
+  amount_total: cents.nullish(),
+  currency: z.string().nullish(),
+  customer: reference,
+  payment_intent: reference,
+  payment_status: z.string(),
+  status: z.string().nullish(),
+  metadata,
+});
+
+/** A payment (docs.stripe.com/api/payment_intents/object). */
+export const paymentIntentSchema = z.looseObject({
+  id: z.string(),
+  status: z.string(),
+  amount: cents,
+  amount_received: cents.nullish(),
+  currency: z.string(),
+  customer: reference,
+  metadata,
+  last_payment_error: z
+    .looseObject({ code: z.string().nullish(), decline_code: z.string().nullish() })
+    .nullish(),
+});
+
+/** What a payment was made with (docs.stripe.com/api/charges/object). */
+export const chargeSchema = z.looseObject({ id: z.string(), payment_intent: reference });
+
+/**
+ * Money that is on its way back, or that its payer's bank wants back
+ * (docs.stripe.com/api/refunds/object, /disputes/object).
+ */
+export const claimSchema = z.looseObject({
+  id: z.string(),
+  amount: cents,
+  currency: z.string(),
+  status: z.string().nullish(),
+  payment_intent: reference,
+});
+
+/** Checkouts, payments and claims as they are read. */
+export type StripeSession = z.output<typeof sessionSchema>;
+export type StripePayment = z.output<typeof paymentIntentSchema>;
+export type StripeClaim = z.output<typeof claimSchema>;
+
+/** Why the last try of a payment failed, such as `card_declined: insufficient_funds`. */
+export const lastFailureOf = ({ last_payment_error: error }: StripePayment): string =>
+  [error?.code, error?.decline_code].filter(Boolean).join(": ") || "payment_failed";

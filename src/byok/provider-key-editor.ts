@@ -1,0 +1,378 @@
+import type { Kysely } from "kysely";
+import { type Clock, DistinctTime } from "../platform/kernel/clock.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import { newId } from "../platform/kernel/ids.ts";
+import { Turns } from "../platform/kernel/keyed-mutex.ts";
+import type { KeyVault } from "../platform/vault/key-vault.ts";
+import {
+  previewOf,
+  type Donation,
+  type KeySource,
+  type PauseReason,
+  type ProviderKey,
+  type ProviderKeyDirectory,
+  type QuotaReset,
+} from "./provider-key.ts";
+
+/** A key as its own workspace names it. */
+export interface ProviderKeyReference {
+  workspaceId: string;
+  id: string;
+}
+
+/** What a new record is made of. */
+type NewProviderKey = Pick<
+  ProviderKey,
+  "workspaceId" | "providerId" | "label" | "enabled" | "source" | "quota"
+> & {
+  secret: string;
+};
+
+/** What its owner may change of a record; absent fields stay as they are. */
+type ProviderKeyChanges = Partial<Pick<NewProviderKey, "label" | "enabled" | "quota" | "secret">>;
+
+/** What its owner may change of a donation. */
+type DonationChanges = Partial<{
+  dailyLimitNano: bigint | null;
+  paused: PauseReason | null;
+}>;
+
+/** More keys than a workspace needs, few enough to look through with every request. */
+const keysPerWorkspaceMax = 200;
+
+const noKey = (): GatewayError =>
+  new GatewayError(
+    "not_found",
+    "There is no provider key with this id. GET /auth/byok lists them.",
+  );
+const conflict = (message: string, param?: string): GatewayError =>
+  new GatewayError("conflict", message, param === undefined ? {} : { param });
+
+/**
+ * Makes, changes, deletes, donates and withdraws provider keys. Writes of one workspace wait for
+ * each other; what is answered is in force.
+ */
+export class ProviderKeyEditor {
+  private readonly store: ProviderKeyStore;
+  private readonly directory: ProviderKeyDirectory;
+  private readonly vault: KeyVault;
+  private readonly clock: Clock;
+  private readonly time: DistinctTime;
+  private readonly turns = new Turns();
+
+  constructor(options: {
+    store: ProviderKeyStore;
+    directory: ProviderKeyDirectory;
+    vault: KeyVault;
+    clock: Clock;
+  }) {
+    this.store = options.store;
+    this.directory = options.directory;
+    this.vault = options.vault;
+    this.clock = options.clock;
+    this.time = new DistinctTime(options.clock);
+  }
+
+  /** The key with this id. Throws `not_found`, also for keys of other workspaces. */
+  find({ workspaceId, id }: ProviderKeyReference): ProviderKey {
+    const key = this.directory.find(id);
+    if (key === undefined || key.workspaceId !== workspaceId) throw noKey();
+    return key;
+  }
+
+  /**
+   * Stores a new key, sealed. Throws `conflict` where the workspace has it already, or has too
+   * many.
+   */
+  create({ secret, ...wanted }: NewProviderKey): Promise<ProviderKey> {
+    const { workspaceId, providerId } = wanted;
+    return this.turns.run(workspaceId, async () => {
+      this.assertNew(secret, { workspaceId, providerId, id: "" });
+      const count = [...(this.directory.keysOf(workspaceId)?.values() ?? [])].flat().length;
+      if (count >= keysPerWorkspaceMax)
+        throw conflict(
+          `A workspace has at most ${keysPerWorkspaceMax} provider keys. Delete one first.`,
+        );
+      const nowMs = this.time.nextMs();
+      const id = newId("byok", nowMs);
+      const sealed = await this.vault.seal({ workspaceId, providerId, id }, secret);
+      const key: ProviderKey = {
+        ...wanted,
+        id,
+        sealed,
+        preview: previewOf(secret),
+        donation: null,
+        createdAtMs: nowMs,
+        updatedAtMs: null,
+      };
+      await this.inForce(key.id, () => this.store.insert(key));
+      this.directory.put(key);
+      return key;
+    });
+  }
+
+  /** Changes some fields, or the key itself in place. Throws `not_found` and `conflict`. */
+  async change(
+    reference: ProviderKeyReference,
+    { secret, ...fields }: ProviderKeyChanges,
+  ): Promise<ProviderKey> {
+    if (secret === undefined && Object.keys(fields).length === 0) return this.find(reference);
+    return this.write(reference, async (key) => {
+      if (secret === undefined) return { ...key, ...fields };
+      this.assertNew(secret, key);
+      return {
+        ...key,
+        ...fields,
+        sealed: await this.vault.seal(key, secret),
+        preview: previewOf(secret),
+      };
+    });
+  }
+
+  /** Deletes a key for good, and its donation with it. Throws `not_found`. */
+  remove(reference: ProviderKeyReference): Promise<void> {
+    return this.turns.run(reference.workspaceId, async () => {
+      const { id } = this.find(reference);
+      await this.inForce(id, () => this.store.remove(id));
+      this.directory.remove(id);
+    });
+  }
+
+  /** Shares a key with all workspaces. Throws `not_found`, and `conflict` where it is shared. */
+  donate(reference: ProviderKeyReference, dailyLimitNano: bigint | null): Promise<ProviderKey> {
+    return this.write(reference, (key) => {
+      if (key.donation !== null) {
+        throw conflict(
+          "This key is donated already. PATCH /byok/donated/{id} changes its daily_limit.",
+          "key_id",
+        );
+      }
+      return {
+        ...key,
+        donation: { donatedAtMs: this.clock.nowMs(), dailyLimitNano, paused: null },
+      };
+    });
+  }
+
+  /** Changes a donation's limit, pauses or resumes it. Throws `not_found` and `conflict`. */
+  async changeDonation(
+    reference: ProviderKeyReference,
+    changes: DonationChanges,
+  ): Promise<ProviderKey> {
+    const key = this.find(reference);
+    if (Object.keys(changes).length === 0 && donationOf(key)) return key;
+    return this.write(reference, (key) => ({
+      ...key,
+      donation: { ...donationOf(key), ...changes },
+    }));
+  }
+
+  /**
+   * Takes a key back: it serves its owner alone. Throws `not_found`, and `conflict` where it is not
+   * shared.
+   */
+  withdraw(reference: ProviderKeyReference): Promise<ProviderKey> {
+    return this.write(reference, (key) => {
+      donationOf(key);
+      return { ...key, donation: null };
+    });
+  }
+
+  /**
+   * Pauses a donation whose key the provider refuses, or ends such a pause; nothing where there is
+   * none.
+   */
+  async noteCredential(key: ProviderKey, works: boolean): Promise<void> {
+    const from = works ? "credential" : null;
+    const to = works ? null : "credential";
+    if (this.directory.find(key.id)?.donation?.paused !== from) return;
+    await this.write(key, (current) => {
+      // What was found out about the key before it was rotated says nothing of the new one.
+      const applies = current.donation?.paused === from && current.sealed === key.sealed;
+      return applies && current.donation !== null
+        ? { ...current, donation: { ...current.donation, paused: to } }
+        : current;
+    });
+  }
+
+  private write(
+    reference: ProviderKeyReference,
+    change: (key: ProviderKey) => ProviderKey | Promise<ProviderKey>,
+  ): Promise<ProviderKey> {
+    return this.turns.run(reference.workspaceId, async () => {
+      const changed = { ...(await change(this.find(reference))), updatedAtMs: this.clock.nowMs() };
+      await this.inForce(changed.id, () => this.store.update(changed));
+      this.directory.put(changed);
+      return changed;
+    });
+  }
+
+  /**
+   * A write whose connection broke may stand all the same: what the database says then is what is
+   * in force.
+   */
+  private async inForce(id: string, write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      const key = await this.store.find(id).catch(() => "unknown" as const);
+      if (key === undefined) this.directory.remove(id);
+      else if (key !== "unknown") this.directory.put(key);
+      throw error;
+    }
+  }
+
+  /** The same key twice would be tried twice, and its quota count half. */
+  private assertNew(
+    secret: string,
+    { workspaceId, providerId, id }: Pick<ProviderKey, "workspaceId" | "providerId" | "id">,
+  ): void {
+    const twin = this.directory
+      .keysOf(workspaceId)
+      ?.get(providerId)
+      ?.find(
+        (key) =>
+          key.id !== id &&
+          key.preview === previewOf(secret) &&
+          this.vault.open(key, key.sealed) === secret,
+      );
+    if (twin !== undefined)
+      throw conflict(`This workspace has this key already, as ${twin.id}.`, "api_key");
+  }
+}
+
+function donationOf({ donation }: ProviderKey): Donation {
+  if (donation === null) throw conflict("This key is not donated.");
+  return donation;
+}
+
+interface ProviderKeyRow {
+  id: string;
+  workspace_id: string;
+  provider_id: string;
+  label: string;
+  preview: string;
+  sealed: string;
+  enabled: number;
+  source: string;
+  quota_limit_nano: number | bigint | null;
+  quota_reset: string | null;
+  donated_at_ms: number | null;
+  daily_limit_nano: number | bigint | null;
+  pause_reason: string | null;
+  created_at_ms: number;
+  updated_at_ms: number | null;
+}
+
+/** Rows of provider keys. */
+export interface ProviderKeyTables {
+  provider_keys: ProviderKeyRow;
+}
+
+const nanoOrNull = (nano: number | bigint | null): bigint | null =>
+  nano === null ? null : BigInt(nano);
+const numberOrNull = (nano: bigint | null | undefined): number | null =>
+  nano === null || nano === undefined ? null : Number(nano);
+
+const fromRow = (row: ProviderKeyRow): ProviderKey => ({
+  id: row.id,
+  workspaceId: row.workspace_id,
+  providerId: row.provider_id,
+  label: row.label,
+  preview: row.preview,
+  sealed: row.sealed,
+  enabled: row.enabled === 1,
+  source: row.source as KeySource,
+  quota:
+    row.quota_limit_nano === null
+      ? null
+      : { limitNano: BigInt(row.quota_limit_nano), reset: row.quota_reset as QuotaReset },
+  donation:
+    row.donated_at_ms === null
+      ? null
+      : {
+          donatedAtMs: row.donated_at_ms,
+          dailyLimitNano: nanoOrNull(row.daily_limit_nano),
+          paused: row.pause_reason as PauseReason | null,
+        },
+  createdAtMs: row.created_at_ms,
+  updatedAtMs: row.updated_at_ms,
+});
+
+const toRow = (key: ProviderKey): ProviderKeyRow => ({
+  id: key.id,
+  workspace_id: key.workspaceId,
+  provider_id: key.providerId,
+  label: key.label,
+  preview: key.preview,
+  sealed: key.sealed,
+  enabled: key.enabled ? 1 : 0,
+  source: key.source,
+  quota_limit_nano: numberOrNull(key.quota?.limitNano),
+  quota_reset: key.quota?.reset ?? null,
+  donated_at_ms: key.donation?.donatedAtMs ?? null,
+  daily_limit_nano: numberOrNull(key.donation?.dailyLimitNano),
+  pause_reason: key.donation?.paused ?? null,
+  created_at_ms: key.createdAtMs,
+  updated_at_ms: key.updatedAtMs,
+});
+
+/** Provider keys at rest, sealed. */
+export class ProviderKeyStore {
+  private readonly database: Kysely<ProviderKeyTables>;
+
+  constructor(database: Kysely<ProviderKeyTables>) {
+    this.database = database;
+  }
+
+  /** Every key of all workspaces, the oldest first. */
+  async loadAll(): Promise<ProviderKey[]> {
+    const rows = await this.database
+      .selectFrom("provider_keys")
+      .selectAll()
+      .orderBy("created_at_ms")
+      .orderBy("id")
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** Every key of a workspace, the oldest first. */
+  async list(workspaceId: string): Promise<ProviderKey[]> {
+    const rows = await this.database
+      .selectFrom("provider_keys")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .orderBy("created_at_ms")
+      .orderBy("id")
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** The key as it stands; undefined when there is none. */
+  async find(id: string): Promise<ProviderKey | undefined> {
+    const row = await this.database
+      .selectFrom("provider_keys")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  async insert(key: ProviderKey): Promise<void> {
+    await this.database.insertInto("provider_keys").values(toRow(key)).execute();
+  }
+
+  /** Stores a key as it stands now. */
+  async update(key: ProviderKey): Promise<void> {
+    await this.database
+      .updateTable("provider_keys")
+      .set(toRow(key))
+      .where("id", "=", key.id)
+      .execute();
+  }
+
+  /** Deletes a key for good, with its sealed text. */
+  async remove(id: string): Promise<void> {
+    await this.database.deleteFrom("provider_keys").where("id", "=", id).execute();
+  }
+}

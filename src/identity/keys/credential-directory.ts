@@ -1,0 +1,205 @@
+import { brand } from "../../platform/kernel/brand.ts";
+import type { WorkspaceStore } from "../workspaces/workspace-store.ts";
+import type { Workspace } from "../workspaces/workspace.ts";
+import { isLive, type Credential, type LlmKeyCaller } from "./caller.ts";
+import { CredentialUses, type CredentialUseStore } from "./credential-uses.ts";
+import type { LlmKeyStore } from "./llm-key-store.ts";
+import type { LlmKey } from "./llm-key.ts";
+import type { ManagementKey, ManagementKeyStore } from "./management-keys.ts";
+import type { SecretHasher } from "./secret-hasher.ts";
+
+/**
+ * Every live credential in memory, by the hash of its secret: authenticating a request costs one
+ * keyed hash and one look-up, and never the database. A change replaces the record as a whole.
+ */
+export class CredentialDirectory {
+  /** When each of them was used last. */
+  readonly uses = new CredentialUses();
+  /** Called with the workspace whose records changed. */
+  onChange: (workspaceId: string) => void = () => undefined;
+  private readonly hasher: SecretHasher;
+  private readonly workspaces = new Map<string, Workspace>();
+  private readonly byHash = new Map<string, Credential>();
+  private readonly hashById = new Map<string, string>();
+  /** Hashes of secrets before the last rotation that are still accepted. */
+  private readonly previousHashById = new Map<string, string>();
+  /** Ids of the keys that a key has made. */
+  private readonly childIds = new Map<string, Set<string>>();
+
+  constructor(hasher: SecretHasher) {
+    this.hasher = hasher;
+  }
+
+  /** The credential that a secret belongs to, in any state; undefined when there is none. */
+  find(secret: string): Credential | undefined {
+    if (
+      !secret.startsWith(brand.llmKeyFamilyPrefix) &&
+      !secret.startsWith(brand.managementKeyFamilyPrefix)
+    ) {
+      return undefined;
+    }
+    return this.byHash.get(this.hasher.hash(secret));
+  }
+
+  /**
+   * The LLM key with this record id, as long as requests may be made with it: neither revoked nor
+   * disabled nor expired.
+   */
+  liveLlmKey(id: string, nowMs: number): LlmKeyCaller | undefined {
+    const credential = this.byHash.get(this.hashById.get(id) ?? "");
+    return credential?.kind === "llm-key" && isLive(credential, nowMs) ? credential : undefined;
+  }
+
+  /**
+   * The LLM key whose stored hash this is, in any state; undefined when there is none or it
+   * was deleted.
+   */
+  llmKeyByHash(hash: string): LlmKey | undefined {
+    const credential = this.byHash.get(hash);
+    // The hash of a secret before the last rotation leads to its key, and names it no more.
+    return credential?.kind === "llm-key" && credential.key.hash === hash
+      ? credential.key
+      : undefined;
+  }
+
+  /**
+   * The LLM key with this record id, in any state; undefined when there is none or it was
+   * deleted.
+   */
+  llmKeyById(id: string): LlmKey | undefined {
+    return this.llmKeyByHash(this.hashById.get(id) ?? "");
+  }
+
+  /** The management key with this record id, unless it was revoked. */
+  managementKeyById(id: string): ManagementKey | undefined {
+    const credential = this.byHash.get(this.hashById.get(id) ?? "");
+    return credential?.kind === "management-key" ? credential.key : undefined;
+  }
+
+  putWorkspace(workspace: Workspace): void {
+    this.onChange(workspace.id);
+    this.workspaces.set(workspace.id, workspace);
+    for (const [hash, credential] of this.byHash) {
+      if (credential.workspace.id === workspace.id)
+        this.byHash.set(hash, { ...credential, workspace });
+    }
+  }
+
+  /** Every workspace, those without keys as well. */
+  allWorkspaces(): Workspace[] {
+    return [...this.workspaces.values()];
+  }
+
+  workspace(id: string): Workspace | undefined {
+    return this.workspaces.get(id);
+  }
+
+  putLlmKey(key: LlmKey): void {
+    const workspace = this.workspaces.get(key.workspaceId);
+    if (workspace === undefined) return;
+    this.onChange(workspace.id);
+    const { parentKeyId } = key;
+    if (parentKeyId === undefined)
+      this.replace(key.id, key.hash, { kind: "llm-key", key, workspace });
+    else {
+      const parent = this.llmKeyById(parentKeyId);
+      // A child whose parent was deleted is dead, even where its own row says otherwise.
+      if (parent === undefined) return;
+      this.replace(key.id, key.hash, { kind: "llm-key", key, workspace, parent });
+      this.childIds.set(parentKeyId, (this.childIds.get(parentKeyId) ?? new Set()).add(key.id));
+    }
+    for (const child of this.childrenOf(key.id)) this.putLlmKey(child);
+  }
+
+  /** The keys that a key has made and that were not deleted. */
+  childrenOf(id: string): LlmKey[] {
+    return [...(this.childIds.get(id) ?? [])].flatMap((childId) => this.llmKeyById(childId) ?? []);
+  }
+
+  putManagementKey(key: ManagementKey): void {
+    const workspace = this.workspaces.get(key.workspaceId);
+    if (workspace === undefined) return;
+    this.onChange(workspace.id);
+    this.replace(key.id, key.hash, { kind: "management-key", key, workspace });
+  }
+
+  /** Puts what a workspace has in place of what it had. Keys that made others come before those. */
+  replaceWorkspace(
+    workspace: Workspace,
+    {
+      llmKeys,
+      managementKeys,
+    }: { llmKeys: readonly LlmKey[]; managementKeys: readonly ManagementKey[] },
+  ): void {
+    const kept = new Set([...llmKeys, ...managementKeys].map(({ id }) => id));
+    for (const {
+      key,
+      workspace: { id },
+    } of [...this.byHash.values()])
+      if (id === workspace.id && !kept.has(key.id)) this.remove(key.id);
+    this.putWorkspace(workspace);
+    for (const key of llmKeys) this.putLlmKey(key);
+    for (const key of managementKeys) this.putManagementKey(key);
+  }
+
+  /** Forgets a credential, and the keys that it made; their next requests are refused. */
+  remove(id: string): void {
+    const workspaceId = this.byHash.get(this.hashById.get(id) ?? "")?.workspace.id;
+    if (workspaceId !== undefined) this.onChange(workspaceId);
+    this.childIds.get(this.llmKeyById(id)?.parentKeyId ?? "")?.delete(id);
+    for (const childId of this.childIds.get(id) ?? []) this.forget(childId);
+    this.childIds.delete(id);
+    this.forget(id);
+  }
+
+  private forget(id: string): void {
+    const hash = this.hashById.get(id);
+    if (hash !== undefined) this.byHash.delete(hash);
+    this.hashById.delete(id);
+    const previous = this.previousHashById.get(id);
+    if (previous !== undefined) this.byHash.delete(previous);
+    this.previousHashById.delete(id);
+  }
+
+  private replace(id: string, hash: string, credential: Credential): void {
+    this.forget(id);
+    this.hashById.set(id, hash);
+    this.byHash.set(hash, credential);
+    if (credential.kind !== "llm-key" || credential.key.previous === undefined) return;
+    const { key } = credential;
+    const { hash: previous, untilMs } = credential.key.previous;
+    // The old secret is the key with an earlier end.
+    this.byHash.set(previous, {
+      ...credential,
+      key: { ...key, expiresAtMs: Math.min(untilMs, key.expiresAtMs ?? untilMs) },
+    });
+    this.previousHashById.set(id, previous);
+  }
+}
+
+/**
+ * Fills the directory from the database; tells the workspaces and whether any LLM key was ever
+ * made.
+ */
+export async function loadCredentials(
+  directory: CredentialDirectory,
+  stores: {
+    workspaces: WorkspaceStore;
+    llmKeys: LlmKeyStore;
+    managementKeys: ManagementKeyStore;
+    uses: CredentialUseStore;
+  },
+): Promise<{ workspaces: Workspace[]; hasKeys: boolean }> {
+  const [workspaces, llmKeys, managementKeys, uses, hasKeys] = await Promise.all([
+    stores.workspaces.loadAll(),
+    stores.llmKeys.loadAll(),
+    stores.managementKeys.loadAll(),
+    stores.uses.loadAll(),
+    stores.llmKeys.wereAnyMade(),
+  ]);
+  for (const workspace of workspaces) directory.putWorkspace(workspace);
+  for (const key of llmKeys) directory.putLlmKey(key);
+  for (const key of managementKeys) directory.putManagementKey(key);
+  for (const { id, atMs } of uses) directory.uses.restore(id, atMs);
+  return { workspaces, hasKeys };
+}

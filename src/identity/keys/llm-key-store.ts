@@ -1,0 +1,303 @@
+import type { Kysely } from "kysely";
+import type { LimitReset, LlmKey, LlmKeyChanges } from "./llm-key.ts";
+import { isScope } from "./scopes.ts";
+
+interface LlmKeyRow {
+  id: string;
+  hash: string;
+  workspace_id: string;
+  name: string;
+  label: string;
+  created_at_ms: number;
+  updated_at_ms: number | null;
+  expires_at_ms: number | null;
+  disabled: number;
+  deleted_at_ms: number | null;
+  limit_nano: number | bigint | null;
+  limit_reset: LimitReset;
+  include_byok_in_limit: number;
+  rate_limit_per_minute: number | null;
+  tokens_per_minute: number | null;
+  allowed_models: string | null;
+  allowed_endpoints: string | null;
+  creator_user_id: string;
+  parent_key_id: string | null;
+  connection_id: string | null;
+  connection_scopes: string | null;
+  token_expires_at_ms: number | null;
+  previous_hash: string | null;
+  previous_until_ms: number | null;
+}
+
+export interface LlmKeyTables {
+  llm_keys: LlmKeyRow;
+}
+
+const textList = (value: string | null): readonly string[] | null =>
+  value === null ? null : (JSON.parse(value) as string[]);
+
+const listText = (value: readonly string[] | null): string | null =>
+  value === null ? null : JSON.stringify(value);
+
+const fromRow = (row: LlmKeyRow): LlmKey => ({
+  id: row.id,
+  hash: row.hash,
+  workspaceId: row.workspace_id,
+  name: row.name,
+  label: row.label,
+  createdAtMs: row.created_at_ms,
+  updatedAtMs: row.updated_at_ms,
+  expiresAtMs: row.expires_at_ms,
+  disabled: row.disabled === 1,
+  limitNanoUsd: row.limit_nano === null ? null : BigInt(row.limit_nano),
+  limitReset: row.limit_reset,
+  includeByokInLimit: row.include_byok_in_limit === 1,
+  rateLimitPerMinute: row.rate_limit_per_minute,
+  tokensPerMinute: row.tokens_per_minute,
+  allowedModels: textList(row.allowed_models),
+  allowedEndpoints: textList(row.allowed_endpoints),
+  creatorUserId: row.creator_user_id,
+  ...(row.previous_hash === null
+    ? {}
+    : { previous: { hash: row.previous_hash, untilMs: Number(row.previous_until_ms) } }),
+  ...(row.parent_key_id === null ? {} : { parentKeyId: row.parent_key_id }),
+  ...(row.connection_id === null
+    ? {}
+    : {
+        connection: {
+          id: row.connection_id,
+          scopes: (textList(row.connection_scopes) ?? []).filter(isScope),
+          tokenExpiresAtMs: row.token_expires_at_ms,
+        },
+      }),
+});
+
+/**
+ * Columns of the fields that are changed; a column that is not named keeps what another write set
+ * last.
+ */
+const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
+  ...(changes.name === undefined ? {} : { name: changes.name }),
+  ...(changes.disabled === undefined ? {} : { disabled: changes.disabled ? 1 : 0 }),
+  ...(changes.expiresAtMs === undefined ? {} : { expires_at_ms: changes.expiresAtMs }),
+  ...(changes.limitNanoUsd === undefined
+    ? {}
+    : { limit_nano: changes.limitNanoUsd === null ? null : Number(changes.limitNanoUsd) }),
+  ...(changes.limitReset === undefined ? {} : { limit_reset: changes.limitReset }),
+  ...(changes.includeByokInLimit === undefined
+    ? {}
+    : { include_byok_in_limit: changes.includeByokInLimit ? 1 : 0 }),
+  ...(changes.rateLimitPerMinute === undefined
+    ? {}
+    : { rate_limit_per_minute: changes.rateLimitPerMinute }),
+  ...(changes.allowedModels === undefined
+    ? {}
+    : { allowed_models: listText(changes.allowedModels) }),
+  ...(changes.allowedEndpoints === undefined
+    ? {}
+    : { allowed_endpoints: listText(changes.allowedEndpoints) }),
+  ...(changes.tokensPerMinute === undefined ? {} : { tokens_per_minute: changes.tokensPerMinute }),
+});
+
+/** Another secret for a key, in place of the one with `oldHash`. */
+export interface NewSecret {
+  oldHash: string;
+  hash: string;
+  label: string;
+  nowMs: number;
+  /** Until when the old secret is accepted as well; absent refuses it at once. */
+  previousUntilMs?: number | undefined;
+  /** End of the secret as an access token; absent leaves it as it is. */
+  tokenExpiresAtMs?: number | undefined;
+}
+
+/** LLM keys at rest. Deleted keys stay as rows, so that old charges can still be explained. */
+export class LlmKeyStore {
+  private readonly database: Kysely<LlmKeyTables>;
+
+  constructor(database: Kysely<LlmKeyTables>) {
+    this.database = database;
+  }
+
+  /**
+   * Every key that was not deleted, of all workspaces, the oldest first, so that parents come
+   * before their children.
+   */
+  async loadAll(): Promise<LlmKey[]> {
+    const rows = await this.database
+      .selectFrom("llm_keys")
+      .selectAll()
+      .where("deleted_at_ms", "is", null)
+      .orderBy("created_at_ms")
+      .orderBy("id")
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** The parent's id of every key that another one made, deleted or not: their spend counts on. */
+  async loadParents(): Promise<Map<string, string>> {
+    const rows = await this.database
+      .selectFrom("llm_keys")
+      .select(["id", "parent_key_id"])
+      .where("parent_key_id", "is not", null)
+      .execute();
+    return new Map(rows.map((row) => [row.id, row.parent_key_id ?? ""]));
+  }
+
+  /** The keys of one workspace, newest first. */
+  async list(workspaceId: string, options: { includeDisabled: boolean }): Promise<LlmKey[]> {
+    let query = this.database
+      .selectFrom("llm_keys")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .where("deleted_at_ms", "is", null);
+    if (!options.includeDisabled) query = query.where("disabled", "=", 0);
+    const rows = await query.orderBy("created_at_ms", "desc").orderBy("id", "desc").execute();
+    return rows.map(fromRow);
+  }
+
+  /**
+   * Name and creator of every key that a workspace ever had: charges of deleted keys are explained,
+   * too.
+   */
+  async creators(
+    workspaceId: string,
+  ): Promise<Map<string, { name: string; creatorUserId: string }>> {
+    const rows = await this.database
+      .selectFrom("llm_keys")
+      .select(["id", "name", "creator_user_id"])
+      .where("workspace_id", "=", workspaceId)
+      .execute();
+    return new Map(
+      rows.map((row) => [row.id, { name: row.name, creatorUserId: row.creator_user_id }]),
+    );
+  }
+
+  /** Whether a key with this hash was ever made, deleted or not. */
+  async exists(hash: string): Promise<boolean> {
+    const row = await this.database
+      .selectFrom("llm_keys")
+      .select("id")
+      .where("hash", "=", hash)
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
+  /** Whether any key was ever made, deleted or not. */
+  async wereAnyMade(): Promise<boolean> {
+    return (
+      (await this.database.selectFrom("llm_keys").select("id").limit(1).executeTakeFirst()) !==
+      undefined
+    );
+  }
+
+  async insert(key: LlmKey): Promise<void> {
+    await this.database
+      .insertInto("llm_keys")
+      .values({
+        id: key.id,
+        hash: key.hash,
+        workspace_id: key.workspaceId,
+        name: key.name,
+        label: key.label,
+        created_at_ms: key.createdAtMs,
+        updated_at_ms: key.updatedAtMs,
+        expires_at_ms: key.expiresAtMs,
+        disabled: key.disabled ? 1 : 0,
+        deleted_at_ms: null,
+        limit_nano: key.limitNanoUsd === null ? null : Number(key.limitNanoUsd),
+        limit_reset: key.limitReset,
+        include_byok_in_limit: key.includeByokInLimit ? 1 : 0,
+        rate_limit_per_minute: key.rateLimitPerMinute,
+        tokens_per_minute: key.tokensPerMinute,
+        allowed_models: listText(key.allowedModels),
+        allowed_endpoints: listText(key.allowedEndpoints),
+        creator_user_id: key.creatorUserId,
+        parent_key_id: key.parentKeyId ?? null,
+        connection_id: key.connection?.id ?? null,
+        connection_scopes: listText(key.connection?.scopes ?? null),
+        token_expires_at_ms: key.connection?.tokenExpiresAtMs ?? null,
+        previous_hash: null,
+        previous_until_ms: null,
+      })
+      .execute();
+  }
+
+  /** The key as it stands; undefined when there is none or it was deleted. */
+  async find(id: string): Promise<LlmKey | undefined> {
+    const row = await this.database
+      .selectFrom("llm_keys")
+      .selectAll()
+      .where("id", "=", id)
+      .where("deleted_at_ms", "is", null)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /**
+   * Id of the key whose secret has this hash now; undefined where there is none or it was deleted.
+   */
+  async idOfHash(hash: string): Promise<string | undefined> {
+    const row = await this.database
+      .selectFrom("llm_keys")
+      .select("id")
+      .where("hash", "=", hash)
+      .where("deleted_at_ms", "is", null)
+      .executeTakeFirst();
+    return row?.id;
+  }
+
+  /**
+   * Changes some fields and gives the key as it stands then; undefined when there is none or it was
+   * deleted.
+   */
+  async change(
+    id: string,
+    { changes, nowMs }: { changes: LlmKeyChanges; nowMs: number },
+  ): Promise<LlmKey | undefined> {
+    const row = await this.database
+      .updateTable("llm_keys")
+      .set({ ...changedColumns(changes), updated_at_ms: nowMs })
+      .where("id", "=", id)
+      .where("deleted_at_ms", "is", null)
+      .returningAll()
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /**
+   * Gives a key another secret; undefined when `oldHash` is its hash no more, or it was deleted.
+   */
+  async rotate(
+    id: string,
+    { oldHash, hash, label, nowMs, tokenExpiresAtMs, previousUntilMs }: NewSecret,
+  ): Promise<LlmKey | undefined> {
+    const expiry = tokenExpiresAtMs === undefined ? {} : { token_expires_at_ms: tokenExpiresAtMs };
+    const previous =
+      previousUntilMs === undefined
+        ? { previous_hash: null, previous_until_ms: null }
+        : { previous_hash: oldHash, previous_until_ms: previousUntilMs };
+    const row = await this.database
+      .updateTable("llm_keys")
+      .set({ hash, label, updated_at_ms: nowMs, ...expiry, ...previous })
+      .where("id", "=", id)
+      .where("hash", "=", oldHash)
+      .where("deleted_at_ms", "is", null)
+      .returningAll()
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /**
+   * Deletes a key softly, with the keys that it made: they are never loaded again, and their rows
+   * explain old charges.
+   */
+  async remove(id: string, nowMs: number): Promise<void> {
+    await this.database
+      .updateTable("llm_keys")
+      .set({ deleted_at_ms: nowMs })
+      .where((where) => where.or([where("id", "=", id), where("parent_key_id", "=", id)]))
+      .where("deleted_at_ms", "is", null)
+      .execute();
+  }
+}

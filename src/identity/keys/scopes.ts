@@ -1,0 +1,33 @@
+/** Scopes of management keys, as the contract names them. */
+export const scopes = [
+  "read:llm-keys",
+  "write:llm-keys",
+  "read:presets",
+  "write:presets",
+  "read:byok",
+  "write:byok",
+  "read:credits",
+  "read:analytics",
+  "read:management-keys",
+  "write:management-keys",
+  "read:security",
+  "write:security",
+  "read:hub",
+  "write:hub",
+  "read:connections",
+  "write:connections",
+  "inference",
+] as const;
+
+export type Scope = (typeof scopes)[number];
+
+export const isScope = (value: string): value is Scope =>
+  (scopes as readonly string[]).includes(value);
+
+/** Whether a grant covers a scope; `write:X` implies `read:X`. */
+export function coversScope(granted: readonly Scope[], wanted: string): boolean {
+  if (granted.some((scope) => scope === wanted)) return true;
+  return (
+    wanted.startsWith("read:") && granted.some((scope) => scope === `write:${wanted.slice(5)}`)
+  );
+}

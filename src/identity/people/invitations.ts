@@ -1,0 +1,295 @@
+import type { Kysely, Transaction } from "kysely";
+import { brand } from "../../platform/kernel/brand.ts";
+import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { mayBeId, newId } from "../../platform/kernel/ids.ts";
+import { withinTime } from "../../platform/kernel/within-time.ts";
+import type { Mailer } from "../../platform/notify/mailer.ts";
+import { NamedWindows } from "../../platform/rate-windows/named-windows.ts";
+import type { SecretHasher } from "../keys/secret-hasher.ts";
+import { newOneTimeToken } from "./one-time-links.ts";
+import type { Role } from "./organizations.ts";
+import type { PeopleTables } from "./people-tables.ts";
+
+const invitationDays = 7;
+/** Open invitations that one organisation may have. */
+const openMax = 500;
+
+/** An invitation of one address to an organisation. Times in milliseconds. */
+export interface Invitation {
+  /** `inv_` id. */
+  id: string;
+  organizationId: string;
+  email: string;
+  role: Role;
+  inviterUserId: string;
+  createdAtMs: number;
+  expiresAtMs: number;
+}
+
+type Row = PeopleTables["organization_invitations"];
+
+const fromRow = (row: Row): Invitation => ({
+  id: row.id,
+  organizationId: row.organization_id,
+  email: row.email,
+  role: row.role as Role,
+  inviterUserId: row.inviter_user_id,
+  createdAtMs: row.created_at_ms,
+  expiresAtMs: row.expires_at_ms,
+});
+
+const notOpen = (): GatewayError =>
+  new GatewayError(
+    "forbidden",
+    "This invitation was used, withdrawn, has expired or is for another e-mail address.",
+  );
+
+/**
+ * Invitations to organisations. Their links are shown once; the database keeps a hash of the token.
+ */
+export class Invitations {
+  private readonly database: Kysely<PeopleTables>;
+  private readonly hasher: SecretHasher;
+  private readonly clock: Clock;
+
+  constructor(options: { database: Kysely<PeopleTables>; hasher: SecretHasher; clock: Clock }) {
+    this.database = options.database;
+    this.hasher = options.hasher;
+    this.clock = options.clock;
+  }
+
+  /**
+   * Makes an invitation in place of an open one for the same address. Throws `conflict` where too
+   * many are open.
+   */
+  async create(
+    wanted: Pick<Invitation, "organizationId" | "email" | "role" | "inviterUserId">,
+  ): Promise<{ token: string; invitation: Invitation }> {
+    const nowMs = this.clock.nowMs();
+    const open = await this.list(wanted.organizationId);
+    if (open.length >= openMax)
+      throw new GatewayError(
+        "conflict",
+        `This organisation has ${openMax} open invitations. Withdraw some.`,
+      );
+    const { token, hash } = newOneTimeToken(this.hasher);
+    const invitation: Invitation = {
+      ...wanted,
+      id: newId("inv", nowMs),
+      createdAtMs: nowMs,
+      expiresAtMs: nowMs + invitationDays * dayMs,
+    };
+    await this.database.transaction().execute(async (transaction) => {
+      await transaction
+        .updateTable("organization_invitations")
+        .set({ revoked_at_ms: nowMs })
+        .where("organization_id", "=", wanted.organizationId)
+        .where("email", "=", wanted.email)
+        .where("accepted_at_ms", "is", null)
+        .where("revoked_at_ms", "is", null)
+        .execute();
+      await transaction
+        .insertInto("organization_invitations")
+        .values({
+          id: invitation.id,
+          organization_id: invitation.organizationId,
+          email: invitation.email,
+          role: invitation.role,
+          token_hash: hash,
+          inviter_user_id: invitation.inviterUserId,
+          created_at_ms: nowMs,
+          expires_at_ms: invitation.expiresAtMs,
+          accepted_at_ms: null,
+          revoked_at_ms: null,
+        })
+        .execute();
+    });
+    return { token, invitation };
+  }
+
+  /** Those of an organisation that can still be accepted, newest first. */
+  async list(organizationId: string): Promise<Invitation[]> {
+    const rows = await this.openOnes()
+      .where("organization_id", "=", organizationId)
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc")
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /**
+   * The open invitation of a link, with the organisation's name; undefined where the link is good
+   * for nothing.
+   */
+  async find(token: string): Promise<(Invitation & { organizationName: string }) | undefined> {
+    const row = await this.openOnes()
+      .where("token_hash", "=", this.hasher.hash(token))
+      .executeTakeFirst();
+    if (row === undefined) return undefined;
+    const organization = await this.database
+      .selectFrom("organizations")
+      .select("name")
+      .where("id", "=", row.organization_id)
+      .executeTakeFirst();
+    return { ...fromRow(row), organizationName: organization?.name ?? "" };
+  }
+
+  /** Throws `forbidden` for a token that is used, revoked, expired or unknown. */
+  async assertOpen(token: string): Promise<void> {
+    if ((await this.find(token)) === undefined) throw notOpen();
+  }
+
+  /** Whether there is an open invitation for this address. */
+  async expects(email: string): Promise<boolean> {
+    return (await this.openOnes().where("email", "=", email).executeTakeFirst()) !== undefined;
+  }
+
+  /** Throws `not_found`, also for invitations of other organisations. */
+  async revoke({ organizationId, id }: { organizationId: string; id: string }): Promise<void> {
+    const row = mayBeId(id)
+      ? await this.database
+          .updateTable("organization_invitations")
+          .set({ revoked_at_ms: this.clock.nowMs() })
+          .where("id", "=", id)
+          .where("organization_id", "=", organizationId)
+          .where("accepted_at_ms", "is", null)
+          .where("revoked_at_ms", "is", null)
+          .returning("id")
+          .executeTakeFirst()
+      : undefined;
+    if (row === undefined)
+      throw new GatewayError("not_found", "There is no open invitation with this id.");
+  }
+
+  /**
+   * Makes a user a member by an invitation, once; a member keeps the role they have.
+   * Throws `forbidden`. Gives the organisation's id.
+   */
+  async take(
+    transaction: Transaction<PeopleTables>,
+    { token, userId, email }: { token: string; userId: string; email: string },
+  ): Promise<string> {
+    const nowMs = this.clock.nowMs();
+    const row = await transaction
+      .updateTable("organization_invitations")
+      .set({ accepted_at_ms: nowMs })
+      .where("token_hash", "=", this.hasher.hash(token))
+      .where("email", "=", email)
+      .where("accepted_at_ms", "is", null)
+      .where("revoked_at_ms", "is", null)
+      .where("expires_at_ms", ">", nowMs)
+      .returning(["organization_id", "role"])
+      .executeTakeFirst();
+    if (row === undefined) throw notOpen();
+    await transaction
+      .insertInto("organization_members")
+      .values({
+        organization_id: row.organization_id,
+        user_id: userId,
+        role: row.role,
+        joined_at_ms: nowMs,
+      })
+      .onConflict((conflict) => conflict.columns(["organization_id", "user_id"]).doNothing())
+      .execute();
+    return row.organization_id;
+  }
+
+  private openOnes() {
+    return this.database
+      .selectFrom("organization_invitations")
+      .selectAll()
+      .where("accepted_at_ms", "is", null)
+      .where("revoked_at_ms", "is", null)
+      .where("expires_at_ms", ">", this.clock.nowMs());
+  }
+}
+
+/** What became of the mail of an invitation; its link works all the same. */
+export const mailOutcomes = ["sent", "sending", "failed", "limited", "not_configured"] as const;
+
+/** See `mailOutcomes`. */
+type MailOutcome = (typeof mailOutcomes)[number];
+
+/**
+ * Invitations that one person sends, and that one address gets, within an hour; more have to be
+ * handed over.
+ */
+const sentMax = 30;
+const receivedMax = 5;
+
+/** How long an answer waits for the outcome of sending the mail. */
+const patienceMs = 5_000;
+
+/** What mails of invitations are built from. */
+interface InvitationMailOptions {
+  mailer: Mailer | undefined;
+  clock: Clock;
+  /** Called with a mail that could not be sent. */
+  onMailError(error: unknown): void;
+}
+
+/** The mail with the link of an invitation. */
+interface InvitationMail {
+  invitation: Invitation;
+  organizationName: string;
+  inviter: { name: string; email: string };
+  /** The link, which works once. */
+  url: string;
+}
+
+/**
+ * Names come from people whom the receiver does not know: nothing in them may become a link, and
+ * none of them fills the mail.
+ */
+const harmless = (name: string): string =>
+  name
+    .replace(/[\p{C}\p{Z}\s]+/gu, " ")
+    .replace(/(?<=\S)([.:/@\\])(?=\S)/gu, "$1 ")
+    .slice(0, 80);
+
+/** Sends the links of invitations, where mail is sent. */
+export class InvitationMails {
+  private readonly options: InvitationMailOptions;
+  private readonly sent: NamedWindows;
+  private readonly received: NamedWindows;
+
+  constructor(options: InvitationMailOptions) {
+    this.options = options;
+    const size = { windowMs: hourMs, slotMs: 60_000 };
+    this.sent = new NamedWindows(options.clock, size);
+    this.received = new NamedWindows(options.clock, size);
+  }
+
+  /** Sends one, and tells what became of it as soon as that is known or takes too long. */
+  async send({
+    invitation: { email, role, inviterUserId },
+    organizationName,
+    inviter,
+    url,
+  }: InvitationMail): Promise<MailOutcome> {
+    const { mailer, onMailError } = this.options;
+    if (mailer === undefined) return "not_configured";
+    const may =
+      this.sent.tryAdd(inviterUserId, { limit: sentMax }) &&
+      this.received.tryAdd(email, { limit: receivedMax });
+    if (!may) return "limited";
+    const mail = mailer
+      .send({
+        to: email,
+        subject: `Join ${harmless(organizationName)} on ${brand.productName}`,
+        text:
+          `${harmless(inviter.name)} (${inviter.email}) invites you to the organisation "${harmless(organizationName)}" as ${role}.\n` +
+          `The link works once, within a week, for ${email} alone:\n\n${url}\n\n` +
+          "If you do not know who this is, there is nothing to do.\n",
+      })
+      .then(
+        () => "sent" as const,
+        (error: unknown) => {
+          onMailError(error);
+          return "failed" as const;
+        },
+      );
+    return withinTime(patienceMs, mail, "sending");
+  }
+}

@@ -1,0 +1,235 @@
+import type { Kysely, Transaction } from "kysely";
+import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { randomBase62 } from "../../platform/kernel/ids.ts";
+import type { SecretHasher } from "../keys/secret-hasher.ts";
+import type { PeopleTables } from "./people-tables.ts";
+
+/** Characters of a token in a link: 43 of 62 are more than 256 bits. */
+const tokenLength = 43;
+
+/** A token for a link, and the hash that the database keeps of it. */
+export function newOneTimeToken(hasher: SecretHasher): { token: string; hash: string } {
+  const token = randomBase62(tokenLength);
+  return { token, hash: hasher.hash(token) };
+}
+
+/** What a link is good for. */
+type LinkPurpose = "password" | "email" | "email-change";
+
+/** What a link proves. */
+interface UserLink {
+  userId: string;
+  /** The address that the user had when it was made, or is to have. */
+  email: string;
+  /** Whether it was sent to that address, so that its use proves that its user reads mail there. */
+  byMail: boolean;
+}
+
+const deadLink = (): GatewayError =>
+  new GatewayError(
+    "forbidden",
+    "This link was used, has expired or was replaced by a newer one. Ask for another one.",
+  );
+
+/**
+ * Links of users that work once and for a while. Their tokens are shown or sent once; the database
+ * keeps hashes.
+ */
+export class UserLinks {
+  private readonly database: Kysely<PeopleTables>;
+  private readonly hasher: SecretHasher;
+  private readonly clock: Clock;
+
+  constructor(options: { database: Kysely<PeopleTables>; hasher: SecretHasher; clock: Clock }) {
+    this.database = options.database;
+    this.hasher = options.hasher;
+    this.clock = options.clock;
+  }
+
+  /**
+   * Makes the token of a link, in place of the one before; those that have ended are forgotten with
+   * it.
+   */
+  async issue(
+    purpose: LinkPurpose,
+    { userId, email, byMail, lifeMs }: UserLink & { lifeMs: number },
+  ): Promise<{ token: string; expiresAtMs: number }> {
+    const { token, hash } = newOneTimeToken(this.hasher);
+    const nowMs = this.clock.nowMs();
+    const expiresAtMs = nowMs + lifeMs;
+    await this.database.transaction().execute(async (transaction) => {
+      await transaction
+        .deleteFrom("user_links")
+        .where((where) =>
+          where.or([
+            where.and([where("user_id", "=", userId), where("purpose", "=", purpose)]),
+            where("expires_at_ms", "<=", nowMs),
+          ]),
+        )
+        .execute();
+      await transaction
+        .insertInto("user_links")
+        .values({
+          token_hash: hash,
+          purpose,
+          user_id: userId,
+          email,
+          by_mail: byMail ? 1 : 0,
+          created_at_ms: nowMs,
+          expires_at_ms: expiresAtMs,
+          used_at_ms: null,
+        })
+        .execute();
+    });
+    return { token, expiresAtMs };
+  }
+
+  /** Whether a token would be taken now. */
+  async accepts(purpose: LinkPurpose, token: string): Promise<boolean> {
+    const row = await this.database
+      .selectFrom("user_links")
+      .select("user_id")
+      .where("token_hash", "=", this.hasher.hash(token))
+      .where("purpose", "=", purpose)
+      .where("used_at_ms", "is", null)
+      .where("expires_at_ms", ">", this.clock.nowMs())
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
+  /** Throws `forbidden` for a token that would not be taken now. */
+  async assertAccepts(purpose: LinkPurpose, token: string): Promise<void> {
+    if (!(await this.accepts(purpose, token))) throw deadLink();
+  }
+
+  /** Takes a token, once, together with what else the transaction writes. Throws `forbidden`. */
+  async take(
+    transaction: Transaction<PeopleTables>,
+    purpose: LinkPurpose,
+    token: string,
+  ): Promise<UserLink> {
+    const nowMs = this.clock.nowMs();
+    const row = await transaction
+      .updateTable("user_links")
+      .set({ used_at_ms: nowMs })
+      .where("token_hash", "=", this.hasher.hash(token))
+      .where("purpose", "=", purpose)
+      .where("used_at_ms", "is", null)
+      .where("expires_at_ms", ">", nowMs)
+      .returning(["user_id", "email", "by_mail"])
+      .executeTakeFirst();
+    if (row === undefined) throw deadLink();
+    return { userId: row.user_id, email: row.email, byMail: row.by_mail === 1 };
+  }
+}
+
+const claimId = "owner";
+
+const deadOwnerLink = (): GatewayError =>
+  new GatewayError(
+    "forbidden",
+    "This link was used, has expired or was replaced. While the owner account is unclaimed, a restart prints another one.",
+  );
+
+/** How long a printed link works; a further start prints another one. */
+const claimDays = 1;
+
+/**
+ * The account of the owner: the first person to open the link that the terminal printed gets it.
+ */
+export class OwnerClaim {
+  private readonly database: Kysely<PeopleTables>;
+  private readonly hasher: SecretHasher;
+  private readonly clock: Clock;
+  private claimed: boolean;
+
+  private constructor(options: {
+    database: Kysely<PeopleTables>;
+    hasher: SecretHasher;
+    clock: Clock;
+    claimed: boolean;
+  }) {
+    this.database = options.database;
+    this.hasher = options.hasher;
+    this.clock = options.clock;
+    this.claimed = options.claimed;
+  }
+
+  static async open(options: {
+    database: Kysely<PeopleTables>;
+    hasher: SecretHasher;
+    clock: Clock;
+  }): Promise<OwnerClaim> {
+    const row = await options.database
+      .selectFrom("owner_claims")
+      .select("claimed_at_ms")
+      .where("id", "=", claimId)
+      .executeTakeFirst();
+    return new OwnerClaim({ ...options, claimed: row !== undefined && row.claimed_at_ms !== null });
+  }
+
+  /** Whether the owner account was claimed. Until then no other account can be made. */
+  get isClaimed(): boolean {
+    return this.claimed;
+  }
+
+  /**
+   * Makes the token of a new link and ends the one before; undefined once the account is claimed.
+   */
+  async issue(): Promise<string | undefined> {
+    if (this.claimed) return undefined;
+    const { token, hash } = newOneTimeToken(this.hasher);
+    const values = { token_hash: hash, expires_at_ms: this.clock.nowMs() + claimDays * dayMs };
+    await this.database
+      .insertInto("owner_claims")
+      .values({ id: claimId, claimed_at_ms: null, user_id: null, ...values })
+      .onConflict((conflict) =>
+        conflict.column("id").doUpdateSet(values).where("owner_claims.claimed_at_ms", "is", null),
+      )
+      .execute();
+    return token;
+  }
+
+  /** Whether a token would be taken now. */
+  async accepts(token: string): Promise<boolean> {
+    const row = await this.database
+      .selectFrom("owner_claims")
+      .select("id")
+      .where("token_hash", "=", this.hasher.hash(token))
+      .where("claimed_at_ms", "is", null)
+      .where("expires_at_ms", ">", this.clock.nowMs())
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
+  /** Throws `forbidden` for a token that would not be taken now. */
+  async assertAccepts(token: string): Promise<void> {
+    if (!(await this.accepts(token))) throw deadOwnerLink();
+  }
+
+  /**
+   * Takes the token for a user, once, together with what else the transaction writes. Throws
+   * `forbidden`.
+   */
+  async take(
+    transaction: Transaction<PeopleTables>,
+    { token, userId }: { token: string; userId: string },
+  ): Promise<void> {
+    const nowMs = this.clock.nowMs();
+    const row = await transaction
+      .updateTable("owner_claims")
+      .set({ claimed_at_ms: nowMs, user_id: userId })
+      .where("token_hash", "=", this.hasher.hash(token))
+      .where("claimed_at_ms", "is", null)
+      .where("expires_at_ms", ">", nowMs)
+      .returning("id")
+      .executeTakeFirst();
+    if (row === undefined) throw deadOwnerLink();
+  }
+
+  /** Called once the transaction of `take` is committed. */
+  markClaimed(): void {
+    this.claimed = true;
+  }
+}

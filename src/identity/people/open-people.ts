@@ -1,0 +1,196 @@
+import { hkdfSync } from "node:crypto";
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { CredentialDirectory } from "../keys/credential-directory.ts";
+import type { SecretHasher } from "../keys/secret-hasher.ts";
+import type { PlanId } from "../workspaces/workspace.ts";
+import { InvitationMails, Invitations } from "./invitations.ts";
+import { OwnerClaim, UserLinks } from "./one-time-links.ts";
+import { Organizations } from "./organizations.ts";
+import { BreachedPasswords, PasswordHasher } from "./passwords.ts";
+import { SessionReader, SessionStore } from "./sessions.ts";
+import { PendingSignUps, SignUp, type SignUpPolicy, type SignUpReferrals } from "./sign-up.ts";
+import type { Mailer } from "../../platform/notify/mailer.ts";
+import type { IdentityOptions } from "./create-identity.ts";
+import { LazyIdentity, type OidcProvider } from "./identity.ts";
+import type { PeopleTables } from "./people-tables.ts";
+import { Preferences } from "./preferences.ts";
+import { Recovery } from "./recovery.ts";
+import { SignInThrottle } from "./sign-in-throttle.ts";
+import { UserStore } from "./user-store.ts";
+
+/** The operator's settings for accounts. */
+export interface PeopleSettings {
+  signUp: SignUpPolicy;
+  /** Plan of the workspaces that people make. */
+  plan: PlanId;
+  /** Range API that new passwords are looked up in; absent turns the check off. */
+  breachedPasswordsUrl?: string | undefined;
+  oidc: readonly OidcProvider[];
+}
+
+/** What accounts, sessions and organisations are built from. */
+export interface PeopleOptions {
+  database: Kysely<PeopleTables>;
+  clock: Clock;
+  encryptionKey: Uint8Array;
+  hasher: SecretHasher;
+  directory: CredentialDirectory;
+  /** Id of the workspace of the first start. */
+  firstWorkspaceId: string;
+  settings: PeopleSettings;
+  /** Credits for referrals; absent where none are given. */
+  referrals: SignUpReferrals | undefined;
+  /** Absent where no mail is sent. */
+  mailer: Mailer | undefined;
+  /** Where people reach the service, without a trailing slash; asked for with the first use. */
+  publicUrl(): string;
+  log(level: "debug" | "info" | "warn" | "error", message: string): void;
+}
+
+/** The parts of users, their sessions and their organisations. */
+export interface People {
+  settings: PeopleSettings;
+  /** What cookies are signed with. */
+  secret: string;
+  log: PeopleOptions["log"];
+  identity: LazyIdentity;
+  claim: OwnerClaim;
+  signUp: SignUp;
+  pendingSignUps: PendingSignUps;
+  recovery: Recovery;
+  passwords: PasswordHasher;
+  breached: BreachedPasswords;
+  throttle: SignInThrottle;
+  sessions: SessionStore;
+  reader: SessionReader;
+  users: UserStore;
+  preferences: Preferences;
+  organizations: Organizations;
+  invitations: Invitations;
+  invitationMails: InvitationMails;
+}
+
+/** What cookies are signed with (HKDF, RFC 5869); another encryption key ends every session. */
+const signingSecret = (encryptionKey: Uint8Array): string =>
+  Buffer.from(hkdfSync("sha256", encryptionKey, "", "switchyard session signing v1", 32)).toString(
+    "base64",
+  );
+
+/** Builds accounts, sessions and organisations. The sign-in library is loaded by its first use. */
+export async function openPeople(options: PeopleOptions): Promise<People> {
+  const { database, clock, hasher, directory, settings } = options;
+  const secret = signingSecret(options.encryptionKey);
+  const passwords = new PasswordHasher();
+  const breached = new BreachedPasswords({
+    url: settings.breachedPasswordsUrl,
+    onError: (error) =>
+      options.log(
+        "warn",
+        `a password was not looked up: ${error instanceof Error ? error.message : String(error)}`,
+      ),
+  });
+  const claim = await OwnerClaim.open({ database, hasher, clock });
+  const invitations = new Invitations({ database, hasher, clock });
+  const shared = {
+    database,
+    clock,
+    invitations,
+    plan: settings.plan,
+    putWorkspace: directory.putWorkspace.bind(directory),
+  };
+  const signUp = new SignUp({
+    ...shared,
+    hasher: passwords,
+    breached,
+    claim,
+    policy: settings.signUp,
+    referrals: options.referrals,
+    firstWorkspace: () => directory.workspace(options.firstWorkspaceId),
+  });
+  const sessions = new SessionStore(database);
+  const users = new UserStore(database);
+  const refusal = signUpByProviders({ claim, invitations, settings });
+  const identity = new LazyIdentity({
+    providerCount: settings.oidc.length,
+    nowMs: () => clock.nowMs(),
+    load: async () =>
+      (await import("./create-identity.ts")).createIdentity({
+        database,
+        secret,
+        publicUrl: options.publicUrl(),
+        providers: settings.oidc,
+        hasher: passwords,
+        nowMs: () => clock.nowMs(),
+        refusal,
+        beforeSession: async (userId) => {
+          await users.noteSignIn(userId, clock.nowMs());
+          await signUp.ensureWorkspace(userId);
+          await sessions.removeEnded(clock.nowMs());
+        },
+        log: options.log,
+      }),
+  });
+  const onMailError = (error: unknown): void =>
+    options.log(
+      "error",
+      `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  const recovery = new Recovery({
+    ...options,
+    hasher: passwords,
+    breached,
+    links: new UserLinks({ database, hasher, clock }),
+    onVerified: () => options.referrals?.soon(),
+    onMailError,
+  });
+  return {
+    pendingSignUps: new PendingSignUps({
+      ...options,
+      signUp,
+      mayMail: (email) => recovery.mayMail(email),
+      afterwards: (work) => recovery.afterwards(work),
+    }),
+    recovery,
+    preferences: new Preferences({ database: database.withTables(), clock }),
+    settings,
+    secret,
+    log: options.log,
+    claim,
+    invitations,
+    signUp,
+    sessions,
+    users,
+    identity,
+    passwords,
+    breached,
+    organizations: new Organizations(shared),
+    reader: new SessionReader({ database, secret, workspace: (id) => directory.workspace(id) }),
+    throttle: new SignInThrottle({ database, hasher, clock, secret }),
+    invitationMails: new InvitationMails({ mailer: options.mailer, clock, onMailError }),
+  };
+}
+
+/**
+ * Who may get an account by signing in at a provider: whom the provider's entry, the policy or an
+ * invitation lets in.
+ */
+const signUpByProviders =
+  ({
+    claim,
+    invitations,
+    settings,
+  }: {
+    claim: OwnerClaim;
+    invitations: Invitations;
+    settings: PeopleSettings;
+  }): IdentityOptions["refusal"] =>
+  async ({ email, emailVerified, providerId }) => {
+    if (!claim.isClaimed) return "Sign-up opens when the owner account is claimed.";
+    const provider = settings.oidc.find(({ id }) => id === providerId);
+    if (provider === undefined) return "Accounts are made by invitation or at a provider.";
+    if (provider.signUp || settings.signUp === "open") return undefined;
+    if (settings.signUp === "invitation" && emailVerified && (await invitations.expects(email)))
+      return undefined;
+    return "This installation is closed for sign-up. Ask for an invitation.";
+  };

@@ -1,0 +1,411 @@
+import type { Kysely, Transaction } from "kysely";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { mayBeId, newId } from "../../platform/kernel/ids.ts";
+import { scopes, type Scope } from "../keys/scopes.ts";
+import { workspaceRow } from "../workspaces/workspace-store.ts";
+import type { PlanId, Workspace } from "../workspaces/workspace.ts";
+import type { Invitations } from "./invitations.ts";
+import type { PeopleTables } from "./people-tables.ts";
+
+/** Organisations that one person may be an owner of. */
+const ownedMax = 50;
+
+/** An organisation, as one of its members sees it. */
+export interface Organization {
+  /** `org_` id. */
+  id: string;
+  name: string;
+  createdAtMs: number;
+  workspaceId: string;
+  /** What the asking person is in it. */
+  role: Role;
+}
+
+/** A member of an organisation. */
+export interface Member {
+  userId: string;
+  name: string;
+  email: string;
+  role: Role;
+  joinedAtMs: number;
+}
+
+/** A person in an organisation. */
+interface Standing {
+  organizationId: string;
+  userId: string;
+}
+
+/** What organisations are built from. */
+interface OrganizationsOptions {
+  database: Kysely<PeopleTables>;
+  clock: Clock;
+  invitations: Invitations;
+  /** Plan of the workspaces that people make. */
+  plan: PlanId;
+  putWorkspace(workspace: Workspace): void;
+}
+
+const noSuchOrganization = (): GatewayError =>
+  new GatewayError(
+    "not_found",
+    "There is no such organisation among yours. GET /organizations lists them.",
+  );
+const noSuchMember = (): GatewayError =>
+  new GatewayError("not_found", "This organisation has no such member.");
+
+/**
+ * Organisations and who is what in them. Each has one workspace, which owns its keys, balance and
+ * records.
+ */
+export class Organizations {
+  private readonly options: OrganizationsOptions;
+
+  constructor(options: OrganizationsOptions) {
+    this.options = options;
+  }
+
+  /** The organisations that a user is a member of, by age. */
+  async of(userId: string): Promise<Organization[]> {
+    return this.rows(userId)
+      .orderBy("organization.created_at_ms")
+      .orderBy("organization.id")
+      .execute();
+  }
+
+  /** One of those organisations. Throws `not_found`, also where the user is no member. */
+  async find(
+    { organizationId, userId }: Standing,
+    database = this.options.database,
+  ): Promise<Organization> {
+    const found = mayBeId(organizationId)
+      ? await this.rows(userId, database)
+          .where("organization.id", "=", organizationId)
+          .executeTakeFirst()
+      : undefined;
+    if (found === undefined) throw noSuchOrganization();
+    return found;
+  }
+
+  /** One of those that the user may manage. Throws `not_found` or `forbidden`. */
+  async findManaged(standing: Standing, database = this.options.database): Promise<Organization> {
+    const organization = await this.find(standing, database);
+    if (managesPeople(organization.role)) return organization;
+    throw new GatewayError("forbidden", "Only owners and admins of the organisation may do this.");
+  }
+
+  /** Creates an organisation with its workspace; the user becomes its owner. */
+  async create({ userId, name }: { userId: string; name: string }): Promise<Organization> {
+    const { database, clock, plan } = this.options;
+    const nowMs = clock.nowMs();
+    const owned = (await this.of(userId)).filter(({ role }) => role === "owner").length;
+    if (owned >= ownedMax)
+      throw new GatewayError("conflict", `You own ${ownedMax} organisations already.`);
+    const organizationId = newId("org", nowMs);
+    const workspace: Workspace = {
+      id: newId("ws", nowMs),
+      name,
+      plan,
+      createdAtMs: nowMs,
+      organizationId,
+    };
+    await database.transaction().execute(async (transaction) => {
+      await transaction
+        .insertInto("organizations")
+        .values({ id: organizationId, name, created_at_ms: nowMs })
+        .execute();
+      await transaction
+        .insertInto("organization_members")
+        .values({
+          organization_id: organizationId,
+          user_id: userId,
+          role: "owner",
+          joined_at_ms: nowMs,
+        })
+        .execute();
+      await transaction.insertInto("workspaces").values(workspaceRow(workspace)).execute();
+    });
+    this.options.putWorkspace(workspace);
+    return {
+      id: organizationId,
+      name,
+      createdAtMs: nowMs,
+      workspaceId: workspace.id,
+      role: "owner",
+    };
+  }
+
+  async rename(organizationId: string, name: string): Promise<void> {
+    await this.options.database
+      .updateTable("organizations")
+      .set({ name })
+      .where("id", "=", organizationId)
+      .execute();
+  }
+
+  /** Its members, by the time of joining. */
+  async members(organizationId: string): Promise<Member[]> {
+    return memberRows(this.options.database, organizationId)
+      .orderBy("member.joined_at_ms")
+      .orderBy("member.user_id")
+      .execute();
+  }
+
+  /** Adds a member by the token of an invitation for their address. Throws `forbidden`. */
+  async accept({
+    token,
+    userId,
+    email,
+  }: {
+    token: string;
+    userId: string;
+    email: string;
+  }): Promise<Organization> {
+    const organizationId = await this.options.database
+      .transaction()
+      .execute((transaction) =>
+        this.options.invitations.take(transaction, { token, userId, email }),
+      );
+    return this.find({ organizationId, userId });
+  }
+
+  /**
+   * Throws `not_found`, `forbidden` for admins who touch owners, `conflict` where no owner would be
+   * left.
+   */
+  changeRole(standing: Standing, change: { member: string; role: Role }): Promise<Member> {
+    return this.oneAtATime(standing.organizationId, async (transaction) => {
+      const { role: own } = await this.findManaged(standing, transaction);
+      const member = await this.memberOf({ ...standing, userId: change.member }, transaction);
+      this.assertMayAssign(own, member.role);
+      this.assertMayAssign(own, change.role);
+      if (change.role !== "owner")
+        await assertOtherOwner(transaction, standing.organizationId, member);
+      await transaction
+        .updateTable("organization_members")
+        .set({ role: change.role })
+        .where("organization_id", "=", standing.organizationId)
+        .where("user_id", "=", member.userId)
+        .execute();
+      return { ...member, role: change.role };
+    });
+  }
+
+  /**
+   * Removes a member, or lets them leave; their sessions are out of the workspace at once. Throws
+   * as `changeRole` does.
+   */
+  remove(standing: Standing, member: string): Promise<void> {
+    return this.oneAtATime(standing.organizationId, async (transaction) => {
+      const leaves = member === standing.userId;
+      const { role: own } = leaves
+        ? await this.find(standing, transaction)
+        : await this.findManaged(standing, transaction);
+      const leaving = await this.memberOf({ ...standing, userId: member }, transaction);
+      if (!leaves) this.assertMayAssign(own, leaving.role);
+      await assertOtherOwner(transaction, standing.organizationId, leaving);
+      await transaction
+        .deleteFrom("organization_members")
+        .where("organization_id", "=", standing.organizationId)
+        .where("user_id", "=", member)
+        .execute();
+    });
+  }
+
+  /**
+   * Dissolves an organisation: members, invitations and, until it is closed, the way into its
+   * workspace are gone at once. Throws
+   * `forbidden` for all but owners.
+   */
+  dissolve(standing: Standing): Promise<void> {
+    const { organizationId } = standing;
+    return this.oneAtATime(organizationId, async (transaction) => {
+      const { role, workspaceId } = await this.find(standing, transaction);
+      if (role !== "owner")
+        throw new GatewayError("forbidden", "Only owners may delete the organisation.");
+      const nowMs = this.options.clock.nowMs();
+      await transaction
+        .updateTable("workspaces")
+        .set({ blocked_at_ms: nowMs })
+        .where("id", "=", workspaceId)
+        .execute();
+      await transaction
+        .updateTable("organization_invitations")
+        .set({ revoked_at_ms: nowMs })
+        .where("organization_id", "=", organizationId)
+        .where("accepted_at_ms", "is", null)
+        .where("revoked_at_ms", "is", null)
+        .execute();
+      await transaction
+        .deleteFrom("organization_members")
+        .where("organization_id", "=", organizationId)
+        .execute();
+    });
+  }
+
+  assertMayAssign(own: Role, other: Role): void {
+    if (mayAssign(own, other)) return;
+    throw new GatewayError("forbidden", "Only owners may make, change and remove owners.");
+  }
+
+  /**
+   * Changes of one organisation's members happen one after the other, at all gateways, so that two
+   * owners cannot leave at once.
+   */
+  private oneAtATime<Result>(
+    organizationId: string,
+    work: (transaction: Transaction<PeopleTables>) => Promise<Result>,
+  ): Promise<Result> {
+    return this.options.database.transaction().execute(async (transaction) => {
+      await ownersOneAtATime(transaction, organizationId);
+      return work(transaction);
+    });
+  }
+
+  private async memberOf(
+    { organizationId, userId }: Standing,
+    database: Kysely<PeopleTables>,
+  ): Promise<Member> {
+    const found = mayBeId(userId)
+      ? await memberRows(database, organizationId)
+          .where("member.user_id", "=", userId)
+          .executeTakeFirst()
+      : undefined;
+    if (found === undefined) throw noSuchMember();
+    return found;
+  }
+
+  private rows(userId: string, database: Kysely<PeopleTables> = this.options.database) {
+    return database
+      .selectFrom("organization_members as member")
+      .innerJoin("organizations as organization", "organization.id", "member.organization_id")
+      .innerJoin("workspaces as workspace", "workspace.organization_id", "organization.id")
+      .select([
+        "organization.id",
+        "organization.name",
+        "organization.created_at_ms as createdAtMs",
+        "workspace.id as workspaceId",
+        "member.role",
+      ])
+      .where("member.user_id", "=", userId)
+      .$castTo<Organization>();
+  }
+}
+
+const memberRows = (database: Kysely<PeopleTables>, organizationId: string) =>
+  database
+    .selectFrom("organization_members as member")
+    .innerJoin("users as user", "user.id", "member.user_id")
+    .select([
+      "user.id as userId",
+      "user.name",
+      "user.email",
+      "member.role",
+      "member.joined_at_ms as joinedAtMs",
+    ])
+    .where("member.organization_id", "=", organizationId)
+    .$castTo<Member>();
+
+/** Throws `conflict` where no owner would be left who may sign in. */
+async function assertOtherOwner(
+  transaction: Transaction<PeopleTables>,
+  organizationId: string,
+  member: Member,
+): Promise<void> {
+  if (
+    member.role !== "owner" ||
+    (await hasOtherOwner(transaction, { organizationId, userId: member.userId }))
+  )
+    return;
+  throw new GatewayError(
+    "conflict",
+    "An organisation has an owner. Make another member one first.",
+  );
+}
+
+/** Whether another member owns the organisation and may sign in. */
+export async function hasOtherOwner(
+  transaction: Transaction<PeopleTables>,
+  { organizationId, userId }: { organizationId: string; userId: string },
+): Promise<boolean> {
+  const other = await transaction
+    .selectFrom("organization_members as member")
+    .innerJoin("users as user", "user.id", "member.user_id")
+    .select("user.id")
+    .where("member.organization_id", "=", organizationId)
+    .where("member.user_id", "!=", userId)
+    .where("member.role", "=", "owner")
+    .where("user.blocked_at_ms", "is", null)
+    .executeTakeFirst();
+  return other !== undefined;
+}
+
+/*
+ * Both functions below write a row without changing it. The write locks the row on both engines, so
+ * a second transaction, at any gateway, waits for the first and then reads what it left.
+ */
+
+/**
+ * Lets transactions that take operators away come one after the other. The row is there since the
+ * first account was made.
+ */
+export async function operatorsOneAtATime(transaction: Transaction<PeopleTables>): Promise<void> {
+  await transaction
+    .updateTable("owner_claims")
+    .set(({ ref }) => ({ id: ref("id") }))
+    .where("id", "=", "owner")
+    .execute();
+}
+
+/** Lets transactions that change who owns an organisation come one after the other. */
+export async function ownersOneAtATime(
+  transaction: Transaction<PeopleTables>,
+  organizationId: string,
+): Promise<void> {
+  await transaction
+    .updateTable("organizations")
+    .set(({ ref }) => ({ name: ref("name") }))
+    .where("id", "=", organizationId)
+    .execute();
+}
+
+/** The roles of a user in a workspace; a personal workspace has its user as `owner`. */
+export const roles = ["owner", "admin", "member"] as const;
+
+/** One of the roles. */
+export type Role = (typeof roles)[number];
+
+/** Whether a text from the database names a role. */
+export const isRole = (value: string): value is Role =>
+  (roles as readonly string[]).includes(value);
+
+/**
+ * What members may do: the contract's consent bundle "Standard". Credentials of the workspace for
+ * others (management keys, provider keys) and its security are for admins and owners.
+ */
+const memberScopes: readonly Scope[] = [
+  "read:llm-keys",
+  "write:llm-keys",
+  "read:presets",
+  "write:presets",
+  "read:credits",
+  "read:analytics",
+  "read:byok",
+  "read:hub",
+  "write:hub",
+  "read:connections",
+  "write:connections",
+  "inference",
+];
+
+/** The scopes that a session has in a workspace where its user has this role. */
+export const scopesOf = (role: Role): readonly Scope[] =>
+  role === "member" ? memberScopes : scopes;
+
+/** Whether this role may invite people, change their roles and remove them. */
+export const managesPeople = (role: Role): boolean => role !== "member";
+
+/** Whether this role may give or take that one: only owners make and unmake owners. */
+const mayAssign = (own: Role, other: Role): boolean =>
+  own === "owner" || (own === "admin" && other !== "owner");

@@ -1,0 +1,121 @@
+import { GatewayError } from "../../platform/kernel/errors.ts";
+
+/**
+ * Hashes at the same time; each takes a thread and 19 MiB for some 20 ms, and requests need the
+ * machine too.
+ */
+const parallelMax = 2;
+/** Hashes that may wait for their turn; who comes later is asked to come again. */
+const waitingMax = 64;
+
+/** OWASP's password storage cheat sheet (2026): argon2id with 19 MiB and two passes at least. */
+const argon2id = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
+
+/** Makes and checks hashes of passwords, few at a time. */
+export class PasswordHasher {
+  private running = 0;
+  private readonly waiting: (() => void)[] = [];
+
+  /**
+   * Throws `service_unavailable` where too many wait already; called before work that cannot be
+   * refused halfway.
+   */
+  assertRoom(): void {
+    if (this.waiting.length < waitingMax) return;
+    throw new GatewayError(
+      "service_unavailable",
+      "Too many people sign in at this moment. Try again in a few seconds.",
+      {
+        retryAfterSeconds: 5,
+      },
+    );
+  }
+
+  /** A hash with its salt and parameters, as PHC text. */
+  hash(password: string): Promise<string> {
+    return this.inTurn(() => Bun.password.hash(password, argon2id));
+  }
+
+  verify({ password, hash }: { password: string; hash: string }): Promise<boolean> {
+    return this.inTurn(() => Bun.password.verify(password, hash));
+  }
+
+  private async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.running >= parallelMax)
+      await new Promise<void>((resolve) => this.waiting.push(resolve));
+    else this.running += 1;
+    try {
+      return await work();
+    } finally {
+      const next = this.waiting.shift();
+      if (next === undefined) this.running -= 1;
+      else next();
+    }
+  }
+}
+
+/** How long the list is waited for. */
+const timeoutMs = 3_000;
+/** Largest answer that is read: some 1,000 lines of 40 characters are usual. */
+const answerBytesMax = 256 * 1024;
+
+/** Where the list of breached passwords is asked, and who hears of it where it cannot be. */
+interface BreachedPasswordsOptions {
+  /** Base URL of a range API as Have I Been Pwned serves it; absent turns the check off. */
+  url: string | undefined;
+  onError(error: unknown): void;
+}
+
+/**
+ * Refuses passwords that are known from breaches (NIST SP 800-63B, section 3.1.1.2). The list is
+ * asked for the first five digits of the SHA-1 hash alone, so it does not learn the password. Where
+ * it cannot be asked, the password is accepted and the failure is logged: users should not be
+ * locked out by another service's outage.
+ */
+export class BreachedPasswords {
+  private readonly options: BreachedPasswordsOptions;
+
+  constructor(options: BreachedPasswordsOptions) {
+    this.options = options;
+  }
+
+  /** Throws `bad_request` for a password that is on the list. */
+  async assertUnknown(password: string): Promise<void> {
+    if (this.options.url === undefined) return;
+    const digest = new Bun.CryptoHasher("sha1").update(password).digest("hex").toUpperCase();
+    const lines = await this.linesFor(digest.slice(0, 5)).catch((error: unknown) =>
+      this.options.onError(error),
+    );
+    const isKnown = lines?.some((line) => {
+      const [suffix, count] = line.trim().split(":");
+      // Padding lines have the count 0.
+      return suffix === digest.slice(5) && Number(count) > 0;
+    });
+    if (!isKnown) return;
+    throw new GatewayError(
+      "bad_request",
+      "This password is known from a data breach, so others will try it. Choose another one.",
+      {
+        param: "password",
+        metadata: { reason: "breached_password" },
+      },
+    );
+  }
+
+  private async linesFor(prefix: string): Promise<string[]> {
+    const response = await fetch(`${this.options.url?.replace(/\/$/, "")}/range/${prefix}`, {
+      headers: { "add-padding": "true" },
+      redirect: "error",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    if (!response.ok) throw new Error(`the list of breached passwords answered ${response.status}`);
+    const text = await response.text();
+    if (text.length > answerBytesMax)
+      throw new Error("the list of breached passwords answered too much");
+    return text.split("\n");
+  }
+}
+
+/** Bounds of new passwords, in characters; the upper one keeps hashing cheap to refuse. */
+export const passwordCharactersMin = 10;
+export const passwordCharactersMax = 256;

@@ -1,0 +1,408 @@
+import type { Kysely, Transaction } from "kysely";
+import { brand } from "../../platform/kernel/brand.ts";
+import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { newId } from "../../platform/kernel/ids.ts";
+import type { Mailer } from "../../platform/notify/mailer.ts";
+import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
+import type { SecretHasher } from "../keys/secret-hasher.ts";
+import { workspaceRow } from "../workspaces/workspace-store.ts";
+import type { PlanId, Workspace } from "../workspaces/workspace.ts";
+import type { Invitations } from "./invitations.ts";
+import { newOneTimeToken, type OwnerClaim } from "./one-time-links.ts";
+import type { BreachedPasswords, PasswordHasher } from "./passwords.ts";
+import type { PeopleTables } from "./people-tables.ts";
+
+/** Who may make an account: no one, holders of an invitation, or everyone. */
+export type SignUpPolicy = "closed" | "invitation" | "open";
+
+/** What entitles a person to an account: a token, or the policy alone. */
+export type Entitlement = { by: "claim" | "invitation"; token: string } | { by: "policy" };
+
+/** What an account with a password is made of. */
+export interface NewPerson {
+  name: string;
+  /** In lower case. */
+  email: string;
+  password: string;
+  /** Whose code brought this person. */
+  referralCode?: string | undefined;
+}
+
+/** The workspace whose referral code a new person used. */
+export interface Referrer {
+  workspaceId: string;
+  /** Null for a personal workspace. Joining the organisation by invitation earns no credits. */
+  organizationId: string | null;
+}
+
+/** Credits for referrals, as far as signing up takes part in them. */
+export interface SignUpReferrals {
+  /** Finds whose code was used. Throws `bad_request` for a code that is unknown or their own. */
+  referrerOf(code: string, email: string): Promise<Referrer>;
+  /** Writes the referral, together with what else the transaction writes. */
+  note(
+    transaction: Transaction<PeopleTables>,
+    came: { referrer: Referrer; email: string; userId: string; workspaceId: string },
+  ): Promise<boolean>;
+  /** Gives credits that are due soon after. */
+  soon(): void;
+}
+
+/** What signing up is built from. */
+interface SignUpOptions {
+  database: Kysely<PeopleTables>;
+  clock: Clock;
+  hasher: PasswordHasher;
+  breached: BreachedPasswords;
+  claim: OwnerClaim;
+  invitations: Invitations;
+  policy: SignUpPolicy;
+  /** Credits for referrals; absent where none are given. */
+  referrals: SignUpReferrals | undefined;
+  /** Plan of the workspaces that people make. */
+  plan: PlanId;
+  /** The workspace of the first start, which its owner takes over. */
+  firstWorkspace(): Workspace | undefined;
+  putWorkspace(workspace: Workspace): void;
+}
+
+const emailTaken = (): GatewayError =>
+  new GatewayError("conflict", "There is an account with this e-mail address. Sign in instead.", {
+    param: "email",
+  });
+
+/** Makes accounts with a password, each with its personal workspace, all or nothing. */
+export class SignUp {
+  private readonly options: SignUpOptions;
+
+  constructor(options: SignUpOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Throws `forbidden` without entitlement, `conflict` where the e-mail has an account,
+   * `bad_request` for a referral code that is unknown or their own. Returns the user's id.
+   */
+  async create(person: NewPerson, entitlement: Entitlement): Promise<string> {
+    const { password } = await this.prepare(person, entitlement);
+    return this.insert({ person, password, entitlement, emailVerified: false });
+  }
+
+  /**
+   * Checks that the person may have an account, and hashes the password. Throws as `create`,
+   * but for an address that is taken.
+   */
+  async prepare(person: NewPerson, entitlement: Entitlement): Promise<{ password: string }> {
+    const { hasher, breached } = this.options;
+    await this.assertEntitled(entitlement);
+    await this.referrerOf(person, entitlement);
+    await breached.assertUnknown(person.password);
+    hasher.assertRoom();
+    // Before any transaction: hashing takes its time, and settlements wait behind transactions.
+    return { password: await hasher.hash(person.password) };
+  }
+
+  /** Makes the account, with the hash of its password. */
+  async insert({
+    person,
+    password,
+    entitlement,
+    emailVerified,
+  }: {
+    person: Omit<NewPerson, "password">;
+    password: string;
+    entitlement: Entitlement;
+    emailVerified: boolean;
+  }): Promise<string> {
+    const { clock, database, claim } = this.options;
+    const referrer = await this.referrerOf(person, entitlement);
+    const nowMs = clock.nowMs();
+    const userId = newId("usr", nowMs);
+    const workspace = await database
+      .transaction()
+      .execute(async (transaction) => {
+        await this.insertUser(transaction, {
+          person,
+          password,
+          userId,
+          nowMs,
+          emailVerified,
+          operator: entitlement.by === "claim",
+        });
+        if (entitlement.by === "claim")
+          await claim.take(transaction, { token: entitlement.token, userId });
+        const own = await this.giveWorkspace(transaction, {
+          userId,
+          nowMs,
+          takesFirst: entitlement.by === "claim",
+        });
+        const joined =
+          entitlement.by !== "invitation"
+            ? undefined
+            : await this.options.invitations.take(transaction, {
+                ...entitlement,
+                userId,
+                email: person.email,
+              });
+        if (referrer !== undefined && referrer.organizationId !== (joined ?? "")) {
+          await this.options.referrals?.note(transaction, {
+            referrer,
+            email: person.email,
+            userId,
+            workspaceId: own.id,
+          });
+        }
+        return own;
+      })
+      .catch((error: unknown) => {
+        throw isUniqueViolation(error) ? emailTaken() : error;
+      });
+    if (entitlement.by === "claim") claim.markClaimed();
+    this.options.putWorkspace(workspace);
+    if (referrer !== undefined) this.options.referrals?.soon();
+    return userId;
+  }
+
+  /**
+   * Who is to have credits for bringing this person; codes mean nothing to the owner, and where no
+   * credits are given.
+   */
+  private referrerOf(
+    { referralCode, email }: Omit<NewPerson, "password">,
+    { by }: Entitlement,
+  ): Promise<Referrer | undefined> | undefined {
+    if (referralCode === undefined || by === "claim") return undefined;
+    return this.options.referrals?.referrerOf(referralCode, email);
+  }
+
+  /** Creates the personal workspace of a user who came by a provider, where it is missing. */
+  async ensureWorkspace(userId: string): Promise<void> {
+    const { database, clock } = this.options;
+    const has = await database
+      .selectFrom("workspaces")
+      .select("id")
+      .where("owner_user_id", "=", userId)
+      .executeTakeFirst();
+    if (has !== undefined) return;
+    const workspace = this.newWorkspace(userId, clock.nowMs());
+    await database.insertInto("workspaces").values(workspaceRow(workspace)).execute();
+    this.options.putWorkspace(workspace);
+  }
+
+  /**
+   * Throws `forbidden` where the policy closes this way in, or the token opens nothing: before a
+   * hash is made of a stranger's word.
+   */
+  private async assertEntitled(entitlement: Entitlement): Promise<void> {
+    const { policy, claim, invitations } = this.options;
+    const { by } = entitlement;
+    if (by === "claim") return claim.assertAccepts(entitlement.token);
+    if (!claim.isClaimed) {
+      throw new GatewayError(
+        "forbidden",
+        "Sign-up opens when the owner account is claimed with the link of the terminal.",
+      );
+    }
+    if (by === "invitation" && policy !== "closed")
+      return invitations.assertOpen(entitlement.token);
+    if (policy === "open") return;
+    const way = policy === "invitation" ? "Ask for an invitation." : "Ask the operator.";
+    throw new GatewayError("forbidden", `This installation is closed for sign-up. ${way}`);
+  }
+
+  private async insertUser(
+    transaction: Transaction<PeopleTables>,
+    {
+      person,
+      password,
+      userId,
+      nowMs,
+      operator,
+      emailVerified,
+    }: {
+      person: Omit<NewPerson, "password">;
+      password: string;
+      userId: string;
+      nowMs: number;
+      operator: boolean;
+      emailVerified: boolean;
+    },
+  ): Promise<void> {
+    const now = new Date(nowMs).toISOString();
+    await transaction
+      .insertInto("users")
+      .values({
+        id: userId,
+        name: person.name,
+        email: person.email,
+        email_verified: emailVerified ? 1 : 0,
+        image: null,
+        operator: operator ? 1 : 0,
+        created_at: now,
+        updated_at: now,
+        blocked_at_ms: null,
+        last_signed_in_at_ms: null,
+      })
+      .execute();
+    await transaction
+      .insertInto("user_accounts")
+      .values({
+        id: newId("acct", nowMs),
+        account_id: userId,
+        provider_id: "credential",
+        user_id: userId,
+        password,
+        created_at: now,
+        updated_at: now,
+      })
+      .execute();
+  }
+
+  private newWorkspace(userId: string, nowMs: number): Workspace {
+    return {
+      id: newId("ws", nowMs),
+      name: "Personal",
+      plan: this.options.plan,
+      createdAtMs: nowMs,
+      ownerUserId: userId,
+    };
+  }
+
+  private async giveWorkspace(
+    transaction: Transaction<PeopleTables>,
+    { userId, nowMs, takesFirst }: { userId: string; nowMs: number; takesFirst: boolean },
+  ): Promise<Workspace> {
+    const first = takesFirst ? this.options.firstWorkspace() : undefined;
+    if (
+      first !== undefined &&
+      first.ownerUserId === undefined &&
+      first.organizationId === undefined
+    ) {
+      await transaction
+        .updateTable("workspaces")
+        .set({ owner_user_id: userId })
+        .where("id", "=", first.id)
+        .execute();
+      return { ...first, ownerUserId: userId };
+    }
+    const workspace = this.newWorkspace(userId, nowMs);
+    await transaction.insertInto("workspaces").values(workspaceRow(workspace)).execute();
+    return workspace;
+  }
+}
+
+interface PendingSignUpOptions {
+  database: Kysely<PeopleTables>;
+  clock: Clock;
+  hasher: SecretHasher;
+  signUp: SignUp;
+  mailer: Mailer | undefined;
+  /** Where people reach the service, without a trailing slash. */
+  publicUrl(): string;
+  /** Whether an address may get one more mail within this hour. */
+  mayMail(email: string): boolean;
+  /** Does work in the background, and logs its failure. */
+  afterwards(work: () => Promise<void>): void;
+}
+
+/**
+ * Sign-ups without an invitation that wait for the confirmation of their address. Where the address
+ * has an account, its owner gets a mail instead; the answer and its timing do not reveal which.
+ */
+export class PendingSignUps {
+  private readonly options: PendingSignUpOptions;
+
+  constructor(options: PendingSignUpOptions) {
+    this.options = options;
+  }
+
+  /** Throws what `SignUp.prepare` does, whether or not the address has an account. */
+  async request(person: NewPerson): Promise<void> {
+    const { database, clock, hasher, signUp, mailer, publicUrl, mayMail, afterwards } =
+      this.options;
+    const { password } = await signUp.prepare(person, { by: "policy" });
+    const { email, name, referralCode } = person;
+    afterwards(async () => {
+      const holder = await database
+        .selectFrom("users")
+        .select("id")
+        .where("email", "=", email)
+        .executeTakeFirst();
+      if (!mayMail(email)) return;
+      if (holder !== undefined) {
+        await mailer?.send({
+          to: email,
+          subject: `You have an account at ${brand.productName}`,
+          text:
+            "An account was requested with this address, probably by you. There is one already: sign in with it, or choose " +
+            `another password:\n\n${publicUrl()}/reset-password\n\nIf it was not you, there is nothing to do.\n`,
+        });
+        return;
+      }
+      const { token, hash } = newOneTimeToken(hasher);
+      const nowMs = clock.nowMs();
+      await database
+        .deleteFrom("pending_sign_ups")
+        .where((where) =>
+          where.or([where("email", "=", email), where("expires_at_ms", "<=", nowMs)]),
+        )
+        .execute();
+      await database
+        .insertInto("pending_sign_ups")
+        .values({
+          token_hash: hash,
+          email,
+          name,
+          password,
+          referral_code: referralCode ?? null,
+          created_at_ms: nowMs,
+          expires_at_ms: nowMs + dayMs,
+        })
+        .execute();
+      await mailer?.send({
+        to: email,
+        subject: `Confirm your address for ${brand.productName}`,
+        text:
+          "Confirm that this address is yours, and your account is made. The link works once, within a day:\n\n" +
+          `${publicUrl()}/verify-email?token=${token}\n\nIf it was not you, there is nothing to do.\n`,
+      });
+    });
+  }
+
+  /** Whether a link would make an account now. */
+  async accepts(token: string): Promise<boolean> {
+    const { database, clock, hasher } = this.options;
+    const row = await database
+      .selectFrom("pending_sign_ups")
+      .select("email")
+      .where("token_hash", "=", hasher.hash(token))
+      .where("expires_at_ms", ">", clock.nowMs())
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
+  /** Makes the account that a link is for; false where the link is of another kind, or dead. */
+  async confirm(token: string): Promise<boolean> {
+    const { database, clock, hasher, signUp } = this.options;
+    const row = await database
+      .deleteFrom("pending_sign_ups")
+      .where("token_hash", "=", hasher.hash(token))
+      .where("expires_at_ms", ">", clock.nowMs())
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) return false;
+    const person = {
+      name: row.name,
+      email: row.email,
+      ...(row.referral_code === null ? {} : { referralCode: row.referral_code }),
+    };
+    await signUp.insert({
+      person,
+      password: row.password,
+      entitlement: { by: "policy" },
+      emailVerified: true,
+    });
+    return true;
+  }
+}

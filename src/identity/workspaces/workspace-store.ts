@@ -1,0 +1,170 @@
+import type { Kysely } from "kysely";
+import { assert } from "../../platform/kernel/assert.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import type { CredentialDirectory } from "../keys/credential-directory.ts";
+import { isPlanId, type PlanId, type Workspace } from "./workspace.ts";
+
+interface WorkspaceRow {
+  id: string;
+  name: string;
+  plan: string;
+  created_at_ms: number;
+  owner_user_id: string | null;
+  organization_id: string | null;
+  blocked_at_ms: number | null;
+}
+
+/** What may be changed of a workspace; absent is left as it is. */
+interface WorkspaceChanges {
+  name?: string | undefined;
+  plan?: PlanId | undefined;
+  /** Whether its credentials are shut out. */
+  blocked?: boolean | undefined;
+}
+
+export interface WorkspaceTables {
+  workspaces: WorkspaceRow;
+}
+
+function fromRow(row: WorkspaceRow): Workspace {
+  assert(isPlanId(row.plan), `workspace ${row.id} has the unknown plan ${row.plan}`);
+  return {
+    id: row.id,
+    name: row.name,
+    plan: row.plan,
+    createdAtMs: row.created_at_ms,
+    ...(row.owner_user_id === null ? {} : { ownerUserId: row.owner_user_id }),
+    ...(row.organization_id === null ? {} : { organizationId: row.organization_id }),
+    ...(row.blocked_at_ms === null ? {} : { blocked: true }),
+  };
+}
+
+/** The row of a workspace, to be written together with other rows. */
+export const workspaceRow = (workspace: Workspace): WorkspaceRow => ({
+  id: workspace.id,
+  name: workspace.name,
+  plan: workspace.plan,
+  created_at_ms: workspace.createdAtMs,
+  owner_user_id: workspace.ownerUserId ?? null,
+  organization_id: workspace.organizationId ?? null,
+  blocked_at_ms: null,
+});
+
+/** Workspaces at rest. */
+export class WorkspaceStore {
+  private readonly database: Kysely<WorkspaceTables>;
+
+  constructor(database: Kysely<WorkspaceTables>) {
+    this.database = database;
+  }
+
+  /** All workspaces, the first one first. */
+  async loadAll(): Promise<Workspace[]> {
+    const rows = await this.database
+      .selectFrom("workspaces")
+      .selectAll()
+      .orderBy("created_at_ms")
+      .orderBy("id")
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** The workspace with this id; undefined when there is none. */
+  async find(id: string): Promise<Workspace | undefined> {
+    const row = await this.database
+      .selectFrom("workspaces")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  async insert(workspace: Workspace): Promise<void> {
+    await this.database.insertInto("workspaces").values(workspaceRow(workspace)).execute();
+  }
+
+  async setPlan(id: string, plan: PlanId): Promise<void> {
+    await this.database.updateTable("workspaces").set({ plan }).where("id", "=", id).execute();
+  }
+
+  /** Writes what is named. */
+  async change(
+    id: string,
+    { changes: { name, plan, blocked }, nowMs }: { changes: WorkspaceChanges; nowMs: number },
+  ): Promise<void> {
+    const values = {
+      ...(name === undefined ? {} : { name }),
+      ...(plan === undefined ? {} : { plan }),
+      ...(blocked === undefined ? {} : { blocked_at_ms: blocked ? nowMs : null }),
+    };
+    if (Object.keys(values).length > 0)
+      await this.database.updateTable("workspaces").set(values).where("id", "=", id).execute();
+  }
+}
+
+/**
+ * Changes workspaces. A write of one waits for the one before it, and what is answered is in force.
+ */
+export class WorkspaceEditor {
+  private readonly store: WorkspaceStore;
+  private readonly directory: CredentialDirectory;
+  /** The workspace of the operator; it is never blocked. */
+  private readonly operatorWorkspaceId: string;
+  private readonly nowMs: () => number;
+  private readonly turns = new Turns();
+
+  constructor(options: {
+    store: WorkspaceStore;
+    directory: CredentialDirectory;
+    operatorWorkspaceId: string;
+    nowMs(): number;
+  }) {
+    this.store = options.store;
+    this.directory = options.directory;
+    this.operatorWorkspaceId = options.operatorWorkspaceId;
+    this.nowMs = options.nowMs;
+  }
+
+  /** Throws `not_found`. */
+  find(id: string): Workspace {
+    const workspace = this.directory.workspace(id);
+    if (workspace === undefined)
+      throw new GatewayError("not_found", `There is no workspace ${id}.`);
+    return workspace;
+  }
+
+  /**
+   * Renames, gives another plan, blocks or lets in. Throws `not_found`, and `conflict` for blocking
+   * what follows its owner.
+   */
+  change(id: string, changes: WorkspaceChanges): Promise<Workspace> {
+    return this.turns.run(id, async () => {
+      if (changes.blocked !== undefined) this.assertBlockable(this.find(id));
+      await this.store.change(id, { changes, nowMs: this.nowMs() });
+      const { blocked: wasBlocked, ...workspace } = this.find(id);
+      const {
+        name = workspace.name,
+        plan = workspace.plan,
+        blocked = wasBlocked === true,
+      } = changes;
+      const changed: Workspace = {
+        ...workspace,
+        name,
+        plan,
+        ...(blocked ? { blocked: true } : {}),
+      };
+      this.directory.putWorkspace(changed);
+      return changed;
+    });
+  }
+
+  private assertBlockable({ id, organizationId }: Workspace): void {
+    if (id !== this.operatorWorkspaceId && organizationId !== undefined) return;
+    const why =
+      id === this.operatorWorkspaceId
+        ? "This is the operator's workspace."
+        : "A personal workspace follows its owner. Block the user.";
+    throw new GatewayError("conflict", why, { param: "blocked" });
+  }
+}
