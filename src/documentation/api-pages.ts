@@ -1,5 +1,4 @@
 import type { PageEntry } from "./contents.ts";
-import { table } from "./markdown-table.ts";
 import { headingId } from "./render-markdown.ts";
 
 type Json = Record<string, unknown>;
@@ -260,3 +259,10 @@ export function apiPages(document: Json, publicUrl: string): (PageEntry & { mark
     };
   });
 }
+
+const row = (cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
+
+/** A table in Markdown; bars in cells do not end them. */
+export const table = (headings: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [headings, headings.map(() => "---"), ...rows].map(row).join("\n");

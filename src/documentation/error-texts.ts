@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../platform/lib/errors.ts";
+import type { ErrorCode } from "../platform/kernel/errors.ts";
 
 /** What each error code means, and what to do about it. */
 export const errorTexts: Record<ErrorCode, readonly [meaning: string, wayOut: string]> = {

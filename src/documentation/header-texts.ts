@@ -1,4 +1,4 @@
-import { brandHeader } from "../platform/lib/brand.ts";
+import { brandHeader } from "../platform/kernel/brand.ts";
 
 /** A header of requests or answers. */
 export interface HeaderText {

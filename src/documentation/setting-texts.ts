@@ -122,7 +122,11 @@ export const variables: readonly (readonly [name: string, standard: string, text
     "memory",
     "`redis://` or `rediss://`: a Valkey or Redis server, for several gateways on one Postgres.",
   ],
-  ["CLICKHOUSE_URL", "none", "Refused by this release."],
+  [
+    "CLICKHOUSE_URL",
+    "none",
+    "`clickhouse+http(s)://USER:PASSWORD@HOST:PORT/DATABASE`: the archive of generation records.",
+  ],
   [
     "SWITCHYARD_ENCRYPTION_KEY",
     "made on the first start",

@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { writtenSections, type Section } from "./contents.ts";
-import { generatedPages, type Facts } from "./generated-pages.ts";
-import { renderMarkdown, type RenderedPage } from "./render-markdown.ts";
-import { sitePage } from "./site-page.ts";
+import { mark } from "../pages/page.ts";
+import { brand } from "../platform/kernel/brand.ts";
+import { type Section, writtenSections } from "./contents.ts";
+import { type Facts, generatedPages } from "./generated-pages.ts";
+import { type RenderedPage, renderMarkdown } from "./render-markdown.ts";
 
 /** A file of the site. */
 export interface SiteFile {
@@ -29,15 +30,21 @@ const summary =
   "Switchyard is an inference and account gateway that you run yourself: one API, compatible with OpenAI's and Anthropic's, " +
   "in front of many model providers, with keys, budgets and charges exact to the billionth of a dollar.";
 
-/** The documentation: written pages from a folder, generated ones from the program. Pages are rendered when they are first asked for. */
+/**
+ * The documentation: written pages from a folder, generated ones from the program. Pages are
+ * rendered when they are first asked for.
+ */
 export class DocumentationSite {
   readonly sections: readonly Section[];
+  /** The OpenAPI document that the reference is made from. */
+  readonly openApi: Facts["openApi"];
   private readonly folder: string;
   private readonly generated: ReadonlyMap<string, string>;
   private readonly rendered = new Map<string, RenderedPage>();
 
   constructor(folder: string, facts: Facts) {
     this.folder = folder;
+    this.openApi = facts.openApi;
     const pages = generatedPages(facts);
     this.generated = new Map(pages.map(({ slug, markdown }) => [`reference/${slug}`, markdown]));
     this.sections = [...writtenSections, { slug: "reference", title: "Reference", pages }];
@@ -50,7 +57,10 @@ export class DocumentationSite {
     );
   }
 
-  /** The file at a path below `/docs`, such as `guides/presets`, `guides/presets.md` or `search.json`; undefined where there is none. */
+  /**
+   * The file at a path below `/docs`, such as `guides/presets`, `guides/presets.md` or
+   * `search.json`; undefined where there is none.
+   */
   file(path: string): SiteFile | undefined {
     if (path === "") return this.page("start/quickstart");
     if (path === "llms.txt") return file("text", this.index());
@@ -117,4 +127,63 @@ export class DocumentationSite {
     if (!/^[a-z]+\.(?:css|js)$/.test(name) || !existsSync(path)) return undefined;
     return file(name.endsWith(".css") ? "css" : "script", readFileSync(path, "utf8"));
   }
+}
+
+const navigation = (sections: readonly Section[], current: string): string =>
+  sections
+    .map(({ slug, title, pages }) => {
+      const links = pages.map((page) => {
+        const href = `/docs/${slug}/${page.slug}`;
+        return `<li><a href="${href}"${href === current ? ' aria-current="page"' : ""}>${Bun.escapeHTML(page.title)}</a></li>`;
+      });
+      return `<h2>${Bun.escapeHTML(title)}</h2><ul>${links.join("")}</ul>`;
+    })
+    .join("\n");
+
+/** Pages before and after the current one, in the order of the navigation. */
+function neighbours(sections: readonly Section[], current: string): string {
+  const pages = sections.flatMap(({ slug, pages: inner }) =>
+    inner.map(({ slug: page, title }) => ({ href: `/docs/${slug}/${page}`, title })),
+  );
+  const at = pages.findIndex(({ href }) => href === current);
+  const link = (
+    page: { href: string; title: string } | undefined,
+    rel: string,
+    label: string,
+  ): string =>
+    page === undefined
+      ? "<span></span>"
+      : `<a rel="${rel}" href="${page.href}">${label}: ${Bun.escapeHTML(page.title)}</a>`;
+  return at < 0
+    ? ""
+    : `<nav class="turn" aria-label="Pages">${link(pages[at - 1], "prev", "Previous")}${link(pages[at + 1], "next", "Next")}</nav>`;
+}
+
+/** A page of the site as an HTML document; it works without its script, but for the search. */
+function sitePage(
+  { html, headings }: RenderedPage,
+  { title, current, sections }: { title: string; current: string; sections: readonly Section[] },
+): string {
+  const onPage = headings.filter(({ depth }) => depth === 2);
+  const toc =
+    onPage.length < 2
+      ? ""
+      : `<nav class="toc" aria-label="On this page"><h2>On this page</h2><ul>${onPage
+          .map(({ id, text }) => `<li><a href="#${id}">${Bun.escapeHTML(text)}</a></li>`)
+          .join("")}</ul></nav>`;
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${Bun.escapeHTML(title)} - ${brand.productName} documentation</title><link rel="icon" href="/favicon.svg" type="image/svg+xml">
+<link rel="alternate" type="text/markdown" href="${current}.md"><link rel="stylesheet" href="/docs/site/site.css">
+<script src="/docs/site/theme.js"></script><script src="/docs/site/site.js" defer></script></head>
+<body><a class="skip" href="#content">Skip to the content</a>
+<header><a class="brand" href="/docs">${mark}${brand.productName}</a>
+<div class="search"><input id="search" type="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off"
+role="combobox" aria-expanded="false" aria-controls="results"><ul id="results" role="listbox" aria-label="Results" hidden></ul></div>
+<button id="theme" type="button">Theme</button></header>
+<div class="columns"><details class="menu" id="menu"><summary>Menu</summary>
+<nav aria-label="Documentation">${navigation(sections, current)}</nav></details>
+<main id="content"><article>${html}</article>${neighbours(sections, current)}
+<p class="source"><a href="${current}.md">This page as Markdown</a></p></main>${toc}</div></body></html>
+`;
 }

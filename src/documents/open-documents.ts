@@ -1,17 +1,19 @@
 import type { Kysely } from "kysely";
 import type { UpstreamClient } from "../inference/upstream/upstream-client.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
-import type { Clock } from "../platform/lib/clock.ts";
-import type { Claims } from "../platform/shared-state/claims.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import type { Claims } from "../platform/shared-state/shared-claims.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
 import type { ConverterPoolOptions } from "./converter/converter-pool.ts";
 import { DocumentConverter } from "./converter/document-converter.ts";
-import { documentCredentialLookup, type OwnKeyOf } from "./jobs/document-credential.ts";
-import { DocumentJobRetention } from "./jobs/document-job-retention.ts";
-import { DocumentJobRunner } from "./jobs/document-job-runner.ts";
-import { DocumentJobStore, type DocumentJobTables } from "./jobs/document-job-store.ts";
-import { DocumentJobs } from "./jobs/document-jobs.ts";
+import { documentCredentialLookup, type OwnKeyOf } from "./jobs/ask-parser.ts";
+import {
+  DocumentJobRetention,
+  DocumentJobStore,
+  type DocumentJobTables,
+} from "./jobs/document-job-store.ts";
+import { DocumentJobRunner, DocumentJobs } from "./jobs/document-jobs.ts";
 
 /** What works on documents, ready to be started. */
 export interface Documents {
@@ -45,7 +47,9 @@ export interface DocumentParts {
   converterPool?: Partial<ConverterPoolOptions> | undefined;
 }
 
-/** Builds what converts files here, and what has documents parsed by providers. Nothing is started. */
+/**
+ * Builds what converts files here, and what has documents parsed by providers. Nothing is started.
+ */
 export function openDocuments({
   database,
   upstream,

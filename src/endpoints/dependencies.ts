@@ -1,45 +1,42 @@
-import type { EffectiveSetting } from "../platform/config/effective-settings.ts";
-import type { Budgets } from "../account/budgets/open-budgets.ts";
-import type { KeyProber } from "../account/byok/key-prober.ts";
-import type { ProviderKeyDirectory } from "../account/byok/provider-key-directory.ts";
-import type { ProviderKeyEditor } from "../account/byok/provider-key-editor.ts";
-import type { ProviderKeyUsage } from "../account/byok/provider-key-usage.ts";
-import type { ProviderKeys } from "../account/byok/provider-keys.ts";
-import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
-import type { LlmKeyEditor } from "../account/keys/llm-key-editor.ts";
-import type { LlmKeyMinter } from "../account/keys/llm-key-minter.ts";
-import type { LlmKeyStore } from "../account/keys/llm-key-store.ts";
-import type { ManagementKeyEditor } from "../account/keys/management-key-editor.ts";
-import type { ManagementKeyStore } from "../account/keys/management-key-store.ts";
-import type { GrantStore } from "../account/ledger/grant-store.ts";
-import type { Grants } from "../account/ledger/grants.ts";
-import type { LedgerPort } from "../account/ledger/ledger-port.ts";
-import type { Statements } from "../account/ledger/statement.ts";
-import type { LedgerStore } from "../account/ledger/ledger-store.ts";
-import type { PlanCredits } from "../account/ledger/open-credits.ts";
-import type { Payments } from "../account/payments/open-payments.ts";
-import type { People } from "../account/people/open-people.ts";
-import type { UserEditor } from "../account/people/user-editor.ts";
-import type { PresetDirectory } from "../account/presets/preset-directory.ts";
-import type { PresetEditor } from "../account/presets/preset-editor.ts";
-import type { Referrals } from "../account/referrals/referrals.ts";
-import type { Security } from "../account/security/open-security.ts";
-import type { WorkspaceEditor } from "../account/workspaces/workspace-editor.ts";
+import type { EffectiveSetting } from "../platform/config/configuration.ts";
+import type { Budgets } from "../billing/budgets/open-budgets.ts";
+import type { KeyProber } from "../byok/key-prober.ts";
+import type { Referrals } from "../billing/referrals/referrals.ts";
+import type { ProviderKeyEditor } from "../byok/provider-key-editor.ts";
+import type { ProviderKeyUsage } from "../byok/provider-key-usage.ts";
+import type { ProviderKeyDirectory } from "../byok/provider-key.ts";
+import type { ProviderKeys } from "../byok/provider-keys.ts";
 import type { Consent } from "../consent/open-consent.ts";
+import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
+import type { LlmKeyEditor, LlmKeyMinter } from "../identity/keys/llm-key-editor.ts";
+import type { ManagementKeyEditor, ManagementKeyStore } from "../identity/keys/management-keys.ts";
+import type { PresetDirectory, PresetEditor } from "../identity/presets/preset-store.ts";
+import type { WorkspaceEditor } from "../identity/workspaces/workspace-store.ts";
+import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
+import type { GrantStore } from "../billing/ledger/grant-store.ts";
+import type { Grants } from "../billing/ledger/grants.ts";
+import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
+import type { Statements } from "../billing/ledger/statement.ts";
+import type { LedgerStore } from "../billing/ledger/ledger-store.ts";
+import type { PlanCredits } from "../billing/ledger/open-credits.ts";
+import type { Payments } from "../billing/payments/open-payments.ts";
+import type { People } from "../identity/people/open-people.ts";
+import type { UserEditor } from "../identity/people/user-editor.ts";
+import type { Security } from "../access/open-security.ts";
 import type { Documents } from "../documents/open-documents.ts";
-import type { EndpointPaths } from "../http/endpoint-paths.ts";
-import type { RateCounters } from "../http/count-request.ts";
+import type { RateCounters } from "../access/count-request.ts";
+import type { EndpointPaths } from "../http/endpoint.ts";
 import type { McpService } from "../mcp/mcp-service.ts";
 import type { Conversations } from "../mcp/hub/conversations.ts";
 import type { HubLibrary } from "../mcp/hub/open-hub.ts";
 import type { RouteHistory } from "../inference/catalog/route-history.ts";
-import type { InferenceDependencies } from "../inference/dependencies.ts";
+import type { InferenceDependencies } from "../inference/pipeline/dependencies.ts";
 import type { AnswerCache } from "../inference/surfaces/embeddings/answer-cache.ts";
-import type { BackgroundRunner } from "../inference/stored-responses/background-runner.ts";
-import type { ResponseStore } from "../inference/stored-responses/response-store.ts";
+import type { BackgroundRunner } from "../inference/responses/background-runner.ts";
+import type { ResponseStore } from "../inference/responses/response-store.ts";
 import type { GenerationStore } from "../insights/generation-store.ts";
 import type { Insights } from "../insights/open-insights.ts";
-import type { Clock } from "../platform/lib/clock.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
 
 /** A file of the dashboard, in memory. */
 export interface DashboardFile {
@@ -59,6 +56,32 @@ export interface Dashboard {
   file(name: string): DashboardFile | undefined;
 }
 
+/** One of the gateways on the database. */
+export interface GatewayNode {
+  id: string;
+  /** The machine, and the process where there are several on it. */
+  name: string;
+  version: string;
+  startedAt: string;
+  /** Differs where what the gateways were configured with differs. */
+  configuration: string;
+  /** Sections of the configuration that were changed and come into force with the next start. */
+  needsRestart: readonly string[];
+  /** Why the configuration could not be read again the last time; null where it could. */
+  problem: string | null;
+}
+
+/** The gateways on the database. */
+interface GatewayNodes {
+  list(): Promise<readonly GatewayNode[]>;
+  /** Lets all of them read their configuration again; rejects with what is wrong with it here. */
+  reload(): Promise<{
+    change: Readonly<Record<"added" | "removed" | "repriced", readonly string[]>>;
+    needsRestart: readonly string[];
+    configuration: string;
+  }>;
+}
+
 /** What operational endpoints tell about the process. */
 export interface Operations {
   /** Names of what is not ready yet; empty when requests can be served. */
@@ -70,10 +93,11 @@ export interface Operations {
   version: string;
   /** The settings in force, without secrets. */
   settings: readonly EffectiveSetting[];
+  nodes: GatewayNodes;
 }
 
 /** The documentation site. */
-export interface Documentation {
+interface Documentation {
   /** The file at a path below `/docs`; undefined where there is none. */
   file(path: string): { type: string; text: string } | undefined;
 }
@@ -86,7 +110,7 @@ export interface Dependencies {
   statements: Statements;
   grants: Grants;
   grantStore: GrantStore;
-  /** The workspace of whoever runs the service. */
+  /** The workspace of the service's operator. */
   operatorWorkspaceId: string;
   /** What comes with plans each month. */
   planCredits: PlanCredits;
@@ -112,7 +136,10 @@ export interface Dependencies {
   responses: ResponseStore;
   background: BackgroundRunner;
   documents: Documents;
-  /** Id of the model that reads pages of files in place of the converter; undefined where none is configured. */
+  /**
+   * Id of the model that reads pages of files in place of the converter; undefined where none is
+   * configured.
+   */
   ocrModel: string | undefined;
   embeddingCache: AnswerCache;
   security: Security;
@@ -123,7 +150,7 @@ export interface Dependencies {
   /** The built dashboard. */
   dashboard: Dashboard;
   conversations: Conversations;
-  /** Undefined where no credits are given for bringing somebody. */
+  /** Undefined where no credits are given for referrals. */
   referrals: Referrals | undefined;
   /** Undefined where no key for Stripe is configured. */
   payments: Payments | undefined;

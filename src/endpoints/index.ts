@@ -1,4 +1,4 @@
-import type { Endpoint } from "../http/endpoint.ts";
+import type { Endpoint } from "../access/define-endpoint.ts";
 import { listAuditLog } from "./account/audit.ts";
 import {
   changeBudget,
@@ -12,62 +12,44 @@ import {
   testBudgetAlert,
 } from "./account/budgets.ts";
 import {
+  changeDonation,
   changeProviderKey,
   createProviderKey,
   deleteProviderKey,
-  listProviderKeys,
-} from "./account/byok.ts";
-import {
-  changeDonation,
   donateProviderKey,
+  listProviderKeys,
   withdrawProviderKey,
-} from "./account/byok-donations.ts";
-import { testNewProviderKey, testProviderKey } from "./account/byok-tests.ts";
-import { listCreditTransactions } from "./account/credit-transactions.ts";
-import { credits } from "./account/credits.ts";
-import { authKey, currentKey } from "./account/current-key.ts";
-import { createChildKey, createChildOfKey, deleteChildKey } from "./account/child-keys.ts";
-import { changeKey, deleteKey, getKey, rotateKey } from "./account/key-by-hash.ts";
-import { createKey, listKeys } from "./account/keys.ts";
+} from "./account/byok.ts";
+import { credits, listCreditTransactions } from "./account/credits.ts";
+import { changeKey, createKey, deleteKey, getKey, listKeys, rotateKey } from "./account/keys.ts";
 import {
   createManagementKey,
   listManagementKeys,
   revokeManagementKey,
 } from "./account/management-keys.ts";
 import {
+  acceptInvitation,
+  changeMember,
   changeOrganization,
   createOrganization,
   deleteOrganization,
   getOrganization,
-  listOrganizations,
-} from "./account/organization.ts";
-import {
-  acceptInvitation,
   inviteMember,
   listInvitations,
+  listMembers,
+  listOrganizations,
+  removeMember,
   revokeInvitation,
-} from "./account/organization-invitations.ts";
-import { changeMember, listMembers, removeMember } from "./account/organization-members.ts";
-import {
-  agreeToAutomaticTopUps,
-  endAutomaticTopUps,
-  getAutomaticTopUps,
-} from "./account/payments-automatic.ts";
+} from "./account/organization.ts";
 import { getInvoice, listInvoices } from "./account/payments-invoices.ts";
 import {
   createTopUp,
   getTopUp,
   listTopUps,
   quoteTopUp,
+  stripeWebhook,
   topUpPage,
 } from "./account/payments-top-ups.ts";
-import { stripeWebhook } from "./account/payments-webhook.ts";
-import {
-  requestPasswordReset,
-  resetPassword,
-  sendVerification,
-  verifyEmail,
-} from "./account/password-reset.ts";
 import { signInMethods, signUp } from "./account/people-sign-up.ts";
 import {
   changePreset,
@@ -78,15 +60,17 @@ import {
   listPresetVersions,
   restorePresetVersion,
 } from "./account/presets.ts";
-import { acceptReferral, getReferrals } from "./account/referrals.ts";
-import { errorsOverview } from "./admin/errors.ts";
-import { grantCredits, listGrants } from "./admin/grants.ts";
-import { northStar } from "./admin/north-star.ts";
-import { listPlans } from "./admin/plans.ts";
-import { listSettings } from "./admin/settings.ts";
-import { listSmokeTests, runSmokeTests } from "./admin/smoke-tests.ts";
-import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
-import { overview, serviceUsage } from "./admin/usage.ts";
+import { changePrivacy, getPrivacy } from "./account/security-privacy.ts";
+import {
+  changePassword,
+  changePreferences,
+  changeSession,
+  getPreferences,
+  getSession,
+  listSessions,
+  revokeOtherSessions,
+  revokeSession,
+} from "./account/session.ts";
 import {
   changeUser,
   deleteUser,
@@ -102,24 +86,43 @@ import {
   getWorkspace,
   listAllWorkspaces,
 } from "./admin/workspaces.ts";
-import { modelMetrics, modelMetricsByEncodedId } from "./catalog/model-metrics.ts";
+import {
+  createAuthorizationCode,
+  createPlaygroundKey,
+  exchangeAuthorizationCode,
+} from "./consent/key-mint.ts";
+import { testNewProviderKey, testProviderKey } from "./account/byok-tests.ts";
+import { authKey, currentKey } from "./account/current-key.ts";
+import { createChildKey, createChildOfKey, deleteChildKey } from "./account/child-keys.ts";
+import {
+  agreeToAutomaticTopUps,
+  endAutomaticTopUps,
+  getAutomaticTopUps,
+} from "./account/payments-automatic.ts";
+import {
+  requestPasswordReset,
+  resetPassword,
+  sendVerification,
+  verifyEmail,
+} from "./account/password-reset.ts";
+import { acceptReferral, getReferrals } from "./account/referrals.ts";
+import { errorsOverview } from "./admin/errors.ts";
+import { grantCredits, listGrants } from "./admin/grants.ts";
+import { northStar } from "./admin/north-star.ts";
+import { listPlans } from "./admin/plans.ts";
+import { listSettings, reloadSettings } from "./admin/settings.ts";
+import { listSmokeTests, runSmokeTests } from "./admin/smoke-tests.ts";
+import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
+import { overview, serviceUsage } from "./admin/usage.ts";
+import { metricsRoutes } from "./catalog/model-metrics.ts";
 import { modelPrivacy, modelPrivacyByEncodedId } from "./catalog/model-privacy.ts";
-import { modelUptime, modelUptimeByEncodedId } from "./catalog/model-uptime.ts";
+import { uptimeRoutes } from "./catalog/model-uptime.ts";
 import {
   addAllowedRange,
   listAllowedRanges,
   removeAllowedRange,
 } from "./account/security-ip-allowlist.ts";
 import { changeKeyPrivacy, listCredentials } from "./account/security-keys.ts";
-import { changePrivacy, getPrivacy } from "./account/security-privacy.ts";
-import {
-  changePassword,
-  changeSession,
-  getSession,
-  listSessions,
-  revokeOtherSessions,
-  revokeSession,
-} from "./account/session.ts";
 import {
   addPasskey,
   deletePasskey,
@@ -148,7 +151,6 @@ import {
   listSignInMethods,
   unlinkSignInMethod,
 } from "./account/session-account.ts";
-import { changePreferences, getPreferences } from "./account/session-preferences.ts";
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
 import { authPage, submitAuth } from "./consent/auth-page.ts";
 import {
@@ -175,29 +177,25 @@ import {
   revokeMcpToken,
   revokeOauthToken,
 } from "./consent/oauth-token.ts";
-import { createPlaygroundKey } from "./consent/playground-key.ts";
-import { createAuthorizationCode, exchangeAuthorizationCode } from "./consent/key-mint.ts";
 import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
 import { recommendModelsFor } from "./catalog/recommend.ts";
-import { providerLogo } from "./catalog/provider-logo.ts";
-import { listProviders } from "./catalog/providers.ts";
+import { providerLogo, listProviders } from "./catalog/providers.ts";
 import { routingPreview, routingPreviewByEncodedId } from "./catalog/routing-preview.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { documentsParse } from "./documents/documents-parse.ts";
 import { ocrExtract } from "./documents/ocr-extract.ts";
 import { chatCompletions } from "./inference/chat-completions.ts";
-import { listInputItems } from "./inference/stored-response-items.ts";
 import {
+  listInputItems,
   cancelStoredResponse,
   deleteStoredResponse,
   getStoredResponse,
 } from "./inference/stored-response.ts";
 import { compactResponse } from "./inference/compact-response.ts";
-import { countMessageTokens } from "./inference/count-tokens.ts";
+import { countMessageTokens, messages } from "./inference/messages.ts";
 import { decisions, systemOne } from "./inference/decisions.ts";
 import { cohereEmbedPath, embeddings } from "./inference/embeddings.ts";
 import { explainRouting } from "./inference/explain-routing.ts";
-import { messages } from "./inference/messages.ts";
 import { agentTelemetry, agentUsage, managedSettings } from "./inference/claude-code.ts";
 import { mcp } from "./mcp/mcp.ts";
 import { moderations } from "./inference/moderations.ts";
@@ -312,12 +310,10 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   providerLogo,
   routingPreview,
   routingPreviewByEncodedId,
-  modelMetrics,
-  modelMetricsByEncodedId,
+  ...metricsRoutes,
   modelPrivacy,
   modelPrivacyByEncodedId,
-  modelUptime,
-  modelUptimeByEncodedId,
+  ...uptimeRoutes,
   // Pages
   startPage,
   favicon,
@@ -464,9 +460,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   endConnection,
   listAllConnections,
   endAnyConnection,
-  // Tools for agents
+  // Tools for agents, and hubs
   mcp,
-  // Hub
   publishPrompt,
   changePrompt,
   ...promptRoutes,
@@ -545,6 +540,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   errorsOverview,
   northStar,
   listSettings,
+  reloadSettings,
   listSmokeTests,
   runSmokeTests,
   listReviews,

@@ -1,12 +1,12 @@
 import { setPriority } from "node:os";
-import { MissingPart } from "./conversion-error.ts";
+import { MissingPart, type ConversionReport, type ConversionTask } from "./converter-messages.ts";
 import { convert } from "./convert.ts";
-import type { ConversionReport, ConversionTask } from "./converter-messages.ts";
 import { Recognizer } from "./recognizer.ts";
 
 /**
- * A process of its own for bytes that nobody vouches for: a decoder that crashes, hangs or is taken over
- * takes nothing with it. It gets one task at a time over the channel to its parent, and ends with it.
+ * A process of its own for untrusted bytes: a decoder that crashes, hangs or is taken
+ * over takes nothing with it. It gets one task at a time over the channel to its parent, and ends
+ * with it.
  */
 const recognizer = new Recognizer();
 
@@ -23,7 +23,8 @@ async function work(task: ConversionTask): Promise<void> {
   }
 }
 
-// Whoever waits for a chat goes before whoever waits for a scan; 5 of 19 steps leave it a quarter of a busy processor.
+// Chat goes before scans; 5 of 19 steps leave them a quarter
+// of a busy processor.
 setPriority(5);
 process.on("message", (task: ConversionTask) => void work(task));
 process.on("disconnect", () => process.exit(0));

@@ -1,5 +1,5 @@
+import { dirname } from "node:path";
 import type { ConversionReport, ConversionTask, PreparedPage } from "./converter-messages.ts";
-import { ConverterProcess } from "./converter-process.ts";
 
 /** How a conversion ended. */
 export type Conversion =
@@ -8,7 +8,7 @@ export type Conversion =
   | { kind: "prepared"; pages: PreparedPage[] }
   /** The file cannot be converted; `message` is for the caller. */
   | { kind: "refused"; message: string }
-  /** Nobody is to blame for certain, so that another try may help; `message` is for the log. */
+  /** The cause is not certain, so that another try may help; `message` is for the log. */
   | { kind: "failed"; reason: "crashed" | "timed_out" | "busy" | "abandoned"; message: string }
   /** The installation cannot convert such files; `message` is for the log. */
   | { kind: "unfit"; message: string };
@@ -47,8 +47,8 @@ interface Child {
 }
 
 /**
- * Child processes that convert files, started when they are needed and ended when they are not. Whatever
- * a file does to its child, the file's caller gets an answer and the place is free again.
+ * Child processes that convert files, started when they are needed and ended when they are not.
+ * Whichever way a child ends, the file's caller gets an answer and the place is free again.
  */
 export class ConverterPool {
   private readonly options: ConverterPoolOptions;
@@ -65,7 +65,10 @@ export class ConverterPool {
     return this.children.size;
   }
 
-  /** Converts a file as soon as a child is free. A file that waits is given up when its signal says so. */
+  /**
+   * Converts a file as soon as a child is free. A file that waits is given up when its signal says
+   * so.
+   */
   convert(task: ConversionTask, signal?: AbortSignal): Promise<Conversion> {
     return new Promise((settle) => {
       if (this.closed || this.waiting.length >= this.options.waitingMax) {
@@ -190,5 +193,59 @@ export class ConverterPool {
     child.job?.settle(conversion);
     child.job = undefined;
     if (!this.closed) this.fill();
+  }
+}
+
+/** What one child process is started with. */
+interface ConverterProcessOptions {
+  /** Path of the script that it runs. */
+  script: string;
+  /** Memory that it may take, in KiB; kept where the system knows such limits. */
+  memoryKibMax: number;
+  onReport(report: ConversionReport): void;
+  /** It has ended, for any reason. */
+  onExit(reason: string): void;
+}
+
+/** Seconds on a processor after which the system ends a child that nothing else could end. */
+const processorSecondsMax = 1_800;
+
+/** One child process, which works on one file at a time. */
+class ConverterProcess {
+  private readonly child: Bun.Subprocess<"ignore", "ignore", "ignore">;
+
+  constructor({ script, memoryKibMax, onReport, onExit }: ConverterProcessOptions) {
+    const program = [process.execPath, script];
+    // RLIMIT_DATA rather than RLIMIT_AS: the engine reserves far more address space than it uses.
+    const limits = `ulimit -t ${processorSecondsMax}; ulimit -d ${memoryKibMax}; exec "$0" "$@"`;
+    this.child = Bun.spawn(
+      process.platform === "win32" ? program : ["/bin/sh", "-c", limits, ...program],
+      {
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "ignore",
+        // Nothing of the gateway's environment, so that a hijacked child finds no secrets there.
+        env: { BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" },
+        cwd: dirname(script),
+        serialization: "advanced",
+        ipc: (message: ConversionReport) => onReport(message),
+        onExit: (_, exitCode, signal) =>
+          onExit(
+            signal === null ? `it ended with code ${exitCode}` : `it was ended by signal ${signal}`,
+          ),
+      },
+    );
+    // An idle child keeps no gateway from ending.
+    this.child.unref();
+  }
+
+  /** Hands a file over. Throws when the child is gone already. */
+  start(task: ConversionTask): void {
+    this.child.send(task);
+  }
+
+  /** Ends it at once; `onExit` follows. */
+  kill(): void {
+    this.child.kill("SIGKILL");
   }
 }

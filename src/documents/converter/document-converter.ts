@@ -1,16 +1,20 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import type { Clock } from "../../platform/lib/clock.ts";
-import type { ConversionLimits, ConversionTask } from "./converter-messages.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import {
+  fileFormatOf,
+  type ConversionLimits,
+  type ConversionTask,
+  type FileFormat,
+} from "./converter-messages.ts";
 import { ConverterPool, type Conversion, type ConverterPoolOptions } from "./converter-pool.ts";
-import { fileFormatOf, type FileFormat } from "./file-format.ts";
 
 /** The constant name by which answers say what converted them. */
 export const converterModel = "switchyard/ocr-eng-1";
 
 /**
- * A page in A3 at 400 dots an inch has 31 million pixels; a page takes about two seconds to recognize. Together
- * with the times below they bound what one file can cost.
+ * A page in A3 at 400 dots an inch has 31 million pixels; a page takes about two seconds to
+ * recognize. Together with the times below they bound what one file can cost.
  */
 const limits: ConversionLimits = {
   pixelsMax: 50_000_000,
@@ -28,12 +32,13 @@ const poolDefaults: Omit<ConverterPoolOptions, "script"> = {
   totalMs: 120_000,
   idleMs: 60_000,
   filesPerChildMax: 50,
-  // The engine reserves about 2.5 GB of this without using it; what is left for a file's pixels are 1.4 GB.
+  // The engine reserves about 2.5 GB of this without using it; what is left for a file's pixels are
+  // 1.4 GB.
   memoryKibMax: 4_000_000,
 };
 
 /** How a conversion ended, for metrics and logs. */
-export interface ObservedConversion {
+interface ObservedConversion {
   format: FileFormat;
   outcome: Conversion["kind"];
   durationMs: number;
@@ -49,7 +54,10 @@ export interface DocumentConverterOptions {
   pool?: Partial<ConverterPoolOptions>;
 }
 
-/** Reads the text of pictures and PDFs as Markdown, in child processes that are started when they are first needed. */
+/**
+ * Reads the text of pictures and PDFs as Markdown, in child processes that are started when they
+ * are first needed.
+ */
 export class DocumentConverter {
   private readonly options: DocumentConverterOptions;
   private readonly pool: ConverterPool;
@@ -66,8 +74,9 @@ export class DocumentConverter {
   }
 
   /**
-   * Converts a file by what its bytes are; `signal` gives it up while it waits. With `leavesPictures` the pages that
-   * have no text of their own are only drawn, for somebody else to read.
+   * Converts a file by what its bytes are; `signal` gives it up while it waits. With
+   * `leavesPictures` the pages that have no text of their own are only drawn, for a provider to
+   * read.
    */
   async convert(
     bytes: Uint8Array,

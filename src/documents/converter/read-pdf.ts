@@ -1,19 +1,22 @@
 import type { createIsomorphicCanvasFactory, getDocumentProxy } from "unpdf";
-import { scaled, type Fragment } from "../layout/fragment.ts";
-import type { ConversionLimits } from "./converter-messages.ts";
-import type { ReadPage, ReadPicture } from "./read-page.ts";
-import { loaded, RefusedFile } from "./conversion-error.ts";
+import { scaled, type Fragment } from "../layout/regions-of.ts";
+import { loaded, RefusedFile, type ConversionLimits } from "./converter-messages.ts";
+import type { ReadPage, ReadPicture } from "./convert.ts";
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 type CanvasFactory = Awaited<ReturnType<typeof createIsomorphicCanvasFactory>>;
 
-/** A page with fewer visible characters is taken for a picture with a stamp or a page number on it. */
+/**
+ * A page with fewer visible characters is taken for a picture with a stamp or a page number on it.
+ */
 const textCharactersMin = 12;
 
 /** More pieces of text than any page has. */
 const fragmentsMax = 50_000;
 
-/** A point is a 72nd of an inch; pages are drawn at 200 dots an inch, and never larger than this. */
+/**
+ * A point is a 72nd of an inch; pages are drawn at 200 dots an inch, and never larger than this.
+ */
 const renderScale = 200 / 72;
 const renderPixelsMax = 10_000_000;
 
@@ -26,7 +29,9 @@ export interface PdfReading {
   onPage(): void;
 }
 
-/** What each page says: its own text, or what is read of those that have none. Throws `RefusedFile`. */
+/**
+ * What each page says: its own text, or what is read of those that have none. Throws `RefusedFile`.
+ */
 export async function readPdf(
   bytes: Uint8Array,
   { limits, readPicture, onPage }: PdfReading,
@@ -90,7 +95,10 @@ async function openPdf(
   }
 }
 
-/** Opens a document with what draws its pages, which takes longer to load than what reads their text. */
+/**
+ * Opens a document with what draws its pages, which takes longer to load than what reads their
+ * text.
+ */
 async function openForDrawing(bytes: Uint8Array, limits: ConversionLimits): Promise<Pdf> {
   const { createIsomorphicCanvasFactory: create } = await loaded(import("unpdf"));
   return openPdf(bytes, {
@@ -138,7 +146,10 @@ function fragmentOf(
   };
 }
 
-/** Whether a page has text that can be read; signs without a meaning come from fonts that do not tell their letters. */
+/**
+ * Whether a page has text that can be read; signs without a meaning come from fonts that do not
+ * tell their letters.
+ */
 function hasText(fragments: readonly Fragment[]): boolean {
   const text = fragments
     .map((fragment) => fragment.text)

@@ -1,10 +1,8 @@
 import { dirname, join } from "node:path";
 import type { Page, RecognizeOptions, Worker } from "tesseract.js";
-import { medianOf } from "../layout/blocks-of.ts";
-import { scaled, type Fragment } from "../layout/fragment.ts";
-import { linesOf } from "../layout/lines-of.ts";
-import { regionsOf } from "../layout/regions-of.ts";
-import { loaded, RefusedFile } from "./conversion-error.ts";
+import { medianOf } from "../layout/markdown-of.ts";
+import { scaled, linesOf, regionsOf, type Fragment } from "../layout/regions-of.ts";
+import { loaded, RefusedFile } from "./converter-messages.ts";
 
 /** Words that Tesseract itself believes in so little (percent) are specks and rules. */
 const confidenceMin = 20;
@@ -13,8 +11,9 @@ const confidenceMin = 20;
 const bulletPattern = /^[^\p{L}\p{N}]$/u;
 
 /**
- * Rows lower than this many pixels, as on screens, are read again at twice the size: in a trial, type of 9 to 20
- * pixels then had no wrong words where it had some, while larger type has more of them the more it is enlarged.
+ * Rows lower than this many pixels, as on screens, are read again at twice the size: in a trial,
+ * type of 9 to 20 pixels then had no wrong words where it had some, while larger type has more of
+ * them the more it is enlarged.
  */
 const smallHeight = 22;
 const enlargement = 2;
@@ -24,7 +23,10 @@ const enlargedPixelsMax = 16_000_000;
 export class Recognizer {
   private worker: Promise<Worker> | undefined;
 
-  /** The words of a PNG, after it was turned upright. Throws `RefusedFile` when the engine cannot read it. */
+  /**
+   * The words of a PNG, after it was turned upright. Throws `RefusedFile` when the engine cannot
+   * read it.
+   */
   async read(png: Uint8Array): Promise<Fragment[]> {
     const fragments = await this.recognize(png);
     if (medianOf(fragments.map(({ top, bottom }) => bottom - top)) >= smallHeight) return fragments;
@@ -68,16 +70,20 @@ export class Recognizer {
 }
 
 /**
- * How Tesseract looks at a page: as one block, whose rows go all the way, or as columns that it tells apart. The
- * latter loses cells of tables and, now and then, everything on a page that lies askew; the former mixes columns
- * whose rows do not meet. So a page is read as a block first, and again where that shows columns.
+ * How Tesseract looks at a page: as one block, whose rows go all the way, or as columns that it
+ * tells apart. The latter loses cells of tables and, now and then, everything on a page that lies
+ * askew; the former mixes columns whose rows do not meet. So a page is read as a block first, and
+ * again where that shows columns.
  */
 const pageModes = { block: "6", columns: "3" } as const;
 
 /** Words that the second reading finds, as part of those of the first, for it to be believed. */
 const columnWordsMin = 0.95;
 
-/** The language data comes from its package, so that nothing is fetched and nothing is kept in a cache. */
+/**
+ * The language data comes from its package, so that nothing is fetched and nothing is kept in a
+ * cache.
+ */
 async function startWorker(): Promise<Worker> {
   const { createWorker, OEM } = await import("tesseract.js");
   const packagePath = Bun.resolveSync("@tesseract.js-data/eng/package.json", import.meta.dir);
@@ -94,7 +100,8 @@ function fragmentsOf({ blocks }: Page): Fragment[] {
     .flatMap((paragraph) => paragraph.lines);
   return lines.flatMap(({ words, rowAttributes, bbox }) => {
     const size = rowAttributes.rowHeight || bbox.y1 - bbox.y0;
-    // The row's middle stands for that of each word, since low and tall letters would move it up and down.
+    // The row's middle is taken for that of each word, since low and tall letters would move it up
+    // and down.
     const [top, bottom] = [bbox.y0, bbox.y1];
     return words
       .filter(

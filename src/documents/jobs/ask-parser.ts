@@ -1,4 +1,5 @@
-import { errorDetails } from "../../inference/attempt.ts";
+import type { CatalogSnapshot, Provider } from "../../inference/catalog/model.ts";
+import { errorDetails } from "../../inference/pipeline/attempt.ts";
 import { Lifeline } from "../../inference/upstream/lifeline.ts";
 import {
   upstreamTarget,
@@ -6,9 +7,8 @@ import {
   type UpstreamResponse,
 } from "../../inference/upstream/upstream-client.ts";
 import { UpstreamFailure } from "../../inference/upstream/upstream-failure.ts";
-import type { ErrorCode } from "../../platform/lib/errors.ts";
-import type { DocumentCredential } from "./document-credential.ts";
-import type { ParseFailure } from "./document-job.ts";
+import type { ErrorCode } from "../../platform/kernel/errors.ts";
+import type { ParseFailure } from "./document-job-store.ts";
 
 /** Largest result that is relayed (contract: "Limits"), and what is read of a refusal, in bytes. */
 const resultBytesMax = 8 * 1024 * 1024;
@@ -33,8 +33,9 @@ export interface ParserQuestion {
 }
 
 /**
- * Asks a provider in the dialect `documents-parse`, which is this service's own: `POST /documents/parse` with the
- * client's body, 200 with the result, 202 while it is not there. Never rejects, but when `signal` has ended it.
+ * Asks a provider in the dialect `documents-parse`, which is this service's own: `POST
+ * /documents/parse` with the client's body, 200 with the result, 202 while it is not there. Never
+ * rejects, but when `signal` has ended it.
  */
 export async function askParser(
   upstream: UpstreamClient,
@@ -126,7 +127,7 @@ function failureOfTransport({ fault }: UpstreamFailure): ParseFailure {
   );
 }
 
-/** What a status of the provider is told as, and whether the same request would meet it again. */
+/** The code for a status of the provider, and whether the same request would meet it again. */
 const byStatus: Readonly<Record<number, readonly [code: ErrorCode, final: boolean]>> = {
   400: ["invalid_request", true],
   401: ["upstream_401", false],
@@ -157,4 +158,66 @@ function failureOfStatus({ status, headers }: UpstreamResponse, text: string): P
       ? { retryAfterSeconds: Math.ceil(retryAfterSeconds) }
       : {}),
   };
+}
+
+/** How a workspace's documents are parsed: where, and on whose key. */
+export interface DocumentCredential {
+  providerId: string;
+  /** Without a trailing slash; `/documents/parse` comes behind it. */
+  baseUrl: string;
+  apiKey: string;
+  /** Whose key it is. */
+  source: "own_byok" | "platform";
+  timeouts: { connectMs: number; idleMs: number; totalMs: number };
+  /** The provider's own proxy, or `none`. */
+  proxy?: string | undefined;
+}
+
+/** The credential of a workspace; undefined when it has none. */
+export type DocumentCredentialOf = (workspaceId: string) => DocumentCredential | undefined;
+
+/**
+ * The caller's own key for a provider in clear; undefined when the workspace has none that may be
+ * used now.
+ */
+export type OwnKeyOf = (workspaceId: string, providerId: string) => string | undefined;
+
+/**
+ * Looks for the workspace's own key at any provider that parses documents, simulated ones last,
+ * then for a key that the operator has given such a provider. A caller with neither gets an error,
+ * whether
+ * or not something could be simulated.
+ */
+export function documentCredentialLookup({
+  catalog,
+  ownKeyOf,
+}: {
+  catalog: () => CatalogSnapshot;
+  ownKeyOf: OwnKeyOf;
+}): DocumentCredentialOf {
+  return (workspaceId) => {
+    const parsers = [...catalog().providers.values()]
+      .filter(({ dialects }) => dialects.documents === "documents-parse")
+      .sort((one, other) => Number(one.simulated ?? false) - Number(other.simulated ?? false));
+    for (const provider of parsers) {
+      const own = ownKeyOf(workspaceId, provider.id);
+      if (own !== undefined) return credentialAt(provider, { apiKey: own, source: "own_byok" });
+    }
+    const configured = parsers.find(
+      ({ apiKey, simulated }) => simulated !== true && apiKey !== undefined && apiKey !== "",
+    );
+    return configured === undefined
+      ? undefined
+      : credentialAt(configured, { apiKey: configured.apiKey ?? "", source: "platform" });
+  };
+}
+
+function credentialAt(
+  { id, baseUrl, surfaceBaseUrls, timeouts, proxy }: Provider,
+  key: Pick<DocumentCredential, "apiKey" | "source">,
+): DocumentCredential | undefined {
+  const address = surfaceBaseUrls?.documents ?? baseUrl;
+  return address === undefined
+    ? undefined
+    : { providerId: id, baseUrl: address, timeouts, proxy, ...key };
 }

@@ -1,11 +1,52 @@
 import { sql, type Kysely } from "kysely";
-import type { Claims } from "../../platform/shared-state/claims.ts";
-import type {
-  DocumentJob,
-  DocumentJobStatus,
-  NewDocumentJob,
-  ParseFailure,
-} from "./document-job.ts";
+import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
+import type { ErrorCode } from "../../platform/kernel/errors.ts";
+import type { Claims } from "../../platform/shared-state/shared-claims.ts";
+
+/** States of a job: waiting for its turn, at the provider, and its two ends. */
+type DocumentJobStatus = "queued" | "running" | "completed" | "failed";
+
+/** Why a job has failed, as its caller sees it. */
+export interface ParseFailure {
+  code: ErrorCode;
+  message: string;
+  /** The provider's own words and status, where it answered. */
+  upstreamMessage: string | null;
+  upstreamStatus: number | null;
+  retryAfterSeconds?: number;
+  /** Whether the same request would fail in the same way again. */
+  final: boolean;
+}
+
+/** One request to have a document parsed, and what became of it. */
+export interface DocumentJob {
+  /** `job_` id; also the key under which the provider is asked. */
+  id: string;
+  workspaceId: string;
+  /** SHA-256 of the request's body, in hexadecimal. */
+  bodyHash: string;
+  createdAtMs: number;
+  status: DocumentJobStatus;
+  /** Slug of the provider that was asked; null before that. */
+  providerId: string | null;
+  /** Pages of the document; null while it is not known. */
+  pages: number | null;
+  failure: ParseFailure | null;
+  /** Whether the failure was answered once; after that a repeated request is a new try. */
+  failureTold: boolean;
+}
+
+/** A job before it is stored. */
+export interface NewDocumentJob {
+  id: string;
+  workspaceId: string;
+  /** The caller's own, or the job's id. */
+  idempotencyKey: string;
+  bodyHash: string;
+  /** The request's body, as it came. */
+  bodyText: string;
+  createdAtMs: number;
+}
 
 /** The table of document jobs. */
 export interface DocumentJobTables {
@@ -132,7 +173,10 @@ export class DocumentJobStore {
     return row?.result ?? undefined;
   }
 
-  /** Ids and workspaces of all jobs under way, oldest first; those that an earlier process was working on are queued again. */
+  /**
+   * Ids and workspaces of all jobs under way, oldest first; those that an earlier process was
+   * working on are queued again.
+   */
   async recover(): Promise<{ id: string; workspaceId: string }[]> {
     const rows = await this.database
       .selectFrom("document_jobs")
@@ -156,7 +200,7 @@ export class DocumentJobStore {
     return open;
   }
 
-  /** Whether nobody works on a job that is running. */
+  /** Whether no gateway works on a job that is running. */
   private async isLeftBehind(id: string): Promise<boolean> {
     if (this.claims === undefined) return true;
     return !this.claims.holds(claimOf(id)) && (await this.claims.take(claimOf(id)));
@@ -167,7 +211,10 @@ export class DocumentJobStore {
     this.claims?.release(claimOf(id));
   }
 
-  /** Marks a job under way as running; undefined when it has ended or is gone, or another gateway has it. */
+  /**
+   * Marks a job under way as running; undefined when it has ended or is gone, or another gateway
+   * has it.
+   */
   async take(id: string): Promise<TakenJob | undefined> {
     if (this.claims !== undefined && !(await this.claims.take(claimOf(id)))) return undefined;
     const row = await this.database
@@ -182,7 +229,7 @@ export class DocumentJobStore {
       : { workspaceId: row.workspace_id, createdAtMs: row.created_at_ms, bodyText: row.body ?? "" };
   }
 
-  /** Ends a job that is under way. Its body is needed again only where it may be tried anew. */
+  /** Ends a job that is under way. Its body is needed again only where it may be retried. */
   async settle(id: string, end: JobEnd): Promise<void> {
     const outcome =
       end.kind === "completed"
@@ -255,3 +302,51 @@ const jobOf = (row: Head): DocumentJob => ({
   failure: row.failure === null ? null : (JSON.parse(row.failure) as ParseFailure),
   failureTold: row.failure_told === 1,
 });
+
+/** How long a result can be picked up, and a key means the same job. */
+const keptMs = dayMs;
+
+/** Jobs that one statement deletes: each may hold megabytes, and settlements wait behind it. */
+const deleteStepJobs = 20;
+
+/** Deletes document jobs a day after their end: documents are kept no longer than needed. */
+export class DocumentJobRetention {
+  private readonly options: {
+    jobs: DocumentJobStore;
+    clock: Clock;
+    onPurged(): void;
+    onError(error: unknown): void;
+    /** Where several gateways share the database, whether this one does what is done once. */
+    isLeader?: (() => boolean) | undefined;
+  };
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(options: DocumentJobRetention["options"]) {
+    this.options = options;
+  }
+
+  /** Purges every hour from now on. */
+  start(): void {
+    this.timer = setInterval(() => {
+      if (this.options.isLeader?.() === false) return;
+      this.running = this.purge().then(
+        () => this.options.onPurged(),
+        (error: unknown) => this.options.onError(error),
+      );
+    }, hourMs);
+  }
+
+  /** Deletes everything that is due. */
+  async purge(): Promise<void> {
+    const { jobs, clock } = this.options;
+    const beforeMs = clock.nowMs() - keptMs;
+    while ((await jobs.deleteEndedBefore({ beforeMs, limit: deleteStepJobs })) === deleteStepJobs);
+  }
+
+  /** Resolves when a purge that is under way has ended. */
+  stop(): Promise<void> {
+    clearInterval(this.timer);
+    return this.running;
+  }
+}

@@ -1,10 +1,20 @@
-import type { Clock } from "../../platform/lib/clock.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
-import type { DocumentCredential, DocumentCredentialOf } from "./document-credential.ts";
-import type { DocumentJob } from "./document-job.ts";
-import type { DocumentJobRunner } from "./document-job-runner.ts";
-import type { DocumentJobStore } from "./document-job-store.ts";
+import type { UpstreamClient } from "../../inference/upstream/upstream-client.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { newId } from "../../platform/kernel/ids.ts";
+import { withinTime } from "../../platform/kernel/within-time.ts";
+import {
+  askParser,
+  type DocumentCredential,
+  type DocumentCredentialOf,
+  type ParserAnswer,
+} from "./ask-parser.ts";
+import type {
+  DocumentJob,
+  DocumentJobStore,
+  ParseFailure,
+  TakenJob,
+} from "./document-job-store.ts";
 
 /** Jobs that a workspace may have under way; each holds a body in the database. */
 const openJobsMax = 200;
@@ -42,7 +52,10 @@ export class DocumentJobs {
     return this.parts.credentialOf(workspaceId);
   }
 
-  /** Begins a job or finds the one that was begun, and waits for it. Throws `GatewayError` `conflict` where the key has another body. */
+  /**
+   * Begins a job or finds the one that was begun, and waits for it. Throws `GatewayError`
+   * `conflict` where the key has another body.
+   */
   async parse(request: ParseRequest): Promise<ParseOutcome> {
     const { store, runner } = this.parts;
     const { id } = await this.jobFor(request);
@@ -87,7 +100,10 @@ export class DocumentJobs {
     return winner === undefined ? this.jobFor(request) : this.takeUp(winner, bodyHash);
   }
 
-  /** Goes on with a job: a failure that was told and may pass is tried anew, and what nobody works on is begun. */
+  /**
+   * Goes on with a job: a reported failure that may pass is retried, and what no gateway works
+   * on is begun.
+   */
   private async takeUp(job: DocumentJob, bodyHash: string): Promise<DocumentJob> {
     const { store, runner } = this.parts;
     if (job.bodyHash !== bodyHash) {
@@ -101,4 +117,196 @@ export class DocumentJobs {
       runner.enqueue(job.id, job.workspaceId);
     return job;
   }
+}
+
+/**
+ * Jobs that run at once, altogether and for one workspace: a big batch of one leaves room for the
+ * others.
+ */
+const runningMax = 32;
+const runningOfWorkspaceMax = 8;
+
+/** A provider that answers at once that it is not done is not asked more often than this. */
+const askEveryMs = 1_000;
+
+/** A job that its provider has not finished by then has failed. */
+const jobMsMax = 30 * 60_000;
+
+/** What the runner works with. */
+export interface DocumentJobRunnerOptions {
+  jobs: DocumentJobStore;
+  upstream: UpstreamClient;
+  credentialOf: DocumentCredentialOf;
+  clock: Clock;
+  onError(error: unknown): void;
+  askEveryMs?: number;
+  runningMax?: number;
+}
+
+interface ActiveJob {
+  id: string;
+  workspaceId: string;
+  running: boolean;
+  /** Called when the job has ended here, and when it is not to be waited for any longer. */
+  wake(): void;
+  woken: Promise<void>;
+}
+
+/**
+ * Works off document jobs, oldest first. A job that this process does not finish is taken up by the
+ * next one; its provider knows it by its id and does not begin again.
+ */
+export class DocumentJobRunner {
+  private readonly options: DocumentJobRunnerOptions;
+  private readonly active = new Map<string, ActiveJob>();
+  private readonly working = new Set<Promise<void>>();
+  private readonly stopping = new AbortController();
+  private draining = false;
+
+  constructor(options: DocumentJobRunnerOptions) {
+    this.options = options;
+  }
+
+  /** Takes up what other processes have left. */
+  async start(): Promise<void> {
+    for (const { id, workspaceId } of await this.options.jobs.recover())
+      this.enqueue(id, workspaceId);
+  }
+
+  /** Jobs of a workspace that wait for their turn or run. */
+  openCountOf(workspaceId: string): number {
+    let count = 0;
+    for (const job of this.active.values()) if (job.workspaceId === workspaceId) count += 1;
+    return count;
+  }
+
+  /** Runs a stored job when its turn has come; nothing happens to one that is under way here. */
+  enqueue(id: string, workspaceId: string): void {
+    if (this.draining || this.active.has(id)) return;
+    let wake = (): void => undefined;
+    const woken = new Promise<void>((resolve) => (wake = resolve));
+    this.active.set(id, { id, workspaceId, running: false, wake, woken });
+    this.fill();
+  }
+
+  /**
+   * Resolves when a job has ended or the time is over, and at once when the job is not under way
+   * here.
+   */
+  async waitFor(id: string, ms: number): Promise<void> {
+    const job = this.active.get(id);
+    if (job !== undefined && ms > 0) await withinTime(ms, job.woken, undefined);
+  }
+
+  /**
+   * Begins no more jobs and releases waiting callers with the answer that their jobs are under way.
+   */
+  drain(): void {
+    this.draining = true;
+    for (const job of this.active.values()) job.wake();
+  }
+
+  /** Breaks off what is running; the next process takes it up. */
+  async stop(): Promise<void> {
+    this.drain();
+    this.stopping.abort();
+    await Promise.all(this.working);
+  }
+
+  private fill(): void {
+    let running = 0;
+    const byWorkspace = new Map<string, number>();
+    for (const job of this.active.values()) {
+      const ofWorkspace = byWorkspace.get(job.workspaceId) ?? 0;
+      const hasRoom =
+        running < (this.options.runningMax ?? runningMax) && ofWorkspace < runningOfWorkspaceMax;
+      if (!job.running && !this.draining && hasRoom) this.begin(job);
+      if (!job.running) continue;
+      running += 1;
+      byWorkspace.set(job.workspaceId, ofWorkspace + 1);
+    }
+  }
+
+  private begin(job: ActiveJob): void {
+    job.running = true;
+    const work = this.work(job.id)
+      .catch((error: unknown) => {
+        if (!this.stopping.signal.aborted) this.options.onError(error);
+      })
+      .finally(() => {
+        this.working.delete(work);
+        this.active.delete(job.id);
+        this.options.jobs.letGo(job.id);
+        job.wake();
+        this.fill();
+      });
+    this.working.add(work);
+  }
+
+  private async work(id: string): Promise<void> {
+    const { jobs, clock } = this.options;
+    const taken = await jobs.take(id);
+    if (taken === undefined) return;
+    const { providerId, answer } = await this.answerTo(id, taken);
+    if (answer.kind !== "running")
+      await jobs.settle(id, { ...answer, providerId, endedAtMs: clock.nowMs() });
+  }
+
+  /** Asks until there is an answer. Rejects when the process stops. */
+  private async answerTo(
+    jobId: string,
+    { workspaceId, bodyText }: TakenJob,
+  ): Promise<{ providerId: string | null; answer: ParserAnswer }> {
+    const { upstream, credentialOf, clock } = this.options;
+    const { signal } = this.stopping;
+    const startedMs = clock.monotonicMs();
+    for (;;) {
+      const credential = credentialOf(workspaceId);
+      if (credential === undefined) return { providerId: null, answer: failed(keyIsGone) };
+      const askedMs = clock.monotonicMs();
+      const answer = await askParser(upstream, { credential, jobId, bodyText, signal });
+      if (answer.kind !== "running") return { providerId: credential.providerId, answer };
+      if (clock.monotonicMs() - startedMs > jobMsMax)
+        return { providerId: credential.providerId, answer: failed(tookTooLong) };
+      await pause(
+        (this.options.askEveryMs ?? askEveryMs) - (clock.monotonicMs() - askedMs),
+        signal,
+      );
+    }
+  }
+}
+
+const failed = (failure: ParseFailure): ParserAnswer => ({ kind: "failed", failure });
+
+const ours = (code: ParseFailure["code"], message: string): ParseFailure => ({
+  code,
+  message,
+  upstreamMessage: null,
+  upstreamStatus: null,
+  final: false,
+});
+
+const keyIsGone = ours(
+  "byok_required",
+  "The provider key of this document job is gone. Save one and retry.",
+);
+const tookTooLong = ours(
+  "upstream_timeout",
+  "The document provider has not finished in time. Retry with the same Idempotency-Key.",
+);
+
+/** Resolves after the time; rejects when the signal says so. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason as Error);
+      },
+      { once: true },
+    );
+  });
 }

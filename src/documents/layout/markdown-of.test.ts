@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
-import type { Fragment } from "./fragment.ts";
+import type { Fragment } from "./regions-of.ts";
 import { markdownOf } from "./markdown-of.ts";
 
-/** A page drawn with characters: 6 wide and 12 high each; `^2` at a row's start doubles its size. */
+/**
+ * A page drawn with characters: 6 wide and 12 high each; `^2` at a row's start doubles its size.
+ */
 function page(drawing: string): Fragment[] {
   return drawing.split("\n").flatMap((row, line) => {
     const factor = row.startsWith("^") ? Number(row[1]) : 1;

@@ -1,5 +1,110 @@
-import type { Line, Segment } from "./fragment.ts";
-import { boundsOf } from "./fragment.ts";
+/**
+ * A piece of text where it stands on a page, in any one unit of length from the upper left corner.
+ */
+export interface Fragment {
+  text: string;
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+  /** Height of the type, which headings are recognised by. */
+  size: number;
+}
+
+/** A fragment where it stands on a page of another size. */
+export const scaled = (
+  { text, left, top, right, bottom, size }: Fragment,
+  factor: number,
+): Fragment => ({
+  text,
+  left: left * factor,
+  top: top * factor,
+  right: right * factor,
+  bottom: bottom * factor,
+  size: size * factor,
+});
+
+/** Fragments of one row without a gap between them: a line, or a cell of a table. */
+export type Segment = Fragment;
+
+/** Everything on one row, from left to right. */
+export interface Line {
+  segments: Segment[];
+  top: number;
+  bottom: number;
+}
+
+/** The space that several pieces of text take together, and the largest of their sizes. */
+function boundsOf(pieces: readonly Fragment[]): Omit<Fragment, "text"> {
+  const bounds = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity, size: 0 };
+  for (const { left, top, right, bottom, size } of pieces) {
+    bounds.left = Math.min(bounds.left, left);
+    bounds.top = Math.min(bounds.top, top);
+    bounds.right = Math.max(bounds.right, right);
+    bounds.bottom = Math.max(bounds.bottom, bottom);
+    bounds.size = Math.max(bounds.size, size);
+  }
+  return bounds;
+}
+
+/**
+ * Gaps as parts of the type's size: wider than any space between words, and as wide as the
+ * narrowest of them.
+ */
+const segmentGap = 1.3;
+const wordGap = 0.12;
+
+/** Rows that a fragment may still belong to; text comes nearly in order, so few are enough. */
+const openRowsMax = 12;
+
+interface Row {
+  centre: number;
+  size: number;
+  fragments: Fragment[];
+}
+
+const centreOf = ({ top, bottom }: Fragment): number => (top + bottom) / 2;
+
+/** The rows of a page from top to bottom, each cut where its gaps are wider than a space. */
+export function linesOf(fragments: readonly Fragment[]): Line[] {
+  const rows: Row[] = [];
+  const inOrder = fragments
+    .filter(({ text }) => text.trim() !== "")
+    .sort((one, other) => centreOf(one) - centreOf(other));
+  for (const fragment of inOrder) {
+    const centre = centreOf(fragment);
+    const row = rows
+      .slice(-openRowsMax)
+      .find((each) => Math.abs(each.centre - centre) < 0.5 * Math.min(each.size, fragment.size));
+    if (row === undefined) rows.push({ centre, size: fragment.size, fragments: [fragment] });
+    else row.fragments.push(fragment);
+  }
+  return rows.map(({ fragments: found }) => {
+    const segments = segmentsOf(found);
+    const { top, bottom } = boundsOf(segments);
+    return { segments, top, bottom };
+  });
+}
+
+function segmentsOf(fragments: Fragment[]): Segment[] {
+  const segments: Segment[] = [];
+  for (const fragment of fragments.sort((one, other) => one.left - other.left)) {
+    const last = segments.at(-1);
+    const size = Math.max(last?.size ?? 0, fragment.size);
+    if (last === undefined || fragment.left - last.right > segmentGap * size)
+      segments.push({ ...fragment, text: fragment.text.trim() });
+    else segments[segments.length - 1] = joined(last, fragment);
+  }
+  return segments;
+}
+
+function joined(left: Segment, right: Fragment): Segment {
+  const apart = right.left - left.right > wordGap * right.size || /^\s/.test(right.text);
+  return {
+    ...boundsOf([left, right]),
+    text: `${left.text}${apart ? " " : ""}${right.text.trim()}`,
+  };
+}
 
 /** A part of a page that is read in one way: straight down, column after column, or row by row. */
 export type Region =
@@ -24,7 +129,10 @@ const gutterWidthMin = 0.5;
 /** Rows further apart than so many heights of a row belong to different bands. */
 const bandGapMax = 3.5;
 
-/** Columns of running text have this many words in a segment, and segments that fill so much of their column. */
+/**
+ * Columns of running text have this many words in a segment, and segments that fill so much of
+ * their column.
+ */
 const proseWordsMin = 4;
 const proseFillMin = 0.6;
 
@@ -45,7 +153,7 @@ export function regionsOf(lines: readonly Line[]): Region[] {
   return regions;
 }
 
-/** A line outside of any band is read as a whole, whatever its gaps. */
+/** A line outside of any band is read as a whole, with all its gaps. */
 function pushLine(regions: Region[], { segments }: Line): void {
   const line: Segment = { ...boundsOf(segments), text: segments.map(({ text }) => text).join(" ") };
   const last = regions.at(-1);
@@ -53,7 +161,9 @@ function pushLine(regions: Region[], { segments }: Line): void {
   else regions.push({ kind: "lines", lines: [line] });
 }
 
-/** The lines from one on that have a gutter in common; undefined when they are not enough to tell. */
+/**
+ * The lines from one on that have a gutter in common; undefined when they are not enough to tell.
+ */
 function bandFrom(lines: readonly Line[], start: number): Band | undefined {
   const first = lines[start] as Line;
   let gutters = gapsOf(first);
@@ -102,7 +212,10 @@ function withoutText(gutter: Gutter, segments: readonly Segment[]): Gutter[] {
   return parts.filter(({ left, right }) => right - left >= gutterWidthMin * size);
 }
 
-/** Lines at the end that stand in one column alone say nothing of the band, unless its columns are running text. */
+/**
+ * Lines at the end that stand in one column alone say nothing of the band, unless its columns are
+ * running text.
+ */
 function trimmed(band: Band): Band {
   if (isProse(band)) return band;
   let end = band.lines.length;

@@ -1,10 +1,15 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { nameField, plainText } from "./account-fields.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import {
+  emailField,
+  nameField,
+  newPasswordField,
+  passwordField,
+  plainText,
+} from "./account-fields.ts";
 import { linkTokenField } from "./password-reset.ts";
-import { emailField, newPasswordField, passwordField } from "./people-fields.ts";
 
 const told = (field: z.ZodType, value: unknown): string | undefined => {
   try {

@@ -1,16 +1,28 @@
 import { z } from "zod";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { KnownCaller } from "../../identity/keys/caller.ts";
+import { passwordCharactersMax, passwordCharactersMin } from "../../identity/people/passwords.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
+import type { Workspace } from "../../identity/workspaces/workspace.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 
 /** Largest body of a route of the account plane. */
 export const accountBodyBytesMax = 256 * 1024;
 
-/** The most characters of a text, and what is said to longer ones: a schema's own words are about another mistake. */
+/**
+ * The most characters of a text, and what is said to longer ones: a schema's own words are about
+ * another mistake.
+ */
 export const atMost = (characters: number): [number, string] => [
   characters,
   `must have at most ${characters} characters`,
 ];
 
-/** A text that both databases keep as it is: Postgres takes no zero byte, and halves of characters come back as another one. */
+/**
+ * A text that both databases keep as it is: Postgres takes no zero byte, and halves of characters
+ * come back as another one.
+ */
 const kept = (text: z.ZodString) =>
   text
     .regex(/^[^\0]*$/, "must not hold a zero byte")
@@ -40,8 +52,8 @@ export const momentMs = (moment: string | null | undefined): number | null =>
   moment ? Date.parse(moment) : null;
 
 /**
- * When a new key ends, in milliseconds; null where it does not. Throws `bad_request` where that has passed: nobody wants a secret
- * that never works.
+ * When a new key ends, in milliseconds; null where it does not. Throws `bad_request` where that has
+ * passed: a secret that never works is of no use.
  */
 export function expiryMs(moment: string | null | undefined, nowMs: number): number | null {
   const atMs = momentMs(moment);
@@ -51,7 +63,10 @@ export function expiryMs(moment: string | null | undefined, nowMs: number): numb
   });
 }
 
-/** A truth of a query string; false where it is not there. Throws `bad_request` where it is neither `true` nor `false`. */
+/**
+ * A truth of a query string; false where it is not there. Throws `bad_request` where it is neither
+ * `true` nor `false`.
+ */
 export function truthIn(query: URLSearchParams, param: string): boolean {
   const text = query.get(param) ?? "false";
   if (text === "true" || text === "false") return text === "true";
@@ -60,3 +75,42 @@ export function truthIn(query: URLSearchParams, param: string): boolean {
 
 /** The header of answers that show a secret. */
 export const neverCached = { "cache-control": "no-store" } as const;
+
+/** What every route for people who have signed in declares. */
+export const forSessions = {
+  base: "api",
+  access: { session: true },
+  counting: "at-door",
+  tag: "Account",
+  encodeError: encodeContractError,
+} as const;
+
+/** An address as it is stored: in lower case, without spaces around it. */
+export const emailField = z
+  .string("is required and must be a text")
+  .trim()
+  .toLowerCase()
+  .max(...atMost(254))
+  .pipe(z.email("must be an e-mail address"));
+
+/** A new password; its length is what counts (NIST SP 800-63B, section 3.1.1.2). */
+export const newPasswordField = z
+  .string("is required and must be a text")
+  .min(passwordCharactersMin, `must have at least ${passwordCharactersMin} characters`)
+  .max(passwordCharactersMax, `must have at most ${passwordCharactersMax} characters`);
+
+/** A password as it was typed. */
+export const passwordField = z
+  .string("is required and must be a text")
+  .max(...atMost(passwordCharactersMax));
+
+/** What an account with a password is made of. */
+export const newPersonFields = { name: nameField, email: emailField, password: newPasswordField };
+
+/** The person who calls a route for sessions alone. */
+export const sessionOf = ({ caller }: RequestContext<unknown, SessionCaller>): SessionCaller =>
+  caller;
+
+/** The workspace of a caller with a credential. */
+export const workspaceOf = ({ caller }: RequestContext<unknown, KnownCaller>): Workspace =>
+  caller.workspace;

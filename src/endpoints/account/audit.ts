@@ -1,15 +1,15 @@
 import { z } from "zod";
-import type { AuditEntry } from "../../account/security/audit-store.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import type { AuditEntry } from "../../access/audit-log.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import type { EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { Reply } from "../../http/reply.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { checkBody } from "../../http/check-body.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { range } from "../insights/analytics-query.ts";
 import { csvHeaders, csvLine, type CsvValue } from "../insights/csv.ts";
-import { workspaceOf } from "./account-caller.ts";
+import { workspaceOf } from "./account-fields.ts";
 
 const pageMax = 200;
 const pageDefault = 50;
@@ -30,7 +30,10 @@ const entrySchema = z
   })
   .meta({ id: "AuditEntry" });
 
-/** A change whose outcome nobody wrote down may have happened: its gateway ended meanwhile, or it is under way. */
+/**
+ * A change without a recorded outcome may have happened: its gateway ended meanwhile, or it is
+ * under way.
+ */
 const outcomeOf = (status: number | null): z.infer<typeof entrySchema>["outcome"] =>
   status === null || status >= 500 ? "unknown" : status < 400 ? "done" : "refused";
 
@@ -139,7 +142,7 @@ async function table(
 }
 
 /** Lists who changed what in the workspace, and from where. */
-export const listAuditLog = defineEndpoint<Dependencies>({
+export const listAuditLog = defineEndpoint({
   method: "GET",
   path: "/security/audit",
   base: "api",
@@ -177,7 +180,7 @@ export const listAuditLog = defineEndpoint<Dependencies>({
     next_cursor: z.string().nullable(),
   }),
   encodeError: encodeContractError,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { query } = context;
     const limit = limitOf(query.get("limit"));
     const wanted: AuditQuery = {

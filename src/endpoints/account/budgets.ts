@@ -1,19 +1,209 @@
 import { z } from "zod";
-import type { Budget } from "../../account/budgets/budget.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import type { Answer } from "../../http/reply.ts";
-import type { Dependencies } from "../dependencies.ts";
-import { workspaceOf } from "./account-caller.ts";
-import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import type { Alert, Delivery } from "../../billing/budgets/alert-store.ts";
+import type { BudgetFields } from "../../billing/budgets/budget-editor.ts";
 import {
-  budgetChanges,
-  budgetChangesSchema,
-  budgetFields,
-  newBudgetSchema,
-} from "./budget-fields.ts";
-import { alertObject, alertSchema, budgetObject, budgetSchema } from "./budget-object.ts";
+  budgetActions,
+  budgetPeriods,
+  budgetScopes,
+  type Budget,
+  type Span,
+} from "../../billing/budgets/budget.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
+import type { Answer } from "../../http/reply.ts";
+import type { AccountCaller } from "../../identity/keys/caller.ts";
+import { isoOrNull } from "../../platform/kernel/clock.ts";
+import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
+import { checkBody } from "../../http/check-body.ts";
+import type { Dependencies } from "../dependencies.ts";
+import {
+  accountBodyBytesMax,
+  emailField,
+  nameField,
+  neverCached,
+  plainText,
+  workspaceOf,
+} from "./account-fields.ts";
+import { pageOf, pageQuery, placeFields } from "./list-page.ts";
+
+const limitMaxUsd = 1_000_000;
+const thresholdProblem = "must be whole percents from 1 to 1000";
+
+const limitField = z
+  .number("must be USD as a number")
+  .min(0.000_001, "must be at least 0.000001")
+  .max(limitMaxUsd, `must be at most ${limitMaxUsd}`);
+const thresholdsField = z
+  .array(z.int(thresholdProblem).min(1, thresholdProblem).max(1000, thresholdProblem))
+  .min(1, "must name at least one")
+  .max(10, "must be at most ten")
+  .transform((percents) => [...new Set(percents)].sort((one, other) => one - other));
+const emailsField = z
+  .array(emailField)
+  .max(20, "must be at most twenty")
+  .transform((emails) => [...new Set(emails)]);
+const actionField = z.enum(budgetActions, `must be one of ${budgetActions.join(", ")}`);
+const webhookField = plainText(2_000).min(1).nullable();
+
+/** What is sent to make a budget. */
+const newBudgetSchema = z.strictObject({
+  name: nameField,
+  scope: z.enum(budgetScopes, `must be one of ${budgetScopes.join(", ")}`).default("workspace"),
+  subject: plainText(300)
+    .trim()
+    .min(1)
+    .nullish()
+    .describe("Id of the key, user, model or provider."),
+  period: z.enum(budgetPeriods, `must be one of ${budgetPeriods.join(", ")}`).default("monthly"),
+  action: actionField
+    .default("alert")
+    .describe(
+      "`alert` reports what is spent; `block` also refuses, with 402, what would cost more than is left.",
+    ),
+  limit: limitField.describe("USD for a period."),
+  thresholds: thresholdsField
+    .default([50, 80, 100])
+    .describe("Percent of the limit at which an alert is sent."),
+  emails: emailsField.default([]).describe("Addresses of people in the workspace."),
+  webhook_url: webhookField.default(null).describe("An https URL; messages are signed."),
+});
+
+/** What is sent to change one; what it is about stays. */
+const budgetChangesSchema = z.strictObject({
+  name: nameField.optional(),
+  action: actionField.optional(),
+  limit: limitField.optional(),
+  thresholds: thresholdsField.optional(),
+  emails: emailsField.optional(),
+  webhook_url: webhookField.optional(),
+});
+
+const nano = (usd: number): bigint => nanoFromUsd(usd) ?? 0n;
+
+/** A new budget as the account plane knows it. */
+const budgetFields = (body: z.infer<typeof newBudgetSchema>): BudgetFields => ({
+  name: body.name,
+  scope: body.scope,
+  subject: body.subject ?? null,
+  period: body.period,
+  action: body.action,
+  limitNano: nano(body.limit),
+  thresholds: body.thresholds,
+  emails: body.emails,
+  webhookUrl: body.webhook_url,
+});
+
+/** The changes that were sent; what was not is left as it is. */
+const budgetChanges = ({
+  limit,
+  webhook_url: webhookUrl,
+  ...changes
+}: z.infer<typeof budgetChangesSchema>): Partial<BudgetFields> => ({
+  ...Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)),
+  ...(limit === undefined ? {} : { limitNano: nano(limit) }),
+  ...(webhookUrl === undefined ? {} : { webhookUrl }),
+});
+
+/** The public record of a budget. */
+const budgetSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("budget"),
+    name: z.string(),
+    scope: z.enum(budgetScopes),
+    subject: z.string().nullable(),
+    period: z.enum(budgetPeriods),
+    action: z.enum(budgetActions),
+    limit: z.number(),
+    thresholds: z.array(z.int()),
+    emails: z.array(z.string()),
+    webhook_url: z.string().nullable(),
+    spent: z.number(),
+    period_start: z.string(),
+    period_end: z.string(),
+    created_at: z.string(),
+    updated_at: z.string().nullable(),
+  })
+  .meta({ id: "Budget" });
+
+/** The record of a budget with what was spent of it. */
+const budgetObject = (
+  budget: Budget,
+  { span, spentNano }: { span: Span; spentNano: bigint },
+): z.infer<typeof budgetSchema> => ({
+  id: budget.id,
+  object: "budget",
+  name: budget.name,
+  scope: budget.scope,
+  subject: budget.subject,
+  period: budget.period,
+  action: budget.action,
+  limit: usdFromNano(budget.limitNano),
+  thresholds: [...budget.thresholds],
+  emails: [...budget.emails],
+  webhook_url: budget.webhookUrl,
+  spent: usdFromNano(spentNano),
+  period_start: new Date(span.startMs).toISOString(),
+  period_end: new Date(span.endMs).toISOString(),
+  created_at: new Date(budget.createdAtMs).toISOString(),
+  updated_at: isoOrNull(budget.updatedAtMs),
+});
+
+/** A threshold that was reached, with what became of each message. */
+const alertSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("budget_alert"),
+    budget_id: z.string(),
+    threshold: z.int(),
+    limit: z.number(),
+    spent: z.number(),
+    period_start: z.string(),
+    at: z.string(),
+    deliveries: z.array(
+      z.object({
+        id: z.string(),
+        channel: z.enum(["email", "webhook"]),
+        target: z.string(),
+        status: z.enum(["pending", "delivered", "failed"]),
+        attempts: z.int(),
+        next_attempt_at: z.string().nullable(),
+        last_status: z.int().nullable(),
+        last_error: z.string().nullable(),
+        ended_at: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: "BudgetAlert" });
+
+/** The record of an alert. */
+const alertObject = ({
+  alert,
+  deliveries,
+}: {
+  alert: Alert;
+  deliveries: readonly Delivery[];
+}): z.infer<typeof alertSchema> => ({
+  id: alert.id,
+  object: "budget_alert",
+  budget_id: alert.budgetId,
+  threshold: alert.threshold,
+  limit: usdFromNano(alert.limitNano),
+  spent: usdFromNano(alert.spentNano),
+  period_start: new Date(alert.periodStartMs).toISOString(),
+  at: new Date(alert.atMs).toISOString(),
+  deliveries: deliveries.map((delivery) => ({
+    id: delivery.id,
+    channel: delivery.channel,
+    target: delivery.target,
+    status: delivery.status,
+    attempts: delivery.attempts,
+    next_attempt_at: isoOrNull(delivery.nextAttemptMs),
+    last_status: delivery.lastStatus,
+    last_error: delivery.lastError,
+    ended_at: isoOrNull(delivery.endedAtMs),
+  })),
+});
 
 const shared = {
   base: "api",
@@ -22,7 +212,9 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 const reading = { access: { managementScope: "read:analytics", session: true } } as const;
-/** A budget tells others what is spent, so it is for whoever looks after the workspace's security. */
+/**
+ * A budget shows others what is spent, so it needs the scope for the workspace's security.
+ */
 const writing = {
   access: { managementScope: "write:security", session: true },
   bodyBytesMax: accountBodyBytesMax,
@@ -30,7 +222,7 @@ const writing = {
 
 const alertsMax = 100;
 
-const referenceOf = (context: RequestContext<unknown>) => ({
+const referenceOf = (context: RequestContext<unknown, AccountCaller>) => ({
   workspaceId: workspaceOf(context).id,
   id: context.param("id"),
 });
@@ -42,7 +234,7 @@ const secretSchema = z.object({ webhook_secret: z.string().nullable(), data: bud
 
 /** The record with the secret of its webhook, where it has one; the only answer that shows it. */
 async function withSecret(
-  context: RequestContext<unknown>,
+  context: RequestContext<unknown, AccountCaller>,
   deps: Dependencies,
   budget: Budget,
 ): Promise<Answer> {
@@ -54,7 +246,7 @@ async function withSecret(
 }
 
 /** Makes a budget. */
-export const createBudget = defineEndpoint<Dependencies, z.infer<typeof newBudgetSchema>>({
+export const createBudget = defineEndpoint({
   ...shared,
   ...writing,
   method: "POST",
@@ -69,7 +261,7 @@ export const createBudget = defineEndpoint<Dependencies, z.infer<typeof newBudge
     "(X-Service-Signature: t=seconds, v1=HMAC-SHA256 of `t.body` with webhook_secret) and tried again for some nine hours.",
   body: newBudgetSchema,
   response: secretSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const budget = await deps.budgets.editor.create(
       workspaceOf(context).id,
       budgetFields(context.body),
@@ -80,37 +272,49 @@ export const createBudget = defineEndpoint<Dependencies, z.infer<typeof newBudge
 });
 
 /** Lists the budgets of the workspace. */
-export const listBudgets = defineEndpoint<Dependencies>({
+export const listBudgets = defineEndpoint({
   ...shared,
   ...reading,
   method: "GET",
   path: "/budgets",
   summary: "List budgets with what is spent of them.",
-  response: z.object({ object: z.literal("list"), data: z.array(budgetSchema) }),
-  async handle(context, deps) {
-    const budgets = await deps.budgets.editor.list(workspaceOf(context).id);
+  description:
+    "All of them, the newest first, unless limit is given; next_cursor, sent as cursor, gives the next page.",
+  query: pageQuery,
+  response: z.object({
+    object: z.literal("list"),
+    data: z.array(budgetSchema),
+    ...placeFields,
+  }),
+  async handle(context, deps: Dependencies) {
+    const { data, place } = pageOf(
+      await deps.budgets.editor.list(workspaceOf(context).id),
+      checkBody(pageQuery, Object.fromEntries(context.query)),
+      ({ id }) => id,
+    );
     return context.json({
       object: "list",
-      data: await Promise.all(budgets.map((budget) => shown(deps, budget))),
+      data: await Promise.all(data.map((budget) => shown(deps, budget))),
+      ...place,
     });
   },
 });
 
 /** Shows one budget. */
-export const getBudget = defineEndpoint<Dependencies>({
+export const getBudget = defineEndpoint({
   ...shared,
   ...reading,
   method: "GET",
   path: "/budgets/:id",
   summary: "Show a budget with what is spent of it.",
   response: budgetSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     return context.json(await shown(deps, await deps.budgets.editor.find(referenceOf(context))));
   },
 });
 
 /** Changes a budget. */
-export const changeBudget = defineEndpoint<Dependencies, z.infer<typeof budgetChangesSchema>>({
+export const changeBudget = defineEndpoint({
   ...shared,
   ...writing,
   method: "PATCH",
@@ -120,7 +324,7 @@ export const changeBudget = defineEndpoint<Dependencies, z.infer<typeof budgetCh
     "With another limit its thresholds are reported again. A change of action holds for the next request.",
   body: budgetChangesSchema,
   response: budgetSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     return context.json(
       await shown(
         deps,
@@ -131,14 +335,14 @@ export const changeBudget = defineEndpoint<Dependencies, z.infer<typeof budgetCh
 });
 
 /** Deletes a budget with its alerts. */
-export const deleteBudget = defineEndpoint<Dependencies>({
+export const deleteBudget = defineEndpoint({
   ...shared,
   ...writing,
   method: "DELETE",
   path: "/budgets/:id",
   summary: "Delete a budget with its alerts.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { budgets }) {
+  async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const reference = referenceOf(context);
     await budgets.editor.remove(reference);
     return context.json({ deleted: true, id: reference.id });
@@ -146,7 +350,7 @@ export const deleteBudget = defineEndpoint<Dependencies>({
 });
 
 /** Gives the webhook of a budget another secret. */
-export const rotateBudgetSecret = defineEndpoint<Dependencies>({
+export const rotateBudgetSecret = defineEndpoint({
   ...shared,
   ...writing,
   method: "POST",
@@ -155,13 +359,13 @@ export const rotateBudgetSecret = defineEndpoint<Dependencies>({
   summary: "Give a budget's webhook another secret.",
   description: "Messages are signed with the new one from now on.",
   response: secretSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     return withSecret(context, deps, await deps.budgets.editor.rotateSecret(referenceOf(context)));
   },
 });
 
 /** Lists the alerts of a budget and what became of their messages. */
-export const listBudgetAlerts = defineEndpoint<Dependencies>({
+export const listBudgetAlerts = defineEndpoint({
   ...shared,
   ...reading,
   method: "GET",
@@ -169,7 +373,7 @@ export const listBudgetAlerts = defineEndpoint<Dependencies>({
   summary: "List a budget's alerts and what became of their messages.",
   description: `The newest ${alertsMax}.`,
   response: z.object({ object: z.literal("list"), data: z.array(alertSchema) }),
-  async handle(context, { budgets }) {
+  async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const { id } = await budgets.editor.find(referenceOf(context));
     return context.json({
       object: "list",
@@ -179,7 +383,7 @@ export const listBudgetAlerts = defineEndpoint<Dependencies>({
 });
 
 /** Lists the alerts of every budget of the workspace. */
-export const listAlerts = defineEndpoint<Dependencies>({
+export const listAlerts = defineEndpoint({
   ...shared,
   ...reading,
   method: "GET",
@@ -187,7 +391,7 @@ export const listAlerts = defineEndpoint<Dependencies>({
   summary: "List the alerts of all budgets and what became of their messages.",
   description: `The newest ${alertsMax}.`,
   response: z.object({ object: z.literal("list"), data: z.array(alertSchema) }),
-  async handle(context, { budgets }) {
+  async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const ids = (await budgets.editor.list(workspaceOf(context).id)).map(({ id }) => id);
     return context.json({
       object: "list",
@@ -209,8 +413,8 @@ const testedSchema = z.object({
   ),
 });
 
-/** Sends a test to whoever a budget alerts. */
-export const testBudgetAlert = defineEndpoint<Dependencies>({
+/** Sends a test to the recipients of a budget's alerts. */
+export const testBudgetAlert = defineEndpoint({
   ...shared,
   access: writing.access,
   method: "POST",
@@ -221,7 +425,7 @@ export const testBudgetAlert = defineEndpoint<Dependencies>({
     "To its mail addresses and its webhook, as an event budget.test, signed as every other; once, without another try. " +
     "The answer tells what became of each.",
   response: testedSchema,
-  async handle(context, { budgets }) {
+  async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const budget = await budgets.editor.find(referenceOf(context));
     const sent = await budgets.runner.sendTest(budget);
     return context.json({

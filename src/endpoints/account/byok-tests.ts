@@ -1,12 +1,10 @@
 import { z } from "zod";
-import type { ProbeOutcome } from "../../account/byok/key-prober.ts";
-import type { AccountCaller } from "../../account/keys/caller.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import type { ProbeOutcome } from "../../byok/key-prober.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
-import { newProviderKeySchema } from "./byok-fields.ts";
-import { providerOf } from "./byok.ts";
+import { newProviderKeySchema, providerOf } from "./byok.ts";
 
 const words: Record<ProbeOutcome, string> = {
   accepted: "The provider accepted the key.",
@@ -51,7 +49,7 @@ async function tested(
 const secretSchema = newProviderKeySchema.pick({ provider_id: true, api_key: true });
 
 /** Asks a provider whether it accepts a key that is not stored. */
-export const testNewProviderKey = defineEndpoint<Dependencies, z.infer<typeof secretSchema>>({
+export const testNewProviderKey = defineEndpoint({
   ...shared,
   path: "/auth/byok/test",
   idempotent: true,
@@ -60,7 +58,7 @@ export const testNewProviderKey = defineEndpoint<Dependencies, z.infer<typeof se
   description:
     "The provider's models are listed with the key, which costs nothing. unknown says that the provider could not be asked.",
   body: secretSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { provider_id: id, api_key: secret } = context.body;
     const provider = providerOf(deps, id);
     return context.json(
@@ -72,15 +70,15 @@ export const testNewProviderKey = defineEndpoint<Dependencies, z.infer<typeof se
 });
 
 /** Asks the provider whether it accepts a key that is stored. */
-export const testProviderKey = defineEndpoint<Dependencies>({
+export const testProviderKey = defineEndpoint({
   ...shared,
   path: "/auth/byok/keys/:key_id/test",
   idempotent: true,
   summary: "Ask the provider whether it accepts a stored key.",
   description:
     "As POST /auth/byok/test does. What is found is in force: a key that was refused and is accepted now is used again.",
-  async handle(context, deps) {
-    const { workspace } = context.caller as AccountCaller;
+  async handle(context, deps: Dependencies) {
+    const { workspace } = context.caller;
     const key = deps.providerKeyEditor.find({
       workspaceId: workspace.id,
       id: context.param("key_id"),

@@ -1,15 +1,157 @@
 import { z } from "zod";
-import type { ManagementKeyCaller } from "../../account/keys/caller.ts";
-import type { ProviderKeyReference } from "../../account/byok/provider-key-editor.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import type { ProviderKeyReference } from "../../byok/provider-key-editor.ts";
+import { keySources, type ProviderKey, type Quota } from "../../byok/provider-key.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import type { AccountCaller } from "../../identity/keys/caller.ts";
 import type { Provider } from "../../inference/catalog/model.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { isoOrNull } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax } from "./account-fields.ts";
-import { newProviderKeySchema, providerKeyChangesSchema, quotaOf } from "./byok-fields.ts";
-import { providerKeyObject, providerKeyObjectSchema } from "./byok-object.ts";
+import { accountBodyBytesMax, plainText } from "./account-fields.ts";
+import { limitField, limitNano, limitResetField } from "./llm-key-object.ts";
+
+const keyCharactersMin = 12;
+const keyCharactersMax = 4_096;
+
+/**
+ * A provider's key: what a header can carry (RFC 9110, 5.5), long enough that its masked form hides
+ * something.
+ */
+const keyField = z
+  .string("is required: the provider's key")
+  .trim()
+  .min(
+    keyCharactersMin,
+    `is too short for a provider's key: at least ${keyCharactersMin} characters`,
+  )
+  .max(keyCharactersMax)
+  .regex(/^[\x21-\x7e]*$/, "must be printable ASCII without spaces, as a header can carry it");
+
+const labelField = plainText(200).trim();
+
+const quotaField = z.strictObject({
+  limit: limitField.describe("USD at list price."),
+  reset: limitResetField.nullish().describe("Rolling window; null or left out never starts again."),
+});
+
+/**
+ * Where keys are sent is the operator's to say: a caller's address would be reached from inside.
+ */
+const noAddress = z
+  .undefined("cannot be set: keys are used at the provider's own address")
+  .optional();
+
+const keyFields = {
+  label: labelField.optional(),
+  enabled: z.boolean().optional(),
+  quota: quotaField.nullish().describe("What may be used of the key; null means no bound."),
+};
+
+/** Body of a creation. */
+export const newProviderKeySchema = z.object({
+  provider_id: z
+    .string("is required: the id of a provider, as GET /providers lists them")
+    .trim()
+    .min(1, "is required"),
+  api_key: keyField,
+  source: z.enum(keySources, "must be cli, dashboard or api").default("api"),
+  base_url: noAddress,
+  ...keyFields,
+});
+
+/** Body of a change; `api_key` rotates in place. */
+const providerKeyChangesSchema = z.strictObject({
+  api_key: keyField.optional(),
+  source: z.undefined("is set once, when the key is created").optional(),
+  provider_id: z.undefined("cannot be changed; create another key and delete this one").optional(),
+  kind: z.undefined("changes by donating and withdrawing alone").optional(),
+  base_url: noAddress,
+  ...keyFields,
+});
+
+/** Daily limit of a donation, in USD at list price. */
+const dailyLimitField = limitField
+  .nullish()
+  .describe("USD at list price that others may use within 24 hours.");
+
+/** A quota as a body has it; undefined where it says nothing. */
+function quotaOf(quota: z.infer<typeof quotaField> | null | undefined): Quota | null | undefined {
+  if (quota === null || quota === undefined) return quota;
+  return { limitNano: limitNano(quota.limit) ?? 0n, reset: quota.reset ?? null };
+}
+
+/**
+ * The BYOK provider key record of the contract, with what it leaves open. The key itself is never
+ * shown.
+ */
+const providerKeyObjectSchema = z
+  .object({
+    id: z.string(),
+    provider_id: z.string(),
+    label: z.string(),
+    key_preview: z.string(),
+    enabled: z.boolean(),
+    route_coverage: z.literal("all"),
+    kind: z.enum(["byok", "donated"]),
+    source: z.enum(keySources),
+    status: z.enum(["active", "disabled", "refused", "exhausted", "paused"]),
+    quota: z
+      .object({
+        limit: z.number(),
+        used: z.number(),
+        reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
+      })
+      .nullable(),
+    donation: z
+      .object({
+        donated_at: z.string(),
+        daily_limit: z.number().nullable(),
+        used_today: z.number(),
+        paused: z.boolean(),
+        pause_reason: z.enum(["credential", "owner"]).nullable(),
+      })
+      .nullable(),
+    created_at: z.string(),
+    updated_at: z.string().nullable(),
+    last_used_at: z.string().nullable(),
+  })
+  .meta({ id: "ProviderKey" });
+
+/** The public record of a provider key. */
+function providerKeyObject(
+  key: ProviderKey,
+  { providerKeys, providerKeyUsage: usage, directory }: Dependencies,
+): z.infer<typeof providerKeyObjectSchema> {
+  const { quota, donation } = key;
+  return {
+    id: key.id,
+    provider_id: key.providerId,
+    label: key.label,
+    key_preview: key.preview,
+    enabled: key.enabled,
+    route_coverage: "all",
+    kind: donation === null ? "byok" : "donated",
+    source: key.source,
+    status: providerKeys.statusOf(key),
+    quota: quota && {
+      limit: usdFromNano(quota.limitNano),
+      used: usdFromNano(usage.usedOf(key)),
+      reset: quota.reset,
+    },
+    donation: donation && {
+      donated_at: new Date(donation.donatedAtMs).toISOString(),
+      daily_limit: donation.dailyLimitNano === null ? null : usdFromNano(donation.dailyLimitNano),
+      used_today: usdFromNano(usage.poolUsedOf(key)),
+      paused: donation.paused !== null,
+      pause_reason: donation.paused,
+    },
+    created_at: new Date(key.createdAtMs).toISOString(),
+    updated_at: isoOrNull(key.updatedAtMs),
+    last_used_at: isoOrNull(directory.uses.lastUsedAtMs(key.id)),
+  };
+}
 
 const shared = {
   base: "api",
@@ -19,10 +161,10 @@ const shared = {
 } as const;
 const writes = { managementScope: "write:byok", session: true } as const;
 
-const workspaceIdOf = (context: RequestContext<unknown>): string =>
-  (context.caller as ManagementKeyCaller).workspace.id;
+const workspaceIdOf = (context: RequestContext<unknown, AccountCaller>): string =>
+  context.caller.workspace.id;
 
-const referenceOf = (context: RequestContext<unknown>): ProviderKeyReference => ({
+const referenceOf = (context: RequestContext<unknown, AccountCaller>): ProviderKeyReference => ({
   workspaceId: workspaceIdOf(context),
   id: context.param("key_id"),
 });
@@ -41,7 +183,7 @@ export function providerOf({ inference }: Dependencies, id: string): Provider {
 }
 
 /** Lists the workspace's own keys, grouped by provider. */
-export const listProviderKeys = defineEndpoint<Dependencies>({
+export const listProviderKeys = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/auth/byok",
@@ -57,7 +199,7 @@ export const listProviderKeys = defineEndpoint<Dependencies>({
       }),
     ),
   }),
-  handle(context, deps) {
+  handle(context, deps: Dependencies) {
     const { providers } = deps.inference.catalog();
     const groups = [...(deps.providerKeyDirectory.keysOf(workspaceIdOf(context)) ?? [])].sort(
       ([left], [right]) => (left < right ? -1 : 1),
@@ -74,49 +216,44 @@ export const listProviderKeys = defineEndpoint<Dependencies>({
 });
 
 /** Adds a key; requests for models of its provider use it from now on. */
-export const createProviderKey = defineEndpoint<Dependencies, z.infer<typeof newProviderKeySchema>>(
-  {
-    ...shared,
-    method: "POST",
-    idempotent: true,
-    path: "/auth/byok",
-    access: writes,
-    bodyBytesMax: accountBodyBytesMax,
-    summary: "Add a provider key of your own.",
-    description:
-      "It is stored encrypted and never shown again. Requests for models of its provider use it first, and are charged 0.",
-    body: newProviderKeySchema,
-    response: providerKeyObjectSchema,
-    async handle(context, deps) {
-      const {
-        provider_id: providerId,
-        api_key: secret,
-        source,
-        label,
-        enabled = true,
-        quota,
-      } = context.body;
-      const provider = providerOf(deps, providerId);
-      const key = await deps.providerKeyEditor.create({
-        workspaceId: workspaceIdOf(context),
-        providerId: provider.id,
-        secret,
-        source,
-        enabled,
-        label: label === undefined || label === "" ? provider.name : label,
-        quota: quotaOf(quota) ?? null,
-      });
-      context.changed = key.id;
-      return context.json(providerKeyObject(key, deps));
-    },
+export const createProviderKey = defineEndpoint({
+  ...shared,
+  method: "POST",
+  idempotent: true,
+  path: "/auth/byok",
+  access: writes,
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Add a provider key of your own.",
+  description:
+    "It is stored encrypted and never shown again. Requests for models of its provider use it first, and are charged 0.",
+  body: newProviderKeySchema,
+  response: providerKeyObjectSchema,
+  async handle(context, deps: Dependencies) {
+    const {
+      provider_id: providerId,
+      api_key: secret,
+      source,
+      label,
+      enabled = true,
+      quota,
+    } = context.body;
+    const provider = providerOf(deps, providerId);
+    const key = await deps.providerKeyEditor.create({
+      workspaceId: workspaceIdOf(context),
+      providerId: provider.id,
+      secret,
+      source,
+      enabled,
+      label: label === undefined || label === "" ? provider.name : label,
+      quota: quotaOf(quota) ?? null,
+    });
+    context.changed = key.id;
+    return context.json(providerKeyObject(key, deps));
   },
-);
+});
 
 /** Changes some fields of a key, or the key itself in place: its id and its donation stay. */
-export const changeProviderKey = defineEndpoint<
-  Dependencies,
-  z.infer<typeof providerKeyChangesSchema>
->({
+export const changeProviderKey = defineEndpoint({
   ...shared,
   method: "PATCH",
   path: "/auth/byok/keys/:key_id",
@@ -125,7 +262,7 @@ export const changeProviderKey = defineEndpoint<
   summary: "Change a provider key of your own, or rotate it in place.",
   body: providerKeyChangesSchema,
   response: providerKeyObjectSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { api_key: secret, label, enabled, quota } = context.body;
     const wantedQuota = quotaOf(quota);
     const reference = referenceOf(context);
@@ -147,16 +284,117 @@ export const changeProviderKey = defineEndpoint<
 });
 
 /** Deletes a key for good; a donation ends with it. */
-export const deleteProviderKey = defineEndpoint<Dependencies>({
+export const deleteProviderKey = defineEndpoint({
   ...shared,
   method: "DELETE",
   path: "/auth/byok/keys/:key_id",
   access: writes,
   summary: "Delete a provider key of your own.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { providerKeyEditor }) {
+  async handle(context, { providerKeyEditor }: Pick<Dependencies, "providerKeyEditor">) {
     const reference = referenceOf(context);
     await providerKeyEditor.remove(reference);
     return context.json({ deleted: true, id: reference.id });
+  },
+});
+
+const donating = {
+  base: "api",
+  counting: "at-door",
+  tag: "BYOK",
+  encodeError: encodeContractError,
+  access: { managementScope: "write:byok", session: true },
+  response: providerKeyObjectSchema,
+} as const;
+
+const donateSchema = z.object({
+  key_id: z.string("is required: the id of a key of GET /auth/byok").min(1, "is required"),
+  consent: z.literal(
+    true,
+    "must be true: by donating a key you agree that others use it, at its owner's expense",
+  ),
+  daily_limit: dailyLimitField,
+});
+
+const changeSchema = z.strictObject({
+  paused: z.boolean().optional(),
+  daily_limit: dailyLimitField,
+});
+
+const donationOf = (context: RequestContext<unknown, AccountCaller>): ProviderKeyReference => ({
+  workspaceId: workspaceIdOf(context),
+  id: context.param("id"),
+});
+
+/**
+ * Shares a key with every workspace that has none of its own, where the platform has none either.
+ */
+export const donateProviderKey = defineEndpoint({
+  ...donating,
+  method: "POST",
+  idempotent: true,
+  path: "/byok/donated",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Donate a provider key of your own to the donating pool.",
+  description:
+    "Others use it at your expense where the service has no key of its own for the provider, within daily_limit. " +
+    "Their prompts pass through your account at the provider.",
+  body: donateSchema,
+  async handle(context, deps: Dependencies) {
+    const { key_id: id, daily_limit: dailyLimit } = context.body;
+    context.changed = id;
+    const key = await deps.providerKeyEditor.donate(
+      { workspaceId: workspaceIdOf(context), id },
+      limitNano(dailyLimit),
+    );
+    return context.json(providerKeyObject(key, deps));
+  },
+});
+
+/**
+ * A key that the provider refused is asked about before it serves others again. Throws `conflict`
+ * where it is still refused.
+ */
+async function assertNotRefused(key: ProviderKey, { keyProber }: Dependencies): Promise<void> {
+  if (key.donation?.paused !== "credential" || (await keyProber.probe(key)) !== "refused") return;
+  throw new GatewayError(
+    "conflict",
+    "The provider still refuses this key. PATCH /auth/byok/keys/{key_id} with a new api_key rotates it.",
+    {
+      param: "paused",
+    },
+  );
+}
+
+/** Pauses a donation, resumes it, or changes its daily limit. */
+export const changeDonation = defineEndpoint({
+  ...donating,
+  method: "PATCH",
+  path: "/byok/donated/:id",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Pause or resume a donated key, or change its daily limit.",
+  body: changeSchema,
+  async handle(context, deps: Dependencies) {
+    const { paused, daily_limit: dailyLimit } = context.body;
+    const reference = donationOf(context);
+    if (paused === false) await assertNotRefused(deps.providerKeyEditor.find(reference), deps);
+    const key = await deps.providerKeyEditor.changeDonation(reference, {
+      ...(paused === undefined ? {} : { paused: paused ? ("owner" as const) : null }),
+      ...(dailyLimit === undefined ? {} : { dailyLimitNano: limitNano(dailyLimit) }),
+    });
+    return context.json(providerKeyObject(key, deps));
+  },
+});
+
+/** Takes a key back: it serves its owner alone. */
+export const withdrawProviderKey = defineEndpoint({
+  ...donating,
+  method: "DELETE",
+  path: "/byok/donated/:id",
+  summary: "Withdraw a donated key.",
+  async handle(context, deps: Dependencies) {
+    return context.json(
+      providerKeyObject(await deps.providerKeyEditor.withdraw(donationOf(context)), deps),
+    );
   },
 });

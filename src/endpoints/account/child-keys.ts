@@ -1,19 +1,23 @@
 import { z } from "zod";
-import type { LlmKeyCaller } from "../../account/keys/caller.ts";
-import type { NewLlmKey } from "../../account/keys/llm-key-minter.ts";
-import type { LlmKey, LlmKeyChanges } from "../../account/keys/llm-key.ts";
-import type { EndpointPaths } from "../../http/endpoint-paths.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
+import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import type { EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Answer } from "../../http/reply.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
+import type { AccountCaller, KnownCaller } from "../../identity/keys/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { workspaceOf } from "./account-caller.ts";
-import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
-import { newKeyFieldsOf, newKeySchema, type NewKeyBody } from "./llm-key-fields.ts";
-import { keyObject, llmKeyObjectSchema, shownEndpoints } from "./llm-key-object.ts";
+import { accountBodyBytesMax, neverCached, workspaceOf } from "./account-fields.ts";
+import {
+  keyObject,
+  llmKeyObjectSchema,
+  newKeyFieldsOf,
+  newKeySchema,
+  shownEndpoints,
+  type NewKeyBody,
+} from "./llm-key-object.ts";
 
 const shared = {
   base: "api",
@@ -23,7 +27,9 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-/** Keys that one key may have made at a time; more of them are a mistake, or somebody else's work. */
+/**
+ * Keys that one key may have made at a time; more of them are a mistake, or an intruder's work.
+ */
 const childrenMax = 1_000;
 
 const beyond = (param: string, bound: string): GatewayError =>
@@ -33,7 +39,10 @@ const beyond = (param: string, bound: string): GatewayError =>
     { param },
   );
 
-/** The lower of two bounds; refused by name where the wanted one is above the parent's. Null is no bound. */
+/**
+ * The lower of two bounds; refused by name where the wanted one is above the parent's. Null is no
+ * bound.
+ */
 function bounded<Bound extends number | bigint>(
   param: string,
   {
@@ -67,7 +76,10 @@ function endpointsWithin(
   return listed("allowed_endpoints", wanted, parents);
 }
 
-/** What a key passes on to one that it makes: what was asked for, within its own bounds. Throws `bad_request`. */
+/**
+ * What a key passes on to one that it makes: what was asked for, within its own bounds. Throws
+ * `bad_request`.
+ */
 export function childFields(
   parent: LlmKey,
   { body, nowMs, endpointPaths }: { body: NewKeyBody; nowMs: number; endpointPaths: EndpointPaths },
@@ -106,7 +118,10 @@ export function childFields(
   };
 }
 
-/** Checks changes of a key that another one made against that one's bounds, as they are now. Throws `bad_request`. */
+/**
+ * Checks changes of a key that another one made against that one's bounds, as they are now. Throws
+ * `bad_request`.
+ */
 export function assertWithin(
   parent: LlmKey,
   changes: LlmKeyChanges,
@@ -145,8 +160,11 @@ export function assertRoomForChild(
   throw new GatewayError("conflict", message);
 }
 
-/** Makes a key within the limits of the calling one; its secret is shown in this answer and never again. */
-export const createChildKey = defineEndpoint<Dependencies, NewKeyBody>({
+/**
+ * Makes a key within the limits of the calling one; its secret is shown in this answer and never
+ * again.
+ */
+export const createChildKey = defineEndpoint({
   ...shared,
   method: "POST",
   idempotent: true,
@@ -158,12 +176,15 @@ export const createChildKey = defineEndpoint<Dependencies, NewKeyBody>({
     "the calling key's; none may go beyond them. Keys that were made this way make no others.",
   body: newKeySchema,
   response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
-  handle: (context, deps) => answerChild(context, deps, (context.caller as LlmKeyCaller).key),
+  handle: (context, deps: Dependencies) => answerChild(context, deps, context.caller.key),
 });
 
-/** Makes a child and shows its secret. Throws `forbidden` for keys that are children themselves, and `conflict` for too many. */
+/**
+ * Makes a child and shows its secret. Throws `forbidden` for keys that are children themselves, and
+ * `conflict` for too many.
+ */
 async function answerChild(
-  context: RequestContext<NewKeyBody>,
+  context: RequestContext<NewKeyBody, KnownCaller>,
   deps: Dependencies,
   parent: LlmKey,
 ): Promise<Answer> {
@@ -186,8 +207,14 @@ async function answerChild(
   return context.json({ key: secret, data }, { headers: neverCached });
 }
 
-/** The key whose hash is named. A connected app creates keys within its own cap alone. Throws `forbidden` and `not_found`. */
-function parentOf(context: RequestContext<unknown>, { llmKeyEditor }: Dependencies): LlmKey {
+/**
+ * The key whose hash is named. A connected app creates keys within its own cap alone. Throws
+ * `forbidden` and `not_found`.
+ */
+function parentOf(
+  context: RequestContext<unknown, AccountCaller>,
+  { llmKeyEditor }: Dependencies,
+): LlmKey {
   if (context.caller.kind === "connection") {
     throw new GatewayError(
       "forbidden",
@@ -205,8 +232,10 @@ function parentOf(context: RequestContext<unknown>, { llmKeyEditor }: Dependenci
   );
 }
 
-/** Makes a key within the limits of another one of the workspace, without the secret of that one. */
-export const createChildOfKey = defineEndpoint<Dependencies, NewKeyBody>({
+/**
+ * Makes a key within the limits of another one of the workspace, without the secret of that one.
+ */
+export const createChildOfKey = defineEndpoint({
   ...shared,
   access: { managementScope: "write:llm-keys", session: true },
   method: "POST",
@@ -218,18 +247,18 @@ export const createChildOfKey = defineEndpoint<Dependencies, NewKeyBody>({
     "As POST /key/children does for the key itself. GET /keys?parent={id} lists them, DELETE /keys/{hash} ends one.",
   body: newKeySchema,
   response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
-  handle: (context, deps) => answerChild(context, deps, parentOf(context, deps)),
+  handle: (context, deps: Dependencies) => answerChild(context, deps, parentOf(context, deps)),
 });
 
 /** Deletes a key that the calling one has made. */
-export const deleteChildKey = defineEndpoint<Dependencies>({
+export const deleteChildKey = defineEndpoint({
   ...shared,
   method: "DELETE",
   path: "/key/children/:hash",
   summary: "Delete a key that the calling LLM key has made.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { llmKeyEditor }) {
-    const { workspace, key: parent } = context.caller as LlmKeyCaller;
+  async handle(context, { llmKeyEditor }: Pick<Dependencies, "llmKeyEditor">) {
+    const { workspace, key: parent } = context.caller;
     const reference = { workspaceId: workspace.id, hash: context.param("hash") };
     if (llmKeyEditor.find(reference).parentKeyId !== parent.id) {
       throw new GatewayError("not_found", "This key has made no key with this hash.");

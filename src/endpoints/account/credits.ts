@@ -1,12 +1,14 @@
 import { z } from "zod";
-import type { LlmKeyCaller, AccountCaller } from "../../account/keys/caller.ts";
-import { balanceOf } from "../../account/ledger/account-book.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { balanceOf } from "../../billing/ledger/account-book.ts";
+import type { StatementCursor, StatementEntry } from "../../billing/ledger/statement.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { brandHeader } from "../../platform/lib/brand.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
-import { usdSixDecimals } from "../../platform/lib/money.ts";
+import { brandHeader } from "../../platform/kernel/brand.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { workspaceOf } from "./account-fields.ts";
 
 const usd = z.number();
 
@@ -39,7 +41,7 @@ const creditsSchema = z
 const balanceHeader = brandHeader("Credits-Balance");
 
 /** The workspace's credits. */
-export const credits = defineEndpoint<Dependencies>({
+export const credits = defineEndpoint({
   method: "GET",
   path: "/credits",
   base: "api",
@@ -49,8 +51,8 @@ export const credits = defineEndpoint<Dependencies>({
   tag: "Account",
   response: creditsSchema,
   encodeError: encodeContractError,
-  async handle(context, { ledger, clock }) {
-    const { workspace } = context.caller as LlmKeyCaller | AccountCaller;
+  async handle(context, { ledger, clock }: Pick<Dependencies, "ledger" | "clock">) {
+    const { workspace } = context.caller;
     await ledger.refresh(workspace.id);
     const account = ledger.book.workspace(workspace.id);
     const today = Math.floor(clock.nowMs() / dayMs);
@@ -70,6 +72,120 @@ export const credits = defineEndpoint<Dependencies>({
         },
       },
       { headers: { [balanceHeader]: String(balance), "cache-control": "no-store" } },
+    );
+  },
+});
+
+const pageDefault = 50;
+const pageMax = 200;
+
+const entrySchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("credit_transaction"),
+    at: z.string(),
+    kind: z
+      .enum(["charges", "topup", "grant", "bootstrap", "refund", "expiry"])
+      .describe(
+        "charges are those of a UTC day, at its end; expiry is what lapsed of monthly credits.",
+      ),
+    bucket: z
+      .enum(["monthly", "topup"])
+      .nullable()
+      .describe("Null for charges, which are paid from both."),
+    amount: z.number().describe("USD, negative where credits went."),
+    balance: z.number().describe("USD after this entry."),
+    requests: z.int().nullable().describe("Requests that were charged for."),
+    reference: z.string().nullable(),
+  })
+  .meta({ id: "CreditTransaction" });
+
+const entryObject = (entry: StatementEntry): z.infer<typeof entrySchema> => ({
+  id: entry.id,
+  object: "credit_transaction",
+  at: new Date(entry.atMs).toISOString(),
+  kind: entry.kind,
+  bucket: entry.bucket,
+  amount: usdFromNano(entry.amountNano),
+  balance: usdFromNano(entry.balanceNano),
+  requests: entry.requests,
+  reference: entry.reference,
+});
+
+/**
+ * The cursor as callers pass it on; it names the entry that a page ended with, and the balance
+ * before that.
+ */
+const cursorText = ({ atMs, id, balanceNano, amountNano }: StatementEntry): string =>
+  Buffer.from(`${atMs} ${balanceNano - amountNano} ${id}`).toString("base64url");
+
+function cursorIn(query: URLSearchParams): StatementCursor | undefined {
+  const text = query.get("cursor");
+  if (text === null) return undefined;
+  const [, atMs, balanceNano, id] =
+    /^(\d{1,15}) (-?\d{1,19}) ([\w-]{1,200})$/.exec(Buffer.from(text, "base64url").toString()) ??
+    [];
+  if (atMs === undefined || balanceNano === undefined || id === undefined) {
+    throw new GatewayError(
+      "bad_request",
+      "cursor: is none of this list. Leave it out for the newest entries.",
+      { param: "cursor" },
+    );
+  }
+  return { atMs: Number(atMs), balanceNano: BigInt(balanceNano), id };
+}
+
+function limitIn(query: URLSearchParams): number {
+  const limit = Number(query.get("limit") ?? pageDefault);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= pageMax) return limit;
+  throw new GatewayError("bad_request", `limit: must be a whole number from 1 to ${pageMax}.`, {
+    param: "limit",
+  });
+}
+
+/** Lists what moved the balance of the workspace. */
+export const listCreditTransactions = defineEndpoint({
+  method: "GET",
+  path: "/credits/transactions",
+  base: "api",
+  access: { managementScope: "read:credits", session: true },
+  counting: "at-door",
+  summary: "List what moved the balance: the statement.",
+  description:
+    "Newest first: top-ups, grants, refunds, monthly credits that lapsed, and what was charged on each UTC day. All amounts add " +
+    "up to the balance. next_cursor, sent as cursor, gives the entries before these.",
+  tag: "Account",
+  query: z.object({
+    limit: z
+      .string()
+      .optional()
+      .describe(`Entries on a page, ${pageDefault} unless it is given, at most ${pageMax}.`),
+    cursor: z.string().optional().describe("next_cursor of the page before."),
+  }),
+  response: z.object({
+    object: z.literal("list"),
+    data: z.array(entrySchema),
+    has_more: z.boolean(),
+    next_cursor: z.string().nullable(),
+  }),
+  encodeError: encodeContractError,
+  async handle(context, { statements }: Pick<Dependencies, "statements">) {
+    const limit = limitIn(context.query);
+    const found = await statements.page(workspaceOf(context).id, {
+      before: cursorIn(context.query),
+      limit: limit + 1,
+    });
+    const shown = found.slice(0, limit);
+    const last = shown.at(-1);
+    const more = found.length > limit && last !== undefined;
+    return context.json(
+      {
+        object: "list",
+        data: shown.map(entryObject),
+        has_more: more,
+        next_cursor: more ? cursorText(last) : null,
+      },
+      { headers: { "cache-control": "no-store" } },
     );
   },
 });

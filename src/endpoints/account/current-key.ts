@@ -1,26 +1,29 @@
 import { z } from "zod";
-import type { LlmKeyCaller, AccountCaller } from "../../account/keys/caller.ts";
-import { limitWindowHours, type LimitReset, type LlmKey } from "../../account/keys/llm-key.ts";
-import type { KeyAccount } from "../../account/ledger/account-book.ts";
-import type { RollingSpend } from "../../account/ledger/rolling-spend.ts";
-import { narrowedTier } from "../../account/limits/rate-limiter.ts";
-import type { Workspace } from "../../account/workspaces/workspace.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import type { Workspace } from "../../identity/workspaces/workspace.ts";
+import { limitWindowHours, type LimitReset, type LlmKey } from "../../identity/keys/llm-key.ts";
+import type { KeyAccount } from "../../billing/ledger/account-book.ts";
+import type { RollingSpend } from "../../billing/ledger/rolling-spend.ts";
+import { narrowedTier } from "../../access/rate-limiter.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { dayMs, isoOrNull } from "../../platform/lib/clock.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { limitRemaining } from "./llm-key-object.ts";
 
-/** Requests a minute that a key is let through with: a limit of its own above the plan's does not widen it. */
+/**
+ * Requests a minute that a key is let through with: a limit of its own above the plan's does not
+ * widen it.
+ */
 const effectiveRateLimit = (
   { counters: { tiers } }: Dependencies,
   { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">,
 ): number => narrowedTier(tiers.tierFor(workspace.plan, "paid"), key.rateLimitPerMinute).perMinute;
 
 /** What the calling LLM key is, in the compact form. */
-export const authKey = defineEndpoint<Dependencies>({
+export const authKey = defineEndpoint({
   method: "GET",
   path: "/auth/key",
   base: "api",
@@ -40,9 +43,9 @@ export const authKey = defineEndpoint<Dependencies>({
     }),
   }),
   encodeError: encodeContractError,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { ledger } = deps;
-    const { key, workspace } = context.caller as LlmKeyCaller;
+    const { key, workspace } = context.caller;
     await ledger.refresh(workspace.id);
     return context.json({
       key: {
@@ -159,7 +162,10 @@ function spendOf(account: KeyAccount, nowMs: number): Record<keyof typeof usage,
   };
 }
 
-/** Requests to free models since the UTC day began, beside what the rate limit lets through in a day. */
+/**
+ * Requests to free models since the UTC day began, beside what the rate limit lets through in a
+ * day.
+ */
 async function freeRequestsToday(
   { insights, clock, counters }: Dependencies,
   { id, plan }: Workspace,
@@ -211,8 +217,10 @@ async function currentKeyObject(
   };
 }
 
-/** The current key in OpenRouter's form: the calling LLM key, or the workspace's newest active one. */
-export const currentKey = defineEndpoint<Dependencies>({
+/**
+ * The current key in OpenRouter's form: the calling LLM key, or the workspace's newest active one.
+ */
+export const currentKey = defineEndpoint({
   method: "GET",
   path: "/key",
   base: "api",
@@ -222,8 +230,8 @@ export const currentKey = defineEndpoint<Dependencies>({
   tag: "Account",
   response: z.object({ data: currentKeySchema }),
   encodeError: encodeContractError,
-  async handle(context, deps) {
-    const caller = context.caller as LlmKeyCaller | AccountCaller;
+  async handle(context, deps: Dependencies) {
+    const caller = context.caller;
     const key =
       caller.kind === "llm-key" ? caller.key : await newestActiveKey(deps, caller.workspace.id);
     return context.json({

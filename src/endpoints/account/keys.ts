@@ -1,22 +1,88 @@
 import { z } from "zod";
-import { creatorIdOf, type AccountCaller } from "../../account/keys/caller.ts";
-import type { LlmKey } from "../../account/keys/llm-key.ts";
-import type { NewLlmKey } from "../../account/keys/llm-key-minter.ts";
-import { coversScope } from "../../account/keys/scopes.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
+import type { EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
+import type { LlmKeyReference, NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
+import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key.ts";
+import { coversScope } from "../../identity/keys/scopes.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, neverCached, truthIn } from "./account-fields.ts";
-import { assertRoomForChild, childFields } from "./child-keys.ts";
-import { inferenceEndpoints } from "./inference-endpoints.ts";
-import { newKeyFieldsOf, newKeySchema, type NewKeyBody } from "./llm-key-fields.ts";
-import { keyObject, keyObjects, llmKeyObjectSchema } from "./llm-key-object.ts";
+import {
+  accountBodyBytesMax,
+  momentField,
+  momentMs,
+  nameField,
+  neverCached,
+  truthIn,
+} from "./account-fields.ts";
+import { pageOf, pageParameters, placeFields } from "./list-page.ts";
+import { assertRoomForChild, assertWithin, childFields } from "./child-keys.ts";
+import {
+  allowedEndpointsField,
+  allowedEndpointsOf,
+  allowedModelsField,
+  allowedModelsOf,
+  keyObject,
+  keyObjects,
+  limitField,
+  limitNano,
+  limitResetField,
+  llmKeyObjectSchema,
+  newKeyFieldsOf,
+  newKeySchema,
+  rateLimitField,
+  tokensPerMinuteField,
+  type NewKeyBody,
+} from "./llm-key-object.ts";
 
 /**
- * Keys that people make begin with the inference endpoints; those of programs without a list may call every one
- * (contract: "Scopes").
+ * Paths that a key made in the dashboard may call at first: inference, and reading what it can be
+ * asked of and what became of it. Routes of the account are off until its owner lists them.
+ */
+export const inferenceEndpoints: readonly string[] = [
+  "/chat/completions",
+  "/messages",
+  "/messages/count_tokens",
+  "/responses",
+  "/responses/compact",
+  "/responses/:id",
+  "/responses/:id/cancel",
+  "/responses/:id/input_items",
+  "/embeddings",
+  "/v2/embed",
+  "/rerank",
+  "/v2/rerank",
+  "/moderations",
+  "/decisions",
+  "/systemone",
+  "/ocr/extract",
+  "/documents/parse",
+  "/routing/explain",
+  "/models",
+  "/models/count",
+  "/models/metrics",
+  "/models/uptime",
+  "/models/recommend",
+  "/models/:owner/:model",
+  "/models/:id",
+  "/models/:owner/:model/routing-preview",
+  "/models/:owner/:model/metrics",
+  "/models/:owner/:model/privacy",
+  "/models/:owner/:model/uptime",
+  "/models/:id/routing-preview",
+  "/models/:id/metrics",
+  "/models/:id/privacy",
+  "/models/:id/uptime",
+  "/generation",
+  "/generation/:id",
+  "/generation/:id/explain",
+];
+
+/**
+ * Keys that people make begin with the inference endpoints; those of programs without a list may
+ * call every one (contract: "Scopes").
  */
 const withEndpoints = ({ kind }: AccountCaller, body: NewKeyBody): NewKeyBody =>
   kind === "session" && body.allowed_endpoints === undefined
@@ -27,8 +93,9 @@ const withEndpoints = ({ kind }: AccountCaller, body: NewKeyBody): NewKeyBody =>
 const keySorts = ["created", "last_used", "spend", "name"] as const;
 
 /**
- * What a new key is. One that a connected app creates is a child of its own: within the cap, the models and the time that a person
- * granted, counted together with it, and gone with it. Throws `bad_request`, and `insufficient_scope` where it could not be used.
+ * What a new key is. One that a connected app creates is a child of its own: within the cap, the
+ * models and the time that a person granted, counted together with it, and gone with it. Throws
+ * `bad_request`, and `insufficient_scope` where it could not be used.
  */
 function fieldsOf(
   caller: AccountCaller,
@@ -56,7 +123,7 @@ function fieldsOf(
 }
 
 /** Creates an LLM key; its secret is shown in this answer and never again. */
-export const createKey = defineEndpoint<Dependencies, NewKeyBody>({
+export const createKey = defineEndpoint({
   method: "POST",
   idempotent: true,
   path: "/keys",
@@ -72,8 +139,8 @@ export const createKey = defineEndpoint<Dependencies, NewKeyBody>({
   body: newKeySchema,
   response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
   encodeError: encodeContractError,
-  async handle(context, deps) {
-    const caller = context.caller as AccountCaller;
+  async handle(context, deps: Dependencies) {
+    const caller = context.caller;
     const { workspace } = caller;
     const { secret, key } = await deps.llmKeyMinter.mint(
       fieldsOf(caller, { body: context.body, deps }),
@@ -105,16 +172,7 @@ const listQuery = z.object({
     .describe(
       "created unless it is given; the newest, last used or most spending first, names from a to z.",
     ),
-  limit: z
-    .string()
-    .regex(/^[1-9]\d{0,2}$/, "must be a whole number from 1 to 999")
-    .optional()
-    .describe("Keys on a page; all unless it is given."),
-  cursor: z
-    .string()
-    .max(200)
-    .optional()
-    .describe("next_cursor of the page before, with the same filters and order."),
+  ...pageParameters,
 });
 
 type ListQuery = z.infer<typeof listQuery>;
@@ -145,27 +203,8 @@ function isWanted(
   );
 }
 
-/** A page of the keys: those after the one that the cursor names. Throws `bad_request` where it names none. */
-function pageOf(
-  keys: KeyObject[],
-  { limit, cursor }: ListQuery,
-): { data: KeyObject[]; has_more: boolean; next_cursor: string | null } {
-  const at = cursor === undefined ? -1 : keys.findIndex(({ id }) => id === cursor);
-  if (cursor !== undefined && at < 0) {
-    throw new GatewayError(
-      "bad_request",
-      "cursor: names no key of this list. Leave it out for the first page.",
-      { param: "cursor" },
-    );
-  }
-  const end = limit === undefined ? keys.length : at + 1 + Number(limit);
-  const data = keys.slice(at + 1, end);
-  const more = end < keys.length;
-  return { data, has_more: more, next_cursor: more ? (data.at(-1)?.id ?? null) : null };
-}
-
 /** Lists the LLM keys of the workspace, newest first, without their secrets. */
-export const listKeys = defineEndpoint<Dependencies>({
+export const listKeys = defineEndpoint({
   method: "GET",
   path: "/keys",
   base: "api",
@@ -180,12 +219,11 @@ export const listKeys = defineEndpoint<Dependencies>({
   response: z.object({
     object: z.literal("list"),
     data: z.array(llmKeyObjectSchema),
-    has_more: z.boolean().optional(),
-    next_cursor: z.string().nullable().optional(),
+    ...placeFields,
   }),
   encodeError: encodeContractError,
-  async handle(context, deps) {
-    const { workspace } = context.caller as AccountCaller;
+  async handle(context, deps: Dependencies) {
+    const { workspace } = context.caller;
     const query = checkBody(listQuery, Object.fromEntries(context.query));
     const includeDisabled = truthIn(context.query, "include_disabled");
     const keys = (await deps.llmKeys.list(workspace.id, { includeDisabled })).filter((key) =>
@@ -194,7 +232,218 @@ export const listKeys = defineEndpoint<Dependencies>({
     const sorted = (await keyObjects(deps, { workspace, keys })).sort(
       orders[query.sort ?? "created"],
     );
-    const { data, ...place } = pageOf(sorted, query);
-    return context.json({ object: "list", data, ...(query.limit === undefined ? {} : place) });
+    const { data, place } = pageOf(sorted, query, ({ id }) => id);
+    return context.json({ object: "list", data, ...place });
+  },
+});
+
+const shared = {
+  path: "/keys/:hash",
+  base: "api",
+  counting: "at-door",
+  tag: "Account",
+  encodeError: encodeContractError,
+} as const;
+const reads = { managementScope: "read:llm-keys", session: true } as const;
+const writes = { managementScope: "write:llm-keys", session: true } as const;
+
+const changeable = {
+  name: nameField.optional(),
+  disabled: z.boolean().optional(),
+  include_byok_in_limit: z.boolean().optional(),
+  limit: limitField.nullish(),
+  limit_reset: limitResetField.nullish(),
+  rate_limit: rateLimitField.nullish(),
+  expires_at: momentField.nullish(),
+  allowed_models: allowedModelsField.nullish(),
+  allowed_endpoints: allowedEndpointsField.nullish(),
+  tpm: tokensPerMinuteField.nullish(),
+};
+
+const changeKeySchema = z.strictObject(changeable, {
+  error: ({ code }) =>
+    code === "unrecognized_keys"
+      ? `cannot be changed; PATCH takes ${Object.keys(changeable).join(", ")}`
+      : undefined,
+});
+
+type KeyChangesBody = z.infer<z.ZodObject<typeof changeable>>;
+
+/** Fields that were sent, null among them; what was not sent is not named. */
+const changesOf = (body: KeyChangesBody, paths: EndpointPaths): LlmKeyChanges => ({
+  ...(body.name === undefined ? {} : { name: body.name }),
+  ...(body.disabled === undefined ? {} : { disabled: body.disabled }),
+  ...(body.include_byok_in_limit === undefined
+    ? {}
+    : { includeByokInLimit: body.include_byok_in_limit }),
+  ...(body.limit === undefined ? {} : { limitNanoUsd: limitNano(body.limit) }),
+  ...(body.limit_reset === undefined ? {} : { limitReset: body.limit_reset }),
+  ...(body.rate_limit === undefined ? {} : { rateLimitPerMinute: body.rate_limit }),
+  ...(body.expires_at === undefined ? {} : { expiresAtMs: momentMs(body.expires_at) }),
+  ...(body.allowed_models === undefined
+    ? {}
+    : { allowedModels: allowedModelsOf(body.allowed_models) }),
+  ...(body.allowed_endpoints === undefined
+    ? {}
+    : { allowedEndpoints: allowedEndpointsOf(body.allowed_endpoints, paths) }),
+  ...(body.tpm === undefined ? {} : { tokensPerMinute: body.tpm }),
+});
+
+const callerOf = (context: RequestContext<unknown, AccountCaller>): AccountCaller => context.caller;
+
+const referenceOf = (context: RequestContext<unknown, AccountCaller>): LlmKeyReference => ({
+  workspaceId: callerOf(context).workspace.id,
+  hash: context.param("hash"),
+});
+
+/**
+ * What an app may do to a key that it did not create: make it known by another name, or stop it.
+ */
+const narrows = ({ name: _, disabled, ...others }: KeyChangesBody): boolean =>
+  disabled !== false && Object.keys(others).length === 0;
+
+/**
+ * The key to change. The access token of a connected app is changed with its connection alone, and
+ * a connected app changes keys that it created: with another's secret, or without its own cap, it
+ * would go beyond what a person granted. Throws `not_found` and `forbidden`.
+ */
+function changeableKey(
+  context: RequestContext<unknown, AccountCaller>,
+  { directory, endpointPaths }: Dependencies,
+  body?: KeyChangesBody,
+): LlmKeyReference {
+  const [reference, caller] = [referenceOf(context), callerOf(context)];
+  const key = directory.llmKeyByHash(reference.hash);
+  // What is not there, or no longer under this hash, is the editor's to refuse.
+  if (key === undefined || key.workspaceId !== reference.workspaceId) return reference;
+  if (key.connection !== undefined) {
+    throw new GatewayError(
+      "not_found",
+      "This is the access token of a connected app. DELETE /connections/{id} ends it.",
+    );
+  }
+  if (caller.kind !== "connection") return reference;
+  if (key.parentKeyId === caller.key.id) {
+    if (body !== undefined) assertWithin(caller.key, changesOf(body, endpointPaths), endpointPaths);
+    return reference;
+  }
+  if (body !== undefined && narrows(body)) return reference;
+  throw new GatewayError(
+    "forbidden",
+    "Connected apps change and rotate the keys that they created; others they may disable or delete.",
+  );
+}
+
+/** Shows one LLM key. */
+export const getKey = defineEndpoint({
+  ...shared,
+  method: "GET",
+  access: reads,
+  summary: "Show one LLM key.",
+  description: "The record, and the same again as `data`, where clients of OpenRouter look for it.",
+  response: llmKeyObjectSchema.extend({ data: llmKeyObjectSchema }),
+  async handle(context, deps: Dependencies) {
+    const key = deps.llmKeyEditor.find(referenceOf(context));
+    const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
+    return context.json({ ...data, data });
+  },
+});
+
+/** Changes some fields of an LLM key; the very next request meets them. */
+export const changeKey = defineEndpoint({
+  ...shared,
+  method: "PATCH",
+  access: writes,
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Change an LLM key.",
+  description:
+    "Fields that are left out stay as they are; null takes a limit, an expiry, a list or a ceiling away.",
+  body: changeKeySchema,
+  response: z.object({ data: llmKeyObjectSchema }),
+  async handle(context, deps: Dependencies) {
+    const { llmKeyEditor } = deps;
+    const changes = changesOf(context.body, deps.endpointPaths);
+    const reference = changeableKey(context, deps, context.body);
+    const key =
+      Object.keys(changes).length === 0
+        ? llmKeyEditor.find(reference)
+        : await llmKeyEditor.change(reference, changes);
+    context.changed = key.id;
+    return context.json({
+      data: await keyObject(deps, { workspace: callerOf(context).workspace, key }),
+    });
+  },
+});
+
+/** Deletes an LLM key; its charges stay explained. */
+export const deleteKey = defineEndpoint({
+  ...shared,
+  method: "DELETE",
+  access: writes,
+  idempotent: true,
+  summary: "Delete an LLM key.",
+  description: "By its hash or by its id.",
+  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  async handle(
+    context,
+    { llmKeyEditor, directory }: Pick<Dependencies, "llmKeyEditor" | "directory">,
+  ) {
+    const { workspaceId, hash } = referenceOf(context);
+    const named = directory.llmKeyById(hash);
+    // The key of a connected app ends with its connection.
+    const id = await llmKeyEditor.remove({
+      workspaceId,
+      hash: named?.connection === undefined ? (named?.hash ?? hash) : hash,
+    });
+    context.changed = id;
+    return context.json({ deleted: true, id });
+  },
+});
+
+const graceSecondsMax = 7 * 24 * 3_600;
+
+const rotationSchema = z.strictObject({
+  grace_seconds: z
+    .int("must be whole seconds")
+    .min(0, "must not be below 0")
+    .max(graceSecondsMax, `must be at most ${graceSecondsMax}`)
+    .optional()
+    .describe("The old secret is accepted for so long; left out, it is refused at once."),
+});
+
+/** Gives an LLM key another secret; everything else goes on. */
+export const rotateKey = defineEndpoint({
+  ...shared,
+  method: "POST",
+  idempotent: true,
+  path: "/keys/:hash/rotate",
+  access: writes,
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Rotate the secret of an LLM key.",
+  description:
+    "The old secret is refused at once, or after grace_seconds, a week at most; another rotation ends the one before. Spend, " +
+    "windows and every other field stay; the hash in the key's path changes. Of two rotations at the same time one answers 409.",
+  body: rotationSchema,
+  bodyOptional: true,
+  response: z.object({
+    key: z.string(),
+    data: llmKeyObjectSchema,
+    previous_valid_until: z
+      .string()
+      .optional()
+      .describe("Where there is a grace: when the old secret ends."),
+  }),
+  async handle(context, deps: Dependencies) {
+    const { grace_seconds: graceSeconds = 0 } = context.body;
+    const grace =
+      graceSeconds === 0 ? {} : { previousUntilMs: deps.clock.nowMs() + graceSeconds * 1_000 };
+    const { secret, key } = await deps.llmKeyEditor.rotate(changeableKey(context, deps), grace);
+    context.changed = key.id;
+    const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
+    const until =
+      key.previous === undefined
+        ? {}
+        : { previous_valid_until: new Date(key.previous.untilMs).toISOString() };
+    return context.json({ key: secret, data, ...until }, { headers: neverCached });
   },
 });

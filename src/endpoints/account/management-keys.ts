@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { scopesHeld, type AccountCaller } from "../../account/keys/caller.ts";
-import type { ManagementKey } from "../../account/keys/management-key.ts";
-import { coversScope, scopes, type Scope } from "../../account/keys/scopes.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { scopesHeld } from "../../identity/keys/caller.ts";
+import { managementKeyStatus, type ManagementKey } from "../../identity/keys/management-keys.ts";
+import { coversScope, scopes, type Scope } from "../../identity/keys/scopes.ts";
+import { isoOrNull } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
@@ -15,7 +16,45 @@ import {
   plainText,
   truthIn,
 } from "./account-fields.ts";
-import { managementKeyObject, managementKeyObjectSchema } from "./management-key-object.ts";
+
+/** The public record of a management key. */
+const managementKeyObjectSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("management_key"),
+    name: z.string(),
+    description: z.string().nullable(),
+    scopes: z.array(z.string()),
+    label: z.string(),
+    created_at: z.string(),
+    expires_at: z.string().nullable(),
+    last_used_at: z.string().nullable(),
+    status: z.enum(["active", "expired", "revoked"]),
+    revoked_at: z.string().nullable(),
+    revocation_reason: z.string().nullable(),
+  })
+  .meta({ id: "ManagementKey" });
+
+/** The record of a key, without its secret and its hash. */
+function managementKeyObject(
+  key: ManagementKey,
+  { lastUsedAtMs, nowMs }: { lastUsedAtMs: number | null; nowMs: number },
+): z.infer<typeof managementKeyObjectSchema> {
+  return {
+    id: key.id,
+    object: "management_key",
+    name: key.name,
+    description: key.description,
+    scopes: [...key.scopes],
+    label: key.label,
+    created_at: new Date(key.createdAtMs).toISOString(),
+    expires_at: isoOrNull(key.expiresAtMs),
+    last_used_at: isoOrNull(lastUsedAtMs),
+    status: managementKeyStatus(key, nowMs),
+    revoked_at: isoOrNull(key.revokedAtMs),
+    revocation_reason: key.revocationReason,
+  };
+}
 
 const shared = {
   base: "api",
@@ -35,7 +74,7 @@ const createSchema = z.object({
 
 const revokeSchema = z.object({ revocation_reason: plainText(500).nullish() });
 
-/** Whoever may make keys may not give away more than it holds. Throws `insufficient_scope`. */
+/** Refuses a new key with more scopes than its maker holds. Throws `insufficient_scope`. */
 function assertCovered(held: readonly Scope[], wanted: readonly Scope[]): void {
   const index = wanted.findIndex((scope) => !coversScope(held, scope));
   const scope = wanted[index];
@@ -60,7 +99,7 @@ const recordOf = (
   });
 
 /** Creates a management key; its secret is shown in this answer and never again. */
-export const createManagementKey = defineEndpoint<Dependencies, z.infer<typeof createSchema>>({
+export const createManagementKey = defineEndpoint({
   ...shared,
   method: "POST",
   idempotent: true,
@@ -72,8 +111,8 @@ export const createManagementKey = defineEndpoint<Dependencies, z.infer<typeof c
     "Scopes are granted as they are named, write:X implying read:X, and none that the calling key lacks.",
   body: createSchema,
   response: z.object({ key: z.string(), data: managementKeyObjectSchema }),
-  async handle(context, deps) {
-    const caller = context.caller as AccountCaller;
+  async handle(context, deps: Dependencies) {
+    const caller = context.caller;
     const { workspace } = caller;
     const { name, description, scopes: wanted, expires_at: expiresAt } = context.body;
     assertCovered(scopesHeld(caller), wanted);
@@ -91,7 +130,7 @@ export const createManagementKey = defineEndpoint<Dependencies, z.infer<typeof c
 });
 
 /** Lists the management keys of the workspace, newest first, without their secrets. */
-export const listManagementKeys = defineEndpoint<Dependencies>({
+export const listManagementKeys = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/management-keys",
@@ -99,8 +138,8 @@ export const listManagementKeys = defineEndpoint<Dependencies>({
   summary: "List management keys.",
   query: z.object({ include_invalid: z.enum(["true", "false"]).optional() }),
   response: z.object({ object: z.literal("list"), data: z.array(managementKeyObjectSchema) }),
-  async handle(context, deps) {
-    const { workspace } = context.caller as AccountCaller;
+  async handle(context, deps: Dependencies) {
+    const { workspace } = context.caller;
     const includeInvalid = truthIn(context.query, "include_invalid");
     const keys = await deps.managementKeys.list(workspace.id, {
       includeInvalid,
@@ -111,7 +150,7 @@ export const listManagementKeys = defineEndpoint<Dependencies>({
 });
 
 /** Revokes a management key; its next request is refused. */
-export const revokeManagementKey = defineEndpoint<Dependencies, z.infer<typeof revokeSchema>>({
+export const revokeManagementKey = defineEndpoint({
   ...shared,
   method: "DELETE",
   path: "/management-keys/:id",
@@ -121,8 +160,8 @@ export const revokeManagementKey = defineEndpoint<Dependencies, z.infer<typeof r
   body: revokeSchema,
   bodyOptional: true,
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { managementKeyEditor }) {
-    const { workspace } = context.caller as AccountCaller;
+  async handle(context, { managementKeyEditor }: Pick<Dependencies, "managementKeyEditor">) {
+    const { workspace } = context.caller;
     const id = context.param("id");
     await managementKeyEditor.revoke({
       workspaceId: workspace.id,

@@ -1,24 +1,51 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { checkBody } from "../../http/check-body.ts";
+import { mailOutcomes } from "../../identity/people/invitations.ts";
+import { roles } from "../../identity/people/organizations.ts";
+import {
+  keysMadeBy,
+  revokedKinds,
+  revokeKeysMadeBy,
+  type MadeKeys,
+  type RevokedKind,
+} from "../../identity/workspaces/revoke-credentials.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { endConnectionsOf } from "../consent/tell-connection.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, nameField } from "./account-fields.ts";
-import { forSessions, sessionOf } from "./people-fields.ts";
+import {
+  accountBodyBytesMax,
+  atMost,
+  emailField,
+  forSessions,
+  nameField,
+  neverCached,
+  sessionOf,
+} from "./account-fields.ts";
+import {
+  invitationObject,
+  invitationObjectSchema,
+  memberObject,
+  memberObjectSchema,
+  organizationObject,
+  organizationObjectSchema,
+} from "./people-object.ts";
+import { pageOf, pageQuery, placeFields } from "./list-page.ts";
 import { assertNothingLeft } from "./session-account.ts";
-import { organizationObject, organizationObjectSchema } from "./people-object.ts";
 
 const nameSchema = z.object({ name: nameField });
 
 /** The organisation of the path, as the caller stands in it. */
-export const standingOf = (
-  context: RequestContext<unknown>,
+const standingOf = (
+  context: RequestContext<unknown, SessionCaller>,
 ): { organizationId: string; userId: string } => ({
   organizationId: context.param("id"),
   userId: sessionOf(context).user.id,
 });
 
-/** Makes an organisation; whoever makes it owns it. */
-export const createOrganization = defineEndpoint<Dependencies, z.infer<typeof nameSchema>>({
+/** Creates an organisation, which the caller owns. */
+export const createOrganization = defineEndpoint({
   ...forSessions,
   method: "POST",
   idempotent: true,
@@ -27,7 +54,7 @@ export const createOrganization = defineEndpoint<Dependencies, z.infer<typeof na
   summary: "Make an organisation with its workspace.",
   body: nameSchema,
   response: organizationObjectSchema,
-  async handle(context, { people }) {
+  async handle(context, { people }: Pick<Dependencies, "people">) {
     const organization = await people.organizations.create({
       userId: sessionOf(context).user.id,
       name: context.body.name,
@@ -39,32 +66,32 @@ export const createOrganization = defineEndpoint<Dependencies, z.infer<typeof na
 });
 
 /** Lists the organisations of the user. */
-export const listOrganizations = defineEndpoint<Dependencies>({
+export const listOrganizations = defineEndpoint({
   ...forSessions,
   method: "GET",
   path: "/organizations",
   summary: "List the organisations of the user.",
   response: z.object({ object: z.literal("list"), data: z.array(organizationObjectSchema) }),
-  async handle(context, { people }) {
+  async handle(context, { people }: Pick<Dependencies, "people">) {
     const organizations = await people.organizations.of(sessionOf(context).user.id);
     return context.json({ object: "list", data: organizations.map(organizationObject) });
   },
 });
 
 /** Shows one organisation of the user. */
-export const getOrganization = defineEndpoint<Dependencies>({
+export const getOrganization = defineEndpoint({
   ...forSessions,
   method: "GET",
   path: "/organizations/:id",
   summary: "Show one organisation of the user.",
   response: organizationObjectSchema,
-  async handle(context, { people }) {
+  async handle(context, { people }: Pick<Dependencies, "people">) {
     return context.json(organizationObject(await people.organizations.find(standingOf(context))));
   },
 });
 
 /** Renames an organisation. */
-export const changeOrganization = defineEndpoint<Dependencies, z.infer<typeof nameSchema>>({
+export const changeOrganization = defineEndpoint({
   ...forSessions,
   method: "PATCH",
   path: "/organizations/:id",
@@ -72,7 +99,7 @@ export const changeOrganization = defineEndpoint<Dependencies, z.infer<typeof na
   summary: "Rename an organisation.",
   body: nameSchema,
   response: organizationObjectSchema,
-  async handle(context, { people }) {
+  async handle(context, { people }: Pick<Dependencies, "people">) {
     const organization = await people.organizations.findManaged(standingOf(context));
     const { name } = context.body;
     context.changedIn = organization.workspaceId;
@@ -89,7 +116,7 @@ const deletionSchema = z.strictObject({
 });
 
 /** Deletes an organisation and closes its workspace. */
-export const deleteOrganization = defineEndpoint<Dependencies, z.infer<typeof deletionSchema>>({
+export const deleteOrganization = defineEndpoint({
   ...forSessions,
   method: "DELETE",
   path: "/organizations/:id",
@@ -101,7 +128,7 @@ export const deleteOrganization = defineEndpoint<Dependencies, z.infer<typeof de
   body: deletionSchema,
   bodyOptional: true,
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const standing = standingOf(context);
     const { id, role, workspaceId } = await deps.people.organizations.find(standing);
     context.changedIn = workspaceId;
@@ -109,5 +136,289 @@ export const deleteOrganization = defineEndpoint<Dependencies, z.infer<typeof de
     await deps.people.organizations.dissolve(standing);
     await deps.userEditor.close(workspaceId);
     return context.json({ deleted: true, id });
+  },
+});
+
+/** Lists the members of an organisation. */
+export const listMembers = defineEndpoint({
+  ...forSessions,
+  method: "GET",
+  path: "/organizations/:id/members",
+  summary: "List the members of an organisation.",
+  description:
+    "All of them, those who joined first in front, unless limit is given; next_cursor, sent as cursor, gives the next page.",
+  query: pageQuery,
+  response: z.object({
+    object: z.literal("list"),
+    data: z.array(memberObjectSchema),
+    ...placeFields,
+  }),
+  async handle(context, { people }: Pick<Dependencies, "people">) {
+    const { id } = await people.organizations.find(standingOf(context));
+    const { data, place } = pageOf(
+      await people.organizations.members(id),
+      checkBody(pageQuery, Object.fromEntries(context.query)),
+      ({ userId }) => userId,
+    );
+    return context.json({ object: "list", data: data.map(memberObject), ...place });
+  },
+});
+
+const roleSchema = z.object({ role: z.enum(roles, `must be one of ${roles.join(", ")}`) });
+
+/** Changes what a member is; in force with their next request. */
+export const changeMember = defineEndpoint({
+  ...forSessions,
+  method: "PATCH",
+  path: "/organizations/:id/members/:user_id",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Change the role of a member.",
+  description:
+    "Admins make and unmake admins and members; owners alone make and unmake owners. The last owner stays one.",
+  body: roleSchema,
+  response: memberObjectSchema,
+  async handle(context, { people }: Pick<Dependencies, "people">) {
+    context.changedIn = (await people.organizations.find(standingOf(context))).workspaceId;
+    const change = { member: context.param("user_id"), role: context.body.role };
+    return context.json(
+      memberObject(await people.organizations.changeRole(standingOf(context), change)),
+    );
+  },
+});
+
+const revokeField = z
+  .enum(revokedKinds, `must be one of ${revokedKinds.join(", ")}`)
+  .optional()
+  .describe(
+    "Which keys that this person made in the organisation end: management keys, all of them, or none.",
+  );
+const removalSchema = z.object({ revoke_keys: revokeField });
+
+const madeKeySchema = z.object({
+  object: z.enum(["llm_key", "management_key"]),
+  id: z.string(),
+  hash: z.string().optional().describe("Of an LLM key: what its paths name."),
+  name: z.string(),
+  label: z.string(),
+  created_at: z.string(),
+});
+
+const madeKeyObjects = ({ llmKeys, managementKeys }: MadeKeys): z.infer<typeof madeKeySchema>[] => [
+  ...managementKeys.map(({ id, name, label, createdAtMs }) => ({
+    object: "management_key" as const,
+    id,
+    name,
+    label,
+    created_at: new Date(createdAtMs).toISOString(),
+  })),
+  ...llmKeys.map(({ id, hash, name, label, createdAtMs }) => ({
+    object: "llm_key" as const,
+    id,
+    hash,
+    name,
+    label,
+    created_at: new Date(createdAtMs).toISOString(),
+  })),
+];
+
+/**
+ * Members who leave keep no key of the organisation; those who remove others choose which ones end.
+ */
+function revokedKindOf(
+  { body, query }: RequestContext<z.infer<typeof removalSchema>>,
+  leaves: boolean,
+): RevokedKind {
+  const which =
+    body.revoke_keys ??
+    checkBody(removalSchema, Object.fromEntries(query)).revoke_keys ??
+    "management";
+  if (which !== "none" || !leaves) return which;
+  throw new GatewayError(
+    "forbidden",
+    "revoke_keys: none is for owners and admins who remove another person.",
+    { param: "revoke_keys" },
+  );
+}
+
+/**
+ * Removes a member; where a removal was cut off before their keys ended, its repetition ends them.
+ */
+async function takeOut(
+  deps: Dependencies,
+  standing: ReturnType<typeof standingOf>,
+  { userId, workspaceId }: { userId: string; workspaceId: string },
+): Promise<void> {
+  try {
+    await deps.people.organizations.remove(standing, userId);
+  } catch (error) {
+    const { llmKeys, managementKeys } = await keysMadeBy(deps, { workspaceId, userId });
+    const isUnfinished =
+      error instanceof GatewayError &&
+      error.code === "not_found" &&
+      llmKeys.length + managementKeys.length > 0;
+    if (!isUnfinished) throw error;
+  }
+}
+
+/**
+ * Removes a member, or lets one leave; their management keys end with them, other keys belong to
+ * the organisation and stay.
+ */
+export const removeMember = defineEndpoint({
+  ...forSessions,
+  method: "DELETE",
+  path: "/organizations/:id/members/:user_id",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Remove a member, or leave.",
+  description:
+    "Sessions are out of the workspace with their next request. Of the keys that the person made there, management keys are " +
+    "revoked unless revoke_keys, in the body or the query, says otherwise. keys_in_force lists what still works.",
+  query: removalSchema,
+  body: removalSchema,
+  bodyOptional: true,
+  response: z.object({
+    deleted: z.literal(true),
+    user_id: z.string(),
+    revoked_keys: z.array(madeKeySchema),
+    keys_in_force: z.array(madeKeySchema),
+  }),
+  async handle(context, deps: Dependencies) {
+    const userId = context.param("user_id");
+    const standing = standingOf(context);
+    const which = revokedKindOf(context, userId === standing.userId);
+    const { workspaceId } = await deps.people.organizations.find(standing);
+    context.changedIn = workspaceId;
+    await takeOut(deps, standing, { userId, workspaceId });
+    await endConnectionsOf(context, deps, {
+      workspaceId,
+      userId,
+      reason: "its person is no longer a member",
+    });
+    const { revoked, left } = await revokeKeysMadeBy(deps, { workspaceId, userId, which });
+    return context.json({
+      deleted: true,
+      user_id: userId,
+      revoked_keys: madeKeyObjects(revoked),
+      keys_in_force: madeKeyObjects(left),
+    });
+  },
+});
+
+const inviteSchema = z.object({
+  email: emailField,
+  role: z.enum(roles, `must be one of ${roles.join(", ")}`).default("member"),
+});
+
+/**
+ * Invites a person; the link is mailed where mail is sent, shown in this answer, and never again.
+ */
+export const inviteMember = defineEndpoint({
+  ...forSessions,
+  method: "POST",
+  idempotent: true,
+  path: "/organizations/:id/invitations",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Invite a person to an organisation.",
+  description:
+    "The link works once, for a week, and for this address alone. It replaces an open one for the same address. " +
+    "Where mail is configured it is sent to the address; mail says what became of that, and the link in url can be handed over " +
+    "in any case.",
+  body: inviteSchema,
+  response: z.object({ url: z.string(), mail: z.enum(mailOutcomes), data: invitationObjectSchema }),
+  async handle(context, { people, publicUrl }: Pick<Dependencies, "people" | "publicUrl">) {
+    const standing = standingOf(context);
+    const {
+      id,
+      role: own,
+      name: organizationName,
+      workspaceId,
+    } = await people.organizations.findManaged(standing);
+    context.changedIn = workspaceId;
+    const { email, role } = context.body;
+    people.organizations.assertMayAssign(own, role);
+    const { token, invitation } = await people.invitations.create({
+      organizationId: id,
+      email,
+      role,
+      inviterUserId: standing.userId,
+    });
+    context.changed = `${id} ${invitation.id}`;
+    const url = `${publicUrl()}/join?token=${token}`;
+    const mail = await people.invitationMails.send({
+      invitation,
+      organizationName,
+      inviter: sessionOf(context).user,
+      url,
+    });
+    return context.json(
+      { url, mail, data: invitationObject(invitation) },
+      { headers: neverCached },
+    );
+  },
+});
+
+/** Lists the open invitations of an organisation, without their links. */
+export const listInvitations = defineEndpoint({
+  ...forSessions,
+  method: "GET",
+  path: "/organizations/:id/invitations",
+  summary: "List the open invitations of an organisation.",
+  response: z.object({ object: z.literal("list"), data: z.array(invitationObjectSchema) }),
+  async handle(context, { people }: Pick<Dependencies, "people">) {
+    const { id } = await people.organizations.findManaged(standingOf(context));
+    return context.json({
+      object: "list",
+      data: (await people.invitations.list(id)).map(invitationObject),
+    });
+  },
+});
+
+/** Withdraws an invitation; its link is dead at once. */
+export const revokeInvitation = defineEndpoint({
+  ...forSessions,
+  method: "DELETE",
+  path: "/organizations/:id/invitations/:invitation_id",
+  summary: "Withdraw an invitation.",
+  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  async handle(context, { people }: Pick<Dependencies, "people">) {
+    const { id: organizationId, workspaceId } = await people.organizations.findManaged(
+      standingOf(context),
+    );
+    context.changedIn = workspaceId;
+    const id = context.param("invitation_id");
+    await people.invitations.revoke({ organizationId, id });
+    return context.json({ deleted: true, id });
+  },
+});
+
+const acceptSchema = z.object({
+  token: z
+    .string("is required and must be a text")
+    .min(1, "must not be empty")
+    .max(...atMost(200)),
+});
+
+/** Accepts an invitation with the account that is signed in. */
+export const acceptInvitation = defineEndpoint({
+  ...forSessions,
+  method: "POST",
+  idempotent: true,
+  path: "/invitations/accept",
+  bodyBytesMax: accountBodyBytesMax,
+  summary: "Accept an invitation with this account.",
+  description:
+    "The token is that of the link. Invitations are for one address, which must be the account's.",
+  body: acceptSchema,
+  response: organizationObjectSchema,
+  async handle(context, { people }: Pick<Dependencies, "people">) {
+    const { id: userId, email } = sessionOf(context).user;
+    const organization = await people.organizations.accept({
+      token: context.body.token,
+      userId,
+      email,
+    });
+    context.changed = `${organization.id} ${userId}`;
+    context.changedIn = organization.workspaceId;
+    return context.json(organizationObject(organization));
   },
 });

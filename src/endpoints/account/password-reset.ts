@@ -1,11 +1,17 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { assertSameOrigin } from "../../access/admit-session.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { assertSameOrigin } from "../../http/same-origin.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, atMost } from "./account-fields.ts";
+import {
+  accountBodyBytesMax,
+  atMost,
+  emailField,
+  forSessions,
+  newPasswordField,
+  sessionOf,
+} from "./account-fields.ts";
 import { attemptOf } from "./sign-in-flow.ts";
-import { emailField, forSessions, newPasswordField, sessionOf } from "./people-fields.ts";
 
 const shared = {
   base: "root",
@@ -23,18 +29,21 @@ export const linkTokenField = z
 
 const requestSchema = z.object({ email: emailField });
 
-/** Sends a link to somebody who forgot the password. */
-export const requestPasswordReset = defineEndpoint<Dependencies, z.infer<typeof requestSchema>>({
+/** Sends a link to choose another password. */
+export const requestPasswordReset = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/request-password-reset",
   bodyBytesMax: accountBodyBytesMax,
   summary: "Have a link sent to choose another password.",
   description:
-    "The answer is the same whether anybody has this address or not. Where no mail is sent, operators make the link.",
+    "The answer is the same whether an account has this address or not. Where no mail is sent, operators make the link.",
   body: requestSchema,
   response: z.object({ requested: z.literal(true) }),
-  async handle(context, { people: { recovery, throttle }, publicUrl }) {
+  async handle(
+    context,
+    { people: { recovery, throttle }, publicUrl }: Pick<Dependencies, "people" | "publicUrl">,
+  ) {
     assertSameOrigin(context.request, publicUrl());
     await throttle.count({ ...attemptOf(context, context.body.email), purpose: "mail" });
     recovery.requestReset(context.body.email);
@@ -45,7 +54,7 @@ export const requestPasswordReset = defineEndpoint<Dependencies, z.infer<typeof 
 const resetSchema = z.object({ token: linkTokenField, new_password: newPasswordField });
 
 /** Sets another password by a link. */
-export const resetPassword = defineEndpoint<Dependencies, z.infer<typeof resetSchema>>({
+export const resetPassword = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/reset-password",
@@ -53,7 +62,10 @@ export const resetPassword = defineEndpoint<Dependencies, z.infer<typeof resetSc
   summary: "Choose another password by a link, and end every session.",
   body: resetSchema,
   response: z.object({ reset: z.literal(true) }),
-  async handle(context, { people: { recovery, throttle }, publicUrl }) {
+  async handle(
+    context,
+    { people: { recovery, throttle }, publicUrl }: Pick<Dependencies, "people" | "publicUrl">,
+  ) {
     assertSameOrigin(context.request, publicUrl());
     await throttle.count({ address: context.clientAddress(), purpose: "mail" });
     await recovery.reset(context.body.token, context.body.new_password);
@@ -62,14 +74,14 @@ export const resetPassword = defineEndpoint<Dependencies, z.infer<typeof resetSc
 });
 
 /** Sends a link that proves whose the address of the account is. */
-export const sendVerification = defineEndpoint<Dependencies>({
+export const sendVerification = defineEndpoint({
   ...forSessions,
   base: "root",
   method: "POST",
   path: "/api/auth/send-verification-email",
   summary: "Have a link sent that confirms the account's address.",
   response: z.object({ requested: z.literal(true) }),
-  async handle(context, { people: { recovery, throttle } }) {
+  async handle(context, { people: { recovery, throttle } }: Pick<Dependencies, "people">) {
     const { id: userId, email } = sessionOf(context).user;
     await throttle.count({ ...attemptOf(context, email), purpose: "mail" });
     recovery.requestVerification({ userId, email });
@@ -80,7 +92,7 @@ export const sendVerification = defineEndpoint<Dependencies>({
 const verifySchema = z.object({ token: linkTokenField });
 
 /** Confirms an address by a link. */
-export const verifyEmail = defineEndpoint<Dependencies, z.infer<typeof verifySchema>>({
+export const verifyEmail = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/verify-email",
@@ -88,7 +100,13 @@ export const verifyEmail = defineEndpoint<Dependencies, z.infer<typeof verifySch
   summary: "Confirm an address by a link.",
   body: verifySchema,
   response: z.object({ verified: z.literal(true) }),
-  async handle(context, { people: { recovery, throttle, pendingSignUps }, publicUrl }) {
+  async handle(
+    context,
+    {
+      people: { recovery, throttle, pendingSignUps },
+      publicUrl,
+    }: Pick<Dependencies, "people" | "publicUrl">,
+  ) {
     assertSameOrigin(context.request, publicUrl());
     await throttle.count({ address: context.clientAddress(), purpose: "mail" });
     if (!(await pendingSignUps.confirm(context.body.token)))

@@ -1,23 +1,24 @@
 import { z } from "zod";
-import { creatorIdOf, type AccountCaller } from "../../account/keys/caller.ts";
-import { monthOf } from "../../account/ledger/month.ts";
-import { quoteOf, usdFromCents } from "../../account/payments/cents.ts";
-import type { Payments } from "../../account/payments/open-payments.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { creatorIdOf } from "../../identity/keys/caller.ts";
+import { monthOf } from "../../billing/ledger/month.ts";
+import { quoteOf, usdFromCents } from "../../billing/payments/cents.ts";
+import type { Payments } from "../../billing/payments/open-payments.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { workspaceOf } from "./account-caller.ts";
-import { accountBodyBytesMax } from "./account-fields.ts";
+import { accountBodyBytesMax, workspaceOf } from "./account-fields.ts";
 import {
   askingStripe,
+  automaticObject,
+  automaticSchema,
   centsOf,
   changesPayments,
   creditCentsOf,
   paymentRoute,
+  paymentsOf,
   readsPayments,
   usdField,
-} from "./payments-fields.ts";
-import { automaticObject, automaticSchema, paymentsOf } from "./payments-object.ts";
+} from "./payments-object.ts";
 
 const shared = { ...paymentRoute, path: "/credits/automatic", response: automaticSchema } as const;
 
@@ -38,14 +39,14 @@ async function standing(payments: Payments, workspaceId: string) {
 }
 
 /** Shows automatic top-ups. */
-export const getAutomaticTopUps = defineEndpoint<Dependencies>({
+export const getAutomaticTopUps = defineEndpoint({
   ...shared,
   method: "GET",
   access: readsPayments,
   summary: "Show automatic top-ups.",
   description:
-    "stopped means that the card was refused, with the reason; nothing is tried until somebody agrees anew.",
-  handle: async (context, deps) =>
+    "stopped means that the card was refused, with the reason; nothing is tried until a person agrees again.",
+  handle: async (context, deps: Dependencies) =>
     context.json(await standing(paymentsOf(deps), workspaceOf(context).id)),
 });
 
@@ -62,55 +63,53 @@ async function savedCard(payments: Payments, workspaceId: string) {
 }
 
 /** Turns automatic top-ups on. */
-export const agreeToAutomaticTopUps = defineEndpoint<Dependencies, z.infer<typeof agreementSchema>>(
-  {
-    ...shared,
-    method: "POST",
-    access: changesPayments,
-    bodyBytesMax: accountBodyBytesMax,
-    idempotent: true,
-    summary: "Agree to automatic top-ups.",
-    description:
-      "When the balance falls below threshold, the card that was saved last is charged for amount and its fee; never more than " +
-      "monthly_limit in a month (UTC), fees included, and never twice at once. consent is kept with its time and its author. " +
-      "Agreeing again replaces the terms, and starts anew after a card was refused.",
-    body: agreementSchema,
-    async handle(context, deps) {
-      const payments = paymentsOf(deps);
-      const caller = context.caller as AccountCaller;
-      const { id: workspaceId } = caller.workspace;
-      const creditCents = creditCentsOf(context.body.amount, payments);
-      const thresholdCents = centsOf(context.body.threshold, "threshold");
-      const monthlyMaxCents = centsOf(context.body.monthly_limit, "monthly_limit");
-      const { chargeCents } = quoteOf(creditCents, payments.settings.fee);
-      if (monthlyMaxCents < chargeCents) {
-        const message = `monthly_limit: must be at least ${usdFromCents(chargeCents)} USD, what one top-up costs with its fee.`;
-        throw new GatewayError("bad_request", message, { param: "monthly_limit" });
-      }
-      await payments.automaticStore.agree({
-        workspaceId,
-        live: payments.live,
-        creditCents,
-        thresholdCents,
-        monthlyMaxCents,
-        card: await savedCard(payments, workspaceId),
-        consentedAtMs: payments.clock.nowMs(),
-        consentedBy: creatorIdOf(caller),
-      });
-      context.changed = workspaceId;
-      return context.json(await standing(payments, workspaceId));
-    },
+export const agreeToAutomaticTopUps = defineEndpoint({
+  ...shared,
+  method: "POST",
+  access: changesPayments,
+  bodyBytesMax: accountBodyBytesMax,
+  idempotent: true,
+  summary: "Agree to automatic top-ups.",
+  description:
+    "When the balance falls below threshold, the card that was saved last is charged for amount and its fee; never more than " +
+    "monthly_limit in a month (UTC), fees included, and never twice at once. consent is kept with its time and its author. " +
+    "Agreeing again replaces the terms, and starts again after a card was refused.",
+  body: agreementSchema,
+  async handle(context, deps: Dependencies) {
+    const payments = paymentsOf(deps);
+    const { caller } = context;
+    const { id: workspaceId } = caller.workspace;
+    const creditCents = creditCentsOf(context.body.amount, payments);
+    const thresholdCents = centsOf(context.body.threshold, "threshold");
+    const monthlyMaxCents = centsOf(context.body.monthly_limit, "monthly_limit");
+    const { chargeCents } = quoteOf(creditCents, payments.settings.fee);
+    if (monthlyMaxCents < chargeCents) {
+      const message = `monthly_limit: must be at least ${usdFromCents(chargeCents)} USD, what one top-up costs with its fee.`;
+      throw new GatewayError("bad_request", message, { param: "monthly_limit" });
+    }
+    await payments.automaticStore.agree({
+      workspaceId,
+      live: payments.live,
+      creditCents,
+      thresholdCents,
+      monthlyMaxCents,
+      card: await savedCard(payments, workspaceId),
+      consentedAtMs: payments.clock.nowMs(),
+      consentedBy: creatorIdOf(caller),
+    });
+    context.changed = workspaceId;
+    return context.json(await standing(payments, workspaceId));
   },
-);
+});
 
 /** Turns automatic top-ups off. */
-export const endAutomaticTopUps = defineEndpoint<Dependencies>({
+export const endAutomaticTopUps = defineEndpoint({
   ...shared,
   method: "DELETE",
   access: changesPayments,
   summary: "End automatic top-ups.",
   description: "A charge that is under way is still credited.",
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const payments = paymentsOf(deps);
     const { id } = workspaceOf(context);
     if (await payments.automaticStore.turnOff(id)) context.changed = id;

@@ -1,36 +1,89 @@
 import { z } from "zod";
-import { documentOf } from "../../account/payments/document.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { centsText } from "../../billing/payments/cents.ts";
+import { documentId, documentOf, type IssuedDocument } from "../../billing/payments/document.ts";
+import { invoicePage } from "../../pages/invoice-page.ts";
+import type { Page } from "../../pages/page.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
-import { workspaceOf } from "./account-caller.ts";
-import { paymentRoute, readsPayments } from "./payments-fields.ts";
-import { issuedPage } from "./payments-invoice-page.ts";
-import { documentObject, documentSchema, paymentsOf } from "./payments-object.ts";
+import { checkBody } from "../../http/check-body.ts";
+import { workspaceOf } from "./account-fields.ts";
+import { cutPage, pageQuery, placeFields, unknownCursor } from "./list-page.ts";
+import {
+  documentObject,
+  documentSchema,
+  paymentRoute,
+  paymentsOf,
+  readsPayments,
+} from "./payments-object.ts";
+
+const present = (texts: readonly (string | undefined)[]): string[] =>
+  texts.filter((text) => text !== undefined);
+
+/** A document as a page to print; of a credit note with the invoice that it corrects. */
+function issuedPage(document: IssuedDocument, corrected: IssuedDocument | undefined): Page {
+  const { seller, buyer, creditCents, feeCents, currency } = document;
+  const kind = corrected === undefined ? "Invoice" : "Credit note";
+  const money = (cents: number): string => centsText(cents, currency);
+  return invoicePage({
+    title: `${kind} ${documentId(document)}`,
+    date: new Date(document.issuedAtMs).toISOString().slice(0, "2026-11-30".length),
+    seller: present([
+      seller?.name,
+      ...(seller?.address ?? []),
+      seller?.taxId === undefined ? undefined : `Tax id ${seller.taxId}`,
+    ]),
+    buyer: present([buyer.name, buyer.email]),
+    heading: corrected === undefined ? "Paid by card" : "Given back",
+    rows: [
+      ["Prepaid credits", money(creditCents)],
+      ["Processing fee", money(feeCents)],
+    ],
+    total: money(creditCents + feeCents),
+    notes: present([
+      `Top-up ${document.orderId}`,
+      corrected && `Corrects invoice ${documentId(corrected)}`,
+      seller?.taxNote,
+      document.series.startsWith("test_") ? "Test mode: no money was moved." : undefined,
+    ]),
+  });
+}
 
 const listMax = 200;
 
 /** Lists invoices and credit notes. */
-export const listInvoices = defineEndpoint<Dependencies>({
+export const listInvoices = defineEndpoint({
   ...paymentRoute,
   method: "GET",
   path: "/credits/invoices",
   access: readsPayments,
   summary: "List invoices and credit notes.",
-  description: `The newest ${listMax}. A paid top-up has an invoice, and each refund of it a credit note.`,
-  response: z.object({ object: z.literal("list"), data: z.array(documentSchema) }),
-  async handle(context, deps) {
-    const documents = await paymentsOf(deps).store.documents({
-      workspaceId: workspaceOf(context).id,
-      limit: listMax,
-    });
-    return context.json({ object: "list", data: documents.map(documentObject) });
+  description:
+    `Newest first: ${listMax} unless limit says otherwise. next_cursor, sent as cursor, gives the next page. ` +
+    "A paid top-up has an invoice, and each refund of it a credit note.",
+  query: pageQuery,
+  response: z.object({
+    object: z.literal("list"),
+    data: z.array(documentSchema),
+    ...placeFields,
+  }),
+  async handle(context, deps: Dependencies) {
+    const { store } = paymentsOf(deps);
+    const workspaceId = workspaceOf(context).id;
+    const { limit: wanted, cursor } = checkBody(pageQuery, Object.fromEntries(context.query));
+    const limit = Number(wanted ?? listMax);
+    const named = cursor === undefined ? undefined : documentOf(cursor);
+    const before = named && (await store.document({ workspaceId, ...named }));
+    if (cursor !== undefined && before === undefined) throw unknownCursor();
+    const found = await store.documents({ workspaceId, limit: limit + 1, before });
+    const { data, place } = cutPage(found, limit, documentId);
+    return context.json({ object: "list", data: data.map(documentObject), ...place });
   },
 });
 
 /** Shows an invoice or a credit note as it was issued. */
-export const getInvoice = defineEndpoint<Dependencies>({
+export const getInvoice = defineEndpoint({
   ...paymentRoute,
   method: "GET",
   path: "/credits/invoices/:id",
@@ -38,7 +91,7 @@ export const getInvoice = defineEndpoint<Dependencies>({
   summary: "Show an invoice or a credit note, as a page to print.",
   description: "HTML; nothing of it changes after it was issued.",
   otherResponseTypes: ["text/html"],
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { store } = paymentsOf(deps);
     const { id: workspaceId } = workspaceOf(context);
     const named = documentOf(context.param("id"));

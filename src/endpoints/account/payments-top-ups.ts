@@ -1,28 +1,28 @@
 import { z } from "zod";
-import { creatorIdOf, type AccountCaller } from "../../account/keys/caller.ts";
-import { quoteOf } from "../../account/payments/cents.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { quoteOf } from "../../billing/payments/cents.ts";
+import { readBodyText } from "../../http/read-body.ts";
+import { creatorIdOf } from "../../identity/keys/caller.ts";
 import { messagePage } from "../../pages/message-page.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
-import { workspaceOf } from "./account-caller.ts";
-import { accountBodyBytesMax, neverCached } from "./account-fields.ts";
+import { checkBody } from "../../http/check-body.ts";
+import { accountBodyBytesMax, neverCached, workspaceOf } from "./account-fields.ts";
+import { cutPage, pageQuery, placeFields, unknownCursor } from "./list-page.ts";
 import {
   askingStripe,
   buyerOf,
   changesPayments,
   creditCentsOf,
   paymentRoute,
-  readsPayments,
-  usdField,
-} from "./payments-fields.ts";
-import {
   paymentsOf,
   quoteAnswer,
   quoteSchema,
+  readsPayments,
   topUpObject,
   topUpSchema,
+  usdField,
 } from "./payments-object.ts";
 
 const listMax = 100;
@@ -35,7 +35,7 @@ const newTopUpSchema = z.strictObject({
 });
 
 /** Tells what a top-up costs. */
-export const quoteTopUp = defineEndpoint<Dependencies>({
+export const quoteTopUp = defineEndpoint({
   ...paymentRoute,
   method: "GET",
   path: "/credits/quote",
@@ -45,7 +45,7 @@ export const quoteTopUp = defineEndpoint<Dependencies>({
     "amount is in USD. The fee comes on top of the credits: total is what the card is charged.",
   query: z.object({ amount: z.string() }),
   response: quoteSchema,
-  handle(context, deps) {
+  handle(context, deps: Dependencies) {
     const payments = paymentsOf(deps);
     const text = context.query.get("amount") ?? "";
     const amount = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
@@ -60,7 +60,7 @@ export const quoteTopUp = defineEndpoint<Dependencies>({
 });
 
 /** Opens a checkout. */
-export const createTopUp = defineEndpoint<Dependencies, z.infer<typeof newTopUpSchema>>({
+export const createTopUp = defineEndpoint({
   ...paymentRoute,
   method: "POST",
   idempotent: true,
@@ -74,9 +74,9 @@ export const createTopUp = defineEndpoint<Dependencies, z.infer<typeof newTopUpS
     "the browser goes afterwards.",
   body: newTopUpSchema,
   response: topUpSchema.extend({ url: z.string() }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const payments = paymentsOf(deps);
-    const caller = context.caller as AccountCaller;
+    const caller = context.caller;
     const { amount, save_card: saveCard = false, return_url: wanted } = context.body;
     const creditCents = creditCentsOf(amount, payments);
     const publicUrl = deps.publicUrl();
@@ -102,32 +102,43 @@ export const createTopUp = defineEndpoint<Dependencies, z.infer<typeof newTopUpS
 });
 
 /** Lists top-ups. */
-export const listTopUps = defineEndpoint<Dependencies>({
+export const listTopUps = defineEndpoint({
   ...paymentRoute,
   method: "GET",
   path: "/credits/top-ups",
   access: readsPayments,
   summary: "List top-ups by card.",
-  description: `The newest ${listMax}, automatic ones as well.`,
-  response: z.object({ object: z.literal("list"), data: z.array(topUpSchema) }),
-  async handle(context, deps) {
-    const orders = await paymentsOf(deps).orders.list({
-      workspaceId: workspaceOf(context).id,
-      limit: listMax,
-    });
-    return context.json({ object: "list", data: orders.map(topUpObject) });
+  description:
+    `Newest first, automatic ones as well: ${listMax} unless limit says otherwise. ` +
+    "next_cursor, sent as cursor, gives the next page.",
+  query: pageQuery,
+  response: z.object({
+    object: z.literal("list"),
+    data: z.array(topUpSchema),
+    ...placeFields,
+  }),
+  async handle(context, deps: Dependencies) {
+    const { orders } = paymentsOf(deps);
+    const workspaceId = workspaceOf(context).id;
+    const query = checkBody(pageQuery, Object.fromEntries(context.query));
+    const limit = Number(query.limit ?? listMax);
+    const before = query.cursor === undefined ? undefined : await orders.find(query.cursor);
+    if (query.cursor !== undefined && before?.workspaceId !== workspaceId) throw unknownCursor();
+    const found = await orders.list({ workspaceId, limit: limit + 1, before });
+    const { data, place } = cutPage(found, limit, ({ id }) => id);
+    return context.json({ object: "list", data: data.map(topUpObject), ...place });
   },
 });
 
 /** Shows a top-up. */
-export const getTopUp = defineEndpoint<Dependencies>({
+export const getTopUp = defineEndpoint({
   ...paymentRoute,
   method: "GET",
   path: "/credits/top-ups/:id",
   access: readsPayments,
   summary: "Show a top-up by card.",
   response: topUpSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const order = await paymentsOf(deps).orders.find(context.param("id"));
     if (order?.workspaceId === workspaceOf(context).id) return context.json(topUpObject(order));
     throw new GatewayError("not_found", "There is no such top-up.");
@@ -135,7 +146,7 @@ export const getTopUp = defineEndpoint<Dependencies>({
 });
 
 /** Where browsers come back to from Stripe. */
-export const topUpPage = defineEndpoint<Dependencies>({
+export const topUpPage = defineEndpoint({
   ...paymentRoute,
   base: "root",
   method: "GET",
@@ -144,7 +155,7 @@ export const topUpPage = defineEndpoint<Dependencies>({
   access: { open: true },
   summary: "Say that a checkout has ended (a page for people).",
   query: z.object({ paid: z.string().optional() }),
-  handle(context, deps) {
+  handle(context, deps: Dependencies) {
     paymentsOf(deps);
     const page = context.query.has("paid")
       ? {
@@ -159,5 +170,40 @@ export const topUpPage = defineEndpoint<Dependencies>({
       context,
       messagePage({ ...page, links: [{ href: "/", label: "Go to the start page" }] }),
     );
+  },
+});
+
+/** Stripe's events are some kilobytes. */
+const bodyBytesMax = 512 * 1024;
+
+/** Takes events of Stripe. */
+export const stripeWebhook = defineEndpoint({
+  ...paymentRoute,
+  counting: "none",
+  method: "POST",
+  path: "/webhooks/stripe",
+  access: { open: true },
+  bodyBytesMax,
+  summary: "Take an event of Stripe.",
+  description:
+    "Only events that Stripe signed within the last five minutes are looked at. They may come in any order and any number of " +
+    "times. 200 means that the event needs no repetition.",
+  rawBody: z.looseObject({ id: z.string(), type: z.string() }),
+  response: z.object({ received: z.literal(true), outcome: z.string() }),
+  async handle(context, deps: Dependencies) {
+    const { stripe, events, settings, clock } = paymentsOf(deps);
+    const { webhookSecret: secret } = settings.stripe;
+    if (secret === undefined) {
+      throw new GatewayError(
+        "not_configured",
+        "This service takes no webhooks: its operator has not set STRIPE_WEBHOOK_SECRET.",
+      );
+    }
+    const body = await readBodyText(context.request, bodyBytesMax);
+    const signature = context.request.headers.get("stripe-signature") ?? "";
+    const event = await stripe.verifiedEvent(body, { signature, secret, nowMs: clock.nowMs() });
+    if (event === undefined)
+      throw new GatewayError("bad_request", "The event was not signed by Stripe, or too long ago.");
+    return context.json({ received: true, outcome: await events.receive(event) });
   },
 });

@@ -1,11 +1,8 @@
 import { z } from "zod";
-import type { Member, Organization } from "../../account/people/organizations.ts";
-import type { Invitation } from "../../account/people/invitations.ts";
-import { roles } from "../../account/people/role.ts";
-import type { Person, SessionCaller } from "../../account/people/session-caller.ts";
-import type { SessionRecord } from "../../account/people/session-store.ts";
-import { planIds } from "../../account/workspaces/plan.ts";
-import type { Workspace } from "../../account/workspaces/workspace.ts";
+import type { Invitation } from "../../identity/people/invitations.ts";
+import { roles, type Member, type Organization } from "../../identity/people/organizations.ts";
+import type { Person, SessionCaller, SessionRecord } from "../../identity/people/sessions.ts";
+import { planIds, type Workspace } from "../../identity/workspaces/workspace.ts";
 
 const roleField = z.enum(roles);
 
@@ -22,7 +19,7 @@ export const userObjectSchema = z
   .meta({ id: "User" });
 
 /** The record of a user. */
-export const userObject = ({
+const userObject = ({
   id,
   name,
   email,
@@ -37,7 +34,7 @@ export const userObject = ({
   operator,
 });
 
-/** The public record of a workspace, as somebody in it sees it. */
+/** The public record of a workspace, as one of its users sees it. */
 export const workspaceObjectSchema = z
   .object({
     id: z.string(),
@@ -50,7 +47,7 @@ export const workspaceObjectSchema = z
   })
   .meta({ id: "Workspace" });
 
-/** The record of a workspace for somebody with this role. */
+/** The record of a workspace for a user with this role. */
 export const workspaceObject = (
   workspace: Workspace,
   role: Organization["role"],
@@ -121,7 +118,7 @@ export const sessionObject = (
   current: record.id === currentId,
 });
 
-/** The public record of an organisation, as somebody in it sees it. */
+/** The public record of an organisation, as one of its members sees it. */
 export const organizationObjectSchema = z
   .object({
     id: z.string(),
@@ -145,7 +142,7 @@ export const organizationObject = (
   created_at: new Date(organization.createdAtMs).toISOString(),
 });
 
-/** Somebody in an organisation. */
+/** A member of an organisation. */
 export const memberObjectSchema = z
   .object({
     object: z.literal("organization_member"),

@@ -1,16 +1,25 @@
 import { z } from "zod";
-import type { Entitlement, NewPerson } from "../../account/people/sign-up.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { assertSameOrigin } from "../../access/admit-session.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { assertSameOrigin } from "../../http/same-origin.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import type { Invitation } from "../../identity/people/invitations.ts";
+import type { Organization } from "../../identity/people/organizations.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
+import type { Entitlement, NewPerson } from "../../identity/people/sign-up.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, plainText } from "./account-fields.ts";
-import { newPersonFields } from "./people-fields.ts";
-import { answerWith, type DelegatedAnswer } from "./session-delegate.ts";
-import { attemptOf, signInWithPassword } from "./sign-in-flow.ts";
+import { personOf } from "../pages/signed-in.ts";
+import { accountBodyBytesMax, newPersonFields, plainText } from "./account-fields.ts";
 import { signedIn, signedInSchema } from "./session-sign-in.ts";
+import {
+  answerWith,
+  attemptOf,
+  signInWithPassword,
+  signInWithSecondFactor,
+  type DelegatedAnswer,
+  type SecondFactor,
+  type SignInOutcome,
+} from "./sign-in-flow.ts";
 
 const shared = {
   base: "root",
@@ -20,8 +29,8 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-/** Whose code brought somebody who signs up. */
-export const referralCodeFields = {
+/** The referral code that a new user signs up with. */
+const referralCodeFields = {
   referral_code: plainText(50)
     .trim()
     .min(1)
@@ -40,8 +49,8 @@ const signUpSchema = z.object({
 });
 
 /**
- * Makes an account and begins its first session; undefined where a link was sent instead, which proves whose address it is.
- * Throws `forbidden`, `conflict`, or `rate_limit_exceeded`.
+ * Makes an account and begins its first session; undefined where a link was sent instead, which
+ * proves whose address it is. Throws `forbidden`, `conflict`, or `rate_limit_exceeded`.
  */
 export async function signUpAndIn(
   context: RequestContext<unknown>,
@@ -74,8 +83,11 @@ function entitlementOf({
   return invitation === undefined ? { by: "policy" } : { by: "invitation", token: invitation };
 }
 
-/** Makes an account: the owner's by the link of the terminal, others by invitation or where sign-up is open. */
-export const signUp = defineEndpoint<Dependencies, z.infer<typeof signUpSchema>>({
+/**
+ * Makes an account: the owner's by the link of the terminal, others by invitation or where sign-up
+ * is open.
+ */
+export const signUp = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/sign-up",
@@ -83,11 +95,11 @@ export const signUp = defineEndpoint<Dependencies, z.infer<typeof signUpSchema>>
   summary: "Make an account with e-mail and password.",
   description:
     "The first one needs the token of the link that the terminal shows, others that of an invitation, unless auth.sign_up " +
-    "is open. Then, where mail is sent, the answer is the same whether somebody has the address or not: the account is made once the " +
+    "is open. Then, where mail is sent, the answer is the same whether an account has the address or not: the account is made once the " +
     "link that was sent there is used.",
   body: signUpSchema,
   response: z.union([signedInSchema, z.object({ confirmation: z.literal("sent") })]),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { name, email, password, referral_code: referralCode } = context.body;
     const person = { name, email, password, referralCode };
     const answer = await signUpAndIn(context, deps, {
@@ -101,7 +113,7 @@ export const signUp = defineEndpoint<Dependencies, z.infer<typeof signUpSchema>>
 });
 
 /** Says how one can sign in here. */
-export const signInMethods = defineEndpoint<Dependencies>({
+export const signInMethods = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/api/auth/methods",
@@ -114,7 +126,7 @@ export const signInMethods = defineEndpoint<Dependencies>({
     password_reset: z.boolean(),
     oidc: z.array(z.object({ id: z.string(), name: z.string() })),
   }),
-  handle: (context, { people: { claim, settings, recovery } }) =>
+  handle: (context, { people: { claim, settings, recovery } }: Pick<Dependencies, "people">) =>
     context.json({
       claimed: claim.isClaimed,
       sign_up: settings.signUp,
@@ -124,3 +136,136 @@ export const signInMethods = defineEndpoint<Dependencies>({
       oidc: settings.oidc.map(({ id, name }) => ({ id, name })),
     }),
 });
+
+/** An invitation that can be accepted now. */
+export type OpenInvitation = Invitation & { organizationName: string };
+
+/** What a person who opens the link of an invitation can do there. */
+export type JoinState =
+  | { kind: "closed" }
+  /** Accepted already, by the person who opens it. */
+  | { kind: "joined"; organization: Organization }
+  /** Signed in with the account that is invited: one button. */
+  | { kind: "accept"; invitation: OpenInvitation }
+  /** Signed in with another account. */
+  | { kind: "other-account"; invitation: OpenInvitation; visitor: SessionCaller }
+  /**
+   * Not signed in: makes an account or signs in. Which of them fits the address is not revealed.
+   */
+  | { kind: "identify"; invitation: OpenInvitation };
+
+/** What became of accepting. */
+type JoinOutcome =
+  | { kind: "joined"; organization: Organization; answer: DelegatedAnswer | undefined }
+  | { kind: "second-factor"; answer: DelegatedAnswer };
+
+/**
+ * What the link of an invitation leads to for the browser that asks; `joinedId` is the organisation
+ * that accepting ended at.
+ */
+export async function joinStateOf(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { token, joinedId }: { token: string; joinedId: string | null },
+): Promise<JoinState> {
+  const { invitations, organizations } = deps.people;
+  const visitor = await personOf(context, deps);
+  const invitation = token === "" ? undefined : await invitations.find(token);
+  if (invitation !== undefined) {
+    if (visitor === undefined) return { kind: "identify", invitation };
+    return visitor.user.email === invitation.email
+      ? { kind: "accept", invitation }
+      : { kind: "other-account", invitation, visitor };
+  }
+  const mine =
+    visitor === undefined || joinedId === null ? [] : await organizations.of(visitor.user.id);
+  const organization = mine.find(({ id }) => id === joinedId);
+  return organization === undefined ? { kind: "closed" } : { kind: "joined", organization };
+}
+
+/**
+ * Accepts for the signed-in user. Throws `authentication_required`, and `forbidden` where the
+ * invitation is not open for them.
+ */
+export async function joinAsVisitor(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  token: string,
+): Promise<JoinOutcome> {
+  assertSameOrigin(context.request, deps.publicUrl());
+  const visitor = await personOf(context, deps);
+  if (visitor === undefined)
+    throw new GatewayError("authentication_required", "Sign in to accept the invitation.");
+  return {
+    kind: "joined",
+    organization: await accept(context, deps, { token, caller: visitor }),
+    answer: undefined,
+  };
+}
+
+/**
+ * Signs in with the password of the account that is invited, and accepts unless a second factor is
+ * wanted first.
+ */
+export async function joinWithPassword(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { token, password }: { token: string; password: string },
+): Promise<JoinOutcome> {
+  await deps.people.invitations.assertOpen(token);
+  const { email = "" } = (await deps.people.invitations.find(token)) ?? {};
+  return joinAfter(context, deps, {
+    token,
+    outcome: await signInWithPassword(context, deps, { email, password }),
+  });
+}
+
+/** Gives the second factor, and accepts. */
+export async function joinWithSecondFactor(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { token, factor }: { token: string; factor: SecondFactor },
+): Promise<JoinOutcome> {
+  return joinAfter(context, deps, {
+    token,
+    outcome: await signInWithSecondFactor(context, deps, factor),
+  });
+}
+
+async function joinAfter(
+  context: RequestContext<unknown>,
+  deps: Dependencies,
+  { token, outcome }: { token: string; outcome: SignInOutcome },
+): Promise<JoinOutcome> {
+  if (outcome.kind === "second-factor") return outcome;
+  const { caller, answer } = outcome;
+  return { kind: "joined", organization: await accept(context, deps, { token, caller }), answer };
+}
+
+/**
+ * Adds a member, and writes it into the logs of the organisation and of the workspace that they
+ * are in.
+ */
+async function accept(
+  context: RequestContext<unknown>,
+  { people, security }: Dependencies,
+  { token, caller }: { token: string; caller: SessionCaller },
+): Promise<Organization> {
+  const { user, workspace } = caller;
+  const organization = await people.organizations.accept({
+    token,
+    userId: user.id,
+    email: user.email,
+  });
+  const change = {
+    actor: { kind: "user", id: user.id, label: user.email },
+    address: context.clientAddress(),
+    action: "POST /invitations/accept",
+    target: `${organization.id} ${user.id}`,
+    fields: ["token"],
+  };
+  for (const workspaceId of new Set([workspace.id, organization.workspaceId])) {
+    await security.auditLog.tell({ ...change, workspaceId }, { status: 200, target: null });
+  }
+  return organization;
+}

@@ -1,24 +1,242 @@
 import { z } from "zod";
-import { creatorIdOf, type AccountCaller } from "../../account/keys/caller.ts";
-import { versionsMax } from "../../account/presets/preset-store.ts";
-import type { PresetReference } from "../../account/presets/preset-editor.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { checkBody, refuseUnknownFields } from "../../http/check-body.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
+import { versionsMax, type PresetReference } from "../../identity/presets/preset-store.ts";
+import {
+  presetReference,
+  type Preset,
+  type PresetChanges,
+  type PresetConfig,
+  type PresetVersion,
+} from "../../identity/presets/preset.ts";
+import { providerPreferencesSchema } from "../../inference/routing/provider-preferences.ts";
+import { isoOrNull } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax } from "./account-fields.ts";
-import {
-  newPresetSchema,
-  presetChangesSchema,
-  readNewPreset,
-  readPresetChanges,
-} from "./preset-body.ts";
-import {
-  presetObject,
-  presetObjectSchema,
-  presetVersionObject,
-  presetVersionSchema,
-} from "./preset-object.ts";
+import { accountBodyBytesMax, nameField, plainText } from "./account-fields.ts";
+import { pageOf, pageQuery, placeFields } from "./list-page.ts";
+
+const fields = z.looseObject({});
+const tokens = z.int().positive();
+const penalty = z.number().min(-2).max(2);
+const names = z.array(z.string().min(1));
+const modelId = z
+  .string()
+  .min(1)
+  .max(256)
+  .refine(
+    (id) => presetReference(id) === undefined,
+    "must be a model: a preset does not name another preset",
+  );
+
+/**
+ * PresetConfig of the contract, by type and range. Fields that it does not know are left out in
+ * silence, as OpenRouter does with presets that are made from whole requests (its reference,
+ * "Create a preset", 2026-04).
+ */
+const presetConfigSchema = z.object({
+  model: modelId.nullish().describe("Model of requests that name the preset."),
+  models: z.array(modelId).nullish().describe("Fallback models, in order."),
+  system: z
+    .string()
+    .nullish()
+    .describe("Put before the conversation of requests that have no system message."),
+  temperature: z.number().min(0).max(2).nullish(),
+  max_tokens: tokens.nullish(),
+  max_completion_tokens: tokens.nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  top_k: z.int().nonnegative().nullish(),
+  frequency_penalty: penalty.nullish(),
+  presence_penalty: penalty.nullish(),
+  repetition_penalty: z.number().min(0).max(2).nullish(),
+  stop: z
+    .union(
+      [z.string(), z.array(z.string()).max(4)],
+      "must be a string or an array of at most 4 strings",
+    )
+    .nullish(),
+  seed: z.int().nullish(),
+  response_format: fields.extend({ type: z.string() }).nullish(),
+  tools: z
+    .array(fields)
+    .nullish()
+    .describe("As chat spells them; other dialects get them translated."),
+  tool_choice: z.union([z.string(), fields], "must be a string or an object").nullish(),
+  provider: providerPreferencesSchema.nullish().describe("Routing preferences."),
+  reasoning: z
+    .object({
+      effort: z.string().min(1).optional(),
+      max_tokens: tokens.optional(),
+      exclude: z.boolean().optional(),
+      enabled: z.boolean().optional(),
+    })
+    .nullish(),
+  stream_options: fields.extend({ include_usage: z.boolean().optional() }).nullish(),
+  require_params: names.nullish().describe("Older place of provider.require_params."),
+  min_context: z.number().nonnegative().nullish(),
+});
+
+/** A configuration as it came in: null where a field is to be taken out. */
+type PresetConfigInput = z.infer<typeof presetConfigSchema>;
+
+/** The configuration with those fields alone that are set. */
+const presetConfigOf = (input: PresetConfigInput): PresetConfig =>
+  Object.fromEntries(
+    Object.entries(input).filter(([, value]) => value !== null && value !== undefined),
+  ) as PresetConfig;
+
+type Body = Readonly<Record<string, unknown>>;
+
+const slugPattern = /^[a-z0-9][a-z0-9-]*$/;
+const slugCharactersMax = 128;
+
+const slugField = z.string().regex(slugPattern).max(slugCharactersMax);
+const descriptionField = plainText(2_000).nullish();
+
+/** Body of a creation, for documents; `readNewPreset` checks it, with the contract's codes. */
+const newPresetSchema = z.object({
+  slug: slugField,
+  name: nameField,
+  description: descriptionField,
+  config: presetConfigSchema,
+});
+
+/** Body of a change, for documents; `readPresetChanges` checks it. */
+const presetChangesSchema = z.object({
+  name: nameField.optional(),
+  description: descriptionField.describe("Left out it stays, null clears it."),
+  config: presetConfigSchema
+    .optional()
+    .describe("Merged field by field at the first level; null takes a field out."),
+});
+
+const isObject = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function slugOf({ slug }: Body): string {
+  if (slugField.safeParse(slug).success) return slug as string;
+  const message = `slug is required: lower-case letters, digits and dashes, no dash first, at most ${slugCharactersMax} characters.`;
+  throw new GatewayError("invalid_slug", message, { param: "slug" });
+}
+
+const emptyName = (name: unknown): boolean => typeof name !== "string" || name.trim() === "";
+
+function configOf({ config }: Body): PresetConfigInput {
+  if (!isObject(config))
+    throw new GatewayError("config_required", "config is required and must be an object.", {
+      param: "config",
+    });
+  return checkBody(z.object({ config: presetConfigSchema }), { config }).config;
+}
+
+/**
+ * A preset as a creation describes it. Throws `invalid_slug`, `name_required`, `config_required` or
+ * `bad_request`.
+ */
+function readNewPreset(body: Body): {
+  slug: string;
+  name: string;
+  description: string | null;
+  config: PresetConfig;
+} {
+  refuseUnknownFields(newPresetSchema, body);
+  const slug = slugOf(body);
+  if (emptyName(body["name"]))
+    throw new GatewayError("name_required", "name is required and must not be empty.", {
+      param: "name",
+    });
+  const { name, description } = checkBody(
+    z.object({ name: nameField, description: descriptionField }),
+    body,
+  );
+  return { slug, name, description: description ?? null, config: presetConfigOf(configOf(body)) };
+}
+
+/**
+ * What a request changes of a preset. An empty name changes nothing, as the contract has it ("if
+ * provided and non-empty"). Throws `config_required` or `bad_request`.
+ */
+function readPresetChanges(body: Body, slug: string): PresetChanges {
+  const { slug: named, ...changes } = body;
+  refuseUnknownFields(presetChangesSchema, changes);
+  if (named !== undefined && named !== slug) {
+    throw new GatewayError(
+      "bad_request",
+      "slug cannot be changed; create another preset and delete this one.",
+      { param: "slug" },
+    );
+  }
+  const renamed =
+    typeof body["name"] === "string" && emptyName(body["name"]) ? undefined : body["name"];
+  const { name, description } = checkBody(
+    z.object({ name: nameField.optional(), description: descriptionField }),
+    { name: renamed, description: body["description"] },
+  );
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(body["config"] === undefined
+      ? {}
+      : { config: configOf(body) as NonNullable<PresetChanges["config"]> }),
+  };
+}
+
+/** The preset record of the contract. */
+export const presetObjectSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("preset"),
+    slug: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    config: presetConfigSchema,
+    version: z.int().describe("Begins with 1; each change makes the next one."),
+    created_at: z.string(),
+    updated_at: z.string(),
+    last_used_at: z.string().nullable(),
+  })
+  .meta({ id: "Preset" });
+
+/** The public record of a preset. */
+export const presetObject = (preset: Preset, { directory }: Pick<Dependencies, "directory">) => ({
+  id: preset.id,
+  object: "preset",
+  slug: preset.slug,
+  name: preset.name,
+  description: preset.description,
+  config: preset.config,
+  version: preset.version,
+  created_at: new Date(preset.createdAtMs).toISOString(),
+  updated_at: new Date(preset.updatedAtMs).toISOString(),
+  last_used_at: isoOrNull(directory.uses.lastUsedAtMs(preset.id)),
+});
+
+/** A preset as it was from one change to the next. */
+const presetVersionSchema = z
+  .object({
+    object: z.literal("preset_version"),
+    version: z.int(),
+    name: z.string(),
+    description: z.string().nullable(),
+    config: presetConfigSchema,
+    author: z
+      .string()
+      .nullable()
+      .describe(
+        "Id of the user or management key; null where it was made before versions were kept.",
+      ),
+    created_at: z.string(),
+  })
+  .meta({ id: "PresetVersion" });
+
+/** The record of a version. */
+const presetVersionObject = ({ createdAtMs, ...version }: PresetVersion) => ({
+  object: "preset_version",
+  ...version,
+  created_at: new Date(createdAtMs).toISOString(),
+});
 
 const shared = {
   base: "api",
@@ -29,13 +247,13 @@ const shared = {
 const reads = { managementScope: "read:presets", session: true } as const;
 const writes = { managementScope: "write:presets", session: true } as const;
 
-const workspaceIdOf = (context: RequestContext<unknown>): string =>
-  (context.caller as AccountCaller).workspace.id;
+const workspaceIdOf = (context: RequestContext<unknown, AccountCaller>): string =>
+  context.caller.workspace.id;
 
-const authorOf = (context: RequestContext<unknown>): string =>
-  creatorIdOf(context.caller as AccountCaller);
+const authorOf = (context: RequestContext<unknown, AccountCaller>): string =>
+  creatorIdOf(context.caller);
 
-const referenceOf = (context: RequestContext<unknown>): PresetReference => ({
+const referenceOf = (context: RequestContext<unknown, AccountCaller>): PresetReference => ({
   workspaceId: workspaceIdOf(context),
   slug: context.param("slug"),
 });
@@ -46,10 +264,8 @@ const asItCame = {
   body: z.record(z.string(), z.unknown()),
 } as const;
 
-type PresetBody = Readonly<Record<string, unknown>>;
-
 /** Creates a preset. */
-export const createPreset = defineEndpoint<Dependencies, PresetBody>({
+export const createPreset = defineEndpoint({
   ...shared,
   method: "POST",
   idempotent: true,
@@ -61,7 +277,7 @@ export const createPreset = defineEndpoint<Dependencies, PresetBody>({
   ...asItCame,
   rawBody: newPresetSchema,
   response: presetObjectSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const wanted = readNewPreset(context.body);
     const preset = await deps.presetEditor.create(
       { workspaceId: workspaceIdOf(context), ...wanted },
@@ -73,36 +289,48 @@ export const createPreset = defineEndpoint<Dependencies, PresetBody>({
 });
 
 /** Lists the presets of the workspace, newest first. */
-export const listPresets = defineEndpoint<Dependencies>({
+export const listPresets = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/presets",
   access: reads,
   summary: "List presets.",
-  response: z.object({ object: z.literal("list"), data: z.array(presetObjectSchema) }),
-  handle: (context, deps) =>
-    context.json({
+  description:
+    "All of them unless limit is given; next_cursor, sent as cursor, gives the next page.",
+  query: pageQuery,
+  response: z.object({
+    object: z.literal("list"),
+    data: z.array(presetObjectSchema),
+    ...placeFields,
+  }),
+  handle(context, deps: Dependencies) {
+    const { data, place } = pageOf(
+      deps.presets.presetsOf(workspaceIdOf(context)),
+      checkBody(pageQuery, Object.fromEntries(context.query)),
+      ({ slug }) => slug,
+    );
+    return context.json({
       object: "list",
-      data: deps.presets
-        .presetsOf(workspaceIdOf(context))
-        .map((preset) => presetObject(preset, deps)),
-    }),
+      data: data.map((preset) => presetObject(preset, deps)),
+      ...place,
+    });
+  },
 });
 
 /** Shows one preset. */
-export const getPreset = defineEndpoint<Dependencies>({
+export const getPreset = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/presets/:slug",
   access: reads,
   summary: "Show one preset.",
   response: presetObjectSchema,
-  handle: (context, deps) =>
+  handle: (context, deps: Dependencies) =>
     context.json(presetObject(deps.presetEditor.find(referenceOf(context)), deps)),
 });
 
 /** Changes some fields of a preset; the very next request that names it meets them. */
-export const changePreset = defineEndpoint<Dependencies, PresetBody>({
+export const changePreset = defineEndpoint({
   ...shared,
   method: "PATCH",
   path: "/presets/:slug",
@@ -111,7 +339,7 @@ export const changePreset = defineEndpoint<Dependencies, PresetBody>({
   ...asItCame,
   rawBody: presetChangesSchema,
   response: presetObjectSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const reference = referenceOf(context);
     deps.presetEditor.find(reference);
     const changes = readPresetChanges(context.body, reference.slug);
@@ -122,14 +350,14 @@ export const changePreset = defineEndpoint<Dependencies, PresetBody>({
 });
 
 /** Deletes a preset; its slug is free again. */
-export const deletePreset = defineEndpoint<Dependencies>({
+export const deletePreset = defineEndpoint({
   ...shared,
   method: "DELETE",
   path: "/presets/:slug",
   access: writes,
   summary: "Delete a preset.",
   response: z.object({ deleted: z.literal(true), slug: z.string() }),
-  async handle(context, { presetEditor }) {
+  async handle(context, { presetEditor }: Pick<Dependencies, "presetEditor">) {
     const reference = referenceOf(context);
     await presetEditor.remove(reference);
     return context.json({ deleted: true, slug: reference.slug });
@@ -137,7 +365,7 @@ export const deletePreset = defineEndpoint<Dependencies>({
 });
 
 /** Lists the versions of a preset. */
-export const listPresetVersions = defineEndpoint<Dependencies>({
+export const listPresetVersions = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/presets/:slug/versions",
@@ -145,7 +373,7 @@ export const listPresetVersions = defineEndpoint<Dependencies>({
   summary: "List the versions of a preset.",
   description: `The newest ${versionsMax}, the newest first. Each change of a preset makes one.`,
   response: z.object({ object: z.literal("list"), data: z.array(presetVersionSchema) }),
-  async handle(context, { presetEditor }) {
+  async handle(context, { presetEditor }: Pick<Dependencies, "presetEditor">) {
     return context.json({
       object: "list",
       data: (await presetEditor.versions(referenceOf(context))).map(presetVersionObject),
@@ -154,7 +382,7 @@ export const listPresetVersions = defineEndpoint<Dependencies>({
 });
 
 /** Restores a version of a preset. */
-export const restorePresetVersion = defineEndpoint<Dependencies>({
+export const restorePresetVersion = defineEndpoint({
   ...shared,
   method: "POST",
   idempotent: true,
@@ -164,7 +392,7 @@ export const restorePresetVersion = defineEndpoint<Dependencies>({
   description:
     "Name, description and configuration become those of the version again, as the next version.",
   response: presetObjectSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const reference = referenceOf(context);
     const version = Number(context.param("version"));
     context.changed = reference.slug;

@@ -1,20 +1,24 @@
 import { z } from "zod";
-import type { Referral } from "../../account/referrals/referral-store.ts";
-import type { Referrals } from "../../account/referrals/referrals.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import type { Referral } from "../../billing/referrals/referral-store.ts";
+import type { Referrals } from "../../billing/referrals/referrals.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdSixDecimals } from "../../platform/lib/money.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdSixDecimals } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { workspaceOf } from "./account-caller.ts";
-import { accountBodyBytesMax, plainText } from "./account-fields.ts";
-import { forSessions, sessionOf } from "./people-fields.ts";
+import {
+  accountBodyBytesMax,
+  forSessions,
+  plainText,
+  sessionOf,
+  workspaceOf,
+} from "./account-fields.ts";
 
-/** Throws `not_configured` where no credits are given for bringing somebody. */
+/** Throws `not_configured` where no referral credits are given. */
 function referralsOf({ referrals }: Dependencies): Referrals {
   if (referrals !== undefined) return referrals;
   const message =
-    "No credits are given for bringing somebody. The operator may set referrals in switchyard.yaml.";
+    "No credits are given for referrals. The operator may set referrals in switchyard.yaml.";
   throw new GatewayError("not_configured", message);
 }
 
@@ -58,7 +62,7 @@ const referredObject = ({
     : { status: "pending", earned: 0 };
 
 /** The workspace's code, and what came of it. */
-export const getReferrals = defineEndpoint<Dependencies>({
+export const getReferrals = defineEndpoint({
   method: "GET",
   path: "/referrals",
   base: "api",
@@ -67,10 +71,10 @@ export const getReferrals = defineEndpoint<Dependencies>({
   tag: "Account",
   summary: "Show the workspace's referral code, who came by it in numbers, and the credits earned.",
   description:
-    "Whoever signs up with the code brings both workspaces monthly credits, once per person. 501 where the operator gives none.",
+    "A person who signs up with the code brings both workspaces monthly credits, once per person. 501 where the operator gives none.",
   response: programSchema,
   encodeError: encodeContractError,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { store, settings } = referralsOf(deps);
     const { id } = workspaceOf(context);
     const [code, brought, bringing] = await Promise.all([
@@ -96,8 +100,8 @@ const acceptSchema = z.object({
   referral_code: plainText(50, "is required and must be a text").trim().min(1, "must not be empty"),
 });
 
-/** Names who brought somebody that came by a provider. */
-export const acceptReferral = defineEndpoint<Dependencies, z.infer<typeof acceptSchema>>({
+/** Enters the referral code of a user who came by a provider. */
+export const acceptReferral = defineEndpoint({
   ...forSessions,
   method: "POST",
   idempotent: true,
@@ -108,7 +112,7 @@ export const acceptReferral = defineEndpoint<Dependencies, z.infer<typeof accept
     "For people who came by an OpenID provider; sign-up itself takes referral_code. Within a week, before the first top-up.",
   body: acceptSchema,
   response: z.object({ accepted: z.literal(true) }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { throttle } = deps.people;
     const { id: userId, email } = sessionOf(context).user;
     await throttle.count({ address: context.clientAddress(), email, purpose: "mail" });

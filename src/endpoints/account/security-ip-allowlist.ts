@@ -1,10 +1,9 @@
 import { z } from "zod";
-import type { AllowedRange } from "../../account/security/ip-allowlist.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import type { AllowedRange } from "../../access/ip-allowlist.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, plainText, truthIn } from "./account-fields.ts";
-import { workspaceOf } from "./account-caller.ts";
+import { accountBodyBytesMax, plainText, truthIn, workspaceOf } from "./account-fields.ts";
 
 const shared = {
   base: "api",
@@ -43,7 +42,7 @@ const newEntrySchema = z.object({
 const removalSchema = z.object({ confirm: confirmField });
 
 /** Lists the addresses that the workspace may be reached from. */
-export const listAllowedRanges = defineEndpoint<Dependencies>({
+export const listAllowedRanges = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/security/ip-allowlist",
@@ -55,7 +54,7 @@ export const listAllowedRanges = defineEndpoint<Dependencies>({
     data: z.array(entrySchema),
     your_address: z.string().describe("Where this request comes from."),
   }),
-  handle: (context, { security }) =>
+  handle: (context, { security }: Pick<Dependencies, "security">) =>
     context.json({
       object: "list",
       data: security.allowlist.of(workspaceOf(context).id).map(entryObject),
@@ -63,8 +62,11 @@ export const listAllowedRanges = defineEndpoint<Dependencies>({
     }),
 });
 
-/** Adds a range to the allowlist; from this answer on every other address is refused with `ip_not_allowed`. */
-export const addAllowedRange = defineEndpoint<Dependencies, z.infer<typeof newEntrySchema>>({
+/**
+ * Adds a range to the allowlist; from this answer on every other address is refused with
+ * `ip_not_allowed`.
+ */
+export const addAllowedRange = defineEndpoint({
   ...shared,
   method: "POST",
   idempotent: true,
@@ -77,7 +79,7 @@ export const addAllowedRange = defineEndpoint<Dependencies, z.infer<typeof newEn
     "elsewhere. The address that this request comes from has to stay allowed, unless confirm is true.",
   body: newEntrySchema,
   response: entrySchema,
-  async handle(context, { security }) {
+  async handle(context, { security }: Pick<Dependencies, "security">) {
     const { cidr, description = null, confirm = false } = context.body;
     const change = {
       workspaceId: workspaceOf(context).id,
@@ -91,7 +93,7 @@ export const addAllowedRange = defineEndpoint<Dependencies, z.infer<typeof newEn
 });
 
 /** Takes an entry off the allowlist. */
-export const removeAllowedRange = defineEndpoint<Dependencies, z.infer<typeof removalSchema>>({
+export const removeAllowedRange = defineEndpoint({
   ...shared,
   method: "DELETE",
   path: "/security/ip-allowlist/:id",
@@ -104,7 +106,7 @@ export const removeAllowedRange = defineEndpoint<Dependencies, z.infer<typeof re
   body: removalSchema,
   bodyOptional: true,
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { security }) {
+  async handle(context, { security }: Pick<Dependencies, "security">) {
     const id = context.param("id");
     const confirm = context.body.confirm ?? truthIn(context.query, "confirm");
     await security.allowlistEditor.remove(

@@ -1,20 +1,19 @@
 import { z } from "zod";
-import type { LlmKey } from "../../account/keys/llm-key.ts";
-import { managementKeyStatus, type ManagementKey } from "../../account/keys/management-key.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import type { LlmKey } from "../../identity/keys/llm-key.ts";
+import { managementKeyStatus, type ManagementKey } from "../../identity/keys/management-keys.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import type { EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { EndpointPaths } from "../../http/endpoint-paths.ts";
-import { dayMs, isoOrNull } from "../../platform/lib/clock.ts";
+import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { workspaceOf } from "./account-caller.ts";
-import { accountBodyBytesMax } from "./account-fields.ts";
+import { accountBodyBytesMax, workspaceOf } from "./account-fields.ts";
 import { shownEndpoints } from "./llm-key-object.ts";
 import {
   privacyChanges,
   privacyChangesSchema,
   privacyObject,
   privacySchema,
-} from "./privacy-fields.ts";
+} from "./security-privacy.ts";
 
 const shared = {
   base: "api",
@@ -23,7 +22,7 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-/** A key that nobody has used for so long is worth a question. */
+/** A key that was not used for so long is worth a question. */
 const idleDays = 90;
 
 const findings = ["no_expiry", "unused", "no_spending_limit"] as const;
@@ -116,7 +115,7 @@ function managementCredential(key: ManagementKey, facts: Facts): CredentialObjec
 }
 
 /** Lists every credential of the workspace with what matters to its security; never a secret. */
-export const listCredentials = defineEndpoint<Dependencies>({
+export const listCredentials = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/security/keys",
@@ -126,7 +125,20 @@ export const listCredentials = defineEndpoint<Dependencies>({
     `LLM keys and management keys that were neither deleted nor revoked, newest first. findings names what is worth a look: ` +
     `no_expiry, unused (for ${idleDays} days), no_spending_limit.`,
   response: z.object({ object: z.literal("list"), data: z.array(credentialSchema) }),
-  async handle(context, { llmKeys, managementKeys, directory, security, clock, endpointPaths }) {
+  async handle(
+    context,
+    {
+      llmKeys,
+      managementKeys,
+      directory,
+      security,
+      clock,
+      endpointPaths,
+    }: Pick<
+      Dependencies,
+      "llmKeys" | "managementKeys" | "directory" | "security" | "clock" | "endpointPaths"
+    >,
+  ) {
     const { id } = workspaceOf(context);
     const nowMs = clock.nowMs();
     const [llm, management] = await Promise.all([
@@ -157,7 +169,7 @@ export const listCredentials = defineEndpoint<Dependencies>({
 });
 
 /** Changes what an LLM key demands of providers beside what its workspace does. */
-export const changeKeyPrivacy = defineEndpoint<Dependencies, z.infer<typeof privacyChangesSchema>>({
+export const changeKeyPrivacy = defineEndpoint({
   ...shared,
   method: "PATCH",
   path: "/security/keys/:hash",
@@ -167,7 +179,7 @@ export const changeKeyPrivacy = defineEndpoint<Dependencies, z.infer<typeof priv
   description: "As those of the workspace, for one key and the keys that it makes.",
   body: privacyChangesSchema,
   response: z.object({ id: z.string(), privacy: privacySchema }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const workspaceId = workspaceOf(context).id;
     const { id } = deps.llmKeyEditor.find({ workspaceId, hash: context.param("hash") });
     const privacy = await deps.security.privacyEditor.change(

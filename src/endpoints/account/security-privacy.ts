@@ -1,15 +1,60 @@
-import type { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { z } from "zod";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
+import type { Privacy } from "../../identity/workspaces/privacy.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { workspaceOf } from "./account-caller.ts";
-import { accountBodyBytesMax } from "./account-fields.ts";
-import {
-  privacyChanges,
-  privacyChangesSchema,
-  privacyObject,
-  privacySchema,
-} from "./privacy-fields.ts";
+import { accountBodyBytesMax, plainText, workspaceOf } from "./account-fields.ts";
+
+/** The public form of what a workspace or a key demands of providers. */
+export const privacySchema = z
+  .object({ zdr: z.boolean(), blocked_providers: z.array(z.string()) })
+  .meta({ id: "PrivacySettings" });
+
+/** Changes to it; what is left out stays as it is. */
+export const privacyChangesSchema = z.strictObject({
+  zdr: z.boolean("must be true or false").optional(),
+  blocked_providers: z
+    .array(plainText(200), "must be a list of provider ids")
+    .max(1_000)
+    .optional(),
+});
+
+/** What a workspace or a key demands, as it is shown. */
+export const privacyObject = ({
+  zdr,
+  blockedProviders,
+}: Privacy): z.infer<typeof privacySchema> => ({ zdr, blocked_providers: [...blockedProviders] });
+
+/**
+ * Changes as they are kept: providers by their ids, whichever name they were written by. A misspelt
+ * name would block no provider, so it is refused. Throws `bad_request`.
+ */
+export function privacyChanges(
+  { inference }: Dependencies,
+  body: z.infer<typeof privacyChangesSchema>,
+): Partial<Privacy> {
+  const names = body.blocked_providers;
+  const zdr = body.zdr === undefined ? {} : { zdr: body.zdr };
+  if (names === undefined) return zdr;
+  const idByName = new Map(
+    [...inference.catalog().providers.values()].flatMap(({ id, name }) => [
+      [name.toLowerCase(), id],
+      [id.toLowerCase(), id],
+    ]),
+  );
+  const ids = names.map((name, index) => {
+    const id = idByName.get(name.trim().toLowerCase());
+    if (id !== undefined) return id;
+    const param = `blocked_providers[${index}]`;
+    throw new GatewayError(
+      "bad_request",
+      `${param}: there is no provider ${name}. GET /providers lists them.`,
+      { param },
+    );
+  });
+  return { ...zdr, blockedProviders: [...new Set(ids)].sort() };
+}
 
 const shared = {
   path: "/security/privacy",
@@ -20,18 +65,18 @@ const shared = {
 } as const;
 
 /** Shows what the workspace demands of every provider. */
-export const getPrivacy = defineEndpoint<Dependencies>({
+export const getPrivacy = defineEndpoint({
   ...shared,
   method: "GET",
   access: { managementScope: "read:security", session: true },
   summary: "Show the privacy settings of the workspace.",
   response: privacySchema,
-  handle: (context, { security }) =>
+  handle: (context, { security }: Pick<Dependencies, "security">) =>
     context.json(privacyObject(security.privacy.of(workspaceOf(context).id))),
 });
 
 /** Changes what the workspace demands of every provider; the very next request is routed by it. */
-export const changePrivacy = defineEndpoint<Dependencies, z.infer<typeof privacyChangesSchema>>({
+export const changePrivacy = defineEndpoint({
   ...shared,
   method: "PATCH",
   access: { managementScope: "write:security", session: true },
@@ -42,7 +87,7 @@ export const changePrivacy = defineEndpoint<Dependencies, z.infer<typeof privacy
     "Keys, presets and requests can demand more, and never less.",
   body: privacyChangesSchema,
   response: privacySchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const workspaceId = workspaceOf(context).id;
     const privacy = await deps.security.privacyEditor.change(
       { workspaceId, ownerId: workspaceId },

@@ -1,15 +1,20 @@
 import { z } from "zod";
-import { balanceOf } from "../../account/ledger/account-book.ts";
-import { revokeKeysMadeBy } from "../../account/workspaces/revoke-credentials.ts";
-import type { ClosedWorkspace } from "../../account/people/user-editor.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdSixDecimals } from "../../platform/lib/money.ts";
+import { balanceOf } from "../../billing/ledger/account-book.ts";
+import { revokeKeysMadeBy } from "../../identity/workspaces/revoke-credentials.ts";
+import type { ClosedWorkspace } from "../../identity/people/user-editor.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdSixDecimals } from "../../platform/kernel/money.ts";
 import { endConnectionsOf } from "../consent/tell-connection.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax } from "./account-fields.ts";
-import { emailField, forSessions, passwordField, sessionOf } from "./people-fields.ts";
+import {
+  accountBodyBytesMax,
+  emailField,
+  forSessions,
+  passwordField,
+  sessionOf,
+} from "./account-fields.ts";
 import { attemptOf } from "./sign-in-flow.ts";
 
 /** How fresh a session has to be where an account has no password to ask for. */
@@ -25,7 +30,7 @@ const methodSchema = z.object({
 });
 
 /** Lists how the user can sign in. */
-export const listSignInMethods = defineEndpoint<Dependencies>({
+export const listSignInMethods = defineEndpoint({
   ...forSessions,
   method: "GET",
   path: "/session/sign-in-methods",
@@ -38,7 +43,7 @@ export const listSignInMethods = defineEndpoint<Dependencies>({
     data: z.array(methodSchema),
     two_factor: z.boolean(),
   }),
-  async handle(context, { people: { users } }) {
+  async handle(context, { people: { users } }: Pick<Dependencies, "people">) {
     const { methods, twoFactor } = await users.methodsOf(sessionOf(context).user.id);
     const data = methods.map(
       ({ id, type, provider, name, createdAt }): z.infer<typeof methodSchema> => ({
@@ -55,7 +60,7 @@ export const listSignInMethods = defineEndpoint<Dependencies>({
 });
 
 /** Takes one way to sign in away, never the last one. */
-export const unlinkSignInMethod = defineEndpoint<Dependencies>({
+export const unlinkSignInMethod = defineEndpoint({
   ...forSessions,
   method: "DELETE",
   path: "/session/sign-in-methods/:id",
@@ -63,7 +68,7 @@ export const unlinkSignInMethod = defineEndpoint<Dependencies>({
   summary: "Unlink a way to sign in.",
   description: "A password, a passkey or an OpenID provider; 409 for the last way that works here.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { people: { users, settings } }) {
+  async handle(context, { people: { users, settings } }: Pick<Dependencies, "people">) {
     const id = context.param("id");
     await users.unlink({
       userId: sessionOf(context).user.id,
@@ -74,9 +79,12 @@ export const unlinkSignInMethod = defineEndpoint<Dependencies>({
   },
 });
 
-/** Somebody at an unlocked screen may not take an account: its password, or a session that has just begun, proves whose it is. */
+/**
+ * An unlocked screen is not enough to take over an account: its password, or a session that has
+ * just begun, proves whose it is.
+ */
 async function assertOwner(
-  context: RequestContext<unknown>,
+  context: RequestContext<unknown, SessionCaller>,
   deps: Dependencies,
   password: string | undefined,
 ): Promise<void> {
@@ -106,7 +114,7 @@ async function assertOwner(
   await people.throttle.succeeded(attempt);
 }
 
-/** Throws `conflict` where credits would be lost that nobody has said to give up. */
+/** Throws `conflict` where credits would be lost without the owner's consent. */
 export async function assertNothingLeft(
   { ledger }: Dependencies,
   workspaceId: string,
@@ -125,7 +133,10 @@ export async function assertNothingLeft(
   );
 }
 
-/** Deletes a user, ends the apps that they connected, and revokes the management keys that they made in organisations that go on. */
+/**
+ * Deletes a user, ends the apps that they connected, and revokes the management keys that they made
+ * in organisations that go on.
+ */
 export async function deleteWithKeys(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -158,8 +169,8 @@ const deletionSchema = z.strictObject({
     .describe("Gives up what is left of the credits."),
 });
 
-/** Deletes the account of whoever asks. */
-export const deleteAccount = defineEndpoint<Dependencies, z.infer<typeof deletionSchema>>({
+/** Deletes the caller's account. */
+export const deleteAccount = defineEndpoint({
   ...forSessions,
   method: "DELETE",
   path: "/session/user",
@@ -177,7 +188,7 @@ export const deleteAccount = defineEndpoint<Dependencies, z.infer<typeof deletio
     id: z.string(),
     closed_workspaces: z.array(z.string()),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const {
       user: { id },
     } = sessionOf(context);
@@ -201,7 +212,7 @@ const emailSchema = z.strictObject({
 });
 
 /** Sends a link to another address; the account has it once the link was used. */
-export const changeEmail = defineEndpoint<Dependencies, z.infer<typeof emailSchema>>({
+export const changeEmail = defineEndpoint({
   ...forSessions,
   base: "root",
   method: "POST",
@@ -210,10 +221,10 @@ export const changeEmail = defineEndpoint<Dependencies, z.infer<typeof emailSche
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change the e-mail address, by a link that is sent there.",
   description:
-    "The answer is the same whether somebody has that address or not. POST /api/auth/verify-email takes the link's token.",
+    "The answer is the same whether an account has that address or not. POST /api/auth/verify-email takes the link's token.",
   body: emailSchema,
   response: z.object({ requested: z.literal(true) }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { new_email: email, password } = context.body;
     deps.people.recovery.assertMail();
     await assertOwner(context, deps, password);

@@ -1,11 +1,9 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, nameField, plainText } from "./account-fields.ts";
-import { sessionOf } from "./people-fields.ts";
-import { answerWith, delegate } from "./session-delegate.ts";
-import { signInWithPasskeyAnswer } from "./sign-in-flow.ts";
+import { accountBodyBytesMax, nameField, plainText, sessionOf } from "./account-fields.ts";
+import { answerWith, delegate, signInWithPasskeyAnswer } from "./sign-in-flow.ts";
 import { successSchema } from "./session-sign-in.ts";
 
 const shared = {
@@ -17,7 +15,10 @@ const shared = {
 const anybody = { access: { open: true } } as const;
 const signedIn = { access: { session: true }, tag: "Account" } as const;
 
-/** What the browser's WebAuthn gives, as JSON (Web Authentication Level 3, section 5.1.8); the library checks it. */
+/**
+ * What the browser's WebAuthn gives, as JSON (Web Authentication Level 3, section 5.1.8); the
+ * library checks it.
+ */
 const credentialField = z.looseObject({ id: z.string() });
 
 const passkeySchema = z.object({
@@ -48,18 +49,21 @@ const passkeyObject = (
   created_at: passkey.createdAt?.toISOString() ?? null,
 });
 
-/** What a browser's WebAuthn is asked with, as it wants it (Web Authentication Level 3, sections 5.4 and 5.5). */
+/**
+ * What a browser's WebAuthn is asked with, as it wants it (Web Authentication Level 3, sections 5.4
+ * and 5.5).
+ */
 const optionsSchema = z.looseObject({ challenge: z.string() });
 
 /** What a browser needs to make a passkey. */
-export const passkeyRegistrationOptions = defineEndpoint<Dependencies>({
+export const passkeyRegistrationOptions = defineEndpoint({
   ...shared,
   ...signedIn,
   method: "GET",
   path: "/api/auth/passkey/generate-register-options",
   summary: "Begin to add a passkey.",
   response: optionsSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const answer = await delegate(context, deps, {
       method: "GET",
       path: "/passkey/generate-register-options",
@@ -71,7 +75,7 @@ export const passkeyRegistrationOptions = defineEndpoint<Dependencies>({
 const registrationSchema = z.object({ response: credentialField, name: nameField.optional() });
 
 /** Adds the passkey that a browser made. */
-export const addPasskey = defineEndpoint<Dependencies, z.infer<typeof registrationSchema>>({
+export const addPasskey = defineEndpoint({
   ...shared,
   ...signedIn,
   method: "POST",
@@ -80,7 +84,7 @@ export const addPasskey = defineEndpoint<Dependencies, z.infer<typeof registrati
   summary: "Add a passkey.",
   body: registrationSchema,
   response: passkeyObjectSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const answer = await delegate(context, deps, {
       method: "POST",
       path: "/passkey/verify-registration",
@@ -91,14 +95,14 @@ export const addPasskey = defineEndpoint<Dependencies, z.infer<typeof registrati
 });
 
 /** What a browser needs to prove that it has a passkey. */
-export const passkeySignInOptions = defineEndpoint<Dependencies>({
+export const passkeySignInOptions = defineEndpoint({
   ...shared,
   ...anybody,
   method: "GET",
   path: "/api/auth/passkey/generate-authenticate-options",
   summary: "Begin to sign in with a passkey.",
   response: optionsSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     await deps.people.throttle.count({ address: context.clientAddress() });
     const answer = await delegate(context, deps, {
       method: "GET",
@@ -111,7 +115,7 @@ export const passkeySignInOptions = defineEndpoint<Dependencies>({
 const assertionSchema = z.object({ response: credentialField });
 
 /** Begins a session with a passkey. */
-export const signInWithPasskey = defineEndpoint<Dependencies, z.infer<typeof assertionSchema>>({
+export const signInWithPasskey = defineEndpoint({
   ...shared,
   ...anybody,
   method: "POST",
@@ -120,21 +124,21 @@ export const signInWithPasskey = defineEndpoint<Dependencies, z.infer<typeof ass
   summary: "Sign in with a passkey.",
   body: assertionSchema,
   response: successSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { answer } = await signInWithPasskeyAnswer(context, deps, context.body);
     return answerWith(context, answer, { success: true });
   },
 });
 
 /** Lists the passkeys of the account. */
-export const listPasskeys = defineEndpoint<Dependencies>({
+export const listPasskeys = defineEndpoint({
   ...shared,
   ...signedIn,
   method: "GET",
   path: "/api/auth/passkey/list-user-passkeys",
   summary: "List the passkeys of the account.",
   response: z.object({ object: z.literal("list"), data: z.array(passkeyObjectSchema) }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const answer = await delegate(context, deps, {
       method: "GET",
       path: "/passkey/list-user-passkeys",
@@ -149,7 +153,7 @@ export const listPasskeys = defineEndpoint<Dependencies>({
 const deletionSchema = z.object({ id: plainText(200).min(1) });
 
 /** Deletes a passkey of the account. */
-export const deletePasskey = defineEndpoint<Dependencies, z.infer<typeof deletionSchema>>({
+export const deletePasskey = defineEndpoint({
   ...shared,
   ...signedIn,
   method: "POST",
@@ -158,7 +162,7 @@ export const deletePasskey = defineEndpoint<Dependencies, z.infer<typeof deletio
   summary: "Delete a passkey of the account.",
   body: deletionSchema,
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, deps) {
+  async handle(context, deps: Pick<Dependencies, "people">) {
     const { users, settings } = deps.people;
     const { id } = context.body;
     await users.unlink({

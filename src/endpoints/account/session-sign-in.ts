@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax } from "./account-fields.ts";
-import { emailField, passwordField } from "./people-fields.ts";
-import { answerWith, delegate } from "./session-delegate.ts";
+import { accountBodyBytesMax, emailField, passwordField } from "./account-fields.ts";
 import {
+  answerWith,
   beginProviderSignIn,
+  delegate,
   finishProviderSignIn,
   signInWithPassword,
   signOutOf,
@@ -34,7 +34,7 @@ export const signedInSchema = z.object({
   user: z.object({ id: z.string(), name: z.string(), email: z.string() }),
 });
 
-/** What the library tells of a user, in our spelling. */
+/** A user as the library describes one, with our field names. */
 export const signedIn = (body: unknown): z.infer<typeof signedInSchema> =>
   signedInSchema.parse(body);
 
@@ -47,7 +47,7 @@ const secondFactorSchema = z.object({
 });
 
 /** Begins a session with e-mail and password. */
-export const signInByPassword = defineEndpoint<Dependencies, z.infer<typeof signInSchema>>({
+export const signInByPassword = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/sign-in/email",
@@ -59,7 +59,7 @@ export const signInByPassword = defineEndpoint<Dependencies, z.infer<typeof sign
     "the account was signed in from are not kept out by what others try.",
   body: signInSchema,
   response: z.union([signedInSchema, secondFactorSchema]),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { email, password, remember_me: rememberMe = true } = context.body;
     const { kind, answer } = await signInWithPassword(context, deps, {
       email,
@@ -94,7 +94,7 @@ const providerBody = ({
 const redirectTo = (body: unknown): { url: string } => z.object({ url: z.string() }).parse(body);
 
 /** Begins to sign in at an OIDC provider; the answer says where the browser goes. */
-export const signInWithProvider = defineEndpoint<Dependencies, z.infer<typeof providerSchema>>({
+export const signInWithProvider = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/sign-in/social",
@@ -102,7 +102,7 @@ export const signInWithProvider = defineEndpoint<Dependencies, z.infer<typeof pr
   summary: "Sign in at an OpenID provider of the configuration.",
   body: providerSchema,
   response: z.object({ url: z.string() }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const {
       provider,
       callback_url: callbackUrl = "/",
@@ -118,13 +118,13 @@ export const signInWithProvider = defineEndpoint<Dependencies, z.infer<typeof pr
 });
 
 /** Where an OIDC provider sends the browser back to. */
-export const providerCallback = defineEndpoint<Dependencies>({
+export const providerCallback = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/api/auth/callback/:provider",
   summary: "Come back from an OpenID provider.",
   redirects: true,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     return answerWith(
       context,
       await finishProviderSignIn(context, deps, context.param("provider")),
@@ -133,8 +133,8 @@ export const providerCallback = defineEndpoint<Dependencies>({
   },
 });
 
-/** Lets somebody who has signed in sign in at a provider from now on, too. */
-export const linkProvider = defineEndpoint<Dependencies, z.infer<typeof providerSchema>>({
+/** Links a provider to the account of the signed-in user. */
+export const linkProvider = defineEndpoint({
   ...shared,
   access: { session: true },
   tag: "Account",
@@ -144,7 +144,7 @@ export const linkProvider = defineEndpoint<Dependencies, z.infer<typeof provider
   summary: "Link an OpenID provider to the account.",
   body: providerSchema,
   response: z.object({ url: z.string() }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const answer = await delegate(context, deps, {
       method: "POST",
       path: "/link-social",
@@ -154,14 +154,14 @@ export const linkProvider = defineEndpoint<Dependencies, z.infer<typeof provider
   },
 });
 
-/** Ends the session of the cookie, whatever its state. */
-export const signOut = defineEndpoint<Dependencies>({
+/** Ends the session of the cookie, in any state. */
+export const signOut = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/sign-out",
   summary: "Sign out.",
   response: successSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     return answerWith(context, await signOutOf(context, deps), { success: true });
   },
 });

@@ -1,12 +1,23 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, atMost } from "./account-fields.ts";
-import { forSessions, passwordField, sessionOf } from "./people-fields.ts";
-import { answerWith, delegate, type Delegated, type DelegatedAnswer } from "./session-delegate.ts";
-import { attemptOf, signInWithSecondFactor } from "./sign-in-flow.ts";
+import {
+  accountBodyBytesMax,
+  atMost,
+  forSessions,
+  passwordField,
+  sessionOf,
+} from "./account-fields.ts";
+import {
+  answerWith,
+  attemptOf,
+  delegate,
+  signInWithSecondFactor,
+  type Delegated,
+  type DelegatedAnswer,
+} from "./sign-in-flow.ts";
 import { signedIn, signedInSchema } from "./session-sign-in.ts";
 
 const shared = { ...forSessions, base: "root", anywhere: true } as const;
@@ -28,7 +39,7 @@ const factorSchema = z
   );
 
 /** Gives the second factor after the password, and begins the session. */
-export const signInWithCode = defineEndpoint<Dependencies, z.infer<typeof factorSchema>>({
+export const signInWithCode = defineEndpoint({
   base: "root",
   access: { open: true },
   counting: "at-door",
@@ -43,7 +54,7 @@ export const signInWithCode = defineEndpoint<Dependencies, z.infer<typeof factor
     "password set the cookie that this belongs to, for ten minutes.",
   body: factorSchema,
   response: signedInSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { code = "", backup_code: backupCode } = context.body;
     const { answer } = await signInWithSecondFactor(
       context,
@@ -56,7 +67,7 @@ export const signInWithCode = defineEndpoint<Dependencies, z.infer<typeof factor
 
 /** Asks the library for something of the account, counted as an attempt to prove whose it is. */
 async function counted(
-  context: RequestContext<unknown>,
+  context: RequestContext<unknown, SessionCaller>,
   deps: Dependencies,
   delegated: Omit<Delegated, "method">,
 ): Promise<DelegatedAnswer> {
@@ -75,7 +86,7 @@ const passwordSchema = z.strictObject({
 const setUpSchema = z.object({ totpURI: z.string(), backupCodes: z.array(z.string()) });
 
 /** Begins to set up an authenticator app; in force once a code of it was given. */
-export const beginTwoFactor = defineEndpoint<Dependencies, z.infer<typeof passwordSchema>>({
+export const beginTwoFactor = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/two-factor/enable",
@@ -86,7 +97,7 @@ export const beginTwoFactor = defineEndpoint<Dependencies, z.infer<typeof passwo
     "The backup codes are shown once, each works once in place of the app.",
   body: passwordSchema,
   response: z.object({ totp_uri: z.string(), backup_codes: z.array(z.string()) }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const answer = await counted(context, deps, { path: "/two-factor/enable", body: context.body });
     const { totpURI, backupCodes } = setUpSchema.parse(answer.body);
     return answerWith(context, answer, { totp_uri: totpURI, backup_codes: backupCodes });
@@ -96,7 +107,7 @@ export const beginTwoFactor = defineEndpoint<Dependencies, z.infer<typeof passwo
 const confirmSchema = z.strictObject({ code: codeField });
 
 /** Puts the authenticator app in force. */
-export const confirmTwoFactor = defineEndpoint<Dependencies, z.infer<typeof confirmSchema>>({
+export const confirmTwoFactor = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/two-factor/confirm",
@@ -106,7 +117,7 @@ export const confirmTwoFactor = defineEndpoint<Dependencies, z.infer<typeof conf
     "From now on signing in with the password asks for a code; passkeys and OpenID providers are second factors of their own.",
   body: confirmSchema,
   response: z.object({ two_factor: z.literal(true) }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const answer = await counted(context, deps, {
       path: "/two-factor/verify-totp",
       body: context.body,
@@ -116,7 +127,7 @@ export const confirmTwoFactor = defineEndpoint<Dependencies, z.infer<typeof conf
 });
 
 /** Makes other backup codes; those before are dead. */
-export const renewBackupCodes = defineEndpoint<Dependencies, z.infer<typeof passwordSchema>>({
+export const renewBackupCodes = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/two-factor/backup-codes",
@@ -124,7 +135,7 @@ export const renewBackupCodes = defineEndpoint<Dependencies, z.infer<typeof pass
   summary: "Make other backup codes in place of those before.",
   body: passwordSchema,
   response: z.object({ backup_codes: z.array(z.string()) }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const answer = await counted(context, deps, {
       path: "/two-factor/generate-backup-codes",
       body: context.body,
@@ -136,7 +147,7 @@ export const renewBackupCodes = defineEndpoint<Dependencies, z.infer<typeof pass
 });
 
 /** Takes the second factor away. */
-export const endTwoFactor = defineEndpoint<Dependencies, z.infer<typeof passwordSchema>>({
+export const endTwoFactor = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/api/auth/two-factor/disable",
@@ -144,7 +155,7 @@ export const endTwoFactor = defineEndpoint<Dependencies, z.infer<typeof password
   summary: "Take the authenticator app away.",
   body: passwordSchema,
   response: z.object({ two_factor: z.literal(false) }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const answer = await counted(context, deps, {
       path: "/two-factor/disable",
       body: context.body,

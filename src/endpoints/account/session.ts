@@ -1,21 +1,27 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { preferencesMax } from "../../identity/people/preferences.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, nameField } from "./account-fields.ts";
-import { forSessions, newPasswordField, passwordField, sessionOf } from "./people-fields.ts";
+import {
+  accountBodyBytesMax,
+  forSessions,
+  nameField,
+  newPasswordField,
+  passwordField,
+  sessionOf,
+} from "./account-fields.ts";
 import {
   currentSession,
   currentSessionSchema,
   sessionObject,
   sessionObjectSchema,
 } from "./people-object.ts";
-import { answerWith, delegate } from "./session-delegate.ts";
-import { attemptOf } from "./sign-in-flow.ts";
 import { signedIn, signedInSchema } from "./session-sign-in.ts";
+import { answerWith, attemptOf, delegate } from "./sign-in-flow.ts";
 
 /** Shows who is signed in, and where. */
-export const getSession = defineEndpoint<Dependencies>({
+export const getSession = defineEndpoint({
   ...forSessions,
   method: "GET",
   path: "/session",
@@ -23,8 +29,8 @@ export const getSession = defineEndpoint<Dependencies>({
   summary: "Show who is signed in, and in which workspace.",
   description: "A session that is used is prolonged once a day, by this route; its cookie with it.",
   response: currentSessionSchema,
-  async handle(context, deps) {
-    // The library prolongs the session where that is due, and writes the cookie anew.
+  async handle(context, deps: Dependencies) {
+    // The library prolongs the session where that is due, and writes the cookie again.
     const { cookies } = await delegate(context, deps, { method: "GET", path: "/get-session" });
     return answerWith(
       context,
@@ -45,7 +51,7 @@ const changeSchema = z.strictObject({
 });
 
 /** Chooses the workspace that the session works in, or renames the user. */
-export const changeSession = defineEndpoint<Dependencies, z.infer<typeof changeSchema>>({
+export const changeSession = defineEndpoint({
   ...forSessions,
   method: "PATCH",
   path: "/session",
@@ -58,7 +64,7 @@ export const changeSession = defineEndpoint<Dependencies, z.infer<typeof changeS
     id: z.string(),
     workspace_id: z.string().nullable(),
   }),
-  async handle(context, { people }) {
+  async handle(context, { people }: Pick<Dependencies, "people">) {
     const { session, user, workspace } = sessionOf(context);
     const { workspace_id: wanted, name } = context.body;
     if (wanted !== undefined && wanted !== null) {
@@ -88,14 +94,14 @@ export const changeSession = defineEndpoint<Dependencies, z.infer<typeof changeS
 });
 
 /** Lists the sessions of the user. */
-export const listSessions = defineEndpoint<Dependencies>({
+export const listSessions = defineEndpoint({
   ...forSessions,
   method: "GET",
   path: "/sessions",
   anywhere: true,
   summary: "List the sessions of the user.",
   response: z.object({ object: z.literal("list"), data: z.array(sessionObjectSchema) }),
-  async handle(context, { people, clock }) {
+  async handle(context, { people, clock }: Pick<Dependencies, "people" | "clock">) {
     const { user, session } = sessionOf(context);
     const records = await people.sessions.list(user.id, clock.nowMs());
     return context.json({
@@ -106,14 +112,14 @@ export const listSessions = defineEndpoint<Dependencies>({
 });
 
 /** Ends a session of the user; its next request is refused. */
-export const revokeSession = defineEndpoint<Dependencies>({
+export const revokeSession = defineEndpoint({
   ...forSessions,
   method: "DELETE",
   path: "/sessions/:id",
   anywhere: true,
   summary: "End one session of the user.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { people }) {
+  async handle(context, { people }: Pick<Dependencies, "people">) {
     const id = context.param("id");
     if (!(await people.sessions.revoke({ userId: sessionOf(context).user.id, id }))) {
       throw new GatewayError(
@@ -126,14 +132,14 @@ export const revokeSession = defineEndpoint<Dependencies>({
 });
 
 /** Ends every session of the user but the one that asks. */
-export const revokeOtherSessions = defineEndpoint<Dependencies>({
+export const revokeOtherSessions = defineEndpoint({
   ...forSessions,
   method: "DELETE",
   path: "/sessions",
   anywhere: true,
   summary: "End every other session of the user.",
   response: z.object({ deleted: z.literal(true), count: z.number() }),
-  async handle(context, { people }) {
+  async handle(context, { people }: Pick<Dependencies, "people">) {
     const { user, session } = sessionOf(context);
     return context.json({
       deleted: true,
@@ -148,7 +154,7 @@ const passwordSchema = z.object({
 });
 
 /** Changes the password; every other session ends, and this one goes on under a new cookie. */
-export const changePassword = defineEndpoint<Dependencies, z.infer<typeof passwordSchema>>({
+export const changePassword = defineEndpoint({
   ...forSessions,
   base: "root",
   method: "POST",
@@ -157,7 +163,7 @@ export const changePassword = defineEndpoint<Dependencies, z.infer<typeof passwo
   summary: "Change the password, and end every other session.",
   body: passwordSchema,
   response: signedInSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { current_password: currentPassword, new_password: newPassword } = context.body;
     const attempt = { ...attemptOf(context), email: sessionOf(context).user.email };
     await deps.people.throttle.count(attempt);
@@ -171,5 +177,75 @@ export const changePassword = defineEndpoint<Dependencies, z.infer<typeof passwo
     });
     await deps.people.throttle.succeeded(attempt);
     return answerWith(context, answer, signedIn(answer.body));
+  },
+});
+
+const valueBytesMax = 2_048;
+const bodyBytesMax = 64 * 1024;
+
+const namePattern = /^[a-z][a-z0-9_.-]{0,63}$/;
+
+const preferenceField = z
+  .string()
+  .regex(
+    namePattern,
+    "is no name of a preference: lower-case letters, digits, dots, dashes, at most 64, a letter first",
+  );
+
+const isKept = (text: string): boolean => !text.includes("\\u0000") && text.length <= valueBytesMax;
+
+const valueField = z
+  .unknown()
+  .refine(
+    (value) => isKept(JSON.stringify(value)),
+    `must be at most ${valueBytesMax} characters of JSON`,
+  );
+
+const changesSchema = z.record(preferenceField, valueField);
+
+const preferencesSchema = z.object({
+  object: z.literal("preferences"),
+  preferences: z.record(z.string(), z.unknown()),
+});
+
+const shared = {
+  ...forSessions,
+  path: "/session/preferences",
+  anywhere: true,
+  response: preferencesSchema,
+} as const;
+
+/** Shows the preferences of the user. */
+export const getPreferences = defineEndpoint({
+  ...shared,
+  method: "GET",
+  summary: "Show the preferences of the user.",
+  description:
+    "What clients keep for a person: theme, time zone, what was dismissed. They follow the user to every browser; the service " +
+    "itself reads none of them.",
+  async handle(context, { people }: Pick<Dependencies, "people">) {
+    return context.json({
+      object: "preferences",
+      preferences: await people.preferences.of(sessionOf(context).user.id),
+    });
+  },
+});
+
+/** Changes preferences of the user. */
+export const changePreferences = defineEndpoint({
+  ...shared,
+  method: "PATCH",
+  unaudited: true,
+  bodyBytesMax,
+  summary: "Change preferences of the user.",
+  description:
+    `Values by name: any JSON of at most ${valueBytesMax} characters, ${preferencesMax} names at most. Names that are left out ` +
+    "stay as they are; null takes one away.",
+  body: changesSchema,
+  async handle(context, { people }: Pick<Dependencies, "people">) {
+    return context.json({
+      object: "preferences",
+      preferences: await people.preferences.change(sessionOf(context).user.id, context.body),
+    });
   },
 });

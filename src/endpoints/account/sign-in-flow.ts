@@ -1,20 +1,23 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
-import type { SessionCaller } from "../../account/people/session-caller.ts";
-import { SignInRefusal, type Attempt } from "../../account/people/sign-in-throttle.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { assertSameOrigin } from "../../http/same-origin.ts";
-import { brand } from "../../platform/lib/brand.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { assertSameOrigin } from "../../access/admit-session.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
+import { Reply } from "../../http/reply.ts";
+import { queryOf } from "../../http/request-context.ts";
+import { clientAddressHeader, identityPath } from "../../identity/people/identity.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
+import { SignInRefusal, type Attempt } from "../../identity/people/sign-in-throttle.ts";
+import { brand } from "../../platform/kernel/brand.ts";
+import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { delegate, type Delegated, type DelegatedAnswer } from "./session-delegate.ts";
 
 /*
- * Signing in and out as functions that JSON routes and pages call alike: each checks the origin, counts the attempt, asks the
- * library, and writes down what came of it. Cookies to set are in the answer.
+ * Signing in and out as functions that JSON routes and pages call alike: each checks the origin,
+ * counts the attempt, asks the library, and writes down what came of it. Cookies to set are in the
+ * answer.
  */
 
-/** Somebody signed in, or is to give the code of a second factor first. */
+/** The outcome of a sign-in: a session, or a question for the code of a second factor. */
 export type SignInOutcome =
   | { kind: "signed-in"; answer: DelegatedAnswer; caller: SessionCaller }
   | { kind: "second-factor"; answer: DelegatedAnswer };
@@ -29,7 +32,7 @@ const deviceSeconds = 365 * 86_400;
 const stepCookie = "switchyard.second_step";
 const stepSeconds = 600;
 
-/** Somebody is asked for a second factor in place of a session. */
+/** A second factor is asked for in place of a session. */
 const challengeSchema = z.object({ twoFactorRedirect: z.literal(true) });
 
 const redirectSchema = z.object({ url: z.string() });
@@ -55,7 +58,10 @@ export const attemptOf = (context: RequestContext<unknown>, email?: string): Att
   email,
 });
 
-/** Signs in with e-mail and password. Throws what the library refuses with, and `rate_limit_exceeded`. */
+/**
+ * Signs in with e-mail and password. Throws what the library refuses with, and
+ * `rate_limit_exceeded`.
+ */
 export async function signInWithPassword(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -111,7 +117,10 @@ export async function signInWithPasskeyAnswer(
   return succeeded(context, deps, { by, answer });
 }
 
-/** Comes back from an OpenID provider: the answer sends the browser on, with a session where that provider proved who it is. */
+/**
+ * Comes back from an OpenID provider: the answer sends the browser on, with a session where that
+ * provider proved who it is.
+ */
 export async function finishProviderSignIn(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -126,26 +135,32 @@ export async function finishProviderSignIn(
     return (await succeeded(context, deps, { by, answer })).answer;
   // Linking a provider comes back here too, without a new session.
   if (answer.location?.includes("error=") !== true) return answer;
-  // Whoever asks for this address over and over does not fill the log with it.
+  // Repeated attempts for one address do not fill the log.
   await deps.people.throttle.count({ address: context.clientAddress(), purpose: "provider" });
   await writeDown(context, deps, { ...by, status: 401 });
   return answer;
 }
 
-/** Ends the session of the cookie, whatever its state. */
+/** Ends the session of the cookie, in any state. */
 export const signOutOf = (
   context: RequestContext<unknown>,
   deps: Dependencies,
 ): Promise<DelegatedAnswer> =>
   delegate(context, deps, { method: "POST", path: "/sign-out", body: {} });
 
-/** The address of the account whose password was given in this browser and whose second factor is missing; undefined without one. */
+/**
+ * The address of the account whose password was given in this browser and whose second factor is
+ * missing; undefined without one.
+ */
 export const pendingSecondFactor = (
   context: RequestContext<unknown>,
   deps: Dependencies,
 ): string | undefined => unsealed(deps, cookieOf(context, stepCookie));
 
-/** Begins to sign in at an OpenID provider: the address that the browser goes to, with the cookies of this attempt. */
+/**
+ * Begins to sign in at an OpenID provider: the address that the browser goes to, with the cookies
+ * of this attempt.
+ */
 export async function beginProviderSignIn(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -170,7 +185,7 @@ export async function beginProviderSignIn(
   return { answer, url: redirectSchema.parse(answer.body).url };
 }
 
-/** By what somebody signs in, as the audit log has it. */
+/** The way of signing in, as the audit log has it. */
 interface Way {
   action: string;
   email?: string;
@@ -236,7 +251,10 @@ async function assertFirstUse(
   );
 }
 
-/** Writes an attempt into the log of the account's workspace; into the operators' where nobody has that address. */
+/**
+ * Writes an attempt into the log of the account's workspace; into the operators' where no one has
+ * that address.
+ */
 async function writeDown(
   context: RequestContext<unknown>,
   { people, security, operatorWorkspaceId }: Dependencies,
@@ -275,7 +293,10 @@ function sealed(deps: Dependencies, email: string): string {
   return `${text}.${sealOf(deps, text)}`;
 }
 
-/** The e-mail of whom the second factor is waited for; undefined where the password was not given, or too long ago. */
+/**
+ * The e-mail of whom the second factor is waited for; undefined where the password was not given,
+ * or too long ago.
+ */
 function unsealed(deps: Dependencies, cookie: string | undefined): string | undefined {
   const [email = "", ends = "", seal = ""] = cookie?.split(".") ?? [];
   const [expected, given] = [Buffer.from(sealOf(deps, `${email}.${ends}`)), Buffer.from(seal)];
@@ -284,4 +305,138 @@ function unsealed(deps: Dependencies, cookie: string | undefined): string | unde
     timingSafeEqual(expected, given) &&
     Number(ends) * 1000 > deps.clock.nowMs();
   return holds ? Buffer.from(email, "base64url").toString() : undefined;
+}
+
+/** What a route asks of the library for sign-in. */
+export interface Delegated {
+  method: "GET" | "POST";
+  /** Below `identityPath`. */
+  path: string;
+  body?: Readonly<Record<string, unknown>>;
+  /** The library is not told of a session that the browser has: it is to begin one. */
+  withoutSession?: boolean;
+}
+
+/** What the library answered: its cookies, where it sends the browser, and its JSON. */
+export interface DelegatedAnswer {
+  status: number;
+  cookies: readonly string[];
+  location: string | null;
+  body: unknown;
+}
+
+const passedOn = [
+  "cookie",
+  "user-agent",
+  "accept-language",
+  "sec-fetch-site",
+  "sec-fetch-mode",
+  "sec-fetch-dest",
+] as const;
+
+const codes: Readonly<Partial<Record<number, ErrorCode>>> = {
+  400: "bad_request",
+  401: "authentication_required",
+  403: "forbidden",
+  404: "not_found",
+  409: "conflict",
+  415: "bad_request",
+  422: "unprocessable_entity",
+  429: "rate_limit_exceeded",
+};
+
+const refusalSchema = z
+  .object({ message: z.string().optional(), code: z.string().optional() })
+  .catch({});
+
+/**
+ * Asks the library as the browser would have. Throws `GatewayError` where the library refuses, and
+ * for pages of others.
+ */
+export async function delegate(
+  context: RequestContext<unknown>,
+  { people: { identity }, publicUrl }: Dependencies,
+  { method, path, body, withoutSession = false }: Delegated,
+): Promise<DelegatedAnswer> {
+  const { request } = context;
+  assertSameOrigin(request, publicUrl());
+  const query = method === "GET" ? queryOf(request).toString() : "";
+  const answer = await identity.handle(
+    new Request(`${publicUrl()}${identityPath}${path}${query === "" ? "" : `?${query}`}`, {
+      method,
+      headers: headersFor(context, publicUrl(), withoutSession),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }),
+  );
+  const text = await answer.text();
+  const parsed: unknown =
+    answer.headers.get("content-type")?.startsWith("application/json") && text !== ""
+      ? JSON.parse(text)
+      : null;
+  if (answer.status >= 400) throw refusalOf(answer.status, parsed);
+  return {
+    status: answer.status,
+    cookies: answer.headers.getSetCookie(),
+    location: answer.headers.get("location"),
+    body: parsed,
+  };
+}
+
+const withoutSessionCookie = (cookies: string): string =>
+  cookies
+    .split(/;\s*/)
+    .filter((pair) => !pair.startsWith(`${brand.sessionCookie}=`))
+    .join("; ");
+
+/**
+ * The guard has checked the origin, so the library gets ours; the address is the one that this
+ * gateway saw.
+ */
+function headersFor(
+  context: RequestContext<unknown>,
+  publicUrl: string,
+  withoutSession: boolean,
+): Headers {
+  const headers = new Headers({
+    "content-type": "application/json",
+    origin: new URL(publicUrl).origin,
+  });
+  for (const name of passedOn) {
+    const value = context.request.headers.get(name);
+    if (value !== null)
+      headers.set(name, name === "cookie" && withoutSession ? withoutSessionCookie(value) : value);
+  }
+  headers.set(clientAddressHeader, context.clientAddress());
+  return headers;
+}
+
+function refusalOf(status: number, body: unknown): GatewayError {
+  const { message, code } = refusalSchema.parse(body);
+  // 2026-11: the library answers 500 to credentials of a browser that do not hold.
+  const known = code === "FAILED_TO_VERIFY_REGISTRATION" ? "bad_request" : codes[status];
+  if (known === undefined) {
+    return new GatewayError(
+      "internal_server_error",
+      "Signing in failed on our side. Quote the trace id when you report it.",
+    );
+  }
+  const metadata = code === undefined ? {} : { reason: code.toLowerCase() };
+  return new GatewayError(known, message ?? "Signing in was refused.", { metadata });
+}
+
+/** An answer to the browser with what the library set; of secrets it has the cookie alone. */
+export function answerWith(
+  context: RequestContext<unknown>,
+  { cookies, location, status }: DelegatedAnswer,
+  body: unknown,
+): Reply {
+  const redirects = location !== null && status >= 300;
+  if (redirects)
+    return new Reply("", { status, headers: { ...context.headers, location }, cookies });
+  const headers = {
+    "content-type": "application/json",
+    ...context.headers,
+    "cache-control": "no-store",
+  };
+  return new Reply(JSON.stringify(body), { headers, cookies });
 }

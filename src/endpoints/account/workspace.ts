@@ -1,12 +1,10 @@
 import { z } from "zod";
-import type { Role } from "../../account/people/role.ts";
-import type { Workspace } from "../../account/workspaces/workspace.ts";
-import { managesPeople } from "../../account/people/role.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { managesPeople, type Role } from "../../identity/people/organizations.ts";
+import type { Workspace } from "../../identity/workspaces/workspace.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, nameField } from "./account-fields.ts";
-import { forSessions, sessionOf } from "./people-fields.ts";
+import { accountBodyBytesMax, forSessions, nameField, sessionOf } from "./account-fields.ts";
 import { workspaceObject, workspaceObjectSchema } from "./people-object.ts";
 
 /** The workspaces that a user may enter, the personal one first, with what they are in each. */
@@ -29,14 +27,14 @@ export async function workspacesOf(
 }
 
 /** Lists the workspaces that the user may enter. */
-export const listWorkspaces = defineEndpoint<Dependencies>({
+export const listWorkspaces = defineEndpoint({
   ...forSessions,
   method: "GET",
   path: "/workspaces",
   anywhere: true,
   summary: "List the workspaces of the user, the personal one first.",
   response: z.object({ object: z.literal("list"), data: z.array(workspaceObjectSchema) }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const places = await workspacesOf(deps, sessionOf(context).user.id);
     return context.json({
       object: "list",
@@ -48,7 +46,7 @@ export const listWorkspaces = defineEndpoint<Dependencies>({
 const nameSchema = z.object({ name: nameField });
 
 /** Renames a workspace. */
-export const changeWorkspace = defineEndpoint<Dependencies, z.infer<typeof nameSchema>>({
+export const changeWorkspace = defineEndpoint({
   ...forSessions,
   method: "PATCH",
   path: "/workspaces/:id",
@@ -56,7 +54,7 @@ export const changeWorkspace = defineEndpoint<Dependencies, z.infer<typeof nameS
   summary: "Rename a workspace.",
   body: nameSchema,
   response: workspaceObjectSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const place = (await workspacesOf(deps, sessionOf(context).user.id)).find(
       ({ workspace }) => workspace.id === context.param("id"),
     );

@@ -1,15 +1,16 @@
 import { z } from "zod";
-import { requireOperator } from "../../account/people/operator.ts";
+import { requireOperator } from "../../identity/keys/caller.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { DayRange } from "../../insights/service-usage-store.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
 import { plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /**
- * What every route of operators declares: people who are operators, and management keys of the first workspace that hold
- * the scope. LLM keys, keys of other workspaces and other people are refused before a handler runs.
+ * What every route of operators declares: people who are operators, and management keys of the
+ * first workspace that hold the scope. LLM keys, keys of other workspaces and other people are
+ * refused before a handler runs.
  */
 export const forOperators = {
   base: "api",
@@ -19,7 +20,7 @@ export const forOperators = {
   encodeError: encodeContractError,
 } as const;
 
-/** Id of the operator that calls; the door has let nobody else in. */
+/** Id of the operator that calls; the guard refuses other callers. */
 export const operatorOf = (
   { caller }: RequestContext<unknown>,
   { operatorWorkspaceId }: Dependencies,

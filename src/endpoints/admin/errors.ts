@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { isoOrNull } from "../../platform/lib/clock.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { daysField, daysParameter, dayText, forOperators, lastDays } from "./admin-fields.ts";
 
@@ -24,7 +24,7 @@ const worst = <Each extends Line & { failures?: number }>(lines: readonly Each[]
     .slice(0, shown);
 
 /** What went wrong, and where. */
-export const errorsOverview = defineEndpoint<Dependencies>({
+export const errorsOverview = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/errors",
@@ -52,7 +52,10 @@ export const errorsOverview = defineEndpoint<Dependencies>({
       }),
     ),
   }),
-  async handle(context, { insights: { service, health }, clock }) {
+  async handle(
+    context,
+    { insights: { service, health }, clock }: Pick<Dependencies, "insights" | "clock">,
+  ) {
     const { days } = checkBody(z.object({ days: daysField(1) }), Object.fromEntries(context.query));
     const range = lastDays(days, clock.nowMs());
     const [providers, models, workspaces] = await Promise.all([

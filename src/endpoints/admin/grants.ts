@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { StandingGrant } from "../../account/ledger/grant-store.ts";
+import type { StandingGrant } from "../../billing/ledger/grant-store.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
-import { nanoFromUsd, usdFromNano } from "../../platform/lib/money.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { newId } from "../../platform/kernel/ids.ts";
+import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { accountBodyBytesMax, plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { forOperators, operatorOf } from "./admin-fields.ts";
@@ -65,7 +65,9 @@ const transferIdOf = (key: string | undefined, nowMs: number): string =>
     ? newId("txn", nowMs)
     : `txn_grant_${createHash("sha256").update(key).digest("hex").slice(0, 32)}`;
 
-/** The workspace that is meant. Throws `bad_request` where none or two are named, and `not_found`. */
+/**
+ * The workspace that is meant. Throws `bad_request` where none or two are named, and `not_found`.
+ */
 async function receiverOf(
   { workspace_id: workspaceId, user_id: userId }: z.infer<typeof newGrantSchema>,
   { userEditor, directory }: Dependencies,
@@ -83,7 +85,7 @@ async function receiverOf(
 }
 
 /** Gives a workspace credits. */
-export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrantSchema>>({
+export const grantCredits = defineEndpoint({
   ...forOperators,
   path: "/admin/grants",
   method: "POST",
@@ -96,7 +98,7 @@ export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrant
     "With an idempotency_key a repeated request gives nothing more, and one that differs answers 409.",
   body: newGrantSchema,
   response: grantSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { grants, grantStore, clock } = deps;
     const grantedBy = operatorOf(context, deps);
     const { amount, bucket = "monthly", kind = "admin" } = context.body;
@@ -136,7 +138,7 @@ export const grantCredits = defineEndpoint<Dependencies, z.infer<typeof newGrant
 });
 
 /** Lists what was granted. */
-export const listGrants = defineEndpoint<Dependencies>({
+export const listGrants = defineEndpoint({
   ...forOperators,
   path: "/admin/grants",
   method: "GET",
@@ -144,7 +146,7 @@ export const listGrants = defineEndpoint<Dependencies>({
   description: `The newest ${listMax}, of one workspace where workspace_id names one.`,
   query: listSchema,
   response: z.object({ object: z.literal("list"), data: z.array(grantSchema) }),
-  async handle(context, deps) {
+  async handle(context, deps: Pick<Dependencies, "grantStore">) {
     const { workspace_id: workspaceId } = checkBody(listSchema, Object.fromEntries(context.query));
     const grants = await deps.grantStore.list({ workspaceId, limit: listMax });
     return context.json({ object: "list", data: grants.map(grantObject) });

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import type { DayRange } from "../../insights/service-usage-store.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { daysField, daysParameter, dayText, forOperators, lastDays } from "./admin-fields.ts";
 
@@ -44,7 +44,7 @@ async function figuresOf(
 }
 
 /** Whether the service is used more than before. */
-export const northStar = defineEndpoint<Dependencies>({
+export const northStar = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/north-star",
@@ -60,7 +60,7 @@ export const northStar = defineEndpoint<Dependencies>({
     days: z.int(),
     before: figuresSchema,
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { days } = checkBody(
       z.object({ days: daysField(30) }),
       Object.fromEntries(context.query),

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { planIds } from "../../account/workspaces/plan.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import { planIds } from "../../identity/workspaces/workspace.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { forOperators } from "./admin-fields.ts";
 
 /** Lists the plans with what they give. */
-export const listPlans = defineEndpoint<Dependencies>({
+export const listPlans = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/plans",
@@ -27,7 +27,14 @@ export const listPlans = defineEndpoint<Dependencies>({
       }),
     ),
   }),
-  handle(context, { counters: { tiers }, planCredits, directory }) {
+  handle(
+    context,
+    {
+      counters: { tiers },
+      planCredits,
+      directory,
+    }: Pick<Dependencies, "counters" | "planCredits" | "directory">,
+  ) {
     const workspaces = Map.groupBy(directory.allWorkspaces(), ({ plan }) => plan);
     return context.json({
       object: "list",

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { SmokeResult } from "../../insights/health/smoke-store.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import type { SmokeResult } from "../../insights/health/smoke-tests.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { accountBodyBytesMax, plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { forOperators } from "./admin-fields.ts";
@@ -31,7 +31,7 @@ const listObject = (results: readonly SmokeResult[]): z.infer<typeof listSchema>
 });
 
 /** Shows the last smoke test of each provider. */
-export const listSmokeTests = defineEndpoint<Dependencies>({
+export const listSmokeTests = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/smoke-tests",
@@ -39,7 +39,7 @@ export const listSmokeTests = defineEndpoint<Dependencies>({
   description:
     "One real request a day to each provider with a platform credential; POST /admin/smoke-tests makes them at once.",
   response: listSchema,
-  handle: async (context, { insights }) =>
+  handle: async (context, { insights }: Pick<Dependencies, "insights">) =>
     context.json(listObject(await insights.health.smokeResults())),
 });
 
@@ -51,7 +51,7 @@ const runSchema = z.strictObject({
 });
 
 /** Runs smoke tests now. */
-export const runSmokeTests = defineEndpoint<Dependencies, z.infer<typeof runSchema>>({
+export const runSmokeTests = defineEndpoint({
   ...forOperators,
   method: "POST",
   path: "/admin/smoke-tests",
@@ -64,7 +64,7 @@ export const runSmokeTests = defineEndpoint<Dependencies, z.infer<typeof runSche
     "from routing as after a daily test. 409 while tests are under way.",
   body: runSchema,
   response: listSchema,
-  async handle(context, { insights }) {
+  async handle(context, { insights }: Pick<Dependencies, "insights">) {
     const run = await insights.health.testNow(context.body.provider);
     if (run.ok) return context.json(listObject(run.results));
     if (run.reason === "busy") {

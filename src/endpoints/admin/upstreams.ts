@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { UpstreamReport } from "../../insights/health/upstream-report.ts";
-import { isoOrNull } from "../../platform/lib/clock.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import type { UpstreamReport } from "../../insights/health/health-monitor.ts";
+import { isoOrNull } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { forOperators } from "./admin-fields.ts";
 
@@ -80,7 +80,7 @@ function upstreamObject(report: UpstreamReport): z.infer<typeof upstreamSchema> 
 }
 
 /** Lists what is known of every provider. */
-export const listUpstreams = defineEndpoint<Dependencies>({
+export const listUpstreams = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/upstreams",
@@ -88,12 +88,12 @@ export const listUpstreams = defineEndpoint<Dependencies>({
   description:
     "States, quarantine, the last hour, the day's budget and the last smoke test with what the provider said.",
   response: z.object({ object: z.literal("list"), data: z.array(upstreamSchema) }),
-  handle: (context, { insights }) =>
+  handle: (context, { insights }: Pick<Dependencies, "insights">) =>
     context.json({ object: "list", data: insights.health.upstreams().map(upstreamObject) }),
 });
 
 /** Forgets what failed at a provider. */
-export const clearUpstream = defineEndpoint<Dependencies>({
+export const clearUpstream = defineEndpoint({
   ...forOperators,
   method: "POST",
   path: "/admin/upstreams/:id/clear",
@@ -101,7 +101,7 @@ export const clearUpstream = defineEndpoint<Dependencies>({
   summary: "Forget what failed at a provider (operators).",
   description: "Ends its quarantine and its exclusion, so that it is asked in its turn again.",
   response: upstreamSchema,
-  handle(context, { insights: { health } }) {
+  handle(context, { insights: { health } }: Pick<Dependencies, "insights">) {
     const id = context.param("id");
     const known = (): UpstreamReport | undefined =>
       health.upstreams().find((each) => each.id === id);
@@ -113,7 +113,7 @@ export const clearUpstream = defineEndpoint<Dependencies>({
     health.clear(id);
     const cleared = known();
     if (cleared === undefined)
-      throw new GatewayError("not_found", "There is nothing left to be told of this provider.");
+      throw new GatewayError("not_found", "This provider has no failures or status to clear.");
     return context.json(upstreamObject(cleared));
   },
 });

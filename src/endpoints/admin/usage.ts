@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import type { DayRange, ServiceSums, UncollectedSums } from "../../insights/service-usage-store.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
-import type { Dependencies } from "../dependencies.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
+import type { Dependencies, GatewayNode } from "../dependencies.ts";
 import { daysField, daysParameter, dayText, forOperators, lastDays } from "./admin-fields.ts";
 
 const groups = ["day", "model", "provider", "workspace"] as const;
@@ -86,7 +86,7 @@ async function linesOf(
 }
 
 /** What the whole service was used for. */
-export const serviceUsage = defineEndpoint<Dependencies>({
+export const serviceUsage = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/usage",
@@ -107,7 +107,7 @@ export const serviceUsage = defineEndpoint<Dependencies>({
         }),
     ),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { days, group_by: group } = checkBody(querySchema, Object.fromEntries(context.query));
     const range = lastDays(days, deps.clock.nowMs());
     const data = await linesOf(deps, group, range);
@@ -137,8 +137,34 @@ const uncollectedObject = (lines: readonly UncollectedSums[]) => ({
     })),
 });
 
+const gatewaySchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  version: z.string(),
+  started_at: z.string(),
+  configuration: z.string(),
+  needs_restart: z.array(z.string()),
+  problem: z.string().nullable(),
+});
+
+/** The gateways on the database, and whether they are configured alike. */
+const gatewaysObject = (nodes: readonly GatewayNode[]) => ({
+  alike: new Set(nodes.map(({ configuration }) => configuration)).size <= 1,
+  data: nodes.map(
+    (node): z.infer<typeof gatewaySchema> => ({
+      id: node.id,
+      name: node.name,
+      version: node.version,
+      started_at: node.startedAt,
+      configuration: node.configuration,
+      needs_restart: [...node.needsRestart],
+      problem: node.problem,
+    }),
+  ),
+});
+
 /** The service at a glance. */
-export const overview = defineEndpoint<Dependencies>({
+export const overview = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/overview",
@@ -154,6 +180,7 @@ export const overview = defineEndpoint<Dependencies>({
     users: z.object({ total: z.int(), operators: z.int(), blocked: z.int() }),
     workspaces: z.object({ total: z.int(), organizations: z.int(), blocked: z.int() }),
     upstreams: z.object({ routed: z.int(), in_trouble: z.int() }),
+    gateways: z.object({ alike: z.boolean(), data: z.array(gatewaySchema) }),
     days: z.int(),
     usage: sumsSchema,
     today: sumsSchema,
@@ -170,14 +197,18 @@ export const overview = defineEndpoint<Dependencies>({
       ),
     }),
   }),
-  async handle(context, deps) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "clock" | "directory" | "insights" | "operations" | "people">,
+  ) {
     const { days } = checkBody(
       z.object({ days: daysField(30) }),
       Object.fromEntries(context.query),
     );
     const { people, directory, insights, clock, operations } = deps;
     const range = lastDays(days, clock.nowMs());
-    const [users, lines, lost] = await Promise.all([
+    const [nodes, users, lines, lost] = await Promise.all([
+      operations.nodes.list(),
       people.users.counts(),
       insights.service.sumsBy("day", range),
       insights.service.uncollected(range),
@@ -199,6 +230,7 @@ export const overview = defineEndpoint<Dependencies>({
         routed: upstreams.length,
         in_trouble: upstreams.filter(({ states }) => states.length > 0).length,
       },
+      gateways: gatewaysObject(nodes),
       days,
       usage: sumsObject(lines.reduce<ServiceSums>(added, none)),
       today: sumsObject(

@@ -1,10 +1,14 @@
 import { z } from "zod";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
+import type { Organization } from "../../identity/people/organizations.ts";
+import type { SessionRecord } from "../../identity/people/sessions.ts";
+import type { SignInWays, UserRecord } from "../../identity/people/user-store.ts";
+import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
-import { endConnectionsOf } from "../consent/tell-connection.ts";
+import { organizationObject, organizationObjectSchema } from "../account/people-object.ts";
 import { deleteWithKeys } from "../account/session-account.ts";
+import { endConnectionsOf } from "../consent/tell-connection.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   forOperators,
@@ -17,12 +21,78 @@ import {
   truthField,
   truthParameter,
 } from "./admin-fields.ts";
-import {
-  adminUser,
-  adminUserDetails,
-  adminUserDetailsSchema,
-  adminUserSchema,
-} from "./user-object.ts";
+
+/** A user as operators see one. */
+const adminUserSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("user"),
+    name: z.string(),
+    email: z.string(),
+    operator: z.boolean(),
+    blocked: z.boolean(),
+    blocked_at: z.string().nullable(),
+    created_at: z.string(),
+    last_signed_in_at: z.string().nullable(),
+    workspace_id: z.string().nullable(),
+  })
+  .meta({ id: "AdminUser" });
+
+/** The record of a user. */
+const adminUser = (user: UserRecord): z.infer<typeof adminUserSchema> => ({
+  id: user.id,
+  object: "user",
+  name: user.name,
+  email: user.email,
+  operator: user.operator,
+  blocked: user.blockedAtMs !== null,
+  blocked_at: isoOrNull(user.blockedAtMs),
+  created_at: new Date(user.createdAtMs).toISOString(),
+  last_signed_in_at: isoOrNull(user.lastSignedInAtMs),
+  workspace_id: user.workspaceId,
+});
+
+/** A user with the ways to sign in, the sessions and the organisations. */
+const adminUserDetailsSchema = adminUserSchema.extend({
+  sign_in: z.object({ password: z.boolean(), passkeys: z.int(), providers: z.array(z.string()) }),
+  sessions: z.array(
+    z.object({
+      id: z.string(),
+      created_at: z.string(),
+      updated_at: z.string(),
+      expires_at: z.string(),
+      address: z.string().nullable(),
+      user_agent: z.string().nullable(),
+    }),
+  ),
+  organizations: z.array(organizationObjectSchema),
+});
+
+/** The record with everything about a user. */
+const adminUserDetails = (
+  user: UserRecord,
+  {
+    ways,
+    sessions,
+    organizations,
+  }: {
+    ways: SignInWays;
+    sessions: readonly SessionRecord[];
+    organizations: readonly Organization[];
+  },
+): z.infer<typeof adminUserDetailsSchema> => ({
+  ...adminUser(user),
+  sign_in: ways,
+  sessions: sessions.map((session) => ({
+    id: session.id,
+    created_at: session.createdAt,
+    updated_at: session.updatedAt,
+    expires_at: session.expiresAt,
+    address: session.address || null,
+    user_agent: session.userAgent || null,
+  })),
+  organizations: organizations.map(organizationObject),
+});
 
 /** Who has neither come nor signed in for so long counts as stale. */
 const staleDays = 90;
@@ -36,7 +106,7 @@ const querySchema = z.object({
 });
 
 /** Lists users, and finds them by name or address. */
-export const listUsers = defineEndpoint<Dependencies>({
+export const listUsers = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/users",
@@ -52,7 +122,7 @@ export const listUsers = defineEndpoint<Dependencies>({
     include_stale: truthParameter,
   }),
   response: pageSchema(adminUserSchema),
-  async handle(context, { people, clock }) {
+  async handle(context, { people, clock }: Pick<Dependencies, "people" | "clock">) {
     const { include_stale: includeStale, ...query } = checkBody(
       querySchema,
       Object.fromEntries(context.query),
@@ -64,13 +134,16 @@ export const listUsers = defineEndpoint<Dependencies>({
 });
 
 /** Shows one user with the ways to sign in, the sessions and the organisations. */
-export const getUser = defineEndpoint<Dependencies>({
+export const getUser = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/users/:id",
   summary: "Show a user (operators).",
   response: adminUserDetailsSchema,
-  async handle(context, { people, userEditor, clock }) {
+  async handle(
+    context,
+    { people, userEditor, clock }: Pick<Dependencies, "people" | "userEditor" | "clock">,
+  ) {
     const user = await userEditor.find(context.param("id"));
     const [ways, sessions, organizations] = await Promise.all([
       people.users.waysOf(user.id),
@@ -93,7 +166,7 @@ const changeSchema = z.strictObject({
 });
 
 /** Blocks or lets in, makes or unmakes an operator. */
-export const changeUser = defineEndpoint<Dependencies, z.infer<typeof changeSchema>>({
+export const changeUser = defineEndpoint({
   ...forOperators,
   method: "PATCH",
   path: "/admin/users/:id",
@@ -105,7 +178,7 @@ export const changeUser = defineEndpoint<Dependencies, z.infer<typeof changeSche
     "is not blocked.",
   body: changeSchema,
   response: adminUserSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const user = await deps.userEditor.change(
       context.param("id"),
       context.body,
@@ -118,20 +191,20 @@ export const changeUser = defineEndpoint<Dependencies, z.infer<typeof changeSche
 });
 
 /** Ends every session of a user. */
-export const endUserSessions = defineEndpoint<Dependencies>({
+export const endUserSessions = defineEndpoint({
   ...forOperators,
   method: "DELETE",
   path: "/admin/users/:id/sessions",
   summary: "End every session of a user (operators).",
   response: z.object({ deleted: z.literal(true), count: z.int() }),
-  async handle(context, { people, userEditor }) {
+  async handle(context, { people, userEditor }: Pick<Dependencies, "people" | "userEditor">) {
     const { id } = await userEditor.find(context.param("id"));
     return context.json({ deleted: true, count: await people.sessions.revokeAll(id) });
   },
 });
 
 /** Takes a second factor away that its user has lost. */
-export const removeSecondFactor = defineEndpoint<Dependencies>({
+export const removeSecondFactor = defineEndpoint({
   ...forOperators,
   method: "DELETE",
   path: "/admin/users/:id/two-factor",
@@ -140,7 +213,7 @@ export const removeSecondFactor = defineEndpoint<Dependencies>({
     "The authenticator app and its backup codes; signing in asks for the password alone until the user sets up another. " +
     "Sessions go on. Make sure who asks. 404 where the user has none.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { userEditor }) {
+  async handle(context, { userEditor }: Pick<Dependencies, "userEditor">) {
     const id = context.param("id");
     await userEditor.removeSecondFactor(id);
     return context.json({ deleted: true, id });
@@ -148,7 +221,7 @@ export const removeSecondFactor = defineEndpoint<Dependencies>({
 });
 
 /** Makes a link by which a user chooses another password. */
-export const issuePasswordReset = defineEndpoint<Dependencies>({
+export const issuePasswordReset = defineEndpoint({
   ...forOperators,
   method: "POST",
   idempotent: true,
@@ -157,7 +230,7 @@ export const issuePasswordReset = defineEndpoint<Dependencies>({
   description:
     "Shown once, works once, for a day, in place of the one before. Hand it over yourself; using it ends every session.",
   response: z.object({ url: z.string(), expires_at: z.string() }),
-  async handle(context, { people, userEditor }) {
+  async handle(context, { people, userEditor }: Pick<Dependencies, "people" | "userEditor">) {
     const { id: userId, email } = await userEditor.find(context.param("id"));
     const { url, expiresAtMs } = await people.recovery.issueReset({ userId, email });
     return context.json(
@@ -168,7 +241,7 @@ export const issuePasswordReset = defineEndpoint<Dependencies>({
 });
 
 /** Deletes a user with what was theirs alone. */
-export const deleteUser = defineEndpoint<Dependencies>({
+export const deleteUser = defineEndpoint({
   ...forOperators,
   method: "DELETE",
   path: "/admin/users/:id",
@@ -188,7 +261,7 @@ export const deleteUser = defineEndpoint<Dependencies>({
       }),
     ),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { id } = await deps.userEditor.find(context.param("id"));
     const closed = await deleteWithKeys(context, deps, {
       userId: id,

@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { planIds } from "../../account/workspaces/plan.ts";
-import type { Workspace } from "../../account/workspaces/workspace.ts";
-import { checkAddress } from "../../http/check-address.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { checkAddress } from "../../access/ip-allowlist.ts";
+import { balanceOf } from "../../billing/ledger/account-book.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { planIds, type Workspace } from "../../identity/workspaces/workspace.ts";
+import { usdSixDecimals } from "../../platform/kernel/money.ts";
 import { accountBodyBytesMax } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
@@ -16,7 +17,47 @@ import {
   truthField,
   truthParameter,
 } from "./admin-fields.ts";
-import { adminWorkspace, adminWorkspaceSchema } from "./workspace-object.ts";
+
+/** A workspace as operators see one. */
+const adminWorkspaceSchema = z
+  .object({
+    id: z.string(),
+    object: z.literal("workspace"),
+    name: z.string(),
+    plan: z.enum(planIds),
+    blocked: z.boolean(),
+    owner_user_id: z.string().nullable(),
+    organization_id: z.string().nullable(),
+    created_at: z.string(),
+    balance: z.number(),
+    monthly_balance: z.number(),
+    topup_balance: z.number(),
+    used: z.number(),
+  })
+  .meta({ id: "AdminWorkspace" });
+
+/** The record of a workspace with its balances. */
+async function adminWorkspace(
+  workspace: Workspace,
+  { ledger }: Pick<Dependencies, "ledger">,
+): Promise<z.infer<typeof adminWorkspaceSchema>> {
+  await ledger.refresh(workspace.id);
+  const account = ledger.book.workspace(workspace.id);
+  return {
+    id: workspace.id,
+    object: "workspace",
+    name: workspace.name,
+    plan: workspace.plan,
+    blocked: workspace.blocked === true,
+    owner_user_id: workspace.ownerUserId ?? null,
+    organization_id: workspace.organizationId ?? null,
+    created_at: new Date(workspace.createdAtMs).toISOString(),
+    balance: usdSixDecimals(balanceOf(account)),
+    monthly_balance: usdSixDecimals(account.monthlyNano),
+    topup_balance: usdSixDecimals(account.topupNano),
+    used: usdSixDecimals(account.usedNano),
+  };
+}
 
 const planField = z.enum(planIds, `must be one of ${planIds.join(", ")}`);
 
@@ -40,7 +81,7 @@ const newestFirst = (one: Workspace, other: Workspace): number =>
   other.createdAtMs - one.createdAtMs || (one.id < other.id ? 1 : -1);
 
 /** Lists workspaces, and finds them by name or id. */
-export const listAllWorkspaces = defineEndpoint<Dependencies>({
+export const listAllWorkspaces = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/workspaces",
@@ -53,7 +94,7 @@ export const listAllWorkspaces = defineEndpoint<Dependencies>({
     blocked: truthParameter,
   }),
   response: pageSchema(adminWorkspaceSchema),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const query = checkBody(querySchema, Object.fromEntries(context.query));
     const found = deps.directory.allWorkspaces().filter(fits(query)).sort(newestFirst);
     const page = await Promise.all(
@@ -66,7 +107,7 @@ export const listAllWorkspaces = defineEndpoint<Dependencies>({
 });
 
 /** Shows one workspace with the number of its keys and members. */
-export const getWorkspace = defineEndpoint<Dependencies>({
+export const getWorkspace = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/workspaces/:id",
@@ -76,7 +117,7 @@ export const getWorkspace = defineEndpoint<Dependencies>({
     llm_keys: z.int(),
     management_keys: z.int(),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const workspace = deps.workspaceEditor.find(context.param("id"));
     const { id, organizationId } = workspace;
     const [members, llmKeys, managementKeys] = await Promise.all([
@@ -107,7 +148,7 @@ const changeSchema = z.strictObject({
 });
 
 /** Assigns a plan, or blocks the workspace of an organisation. */
-export const changeAnyWorkspace = defineEndpoint<Dependencies, z.infer<typeof changeSchema>>({
+export const changeAnyWorkspace = defineEndpoint({
   ...forOperators,
   method: "PATCH",
   path: "/admin/workspaces/:id",
@@ -116,7 +157,7 @@ export const changeAnyWorkspace = defineEndpoint<Dependencies, z.infer<typeof ch
   description: "Personal workspaces are blocked with their owners.",
   body: changeSchema,
   response: adminWorkspaceSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     return context.json(
       await adminWorkspace(
         await deps.workspaceEditor.change(context.param("id"), context.body),
@@ -127,7 +168,7 @@ export const changeAnyWorkspace = defineEndpoint<Dependencies, z.infer<typeof ch
 });
 
 /** Opens a workspace that its allowlist has shut its own people out of. */
-export const clearAllowlist = defineEndpoint<Dependencies>({
+export const clearAllowlist = defineEndpoint({
   ...forOperators,
   method: "DELETE",
   path: "/admin/workspaces/:id/ip-allowlist",
@@ -136,7 +177,10 @@ export const clearAllowlist = defineEndpoint<Dependencies>({
   description:
     "For people who shut themselves out. Operators who have signed in may do it from anywhere, so that they can open their own.",
   response: z.object({ deleted: z.literal(true), id: z.string(), removed: z.array(z.string()) }),
-  async handle(context, { security, workspaceEditor }) {
+  async handle(
+    context,
+    { security, workspaceEditor }: Pick<Dependencies, "security" | "workspaceEditor">,
+  ) {
     // A key that leaked may not open the list that keeps its finder out.
     if (context.caller.kind !== "session") checkAddress(security.allowlist, context);
     const { id } = workspaceEditor.find(context.param("id"));

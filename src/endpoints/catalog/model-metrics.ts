@@ -1,11 +1,21 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { modelByEncodedId } from "./model-view.ts";
-import { routeHealth } from "./route-health.ts";
-import { catalogEndpoint, routesOf, subRoute, type Telling } from "./sub-route.ts";
+import { modelByEncodedId } from "./models.ts";
+import {
+  routeHealth,
+  catalogEndpoint,
+  isListedFor,
+  modelsToList,
+  routesOf,
+  subRoute,
+  type ModelRoute,
+  type Telling,
+} from "./sub-route.ts";
 
-/** Seconds that the measures reach back (contract: the rolling window of percentile preferences). */
+/**
+ * Seconds that the measures reach back (contract: the rolling window of percentile preferences).
+ */
 const windowSeconds = 300;
 
 const shares = { p50: 0.5, p75: 0.75, p90: 0.9, p95: 0.95, p99: 0.99 } as const;
@@ -20,20 +30,20 @@ const percentilesSchema = z
   })
   .nullable();
 
+const routeSchema = z.object({
+  provider: z.string(),
+  model: z.string(),
+  requests: z.int(),
+  error_rate: z.number().nullable(),
+  latency_ms: percentilesSchema,
+  throughput_tps: percentilesSchema,
+});
+
 const response = z.object({
   object: z.literal("model.metrics"),
   model: z.string(),
   window_seconds: z.int(),
-  data: z.array(
-    z.object({
-      provider: z.string(),
-      model: z.string(),
-      requests: z.int(),
-      error_rate: z.number().nullable(),
-      latency_ms: percentilesSchema,
-      throughput_tps: percentilesSchema,
-    }),
-  ),
+  data: z.array(routeSchema),
 });
 
 /** Percentiles with one decimal; null where nothing was measured. */
@@ -45,22 +55,24 @@ function percentiles(at: (share: number) => number | undefined): Record<string, 
   );
 }
 
-const metrics: Telling = (model, { inference: { health } }) => ({
+function routeMetrics({ inference: { health } }: Dependencies, each: ModelRoute) {
+  const measures = health.measuresOf(each.route.provider.id, each.model.id);
+  const { requests, error_rate } = routeHealth(health, each);
+  return {
+    provider: each.route.provider.id,
+    model: each.model.id,
+    requests,
+    error_rate,
+    latency_ms: percentiles((share) => measures.firstTokenMs(share)),
+    throughput_tps: percentiles((share) => measures.tokensPerSecond(share)),
+  };
+}
+
+const metrics: Telling = (model, deps) => ({
   object: "model.metrics",
   model: model.id,
   window_seconds: windowSeconds,
-  data: routesOf(model).map((each) => {
-    const measures = health.measuresOf(each.route.provider.id, each.model.id);
-    const { requests, error_rate } = routeHealth(health, each);
-    return {
-      provider: each.route.provider.id,
-      model: each.model.id,
-      requests,
-      error_rate,
-      latency_ms: percentiles((share) => measures.firstTokenMs(share)),
-      throughput_tps: percentiles((share) => measures.tokensPerSecond(share)),
-    };
-  }),
+  data: routesOf(model).map((each) => routeMetrics(deps, each)),
 });
 
 const shared = {
@@ -71,18 +83,72 @@ const shared = {
   response,
 };
 
-/** Latency and throughput of a model at its providers. */
-export const modelMetrics = defineEndpoint<Dependencies>({
-  ...shared,
-  path: "/models/:owner/:model/metrics",
-  summary: "Show latency and throughput of a model.",
-  handle: subRoute(metrics),
-});
-
-/** The same by a percent-encoded slug. */
-export const modelMetricsByEncodedId = defineEndpoint<Dependencies>({
-  ...shared,
-  path: "/models/:id/metrics",
-  summary: "Show latency and throughput of a model (slug percent-encoded in one segment).",
-  handle: subRoute(metrics, modelByEncodedId("metrics")),
-});
+/** What is measured of one model, by both forms of its path, and of all of them. */
+export const metricsRoutes = [
+  // Lists how models are used and how fast they answer.
+  defineEndpoint<Dependencies>({
+    ...catalogEndpoint,
+    path: "/models/metrics",
+    summary: "Show usage, latency and throughput of all models.",
+    description:
+      "Of the models that the caller can reach those with traffic, the most used first: requests of the last seven days with their rank, " +
+      "and the measures of the last five minutes at each provider, as GET /models/{owner}/{model}/metrics has them.",
+    response: z.object({
+      object: z.literal("list"),
+      window_seconds: z.int().describe("Seconds that the measures reach back."),
+      data: z.array(
+        z.object({
+          model: z.string().describe("Id of the model."),
+          weekly_requests: z.int().describe("Requests that it served in the last seven days."),
+          weekly_rank: z
+            .int()
+            .nullable()
+            .describe("Its place among the models of this list by these; null without any."),
+          providers: z.array(routeSchema).describe("Its providers with requests in the window."),
+        }),
+      ),
+    }),
+    async handle(context, deps) {
+      const weekly = await deps.routeHistory.weeklyRequests();
+      const isListed = isListedFor(deps, context.caller);
+      const data = [...modelsToList(deps, context.caller)]
+        .filter((model) => model.router === undefined && isListed(model))
+        .map((model) => ({
+          model: model.id,
+          weekly_requests: weekly.get(model.id) ?? 0,
+          providers: routesOf(model)
+            .map((each) => routeMetrics(deps, each))
+            .filter(({ requests }) => requests > 0),
+        }))
+        .filter((line) => line.weekly_requests > 0 || line.providers.length > 0)
+        .sort(
+          (one, other) =>
+            other.weekly_requests - one.weekly_requests ||
+            one.model.localeCompare(other.model, "en"),
+        );
+      return context.json({
+        object: "list",
+        window_seconds: windowSeconds,
+        data: data.map(({ providers, ...line }, index) => ({
+          ...line,
+          weekly_rank: line.weekly_requests > 0 ? index + 1 : null,
+          providers,
+        })),
+      });
+    },
+  }),
+  // Latency and throughput of a model at its providers.
+  defineEndpoint<Dependencies>({
+    ...shared,
+    path: "/models/:owner/:model/metrics",
+    summary: "Show latency and throughput of a model.",
+    handle: subRoute(metrics),
+  }),
+  // The same by a percent-encoded slug.
+  defineEndpoint<Dependencies>({
+    ...shared,
+    path: "/models/:id/metrics",
+    summary: "Show latency and throughput of a model (slug percent-encoded in one segment).",
+    handle: subRoute(metrics, modelByEncodedId("metrics")),
+  }),
+];

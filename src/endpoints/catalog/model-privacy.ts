@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { dataPolicyOf } from "../../inference/catalog/model.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { modelByEncodedId } from "./model-view.ts";
+import { modelByEncodedId } from "./models.ts";
 import { catalogEndpoint, routesOf, subRoute, type Telling } from "./sub-route.ts";
 
 const response = z.object({

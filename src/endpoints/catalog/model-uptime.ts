@@ -1,10 +1,17 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { uptimeDays, type UptimeDay } from "../../inference/catalog/route-history.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { modelByEncodedId } from "./model-view.ts";
-import { catalogEndpoint, routesOf, subRoute, type Telling } from "./sub-route.ts";
+import { modelByEncodedId } from "./models.ts";
+import {
+  catalogEndpoint,
+  isListedFor,
+  modelsToList,
+  routesOf,
+  subRoute,
+  type Telling,
+} from "./sub-route.ts";
 
 const response = z.object({
   object: z.literal("model.uptime"),
@@ -26,7 +33,9 @@ const response = z.object({
   ),
 });
 
-/** The share of attempts that found the provider there, at four decimals; null where nobody tried. */
+/**
+ * The share of attempts that found the provider there, at four decimals; null without attempts.
+ */
 const uptimeOf = ({
   attempts,
   failures,
@@ -69,22 +78,60 @@ const shared = {
   ...catalogEndpoint,
   description:
     "Attempts at each provider by day (UTC) over 90 days, the oldest first, and how many failed by the provider's own " +
-    "fault; a routing preset shows its members' together. Null where nobody tried.",
+    "fault; a routing preset shows its members' together. Null where none was tried.",
   response,
 };
 
-/** How often the providers of a model were there. */
-export const modelUptime = defineEndpoint<Dependencies>({
-  ...shared,
-  path: "/models/:owner/:model/uptime",
-  summary: "Show the uptime of a model's providers.",
-  handle: subRoute(uptime),
-});
-
-/** The same by a percent-encoded slug. */
-export const modelUptimeByEncodedId = defineEndpoint<Dependencies>({
-  ...shared,
-  path: "/models/:id/uptime",
-  summary: "Show the uptime of a model's providers (slug percent-encoded in one segment).",
-  handle: subRoute(uptime, modelByEncodedId("uptime")),
-});
+/** What is measured of one model, by both forms of its path, and of all of them. */
+export const uptimeRoutes = [
+  // Lists how often the providers of all models were there.
+  defineEndpoint<Dependencies>({
+    ...catalogEndpoint,
+    path: "/models/uptime",
+    summary: "Show the uptime of all models' providers.",
+    description:
+      "Attempts at each provider of the models that the caller can reach, over 90 days, and the share of them that found the provider " +
+      "there. Models that were not tried are left out; GET /models/{owner}/{model}/uptime has the days.",
+    response: z.object({
+      object: z.literal("list"),
+      days: z.int().describe("Days that are counted, today among them."),
+      data: z.array(
+        z.object({
+          model: z.string().describe("Id of the model."),
+          provider: z.string().describe("Id of the provider."),
+          attempts: z.int().describe("How often the provider was tried."),
+          failures: z.int().describe("How often it failed by its own fault."),
+          uptime: z.number().nullable().describe("Share of the attempts that it answered, 0 to 1."),
+        }),
+      ),
+    }),
+    async handle(context, deps) {
+      const isListed = isListedFor(deps, context.caller);
+      const listed = new Set(
+        [...modelsToList(deps, context.caller)].filter(isListed).map(({ id }) => id),
+      );
+      const lines = await deps.routeHistory.attempts();
+      return context.json({
+        object: "list",
+        days: uptimeDays,
+        data: lines
+          .filter(({ model, attempts }) => attempts > 0 && listed.has(model))
+          .map((line) => ({ ...line, uptime: uptimeOf(line) })),
+      });
+    },
+  }),
+  // How often the providers of a model were there.
+  defineEndpoint<Dependencies>({
+    ...shared,
+    path: "/models/:owner/:model/uptime",
+    summary: "Show the uptime of a model's providers.",
+    handle: subRoute(uptime),
+  }),
+  // The same by a percent-encoded slug.
+  defineEndpoint<Dependencies>({
+    ...shared,
+    path: "/models/:id/uptime",
+    summary: "Show the uptime of a model's providers (slug percent-encoded in one segment).",
+    handle: subRoute(uptime, modelByEncodedId("uptime")),
+  }),
+];

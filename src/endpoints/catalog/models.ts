@@ -1,19 +1,206 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import {
   countModels as countListed,
   listModels as selectModels,
+  parseModelListQuery,
 } from "../../inference/catalog/list-models.ts";
-import { parseModelListQuery } from "../../inference/catalog/model-list-query.ts";
-import { modelObject } from "../../inference/catalog/model-object.ts";
-import { presetObject, presetObjectSchema } from "../account/preset-object.ts";
+import type { CatalogModel } from "../../inference/catalog/model.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { presetObject, presetObjectSchema } from "../account/presets.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { anthropicModelList } from "./anthropic-model-list.ts";
-import { modelListQuerySchema } from "./model-list-query-schema.ts";
-import { modelObjectSchema } from "./model-object-schema.ts";
-import { viewModel } from "./model-view.ts";
-import { isListedFor } from "./shown-model.ts";
-import { catalogEndpoint, subRoute } from "./sub-route.ts";
+import {
+  isListedFor,
+  catalogEndpoint,
+  modelsToList,
+  shownObject,
+  subRoute,
+  type Telling,
+} from "./sub-route.ts";
+
+const usdPerMillion = z.number().describe("USD per million tokens");
+
+const listPricingSchema = z.object({ input_per_1m: usdPerMillion, output_per_1m: usdPerMillion });
+
+const pricingSchema = z.lazy(() =>
+  z.looseObject({
+    prompt: z.string().describe("USD per token"),
+    completion: z.string().describe("USD per token"),
+    input_per_1m: usdPerMillion,
+    output_per_1m: usdPerMillion,
+    billing: z
+      .enum(["byok", "member"])
+      .optional()
+      .describe(
+        "byok: the provider bills the caller's own key, so 0 is not free. member: the price is that of the member that serves.",
+      ),
+    list_pricing: listPricingSchema.optional(),
+    lowest: listPricingSchema.optional(),
+  }),
+);
+
+const reasoningSchema = z.object({ levels: z.array(z.string()), default: z.string().optional() });
+
+const modelReasoningSchema = reasoningSchema.extend({
+  supported_efforts: z
+    .array(z.string())
+    .describe("The levels again, where OpenRouter's clients look for them."),
+  default_effort: z.string().nullable().describe("The default again; null where none is declared."),
+  mandatory: z
+    .boolean()
+    .describe(
+      "Whether nothing is known that turns thinking off: neither a level nor the dialect of a route.",
+    ),
+});
+
+const architectureSchema = z.object({
+  modality: z.string().describe("Input and output in one word, such as text+image->text."),
+  input_modalities: z
+    .array(z.enum(["text", "image", "file", "audio"]))
+    .describe("What the model takes."),
+  output_modalities: z
+    .array(z.enum(["text", "embeddings", "rerank", "decisions"]))
+    .describe("What it gives."),
+  instruct_type: z.null().describe("Always null: not known."),
+});
+
+const upstreamSchema = z
+  .lazy(() =>
+    z.looseObject({
+      provider: z.string(),
+      reasoning: reasoningSchema.optional().describe("Overrides the model's; absent inherits it"),
+      features: z.object({ reasoning: z.boolean().optional() }),
+      supported_parameters: z
+        .array(z.string())
+        .optional()
+        .describe("Authoritative for this route; absent is permissive"),
+      context: z.object({
+        context_length: z.int().optional(),
+        max_completion_tokens: z.int().optional(),
+      }),
+      pricing: z
+        .record(z.string(), z.number())
+        .optional()
+        .describe("USD per million tokens, per_request in USD"),
+      quantization: z.string().optional(),
+      data_policy: z.object({
+        zdr: z.boolean().optional(),
+        data_collection: z.enum(["allow", "deny"]).optional(),
+        distillable_text: z.boolean().optional(),
+      }),
+      billing: z
+        .literal("byok")
+        .optional()
+        .describe("byok: the provider bills the caller's own key."),
+    }),
+  )
+  .meta({ id: "ModelRoute" });
+
+/** A model object as OpenAPI describes it. */
+const modelObjectSchema = z
+  .lazy(() =>
+    z.looseObject({
+      id: z.string(),
+      object: z.literal("model"),
+      display_name: z.string(),
+      name: z.string().describe("The display name again, where OpenRouter's clients look for it."),
+      canonical_slug: z.string().describe("The id again."),
+      provider: z.string().describe("The organization that owns the model"),
+      owned_by: z.string().describe("The same, under OpenAI's name"),
+      providers: z.array(z.string()).describe("Who can serve it"),
+      category: z.enum(["text", "image", "audio", "embedding"]),
+      context_length: z.int(),
+      pricing: pricingSchema,
+      capabilities: z.array(z.string()),
+      architecture: architectureSchema.describe("What the model takes and gives."),
+      links: z.object({ details: z.string(), metrics: z.string() }),
+      reasoning: modelReasoningSchema
+        .optional()
+        .describe("Effort levels that the model takes; absent where none are declared."),
+      supported_parameters: z
+        .array(z.string())
+        .describe("Parameters that any route declares; empty where none does, which allows all."),
+      default_parameters: z.null().describe("Always null: the gateway sets no defaults."),
+      per_request_limits: z.null().describe("Always null: there are none beside the lengths."),
+      supported_voices: z.null().describe("Always null: no voices are served."),
+      top_provider: z.object({
+        context_length: z.int().describe("The same as context_length of the model."),
+        max_completion_tokens: z.int().nullable(),
+        is_moderated: z
+          .literal(false)
+          .describe("Always false: the gateway moderates nothing by itself."),
+      }),
+      per_upstream: z.array(upstreamSchema),
+      members: z
+        .array(z.string())
+        .optional()
+        .describe("Of a routing preset, in the order in which it tries them"),
+      description: z.string().optional(),
+      created: z.int().describe("Unix seconds; 0 where it is not known"),
+      coming_soon: z.literal(true).optional().describe("Announced; calls answer 404"),
+    }),
+  )
+  .meta({ id: "Model" });
+
+const text = (description: string) => z.string().describe(description).optional();
+
+/** The query of `GET /models` as OpenAPI describes it; `parseModelListQuery` reads it. */
+const modelListQuerySchema = z.object({
+  all: text(
+    "1, true or yes: also models that the caller cannot reach; of no effect without a key.",
+  ),
+  include: text("unavailable or all: the same as all=1."),
+  provider: text("A provider's id or name, or the owner of models."),
+  category: z.enum(["text", "image", "audio", "embedding"]).optional(),
+  min_context: z.int().describe("Context tokens at least.").optional(),
+  capability: z
+    .array(z.string())
+    .optional()
+    .describe(
+      "May be repeated; every one counts. function_calling and function-calling are the same.",
+    ),
+  supported: text("The older form of capability, with commas."),
+  privacy: text("0 or false: also models of providers that the caller blocks."),
+  presets: text("0 or false: without the presets array."),
+  sort: z
+    .enum([
+      "added",
+      "newest",
+      "new",
+      "created",
+      "usage",
+      "top",
+      "top-usage",
+      "popular",
+      "name",
+      "id",
+    ])
+    .describe(
+      "added: the newest first. usage: by the requests of the last seven days. name: by id.",
+    )
+    .optional(),
+  limit: z
+    .int()
+    .min(1)
+    .describe("Models that the answer has at most; all unless it is sent.")
+    .optional(),
+  offset: z.int().min(0).describe("Models that are passed over.").optional(),
+});
+
+/**
+ * One model as the caller's client reads it; Anthropic's clients are known by their
+ * `anthropic-version` header.
+ */
+const viewModel: Telling = (model, { inference }, { request }) =>
+  request.headers.has("anthropic-version")
+    ? anthropicModelEntry(model)
+    : shownObject(model, { inference });
+
+/** The way out of a sub-route's path for models that are called like the sub-route. */
+export const modelByEncodedId = (name: string): { name: string; tell: Telling } => ({
+  name,
+  tell: viewModel,
+});
 
 /** The catalog as the caller can reach it, with filters and orders. */
 export const listModels = defineEndpoint<Dependencies>({
@@ -43,9 +230,12 @@ export const listModels = defineEndpoint<Dependencies>({
     const { caller, query } = context;
     const wanted = parseModelListQuery(query);
     const volumes = wanted.sort === "usage" ? await routeHistory.weeklyRequests() : undefined;
-    const models = selectModels(inference.catalog(), {
-      // Whoever has no key cannot bring one of a provider's either: rows that need it are not for them.
-      query: { ...wanted, all: wanted.all && caller.kind !== "anonymous" },
+    const all = wanted.all && caller.kind !== "anonymous";
+    const among = all ? inference.catalog().models.values() : modelsToList(deps, caller);
+    const models = selectModels(among, {
+      // A caller without a key cannot bring one of a provider's either: rows that need it are not
+      // for them.
+      query: { ...wanted, all },
       isRoutable: isListedFor(deps, caller, wanted),
       weeklyRequests: (id) => volumes?.get(id) ?? 0,
     });
@@ -53,11 +243,7 @@ export const listModels = defineEndpoint<Dependencies>({
     if (context.request.headers.has("anthropic-version"))
       return context.json(anthropicModelList(models, query));
     const { offset, limit = models.length } = wanted;
-    const data = models
-      .slice(offset, offset + limit)
-      .map((model) =>
-        modelObject(model, { reachable: (route) => inference.isServable(route, model) }),
-      );
+    const data = models.slice(offset, offset + limit).map((model) => shownObject(model, deps));
     const isLast = offset + limit >= models.length;
     const next = isLast
       ? null
@@ -79,13 +265,13 @@ export const listModels = defineEndpoint<Dependencies>({
   },
 });
 
-/** How many models the list has for anybody. */
+/** How many models the list has for any caller. */
 export const countModels = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models/count",
   summary: "Count the models that can be reached.",
   response: z.object({
-    count: z.int().describe("Models that anybody can reach."),
+    count: z.int().describe("Models that every caller can reach."),
     data: z
       .object({
         count: z.int().describe("The same number, where OpenRouter's clients look for it."),
@@ -118,3 +304,54 @@ export const getModelByEncodedId = defineEndpoint<Dependencies>({
   response: modelObjectSchema,
   handle: subRoute(viewModel),
 });
+
+/** Entries of a page where the client asks for no number, and at most (Anthropic's reference). */
+const pageSizeDefault = 20;
+const pageSizeMax = 1_000;
+
+function pageSizeOf(query: URLSearchParams): number {
+  const text = query.get("limit");
+  if (text === null) return pageSizeDefault;
+  const size = Number(text);
+  if (Number.isInteger(size) && size >= 1 && size <= pageSizeMax) return size;
+  throw new GatewayError("bad_request", `limit: must be an integer from 1 to ${pageSizeMax}.`, {
+    param: "limit",
+  });
+}
+
+/** A model as Anthropic's clients read it. */
+const anthropicModelEntry = ({ id, displayName, addedAtMs }: CatalogModel) => ({
+  type: "model",
+  id,
+  display_name: displayName,
+  created_at: new Date(addedAtMs).toISOString(),
+});
+
+/**
+ * The list as Anthropic's clients read it, who are known by their `anthropic-version` header:
+ * newest first, in pages between `after_id` and `before_id`. Its entries say nothing but that a
+ * model can be chatted with, so others and those that are only announced are left out.
+ */
+export function anthropicModelList(
+  models: readonly CatalogModel[],
+  query: URLSearchParams,
+): Record<string, unknown> {
+  const callable = models.filter(({ surface, comingSoon }) => surface === "chat" && !comingSoon);
+  const newestFirst = callable.toSorted(
+    (a, b) => b.addedAtMs - a.addedAtMs || a.id.localeCompare(b.id),
+  );
+  const size = pageSizeOf(query);
+  const [afterId, beforeId] = [query.get("after_id"), query.get("before_id")];
+  const before = newestFirst.findIndex(({ id }) => id === beforeId);
+  const start =
+    beforeId === null
+      ? newestFirst.findIndex(({ id }) => id === afterId) + 1
+      : Math.max(0, before - size);
+  const page = newestFirst.slice(start, beforeId === null ? start + size : Math.max(0, before));
+  return {
+    data: page.map(anthropicModelEntry),
+    has_more: beforeId === null ? start + page.length < newestFirst.length : start > 0,
+    first_id: page[0]?.id ?? null,
+    last_id: page.at(-1)?.id ?? null,
+  };
+}

@@ -1,12 +1,17 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
 import { modelCounts } from "../../inference/catalog/list-models.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
-import { providerEntry } from "../../inference/catalog/provider-entry.ts";
+import { providerEntry, providerLogoSvg } from "../../inference/catalog/provider-entry.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { catalogEndpoint } from "./sub-route.ts";
 
-/** The list of each snapshot as it was made when it was asked for first; nothing in it changes but with the catalog. */
+/**
+ * The list of each snapshot as it was made when it was asked for first; nothing in it changes but
+ * with the catalog.
+ */
 const texts = new WeakMap<CatalogSnapshot, string>();
 
 function listText(catalog: CatalogSnapshot): string {
@@ -41,7 +46,7 @@ export const listProviders = defineEndpoint<Dependencies>({
   access: { open: true },
   summary: "List providers.",
   description:
-    "Always the whole list. Whether a provider answers at present is told by the health snapshot.",
+    "Always the whole list. Whether a provider answers at present is in the health snapshot.",
   response: z.object({ object: z.literal("list"), data: z.array(entrySchema) }),
   handle: (context, { inference }) =>
     new Response(listText(inference.catalog()), {
@@ -51,4 +56,30 @@ export const listProviders = defineEndpoint<Dependencies>({
         ...context.headers,
       },
     }),
+});
+
+/** The logo of a provider. */
+export const providerLogo = defineEndpoint<Dependencies>({
+  method: "GET",
+  path: "/logos/:file",
+  base: "root",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Catalog",
+  summary: "Show the logo of a provider.",
+  otherResponseTypes: ["image/svg+xml"],
+  encodeError: encodeContractError,
+  handle(context, { inference }) {
+    const provider = inference.catalog().providers.get(context.param("file").replace(/\.svg$/, ""));
+    if (provider === undefined) throw new GatewayError("not_found", "There is no such logo.");
+    return new Response(providerLogoSvg(provider), {
+      headers: {
+        "content-type": "image/svg+xml",
+        "cache-control": "public, max-age=86400",
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "default-src 'none'",
+        ...context.headers,
+      },
+    });
+  },
 });

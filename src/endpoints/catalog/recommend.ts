@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { isServable } from "../../inference/upstream-targets.ts";
-import { modelObject } from "../../inference/catalog/model-object.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { isServable } from "../../inference/pipeline/upstream-targets.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import {
   recommendModels,
@@ -12,9 +11,13 @@ import {
 } from "../../inference/catalog/recommend-models.ts";
 import type { HealthWindows } from "../../inference/routing/health-windows.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { routeHealth } from "./route-health.ts";
-import { isListedFor } from "./shown-model.ts";
-import { catalogEndpoint } from "./sub-route.ts";
+import {
+  routeHealth,
+  isListedFor,
+  catalogEndpoint,
+  modelsToList,
+  shownObject,
+} from "./sub-route.ts";
 
 const limitProblem = "must be a whole number from 1 to 50";
 const countProblem = "must be a whole number, 0 at least";
@@ -117,9 +120,7 @@ export const recommendModelsFor = defineEndpoint<Dependencies>({
     const given = checkBody(querySchema, Object.fromEntries(context.query));
     const { inference } = deps;
     const isListed = isListedFor(deps, context.caller);
-    const candidates = inference
-      .catalog()
-      .models.values()
+    const candidates = [...modelsToList(deps, context.caller)]
       .filter(
         (model) =>
           model.surface === "chat" &&
@@ -128,10 +129,9 @@ export const recommendModelsFor = defineEndpoint<Dependencies>({
           isListed(model),
       )
       .map((model) => ({
-        model: modelObject(model, { reachable: (route) => inference.isServable(route, model) }),
+        model: shownObject(model, deps),
         condition: conditionOf(model, inference),
-      }))
-      .toArray();
+      }));
     const { understood, ranked, leftOut } = recommendModels(candidates, {
       task: given.task,
       freeOnly: given.free_only === "true",

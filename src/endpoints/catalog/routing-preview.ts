@@ -1,19 +1,18 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { Caller } from "../../account/keys/caller.ts";
-import { routePricing } from "../../inference/catalog/model-pricing.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { routedCaller, type Caller } from "../../identity/keys/caller.ts";
+import { routePricing } from "../../inference/catalog/model-object.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
-import { CredentialChoice } from "../../inference/credential-choice.ts";
-import type { InferenceDependencies } from "../../inference/dependencies.ts";
+import { CredentialChoice } from "../../inference/pipeline/provider-credentials.ts";
+import type { InferenceDependencies } from "../../inference/pipeline/dependencies.ts";
 import type { Candidate, ProviderFilter } from "../../inference/routing/candidate.ts";
 import { planRoute } from "../../inference/routing/plan-route.ts";
-import { withPrivacy } from "../../inference/with-privacy.ts";
-import { brand } from "../../platform/lib/brand.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { withPrivacy } from "../../inference/pipeline/plan-call.ts";
+import { brand } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { modelByEncodedId } from "./model-view.ts";
-import { routeHealth } from "./route-health.ts";
-import { catalogEndpoint, subRoute, type Telling } from "./sub-route.ts";
+import { modelByEncodedId } from "./models.ts";
+import { routeHealth, catalogEndpoint, subRoute, type Telling } from "./sub-route.ts";
 
 const healthSchema = z.object({
   status: z.enum(["healthy", "degraded", "down", "no_signal"]),
@@ -39,8 +38,8 @@ const response = z.object({
 
 /** Presets are public; of other models only those learn the chain who may call them. */
 function assertMaySee({ router, id }: CatalogModel, caller: Caller): void {
-  if (router !== undefined || caller.kind === "llm-key") return;
-  const message = `The routing of ${id} is shown to LLM keys alone (prefix ${brand.llmKeyFamilyPrefix}).`;
+  if (router !== undefined || caller.kind === "llm-key" || caller.kind === "session") return;
+  const message = `The routing of ${id} is shown to people who signed in and to LLM keys (prefix ${brand.llmKeyFamilyPrefix}).`;
   throw new GatewayError(
     caller.kind === "anonymous" ? "missing_api_key" : "unauthorized",
     message,
@@ -64,12 +63,16 @@ function eachRouteOnce(candidates: readonly Candidate[]): Candidate[] {
   return candidates.filter(({ route }) => !seen.has(route) && seen.add(route) !== undefined);
 }
 
-/** Who would be tried for a caller, whose own provider keys and donated ones count as they do for a request. Draws nothing. */
+/**
+ * Who would be tried for a caller, whose own provider keys and donated ones count as they do for a
+ * request. Draws nothing.
+ */
 function candidatesFor(
   model: CatalogModel,
   { inference, caller }: { inference: InferenceDependencies; caller: Caller },
 ): Candidate[] {
-  const key = caller.kind === "llm-key" ? caller : undefined;
+  const key =
+    caller.kind === "llm-key" || caller.kind === "session" ? routedCaller(caller) : undefined;
   const preferences =
     key === undefined ? unsteered : withPrivacy(unsteered, inference.privacyOf(key));
   const choice =
@@ -93,7 +96,9 @@ function candidatesFor(
   return choice === undefined ? [...candidates] : eachRouteOnce(choice.candidates(candidates));
 }
 
-/** The chain of a request that asks for nothing in particular; what is drawn most often comes first. */
+/**
+ * The chain of a request that asks for nothing in particular; what is drawn most often comes first.
+ */
 const preview: Telling = (model, { inference }: Dependencies, { caller }) => {
   assertMaySee(model, caller);
   const candidates = candidatesFor(model, { inference, caller });
@@ -117,7 +122,7 @@ const shared = {
   ...catalogEndpoint,
   description:
     "Who would be tried for a request that asks for nothing in particular, in order. Public for routing presets, which " +
-    "show each member once; for other models an LLM key is needed.",
+    "show each member once; for other models an LLM key or a session is needed.",
   response,
 };
 

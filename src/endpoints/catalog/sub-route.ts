@@ -1,21 +1,37 @@
+import { modelObject, type ModelObject } from "../../inference/catalog/model-object.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import type { Answer } from "../../http/reply.ts";
-import type { CatalogModel, UpstreamRoute } from "../../inference/catalog/model.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
+import { routedCaller, type Caller } from "../../identity/keys/caller.ts";
+import { noPrivacy } from "../../identity/workspaces/privacy.ts";
+import {
+  dataPolicyOf,
+  type CatalogModel,
+  type UpstreamRoute,
+  type CatalogSnapshot,
+} from "../../inference/catalog/model.ts";
+import { CredentialChoice } from "../../inference/pipeline/provider-credentials.ts";
+import type { HealthWindows } from "../../inference/routing/health-windows.ts";
+import {
+  findModel,
+  isModelAllowed,
+  splitShortcuts,
+} from "../../inference/routing/resolve-models.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { shownModel, slugOf } from "./shown-model.ts";
 
 /** What the catalog's endpoints have in common. */
 export const catalogEndpoint = {
   method: "GET" as const,
   base: "api" as const,
-  access: { llmKey: true as const, anonymous: true as const },
+  access: { llmKey: true as const, anonymous: true as const, session: true as const },
+  anyOrigin: true as const,
   counting: "at-door" as const,
   tag: "Catalog",
   encodeError: encodeContractError,
 };
 
-/** Says what a sub-route tells of a model. */
+/** Declares a sub-route of a model. */
 export type Telling = (
   model: CatalogModel,
   deps: Dependencies,
@@ -23,8 +39,8 @@ export type Telling = (
 ) => object | Promise<object>;
 
 /**
- * The handler of a model's sub-route. Where one segment stands before `name` and has no slash in it, the path is that
- * of a model which is itself called `name`; `elsewhere` answers it.
+ * The handler of a model's sub-route. Where one segment stands before `name` and has no slash in
+ * it, the path is that of a model which is itself called `name`; `elsewhere` answers it.
  */
 export const subRoute =
   (tell: Telling, elsewhere?: { name: string; tell: Telling }) =>
@@ -49,3 +65,121 @@ export const routesOf = (model: CatalogModel): ModelRoute[] =>
   (model.router?.members ?? [model]).flatMap((each) =>
     each.routes.map((route) => ({ model: each, route })),
   );
+
+/**
+ * The model that an id means, without the suffix shortcuts behind it: they say how to route a
+ * request, not which model is meant. Throws `not_found` where there is none.
+ */
+function shownModel(catalog: CatalogSnapshot, id: string): CatalogModel {
+  const model = findModel(catalog, id) ?? findModel(catalog, splitShortcuts(id).base);
+  if (model === undefined)
+    throw new GatewayError("not_found", `There is no model ${id} in the catalog.`);
+  return model;
+}
+
+/** The slug of a model in a path: two segments, or one that is percent-encoded. */
+const slugOf = (context: RequestContext<undefined>): string =>
+  context.param("id") === ""
+    ? `${context.param("owner")}/${context.param("model")}`
+    : context.param("id");
+
+/** Objects of models as they are shown; models of a snapshot never change. */
+const objects = new WeakMap<CatalogModel, ModelObject>();
+
+/** A model as lists show it, to every caller alike: made once, so it must not be changed. */
+export function shownObject(
+  model: CatalogModel,
+  { inference }: Pick<Dependencies, "inference">,
+): ModelObject {
+  let object = objects.get(model);
+  if (object === undefined) {
+    object = modelObject(model, { reachable: (route) => inference.isServable(route, model) });
+    objects.set(model, object);
+  }
+  return object;
+}
+
+/** Models of a snapshot that are announced or served with the platform's credentials. */
+const served = new WeakMap<CatalogSnapshot, CatalogModel[]>();
+
+/**
+ * The models among which `isListedFor` is worth asking: all of them where provider keys concern the
+ * caller, else those that the platform's credentials serve.
+ */
+export function modelsToList({ inference }: Dependencies, caller: Caller): Iterable<CatalogModel> {
+  const catalog = inference.catalog();
+  if (caller.kind !== "anonymous" && inference.providerKeys.concern(caller.workspace.id))
+    return catalog.models.values();
+  let models = served.get(catalog);
+  if (models === undefined) {
+    models = [...catalog.models.values()].filter(
+      (model) =>
+        model.comingSoon === true ||
+        model.routes.some((route) => inference.isServable(route, model)),
+    );
+    served.set(catalog, models);
+  }
+  return models;
+}
+
+/**
+ * Whether a list shows a model to a caller: one that the gateway serves, or that is announced, that
+ * the key allows, and that is not served by providers alone whom the caller's workspace or key
+ * sends nothing to.
+ */
+export function isListedFor(
+  { inference }: Dependencies,
+  caller: Caller,
+  { ignoresPrivacy = false } = {},
+): (model: CatalogModel) => boolean {
+  // Callers with a workspace also reach what its own provider keys and the donated ones do.
+  const choice =
+    caller.kind === "anonymous"
+      ? undefined
+      : CredentialChoice.of(inference, {
+          workspaceId: caller.workspace.id,
+          preferences: { allowFallbacks: true, partition: "model" },
+        });
+  const { isServable } = choice ?? inference;
+  const { zdr, blockedProviders } =
+    (caller.kind === "llm-key" || caller.kind === "session") && !ignoresPrivacy
+      ? inference.privacyOf(routedCaller(caller))
+      : noPrivacy;
+  const mayBeAsked = (route: UpstreamRoute): boolean =>
+    !blockedProviders.includes(route.provider.id) && (!zdr || dataPolicyOf(route).zdr === true);
+  return (model) =>
+    (model.comingSoon === true ||
+      model.routes.some((route) => mayBeAsked(route) && isServable(route, model))) &&
+    (caller.kind !== "llm-key" || isModelAllowed(caller.key.allowedModels, model));
+}
+
+/**
+ * Of a hundred requests five that fail are more than chance and retries make of a healthy provider.
+ */
+const degradedShareMin = 0.05;
+
+/**
+ * How a model does at a provider, over the last five minutes; the words are those of the health
+ * snapshot.
+ */
+export interface RouteHealth {
+  status: "healthy" | "degraded" | "down" | "no_signal";
+  requests: number;
+  /** 0 to 1; null without traffic. */
+  error_rate: number | null;
+}
+
+/** Reads it off the windows that routing looks at; `down` is what routing avoids as an outage. */
+export function routeHealth(
+  health: HealthWindows,
+  { model, route: { provider } }: ModelRoute,
+): RouteHealth {
+  const rate = health.errorRate(provider.id, model.id);
+  const share = rate === undefined ? null : rate.failures / rate.attempts;
+  const known = share === null ? "no_signal" : share >= degradedShareMin ? "degraded" : "healthy";
+  return {
+    status: health.hasOutage(provider.id, model.id) ? "down" : known,
+    requests: rate?.attempts ?? 0,
+    error_rate: share === null ? null : Math.round(share * 10_000) / 10_000,
+  };
+}

@@ -1,12 +1,10 @@
 import { z } from "zod";
-import type { ChallengeMethod } from "../../consent/pkce.ts";
-import { pkcePattern } from "../../consent/pkce.ts";
-import { callbackWith, isLoopback, readCallbackUrl } from "../../consent/callback-url.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { pkcePattern, type ChallengeMethod } from "../../consent/authorization-codes.ts";
+import { callbackWith, isLoopback, readCallbackUrl } from "../../consent/oauth-clients.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import { messagePage } from "../../pages/message-page.ts";
-import { nanoFromUsd } from "../../platform/lib/money.ts";
+import { nanoFromUsd } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
 import { personOf, placeOf, readForm, redirect, signInPath } from "../pages/signed-in.ts";
@@ -42,7 +40,9 @@ const parametersSchema = z.object({
 
 type Parameters = z.infer<typeof parametersSchema>;
 
-/** A request of an app, read; the problem is for the person, since no callback is trusted with it. */
+/**
+ * A request of an app, read; the problem is for the person, since no callback is trusted with it.
+ */
 type Request =
   | { url: URL; parameters: Parameters; kept: Record<string, string> }
   | { problem: string };
@@ -119,7 +119,7 @@ const consentText = (
 });
 
 /** The page on which a person gives an app a key. */
-export const authPage = defineEndpoint<Dependencies>({
+export const authPage = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/auth",
@@ -127,7 +127,7 @@ export const authPage = defineEndpoint<Dependencies>({
   description:
     "The browser comes back to callback_url with code, and state where it was sent. POST /auth/keys exchanges the code.",
   query: parametersSchema.partial(),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const request = readRequest(context.query, deps.clock.nowMs());
     if ("problem" in request) return refused(context, request.problem);
     const person = await personOf(context, deps);
@@ -145,14 +145,14 @@ export const authPage = defineEndpoint<Dependencies>({
 });
 
 /** Takes the decision, and sends the browser back to the app. */
-export const submitAuth = defineEndpoint<Dependencies>({
+export const submitAuth = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/auth",
   summary: "Give an app a key with the form of the page.",
   rawBody: z.looseObject({ decision: z.enum(["approve", "decline"]) }),
   rawBodyType: "application/x-www-form-urlencoded",
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const form = await readForm(context, deps);
     const request = readRequest(namedAs(form), deps.clock.nowMs());
     if ("problem" in request) return refused(context, request.problem);
@@ -193,7 +193,10 @@ export const submitAuth = defineEndpoint<Dependencies>({
   },
 });
 
-/** The request's own parameters of a form; its cap is the person's field of the same name, so the app's stands under another. */
+/**
+ * The request's own parameters of a form; its cap is the person's field of the same name, so the
+ * app's stands under another.
+ */
 function namedAs(form: URLSearchParams): URLSearchParams {
   const kept = new URLSearchParams();
   for (const name of Object.keys(parametersSchema.shape)) {

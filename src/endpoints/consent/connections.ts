@@ -1,13 +1,12 @@
 import { z } from "zod";
-import type { AccountCaller } from "../../account/keys/caller.ts";
+import type { AccountCaller } from "../../identity/keys/caller.ts";
 import type { Connection } from "../../consent/connections.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { isoOrNull } from "../../platform/lib/clock.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import { isoOrNull } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import { limitRemaining } from "../account/llm-key-object.ts";
 import { forOperators, pageFields, pageParameters, pageSchema } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -81,7 +80,10 @@ function connectionObject(
   };
 }
 
-/** The connections that a caller may see: members their own, whoever administers the workspace all of it. */
+/**
+ * The connections that a caller may see: members their own, administrators of the workspace all
+ * of it.
+ */
 function visibleTo(caller: AccountCaller): { workspaceId: string; userId?: string } {
   const {
     workspace: { id: workspaceId },
@@ -100,11 +102,11 @@ const noConnection = (): GatewayError =>
   );
 
 async function visibleConnection(
-  { caller }: RequestContext<unknown>,
+  { caller }: RequestContext<unknown, AccountCaller>,
   { consent }: Dependencies,
   id: string,
 ): Promise<Connection> {
-  const { workspaceId, userId } = visibleTo(caller as AccountCaller);
+  const { workspaceId, userId } = visibleTo(caller);
   const connection = await consent.connections.find(id);
   if (
     connection === undefined ||
@@ -120,7 +122,7 @@ const listSchema = z.object({ object: z.literal("list"), data: z.array(connectio
 const endedSchema = z.object({ deleted: z.literal(true), id: z.string() });
 
 /** Lists the connected apps. */
-export const listConnections = defineEndpoint<Dependencies>({
+export const listConnections = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/connections",
@@ -129,11 +131,9 @@ export const listConnections = defineEndpoint<Dependencies>({
   description:
     "Members see the apps that they connected, owners, admins and management keys all of the workspace.",
   response: listSchema,
-  async handle(context, deps) {
-    const connections = await deps.consent.connections.list(
-      visibleTo(context.caller as AccountCaller),
-    );
-    await deps.ledger.refresh((context.caller as AccountCaller).workspace.id);
+  async handle(context, deps: Dependencies) {
+    const connections = await deps.consent.connections.list(visibleTo(context.caller));
+    await deps.ledger.refresh(context.caller.workspace.id);
     return context.json({
       object: "list",
       data: connections.map((connection) => connectionObject(deps, connection)),
@@ -142,14 +142,14 @@ export const listConnections = defineEndpoint<Dependencies>({
 });
 
 /** Shows one connected app. */
-export const getConnection = defineEndpoint<Dependencies>({
+export const getConnection = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/connections/:id",
   access: { managementScope: "read:connections", session: true },
   summary: "Show a connected app.",
   response: connectionSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const connection = await visibleConnection(context, deps, context.param("id"));
     await deps.ledger.refresh(connection.workspaceId);
     return context.json(connectionObject(deps, connection));
@@ -157,14 +157,14 @@ export const getConnection = defineEndpoint<Dependencies>({
 });
 
 /** Disconnects an app; its tokens end at once, on every gateway. */
-export const endConnection = defineEndpoint<Dependencies>({
+export const endConnection = defineEndpoint({
   ...shared,
   method: "DELETE",
   path: "/connections/:id",
   access: { managementScope: "write:connections", session: true },
   summary: "Disconnect an app.",
   response: endedSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const connection = await visibleConnection(context, deps, context.param("id"));
     await deps.consent.connections.end(connection, "Disconnected.");
     return context.json({ deleted: true, id: connection.id });
@@ -178,7 +178,7 @@ const allQuerySchema = z.object({
 });
 
 /** Lists the connected apps of every workspace, for operators. */
-export const listAllConnections = defineEndpoint<Dependencies>({
+export const listAllConnections = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/connections",
@@ -190,7 +190,7 @@ export const listAllConnections = defineEndpoint<Dependencies>({
     user_id: z.string().optional(),
   }),
   response: pageSchema(connectionSchema),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const {
       limit,
       offset,
@@ -211,13 +211,13 @@ export const listAllConnections = defineEndpoint<Dependencies>({
 });
 
 /** Disconnects an app of any workspace, for operators. */
-export const endAnyConnection = defineEndpoint<Dependencies>({
+export const endAnyConnection = defineEndpoint({
   ...forOperators,
   method: "DELETE",
   path: "/admin/connections/:id",
   summary: "Disconnect an app of any workspace.",
   response: endedSchema,
-  async handle(context, { consent }) {
+  async handle(context, { consent }: Pick<Dependencies, "consent">) {
     const connection = await consent.connections.find(context.param("id"));
     if (connection === undefined || connection.endedAtMs !== null) throw noConnection();
     context.changedIn = connection.workspaceId;

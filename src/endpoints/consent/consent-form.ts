@@ -1,14 +1,13 @@
-import type { Role } from "../../account/people/role.ts";
-import { scopesOf } from "../../account/people/role.ts";
-import type { SessionCaller } from "../../account/people/session-caller.ts";
-import { coversScope, type Scope } from "../../account/keys/scopes.ts";
-import type { LimitReset } from "../../account/keys/llm-key.ts";
+import { scopesOf, type Role } from "../../identity/people/organizations.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
+import { coversScope, type Scope } from "../../identity/keys/scopes.ts";
+import type { LimitReset } from "../../identity/keys/llm-key.ts";
 import { bundles, narrowedScopes, scopeWords, type Bundle } from "../../consent/granted-scopes.ts";
-import type { Terms } from "../../consent/terms.ts";
+import type { Terms } from "../../consent/connections.ts";
 import { consentPage, type Choice, type ConsentPage } from "../../pages/consent-page.ts";
 import type { Page } from "../../pages/page.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
-import { nanoFromUsd, usdFromNano } from "../../platform/lib/money.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
+import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { withReturn } from "../pages/signed-in.ts";
 import { workspacesOf } from "../account/workspace.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -121,7 +120,10 @@ export async function askConsent(
 const isBundle = (text: string | null): text is Bundle =>
   text === "read_only" || text === "standard";
 
-/** The scopes that were approved: asked for, in the chosen bundle, ticked, and held by the person in that workspace. */
+/**
+ * The scopes that were approved: asked for, in the chosen bundle, ticked, and held by the person in
+ * that workspace.
+ */
 function approvedScopes(
   form: URLSearchParams,
   { terms, withBundles }: Asked,
@@ -169,7 +171,10 @@ const resetOf = (form: URLSearchParams, asked: LimitReset): LimitReset => {
   return reset === "daily" || reset === "weekly" || reset === "monthly" ? reset : asked;
 };
 
-/** Reads the decision. What is approved never goes beyond what was asked for, nor beyond what the person may do. */
+/**
+ * Reads the decision. What is approved never goes beyond what was asked for, nor beyond what the
+ * person may do.
+ */
 export async function readDecision(
   deps: Dependencies,
   person: SessionCaller,

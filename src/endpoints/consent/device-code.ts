@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { cleanName } from "../../consent/oauth-clients.ts";
 import { readScopes } from "../../consent/granted-scopes.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { countedAddress } from "../../account/limits/counted-address.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { countedAddress } from "../../platform/rate-windows/named-windows.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { oauthRoute, readOauthBody } from "./oauth-body.ts";
 
@@ -33,7 +32,10 @@ const responseSchema = z.object({
   login_notice: z.string().optional().describe("Shown beside the code by agents that know it."),
 });
 
-/** Agents name their surface and nothing else: they send requests, and want to go on when their token ends. */
+/**
+ * Agents name their surface and nothing else: they send requests, and want to go on when their
+ * token ends.
+ */
 const surfaces: Readonly<Record<string, { name: string; scope: string }>> = {
   claude_code: { name: "Claude Code", scope: "inference offline_access" },
 };
@@ -110,13 +112,13 @@ const declared = {
 } as const;
 
 /** Begins to connect a device (RFC 8628, section 3.1). */
-export const startDeviceFlow = defineEndpoint<Dependencies>({
+export const startDeviceFlow = defineEndpoint({
   ...declared,
   path: "/oauth/device/code",
 });
 
 /** The same where coding agents look for it that know nothing but the address of a gateway. */
-export const startAgentFlow = defineEndpoint<Dependencies>({
+export const startAgentFlow = defineEndpoint({
   ...declared,
   path: "/oauth/device_authorization",
   alsoAtRoot: true,

@@ -1,9 +1,8 @@
 import { z } from "zod";
-import type { Attempt } from "../../account/people/sign-in-throttle.ts";
+import type { Attempt } from "../../identity/people/sign-in-throttle.ts";
 import { plainUserCode, shownUserCode, type PendingDevice } from "../../consent/device-codes.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
@@ -23,7 +22,7 @@ const askForCode = (typed: string, problem?: string) =>
   messagePage({
     title: "Connect a device",
     sentences: [
-      "Type the code that the app or device shows you. If nobody showed you one, close this page.",
+      "Type the code that the app or device shows you. If you were not shown one, close this page.",
     ],
     ...(problem === undefined ? {} : { problem }),
     form: {
@@ -90,7 +89,10 @@ const decidedPage = ({ clientName, approved }: { clientName: string; approved: b
       : { title: "Declined", sentences: [`${clientName} was not connected.`] },
   );
 
-/** The answer for a code that waits no more: what this person decided before, such as with a double click, or that there is none. */
+/**
+ * The answer for a code that waits no more: what this person decided before, such as with a double
+ * click, or that there is none.
+ */
 async function noLongerPending(
   context: RequestContext<unknown>,
   { consent, people }: Dependencies,
@@ -106,7 +108,7 @@ const noSuchCode =
   "There is no request with this code. It may have expired or been decided: start again on the device.";
 
 /** The page on which a device is connected (RFC 8628, section 3.3). */
-export const devicePage = defineEndpoint<Dependencies>({
+export const devicePage = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/device",
@@ -114,20 +116,21 @@ export const devicePage = defineEndpoint<Dependencies>({
   query: z.object({ user_code: z.string().optional() }),
   handle(context) {
     const typed = plainUserCode(context.query.get("user_code") ?? "");
-    // A code that came with the link is shown and sent by hand, so that a link alone asks for nothing (RFC 8628, section 5.4).
+    // A code that came with the link is shown and sent by hand, so that a link alone asks for
+    // nothing (RFC 8628, section 5.4).
     return pageResponse(context, askForCode(typed === "" ? "" : shownUserCode(typed)));
   },
 });
 
 /** Looks a code up, and takes the decision about it. */
-export const submitDevice = defineEndpoint<Dependencies>({
+export const submitDevice = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/device",
   summary: "Connect a device with the form of the page.",
   rawBody: z.object({ user_code: z.string(), decision: z.enum(["approve", "decline"]).optional() }),
   rawBodyType: "application/x-www-form-urlencoded",
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const form = await readForm(context, deps);
     const person = await personOf(context, deps);
     const userCode = plainUserCode(form.get("user_code") ?? "");

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { LlmKey } from "../../account/keys/llm-key.ts";
-import type { NewLlmKey } from "../../account/keys/llm-key-minter.ts";
-import { EndpointPaths } from "../../http/endpoint-paths.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import type { LlmKey } from "../../identity/keys/llm-key.ts";
+import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
+import { EndpointPaths } from "../../http/endpoint.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import { childFields } from "../account/child-keys.ts";
 import { childOf, termsFor } from "./key-mint.ts";
 

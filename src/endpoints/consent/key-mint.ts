@@ -1,24 +1,27 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { LlmKeyCaller } from "../../account/keys/caller.ts";
-import type { NewLlmKey } from "../../account/keys/llm-key-minter.ts";
-import type { LlmKey } from "../../account/keys/llm-key.ts";
-import type { AuthorizationCode } from "../../consent/authorization-codes.ts";
-import { readCallbackUrl } from "../../consent/callback-url.ts";
-import { pkcePattern, verifierCharacters } from "../../consent/pkce.ts";
-import type { Terms } from "../../consent/terms.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import {
+  pkcePattern,
+  verifierCharacters,
+  type AuthorizationCode,
+} from "../../consent/authorization-codes.ts";
+import type { Terms } from "../../consent/connections.ts";
+import { readCallbackUrl } from "../../consent/oauth-clients.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
+import type { LlmKey } from "../../identity/keys/llm-key.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import {
   accountBodyBytesMax,
   atMost,
+  forSessions,
   momentField,
   neverCached,
+  sessionOf,
 } from "../account/account-fields.ts";
 import { childFields } from "../account/child-keys.ts";
-import { limitField, limitResetField } from "../account/llm-key-fields.ts";
+import { limitField, limitResetField } from "../account/llm-key-object.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { endUngranted, mayStillGrant, tellGrant } from "./tell-connection.ts";
 
@@ -58,12 +61,15 @@ type CodeBody = z.infer<typeof codeSchema>;
 /** The host of a callback is what a person knows an app by. */
 const appNameOf = (url: URL): string => url.host;
 
-/** A stable number for the app behind a callback, as OpenRouter's clients expect one: 31 bits of a hash of its origin. */
+/**
+ * A stable number for the app behind a callback, as OpenRouter's clients expect one: 31 bits of a
+ * hash of its origin.
+ */
 const appIdOf = (url: URL): number =>
   createHash("sha256").update(url.origin).digest().readUInt32BE(0) >>> 1;
 
 /** A callback URL of a body. Throws `bad_request`. */
-export function callbackOf(text: string): URL {
+function callbackOf(text: string): URL {
   const read = readCallbackUrl(text);
   if ("url" in read) return read.url;
   throw new GatewayError("bad_request", `callback_url: ${read.problem}.`, {
@@ -112,8 +118,10 @@ export const termsFor = ({
   scopes: [],
 });
 
-/** Creates an authorization code for a key within the limits of the calling one (PKCE, RFC 7636). */
-export const createAuthorizationCode = defineEndpoint<Dependencies, CodeBody>({
+/**
+ * Creates an authorization code for a key within the limits of the calling one (PKCE, RFC 7636).
+ */
+export const createAuthorizationCode = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/auth/keys/code",
@@ -121,14 +129,14 @@ export const createAuthorizationCode = defineEndpoint<Dependencies, CodeBody>({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Create an authorization code that is exchanged for a key.",
   description:
-    "The code works once, for ten minutes, and for whoever has the verifier of the challenge. The new key belongs to the " +
+    "The code works once, for ten minutes, and for the program that has the verifier of the challenge. The new key belongs to the " +
     "personal workspace of the calling key's owner, stays within the calling key's limits, and ends with it.",
   body: codeSchema,
   response: z.object({
     data: z.object({ id: z.string(), app_id: z.int(), created_at: z.string() }),
   }),
-  async handle(context, deps) {
-    const { key: parent, workspace } = context.caller as LlmKeyCaller;
+  async handle(context, deps: Dependencies) {
+    const { key: parent, workspace } = context.caller;
     const url = callbackOf(context.body.callback_url);
     if (parent.parentKeyId !== undefined) {
       throw new GatewayError(
@@ -188,7 +196,10 @@ const least = <Bound extends number | bigint>(
   other: Bound | null,
 ): Bound | null => (one === null || (other !== null && other < one) ? other : one);
 
-/** The key that a code of another key makes: as that key was when it asked, and not beyond what it is now. */
+/**
+ * The key that a code of another key makes: as that key was when it asked, and not beyond what it
+ * is now.
+ */
 export function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCode): NewLlmKey {
   const { allowedModels } = terms;
   const models =
@@ -223,7 +234,9 @@ const approvedKey = ({ terms, workspaceId, userId, clientName }: AuthorizationCo
   allowedModels: terms.allowedModels,
 });
 
-/** What a code makes now. Throws `bad_request` where the key that asked for it has ended meanwhile. */
+/**
+ * What a code makes now. Throws `bad_request` where the key that asked for it has ended meanwhile.
+ */
 function newKeyOf(deps: Dependencies, code: AuthorizationCode): NewLlmKey {
   if (code.parentKeyId === null) return approvedKey(code);
   const parent = deps.directory.liveLlmKey(code.parentKeyId, deps.clock.nowMs());
@@ -231,7 +244,10 @@ function newKeyOf(deps: Dependencies, code: AuthorizationCode): NewLlmKey {
   return childOf(parent.key, code);
 }
 
-/** Writes down who obtained a key: a person's app, which is a connected app from now on, or a key for another one. */
+/**
+ * Writes down who obtained a key: a person's app, which is a connected app from now on, or a key
+ * for another one.
+ */
 async function tellMinted(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -256,10 +272,7 @@ async function tellMinted(
 }
 
 /** Exchanges an authorization code for a key; the verifier proves who asked for it. */
-export const exchangeAuthorizationCode = defineEndpoint<
-  Dependencies,
-  z.infer<typeof exchangeSchema>
->({
+export const exchangeAuthorizationCode = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/auth/keys",
@@ -272,7 +285,7 @@ export const exchangeAuthorizationCode = defineEndpoint<
     "never again.",
   body: exchangeSchema,
   response: z.object({ key: z.string(), user_id: z.string() }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { code, code_verifier: verifier, code_challenge_method: method } = context.body;
     const taken = await deps.consent.codes.take({
       code,
@@ -293,5 +306,49 @@ export const exchangeAuthorizationCode = defineEndpoint<
       throw badCode();
     }
     return context.json({ key: secret, user_id: key.creatorUserId }, { headers: neverCached });
+  },
+});
+
+/**
+ * Gives a page of the dashboard a key to send inference requests with, in the name of the person
+ * who has signed in.
+ */
+export const createPlaygroundKey = defineEndpoint({
+  ...forSessions,
+  method: "POST",
+  path: "/session/playground-key",
+  idempotent: true,
+  summary: "Get a key for the playground.",
+  description:
+    "For pages, which hold it in memory alone: sessions send no inference requests themselves. It lasts 12 hours, may cost " +
+    "5 USD a day, and is metered to one key record of the person in the workspace, named Playground. The key before it " +
+    "ends: a page whose key " +
+    "is refused with 401 asks again. GET /connections lists it, and DELETE /connections/{id} ends it.",
+  response: z.object({
+    object: z.literal("playground_key"),
+    key: z.string(),
+    key_id: z.string(),
+    connection_id: z.string(),
+    expires_at: z.string(),
+  }),
+  async handle(context, { consent }: Pick<Dependencies, "consent">) {
+    const { user, workspace } = sessionOf(context);
+    const { secret, keyId, connectionId, expiresAtMs } = await consent.playground.issue({
+      userId: user.id,
+      workspaceId: workspace.id,
+      address: context.clientAddress(),
+      userAgent: (context.request.headers.get("user-agent") ?? "").slice(0, 300),
+    });
+    context.changed = connectionId;
+    return context.json(
+      {
+        object: "playground_key",
+        key: secret,
+        key_id: keyId,
+        connection_id: connectionId,
+        expires_at: new Date(expiresAtMs).toISOString(),
+      },
+      { headers: neverCached },
+    );
   },
 });

@@ -1,13 +1,16 @@
 import { z } from "zod";
-import type { SessionCaller } from "../../account/people/session-caller.ts";
-import { callbackWith } from "../../consent/callback-url.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
+import { pkcePattern } from "../../consent/authorization-codes.ts";
+import {
+  allowsRedirect,
+  callbackWith,
+  isNativeRedirect,
+  type OauthClient,
+} from "../../consent/oauth-clients.ts";
 import { ClientDocumentError } from "../../consent/client-documents.ts";
 import { readScopes } from "../../consent/granted-scopes.ts";
-import { allowsRedirect, isNativeRedirect, type OauthClient } from "../../consent/oauth-clients.ts";
-import { pkcePattern } from "../../consent/pkce.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
@@ -83,7 +86,10 @@ function isOwnResource(resource: string, publicUrl: string): boolean {
 
 type Found = OauthClient | { problem: string } | "signed out";
 
-/** A client by its id, or by its description where the id is an address; that is read for people who have signed in alone. */
+/**
+ * A client by its id, or by its description where the id is an address; that is read for people who
+ * have signed in alone.
+ */
 async function findClient(
   id: string,
   { consent }: Dependencies,
@@ -106,7 +112,10 @@ async function findClient(
   }
 }
 
-/** Problems before the redirect URI is known to be the client's are shown to the person; the browser goes nowhere. */
+/**
+ * Problems before the redirect URI is known to be the client's are shown to the person; the browser
+ * goes nowhere.
+ */
 async function readTrusted(
   query: URLSearchParams,
   deps: Dependencies,
@@ -219,7 +228,7 @@ const consentText = (
       ...(isLocal
         ? ["This app runs on this computer. Approve only if you started it yourself, just now."]
         : []),
-      ...(isNew ? ["Nobody here has connected this app yet."] : []),
+      ...(isNew ? ["No member of this workspace has connected this app yet."] : []),
     ],
     action: pagePath,
     again: pageAgain(kept),
@@ -231,13 +240,13 @@ const consentText = (
 };
 
 /** The page on which a person connects an app (OAuth 2.1, section 4.1.1). */
-export const authorizePage = defineEndpoint<Dependencies>({
+export const authorizePage = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/mcp/oauth/authorize",
   summary: "Show the page that connects an app.",
   query: parametersSchema,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const person = await personOf(context, deps);
     const trusted = await readTrusted(context.query, deps, person);
     if (trusted === "signed out") return redirect(context, signInPath(pageAgain(context.query)));
@@ -268,14 +277,14 @@ function keptOf(form: URLSearchParams): URLSearchParams {
 }
 
 /** Takes the decision, and sends the browser back to the app. */
-export const submitAuthorize = defineEndpoint<Dependencies>({
+export const submitAuthorize = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/mcp/oauth/authorize",
   summary: "Connect an app with the form of the page.",
   rawBody: z.looseObject({ decision: z.enum(["approve", "decline"]) }),
   rawBodyType: "application/x-www-form-urlencoded",
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const form = await readForm(context, deps);
     const query = keptOf(form);
     const person = await personOf(context, deps);

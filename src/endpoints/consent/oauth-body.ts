@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { encodeOauthError } from "../../http/oauth-error.ts";
+import { encodeOauthError } from "../../http/error-envelope.ts";
 import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
 
 /** What every route of OAuth declares: answers are never cached (RFC 6749, section 5.1). */
@@ -10,13 +10,17 @@ export const oauthRoute = {
   base: "api",
   access: { open: true },
   counting: "at-door",
-  // Apps that run in a browser have no server that could ask for them; nothing here looks at a cookie.
+  // Apps that run in a browser have no server that could ask for them; nothing here looks at a
+  // cookie.
   anyOrigin: true,
   tag: "Key minting",
   encodeError: encodeOauthError,
 } as const;
 
-/** Reads a body that is a form or JSON; what the schema does not name means nothing (RFC 6749, section 3.2). */
+/**
+ * Reads a body that is a form or JSON; what the schema does not name means nothing (RFC 6749,
+ * section 3.2).
+ */
 export async function readOauthBody<Body>(
   context: RequestContext<unknown>,
   schema: z.ZodType<Body>,

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { grantableScopes, offlineScope } from "../../consent/granted-scopes.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { brand } from "../../platform/lib/brand.ts";
+import { brand } from "../../platform/kernel/brand.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 const shared = {
@@ -24,8 +23,11 @@ const serverSchema = z.looseObject({
   token_endpoint: z.string(),
 });
 
-/** The authorization server about itself (RFC 8414, section 2). The issuer is where people reach the service. */
-export function authorizationServer(publicUrl: string): z.infer<typeof serverSchema> {
+/**
+ * The authorization server about itself (RFC 8414, section 2). The issuer is where people reach the
+ * service.
+ */
+function authorizationServer(publicUrl: string): z.infer<typeof serverSchema> {
   const api = `${publicUrl}/api/v1`;
   return {
     issuer: publicUrl,
@@ -55,7 +57,7 @@ const answerServer = (context: RequestContext<unknown>, { publicUrl }: Dependenc
   context.json(authorizationServer(publicUrl()), { headers: publicly });
 
 /** Describes the authorization server (RFC 8414). */
-export const authorizationServerMetadata = defineEndpoint<Dependencies>({
+export const authorizationServerMetadata = defineEndpoint({
   ...shared,
   path: "/.well-known/oauth-authorization-server",
   summary: "Describe the authorization server.",
@@ -63,12 +65,15 @@ export const authorizationServerMetadata = defineEndpoint<Dependencies>({
   handle: answerServer,
 });
 
-/** Paths of resources below the service, which clients put behind a well-known name (RFC 8414, section 3.1). */
+/**
+ * Paths of resources below the service, which clients put behind a well-known name (RFC 8414,
+ * section 3.1).
+ */
 const resourcePaths = ["/mcp", "/v1/mcp", "/api/v1/mcp", "/api/v1", "/api", "/v1"] as const;
 
 /** The same for clients that put the path of the resource behind the well-known name. */
 export const authorizationServerMetadataBelow = resourcePaths.map((path) =>
-  defineEndpoint<Dependencies>({
+  defineEndpoint({
     ...shared,
     path: `/.well-known/oauth-authorization-server${path}`,
     summary: `Describe the authorization server of ${path}.`,
@@ -78,7 +83,7 @@ export const authorizationServerMetadataBelow = resourcePaths.map((path) =>
 );
 
 /** The same under the name that clients of OpenID Connect look for. There are no id tokens. */
-export const openIdMetadata = defineEndpoint<Dependencies>({
+export const openIdMetadata = defineEndpoint({
   ...shared,
   path: "/.well-known/openid-configuration",
   summary: "Describe the authorization server.",
@@ -109,23 +114,23 @@ const protectedResource = (
 });
 
 /** Describes the service as a protected resource (RFC 9728). */
-export const protectedResourceMetadata = defineEndpoint<Dependencies>({
+export const protectedResourceMetadata = defineEndpoint({
   ...shared,
   path: "/.well-known/oauth-protected-resource",
   summary: "Describe the service as a protected resource.",
   response: resourceSchema,
-  handle: (context, { publicUrl }) =>
+  handle: (context, { publicUrl }: Pick<Dependencies, "publicUrl">) =>
     context.json(protectedResource(publicUrl(), publicUrl()), { headers: publicly }),
 });
 
 /** Describes a resource below the service, such as `/mcp` (RFC 9728, section 3.1). */
 export const protectedResourceMetadataBelow = resourcePaths.map((path) =>
-  defineEndpoint<Dependencies>({
+  defineEndpoint({
     ...shared,
     path: `/.well-known/oauth-protected-resource${path}`,
     summary: `Describe ${path} as a protected resource.`,
     response: resourceSchema,
-    handle: (context, { publicUrl }) =>
+    handle: (context, { publicUrl }: Pick<Dependencies, "publicUrl">) =>
       context.json(protectedResource(publicUrl() + path, publicUrl()), { headers: publicly }),
   }),
 );

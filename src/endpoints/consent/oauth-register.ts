@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { countedAddress } from "../../account/limits/counted-address.ts";
+import { countedAddress } from "../../platform/rate-windows/named-windows.ts";
 import { cleanName, isNativeRedirect, redirectProblem } from "../../consent/oauth-clients.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { oauthRoute, readOauthBody } from "./oauth-body.ts";
 
@@ -42,18 +42,21 @@ const clientSchema = z.object({
   logo_uri: z.string().optional(),
 });
 
-/** Registers a client of OAuth (RFC 7591). Clients are public: whatever they ask for, they hold no secret. */
-export const registerOauthClient = defineEndpoint<Dependencies>({
+/**
+ * Registers a client of OAuth (RFC 7591). Clients are public: even where they ask for one, they
+ * hold no secret.
+ */
+export const registerOauthClient = defineEndpoint({
   ...oauthRoute,
   method: "POST",
   path: "/mcp/oauth/register",
   summary: "Register an OAuth client.",
   description:
     "RFC 7591. Loopback redirects and custom schemes make a client native, also where it does not say so. Clients that " +
-    "nobody connects are forgotten after 30 days.",
+    "no person connects are forgotten after 30 days.",
   rawBody: registrationSchema,
   response: clientSchema,
-  async handle(context, { consent }) {
+  async handle(context, { consent }: Pick<Dependencies, "consent">) {
     const body = await readOauthBody(context, registrationSchema).catch((error: unknown) => {
       if (!(error instanceof GatewayError) || error.code !== "bad_request") throw error;
       throw new GatewayError("invalid_client_metadata", error.message, { cause: error });

@@ -1,13 +1,11 @@
 import { z } from "zod";
-import type { Connection, NewConnection } from "../../consent/connections.ts";
+import { pkcePattern } from "../../consent/authorization-codes.ts";
+import type { Connection, NewConnection, Terms } from "../../consent/connections.ts";
 import { bundleOf } from "../../consent/granted-scopes.ts";
-import { pkcePattern } from "../../consent/pkce.ts";
-import type { Terms } from "../../consent/terms.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { encodeOauthError } from "../../http/oauth-error.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { hourMs } from "../../platform/lib/clock.ts";
-import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { encodeOauthError } from "../../http/error-envelope.ts";
+import { hourMs } from "../../platform/kernel/clock.ts";
+import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { namesAccount } from "./device-code.ts";
 import { oauthRoute, readOauthBody } from "./oauth-body.ts";
@@ -59,7 +57,7 @@ const responseSchema = z.object({
 const missing = (field: string): GatewayError =>
   new GatewayError("bad_request", `${field}: is required for this grant_type.`, { param: field });
 
-/** What a poll is told, in words. */
+/** The answers to a poll, in words. */
 const pollWords = {
   authorization_pending: "The person has not decided yet. Poll again after the interval.",
   slow_down: "Polls come too fast. Wait five seconds longer between them.",
@@ -119,7 +117,8 @@ async function connect(
     ? await deps.consent.refreshTokens.issue(connection.id)
     : undefined;
   await tellGrant(context, deps, connection);
-  // Asked again: who was blocked or removed between the first look and the grant had no connection to end yet.
+  // Asked again: who was blocked or removed between the first look and the grant had no connection
+  // to end yet.
   if (!(await mayStillGrant(deps, connection))) {
     await endUngranted(context, deps, connection);
     throw noLongerGranted();
@@ -274,7 +273,10 @@ async function granted(
   return await grant(context, deps, request);
 }
 
-/** Coding agents end a session on 401 alone, where RFC 6749 (section 5.2) has 400 for a refresh that failed. */
+/**
+ * Coding agents end a session on 401 alone, where RFC 6749 (section 5.2) has 400 for a refresh that
+ * failed.
+ */
 async function tokenForDevices(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -305,7 +307,7 @@ const declared = {
 } as const;
 
 /** Obtains an access token (contract: "Device authorization"). */
-export const oauthToken = defineEndpoint<Dependencies>({
+export const oauthToken = defineEndpoint({
   ...declared,
   path: "/oauth/token",
   alsoAtRoot: true,
@@ -313,7 +315,7 @@ export const oauthToken = defineEndpoint<Dependencies>({
 });
 
 /** Obtains an access token for MCP and other clients of OAuth 2.1. */
-export const mcpOauthToken = defineEndpoint<Dependencies>({
+export const mcpOauthToken = defineEndpoint({
   ...declared,
   path: "/mcp/oauth/token",
   handle: token,
@@ -355,13 +357,13 @@ const revocation = {
 } as const;
 
 /** Ends a connection by one of its tokens. */
-export const revokeOauthToken = defineEndpoint<Dependencies>({
+export const revokeOauthToken = defineEndpoint({
   ...revocation,
   path: "/oauth/revoke",
 });
 
 /** The same for MCP clients. */
-export const revokeMcpToken = defineEndpoint<Dependencies>({
+export const revokeMcpToken = defineEndpoint({
   ...revocation,
   path: "/mcp/oauth/revoke",
 });

@@ -1,10 +1,13 @@
-import { actorOf, type AuditActor } from "../../account/security/audit-log.ts";
+import { actorOf, type AuditActor } from "../../access/audit-log.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Connection } from "../../consent/connections.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import { workspacesOf } from "../account/workspace.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** Writes into the audit log of a workspace what a connected app obtained or lost; without an actor the app itself asked for it. */
+/**
+ * Writes into the audit log of a workspace what a connected app obtained or lost; without an actor
+ * the app itself asked for it.
+ */
 export const tellConnection = (
   context: RequestContext<unknown>,
   { security }: Pick<Dependencies, "security">,
@@ -38,8 +41,9 @@ export async function tellGrant(
 }
 
 /**
- * Whether the person who approved may still grant: the account is there and not blocked, and the workspace is one of theirs. What was
- * approved minutes ago, or refreshed for months, ends with that.
+ * Whether the person who approved may still grant: the account is there and not blocked, and the
+ * workspace is one of theirs. What was approved minutes ago, or refreshed for months, ends with
+ * that.
  */
 export async function mayStillGrant(
   deps: Pick<Dependencies, "people" | "directory">,
@@ -82,7 +86,10 @@ export async function endUngranted(
   });
 }
 
-/** Ends what a code made before: a code that comes twice was stolen by one of the two (OAuth 2.1, section 4.1.3). */
+/**
+ * Ends what a code made before: a code that comes twice was stolen by one of the two (OAuth 2.1,
+ * section 4.1.3).
+ */
 export async function endReplayed(
   context: RequestContext<unknown>,
   deps: Dependencies,

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import type { DocumentCredential } from "../../documents/jobs/document-credential.ts";
-import type { DocumentJob } from "../../documents/jobs/document-job.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import type { DocumentCredential } from "../../documents/jobs/ask-parser.ts";
+import type { DocumentJob } from "../../documents/jobs/document-job-store.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { brandHeader } from "../../platform/lib/brand.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { isoOrNull } from "../../platform/lib/clock.ts";
+import { brandHeader } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { parseBodyBytesMax, readParseRequest } from "./read-parse-request.ts";
 
@@ -15,7 +15,7 @@ const sourceHeader = brandHeader("Credential-Source");
 
 const pageRange = z.object({ start: z.int().min(1), end: z.int().min(1) });
 
-/** Documents the body; what of it the gateway itself checks, `readParseRequest` does. */
+/** Documents the body; `readParseRequest` checks the fields that the gateway itself reads. */
 const bodySchema = z.lazy(() =>
   z.looseObject({
     source: z.union([

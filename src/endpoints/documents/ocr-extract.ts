@@ -1,11 +1,11 @@
 import { z } from "zod";
 import type { Conversion } from "../../documents/converter/converter-pool.ts";
 import { converterModel } from "../../documents/converter/document-converter.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { tokensOfTexts } from "../../inference/surfaces/surface-call.ts";
-import { brandHeader } from "../../platform/lib/brand.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { brandHeader } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { readByModel } from "./read-by-model.ts";
 import { readUpload, uploadBodyBytesMax } from "./read-upload.ts";

@@ -1,13 +1,15 @@
-import type { RequestContext } from "../../http/request-context.ts";
 import type { Answer } from "../../http/reply.ts";
-import type { OcrPage } from "../../inference/surfaces/ocr/interpret-ocr.ts";
-import { ocrCall, ocrTokens } from "../../inference/surfaces/ocr/ocr-call.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
+import { type OcrPage, ocrCall, ocrTokens } from "../../inference/surfaces/ocr/ocr-call.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall } from "../inference/answer-call.ts";
-import { callOrigin } from "../inference/call-origin.ts";
+import { callOrigin } from "../inference/read-call.ts";
 
-/** Has a file's pages read by the model that the operator names, charged as that model is priced. Throws `GatewayError`. */
+/**
+ * Has a file's pages read by the model that the operator names, charged as that model is priced.
+ * Throws `GatewayError`.
+ */
 export async function readByModel(
   context: RequestContext,
   { model, pages }: { model: string; pages: readonly OcrPage[] },
@@ -31,10 +33,13 @@ export async function readByModel(
   }
 }
 
-/** Codes of a model that nobody can be asked for: the caller did not choose it. */
+/** Error codes of a model without a provider, where the caller did not choose the model. */
 const unconfigured: ReadonlySet<string> = new Set(["model_unavailable", "no_upstream"]);
 
-/** What a provider did has one name on this route (contract: `POST /ocr/extract`); what is the caller's keeps its own. */
+/**
+ * What a provider did has one name on this route (contract: `POST /ocr/extract`); what is the
+ * caller's keeps its own.
+ */
 function inWordsOfOcr(error: GatewayError, choosesProvider: boolean): GatewayError {
   const { message, metadata, headers, retry, retryAfterSeconds, fault, code } = error;
   if (fault === "upstream") {

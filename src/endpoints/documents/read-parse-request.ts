@@ -1,8 +1,8 @@
-import type { LlmKeyCaller } from "../../account/keys/caller.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { ParseRequest } from "../../documents/jobs/document-jobs.ts";
 import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 
 /** Largest body (contract: "Limits"), in bytes. */
 export const parseBodyBytesMax = 256 * 1024;
@@ -69,7 +69,9 @@ function idempotencyKeyOf(text: string | null): string | undefined {
 /** Sources that the provider knows by name; what else stands in them is its own business. */
 const namedSources: ReadonlySet<unknown> = new Set(["workspace_file", "parse_result"]);
 
-/** The gateway fetches nothing: it looks at a source's form, and its provider fetches the document. */
+/**
+ * The gateway fetches nothing: it looks at a source's form, and its provider fetches the document.
+ */
 function checkSource(source: unknown): void {
   if (source === undefined || source === null) throw missing("source");
   if (typeof source !== "object" || Array.isArray(source))

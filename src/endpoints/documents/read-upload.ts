@@ -1,11 +1,11 @@
-import { readBodyBytes } from "../../http/read-body.ts";
-import { GatewayError, type ErrorCode } from "../../platform/lib/errors.ts";
 import type { HttpRequest } from "../../http/http-request.ts";
+import { readBodyBytes } from "../../http/read-body.ts";
+import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 
 const mib = 1024 * 1024;
 
 /** Largest file (contract: "Limits"), in bytes. */
-export const fileBytesMax = 5 * mib;
+const fileBytesMax = 5 * mib;
 
 /** Largest body: a file in base64, whose lines may be broken, with what stands around it. */
 export const uploadBodyBytesMax = 7.25 * mib;
@@ -33,7 +33,9 @@ const missingImage = (): GatewayError =>
     "is required. Send a file as base64, as a data URL, or as a form's file.",
   );
 
-/** The file of an OCR request, which comes in JSON or as a form (RFC 7578). Throws `GatewayError`. */
+/**
+ * The file of an OCR request, which comes in JSON or as a form (RFC 7578). Throws `GatewayError`.
+ */
 export async function readUpload(request: HttpRequest): Promise<Uint8Array> {
   const type = request.headers.get("content-type") ?? "";
   const isForm = /^multipart\/form-data\b/i.test(type);
@@ -108,7 +110,10 @@ function base64Of(image: string): string {
   return image.slice(comma + 1);
 }
 
-/** Bytes of base64 in either alphabet (RFC 4648), with or without padding and line breaks; measured before it is decoded. */
+/**
+ * Bytes of base64 in either alphabet (RFC 4648), with or without padding and line breaks; measured
+ * before it is decoded.
+ */
 function bytesOfBase64(text: string): Uint8Array {
   const digits = text.replace(/[\s]+/g, "").replace(/={0,2}$/, "");
   if (digits === "" || digits.length % 4 === 1 || !/^[A-Za-z0-9+/_-]*$/.test(digits))

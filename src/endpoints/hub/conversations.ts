@@ -1,13 +1,11 @@
 import { z } from "zod";
-import { bootstrapUserId } from "../../account/bootstrap.ts";
-import type { AccountCaller } from "../../account/keys/caller.ts";
+import { bootstrapUserId } from "../../identity/workspaces/bootstrap.ts";
+import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { Conversation, Message } from "../../mcp/hub/conversation.ts";
 import { hubCallerOf, type HubCaller } from "../../mcp/hub/entry.ts";
-import { plainText } from "../account/account-fields.ts";
-import { workspaceOf } from "../account/account-caller.ts";
+import { plainText, workspaceOf } from "../account/account-fields.ts";
 import { truthField, truthParameter } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
@@ -83,11 +81,13 @@ const messageObject = ({
   created_at: new Date(createdAtMs).toISOString(),
 });
 
-/** Whose conversations a request is about. A key that no person made is the operator's of the first start, as its LLM key is. */
-function personOf({ caller }: RequestContext<unknown>): HubCaller {
-  const account = caller as AccountCaller;
-  const hubCaller = hubCallerOf(account);
-  return account.kind === "management-key" && account.key.creatorUserId === null
+/**
+ * Returns whose conversations a request is about. A key that no person made is the operator's of the first
+ * start, as its LLM key is.
+ */
+function personOf({ caller }: RequestContext<unknown, AccountCaller>): HubCaller {
+  const hubCaller = hubCallerOf(caller);
+  return caller.kind === "management-key" && caller.key.creatorUserId === null
     ? { ...hubCaller, personId: bootstrapUserId }
     : hubCaller;
 }
@@ -105,7 +105,7 @@ async function whole(
 const listQuerySchema = z.object({ ...pageFields, starred: truthField });
 
 /** Lists the caller's conversations. */
-export const listConversations = defineEndpoint<Dependencies>({
+export const listConversations = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/conversations",
@@ -115,7 +115,7 @@ export const listConversations = defineEndpoint<Dependencies>({
     "Those of the caller's person alone, the newest message first, without their messages. search looks at titles and messages.",
   query: z.object({ ...pageParameters, starred: truthParameter }),
   response: listSchema(conversationSchema),
-  async handle(context, { conversations }) {
+  async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     const query = checkBody(listQuerySchema, Object.fromEntries(context.query));
     return context.json(
       listObject(await conversations.list(personOf(context), query), conversationObject),
@@ -145,10 +145,7 @@ const newConversationSchema = z.strictObject({
 });
 
 /** Keeps a conversation. */
-export const createConversation = defineEndpoint<
-  Dependencies,
-  z.infer<typeof newConversationSchema>
->({
+export const createConversation = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/conversations",
@@ -159,7 +156,7 @@ export const createConversation = defineEndpoint<
   description: "409 where the workspace keeps none, by its setting or under zero data retention.",
   body: newConversationSchema,
   response: wholeSchema,
-  async handle(context, dependencies) {
+  async handle(context, dependencies: Dependencies) {
     const { title, model = null, messages } = context.body;
     const created = await dependencies.conversations.create(personOf(context), {
       title,
@@ -172,14 +169,14 @@ export const createConversation = defineEndpoint<
 });
 
 /** Shows a conversation with its messages. */
-export const getConversation = defineEndpoint<Dependencies>({
+export const getConversation = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/conversations/:id",
   access: reads,
   summary: "Show a conversation with its messages.",
   response: wholeSchema,
-  async handle(context, dependencies) {
+  async handle(context, dependencies: Dependencies) {
     return context.json(
       await whole(
         dependencies,
@@ -195,7 +192,7 @@ const changesSchema = z.strictObject({
 });
 
 /** Renames or stars a conversation. */
-export const changeConversation = defineEndpoint<Dependencies, z.infer<typeof changesSchema>>({
+export const changeConversation = defineEndpoint({
   ...shared,
   method: "PATCH",
   path: "/conversations/:id",
@@ -204,7 +201,7 @@ export const changeConversation = defineEndpoint<Dependencies, z.infer<typeof ch
   summary: "Rename or star a conversation.",
   body: changesSchema,
   response: conversationSchema,
-  async handle(context, { conversations }) {
+  async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     return context.json(
       conversationObject(
         await conversations.change(personOf(context), context.param("id"), context.body),
@@ -216,19 +213,20 @@ export const changeConversation = defineEndpoint<Dependencies, z.infer<typeof ch
 const appendSchema = z.strictObject({ messages: messagesField });
 
 /** Adds messages to a conversation. */
-export const addMessages = defineEndpoint<Dependencies, z.infer<typeof appendSchema>>({
+export const addMessages = defineEndpoint({
   ...shared,
   method: "POST",
   path: "/conversations/:id/messages",
   access: writes,
   idempotent: true,
-  // One row for each message would drown the log; the messages themselves say who wrote them, and when (decision 0073).
+  // One row for each message would drown the log; the messages themselves say who wrote them, and
+  // when (decision 0073).
   unaudited: true,
   bodyBytesMax: conversationBytesMax,
   summary: "Add messages to a conversation.",
   body: appendSchema,
   response: conversationSchema,
-  async handle(context, { conversations }) {
+  async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     return context.json(
       conversationObject(
         await conversations.append(personOf(context), context.param("id"), context.body.messages),
@@ -238,7 +236,7 @@ export const addMessages = defineEndpoint<Dependencies, z.infer<typeof appendSch
 });
 
 /** Deletes a conversation. */
-export const deleteConversation = defineEndpoint<Dependencies>({
+export const deleteConversation = defineEndpoint({
   ...shared,
   method: "DELETE",
   path: "/conversations/:id",
@@ -246,7 +244,7 @@ export const deleteConversation = defineEndpoint<Dependencies>({
   summary: "Delete a conversation.",
   description: "Responses that are stored stay; DELETE /responses/{id} deletes them, here as well.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { conversations }) {
+  async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     await conversations.remove(personOf(context), context.param("id"));
     return context.json({ deleted: true, id: context.param("id") });
   },
@@ -259,14 +257,14 @@ const settings = (keep: boolean): z.infer<typeof settingsSchema> => ({
 });
 
 /** Shows whether the workspace keeps conversations. */
-export const getConversationSettings = defineEndpoint<Dependencies>({
+export const getConversationSettings = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/conversations/settings",
   access: reads,
   summary: "Show whether the workspace keeps conversations.",
   response: settingsSchema,
-  async handle(context, { conversations }) {
+  async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     return context.json(settings(await conversations.keeps(workspaceOf(context).id)));
   },
 });
@@ -274,10 +272,7 @@ export const getConversationSettings = defineEndpoint<Dependencies>({
 const settingsChangesSchema = z.strictObject({ keep: z.boolean("must be true or false") });
 
 /** Turns the keeping of conversations on or off. */
-export const changeConversationSettings = defineEndpoint<
-  Dependencies,
-  z.infer<typeof settingsChangesSchema>
->({
+export const changeConversationSettings = defineEndpoint({
   ...shared,
   method: "PATCH",
   path: "/conversations/settings",
@@ -287,7 +282,7 @@ export const changeConversationSettings = defineEndpoint<
   description: "Those that are there stay until they are deleted or their days are over.",
   body: settingsChangesSchema,
   response: settingsSchema,
-  async handle(context, { conversations }) {
+  async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     await conversations.setKeeping(workspaceOf(context).id, context.body.keep);
     return context.json(settings(context.body.keep));
   },

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { AccountCaller } from "../../account/keys/caller.ts";
+import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
 import { hubCallerOf, visibilities, type HubCaller, type Page } from "../../mcp/hub/entry.ts";
 import { bodyCharactersMax, unprintable } from "../../mcp/hub/open-hub.ts";
 import { plainText } from "../account/account-fields.ts";
@@ -19,9 +19,9 @@ export const writesHub = { managementScope: "write:hub", session: true } as cons
 /** Largest request body: a text of the most characters, each of which JSON may write in six. */
 export const hubBodyBytesMax = 1024 * 1024;
 
-/** For whom a request reads and writes; the door has let nobody in without a workspace. */
-export const hubCaller = ({ caller }: RequestContext<unknown>): HubCaller =>
-  hubCallerOf(caller as AccountCaller);
+/** The person or key that a request reads and writes for. */
+export const hubCaller = ({ caller }: RequestContext<unknown, AccountCaller>): HubCaller =>
+  hubCallerOf(caller);
 
 const isLine = (text: string): boolean => text.search(unprintable) < 0;
 
@@ -87,7 +87,7 @@ export const limitField = (standard: number) =>
     .default(standard);
 
 /** What is looked for: every word has to begin one of the text. */
-export const searchField = plainText(200).trim().min(1, "must not be empty").optional();
+const searchField = plainText(200).trim().min(1, "must not be empty").optional();
 
 /** Which part of a list is wanted. */
 export const pageFields = {

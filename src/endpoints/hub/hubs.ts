@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { assertMayChange, entryKinds, type Entry } from "../../mcp/hub/entry.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { entryObject, hubObject, hubSchema, itemSchema, skillSchema } from "./entry-object.ts";
+import { entryObject, hubObject, hubSchema, itemSchema, skillSchema } from "./entry-routes.ts";
 import {
   bodyField,
   descriptionField,
@@ -35,7 +34,7 @@ const listQuerySchema = z.object({
 });
 
 /** Lists hubs. */
-export const listHubs = defineEndpoint<Dependencies>({
+export const listHubs = defineEndpoint({
   ...forHub,
   method: "GET",
   path: "/hubs",
@@ -45,7 +44,7 @@ export const listHubs = defineEndpoint<Dependencies>({
     "Newest first: those of the workspace, or with scope=public those that every workspace sees.",
   query: z.object({ ...pageParameters, scope: z.enum(scopes).default("workspace").optional() }),
   response: listSchema(hubSchema),
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const { scope, ...query } = checkBody(listQuerySchema, Object.fromEntries(context.query));
     const page = await hub.hubs.list(caller, {
@@ -64,7 +63,7 @@ const newHubSchema = z.strictObject({
 });
 
 /** Creates a hub. */
-export const createHub = defineEndpoint<Dependencies, z.infer<typeof newHubSchema>>({
+export const createHub = defineEndpoint({
   ...forHub,
   method: "POST",
   path: "/hubs",
@@ -76,7 +75,7 @@ export const createHub = defineEndpoint<Dependencies, z.infer<typeof newHubSchem
     "A collection of skills, prompts, knowledge documents and plugins. Slugs are unique in a workspace, and among public hubs.",
   body: newHubSchema,
   response: hubSchema,
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const { name, slug, description, visibility = "workspace" } = context.body;
     const created = await hub.hubs.create(caller, {
@@ -104,7 +103,7 @@ function withBodies(entries: readonly Entry[], show: (entry: Entry) => object): 
 }
 
 /** Shows a hub with its newest items. */
-export const getHub = defineEndpoint<Dependencies>({
+export const getHub = defineEndpoint({
   ...forHub,
   method: "GET",
   path: "/hubs/:slug",
@@ -114,7 +113,7 @@ export const getHub = defineEndpoint<Dependencies>({
     `By its slug or id; a hub of the workspace comes before a public one. It has its ${shownItemsMax} newest items, with bodies ` +
     `as long as these have ${shownCharactersMax} characters together; GET /hubs/{slug}/items lists all.`,
   response: hubSchema.extend({ items: z.array(itemSchema) }).meta({ id: "HubWithItems" }),
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const found = await hub.hubs.find(caller, slugOf(context));
     const scope = found.workspaceId === caller.workspaceId ? "own" : "public";
@@ -138,7 +137,7 @@ const hubChangesSchema = z.strictObject({
 });
 
 /** Changes a hub. */
-export const changeHub = defineEndpoint<Dependencies, z.infer<typeof hubChangesSchema>>({
+export const changeHub = defineEndpoint({
   ...forHub,
   method: "PATCH",
   path: "/hubs/:slug",
@@ -149,7 +148,7 @@ export const changeHub = defineEndpoint<Dependencies, z.infer<typeof hubChangesS
     "Its items have its visibility; prompts of a hub that becomes public wait for approval.",
   body: hubChangesSchema,
   response: hubSchema,
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const { name, slug, description, visibility } = context.body;
     const changed = await hub.hubs.change(caller, slugOf(context), {
@@ -163,14 +162,14 @@ export const changeHub = defineEndpoint<Dependencies, z.infer<typeof hubChangesS
 });
 
 /** Deletes a hub with its items. */
-export const deleteHub = defineEndpoint<Dependencies>({
+export const deleteHub = defineEndpoint({
   ...forHub,
   method: "DELETE",
   path: "/hubs/:slug",
   access: writesHub,
   summary: "Delete a hub with its items.",
   response: z.object({ deleted: z.literal(true), id: z.string(), slug: z.string() }),
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const { id, slug } = await hub.hubs.remove(hubCaller(context), slugOf(context));
     return context.json({ deleted: true, id, slug });
   },
@@ -179,7 +178,7 @@ export const deleteHub = defineEndpoint<Dependencies>({
 const itemsQuerySchema = z.object({ ...pageFields, kind: kindField.optional() });
 
 /** Lists the items of a hub. */
-export const listHubItems = defineEndpoint<Dependencies>({
+export const listHubItems = defineEndpoint({
   ...forHub,
   method: "GET",
   path: "/hubs/:slug/items",
@@ -188,7 +187,7 @@ export const listHubItems = defineEndpoint<Dependencies>({
   description: "Newest first, without their bodies.",
   query: z.object({ ...pageParameters, kind: z.enum(entryKinds).optional() }),
   response: listSchema(itemSchema),
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const query = checkBody(itemsQuerySchema, Object.fromEntries(context.query));
     const found = await hub.hubs.find(caller, slugOf(context));
@@ -207,7 +206,7 @@ const newItemSchema = z.strictObject({
 });
 
 /** Adds an item to a hub. */
-export const addHubItem = defineEndpoint<Dependencies, z.infer<typeof newItemSchema>>({
+export const addHubItem = defineEndpoint({
   ...forHub,
   method: "POST",
   path: "/hubs/:slug/items",
@@ -220,7 +219,7 @@ export const addHubItem = defineEndpoint<Dependencies, z.infer<typeof newItemSch
     "its first heading. A skill must be a SKILL.md; a prompt in a public hub waits for approval.",
   body: newItemSchema,
   response: itemSchema,
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const { kind = "kb", ...document } = context.body;
     const entry = await hub.add(caller, { kind, hub: slugOf(context), ...document });
@@ -230,14 +229,14 @@ export const addHubItem = defineEndpoint<Dependencies, z.infer<typeof newItemSch
 });
 
 /** Shows an item of a hub. */
-export const getHubItem = defineEndpoint<Dependencies>({
+export const getHubItem = defineEndpoint({
   ...forHub,
   method: "GET",
   path: "/hubs/:slug/items/:item",
   access: readsHub,
   summary: "Show an item of a hub, by its slug or id.",
   response: itemSchema,
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const { entry } = await hub.hubs.findItem(caller, {
       slug: slugOf(context),
@@ -248,7 +247,7 @@ export const getHubItem = defineEndpoint<Dependencies>({
 });
 
 /** Deletes an item of a hub. */
-export const deleteHubItem = defineEndpoint<Dependencies>({
+export const deleteHubItem = defineEndpoint({
   ...forHub,
   method: "DELETE",
   path: "/hubs/:slug/items/:item",
@@ -256,7 +255,7 @@ export const deleteHubItem = defineEndpoint<Dependencies>({
   summary: "Delete an item of a hub.",
   description: "Its author may, that of the hub, and admins of the workspace.",
   response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const found = await hub.hubs.findItem(caller, {
       slug: slugOf(context),
@@ -270,12 +269,13 @@ export const deleteHubItem = defineEndpoint<Dependencies>({
 
 const importSchema = z.strictObject({
   source_ref: lineField(2_000).describe(
-    "The https URL of a SKILL.md, of a public repository or a folder in one, or <hub>/<item> of a hub of this service.",
+    "The https URL of a SKILL.md, of a public Git repository (https://host/path.git#ref:folder, or a forge's page of a folder), or " +
+      "<hub>/<item> of a hub of this service.",
   ),
 });
 
 /** Imports a skill into a hub. */
-export const importHubSkill = defineEndpoint<Dependencies, z.infer<typeof importSchema>>({
+export const importHubSkill = defineEndpoint({
   ...forHub,
   method: "POST",
   path: "/hubs/:slug/import",
@@ -284,10 +284,11 @@ export const importHubSkill = defineEndpoint<Dependencies, z.infer<typeof import
   bodyBytesMax: hubBodyBytesMax,
   summary: "Import a skill into a hub.",
   description:
-    "The document is fetched over TLS from public addresses alone, within 10 seconds and 400,000 bytes.",
+    "A document is fetched over TLS from public addresses alone, within 10 seconds and 400,000 bytes. A folder of a Git repository " +
+    "brings its files, scripts/, references/ and assets/ along: at most 100 files and 2 MB, within 20 seconds.",
   body: importSchema,
   response: skillSchema,
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const entry = await hub.importSkill(caller, {
       hub: slugOf(context),
@@ -299,7 +300,7 @@ export const importHubSkill = defineEndpoint<Dependencies, z.infer<typeof import
 });
 
 /** Gives a hub as a zip archive. */
-export const exportHub = defineEndpoint<Dependencies>({
+export const exportHub = defineEndpoint({
   ...forHub,
   method: "GET",
   path: "/hubs/:slug/export",
@@ -307,7 +308,7 @@ export const exportHub = defineEndpoint<Dependencies>({
   summary: "Export a hub as a zip archive.",
   description: "Folders for skills, prompts, knowledge and plugins.",
   otherResponseTypes: ["application/zip"],
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const { slug } = await hub.hubs.find(caller, slugOf(context));
     return zipAnswer(context, { bytes: await hub.exportHub(caller, slugOf(context)), name: slug });

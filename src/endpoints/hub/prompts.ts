@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { reviewStatuses, type EntryContent } from "../../mcp/hub/entry.ts";
 import { forOperators, operatorOf } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { entryObject, promptSchema } from "./entry-object.ts";
-import { entryRoutes } from "./entry-routes.ts";
+import { entryObject, entryRoutes, promptSchema } from "./entry-routes.ts";
 import {
   bodyField,
   categoryField,
@@ -73,7 +72,7 @@ const contentIn = ({
 export const promptRoutes = entryRoutes("prompt");
 
 /** Publishes a prompt. */
-export const publishPrompt = defineEndpoint<Dependencies, z.infer<typeof newPromptSchema>>({
+export const publishPrompt = defineEndpoint({
   ...forHub,
   method: "POST",
   path: "/prompts",
@@ -85,7 +84,7 @@ export const publishPrompt = defineEndpoint<Dependencies, z.infer<typeof newProm
     "The workspace has it at once; others once an operator has approved it. Its text is kept as it is and never run here.",
   body: newPromptSchema,
   response: promptSchema,
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const { visibility = "public", title, description, body, category, ...rest } = context.body;
     const entry = await hub.entries.create(caller, {
@@ -108,7 +107,7 @@ export const publishPrompt = defineEndpoint<Dependencies, z.infer<typeof newProm
 });
 
 /** Changes a prompt; other content is a new version. */
-export const changePrompt = defineEndpoint<Dependencies, Changes>({
+export const changePrompt = defineEndpoint({
   ...forHub,
   method: "PATCH",
   path: "/prompts/:id",
@@ -119,7 +118,7 @@ export const changePrompt = defineEndpoint<Dependencies, Changes>({
     "Other content makes a new version; of a public prompt it waits for approval, and others see the approved one until then.",
   body: promptChangesSchema,
   response: promptSchema,
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const { visibility } = context.body;
     const entry = await hub.entries.change(caller, context.param("id"), {
@@ -136,7 +135,7 @@ const statusField = z
   .default("pending_review");
 
 /** Lists prompts that wait for a review. */
-export const listReviews = defineEndpoint<Dependencies>({
+export const listReviews = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/prompts",
@@ -148,7 +147,7 @@ export const listReviews = defineEndpoint<Dependencies>({
     cursor: z.string().optional(),
   }),
   response: listSchema(promptSchema.extend({ workspace_id: z.string() })),
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const query = checkBody(
       z.object({
         status: statusField,
@@ -177,7 +176,7 @@ const reviewSchema = z.strictObject({
 });
 
 const reviewing = ({ approve }: { approve: boolean }) =>
-  defineEndpoint<Dependencies, z.infer<typeof reviewSchema>>({
+  defineEndpoint({
     ...forOperators,
     method: "POST",
     path: `/admin/prompts/:id/${approve ? "approve" : "reject"}`,
@@ -189,7 +188,7 @@ const reviewing = ({ approve }: { approve: boolean }) =>
     body: reviewSchema,
     bodyOptional: true,
     response: promptSchema,
-    async handle(context, dependencies) {
+    async handle(context, dependencies: Dependencies) {
       const { note, version } = context.body;
       const entry = await dependencies.hub.entries.review(context.param("id"), {
         approve,

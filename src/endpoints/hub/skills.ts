@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { entryObject, skillSchema } from "./entry-object.ts";
-import { entryRoutes } from "./entry-routes.ts";
+import { entryObject, entryRoutes, skillSchema } from "./entry-routes.ts";
 import {
   bodyField,
   forHub,
@@ -57,7 +55,7 @@ export const zipAnswer = (
 export const skillRoutes = entryRoutes("skill");
 
 /** Publishes a skill, in a hub or beside them. */
-export const publishSkill = defineEndpoint<Dependencies, z.infer<typeof newSkillSchema>>({
+export const publishSkill = defineEndpoint({
   ...forHub,
   method: "POST",
   path: "/skills",
@@ -68,7 +66,7 @@ export const publishSkill = defineEndpoint<Dependencies, z.infer<typeof newSkill
   description: "An Agent Skills document. Its text is kept as it is and never run here.",
   body: newSkillSchema,
   response: skillSchema,
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const entry = await hub.add(caller, { kind: "skill", ...context.body });
     context.changed = entry.id;
@@ -77,7 +75,7 @@ export const publishSkill = defineEndpoint<Dependencies, z.infer<typeof newSkill
 });
 
 /** Changes a skill; another document is a new version. */
-export const changeSkill = defineEndpoint<Dependencies, z.infer<typeof skillChangesSchema>>({
+export const changeSkill = defineEndpoint({
   ...forHub,
   method: "PATCH",
   path: "/skills/:id",
@@ -87,7 +85,7 @@ export const changeSkill = defineEndpoint<Dependencies, z.infer<typeof skillChan
   description: "Another document, name or other tags make a new version.",
   body: skillChangesSchema,
   response: skillSchema,
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const { slug, visibility, ...changes } = context.body;
     const entry = await hub.entries.find(caller, context.param("id"), "skill");
@@ -102,7 +100,7 @@ export const changeSkill = defineEndpoint<Dependencies, z.infer<typeof skillChan
 });
 
 /** Gives a skill as a zip archive. */
-export const exportSkill = defineEndpoint<Dependencies>({
+export const exportSkill = defineEndpoint({
   ...forHub,
   method: "GET",
   path: "/skills/:id/export",
@@ -110,7 +108,7 @@ export const exportSkill = defineEndpoint<Dependencies>({
   summary: "Export a skill as a zip archive.",
   description: "A folder with SKILL.md, to unpack where an agent looks for skills.",
   otherResponseTypes: ["application/zip"],
-  async handle(context, { hub }) {
+  async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const entry = await hub.entries.find(hubCaller(context), context.param("id"), "skill");
     return zipAnswer(context, { bytes: await hub.exportSkill(entry), name: entry.slug ?? "skill" });
   },

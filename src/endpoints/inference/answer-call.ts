@@ -1,14 +1,23 @@
-import type { RequestContext } from "../../http/request-context.ts";
-import { Reply } from "../../http/reply.ts";
-import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
-import { execute } from "../../inference/execute.ts";
-import type { ServedStream, ServedWhole } from "../../inference/execution.ts";
-import type { InferenceCall } from "../../inference/inference-call.ts";
-import { showsNoCost } from "../../inference/shows-no-cost.ts";
-import { metadataText } from "../../inference/service-metadata.ts";
-import type { FrameSource } from "../../platform/lib/frame-source.ts";
+import { eventStreamHeaders, Reply } from "../../http/reply.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
+import type { Loss } from "../../inference/canonical/request.ts";
+import type { UpstreamRoute } from "../../inference/catalog/model.ts";
+import { execute } from "../../inference/pipeline/execute.ts";
+import type { ServedStream, ServedWhole, Served } from "../../inference/pipeline/execution.ts";
+import {
+  headerText,
+  serverTimingText,
+  timingsOf,
+  metadataText,
+  showsNoCost,
+} from "../../inference/pipeline/answer-metadata.ts";
+import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
+import type { Settled } from "../../inference/pipeline/settle.ts";
+import type { Candidate } from "../../inference/routing/candidate.ts";
+import { brandHeader, lowerBrandHeader } from "../../platform/kernel/brand.ts";
+import type { FrameSource } from "../../platform/kernel/frame-source.ts";
+import { usdSixDecimals, usdText } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { addSettledHeaders, servedHeaders } from "./served-headers.ts";
 
 /** The body of a whole answer in its client's dialect. */
 export const wholeText = (
@@ -48,7 +57,10 @@ export function wholeResponse(
   return new Reply(text, { headers });
 }
 
-/** A stream with its headers, as they are known when it begins; `frames` are what the client gets of it. */
+/**
+ * A stream with its headers, as they are known when it begins; `frames` are what the client gets of
+ * it.
+ */
 export function streamResponse(
   context: RequestContext,
   { served, nowMs, frames }: { served: ServedStream; nowMs: number; frames: FrameSource },
@@ -67,4 +79,94 @@ export async function answerCall(
   if (served.kind === "whole")
     return wholeResponse(context, { served, call, text: wholeText(served, call) });
   return streamResponse(context, { served, nowMs: clock.monotonicMs(), frames: served.stream });
+}
+
+const names = {
+  model: lowerBrandHeader("Model"),
+  upstreamModel: lowerBrandHeader("Upstream-Model"),
+  providerChain: lowerBrandHeader("Provider-Chain"),
+  credentialSource: lowerBrandHeader("Credential-Source"),
+  requestedModel: lowerBrandHeader("Requested-Model"),
+  fallbackReason: lowerBrandHeader("Fallback-Reason"),
+  balanceAtAdmission: lowerBrandHeader("Credits-Balance-At-Admission"),
+  balanceAfterDebit: lowerBrandHeader("Credits-Balance-After-Debit"),
+  creditsCharged: lowerBrandHeader("Credits-Charged"),
+  translationLoss: lowerBrandHeader("Translation-Loss"),
+  sessionMoved: lowerBrandHeader("Session-Moved"),
+  outputCap: lowerBrandHeader("Output-Cap"),
+};
+
+/**
+ * The header of an answer whose length was bounded by what its caller can bear, described for
+ * programs.
+ */
+export const outputCapHeader: Readonly<Record<string, string>> = {
+  [brandHeader("Output-Cap")]:
+    "The output cap that the provider was given in place of a larger one, since the key and the balance bear no " +
+    "more. Where fewer than 16 tokens can be paid the answer is 402 insufficient_balance with metadata {reason, worst_case_usd, " +
+    "available_usd, held_usd, affordable_output_tokens}, and Retry-After while other requests hold what is missing.",
+};
+
+/** Headers that are the same for every answer of a model on a route. */
+const routeHeaders = new WeakMap<UpstreamRoute, Record<string, string>>();
+
+function headersOfRoute({ model, route, credential }: Candidate): Record<string, string> {
+  let headers = routeHeaders.get(route);
+  if (headers === undefined) {
+    headers = {
+      [names.model]: headerText(model.id),
+      [names.upstreamModel]: headerText(route.upstreamModel),
+      [names.credentialSource]: credential?.source ?? "platform",
+    };
+    routeHeaders.set(route, headers);
+  }
+  return headers;
+}
+
+/** Characters that the names of losses may take; beyond them the record alone has the list. */
+const lossCharactersMax = 2_000;
+
+/** The fields that a translation dropped or changed, as a list of names (RFC 9110, 5.6.1). */
+function lossText(losses: readonly Loss[]): string {
+  let text = "";
+  for (const field of new Set(losses.map((loss) => loss.field))) {
+    const more = text === "" ? headerText(field) : `${text}, ${headerText(field)}`;
+    if (more.length > lossCharactersMax) return `${text}, ...`;
+    text = more;
+  }
+  return text;
+}
+
+/**
+ * What every served inference response says of who served it (contract: "Response headers"), on top
+ * of the headers that the request has gathered so far.
+ */
+function servedHeaders(
+  served: Served,
+  { gathered, endMs }: { gathered: Readonly<Record<string, string>>; endMs: number },
+): Record<string, string> {
+  const { candidate, attempts, fallback, balanceAtAdmissionNano } = served;
+  const headers = { ...headersOfRoute(candidate), ...gathered };
+  headers[names.providerChain] =
+    attempts.length === 1
+      ? candidate.route.provider.id
+      : attempts.map(({ provider }) => provider).join("->");
+  headers["server-timing"] = serverTimingText(timingsOf({ ...served.timing, endMs, attempts }));
+  if (balanceAtAdmissionNano !== undefined)
+    headers[names.balanceAtAdmission] = String(usdSixDecimals(balanceAtAdmissionNano));
+  if (served.losses.length > 0) headers[names.translationLoss] = lossText(served.losses);
+  if (served.outputCap !== undefined) headers[names.outputCap] = String(served.outputCap);
+  if (served.sessionMoved) headers[names.sessionMoved] = "true";
+  if (fallback !== undefined) {
+    headers[names.requestedModel] = headerText(fallback.requestedModel);
+    headers[names.fallbackReason] = fallback.reason;
+  }
+  return headers;
+}
+
+/** The charge and the balance after it, for callers that asked; nothing for free requests. */
+function addSettledHeaders(headers: Record<string, string>, settled: Settled): void {
+  if (settled.free) return;
+  headers[names.creditsCharged] = usdText(settled.chargedNano);
+  headers[names.balanceAfterDebit] = String(usdSixDecimals(settled.balanceAfterNano));
 }

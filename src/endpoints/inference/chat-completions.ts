@@ -1,20 +1,19 @@
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { openaiChat } from "../../inference/dialects/openai-chat/openai-chat.ts";
-import { chatRequestSchema } from "../../inference/dialects/openai-chat/request-schema.ts";
-import { validateChatEnvelope } from "../../inference/dialects/openai-chat/validate-envelope.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
+import {
+  chatRequestSchema,
+  checkChatRequest,
+} from "../../inference/dialects/openai-chat/request-schema.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { answerCall } from "./answer-call.ts";
-import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
-import { outputCapHeader } from "./served-headers.ts";
-import { inferenceHeaders } from "./request-headers.ts";
+import { answerCall, outputCapHeader } from "./answer-call.ts";
+import { inferenceBodyBytesMax, readCall, inferenceHeaders, type CallReader } from "./read-call.ts";
 import { chatChunkSchema, chatCompletionSchema } from "./stream-events.ts";
 
 /** How requests in the chat dialect are read. */
 export const chatReader: CallReader = {
-  dialect: "openai-chat",
+  dialect: openaiChat,
   idPrefix: "chatcmpl-",
-  validate: validateChatEnvelope,
-  decode: openaiChat.decodeRequest,
+  validate: checkChatRequest,
   dialectHeaders: [],
 };
 

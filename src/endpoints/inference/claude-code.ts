@@ -1,17 +1,20 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { Reply } from "../../http/reply.ts";
-import { assert } from "../../platform/lib/assert.ts";
-import { dayMs, hourMs } from "../../platform/lib/clock.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
-import { anthropicMessages } from "../../inference/dialects/anthropic-messages/anthropic-messages.ts";
+import { assert } from "../../platform/kernel/assert.ts";
+import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
+import { anthropicMessages } from "../../inference/dialects/anthropic-messages/index.ts";
 import { neverCached } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { spendCapOf, usedPercent } from "./spend-cap.ts";
 
-/** Fixed paths of Claude Code's gateway protocol, which it asks below the address that it signed in to. */
+/**
+ * Fixed paths of Claude Code's gateway protocol, which it asks below the address that it signed in
+ * to.
+ */
 const forAgent = {
   base: "root",
   method: "GET",
@@ -155,7 +158,10 @@ export const agentUsage = defineEndpoint<Dependencies>({
 
 const exported = z.looseObject({});
 
-/** Takes the telemetry that Claude Code exports to the address that it signed in to, and keeps nothing of it. */
+/**
+ * Takes the telemetry that Claude Code exports to the address that it signed in to, and keeps
+ * nothing of it.
+ */
 export const agentTelemetry = (["metrics", "logs", "traces"] as const).map((signal) =>
   defineEndpoint<Dependencies>({
     ...forAgent,

@@ -1,19 +1,25 @@
 import { z } from "zod";
-import type { LlmKeyCaller } from "../../account/keys/caller.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { chatCall } from "../../inference/chat-call.ts";
-import { openaiResponses } from "../../inference/dialects/openai-responses/openai-responses.ts";
-import { execute } from "../../inference/execute.ts";
-import { compactionItem, compactionRequest } from "../../inference/stored-responses/compaction.ts";
-import { readStoredRequest } from "../../inference/stored-responses/stored-request.ts";
-import { assert } from "../../platform/lib/assert.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { chatCall } from "../../inference/pipeline/chat-call.ts";
+import { openaiResponses } from "../../inference/dialects/openai-responses/index.ts";
+import { execute } from "../../inference/pipeline/execute.ts";
+import {
+  compactionItem,
+  compactionRequest,
+  readStoredRequest,
+} from "../../inference/responses/stored-request.ts";
+import { assert } from "../../platform/kernel/assert.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { wholeResponse, wholeText } from "./answer-call.ts";
 import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
-import { responsesReader } from "./responses-reader.ts";
+import { responsesReader } from "./responses.ts";
 
-/** As of a response, but for `input`, which may be left out where `previous_response_id` has the conversation. */
+/**
+ * As of a response, but for `input`, which may be left out where `previous_response_id` has the
+ * conversation.
+ */
 const compactReader: CallReader = {
   ...responsesReader,
   validate(body) {
@@ -41,7 +47,10 @@ const answerSchema = z.looseObject({
   service_metadata: z.unknown(),
 });
 
-/** Replaces a conversation by a summary that the model itself writes, as an item that the next request begins with. */
+/**
+ * Replaces a conversation by a summary that the model itself writes, as an item that the next
+ * request begins with.
+ */
 export const compactResponse = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/responses/compact",
@@ -77,13 +86,12 @@ export const compactResponse = defineEndpoint<Dependencies>({
       workspaceId: workspace.id,
     });
     const body = compactionRequest(sent.body, conversation);
-    const { dialect, dialectHeaders, signatures, nowSeconds } = sent;
+    const { dialectHeaders, signatures, nowSeconds } = sent;
     const call = chatCall(sent, {
-      dialect,
+      dialect: responsesReader.dialect,
       dialectHeaders,
       signatures,
       nowSeconds,
-      decode: responsesReader.decode,
       body,
       text: JSON.stringify(body),
     });

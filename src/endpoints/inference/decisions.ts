@@ -1,13 +1,11 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { decisionsCall } from "../../inference/surfaces/decisions/decisions-call.ts";
 import { readDecisionRequest } from "../../inference/surfaces/decisions/decision-request.ts";
-import { estimateInputTokens } from "../../inference/input-estimate.ts";
+import { estimateInputTokens } from "../../inference/dialects/requirements.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall } from "./answer-call.ts";
-import { callOrigin } from "./call-origin.ts";
-import { inferenceBodyBytesMax } from "./read-call.ts";
-import { readSurfaceBody } from "./read-surface-body.ts";
+import { callOrigin, inferenceBodyBytesMax, readSurfaceBody } from "./read-call.ts";
 import { surfaceErrors, unreachable } from "./surface-errors.ts";
 
 const guidance = z.union([z.string(), z.looseObject({}), z.array(z.unknown())]);

@@ -1,11 +1,39 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { readCohereEmbedRequest } from "../../inference/surfaces/embeddings/cohere-embed-request.ts";
-import { readEmbeddingRequest } from "../../inference/surfaces/embeddings/embedding-request.ts";
-import { brandHeader } from "../../platform/lib/brand.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { Reply } from "../../http/reply.ts";
+import { checkTrace, modelFor } from "../../inference/pipeline/plan-call.ts";
+import { execute } from "../../inference/pipeline/execute.ts";
+import { recordCached } from "../../inference/pipeline/settle.ts";
+import {
+  type KeptAnswer,
+  cacheKeyOf,
+  readCachePolicy,
+  keptAnswerOf,
+  keptText,
+} from "../../inference/surfaces/embeddings/answer-cache.ts";
+import {
+  readCohereEmbedRequest,
+  readEmbeddingRequest,
+  embeddingTokens,
+  type EmbeddingRequest,
+  sortOfStrategy,
+} from "../../inference/surfaces/embeddings/embedding-request.ts";
+import {
+  assertEmbeds,
+  embeddingsCall,
+} from "../../inference/surfaces/embeddings/embeddings-call.ts";
+import type { Fields } from "../../inference/surfaces/read-fields.ts";
+import { assert } from "../../platform/kernel/assert.ts";
+import { brandHeader, lowerBrandHeader } from "../../platform/kernel/brand.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { answerEmbeddings } from "./answer-embeddings.ts";
-import { inferenceBodyBytesMax } from "./read-call.ts";
+import { wholeResponse, wholeText } from "./answer-call.ts";
+import {
+  inferenceBodyBytesMax,
+  callOrigin,
+  originOf,
+  rateClassOf,
+  readSurfaceBody,
+} from "./read-call.ts";
 import { cohereErrors, surfaceErrors, unreachable } from "./surface-errors.ts";
 
 const names = {
@@ -28,7 +56,7 @@ const headers = z.lazy(() =>
       .string()
       .max(1_024)
       .optional()
-      .describe("Stands for the input and the other fields in the cache's key."),
+      .describe("Replaces the input and the other fields in the cache's key."),
     "X-Routing-Strategy": z.enum(["cheapest", "fastest", "most-available"]).optional(),
     "x-session-id": z
       .string()
@@ -65,7 +93,7 @@ export const embeddings = defineEndpoint<Dependencies>({
   summary: "Turn texts into vectors.",
   description:
     "OpenAI's dialect on every embedding model. Answers are kept for an hour (`gw-cache-ttl` in seconds; `gw-skip-cache: true` " +
-    "passes the cache by; `gw-cache-key` stands for the input) within the workspace, and a kept answer is not billed; " +
+    "passes the cache by; `gw-cache-key` replaces the input) within the workspace, and a kept answer is not billed; " +
     "`X-Service-Cache-Status` says HIT, MISS or BYPASS. `X-Routing-Strategy` is cheapest, fastest or most-available.",
   rawBody: z.lazy(() =>
     z.looseObject({
@@ -107,7 +135,9 @@ const vectors = z.lazy(() =>
   }),
 );
 
-/** The same where Cohere's own clients look for it. Source: https://docs.cohere.com/reference/embed */
+/**
+ * The same where Cohere's own clients look for it. Source: https://docs.cohere.com/reference/embed
+ */
 export const cohereEmbedPath = defineEndpoint<Dependencies>({
   ...shared,
   path: "/v2/embed",
@@ -150,3 +180,89 @@ export const cohereEmbedPath = defineEndpoint<Dependencies>({
   handle: (context, dependencies) =>
     answerEmbeddings(context, { read: readCohereEmbedRequest, dependencies }),
 });
+
+const idPrefix = "embd-";
+const answerHeaders = {
+  cacheStatus: lowerBrandHeader("Cache-Status"),
+  model: lowerBrandHeader("Model"),
+  upstreamModel: lowerBrandHeader("Upstream-Model"),
+  provider: lowerBrandHeader("Provider"),
+};
+
+const withStatus = (response: Reply, status: "HIT" | "MISS" | "BYPASS"): Reply => {
+  response.headers[answerHeaders.cacheStatus] = status;
+  return response;
+};
+
+/** A kept answer under an id of its own; no provider was asked for it, so none is named. */
+const keptResponse = (context: RequestContext, { tail, model, upstreamModel }: KeptAnswer): Reply =>
+  new Reply(keptText(idPrefix + context.traceId, tail), {
+    headers: {
+      ...context.headers,
+      "content-type": "application/json",
+      [answerHeaders.model]: model,
+      [answerHeaders.upstreamModel]: upstreamModel,
+    },
+  });
+
+/**
+ * Answers a request for embeddings, from the cache where it may; `read` knows its dialect. Throws
+ * `GatewayError`.
+ */
+async function answerEmbeddings(
+  context: RequestContext,
+  { read, dependencies }: { read(body: Fields): EmbeddingRequest; dependencies: Dependencies },
+): Promise<Reply> {
+  const { counters, inference, embeddingCache: cache } = dependencies;
+  const { text, body, caller } = await readSurfaceBody(context, {
+    counters,
+    rateClassOf: ({ model }) => rateClassOf(model),
+  });
+  const request = read(body);
+  checkTrace(body["trace"]);
+  const sort = sortOfStrategy(context.request.headers.get("x-routing-strategy"));
+  const policy = readCachePolicy(context.request.headers);
+  const { model } = modelFor(inference, { id: request.model, caller, assertServes: assertEmbeds });
+  const serve = async () => {
+    const origin = await callOrigin(context, {
+      idPrefix,
+      body,
+      counters,
+      estimateTokens: () => embeddingTokens(request.inputs),
+    });
+    const call = embeddingsCall(origin, { text, body, request, sort });
+    const served = await execute(inference, call);
+    assert(served.kind === "whole", "embeddings are not streamed");
+    return {
+      served,
+      response: wholeResponse(context, { served, call, text: wholeText(served, call) }),
+    };
+  };
+  if (policy === undefined) return withStatus((await serve()).response, "BYPASS");
+  const key = cacheKeyOf(request, {
+    workspaceId: caller.workspace.id,
+    modelId: model.id,
+    ownKey: policy.ownKey,
+    providers: [body["provider"] ?? null, context.request.headers.get(answerHeaders.provider)],
+  });
+  let own: Reply | undefined;
+  const answer = await cache.answer(key, {
+    ttlSeconds: policy.ttlSeconds,
+    make: async () => {
+      const { served, response } = await serve();
+      own = response;
+      return keptAnswerOf(served);
+    },
+  });
+  if (own !== undefined) return withStatus(own, "MISS");
+  const call = { ...originOf(context, { idPrefix, body, caller }), recordedAs: "embeddings", body };
+  const { model: servedModel, provider, upstreamModel } = answer;
+  recordCached(inference, {
+    call,
+    requestedModel: model.id,
+    model: servedModel,
+    provider,
+    upstreamModel,
+  });
+  return withStatus(keptResponse(context, answer), "HIT");
+}

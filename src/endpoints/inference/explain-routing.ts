@@ -1,21 +1,23 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { openaiChat } from "../../inference/dialects/openai-chat/openai-chat.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { routedCaller } from "../../identity/keys/caller.ts";
+import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
 import { chatRequestSchema } from "../../inference/dialects/openai-chat/request-schema.ts";
-import { holdCeiling } from "../../inference/hold-ceiling.ts";
-import type { Execution } from "../../inference/execution.ts";
-import type { InferenceCall } from "../../inference/inference-call.ts";
-import { tryOut } from "../../inference/prepare-execution.ts";
-import { outputCapFor } from "../../inference/take-hold.ts";
-import { noRoute, trailOf, type PlanTrail } from "../../inference/plan-call.ts";
+import { holdCeiling } from "../../inference/pipeline/hold-ceiling.ts";
+import { type Execution, tryOut } from "../../inference/pipeline/execution.ts";
+import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
+import { outputCapFor } from "../../inference/pipeline/take-hold.ts";
+import { noRoute, trailOf, type PlanTrail } from "../../inference/pipeline/plan-call.ts";
 import { estimatedCostNano, type Candidate } from "../../inference/routing/candidate.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { chatReader } from "./chat-completions.ts";
 import { inferenceBodyBytesMax, readCall } from "./read-call.ts";
 
-/** Output tokens that the estimate of a cost assumes where the request names no cap, as holds do. */
+/**
+ * Output tokens that the estimate of a cost assumes where the request names no cap, as holds do.
+ */
 const outputTokensDefault = 4_096;
 
 const candidateSchema = z.looseObject({
@@ -32,7 +34,10 @@ const candidateSchema = z.looseObject({
 /** What a request would be held for at the moment, or why it would be refused. */
 type Bearing = Execution | GatewayError | undefined;
 
-/** The cap that a candidate would be given in place of a larger one; null where nothing would be lowered, or nothing can be paid. */
+/**
+ * The cap that a candidate would be given in place of a larger one; null where nothing would be
+ * lowered, or nothing can be paid.
+ */
 function outputCapOf(bearing: Bearing, candidate: Candidate): number | null {
   if (bearing === undefined || bearing instanceof GatewayError) return null;
   try {
@@ -123,14 +128,17 @@ export const explainRouting = defineEndpoint<Dependencies>({
   method: "POST",
   path: "/routing/explain",
   base: "api",
-  access: { llmKey: true },
+  access: { llmKey: true, managementScope: "inference", session: true },
+  anyOrigin: true,
+  unaudited: true,
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Explain how a chat request would be routed.",
   description:
     "Takes the body of POST /chat/completions and sends nothing: the candidates in the order in which they would be " +
     "tried, each with its reason, what it may cost and the output cap that it would be given where that can be paid alone, who was left " +
-    "out by which rule, what the request may cost at most, and what would be held at the moment.",
+    "out by which rule, what the request may cost at most, and what would be held at the moment. " +
+    "Management keys and people who signed in are answered for their workspace, as for a key without limits of its own.",
   tag: "Inference",
   rawBody: chatRequestSchema,
   response: z.looseObject({
@@ -143,6 +151,7 @@ export const explainRouting = defineEndpoint<Dependencies>({
   }),
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
+    if (context.caller.kind !== "anonymous") context.caller = routedCaller(context.caller);
     const call = await readCall(context, chatReader, dependencies);
     const trail = trailOf(dependencies.inference, call);
     return context.json(

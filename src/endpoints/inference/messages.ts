@@ -1,23 +1,29 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { anthropicMessages } from "../../inference/dialects/anthropic-messages/anthropic-messages.ts";
-import { messagesRequestSchema } from "../../inference/dialects/anthropic-messages/request-schema.ts";
-import { validateMessagesEnvelope } from "../../inference/dialects/anthropic-messages/validate-envelope.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { providerIdIn, type CatalogSnapshot } from "../../inference/catalog/model.ts";
+import { anthropicMessages } from "../../inference/dialects/anthropic-messages/index.ts";
+import {
+  checkCountRequest,
+  checkMessagesRequest,
+  countTokensRequestSchema,
+  messagesRequestSchema,
+} from "../../inference/dialects/anthropic-messages/request-schema.ts";
+import { countTokens } from "../../inference/pipeline/unbilled-asks.ts";
+import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
+import { findModel } from "../../inference/routing/resolve-models.ts";
+import { brandHeader } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { answerCall } from "./answer-call.ts";
-import { inMessagesWords } from "./in-messages-words.ts";
-import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
-import { messagesHeaders } from "./request-headers.ts";
-import { outputCapHeader } from "./served-headers.ts";
+import { answerCall, outputCapHeader } from "./answer-call.ts";
+import { inferenceBodyBytesMax, readCall, messagesHeaders, type CallReader } from "./read-call.ts";
 import { agentSessionHeader, tellingCaps } from "./spend-cap.ts";
 import { messageEventSchema } from "./stream-events.ts";
 
 /** How requests in Anthropic's dialect are read. */
-export const messagesReader: CallReader = {
-  dialect: "anthropic-messages",
+const messagesReader: CallReader = {
+  dialect: anthropicMessages,
   idPrefix: "msg_",
-  validate: validateMessagesEnvelope,
-  decode: anthropicMessages.decodeRequest,
+  validate: checkMessagesRequest,
   dialectHeaders: ["anthropic-version", "anthropic-beta"],
 };
 
@@ -65,3 +71,84 @@ export const messages = defineEndpoint<Dependencies>({
     );
   },
 });
+
+const sourceHeader = brandHeader("Token-Count").toLowerCase();
+
+/** How many input tokens a Messages request has. */
+export const countMessageTokens = defineEndpoint<Dependencies>({
+  method: "POST",
+  path: "/messages/count_tokens",
+  base: "api",
+  access: { llmKey: true },
+  counting: "by-handler",
+  bodyBytesMax: inferenceBodyBytesMax,
+  summary: "Count the input tokens of a message.",
+  description:
+    "The provider's own count where it counts, else an estimate; X-Service-Token-Count says `native` or `estimated`. " +
+    "Costs nothing.",
+  tag: "Inference",
+  rawBody: countTokensRequestSchema,
+  response: z.object({ input_tokens: z.int() }),
+  encodeError: anthropicMessages.encodeError,
+  async handle(context, dependencies) {
+    const reader = { ...messagesReader, validate: checkCountRequest };
+    const call = await readCall(context, reader, dependencies);
+    const { inputTokens, source } = await inMessagesWords(call, dependencies, () =>
+      countTokens(dependencies.inference, call),
+    );
+    return context.json({ input_tokens: inputTokens }, { headers: { [sourceHeader]: source } });
+  },
+});
+
+/**
+ * Whether an id names a maker of the model that the catalog knows neither as a maker nor
+ * as a provider.
+ */
+function isOfStranger(catalog: CatalogSnapshot, id: string): boolean {
+  const end = id.indexOf("/");
+  const maker = id.slice(0, Math.max(end, 0)).toLowerCase();
+  if (maker === "" || providerIdIn(catalog, maker) !== undefined) return false;
+  for (const { owner } of catalog.models.values()) if (owner === maker) return false;
+  return true;
+}
+
+/**
+ * An error as the contract words it on Messages. An unknown model is `unknown_provider` there where
+ * its id names an unknown maker, else `no_upstream`; what is said of models that are there is left
+ * as it is.
+ */
+function worded(
+  thrown: unknown,
+  { catalog, body }: { catalog: CatalogSnapshot; body: Readonly<Record<string, unknown>> },
+): unknown {
+  if (
+    !(thrown instanceof GatewayError) ||
+    thrown.code !== "model_unavailable" ||
+    thrown.fault === "upstream"
+  )
+    return thrown;
+  const { model, models } = body;
+  const ids = [model, ...(Array.isArray(models) ? (models as unknown[]) : [])].map(String);
+  if (ids.every((id) => findModel(catalog, id) !== undefined)) return thrown;
+  const code = ids.some((id) => isOfStranger(catalog, id)) ? "unknown_provider" : "no_upstream";
+  return new GatewayError(code, thrown.message, {
+    param: thrown.param ?? "model",
+    metadata: thrown.metadata,
+  });
+}
+
+/**
+ * Does the work of an endpoint of Messages; what is thrown meanwhile is worded as the contract has
+ * it there.
+ */
+async function inMessagesWords<Result>(
+  { body }: Pick<InferenceCall, "body">,
+  { inference }: Pick<Dependencies, "inference">,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw worded(thrown, { catalog: inference.catalog(), body });
+  }
+}

@@ -1,18 +1,15 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { categories } from "../../inference/surfaces/moderations/categories.ts";
-import { moderationModel } from "../../inference/surfaces/moderations/default-guard.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { categories } from "../../inference/surfaces/moderations/guard-format.ts";
+import { moderationModel } from "../../inference/surfaces/moderations/guard-formats.ts";
 import {
   moderationsCall,
   moderationTokens,
+  readModerationRequest,
 } from "../../inference/surfaces/moderations/moderations-call.ts";
-import { readModerationRequest } from "../../inference/surfaces/moderations/moderation-request.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall } from "./answer-call.ts";
-import { callOrigin } from "./call-origin.ts";
-import { rateClassOf } from "./rate-class.ts";
-import { inferenceBodyBytesMax } from "./read-call.ts";
-import { readSurfaceBody } from "./read-surface-body.ts";
+import { callOrigin, rateClassOf, inferenceBodyBytesMax, readSurfaceBody } from "./read-call.ts";
 import { surfaceErrors, unreachable } from "./surface-errors.ts";
 
 const byCategory = <Value extends z.ZodType>(value: Value) =>

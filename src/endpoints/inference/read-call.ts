@@ -1,18 +1,20 @@
-import type { LlmKeyCaller } from "../../account/keys/caller.ts";
-import { usePreset } from "../../account/presets/apply-preset.ts";
-import type { PresetDialect } from "../../account/presets/preset-spellings.ts";
-import { countRequest } from "../../http/count-request.ts";
-import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import type { CanonicalRequest } from "../../inference/canonical/request.ts";
-import { providerIdIn } from "../../inference/catalog/provider-names.ts";
-import { chatCall } from "../../inference/chat-call.ts";
-import type { CallOrigin, ChatCall } from "../../inference/inference-call.ts";
-import { estimateInputTokens } from "../../inference/input-estimate.ts";
-import type { Dependencies } from "../dependencies.ts";
-import { callOrigin } from "./call-origin.ts";
-import { rateClassOf } from "./rate-class.ts";
+import { z } from "zod";
+import type { RateClass } from "../../access/rate-limiter.ts";
+import { countRequest, reserveTokens, type TokensUsed } from "../../access/count-request.ts";
 import type { RequestHeaders } from "../../http/http-request.ts";
+import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { usePreset } from "../../identity/presets/apply-preset.ts";
+import { providerIdIn } from "../../inference/catalog/model.ts";
+import type { ClientDialect } from "../../inference/dialects/dialect.ts";
+import { estimateInputTokens } from "../../inference/dialects/requirements.ts";
+import { maxSessionIdLength } from "../../inference/dialects/shared-request-schema.ts";
+import { chatCall } from "../../inference/pipeline/chat-call.ts";
+import type { CallOrigin, ChatCall } from "../../inference/pipeline/inference-call.ts";
+import { brandHeader, brand } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
 
 /** Larger bodies are refused with 413: above what any provider takes, below what hurts. */
 export const inferenceBodyBytesMax = 32 * 1024 * 1024;
@@ -21,12 +23,11 @@ type Body = Readonly<Record<string, unknown>>;
 
 /** What tells the chat-shaped routes apart when their requests are read. */
 export interface CallReader {
-  dialect: PresetDialect;
+  dialect: ClientDialect;
   /** Prefix of the ids that clients of the dialect see. */
   idPrefix: string;
   /** Throws `GatewayError` `bad_request` that names the field. */
   validate(body: Body): void;
-  decode(body: Body): CanonicalRequest;
   /** Request headers that mean something to the dialect, in lower case. */
   dialectHeaders: readonly string[];
 }
@@ -62,7 +63,7 @@ export async function readCall(
   const sent = await readJsonText(context.request, inferenceBodyBytesMax);
   const { text, body, preset } = usePreset(services.presets, {
     workspaceId: caller.workspace.id,
-    dialect: reader.dialect,
+    presetFields: reader.dialect.presetFields,
     text: sent,
     body: parseJsonObject(sent),
     providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),
@@ -88,7 +89,7 @@ function callOf(
     body,
   }: { reader: CallReader; services: CallServices; text: string; body: Body },
 ): ChatCall | Promise<ChatCall> {
-  const { idPrefix, dialect, decode } = reader;
+  const { idPrefix, dialect } = reader;
   const { counters, clock, inference } = services;
   const arriving = callOrigin(context, {
     idPrefix,
@@ -99,7 +100,6 @@ function callOf(
   const callFrom = (origin: CallOrigin): ChatCall =>
     chatCall(origin, {
       dialect,
-      decode,
       text,
       body,
       dialectHeaders: pickHeaders(context.request.headers, reader.dialectHeaders),
@@ -108,3 +108,160 @@ function callOf(
     });
   return arriving instanceof Promise ? arriving.then(callFrom) : callFrom(arriving);
 }
+
+const balanceHeader = brandHeader("Balance-After-Debit");
+const providerHeader = brandHeader("Provider");
+const sessionHeader = "x-session-id";
+
+function forcedProviders(headers: RequestHeaders): string[] | undefined {
+  const value = headers.get(providerHeader);
+  const names = value
+    ?.split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+  return names === undefined || names.length === 0 ? undefined : names;
+}
+
+/** The body's session wins over the header's. */
+function sessionIdOf(body: Body, headers: RequestHeaders): string | undefined {
+  if (typeof body["session_id"] === "string") return body["session_id"];
+  const session = headers.get(sessionHeader) ?? undefined;
+  if (session !== undefined && session.length > maxSessionIdLength) {
+    const message = `${sessionHeader} may have at most ${maxSessionIdLength} characters; send a shorter one.`;
+    throw new GatewayError("bad_request", message, { param: sessionHeader });
+  }
+  return session;
+}
+
+/**
+ * Where a request comes from, its tokens counted against its key's ceiling. Throws `GatewayError`
+ * when the ceiling is reached or the session's id is too long. A promise where processes share that
+ * ceiling's window.
+ */
+export function callOrigin(
+  context: RequestContext,
+  {
+    idPrefix,
+    body,
+    counters,
+    estimateTokens,
+  }: {
+    idPrefix: string;
+    body: Body;
+    counters: Dependencies["counters"];
+    estimateTokens: () => number;
+  },
+): CallOrigin | Promise<CallOrigin> {
+  const caller = context.caller as LlmKeyCaller;
+  const tokensUsed = reserveTokens(counters, { caller, estimateTokens });
+  const originWith = (told: TokensUsed | undefined): CallOrigin =>
+    originOf(context, { idPrefix, body, caller, tokensUsed: told });
+  return tokensUsed instanceof Promise ? tokensUsed.then(originWith) : originWith(tokensUsed);
+}
+
+/** Where a request comes from whose tokens are not counted, since no provider is asked. */
+export function originOf(
+  { request, traceId, startedMs }: RequestContext,
+  {
+    idPrefix,
+    body,
+    caller,
+    tokensUsed,
+  }: { idPrefix: string; body: Body; caller: LlmKeyCaller; tokensUsed?: TokensUsed | undefined },
+): CallOrigin {
+  const { headers } = request;
+  return {
+    traceId,
+    generationId: `gen_${traceId}`,
+    shownId: idPrefix + traceId,
+    caller,
+    tokensUsed,
+    startedMs,
+    signalOf: () => request.signal,
+    wantsBalance: headers.get(balanceHeader) === "true",
+    forcedProviders: forcedProviders(headers),
+    sessionId: sessionIdOf(body, headers),
+    origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,
+    appTitle: headers.get("x-title") ?? undefined,
+    traceParent: headers.get("traceparent") ?? undefined,
+  };
+}
+
+/** Ids of free models as callers may write them: in any case, with a suffix shortcut behind. */
+const freePattern = new RegExp(
+  `(?::free|^${brand.routerOwner}/free)(?::(?:nitro|floor|fast|exacto)|\\[\\d+[km]\\])*$`,
+  "i",
+);
+
+/**
+ * The class that a request for a model is counted in (contract: "Limits", ids that end in `:free`).
+ */
+export const rateClassOf = (model: unknown): RateClass =>
+  typeof model === "string" && freePattern.test(model) ? "free-model" : "paid";
+
+/** A body that was read and counted. */
+export interface SurfaceBody {
+  text: string;
+  body: Record<string, unknown>;
+  caller: LlmKeyCaller;
+}
+
+/** Reads a body and counts its request in the class that it falls into. Throws `GatewayError`. */
+export async function readSurfaceBody(
+  context: RequestContext,
+  {
+    counters,
+    rateClassOf,
+  }: Pick<Dependencies, "counters"> & { rateClassOf(body: Record<string, unknown>): RateClass },
+): Promise<SurfaceBody> {
+  const text = await readJsonText(context.request, inferenceBodyBytesMax);
+  const body = parseJsonObject(text);
+  const caller = context.caller as LlmKeyCaller;
+  const counting = countRequest(counters, {
+    caller,
+    rateClass: rateClassOf(body),
+    headers: context.headers,
+  });
+  if (counting !== undefined) await counting;
+  return { text, body, caller };
+}
+
+const text = (description: string) => z.string().optional().describe(description);
+
+/** Request headers that every chat-shaped route reads, described for programs. */
+export const inferenceHeaders = z.object({
+  [brandHeader("Provider")]: text(
+    "Slug of the provider that is to serve; several with commas are tried in that order.",
+  ),
+  [brandHeader("Balance-After-Debit")]: z
+    .enum(["true"])
+    .optional()
+    .describe(
+      "Asks for the charge and the balance after it; the answer waits up to 500 ms for them.",
+    ),
+  "x-session-id": z
+    .string()
+    .max(256)
+    .optional()
+    .describe("Requests of one session stay with one provider; the body's session_id wins."),
+  "HTTP-Referer": text("Address of the app, kept with the request."),
+  "X-Title": text("Name of the app, kept with the request."),
+  traceparent: text("Trace that the request belongs to (W3C Trace Context)."),
+});
+
+/** Those of Messages beside them. */
+export const messagesHeaders = inferenceHeaders.extend({
+  "anthropic-version": text("Version of the dialect, such as 2023-06-01; may be left out."),
+  "anthropic-beta": text("Betas of the dialect, passed to upstreams that know them."),
+});
+
+/** Those of Responses beside them. */
+export const responsesHeaders = inferenceHeaders.extend({
+  [brandHeader("Metadata-Frame")]: z
+    .enum(["event", "inline"])
+    .optional()
+    .describe(
+      "Where the stream tells its metadata: event sends an event of its own after the last one, inline puts it into the last one, " +
+        "for clients that break on events that they do not know.",
+    ),
+});

@@ -1,13 +1,10 @@
 import { z } from "zod";
-import { defineEndpoint, type Endpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type Endpoint } from "../../access/define-endpoint.ts";
 import { expectedTokens, rerankCall } from "../../inference/surfaces/rerank/rerank-call.ts";
 import { readRerankRequest } from "../../inference/surfaces/rerank/rerank-request.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall } from "./answer-call.ts";
-import { callOrigin } from "./call-origin.ts";
-import { rateClassOf } from "./rate-class.ts";
-import { inferenceBodyBytesMax } from "./read-call.ts";
-import { readSurfaceBody } from "./read-surface-body.ts";
+import { callOrigin, rateClassOf, inferenceBodyBytesMax, readSurfaceBody } from "./read-call.ts";
 import { cohereErrors, surfaceErrors, unreachable } from "./surface-errors.ts";
 
 type Place = Pick<Endpoint<Dependencies>, "path" | "base" | "summary" | "encodeError">;
@@ -83,7 +80,9 @@ export const rerank = endpointAt({
   encodeError: surfaceErrors(names),
 });
 
-/** The same where Cohere's own clients look for it. Source: https://docs.cohere.com/reference/rerank */
+/**
+ * The same where Cohere's own clients look for it. Source: https://docs.cohere.com/reference/rerank
+ */
 export const cohereRerankPath = endpointAt({
   path: "/v2/rerank",
   base: "root",

@@ -1,27 +1,35 @@
 import { z } from "zod";
-import type { LlmKeyCaller } from "../../account/keys/caller.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import type { Answer } from "../../http/reply.ts";
-import { openaiResponses } from "../../inference/dialects/openai-responses/openai-responses.ts";
-import { responsesRequestSchema } from "../../inference/dialects/openai-responses/request-schema.ts";
-import { execute } from "../../inference/execute.ts";
-import type { ChatCall } from "../../inference/inference-call.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { eventStreamHeaders, Reply, type Answer } from "../../http/reply.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import {
+  wantsMetadataInLastEvent,
+  metadataPlaceHeaders,
+} from "../../inference/dialects/gateway-facts.ts";
+import { openaiResponses } from "../../inference/dialects/openai-responses/index.ts";
+import {
+  checkResponsesRequest,
+  responsesRequestSchema,
+} from "../../inference/dialects/openai-responses/request-schema.ts";
+import { responseRecord } from "../../inference/dialects/openai-responses/response-record.ts";
+import { chatCall } from "../../inference/pipeline/chat-call.ts";
+import { execute } from "../../inference/pipeline/execute.ts";
+import type { ChatCall } from "../../inference/pipeline/inference-call.ts";
+import { tryOut } from "../../inference/pipeline/execution.ts";
 import {
   keepResponse,
   keptStream,
   readStoredRequest,
+  queuedResponse,
   type ResponseOrigin,
   type StoredRequest,
-} from "../../inference/stored-responses/stored-request.ts";
-import type { ResponseRecord } from "../../inference/stored-responses/stored-response.ts";
+} from "../../inference/responses/stored-request.ts";
+import type { ResponseRecord, ResponseItem } from "../../inference/responses/stored-response.ts";
+import { editMembers } from "../../platform/kernel/json-members.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { streamResponse, wholeResponse, wholeText } from "./answer-call.ts";
-import { queueResponse } from "./queue-response.ts";
-import { inferenceBodyBytesMax, readCall } from "./read-call.ts";
-import { responsesReader, withConversation } from "./responses-reader.ts";
-import { responsesHeaders } from "./request-headers.ts";
-import { outputCapHeader } from "./served-headers.ts";
+import { streamResponse, wholeResponse, wholeText, outputCapHeader } from "./answer-call.ts";
+import { inferenceBodyBytesMax, readCall, responsesHeaders, type CallReader } from "./read-call.ts";
+import { withoutMetadataEvent, withPings } from "./stored-response.ts";
 import { responseEventSchema } from "./stream-events.ts";
 
 /** Whose response an answer is. */
@@ -107,3 +115,80 @@ export const responses = defineEndpoint<Dependencies>({
     return queueResponse(context, { sent, call, request, origin, dependencies });
   },
 });
+
+/** The text that a job is run from: backends that were named by header are named in the body. */
+function requestTextOf({ text, body, forcedProviders }: ChatCall): string {
+  if (forcedProviders === undefined) return text;
+  const provider = {
+    ...(Object(body["provider"]) as Record<string, unknown>),
+    order: forcedProviders,
+    only: forcedProviders,
+  };
+  return editMembers(text, new Map([["provider", JSON.stringify(provider)]]));
+}
+
+/**
+ * Queues a background response, durable before it is answered, and answers its record or its
+ * events. What no provider could serve, or the caller could not bear, is refused at once. `sent` is
+ * the request as it came, which is run again from its own text; `call` has the conversation that it
+ * continues.
+ */
+async function queueResponse(
+  context: RequestContext,
+  {
+    sent,
+    call,
+    request,
+    origin,
+    dependencies,
+  }: {
+    sent: ChatCall;
+    call: ChatCall;
+    request: StoredRequest;
+    origin: ResponseOrigin;
+    dependencies: Dependencies;
+  },
+): Promise<Answer> {
+  const { inference, background, clock } = dependencies;
+  const { requestedModel } = await tryOut(inference, call);
+  const record = responseRecord(
+    {
+      id: origin.id,
+      model: requestedModel,
+      createdAtSeconds: Math.floor(clock.nowMs() / 1000),
+      output: [],
+    },
+    { requestBody: sent.body },
+  );
+  const queued = queuedResponse({ request, origin, record, requestText: requestTextOf(sent) });
+  await background.submit(queued);
+  if (!sent.asks.stream) return context.json(queued.record);
+  const followed = background.follow(origin.id, -1);
+  const source = wantsMetadataInLastEvent(sent) ? withoutMetadataEvent(followed) : followed;
+  const frames = withPings(source, { keepAlive: inference.keepAlive, atOnce: true });
+  return new Reply(frames, { headers: { ...eventStreamHeaders, ...context.headers } });
+}
+
+/** How requests in the Responses dialect are read. */
+export const responsesReader: CallReader = {
+  dialect: openaiResponses,
+  idPrefix: "resp_",
+  validate: checkResponsesRequest,
+  dialectHeaders: metadataPlaceHeaders,
+};
+
+/**
+ * The call with everything that is to be answered as its input, since no provider knows what is
+ * stored here.
+ */
+export function withConversation(call: ChatCall, conversation: readonly ResponseItem[]): ChatCall {
+  const { dialectHeaders, signatures, nowSeconds } = call;
+  return chatCall(call, {
+    dialect: openaiResponses,
+    dialectHeaders,
+    signatures,
+    nowSeconds,
+    body: { ...call.body, input: conversation },
+    text: editMembers(call.text, new Map([["input", JSON.stringify(conversation)]])),
+  });
+}

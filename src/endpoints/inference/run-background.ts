@@ -1,25 +1,25 @@
 import { parseJsonObject } from "../../http/read-body.ts";
-import { chatCall } from "../../inference/chat-call.ts";
-import type { InferenceDependencies } from "../../inference/dependencies.ts";
-import { encodeUsage } from "../../inference/dialects/openai-responses/encode-usage.ts";
-import { execute } from "../../inference/execute.ts";
-import type { ChatCall } from "../../inference/inference-call.ts";
-import type { RelayedStream } from "../../inference/relayed-stream.ts";
+import { chatCall } from "../../inference/pipeline/chat-call.ts";
+import type { InferenceDependencies } from "../../inference/pipeline/dependencies.ts";
+import { encodeUsage } from "../../inference/dialects/openai-responses/usage.ts";
+import { execute } from "../../inference/pipeline/execute.ts";
+import type { ChatCall } from "../../inference/pipeline/inference-call.ts";
+import type { RelayedStream } from "../../inference/pipeline/relayed-stream.ts";
 import type {
   BackgroundJob,
   BackgroundSink,
   RunBackground,
-} from "../../inference/stored-responses/background-job.ts";
-import { createdAt, endIn, eventsIn } from "../../inference/stored-responses/response-event.ts";
-import type { ResponseStore } from "../../inference/stored-responses/response-store.ts";
-import { readStoredRequest } from "../../inference/stored-responses/stored-request.ts";
-import { asGatewayFacts } from "../../inference/interpret/gateway-facts.ts";
-import { brand } from "../../platform/lib/brand.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { assert } from "../../platform/lib/assert.ts";
-import { timeOrderedHex } from "../../platform/lib/ids.ts";
-import { editMembers } from "../../platform/lib/json-members.ts";
-import { responsesReader, withConversation } from "./responses-reader.ts";
+} from "../../inference/responses/background-job.ts";
+import { createdAt, endIn, eventsIn } from "../../inference/responses/response-event.ts";
+import type { ResponseStore } from "../../inference/responses/response-store.ts";
+import { readStoredRequest } from "../../inference/responses/stored-request.ts";
+import { asGatewayFacts } from "../../inference/dialects/gateway-facts.ts";
+import { brand } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { assert } from "../../platform/kernel/assert.ts";
+import { timeOrderedHex } from "../../platform/kernel/ids.ts";
+import { editMembers } from "../../platform/kernel/json-members.ts";
+import { responsesReader, withConversation } from "./responses.ts";
 
 const responseIdPrefix = "resp_";
 
@@ -28,7 +28,7 @@ interface Services {
   responses: ResponseStore;
 }
 
-/** The call of a job: streamed, whatever its client wanted, so that it can be followed. */
+/** The call of a job: always streamed, so that it can be followed. */
 async function callOfJob(
   job: BackgroundJob,
   { inference, responses }: Services,
@@ -38,8 +38,8 @@ async function callOfJob(
   const text = editMembers(job.requestText, new Map([["stream", "true"]]));
   const body = parseJsonObject(text);
   const { workspace } = job.caller;
-  // The first run is charged under the response's own id. A later one has a charge of its own, beside what an earlier
-  // process may have charged.
+  // The first run is charged under the response's own id. A later one has a charge of its own,
+  // beside what an earlier process may have charged.
   const traceId =
     job.run === 1 ? job.responseId.slice(responseIdPrefix.length) : timeOrderedHex(clock.nowMs());
   const call = chatCall(
@@ -60,7 +60,6 @@ async function callOfJob(
     },
     {
       dialect: responsesReader.dialect,
-      decode: responsesReader.decode,
       text,
       body,
       dialectHeaders: {},
@@ -72,7 +71,10 @@ async function callOfJob(
   return request.expanded ? withConversation(call, request.conversation) : call;
 }
 
-/** Does the work of background responses: the same inference as for any other, its events handed to the job. */
+/**
+ * Does the work of background responses: the same inference as for any other, its events handed to
+ * the job.
+ */
 export const runBackground =
   (services: Services): RunBackground =>
   async (job, sink, signal) => {

@@ -1,9 +1,9 @@
-import { limitWindowHours, type LimitReset } from "../../account/keys/llm-key.ts";
-import { countedWithin } from "../../account/ledger/account-book.ts";
-import { periodAt, type BudgetPeriod } from "../../account/budgets/budget.ts";
-import type { LlmKeyCaller } from "../../account/keys/caller.ts";
-import { hourMs } from "../../platform/lib/clock.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { limitWindowHours, type LimitReset } from "../../identity/keys/llm-key.ts";
+import { countedWithin } from "../../billing/ledger/account-book.ts";
+import { periodAt, type BudgetPeriod } from "../../billing/budgets/budget.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { hourMs } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** Where a key stands against its own limit. */
@@ -11,7 +11,10 @@ export interface SpendCap {
   period: NonNullable<LimitReset>;
   limitNano: bigint;
   spentNano: bigint;
-  /** When everything that is spent by now has left the rolling window; the same for every answer of an hour. */
+  /**
+   * When everything that is spent by now has left the rolling window; the same for every answer of
+   * an hour.
+   */
   resetsAtMs: number;
 }
 
@@ -45,7 +48,10 @@ export const usedPercent = ({ spentNano, limitNano }: SpendCap): number =>
 const name = (rest: string): string => `anthropic-ratelimit-unified-${rest}`;
 const warnedPercents = [95, 75] as const;
 
-/** Headers that tell Claude Code how much of its key's limit is used; it warns past 75 and 95 percent. */
+/**
+ * Headers that tell Claude Code how much of its key's limit is used; it warns past 75 and 95
+ * percent.
+ */
 export function capHeaders(cap: SpendCap): Record<string, string> {
   const percent = Math.min(99, usedPercent(cap));
   const surpassed = warnedPercents.find((each) => percent >= each);
@@ -64,12 +70,18 @@ export function capHeaders(cap: SpendCap): Record<string, string> {
   };
 }
 
-/** Sent by Claude Code with every request. Signed in to the gateway, it reads limits from headers that no other client knows. */
+/**
+ * Sent by Claude Code with every request. Signed in to the gateway, it reads limits from headers
+ * that no other client knows.
+ */
 export const agentSessionHeader = "x-claude-code-session-id";
 
 const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** The refusal as Claude Code shows it as it stands: a 429 that names the reset, and headers without a claim. */
+/**
+ * The refusal as Claude Code shows it as it stands: a 429 that names the reset, and headers without
+ * a claim.
+ */
 function capReached(
   refusal: GatewayError,
   { period, resetsAtMs, nowMs }: { period: string; resetsAtMs: number; nowMs: number },
@@ -95,7 +107,10 @@ function capReached(
   );
 }
 
-/** The refusal of a request for want of money, where a limit or a budget is the reason; everything else as it is. */
+/**
+ * The refusal of a request for want of money, where a limit or a budget is the reason; everything
+ * else as it is.
+ */
 function worded(
   thrown: unknown,
   caller: Caller,
@@ -115,7 +130,10 @@ function worded(
   return cap === undefined ? thrown : capReached(thrown, { ...cap, nowMs });
 }
 
-/** Does the work of a request; Claude Code is told of its caps in the way that it knows, every other client is not. */
+/**
+ * Does the work of a request; Claude Code gets its caps in the way that it knows, every other
+ * client is not.
+ */
 export async function tellingCaps<Result>(
   {
     caller,

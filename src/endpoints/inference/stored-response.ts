@@ -1,31 +1,25 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { Reply } from "../../http/reply.ts";
-import { eventStreamHeaders } from "../../http/event-stream-headers.ts";
+import { eventStreamHeaders, Reply } from "../../http/reply.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import {
   metadataPlaceHeaders,
   wantsMetadataInLastEvent,
-} from "../../inference/interpret/metadata-place.ts";
+} from "../../inference/dialects/gateway-facts.ts";
+import { FrameWait, type KeepAliveTicker } from "../../inference/pipeline/relayed-stream.ts";
+import { pageOfItems } from "../../inference/responses/conversation.ts";
 import {
   hasEnded,
   shownRecordText,
   type StoredResponse,
-} from "../../inference/stored-responses/stored-response.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+} from "../../inference/responses/stored-response.ts";
+import { brand } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { FrameSource } from "../../platform/kernel/frame-source.ts";
 import type { Dependencies } from "../dependencies.ts";
-import {
-  jsonTextResponse,
-  requestedResponse,
-  responseNotFound,
-  storedResponseSchema,
-  workspaceOf,
-} from "./stored-response-object.ts";
 import { pickHeaders } from "./read-call.ts";
-import { withoutMetadataEvent } from "./without-metadata-event.ts";
-import { withPings } from "./with-pings.ts";
 import { responseEventSchema } from "./stream-events.ts";
 
 const shared = {
@@ -49,6 +43,29 @@ const retrieveQuerySchema = z.object({
       "Accepted for OpenAI's clients (also as include[]); a response is kept with everything that its request included.",
     ),
 });
+
+/** The record of a stored response, as far as the contract names its fields. */
+const storedResponseSchema = z
+  .looseObject({
+    id: z.string(),
+    object: z.literal("response"),
+    created_at: z.int(),
+    completed_at: z.int().nullable(),
+    model: z.string(),
+    status: z.enum(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]),
+    output: z.array(z.looseObject({ type: z.string() })),
+    usage: z
+      .looseObject({
+        input_tokens: z.int(),
+        output_tokens: z.int(),
+        total_tokens: z.int(),
+        cost: z.number(),
+      })
+      .nullable(),
+    error: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
+    incomplete_details: z.looseObject({ reason: z.string() }).nullable(),
+  })
+  .meta({ id: "StoredResponse" });
 
 /** A stored response, or the events of a background one from a sequence number on. */
 export const getStoredResponse = defineEndpoint<Dependencies>({
@@ -100,7 +117,10 @@ function streamOf(
   return new Reply(source, { headers: { ...eventStreamHeaders, ...context.headers } });
 }
 
-/** Stops a background response. One that has ended is answered as it is, so that cancelling twice is no error. */
+/**
+ * Stops a background response. One that has ended is answered as it is, so that cancelling twice is
+ * no error.
+ */
 export const cancelStoredResponse = defineEndpoint<Dependencies>({
   ...shared,
   method: "POST",
@@ -135,4 +155,132 @@ export const deleteStoredResponse = defineEndpoint<Dependencies>({
     await deps.conversations.forgetResponse(workspaceOf(context), id);
     return context.json({ id, object: "response", deleted: true });
   },
+});
+
+const limitProblem = "must be a number from 1 to 100";
+
+const itemsQuerySchema = z.object({
+  order: z.enum(["asc", "desc"], "must be asc or desc").default("desc"),
+  limit: z.coerce
+    .number(limitProblem)
+    .int(limitProblem)
+    .min(1, limitProblem)
+    .max(100, limitProblem)
+    .default(20),
+  after: z.string().optional(),
+  include: z
+    .string()
+    .optional()
+    .describe(
+      "Accepted for OpenAI's clients (also as include[]); items are listed with everything that was sent.",
+    ),
+});
+
+/** The input items of a stored response, page by page; those of responses before it are theirs. */
+export const listInputItems = defineEndpoint<Dependencies>({
+  method: "GET",
+  path: "/responses/:id/input_items",
+  base: "api",
+  access: { llmKey: true },
+  counting: "at-door",
+  summary: "List the input items of a stored response.",
+  tag: "Inference",
+  query: itemsQuerySchema,
+  response: z.object({
+    object: z.literal("list"),
+    data: z.array(z.looseObject({ id: z.string(), type: z.string() })),
+    first_id: z.string().nullable(),
+    last_id: z.string().nullable(),
+    has_more: z.boolean(),
+  }),
+  encodeError: encodeContractError,
+  async handle(context, { responses }) {
+    const { order, limit, after } = checkBody(itemsQuerySchema, Object.fromEntries(context.query));
+    const id = context.param("id");
+    const items = await responses.inputItems(workspaceOf(context), id);
+    if (items === undefined) throw responseNotFound(id);
+    return context.json(pageOfItems(items, { responseId: id, query: { order, limit, after } }));
+  },
+});
+
+/**
+ * The answer to an id that the caller's workspace does not have, even if another one has it.
+ */
+const responseNotFound = (id: string): GatewayError =>
+  new GatewayError("not_found", `Response with id '${id}' not found.`);
+
+/** Workspace of the caller; these endpoints take LLM keys only. */
+const workspaceOf = ({ caller }: RequestContext<undefined>): string =>
+  (caller as LlmKeyCaller).workspace.id;
+
+/** The response that a request names, if the caller's workspace has it. */
+async function requestedResponse(
+  context: RequestContext<undefined>,
+  { responses }: Dependencies,
+): Promise<StoredResponse> {
+  const id = context.param("id");
+  const response = await responses.find(workspaceOf(context), id);
+  if (response === undefined) throw responseNotFound(id);
+  return response;
+}
+
+/** A JSON response out of text that is JSON already. */
+const jsonTextResponse = ({ headers }: RequestContext<undefined>, text: string): Reply =>
+  new Reply(text, { headers: { "content-type": "application/json", ...headers } });
+
+/** A comment, which every client passes over (WHATWG HTML, section 9.2.6). */
+const pingFrame = ": ping\n";
+
+/**
+ * The frames of a source, with pings while it is silent. With `atOnce` one goes ahead of them: the
+ * head of an answer leaves with its first byte, and the next event of a response may be long in
+ * coming.
+ */
+export function withPings(
+  source: FrameSource,
+  { keepAlive, atOnce }: { keepAlive: KeepAliveTicker; atOnce: boolean },
+): FrameSource {
+  const wait = new FrameWait(keepAlive, pingFrame);
+  let pulled: Promise<string | undefined> | undefined;
+  let headDue = atOnce;
+  /** What came while a ping was on its way stays in `pulled` for the next wait. */
+  const give = (frames: string | undefined): void => {
+    if (frames === undefined) wait.end();
+    if (!wait.isOpen) return;
+    pulled = undefined;
+    wait.give(frames);
+  };
+  return {
+    next() {
+      if (headDue) {
+        headDue = false;
+        return Promise.resolve(pingFrame);
+      }
+      const frames = wait.begin();
+      pulled ??= source.next();
+      void pulled.then(give);
+      return frames;
+    },
+    cancel() {
+      wait.end();
+      source.cancel();
+    },
+  };
+}
+
+const metadataFrame = `event: ${brand.metadataEvent}\n`;
+
+/**
+ * The frames without the metadata event, for clients that break on it; the record tells the same.
+ */
+export const withoutMetadataEvent = (source: FrameSource): FrameSource => ({
+  async next() {
+    const frames = await source.next();
+    if (frames === undefined || !frames.includes(metadataFrame)) return frames;
+    return frames
+      .split("\n\n")
+      .filter((frame) => !frame.startsWith(metadataFrame))
+      .join("\n\n");
+  },
+  cancel: () => source.cancel(),
 });

@@ -27,7 +27,7 @@ const toolCallSchema = z.looseObject({
   function: z.looseObject({ name: z.string(), arguments: z.string() }).optional(),
 });
 
-/** What a fallback to another model is told by. */
+/** How a fallback to another model is shown. */
 const fallbackFields = {
   requested_model: z
     .string()
@@ -77,7 +77,10 @@ export const chatCompletionSchema = z
   })
   .meta({ id: "ChatCompletion" });
 
-/** One chunk of a chat stream; the last one before `[DONE]` has the usage, the charge and the routing facts. */
+/**
+ * One chunk of a chat stream; the last one before `[DONE]` has the usage, the charge and the
+ * routing facts.
+ */
 export const chatChunkSchema = z
   .looseObject({
     id: z.string(),
@@ -114,24 +117,36 @@ export const chatChunkSchema = z
   })
   .meta({ id: "ChatCompletionChunk" });
 
+/** An event with a name of its own, which clients that are generated from the document need. */
+const event = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
+  z.looseObject(shape).meta({ id });
+
 /** One event of a Messages stream; `event:` and `type` say the same. */
 export const messageEventSchema = z
   .union([
-    z.looseObject({
+    event("MessageStartEvent", {
       type: z.literal("message_start"),
       message: z.looseObject({ id: z.string(), model: z.string() }),
     }),
-    z.looseObject({ type: z.literal("content_block_start"), index: z.int(), content_block: item }),
-    z.looseObject({ type: z.literal("content_block_delta"), index: z.int(), delta: item }),
-    z.looseObject({ type: z.literal("content_block_stop"), index: z.int() }),
-    z.looseObject({
+    event("ContentBlockStartEvent", {
+      type: z.literal("content_block_start"),
+      index: z.int(),
+      content_block: item,
+    }),
+    event("ContentBlockDeltaEvent", {
+      type: z.literal("content_block_delta"),
+      index: z.int(),
+      delta: item,
+    }),
+    event("ContentBlockStopEvent", { type: z.literal("content_block_stop"), index: z.int() }),
+    event("MessageDeltaEvent", {
       type: z.literal("message_delta"),
       delta: z.looseObject({ stop_reason: z.string().nullish() }),
       usage: z.looseObject({ output_tokens: z.int() }),
     }),
-    z.looseObject({ type: z.literal("message_stop") }),
-    z.looseObject({ type: z.literal("ping") }),
-    z.looseObject({
+    event("MessageStopEvent", { type: z.literal("message_stop") }),
+    event("PingEvent", { type: z.literal("ping") }),
+    event("MessageErrorEvent", {
       type: z.literal("error"),
       error: z.looseObject({ type: z.string(), message: z.string() }),
     }),
@@ -151,18 +166,18 @@ const lifecycle = [
 /** One event of a Responses stream; `event:` and `type` say the same. */
 export const responseEventSchema = z
   .union([
-    z.looseObject({
+    event("ResponseLifecycleEvent", {
       ...sequence,
       type: z.enum(lifecycle.map((state) => `response.${state}` as const)),
       response: z.looseObject({ id: z.string(), status: z.string() }),
     }),
-    z.looseObject({
+    event("ResponseOutputItemEvent", {
       ...sequence,
       type: z.enum(["response.output_item.added", "response.output_item.done"]),
       output_index: z.int(),
       item,
     }),
-    z.looseObject({
+    event("ResponseContentPartEvent", {
       ...sequence,
       type: z.enum(["response.content_part.added", "response.content_part.done"]),
       item_id: z.string(),
@@ -170,32 +185,32 @@ export const responseEventSchema = z
       content_index: z.int(),
       part: item,
     }),
-    z.looseObject({
+    event("ResponseTextDeltaEvent", {
       ...sequence,
       type: z.literal("response.output_text.delta"),
       item_id: z.string(),
       delta: z.string(),
     }),
-    z.looseObject({
+    event("ResponseTextDoneEvent", {
       ...sequence,
       type: z.literal("response.output_text.done"),
       item_id: z.string(),
       text: z.string(),
     }),
-    z.looseObject({
+    event("ResponseArgumentsDeltaEvent", {
       ...sequence,
       type: z.literal("response.function_call_arguments.delta"),
       item_id: z.string(),
       delta: z.string(),
     }),
-    z.looseObject({
+    event("ResponseArgumentsDoneEvent", {
       ...sequence,
       type: z.literal("response.function_call_arguments.done"),
       item_id: z.string(),
       arguments: z.string(),
     }),
-    z.looseObject({ type: z.literal("error"), message: z.string() }),
-    z.looseObject({
+    event("ResponseErrorEvent", { type: z.literal("error"), message: z.string() }),
+    event("ResponseOtherEvent", {
       type: z
         .string()
         .describe(

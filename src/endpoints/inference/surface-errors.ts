@@ -1,6 +1,6 @@
 import { encodeContractError, type ErrorEncoder } from "../../http/error-envelope.ts";
-import type { ErrorCode } from "../../platform/lib/errors.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import type { ErrorCode } from "../../platform/kernel/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 
 /** An error under another name; everything else about it stays. */
 const renamed = (
@@ -36,13 +36,19 @@ export const surfaceErrors =
     );
   };
 
-/** The same for Cohere's clients, which read a message beside the envelope. Source: https://docs.cohere.com/reference/errors */
+/**
+ * The same for Cohere's clients, which read a message beside the envelope. Source:
+ * https://docs.cohere.com/reference/errors
+ */
 export function cohereErrors(names: SurfaceErrorNames): ErrorEncoder {
   const encode = surfaceErrors(names);
   return (error, context) => ({ ...encode(error, context), message: error.message });
 }
 
-/** Providers that cannot be reached or whose answer is cut: other surfaces than chat know one name for both. */
+/**
+ * Providers that cannot be reached or whose answer is cut: other surfaces than chat know one name
+ * for both.
+ */
 export const unreachable = {
   bad_gateway: "upstream_error",
   empty_stream: "upstream_error",

@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { isTimeZone } from "../../insights/zoned-days.ts";
 import { usageGroups, type UsageGroup } from "../../insights/usage-store.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
 
 /** Longest ranges in days: hours are many, and older ones are only kept by the day. */
 export const rangeDaysMax = { hour: 31, day: 366 } as const;
@@ -39,12 +40,28 @@ const groupSchema = z.string().transform((text, context): readonly UsageGroup[] 
 /** The range of every query. */
 export const range = { from: timeSchema.optional(), to: timeSchema.optional() };
 
+const zoneField = z
+  .string()
+  .max(100, "must have at most 100 characters")
+  .refine(isTimeZone, "must be a time zone such as Europe/Berlin")
+  .transform((zone) => (zone === "UTC" ? undefined : zone))
+  .optional();
+
 const usageSchema = z.object({
   ...range,
+  time_zone: zoneField,
   interval: z.enum(["hour", "day"], "must be hour or day").default("day"),
   group_by: groupSchema.default([]),
 });
-const activitySchema = z.object(range);
+const activitySchema = z.object({ ...range, time_zone: zoneField });
+
+const documentedZone = z
+  .string()
+  .optional()
+  .describe(
+    "Time zone whose days are counted, such as Europe/Berlin; UTC unless it is given. At most 31 days at a time. " +
+      "An hour that midnight cuts counts for the day in which it begins.",
+  );
 
 /** The query strings as documents show them. */
 export const analyticsQueries = {
@@ -56,8 +73,13 @@ export const analyticsQueries = {
       .string()
       .optional()
       .describe("model, key and provider; several with commas between them."),
+    time_zone: documentedZone,
   }),
-  activity: z.object({ from: z.string().optional(), to: z.string().optional() }),
+  activity: z.object({
+    from: z.string().optional(),
+    to: z.string().optional(),
+    time_zone: documentedZone,
+  }),
 };
 
 /** A range of wall times in milliseconds; the end is exclusive. */
@@ -83,29 +105,42 @@ export function rangeOf(
   return { fromMs, toMs };
 }
 
-/** The query of `GET /analytics/usage`; throws `bad_request` with the parameter that cannot be read. */
+/**
+ * The query of `GET /analytics/usage`; throws `bad_request` with the parameter that cannot be read.
+ */
 export function readUsageQuery(parameters: URLSearchParams, nowMs: number) {
   const {
     from,
     to,
     interval,
     group_by: groupBy,
+    time_zone: timeZone,
   } = checkBody(usageSchema, Object.fromEntries(parameters));
+  // Hours are the same in every zone; days of another one are added up from hours.
+  const daysMax = rangeDaysMax[timeZone === undefined ? interval : "hour"];
   return {
     interval,
     groupBy,
-    ...rangeOf(
-      { from, to },
-      { nowMs, daysDefault: rangeDaysDefault, daysMax: rangeDaysMax[interval] },
-    ),
+    timeZone: interval === "day" ? timeZone : undefined,
+    ...rangeOf({ from, to }, { nowMs, daysDefault: rangeDaysDefault, daysMax }),
   };
 }
 
 /** The query of `GET /analytics/activity`; throws as above. */
-export function readActivityQuery(parameters: URLSearchParams, nowMs: number): TimeRange {
-  return rangeOf(checkBody(activitySchema, Object.fromEntries(parameters)), {
-    nowMs,
-    daysDefault: activityDaysDefault,
-    daysMax: activityDaysMax,
-  });
+export function readActivityQuery(
+  parameters: URLSearchParams,
+  nowMs: number,
+): TimeRange & { timeZone: string | undefined } {
+  const { time_zone: timeZone, ...given } = checkBody(
+    activitySchema,
+    Object.fromEntries(parameters),
+  );
+  return {
+    timeZone,
+    ...rangeOf(given, {
+      nowMs,
+      daysDefault: activityDaysDefault,
+      daysMax: timeZone === undefined ? activityDaysMax : rangeDaysMax.hour,
+    }),
+  };
 }

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import type { ManagementKeyCaller } from "../../account/keys/caller.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import type { AccountCaller } from "../../identity/keys/caller.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import { intervals, type UsageLine, type UsageQuery } from "../../insights/usage-store.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import { byZonedDay, hoursWithin, zonedDate, zonedRange } from "../../insights/zoned-days.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { analyticsQueries, readActivityQuery, readUsageQuery } from "./analytics-query.ts";
 
@@ -25,8 +25,8 @@ const sumsSchema = z.looseObject({
   cost: z.number(),
 });
 
-const workspaceOf = (context: RequestContext<undefined>): string =>
-  (context.caller as ManagementKeyCaller).workspace.id;
+const workspaceOf = ({ caller }: RequestContext<undefined, AccountCaller>): string =>
+  caller.workspace.id;
 
 /** Members that are undefined are not written. */
 const sumsObject = (line: UsageLine): Record<string, unknown> => ({
@@ -44,16 +44,37 @@ const sumsObject = (line: UsageLine): Record<string, unknown> => ({
   cost: usdFromNano(line.costNanoUsd),
 });
 
-async function sumsOf({ insights }: Dependencies, query: UsageQuery): Promise<UsageLine[]> {
-  const lines = await insights.usage.sums(query);
-  if (lines !== undefined) return lines;
+/** What is summed up, by the days of a time zone where one is named. */
+type ZonedQuery = UsageQuery & { timeZone: string | undefined };
+
+async function sumsOf(
+  { insights }: Dependencies,
+  { timeZone, ...query }: ZonedQuery,
+): Promise<UsageLine[]> {
+  if (timeZone !== undefined) {
+    const hours = hoursWithin(zonedRange(timeZone, query));
+    const lines = await insights.usage.sums({ ...query, ...hours, interval: "hour" });
+    if (lines !== undefined) return byZonedDay(lines, timeZone);
+  } else {
+    const lines = await insights.usage.sums(query);
+    if (lines !== undefined) return lines;
+  }
   const message =
     "from: this range holds too much for one answer. Ask for fewer days at a time, or group by less.";
   throw new GatewayError("bad_request", message, { param: "from" });
 }
 
 /** The whole buckets that a range touches, as ISO texts. */
-function bucketsOf({ fromMs, toMs, interval }: Pick<UsageQuery, "fromMs" | "toMs" | "interval">) {
+function bucketsOf({
+  fromMs,
+  toMs,
+  interval,
+  timeZone,
+}: Pick<ZonedQuery, "fromMs" | "toMs" | "interval" | "timeZone">) {
+  if (timeZone !== undefined) {
+    const days = zonedRange(timeZone, { fromMs, toMs });
+    return { from: isoText(days.fromMs), to: isoText(days.toMs) };
+  }
   const lengthMs = intervals[interval];
   return {
     from: isoText(Math.floor(fromMs / lengthMs) * lengthMs),
@@ -63,8 +84,11 @@ function bucketsOf({ fromMs, toMs, interval }: Pick<UsageQuery, "fromMs" | "toMs
 
 const isoText = (atMs: number): string => new Date(atMs).toISOString();
 
-/** Requests, tokens and cost of the workspace by hour or day, and by model, key and provider where that is asked for. */
-export const usageAnalytics = defineEndpoint<Dependencies>({
+/**
+ * Requests, tokens and cost of the workspace by hour or day, and by model, key and provider where
+ * that is asked for.
+ */
+export const usageAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/usage",
   summary: "Show the usage of the workspace over time.",
@@ -74,22 +98,24 @@ export const usageAnalytics = defineEndpoint<Dependencies>({
     from: z.string(),
     to: z.string(),
     interval: z.enum(["hour", "day"]),
+    time_zone: z.string().describe("Whose days the buckets are."),
     data: z.array(sumsSchema.extend({ bucket: z.string() })),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const query = readUsageQuery(context.query, deps.clock.nowMs());
     const lines = await sumsOf(deps, { ...query, workspaceId: workspaceOf(context) });
     return context.json({
       object: "list",
       ...bucketsOf(query),
       interval: query.interval,
+      time_zone: query.timeZone ?? "UTC",
       data: lines.map((line) => ({ bucket: isoText(line.startMs), ...sumsObject(line) })),
     });
   },
 });
 
 /** What each key used of each model, day by day. */
-export const activityAnalytics = defineEndpoint<Dependencies>({
+export const activityAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/activity",
   summary: "Show the daily usage of the workspace by model and key.",
@@ -100,7 +126,7 @@ export const activityAnalytics = defineEndpoint<Dependencies>({
     to: z.string(),
     data: z.array(sumsSchema.extend({ date: z.string(), model: z.string(), key_id: z.string() })),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const query = {
       ...readActivityQuery(context.query, deps.clock.nowMs()),
       interval: "day" as const,
@@ -114,7 +140,10 @@ export const activityAnalytics = defineEndpoint<Dependencies>({
       object: "list",
       ...bucketsOf(query),
       data: lines.map((line) => ({
-        date: isoText(line.startMs).slice(0, 10),
+        date:
+          query.timeZone === undefined
+            ? isoText(line.startMs).slice(0, 10)
+            : zonedDate(query.timeZone, line.startMs),
         ...sumsObject(line),
       })),
     });

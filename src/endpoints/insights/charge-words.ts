@@ -1,5 +1,5 @@
 import type { GenerationRecord } from "../../insights/generation-record.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { ChargeLineObject } from "./generation-object.ts";
 
 /** Where the money of a charge came from, in nano-USD. */

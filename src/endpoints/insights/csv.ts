@@ -1,7 +1,10 @@
 /** A value of a table's cell. */
 export type CsvValue = string | number | boolean | null;
 
-/** A cell as RFC 4180 has it. What a spreadsheet would take for a formula is made text, since callers choose names. */
+/**
+ * A cell as RFC 4180 has it. What a spreadsheet would take for a formula is made text, since
+ * callers choose names.
+ */
 function csvCell(value: CsvValue): string {
   if (typeof value !== "string") return String(value ?? "");
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;

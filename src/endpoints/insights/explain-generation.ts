@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
-import { workspaceOf } from "../account/account-caller.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
+import { workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { chargeWords, sourcesObject, type ChargeSources } from "./charge-words.ts";
 import { chargeLines, generationObject, generationObjectSchema } from "./generation-object.ts";
@@ -23,8 +23,11 @@ function sourcesOf(transfers: Transfers): ChargeSources {
   };
 }
 
-/** Explains a charge in words and in lines: who served, what was used at which price, what was held, and where the money came from. */
-export const explainGeneration = defineEndpoint<Dependencies>({
+/**
+ * Explains a charge in words and in lines: who served, what was used at which price, what was held,
+ * and where the money came from.
+ */
+export const explainGeneration = defineEndpoint({
   method: "GET",
   path: "/generation/:id/explain",
   base: "api",
@@ -58,14 +61,17 @@ export const explainGeneration = defineEndpoint<Dependencies>({
     generation: generationObjectSchema,
   }),
   encodeError: encodeContractError,
-  async handle(context, { generations, ledgerStore }) {
+  async handle(
+    context,
+    { generations, ledgerStore }: Pick<Dependencies, "generations" | "ledgerStore">,
+  ) {
     const id = context.param("id");
     const record = await generations.find(workspaceOf(context).id, id);
     if (record === undefined)
       throw new GatewayError("not_found", `There is no generation ${id} in this workspace.`);
     const transfers = await ledgerStore.transfersOf(record.id);
     const sources = sourcesOf(transfers);
-    // Some requests are free whatever their route's price is.
+    // Some requests are free regardless of their route's price.
     const lines = record.costNanoUsd + sources.uncollectedNano > 0n ? chargeLines(record) : [];
     return context.json({
       id: record.id,

@@ -1,11 +1,11 @@
 import { z } from "zod";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
 import { Reply, type Answer } from "../../http/reply.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import type { GenerationFilter, GenerationRange } from "../../insights/generation-search.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
-import { workspaceOf } from "../account/account-caller.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
+import { workspaceOf } from "../account/account-fields.ts";
+import type { KnownCaller } from "../../identity/keys/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { csvHeaders, csvLine } from "./csv.ts";
 import {
@@ -35,8 +35,10 @@ const isoText = (atMs: number): string => new Date(atMs).toISOString();
 
 type Keys = ReadonlyMap<string, KeyNames>;
 
-/** The filter that a query asks for; a person's requests are those of the keys that the person made. */
-export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFilter {
+/**
+ * The filter that a query asks for; a person's requests are those of the keys that the person made.
+ */
+function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFilter {
   const { user_id: userIds, key_id: keyIds } = query;
   const made =
     userIds &&
@@ -60,7 +62,7 @@ export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFi
 
 /** The range of a workspace that a query asks for, with the names of its keys. */
 async function rangeFor(
-  context: RequestContext<undefined>,
+  context: RequestContext<undefined, KnownCaller>,
   { llmKeys }: Dependencies,
   query: { fromMs: number; toMs: number; filter: GenerationFilterQuery },
 ): Promise<{ range: GenerationRange; keys: Keys }> {
@@ -78,7 +80,7 @@ async function rangeFor(
 }
 
 /** The requests of the workspace, newest first, page by page or as a table. */
-export const generationAnalytics = defineEndpoint<Dependencies>({
+export const generationAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/generations",
   summary: "List the requests of the workspace, newest first.",
@@ -93,7 +95,7 @@ export const generationAnalytics = defineEndpoint<Dependencies>({
     has_more: z.boolean(),
     next_cursor: z.string().nullable(),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { limit, after, id, format, ...query } = readGenerationsQuery(
       context.query,
       deps.clock.nowMs(),
@@ -113,7 +115,7 @@ export const generationAnalytics = defineEndpoint<Dependencies>({
 });
 
 function single(
-  context: RequestContext<undefined>,
+  context: RequestContext<undefined, KnownCaller>,
   {
     record,
     keys,
@@ -132,7 +134,7 @@ const tablePageRows = 1_000;
 
 /** Every request that meets the filters as one table, read page by page as the client takes it. */
 function table(
-  context: RequestContext<undefined>,
+  context: RequestContext<undefined, KnownCaller>,
   {
     deps,
     range,
@@ -193,7 +195,7 @@ const bucketSchema = z.object({
 });
 
 /** What the requests of a list add up to, over time. */
-export const generationHistogram = defineEndpoint<Dependencies>({
+export const generationHistogram = defineEndpoint({
   ...shared,
   path: "/analytics/generations/histogram",
   summary: "Add the requests of a list up, over time.",
@@ -215,7 +217,7 @@ export const generationHistogram = defineEndpoint<Dependencies>({
       .nullable()
       .describe("From when on they were, where complete is false."),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
     const { range } = await rangeFor(context, deps, query);
     const { bucketMs, buckets, countedFromMs } = await deps.insights.figures.histogram(
@@ -266,7 +268,7 @@ const percentilesSchema = z.object({
 });
 
 /** How long requests take, over time. */
-export const latencyAnalytics = defineEndpoint<Dependencies>({
+export const latencyAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/latency",
   summary: "Show how long requests take, over time.",
@@ -289,7 +291,7 @@ export const latencyAnalytics = defineEndpoint<Dependencies>({
       }),
     ),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const query = readFiguresQuery(context.query, {
       nowMs: deps.clock.nowMs(),
       daysMax: latencyDaysMax,
@@ -311,14 +313,16 @@ export const latencyAnalytics = defineEndpoint<Dependencies>({
   },
 });
 
-/** What went wrong, by code, provider and model, and what was refused before a provider was asked. */
-export const errorAnalytics = defineEndpoint<Dependencies>({
+/**
+ * What went wrong, by code, provider and model, and what was refused before a provider was asked.
+ */
+export const errorAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/errors",
   summary: "Show what went wrong, by code, provider and model.",
   description:
     "Takes the filters of GET /analytics/generations, of which refused requests know key_id and user_id alone. The last 7 days " +
-    "unless from and to say otherwise, at most 366. data tells of requests that failed, were cut or were cancelled, the most frequent " +
+    "unless from and to say otherwise, at most 366. data has the requests that failed, were cut or were cancelled, the most frequent " +
     "first, of the newest 60,000. refused counts requests that a limit, a budget or the balance refused: they leave no record.",
   query: generationQueries.figures,
   response: z.object({
@@ -346,7 +350,7 @@ export const errorAnalytics = defineEndpoint<Dependencies>({
       }),
     ),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
     const { range, keys } = await rangeFor(context, deps, query);
     const [lines, refused] = await Promise.all([

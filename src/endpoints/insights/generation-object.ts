@@ -3,10 +3,10 @@ import {
   explainCharge,
   type ChargeableUsage,
   type PriceVector,
-} from "../../account/ledger/price.ts";
+} from "../../billing/ledger/price.ts";
 import type { AttemptRecord, GenerationRecord } from "../../insights/generation-record.ts";
-import { brand } from "../../platform/lib/brand.ts";
-import { picoPerTokenFromUsdPerMillion, usdFromNano } from "../../platform/lib/money.ts";
+import { brand } from "../../platform/kernel/brand.ts";
+import { picoPerTokenFromUsdPerMillion, usdFromNano } from "../../platform/kernel/money.ts";
 
 /** One line of an explained charge. */
 export interface ChargeLineObject {
@@ -26,7 +26,10 @@ function priceOf(price: Record<string, string> | null): PriceVector | undefined 
   return Object.fromEntries(entries) as PriceVector;
 }
 
-/** What a charge consists of, a line each part of its usage; empty where nothing was charged by usage. */
+/**
+ * What a charge consists of, a line each part of its usage; empty where nothing was charged by
+ * usage.
+ */
 export function chargeLines(record: GenerationRecord): ChargeLineObject[] {
   const base = priceOf(record.detail.price);
   // What a provider key paid was not charged.

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { nanoFromUsd } from "../../platform/lib/money.ts";
+import { nanoFromUsd } from "../../platform/kernel/money.ts";
 import { range, rangeDaysDefault, rangeDaysMax, rangeOf } from "./analytics-query.ts";
 
 const generationsMax = 1_000;
@@ -139,7 +139,10 @@ export const generationQueries = {
   }),
 };
 
-/** The query of `GET /analytics/generations`; throws as above. A page is bounded, so its range need not be. */
+/**
+ * The query of `GET /analytics/generations`; throws as above. A page is bounded, so its range need
+ * not be.
+ */
 export function readGenerationsQuery(parameters: URLSearchParams, nowMs: number) {
   const {
     limit,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { GenerationRecord } from "../../insights/generation-record.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { CsvValue } from "./csv.ts";
 
 /** One request in a list. */

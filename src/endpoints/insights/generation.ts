@@ -1,17 +1,17 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import type { Answer } from "../../http/reply.ts";
 import type { GenerationRecord } from "../../insights/generation-record.ts";
-import { brand } from "../../platform/lib/brand.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { workspaceOf } from "../account/account-caller.ts";
+import { brand } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { workspaceOf } from "../account/account-fields.ts";
+import type { KnownCaller } from "../../identity/keys/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { generationObject, generationObjectSchema } from "./generation-object.ts";
 
 async function answer(
-  context: RequestContext<undefined>,
+  context: RequestContext<undefined, KnownCaller>,
   deps: Dependencies,
   id: string,
 ): Promise<Answer> {
@@ -30,7 +30,10 @@ async function answer(
 /** Ids of responses, and the trace ids of the requests that made them. */
 const responseDigits = /^(?:resp_)?([0-9a-f]{32})$/;
 
-/** The record of a request; of a background response that was begun again after a restart, that of its last run. */
+/**
+ * The record of a request; of a background response that was begun again after a restart, that of
+ * its last run.
+ */
 async function generationOf(
   { generations, responses }: Dependencies,
   { workspaceId, id }: { workspaceId: string; id: string },
@@ -60,18 +63,18 @@ const shared = {
 };
 
 /** Tokens, cost, latency and the explained charge of one request, by any form of its id. */
-export const generationById = defineEndpoint<Dependencies>({
+export const generationById = defineEndpoint({
   ...shared,
   path: "/generation/:id",
   summary: "Show what one request used and cost.",
-  handle: (context, deps) => answer(context, deps, context.param("id")),
+  handle: (context, deps: Dependencies) => answer(context, deps, context.param("id")),
 });
 
 /** The same, with the id as a query parameter, as OpenRouter's clients send it. */
-export const generationByQuery = defineEndpoint<Dependencies>({
+export const generationByQuery = defineEndpoint({
   ...shared,
   path: "/generation",
   summary: "Show what one request used and cost (id as query parameter).",
   query: z.object({ id: z.string() }),
-  handle: (context, deps) => answer(context, deps, context.query.get("id") ?? ""),
+  handle: (context, deps: Dependencies) => answer(context, deps, context.query.get("id") ?? ""),
 });

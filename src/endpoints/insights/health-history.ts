@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { checkBody } from "../../http/check-body.ts";
 import type { UptimeDay } from "../../inference/catalog/route-history.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 const daysMost = 90;
@@ -37,10 +37,10 @@ const historySchema = z.object({
   incidents: z.array(incidentSchema),
 });
 
-/** Uptime by day and incidents, as they are told to everybody. */
+/** Uptime by day and incidents, as the public endpoint and page show them. */
 export type HealthHistory = z.infer<typeof historySchema>;
 
-/** The share of attempts that found a provider there, at four decimals; null where nobody tried. */
+/** The share of attempts that found a provider there, at four decimals; null without attempts. */
 const uptimeOf = (attempts: number, failures: number): number | null =>
   attempts === 0 ? null : Math.round((1 - failures / attempts) * 10_000) / 10_000;
 
@@ -89,7 +89,7 @@ export async function healthHistoryOf(
   };
 }
 
-/** What caches may keep of what is told to everybody. */
+/** The `Cache-Control` header of public answers. */
 export const publicCaching = "public, max-age=60, s-maxage=300, stale-while-revalidate=600";
 
 const querySchema = z.object({
@@ -102,7 +102,7 @@ const querySchema = z.object({
 });
 
 /** Uptime of each provider by day, and incidents. */
-export const healthHistory = defineEndpoint<Dependencies>({
+export const healthHistory = defineEndpoint({
   method: "GET",
   path: "/health/history",
   base: "api",
@@ -111,8 +111,8 @@ export const healthHistory = defineEndpoint<Dependencies>({
   tag: "Insights",
   summary: "Show each provider's uptime by day, and incidents.",
   description:
-    "Days are UTC days, the oldest first; uptime is the share of attempts that found the provider there, null where nobody " +
-    "asked. Incidents come from the newest 1,000 changes of status.",
+    "Days are UTC days, the oldest first; uptime is the share of attempts that found the provider there, null where no request " +
+    "came. Incidents come from the newest 1,000 changes of status.",
   query: z.object({
     days: z
       .int()
@@ -123,7 +123,7 @@ export const healthHistory = defineEndpoint<Dependencies>({
   }),
   response: historySchema,
   encodeError: encodeContractError,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { days } = checkBody(querySchema, Object.fromEntries(context.query));
     context.headers["cache-control"] = publicCaching;
     return context.json(await healthHistoryOf(deps, days));

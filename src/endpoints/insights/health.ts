@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** Contract, "Limits": nobody needs to ask more often than once a minute. */
+/** Contract, "Limits": clients need not ask more often than once a minute. */
 const cacheControl = "public, max-age=60, s-maxage=300, stale-while-revalidate=600";
 
 const statusSchema = z.enum(["healthy", "degraded", "partial", "down", "no_signal"]);
@@ -15,7 +15,7 @@ const componentSchema = z.looseObject({
 });
 
 /** How the service is. Always 200: what is down stands in the body. */
-export const health = defineEndpoint<Dependencies>({
+export const health = defineEndpoint({
   method: "GET",
   path: "/health",
   base: "api",
@@ -49,7 +49,7 @@ export const health = defineEndpoint<Dependencies>({
     ),
   }),
   encodeError: encodeContractError,
-  handle(context, { insights }) {
+  handle(context, { insights }: Pick<Dependencies, "insights">) {
     context.headers["cache-control"] = cacheControl;
     return context.json(insights.health.snapshot());
   },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 
@@ -9,7 +9,7 @@ const cacheControl = "public, max-age=600, s-maxage=600";
 const trendSchema = z.array(z.object({ bucket: z.string(), tokens: z.int(), requests: z.int() }));
 
 /** What the whole service was used for in the last 30 days. */
-export const networkStatistics = defineEndpoint<Dependencies>({
+export const networkStatistics = defineEndpoint({
   method: "GET",
   path: "/analytics/network",
   base: "api",
@@ -41,7 +41,7 @@ export const networkStatistics = defineEndpoint<Dependencies>({
     trend: z.object({ "24h": trendSchema, "7d": trendSchema, "30d": trendSchema }),
   }),
   encodeError: encodeContractError,
-  handle(context, { insights }) {
+  handle(context, { insights }: Pick<Dependencies, "insights">) {
     context.headers["cache-control"] = cacheControl;
     return context.json(insights.network.current());
   },

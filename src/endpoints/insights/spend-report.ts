@@ -1,17 +1,17 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { UsageGroup, UsageLine } from "../../insights/usage-store.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { usdFromNano } from "../../platform/lib/money.ts";
-import { workspaceOf } from "../account/account-caller.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../platform/kernel/money.ts";
+import { workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { readUsageQuery } from "./analytics-query.ts";
 import { csvHeaders, csvLine } from "./csv.ts";
 
-/** What spend can be told apart by; a user's is that of the keys that the user made. */
+/** What spend can be grouped by; a user's is that of the keys that the user made. */
 const groups = {
   key: "key_id",
   user: "key_id",
@@ -65,7 +65,7 @@ function subjectOf(
     : { id: creator?.creatorUserId ?? "", name: null };
 }
 
-/** Sums over the days, the dearest first. */
+/** Sums by subject, the dearest first. */
 function summed(
   lines: readonly UsageLine[],
   options: { group: SpendGroup; creators: Creators },
@@ -100,8 +100,11 @@ const csvText = (lines: readonly SpendLine[]): string =>
     .map(csvLine)
     .join("");
 
-/** What the workspace spent in a range of days, by key, user, model or provider, as JSON or as a table for spreadsheets. */
-export const spendReport = defineEndpoint<Dependencies>({
+/**
+ * What the workspace spent in a range of days, by key, user, model or provider, as JSON or as a
+ * table for spreadsheets.
+ */
+export const spendReport = defineEndpoint({
   method: "GET",
   path: "/analytics/spend",
   base: "api",
@@ -137,11 +140,20 @@ export const spendReport = defineEndpoint<Dependencies>({
     ),
   }),
   encodeError: encodeContractError,
-  async handle(context, { insights, llmKeys, clock }) {
+  async handle(
+    context,
+    { insights, llmKeys, clock }: Pick<Dependencies, "insights" | "llmKeys" | "clock">,
+  ) {
     const { group_by: group, format, ...range } = readQuery(context.query, clock.nowMs());
     const workspaceId = workspaceOf(context).id;
     const [lines, creators] = await Promise.all([
-      insights.usage.sums({ workspaceId, ...range, interval: "day", groupBy: [groups[group]] }),
+      insights.usage.sums({
+        workspaceId,
+        ...range,
+        interval: "day",
+        groupBy: [groups[group]],
+        whole: true,
+      }),
       llmKeys.creators(workspaceId),
     ]);
     if (lines === undefined) {

@@ -1,15 +1,14 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { countActions } from "../../http/count-request.ts";
-import { idempotencyHeader } from "../../http/answer-once.ts";
+import { countActions } from "../../access/count-request.ts";
+import { idempotencyHeader } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { parseJson, readJsonText } from "../../http/read-body.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import { Reply, type Answer } from "../../http/reply.ts";
 import { checkTransport } from "../../mcp/check-transport.ts";
 import { encodeMcpError } from "../../mcp/encode-error.ts";
 import type { KnownCaller, ToolCaller } from "../../mcp/tool-access.ts";
 import type { ToolContext } from "../../mcp/tool.ts";
-import { assert } from "../../platform/lib/assert.ts";
+import { assert } from "../../platform/kernel/assert.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 const bodyBytesMax = 4 * 1024 * 1024;
@@ -35,15 +34,25 @@ const isCall = (message: unknown): boolean =>
 const callsIn = (body: unknown): number =>
   (Array.isArray(body) ? body : [body]).filter(isCall).length;
 
-/** The request for the SDK. What clients accept is not asked of them: calls are answered as JSON. */
+/**
+ * The request for the SDK, with the headers of the protocol. What clients accept is not asked of
+ * them: calls are answered as JSON.
+ */
 function sdkRequest({ request }: RequestContext): Request {
-  const headers = new Headers(request.headerEntries());
-  headers.set("accept", "application/json, text/event-stream");
-  if (!headers.has("content-type")) headers.set("content-type", "application/json");
+  const headers = request
+    .headerEntries()
+    .filter(([name]) => name.startsWith("mcp-") || name === "last-event-id");
+  headers.push(
+    ["accept", "application/json, text/event-stream"],
+    ["content-type", request.headers.get("content-type") ?? "application/json"],
+  );
   return new Request("http://localhost/mcp", { method: "POST", headers, signal: request.signal });
 }
 
-/** The operator whose LLM key calls, as the session that this person could have: keys of people who run the service act for them. */
+/**
+ * The operator whose LLM key calls, as the session that this person could have: keys of people who
+ * run the service act for them.
+ */
 async function operatorOf(
   caller: ToolCaller,
   { people }: Dependencies,
@@ -76,7 +85,9 @@ async function handle(context: RequestContext<unknown>, deps: Dependencies): Pro
     tier: callTier,
     actions: callsIn(parsedBody),
   });
-  const operator = await operatorOf(caller, deps);
+  const operator = deps.mcp.concernsOperators(parsedBody)
+    ? await operatorOf(caller, deps)
+    : undefined;
   const idempotencyKey = context.request.headers.get(idempotencyHeader) ?? undefined;
   const request: ToolContext["request"] = (call) =>
     context.ask({ ...call, idempotencyKey: call.idempotencyKey ?? idempotencyKey, operator });

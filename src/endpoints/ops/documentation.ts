@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 const shared = {
@@ -13,14 +12,14 @@ const shared = {
 } as const;
 
 /** The OpenAPI 3.1 document of this API, made from the endpoint table. */
-export const openApi = defineEndpoint<Dependencies>({
+export const openApi = defineEndpoint({
   ...shared,
   path: "/openapi.json",
   base: "api",
   counting: "at-door",
   summary: "Describe this API as OpenAPI 3.1.",
   response: z.looseObject({ openapi: z.string() }),
-  handle: (context, { openApiText }) =>
+  handle: (context, { openApiText }: Pick<Dependencies, "openApiText">) =>
     new Response(openApiText(), {
       headers: { "content-type": "application/json", ...context.headers },
     }),
@@ -62,34 +61,34 @@ const site = {
 } as const;
 
 /** The first page of the documentation. */
-export const docs = defineEndpoint<Dependencies>({
+export const docs = defineEndpoint({
   ...site,
   path: "/docs",
   summary: "Show the documentation.",
-  handle: (context, deps) => siteResponse(context, deps, ""),
+  handle: (context, deps: Dependencies) => siteResponse(context, deps, ""),
 });
 
 /** A file of the documentation: `llms.txt`, `llms-full.txt` or `search.json`. */
-export const docsFile = defineEndpoint<Dependencies>({
+export const docsFile = defineEndpoint({
   ...site,
   path: "/docs/:file",
   summary: "Show llms.txt, llms-full.txt or the search index of the documentation.",
-  handle: (context, deps) => siteResponse(context, deps, context.param("file")),
+  handle: (context, deps: Dependencies) => siteResponse(context, deps, context.param("file")),
 });
 
 /** A page of the documentation, with `.md` as Markdown. */
-export const docsPage = defineEndpoint<Dependencies>({
+export const docsPage = defineEndpoint({
   ...site,
   path: "/docs/:section/:page",
   summary: "Show a page of the documentation; with .md its Markdown.",
-  handle: (context, deps) =>
+  handle: (context, deps: Dependencies) =>
     siteResponse(context, deps, `${context.param("section")}/${context.param("page")}`),
 });
 
 /** Where agents look for the documentation (llmstxt.org). */
-export const llmsText = defineEndpoint<Dependencies>({
+export const llmsText = defineEndpoint({
   ...site,
   path: "/llms.txt",
   summary: "List the documentation for agents.",
-  handle: (context, deps) => siteResponse(context, deps, "llms.txt"),
+  handle: (context, deps: Dependencies) => siteResponse(context, deps, "llms.txt"),
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 const shared = {
@@ -14,7 +14,7 @@ const shared = {
 };
 
 /** The process lives. */
-export const healthz = defineEndpoint<Dependencies>({
+export const healthz = defineEndpoint({
   ...shared,
   path: "/healthz",
   summary: "Tell whether the process lives.",
@@ -23,7 +23,7 @@ export const healthz = defineEndpoint<Dependencies>({
 });
 
 /** The process can serve requests: its storage answers and it is not draining. */
-export const readyz = defineEndpoint<Dependencies>({
+export const readyz = defineEndpoint({
   ...shared,
   path: "/readyz",
   summary: "Tell whether requests can be served.",
@@ -40,7 +40,7 @@ export const readyz = defineEndpoint<Dependencies>({
         .describe("What is not ready."),
     }),
   },
-  async handle(context, { operations }) {
+  async handle(context, { operations }: Pick<Dependencies, "operations">) {
     const unready = await operations.unreadyParts();
     return context.json(
       { status: unready.length === 0 ? "ready" : "unready", unready },
@@ -50,12 +50,12 @@ export const readyz = defineEndpoint<Dependencies>({
 });
 
 /** Prometheus metrics, unless they have a port of their own. */
-export const metrics = defineEndpoint<Dependencies>({
+export const metrics = defineEndpoint({
   ...shared,
   path: "/metrics",
   summary: "Show metrics in Prometheus' text format.",
   otherResponseTypes: ["text/plain"],
-  async handle(context, { operations }) {
+  async handle(context, { operations }: Pick<Dependencies, "operations">) {
     if (!operations.metricsHere)
       throw new GatewayError("not_found", "Metrics are served on their own port.");
     return new Response(await operations.metricsText(), {

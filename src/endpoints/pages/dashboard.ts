@@ -1,9 +1,8 @@
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { pathOf } from "../../http/request-target.ts";
+import { pathOf } from "../../http/request-context.ts";
 import { messagePage } from "../../pages/message-page.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { asksForPage } from "./error-page.ts";
 import { pageResponse } from "./page-response.ts";
@@ -33,7 +32,10 @@ const indexHeaders = {
   "cross-origin-opener-policy": "same-origin",
 } as const;
 
-/** The dashboard's page; while it is built a page that loads itself again, and 404 where the dashboard is off. */
+/**
+ * The dashboard's page; while it is built a page that loads itself again, and 404 where the
+ * dashboard is off.
+ */
 function dashboardResponse(
   context: RequestContext<unknown>,
   { dashboard }: Pick<Dependencies, "dashboard">,
@@ -81,12 +83,12 @@ const clientPaths = [
 
 /** The pages of the dashboard. */
 export const dashboardPages = clientPaths.map((path) =>
-  defineEndpoint<Dependencies>({
+  defineEndpoint({
     ...shared,
     path: `/dashboard${path}`,
     summary: `Show the dashboard's page ${path || "/"}.`,
     otherResponseTypes: ["text/html"],
-    handle: (context, deps) => dashboardResponse(context, deps),
+    handle: (context, deps: Pick<Dependencies, "dashboard">) => dashboardResponse(context, deps),
   }),
 );
 
@@ -96,8 +98,8 @@ const namedPaths = clientPaths
 const screenPattern = new RegExp(`^(?:${namedPaths.join("|")})/?$`);
 
 /**
- * Leads a browser from a screen's path at the root, such as `/activity?status=failed`, to the screen; undefined for everything else.
- * Programs are answered as on any path that no endpoint has.
+ * Leads a browser from a screen's path at the root, such as `/activity?status=failed`, to the
+ * screen; undefined for everything else. Programs are answered as on any path that no endpoint has.
  */
 export function screenAtRoot(
   context: RequestContext,
@@ -131,7 +133,8 @@ function fileResponse(
   if (file === undefined)
     throw new GatewayError("not_found", "There is no such file. Reload the page.");
   const gzipped = takesGzip(context) ? file.gzipped : undefined;
-  // Names carry a hash of their content, but for the theme's script and the fonts, which change with releases.
+  // Names carry a hash of their content, but for the theme's script and the fonts, which change
+  // with releases.
   const cached = /-[0-9a-z]{8}\.\w+$/.test(name)
     ? "public, max-age=31536000, immutable"
     : "public, max-age=3600";
@@ -148,19 +151,21 @@ function fileResponse(
 }
 
 /** A script or style sheet of the dashboard. */
-export const dashboardAsset = defineEndpoint<Dependencies>({
+export const dashboardAsset = defineEndpoint({
   ...shared,
   path: "/assets/:file",
   summary: "Show a script or style sheet of the dashboard.",
   otherResponseTypes: ["text/html"],
-  handle: (context, deps) => fileResponse(context, deps, `assets/${context.param("file")}`),
+  handle: (context, deps: Dependencies) =>
+    fileResponse(context, deps, `assets/${context.param("file")}`),
 });
 
 /** A font of the dashboard. */
-export const dashboardFont = defineEndpoint<Dependencies>({
+export const dashboardFont = defineEndpoint({
   ...shared,
   path: "/fonts/:file",
   summary: "Show a font of the dashboard.",
   otherResponseTypes: ["text/html"],
-  handle: (context, deps) => fileResponse(context, deps, `fonts/${context.param("file")}`),
+  handle: (context, deps: Dependencies) =>
+    fileResponse(context, deps, `fonts/${context.param("file")}`),
 });

@@ -1,13 +1,14 @@
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { pathOf } from "../../http/request-target.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { pathOf } from "../../http/request-context.ts";
 import { facts, messagePage } from "../../pages/message-page.ts";
-import type { GatewayError } from "../../platform/lib/errors.ts";
-import type { Dependencies } from "../dependencies.ts";
+import type { GatewayError } from "../../platform/kernel/errors.ts";
 import { pageResponse, pageRoute } from "./page-response.ts";
 import { placeOf, signInPath } from "./signed-in.ts";
 
-/** Whether a person sees the answer: a browser that opens a page asks for HTML first, and sends no key. */
+/**
+ * Whether a person sees the answer: a browser that opens a page asks for HTML first, and sends no
+ * key.
+ */
 export function asksForPage({ request: { headers } }: RequestContext<unknown>): boolean {
   if (headers.has("authorization") || headers.has("x-api-key")) return false;
   const accept = headers.get("accept") ?? "";
@@ -30,7 +31,10 @@ const titles: Readonly<Partial<Record<number, string>>> = {
 
 const isApi = (path: string): boolean => /^\/(?:api\/)?v1(?:\/|$)/.test(path);
 
-/** What happened, and what to do; messages for programs are replaced where they name methods and endpoints. */
+/**
+ * What happened, and what to do; messages for programs are replaced where they name methods and
+ * endpoints.
+ */
 function sentencesOf({ status, message }: GatewayError, path: string): string[] {
   if (status === 404 && !isApi(path))
     return [`There is nothing at ${path}. Check the address, or go to the start page.`];
@@ -80,7 +84,7 @@ export function errorPage(
 }
 
 /** Where the browser ends when signing in at a provider failed before it was known who asked. */
-export const signInFailedPage = defineEndpoint<Dependencies>({
+export const signInFailedPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/api/auth/error",

@@ -1,11 +1,11 @@
 import { html } from "hono/html";
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { formHtml } from "../../pages/forms.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Page } from "../../pages/page.ts";
-import { passwordField } from "../account/people-fields.ts";
+import { passwordField } from "../account/account-fields.ts";
 import {
   joinAsVisitor,
   joinStateOf,
@@ -13,18 +13,20 @@ import {
   joinWithSecondFactor,
   type JoinState,
   type OpenInvitation,
-} from "../account/join-flow.ts";
-import type { Dependencies } from "../dependencies.ts";
-import { submitNewAccount, tokenFormSchema, tokenOf, type Typed } from "./new-account.ts";
+} from "../account/people-sign-up.ts";
 import {
   codeInput,
   fieldsOf,
+  formType,
+  pageResponse,
+  pageRoute,
   passwordInput,
   personInputs,
   problemOf,
   secondFactorOf,
-} from "./page-form.ts";
-import { formType, pageResponse, pageRoute } from "./page-response.ts";
+} from "./page-response.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { submitNewAccount, tokenFormSchema, tokenOf, type Typed } from "./new-account.ts";
 import { readForm, redirect, signInPath, withReturn } from "./signed-in.ts";
 
 const joinPath = (token: string): string => `/join?token=${encodeURIComponent(token)}`;
@@ -121,7 +123,7 @@ const secondFactorPage = (token: string, problem?: string): Page =>
   });
 
 /** The page where an invitation is accepted. */
-export const joinPage = defineEndpoint<Dependencies>({
+export const joinPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/join",
@@ -130,7 +132,7 @@ export const joinPage = defineEndpoint<Dependencies>({
     token: z.string().optional(),
     joined: z.string().optional().describe("Organisation that accepting ended at."),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const token = tokenOf(context.query);
     const state = await joinStateOf(context, deps, {
       token,
@@ -143,14 +145,14 @@ export const joinPage = defineEndpoint<Dependencies>({
 });
 
 /** Makes an account by an invitation. */
-export const submitJoin = defineEndpoint<Dependencies>({
+export const submitJoin = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/join",
   summary: "Accept an invitation with the form of the page.",
   rawBody: tokenFormSchema,
   rawBodyType: formType,
-  handle: (context, deps) =>
+  handle: (context, deps: Dependencies) =>
     submitNewAccount(context, deps, {
       async read(form) {
         const { token, ...person } = checkBody(tokenFormSchema, fieldsOf(form));
@@ -176,15 +178,18 @@ const acceptSchema = z.object({
   code: z.string().trim().max(50).optional(),
 });
 
-/** Accepts an invitation with an account that exists: signed in, or with its password, and its second factor where it has one. */
-export const submitAcceptance = defineEndpoint<Dependencies>({
+/**
+ * Accepts an invitation with an account that exists: signed in, or with its password, and its
+ * second factor where it has one.
+ */
+export const submitAcceptance = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/join/accept",
   summary: "Accept an invitation with an account that exists.",
   rawBody: acceptSchema,
   rawBodyType: formType,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const form = await readForm(context, deps);
     try {
       const { token, current_password: password, code } = checkBody(acceptSchema, fieldsOf(form));

@@ -1,18 +1,22 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Page } from "../../pages/page.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import type { Entitlement, NewPerson } from "../../account/people/sign-up.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { Entitlement, NewPerson } from "../../identity/people/sign-up.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { newPersonFields } from "../account/people-fields.ts";
+import { newPersonFields } from "../account/account-fields.ts";
 import { signUpAndIn } from "../account/people-sign-up.ts";
-import type { DelegatedAnswer } from "../account/session-delegate.ts";
-import { signInWithPassword } from "../account/sign-in-flow.ts";
-import { fieldsOf, personInputs, problemOf } from "./page-form.ts";
-import { formType, pageResponse, pageRoute } from "./page-response.ts";
+import { signInWithPassword, type DelegatedAnswer } from "../account/sign-in-flow.ts";
+import {
+  fieldsOf,
+  formType,
+  pageResponse,
+  pageRoute,
+  personInputs,
+  problemOf,
+} from "./page-response.ts";
 import { personOf, readForm, redirect, returnOf, signInPath, withReturn } from "./signed-in.ts";
 
 /** What was typed into the form of a new account, to be shown again. */
@@ -30,7 +34,10 @@ export interface Submission {
   end: string;
 }
 
-/** Makes the account, or signs in to the one that a first click has made: its password proves whose it is. */
+/**
+ * Makes the account, or signs in to the one that a first click has made: its password proves whose
+ * it is.
+ */
 async function signUpOrIn(
   context: RequestContext<unknown>,
   deps: Dependencies,
@@ -125,13 +132,13 @@ async function claimPageOf(
 }
 
 /** The page where the owner account is claimed. */
-export const claimPage = defineEndpoint<Dependencies>({
+export const claimPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/claim",
   summary: "Show the page that claims the owner account.",
   query: z.object({ token: z.string().optional() }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     if (deps.people.claim.isClaimed && (await personOf(context, deps)) !== undefined)
       return redirect(context, "/");
     const { page, status } = await claimPageOf(deps, tokenOf(context.query), {});
@@ -140,14 +147,14 @@ export const claimPage = defineEndpoint<Dependencies>({
 });
 
 /** Claims the owner account. */
-export const submitClaim = defineEndpoint<Dependencies>({
+export const submitClaim = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/claim",
   summary: "Claim the owner account with the form of the page.",
   rawBody: tokenFormSchema,
   rawBodyType: formType,
-  handle: (context, deps) =>
+  handle: (context, deps: Dependencies) =>
     submitNewAccount(context, deps, {
       read(form) {
         const { token, ...person } = checkBody(tokenFormSchema, fieldsOf(form));
@@ -203,7 +210,7 @@ const isOpen = ({ people: { claim, settings } }: Dependencies): boolean =>
   claim.isClaimed && settings.signUp === "open";
 
 /** The page where an account is made, where sign-up is open. */
-export const signUpPage = defineEndpoint<Dependencies>({
+export const signUpPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/sign-up",
@@ -217,7 +224,7 @@ export const signUpPage = defineEndpoint<Dependencies>({
       .describe("Path to come back to, within this service."),
     sent: z.string().optional(),
   }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     if (context.query.has("sent")) return pageResponse(context, sentPage);
     const returnTo = returnOf(context.query);
     if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
@@ -230,14 +237,14 @@ export const signUpPage = defineEndpoint<Dependencies>({
 });
 
 /** Makes an account, where sign-up is open. */
-export const submitSignUp = defineEndpoint<Dependencies>({
+export const submitSignUp = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-up",
   summary: "Make an account with the form of the page.",
   rawBody: signUpFormSchema,
   rawBodyType: formType,
-  handle: (context, deps) =>
+  handle: (context, deps: Dependencies) =>
     submitNewAccount(context, deps, {
       read(form) {
         const { token, ...person } = checkBody(signUpFormSchema, fieldsOf(form));

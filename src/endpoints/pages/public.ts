@@ -1,9 +1,6 @@
-import { defineEndpoint } from "../../http/endpoint.ts";
-import type { RequestContext } from "../../http/request-context.ts";
-import { listModels } from "../../inference/catalog/list-models.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { listModels, parseModelListQuery } from "../../inference/catalog/list-models.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
-import { modelObject } from "../../inference/catalog/model-object.ts";
-import { parseModelListQuery } from "../../inference/catalog/model-list-query.ts";
 import { catalogModelPage, catalogPage, type CatalogEntry } from "../../pages/catalog-page.ts";
 import type { Page } from "../../pages/page.ts";
 import {
@@ -12,13 +9,13 @@ import {
   statusPage,
   type StatusFacts,
 } from "../../pages/status-page.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { isListedFor } from "../catalog/shown-model.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { isListedFor, modelsToList, shownObject } from "../catalog/sub-route.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { healthHistoryOf, publicCaching } from "../insights/health-history.ts";
 import { pageResponse, pageRoute } from "./page-response.ts";
 
-/** The same for everybody, so that caches may keep it. */
+/** The same for all visitors, so that caches may keep it. */
 function publicPage(context: RequestContext<unknown>, page: Page): Response {
   const response = pageResponse(context, page);
   response.headers.set("cache-control", publicCaching);
@@ -60,22 +57,23 @@ async function statusOf(deps: Dependencies): Promise<StatusFacts> {
 }
 
 /** Shows how the service is. */
-export const statusPageEndpoint = defineEndpoint<Dependencies>({
+export const statusPageEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/status",
   summary: "Show the status page.",
-  handle: async (context, deps) => publicPage(context, statusPage(await statusOf(deps))),
+  handle: async (context, deps: Dependencies) =>
+    publicPage(context, statusPage(await statusOf(deps))),
 });
 
 /** Tells feed readers of incidents. */
-export const statusFeedEndpoint = defineEndpoint<Dependencies>({
+export const statusFeedEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: statusFeedPath,
   summary: "Show incidents as an Atom feed.",
   otherResponseTypes: ["application/atom+xml"],
-  handle: async (context, deps) =>
+  handle: async (context, deps: Dependencies) =>
     new Response(statusFeed(await statusOf(deps), deps.publicUrl()), {
       headers: {
         ...context.headers,
@@ -89,7 +87,7 @@ export const statusFeedEndpoint = defineEndpoint<Dependencies>({
 const nobody = { kind: "anonymous", address: "" } as const;
 
 function entryOf(model: CatalogModel, { inference }: Dependencies): CatalogEntry {
-  const shown = modelObject(model, { reachable: (route) => inference.isServable(route, model) });
+  const shown = shownObject(model, { inference });
   const pricing: Readonly<Record<string, unknown>> = { ...shown.pricing };
   const number = (value: unknown): number | undefined =>
     typeof value === "number" ? value : undefined;
@@ -113,29 +111,29 @@ function entryOf(model: CatalogModel, { inference }: Dependencies): CatalogEntry
 }
 
 const listed = (deps: Dependencies): readonly CatalogModel[] =>
-  listModels(deps.inference.catalog(), {
+  listModels(modelsToList(deps, nobody), {
     query: { ...parseModelListQuery(new URLSearchParams()), all: false },
     isRoutable: isListedFor(deps, nobody),
     weeklyRequests: () => 0,
   });
 
 /** Shows every model that can be reached. */
-export const catalogPageEndpoint = defineEndpoint<Dependencies>({
+export const catalogPageEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/catalog",
   summary: "Show the models that can be reached.",
-  handle: (context, deps) =>
+  handle: (context, deps: Dependencies) =>
     publicPage(context, catalogPage(listed(deps).map((model) => entryOf(model, deps)))),
 });
 
 /** Shows one of them. */
-export const catalogModelPageEndpoint = defineEndpoint<Dependencies>({
+export const catalogModelPageEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/catalog/:owner/:model",
-  summary: "Show one model to everybody.",
-  handle(context, deps) {
+  summary: "Show one model to every visitor.",
+  handle(context, deps: Dependencies) {
     const id = `${context.param("owner")}/${context.param("model")}`;
     const model = listed(deps).find((each) => each.id === id);
     if (model === undefined)

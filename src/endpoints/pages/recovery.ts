@@ -1,19 +1,26 @@
 import { html } from "hono/html";
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { formHtml } from "../../pages/forms.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Page } from "../../pages/page.ts";
-import type { SessionCaller } from "../../account/people/session-caller.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { linkTokenField } from "../account/password-reset.ts";
-import { emailField, newPasswordField } from "../account/people-fields.ts";
+import { emailField, newPasswordField } from "../account/account-fields.ts";
 import { attemptOf } from "../account/sign-in-flow.ts";
+import {
+  emailInput,
+  fieldsOf,
+  formType,
+  newPasswordInput,
+  pageResponse,
+  pageRoute,
+  problemOf,
+} from "./page-response.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { tokenOf } from "./new-account.ts";
-import { emailInput, fieldsOf, newPasswordInput, problemOf } from "./page-form.ts";
-import { formType, pageResponse, pageRoute } from "./page-response.ts";
 import { personOf, readForm, redirect } from "./signed-in.ts";
 
 const toSignIn = { href: "/sign-in", label: "Sign in", plain: true } as const;
@@ -52,27 +59,27 @@ const sentPage = messagePage({
 });
 
 /** The page that has a link sent to choose another password. */
-export const forgotPasswordPage = defineEndpoint<Dependencies>({
+export const forgotPasswordPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/forgot-password",
   summary: "Show the page that sends a link to choose another password.",
   query: z.object({ sent: z.string().optional() }),
-  handle: (context, deps) =>
+  handle: (context, deps: Dependencies) =>
     pageResponse(context, context.query.has("sent") ? sentPage : forgotPage(deps)),
 });
 
 const forgotSchema = z.object({ email: emailField });
 
 /** Has the link sent; the answer is the same whether an account has the address or not. */
-export const submitForgotPassword = defineEndpoint<Dependencies>({
+export const submitForgotPassword = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/forgot-password",
   summary: "Have a link sent with the form of the page.",
   rawBody: forgotSchema,
   rawBodyType: formType,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const form = await readForm(context, deps);
     try {
       const { email } = checkBody(forgotSchema, fieldsOf(form));
@@ -117,13 +124,13 @@ const deadReset = ({ people: { recovery } }: Dependencies): Page =>
   });
 
 /** The page where another password is chosen; a link that does not work says so first. */
-export const resetPasswordPage = defineEndpoint<Dependencies>({
+export const resetPasswordPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/reset-password",
   summary: "Show the page that sets another password.",
   query: z.object({ token: z.string().optional() }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const token = tokenOf(context.query);
     if (token === "") return redirect(context, "/forgot-password");
     if (await deps.people.recovery.acceptsReset(token))
@@ -135,14 +142,14 @@ export const resetPasswordPage = defineEndpoint<Dependencies>({
 const resetSchema = z.object({ token: linkTokenField, password: newPasswordField });
 
 /** Sets another password. */
-export const submitPasswordReset = defineEndpoint<Dependencies>({
+export const submitPasswordReset = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/reset-password",
   summary: "Set another password with the form of the page.",
   rawBody: resetSchema,
   rawBodyType: formType,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { recovery, throttle } = deps.people;
     const form = await readForm(context, deps);
     try {
@@ -217,13 +224,13 @@ const deadVerification = (
   });
 
 /** The page where an address is confirmed; a link that does not work says so. */
-export const verifyEmailPage = defineEndpoint<Dependencies>({
+export const verifyEmailPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/verify-email",
   summary: "Show the page that confirms an address.",
   query: z.object({ token: z.string().optional(), done: z.enum(["confirmed", "sent"]).optional() }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { query } = context;
     const done = query.get("done");
     if (done === "confirmed") return pageResponse(context, verified);
@@ -239,7 +246,7 @@ export const verifyEmailPage = defineEndpoint<Dependencies>({
 const verifySchema = z.object({ token: linkTokenField });
 
 /** Confirms an address, or has another link sent. */
-export const submitVerification = defineEndpoint<Dependencies>({
+export const submitVerification = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/verify-email",
@@ -248,7 +255,7 @@ export const submitVerification = defineEndpoint<Dependencies>({
     "With again in place of token, another link goes to the address of the account that is signed in.",
   rawBody: verifySchema.partial().extend({ again: z.string().optional() }),
   rawBodyType: formType,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { recovery, throttle, pendingSignUps } = deps.people;
     const form = await readForm(context, deps);
     const person = await personOf(context, deps);

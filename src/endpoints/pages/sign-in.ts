@@ -1,12 +1,11 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../http/endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
-import type { RequestContext } from "../../http/request-context.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import { passkeyScript, passkeyScriptPath } from "../../pages/passkey-script.ts";
 import { signInPage as signInContent } from "../../pages/sign-in-page.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { emailField, passwordField } from "../account/people-fields.ts";
+import { emailField, passwordField } from "../account/account-fields.ts";
 import {
   beginProviderSignIn,
   pendingSecondFactor,
@@ -18,11 +17,13 @@ import {
   codeInput,
   emailInput,
   fieldsOf,
+  formType,
+  pageResponse,
+  pageRoute,
   passwordInput,
   problemOf,
   secondFactorOf,
-} from "./page-form.ts";
-import { formType, pageResponse, pageRoute } from "./page-response.ts";
+} from "./page-response.ts";
 import {
   personOf,
   readForm,
@@ -90,7 +91,7 @@ function signInOf(
   });
 }
 
-/** Why a provider sent somebody back without a session, by the reasons of the library. */
+/** Why a provider sent a person back without a session, by the reasons of the library. */
 const providerProblems: Readonly<Record<string, string>> = {
   access_denied: "You declined at the provider, or it refused. Try again, or sign in another way.",
   account_not_linked:
@@ -108,13 +109,13 @@ const providerProblem = (query: URLSearchParams): string | undefined => {
 };
 
 /** The page to sign in. */
-export const signInPage = defineEndpoint<Dependencies>({
+export const signInPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/sign-in",
   summary: "Show the page to sign in.",
   query: z.object({ return_to: returnField, note: noteField.optional() }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const { query } = context;
     const returnTo = returnOf(query);
     if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
@@ -131,14 +132,14 @@ const signInSchema = z.object({
 });
 
 /** Signs in, or asks for the second factor. */
-export const submitSignIn = defineEndpoint<Dependencies>({
+export const submitSignIn = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-in",
   summary: "Sign in with the form of the page.",
   rawBody: signInSchema,
   rawBodyType: formType,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const form = await readForm(context, deps);
     const returnTo = returnOf(form);
     try {
@@ -175,13 +176,13 @@ const codePage = (returnTo: string, problem?: string) =>
   });
 
 /** The page that asks for the second factor. */
-export const secondFactorPage = defineEndpoint<Dependencies>({
+export const secondFactorPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/sign-in/code",
   summary: "Show the page that asks for the second factor.",
   query: z.object({ return_to: returnField }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const returnTo = returnOf(context.query);
     if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
     if (pendingSecondFactor(context, deps) === undefined)
@@ -196,14 +197,14 @@ const codeSchema = z.object({
 });
 
 /** Takes the second factor. */
-export const submitSecondFactor = defineEndpoint<Dependencies>({
+export const submitSecondFactor = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-in/code",
   summary: "Give the second factor with the form of the page.",
   rawBody: codeSchema,
   rawBodyType: formType,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const form = await readForm(context, deps);
     const returnTo = returnOf(form);
     // A second click comes after the first has signed in.
@@ -228,14 +229,14 @@ export const submitSecondFactor = defineEndpoint<Dependencies>({
 const providerSchema = z.object({ provider: z.string().min(1).max(100), return_to: returnField });
 
 /** Sends the browser to an OpenID provider. */
-export const submitProviderSignIn = defineEndpoint<Dependencies>({
+export const submitProviderSignIn = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-in/provider",
   summary: "Sign in at an OpenID provider with the form of the page.",
   rawBody: providerSchema,
   rawBodyType: formType,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const form = await readForm(context, deps);
     const returnTo = returnOf(form);
     try {
@@ -251,7 +252,8 @@ export const submitProviderSignIn = defineEndpoint<Dependencies>({
         title: `Sign in with ${name}`,
         links: [{ href: url, label: `Continue to ${name}` }],
       });
-      // Not a redirect: the policy of forms would have to name each host that the provider sends the browser on to (CSP `form-action`).
+      // Not a redirect: the policy of forms would have to name each host that the provider sends
+      // the browser on to (CSP `form-action`).
       return pageResponse(context, page, {
         cookies: answer.cookies,
         headers: { refresh: `0;url=${url}` },
@@ -264,13 +266,13 @@ export const submitProviderSignIn = defineEndpoint<Dependencies>({
 });
 
 /** The page to sign out; a link alone ends no session. */
-export const signOutPage = defineEndpoint<Dependencies>({
+export const signOutPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/sign-out",
   summary: "Show the page to sign out.",
   query: z.object({ return_to: returnField }),
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const returnTo = returnOf(context.query);
     const person = await personOf(context, deps);
     if (person === undefined) return redirect(context, signInPath(returnTo));
@@ -287,14 +289,14 @@ export const signOutPage = defineEndpoint<Dependencies>({
 });
 
 /** Ends the session. */
-export const submitSignOut = defineEndpoint<Dependencies>({
+export const submitSignOut = defineEndpoint({
   ...pageRoute,
   method: "POST",
   path: "/sign-out",
   summary: "Sign out with the form of the page.",
   rawBody: z.object({ return_to: returnField }),
   rawBodyType: formType,
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const returnTo = safeReturn((await readForm(context, deps)).get("return_to"));
     const { cookies } = await signOutOf(context, deps);
     return redirect(
@@ -306,7 +308,7 @@ export const submitSignOut = defineEndpoint<Dependencies>({
 });
 
 /** The script of the pages that know passkeys. */
-export const passkeyScriptFile = defineEndpoint<Dependencies>({
+export const passkeyScriptFile = defineEndpoint({
   ...pageRoute,
   otherResponseTypes: ["text/javascript"],
   counting: "none",

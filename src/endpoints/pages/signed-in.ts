@@ -1,12 +1,11 @@
-import { sessionCookieOf } from "../../account/people/session-cookie.ts";
-import type { SessionCaller } from "../../account/people/session-caller.ts";
-import type { RequestContext } from "../../http/request-context.ts";
+import { sessionCookieOf, type SessionCaller } from "../../identity/people/sessions.ts";
+import { assertSameOrigin } from "../../access/admit-session.ts";
 import { readBodyText } from "../../http/read-body.ts";
-import { assertSameOrigin } from "../../http/same-origin.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
 import { accountBodyBytesMax } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
-/** The person whose session the browser carries; undefined where nobody is signed in. */
+/** The person whose session the browser carries; undefined where there is no session. */
 export function personOf(
   { request }: RequestContext<unknown>,
   { people, clock }: Dependencies,
@@ -17,7 +16,10 @@ export function personOf(
     : people.reader.find(cookie, clock.nowMs());
 }
 
-/** A redirect within this origin. 303 makes a GET of whatever came before (RFC 9110, section 15.4.4). */
+/**
+ * A redirect within this origin. 303 makes a GET of any method before (RFC 9110, section
+ * 15.4.4).
+ */
 export function redirect(
   context: RequestContext<unknown>,
   location: string,
@@ -43,7 +45,7 @@ export const withReturn = (path: string, returnTo: string): string =>
 const percentEncoded = (character: string): string =>
   `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
-/** Where somebody signs in to come back to a page of this origin. */
+/** Where a person signs in to come back to a page of this origin. */
 export const signInPath = (returnTo: string): string => withReturn("/sign-in", returnTo);
 
 /** The page to come back to that a request or a form names. */
@@ -67,8 +69,8 @@ export async function readForm(
 }
 
 /**
- * A place within this origin that a `return_to` names; `/` for everything else. A path that begins with two slashes, or a slash and
- * a backslash, is another host's to a browser.
+ * A place within this origin that a `return_to` names; `/` for everything else. A path that begins
+ * with two slashes, or a slash and a backslash, is another host's to a browser.
  */
 export function safeReturn(returnTo: string | null): string {
   if (returnTo === null || !/^\/(?![/\\])[^\p{Cc}\\]*$/u.test(returnTo) || returnTo.length > 4_000)

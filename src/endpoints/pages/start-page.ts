@@ -1,10 +1,9 @@
 import { html } from "hono/html";
-import type { SessionCaller } from "../../account/people/session-caller.ts";
-import { defineEndpoint } from "../../http/endpoint.ts";
-import { faviconSvg } from "../../pages/mark.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type Html, type Page, faviconSvg } from "../../pages/page.ts";
 import { linkButton } from "../../pages/message-page.ts";
 import { passkeyButton, passkeyScriptPath } from "../../pages/passkey-script.ts";
-import type { Html, Page } from "../../pages/page.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse, pageRoute } from "./page-response.ts";
 import { personOf, redirect } from "./signed-in.ts";
@@ -85,13 +84,16 @@ const startOf = (person: SessionCaller, steps: readonly Step[]): Page => ({
 ${passkeyButton({ way: "add", label: "Add a passkey", returnTo: "/" })}</div>`,
 });
 
-/** Shows the dashboard, or where it is off the next steps, to people who signed in; others sign in first. */
-export const startPage = defineEndpoint<Dependencies>({
+/**
+ * Shows the dashboard, or where it is off the next steps, to people who signed in; others sign in
+ * first.
+ */
+export const startPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
   path: "/",
   summary: "Show the start page.",
-  async handle(context, deps) {
+  async handle(context, deps: Dependencies) {
     const person = await personOf(context, deps);
     if (person === undefined) return redirect(context, "/sign-in");
     if (deps.dashboard.isOn) return redirect(context, "/dashboard");
@@ -103,7 +105,7 @@ export const startPage = defineEndpoint<Dependencies>({
 });
 
 /** The mark that browsers show in tabs. */
-export const favicon = defineEndpoint<Dependencies>({
+export const favicon = defineEndpoint({
   ...pageRoute,
   otherResponseTypes: ["image/svg+xml"],
   method: "GET",

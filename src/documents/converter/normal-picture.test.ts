@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import sharp from "sharp";
-import { isCut } from "./cut-picture.ts";
+import { isCut } from "./normal-picture.ts";
 
 const noise = { type: "gaussian", mean: 128, sigma: 60 } as const;
 const picture = sharp({

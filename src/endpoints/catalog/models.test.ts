@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
-import { anthropicModelList } from "./anthropic-model-list.ts";
+import { anthropicModelList } from "./models.ts";
 
 const model = (id: string, addedAtMs: number, more: Partial<CatalogModel> = {}): CatalogModel => ({
   id,

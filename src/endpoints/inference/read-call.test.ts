@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { rateClassOf } from "./rate-class.ts";
+import { rateClassOf } from "./read-call.ts";
 
 test.each([
   ["acme/tiny:free", "free-model"],
