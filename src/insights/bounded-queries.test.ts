@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CompiledQuery, sql } from "kysely";
 import { openInsightStorage, type InsightTables } from "../../test/support/generation-records.ts";
-import { dayMs, hourMs } from "../platform/lib/clock.ts";
+import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import {
   GenerationSearch,
@@ -13,7 +13,7 @@ import {
   type GenerationRange,
 } from "./generation-search.ts";
 import { lowestIdAt } from "./generation-store.ts";
-import { NetworkStore } from "./network-store.ts";
+import { NetworkStore } from "./network-statistics.ts";
 import { sumsSql, UsageStore, type UsageQuery } from "./usage-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-bounded-"));
@@ -31,7 +31,10 @@ const withoutProviders = (workspaces: string) =>
     storage.database,
   );
 
-/** Rows in the big tables: 120,000 days and 60,000 hours of usage, 40,000 days of the whole service, 60,000 records. */
+/**
+ * Rows in the big tables: 120,000 days and 60,000 hours of usage, 40,000 days of the whole service,
+ * 60,000 records.
+ */
 beforeAll(async () => {
   storage = await openInsightStorage(`sqlite:${path}`);
   const { database } = storage;
@@ -105,7 +108,8 @@ const queries: Record<string, () => CompiledQuery> = {
 
 /** How SQLite would go about a query. */
 function planOf({ sql: text, parameters }: CompiledQuery): string[] {
-  // On a connection of its own: an explained statement holds its connection at the rows of that moment.
+  // On a connection of its own: an explained statement holds its connection at the rows of that
+  // moment.
   const connection = new Database(path, { readonly: true });
   const details = (
     connection.query(`explain query plan ${text}`).all(...(parameters as SQLQueryBindings[])) as {

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { dayMs, hourMs, minuteMs } from "../platform/lib/clock.ts";
+import { dayMs, hourMs, minuteMs } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import type { StorageKind } from "../platform/storage/storage-kind.ts";
+import type { StorageKind } from "../platform/storage/storage.ts";
 import {
   conditionOf,
   detailText,
@@ -9,7 +9,7 @@ import {
   rowsReadMax,
   type GenerationRange,
 } from "./generation-search.ts";
-import { lowestIdAt, type GenerationTables } from "./generation-store.ts";
+import { lowestIdAt, timeOfId, type GenerationTables } from "./generation-store.ts";
 import type { UsageTables } from "./usage-rollup.ts";
 
 /** Buckets that one answer may have. */
@@ -49,7 +49,9 @@ export interface Histogram {
   countedFromMs: number | undefined;
 }
 
-/** Requests that ended alike: in the same way, with the same code, at the same provider and model. */
+/**
+ * Requests that ended alike: in the same way, with the same code, at the same provider and model.
+ */
 export interface ErrorLine {
   status: string;
   /** Null where the answer was cut or the client left. */
@@ -77,17 +79,28 @@ interface SumsRow {
   cost_nano: number | string | bigint;
 }
 
+interface ErrorRow extends Record<"status" | "provider" | "model", string> {
+  code: string | null;
+  http_status: string | number | null;
+  requests: number | string;
+  last_at_ms: number | string;
+}
+
 /** Slices of a bucket from whose beginnings its latencies are sampled, and records of each. */
-const slicesPerBucket = 4;
-const samplesPerSlice = 200;
+export const slicesPerBucket = 4;
+export const samplesPerSlice = 200;
 const latencyBucketsMax = 60;
-const errorLinesMax = 200;
+/** Lines that an answer about errors may have. */
+export const errorLinesMax = 200;
 
 /** The shortest length of buckets with which a range has few enough. */
 const lengthFor = (rangeMs: number, most: number): number =>
   bucketLengths.find((length) => rangeMs / length <= most - 1) ?? 365 * dayMs;
 
-/** Figures over generation records, from counters where those know what is asked and from a bounded number of records elsewhere. */
+/**
+ * Figures over generation records, from counters where those know what is asked and from a bounded
+ * number of records elsewhere.
+ */
 export class GenerationFigures {
   private readonly database: Kysely<GenerationTables & UsageTables>;
   private readonly commits: CommitQueue;
@@ -105,8 +118,8 @@ export class GenerationFigures {
 
   /** Requests, errors, tokens and cost by buckets of a length that fits the range. */
   async histogram(range: GenerationRange, nowMs: number): Promise<Histogram> {
-    if (this.commits.pendingCount > 0) await this.commits.flush();
-    const bucketMs = lengthFor(range.toMs - range.fromMs, bucketsMax);
+    await this.caughtUp();
+    const bucketMs = this.bucketMsOf(range);
     const countable = isCountable(range.filter);
     const hoursMs = Math.max(hourMs, bucketMs);
     const countedMs = range.fromMs < nowMs - hoursKeptMs ? Math.max(dayMs, hoursMs) : hoursMs;
@@ -115,6 +128,21 @@ export class GenerationFigures {
     return countable && found.countedFromMs !== undefined
       ? this.fromCounters(range, countedMs)
       : found;
+  }
+
+  /** Resolves when everything that was settled before can be read. */
+  protected async caughtUp(): Promise<void> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+  }
+
+  /** How long the buckets of a histogram are. */
+  protected bucketMsOf({ fromMs, toMs }: GenerationRange): number {
+    return lengthFor(toMs - fromMs, bucketsMax);
+  }
+
+  /** How long the buckets of latencies are. */
+  protected latencyBucketMsOf({ fromMs, toMs }: GenerationRange): number {
+    return lengthFor(toMs - fromMs, latencyBucketsMax);
   }
 
   private async fromCounters(range: GenerationRange, bucketMs: number): Promise<Histogram> {
@@ -136,7 +164,8 @@ export class GenerationFigures {
     };
   }
 
-  private async fromRecords(range: GenerationRange, bucketMs: number): Promise<Histogram> {
+  /** A histogram of the newest records of a range. */
+  protected async fromRecords(range: GenerationRange, bucketMs: number): Promise<Histogram> {
     const { rows } = await sql<SumsRow>`
       select created_at_ms / ${sql.lit(bucketMs)} as bucket, count(*) as requests,
         sum(case when status in ('cut', 'failed') then 1 else 0 end) as errors, sum(prompt_tokens + completion_tokens) as tokens,
@@ -165,20 +194,13 @@ export class GenerationFigures {
         and id < ${lowestIdAt(range.toMs)} order by id desc limit 1 offset ${sql.lit(rowsReadMax)}`.execute(
       this.database,
     );
-    return row && Number.parseInt(row.id.slice("gen_".length, "gen_".length + 12), 16);
+    return row && timeOfId(row.id);
   }
 
   /** What went wrong, the most frequent first; of the newest records that did not complete. */
   async errors({ workspaceId, fromMs, toMs, filter }: GenerationRange): Promise<ErrorLine[]> {
-    if (this.commits.pendingCount > 0) await this.commits.flush();
-    const { rows } = await sql<
-      Record<"status" | "provider" | "model", string> & {
-        code: string | null;
-        http_status: string | number | null;
-        requests: number | string;
-        last_at_ms: number | string;
-      }
-    >`
+    await this.caughtUp();
+    const { rows } = await sql<ErrorRow>`
       select status, ${detailText(this.kind, "error.code")} as code, ${detailText(this.kind, "error.status")} as http_status,
         provider, model, count(*) as requests, max(created_at_ms) as last_at_ms
       from (select * from generations ${sql.raw(this.kind === "sqlite" ? "indexed by generations_unfinished" : "")}
@@ -188,18 +210,24 @@ export class GenerationFigures {
       group by 1, 2, 3, 4, 5 order by requests desc, last_at_ms desc limit ${sql.lit(errorLinesMax)}`.execute(
       this.database,
     );
-    return rows.map(({ http_status: httpStatus, last_at_ms: lastAtMs, requests, ...line }) => ({
-      ...line,
-      httpStatus: httpStatus === null ? null : Number(httpStatus),
-      requests: Number(requests),
-      lastAtMs: Number(lastAtMs),
-    }));
+    return rows.map(errorLineOf);
   }
 
-  /** Latencies of completed requests by buckets, in ascending order, sampled from four stretches of each bucket. */
+  /**
+   * Latencies of completed requests by buckets, in ascending order, sampled from four stretches of
+   * each bucket.
+   */
   async latencies(range: GenerationRange): Promise<{ bucketMs: number; buckets: LatencyBucket[] }> {
-    if (this.commits.pendingCount > 0) await this.commits.flush();
-    const bucketMs = lengthFor(range.toMs - range.fromMs, latencyBucketsMax);
+    const bucketMs = this.latencyBucketMsOf(range);
+    return { bucketMs, buckets: await this.sampledBuckets(range, bucketMs) };
+  }
+
+  /** Latencies of a range by buckets of a length. */
+  protected async sampledBuckets(
+    range: GenerationRange,
+    bucketMs: number,
+  ): Promise<LatencyBucket[]> {
+    await this.caughtUp();
     const starts: number[] = [];
     for (
       let startMs = Math.floor(range.fromMs / bucketMs) * bucketMs;
@@ -210,7 +238,7 @@ export class GenerationFigures {
     const buckets = await Promise.all(
       starts.map((startMs) => this.sampled({ range, startMs, bucketMs })),
     );
-    return { bucketMs, buckets: buckets.filter(({ samples }) => samples > 0) };
+    return buckets.filter(({ samples }) => samples > 0);
   }
 
   private async sampled({
@@ -248,7 +276,21 @@ export class GenerationFigures {
   }
 }
 
-const bucketOf = (row: SumsRow, bucketMs: number): FigureBucket => ({
+/** An error line of a row of either store. */
+export const errorLineOf = ({
+  http_status: httpStatus,
+  last_at_ms: lastAtMs,
+  requests,
+  ...line
+}: ErrorRow): ErrorLine => ({
+  ...line,
+  httpStatus: httpStatus === null ? null : Number(httpStatus),
+  requests: Number(requests),
+  lastAtMs: Number(lastAtMs),
+});
+
+/** A bucket of a row of either store. */
+export const bucketOf = (row: SumsRow, bucketMs: number): FigureBucket => ({
   startMs: Number(row.bucket) * bucketMs,
   requests: Number(row.requests),
   errors: Number(row.errors),

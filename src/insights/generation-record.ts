@@ -1,4 +1,5 @@
-import type { CommitUnit, InsertStatement } from "../platform/storage/commit-queue.ts";
+import { recordInsert } from "../platform/storage/commit-queue.ts";
+import type { GenerationTables } from "./generation-store.ts";
 
 /** One try at one provider, as it is kept and shown. */
 export interface AttemptRecord {
@@ -29,7 +30,10 @@ export interface GenerationRecord {
   provider: string;
   upstreamModel: string;
   upstreamId: string | null;
-  /** `cached` is answered without asking a provider, `failed` by no provider; neither costs anything. */
+  /**
+   * `cached` is answered without asking a provider, `failed` by no provider; neither costs
+   * anything.
+   */
   status: "completed" | "cut" | "cancelled" | "cached" | "failed";
   finishReason: string | null;
   streamed: boolean;
@@ -53,16 +57,24 @@ export interface GenerationDetail {
   priceVersion: string | null;
   price: Record<string, string> | null;
   holdNanoUsd: string;
-  /** The most output tokens that the caller could bear, where the provider was given that in place of a larger cap. */
+  /**
+   * The most output tokens that the caller could bear, where the provider was given that in place
+   * of a larger cap.
+   */
   outputCap?: number;
   uncollectedNanoUsd?: string;
   /** Absent where the platform's own credential served. */
   credentialSource?: string;
   /** `byok_` id of the caller's own key that served. */
   providerKeyId?: string;
-  /** Why the route was chosen, and what the others were left out by; absent where there was no choice. */
+  /**
+   * Why the route was chosen, and what the others were left out by; absent where there was no
+   * choice.
+   */
   routing?: { order: readonly string[]; leftOut?: readonly string[] };
-  /** What the translation to the upstream's dialect dropped or changed; absent where nothing was. */
+  /**
+   * What the translation to the upstream's dialect dropped or changed; absent where nothing was.
+   */
   translationLosses?: readonly { field: string; reason: string }[];
   origin?: string;
   appTitle?: string;
@@ -73,68 +85,52 @@ export interface GenerationDetail {
   error?: { code: string; status: number };
 }
 
-/** Generation records, one a request that was served, failed or cancelled. */
-export const generationInsert: InsertStatement = {
+const inserted = recordInsert<GenerationTables["generations"], GenerationRecord>({
   name: "generation",
   table: "generations",
-  columns: [
-    "id",
-    "created_at_ms",
-    "workspace_id",
-    "key_id",
-    "surface",
-    "requested_model",
-    "model",
-    "provider",
-    "upstream_model",
-    "upstream_id",
-    "status",
-    "finish_reason",
-    "streamed",
-    "prompt_tokens",
-    "completion_tokens",
-    "cost_nano",
-    "latency_ms",
-    "first_token_ms",
-    "detail",
-  ],
-};
+  columns: {
+    id: ({ id }) => id,
+    created_at_ms: ({ createdAtMs }) => createdAtMs,
+    workspace_id: ({ workspaceId }) => workspaceId,
+    key_id: ({ keyId }) => keyId,
+    surface: ({ surface }) => surface,
+    requested_model: ({ requestedModel }) => requestedModel,
+    model: ({ model }) => model,
+    provider: ({ provider }) => provider,
+    upstream_model: ({ upstreamModel }) => upstreamModel,
+    upstream_id: ({ upstreamId }) => upstreamId,
+    status: ({ status }) => status,
+    finish_reason: ({ finishReason }) => finishReason,
+    streamed: ({ streamed }) => (streamed ? 1 : 0),
+    prompt_tokens: ({ promptTokens }) => promptTokens,
+    completion_tokens: ({ completionTokens }) => completionTokens,
+    cost_nano: ({ costNanoUsd }) => Number(costNanoUsd),
+    latency_ms: ({ latencyMs }) => latencyMs,
+    first_token_ms: ({ firstTokenMs }) => firstTokenMs,
+    detail: (record) => detailText(record),
+  },
+});
+
+/** Generation records, one a request that was served, failed or cancelled. */
+export const generationInsert = inserted.statement;
 
 /** The row of a record, to be committed together with its charge. */
-export const generationRow = (record: GenerationRecord): CommitUnit["inserts"][number] => ({
-  statement: generationInsert,
-  values: [
-    record.id,
-    record.createdAtMs,
-    record.workspaceId,
-    record.keyId,
-    record.surface,
-    record.requestedModel,
-    record.model,
-    record.provider,
-    record.upstreamModel,
-    record.upstreamId,
-    record.status,
-    record.finishReason,
-    record.streamed ? 1 : 0,
-    record.promptTokens,
-    record.completionTokens,
-    Number(record.costNanoUsd),
-    record.latencyMs,
-    record.firstTokenMs,
-    detailText(record),
-  ],
-});
+export const generationRow = inserted.rowOf;
 
 /** Whether the attempts say no more than the record's own columns do. */
 const isPlain = (attempts: readonly AttemptRecord[]): boolean =>
   attempts.length === 1 && attempts[0]?.outcome === "served" && attempts[0].status === 200;
 
-/** The detail as it is stored. A single attempt that served is not written: the columns say it all. */
+/**
+ * The detail as it is stored. A single attempt that served is not written: the columns say it all.
+ */
 const detailText = ({ attempts, detail }: GenerationRecord): string =>
   JSON.stringify(isPlain(attempts) ? detail : { ...detail, attempts });
 
-/** Attempts of a stored record: those that were written, or the single one that the columns describe. */
+/**
+ * Attempts of a stored record: those that were written, or the single one that the columns
+ * describe.
+ */
 export function storedAttempts(
   written: readonly AttemptRecord[] | undefined,
   columns: Pick<GenerationRecord, "provider" | "model" | "upstreamModel" | "latencyMs">,

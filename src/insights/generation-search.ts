@@ -1,12 +1,15 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { dayMs, hourMs } from "../platform/lib/clock.ts";
+import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import type { StorageKind } from "../platform/storage/storage-kind.ts";
+import type { StorageKind } from "../platform/storage/storage.ts";
 import type { GenerationRecord } from "./generation-record.ts";
-import { lowestIdAt, recordOfRow, type GenerationTables } from "./generation-store.ts";
+import { lowestIdAt, recordOfRow, timeOfId, type GenerationTables } from "./generation-store.ts";
 import type { UsageTables } from "./usage-rollup.ts";
 
-/** What records have to have in common; a list is met by any of its values, and an absent member by every record. */
+/**
+ * What records have to have in common; a list is met by any of its values, and an absent member by
+ * every record.
+ */
 export interface GenerationFilter {
   models?: readonly string[] | undefined;
   requestedModels?: readonly string[] | undefined;
@@ -40,7 +43,10 @@ export interface GenerationPageQuery extends GenerationRange {
   limit: number;
 }
 
-/** A page of records. `next` continues it; a page with `next` may have less than `limit` records where few of many meet the filter. */
+/**
+ * A page of records. `next` continues it; a page with `next` may have less than `limit` records
+ * where few of many meet the filter.
+ */
 export interface GenerationPage {
   records: GenerationRecord[];
   next: string | undefined;
@@ -58,7 +64,10 @@ interface IdWindow {
   end: string;
 }
 
-/** Finds generation records by what they have in common, never reading more of them than `rowsReadMax` at a time. */
+/**
+ * Finds generation records by what they have in common, never reading more of them than
+ * `rowsReadMax` at a time.
+ */
 export class GenerationSearch {
   private readonly database: Kysely<GenerationTables & UsageTables>;
   private readonly commits: CommitQueue;
@@ -85,7 +94,10 @@ export class GenerationSearch {
     return this.scan(query, { low, end });
   }
 
-  /** What one step of a page asks the database; a range of the primary key, or of the index of what did not complete. */
+  /**
+   * What one step of a page asks the database; a range of the primary key, or of the index of what
+   * did not complete.
+   */
   stepSql(
     range: GenerationRange,
     { limit, ...window }: IdWindow & { limit: number },
@@ -94,7 +106,10 @@ export class GenerationSearch {
       order by id desc limit ${sql.lit(limit)}`;
   }
 
-  /** How many records the newest step of a window has, and the id of its oldest: whatever is older waits for the next step. */
+  /**
+   * How many records the newest step of a window has, and the id of its oldest: older records wait
+   * for the next step.
+   */
   stepSizeSql(
     range: GenerationRange,
     { rows, ...window }: IdWindow & { rows: number },
@@ -125,7 +140,9 @@ export class GenerationSearch {
     return (await this.stepSql(range, window).execute(this.database)).rows.map(recordOfRow);
   }
 
-  /** Looks at records step by step until the page is full, the range ends, or enough were looked at. */
+  /**
+   * Looks at records step by step until the page is full, the range ends, or enough were looked at.
+   */
   private async scan(query: GenerationPageQuery, whole: IdWindow): Promise<GenerationPage> {
     const records: GenerationRecord[] = [];
     let windows: readonly IdWindow[] = [whole];
@@ -150,20 +167,24 @@ export class GenerationSearch {
         );
       if (records.length > query.limit) return pageOf(records, query.limit);
       windows = low > window.low ? [{ low: window.low, end: low }, ...later] : later;
-      // Small workspaces end here; of large ones the counters say on which days there is anything to look at.
+      // Small workspaces end here; of large ones the counters say on which days there is anything
+      // to look at.
       if (first && windows.length > 0)
         windows = await this.daysOf(query, { low: whole.low, end: low });
     }
   }
 
-  /** The part of a window in which requests with the filter's keys, models and providers were counted, the newest day first. */
+  /**
+   * The part of a window in which requests with the filter's keys, models and providers were
+   * counted, the newest day first.
+   */
   private async daysOf(
     { workspaceId, filter, fromMs }: GenerationRange,
     window: IdWindow,
   ): Promise<readonly IdWindow[]> {
     const { keyIds, models, providers } = filter;
     if (keyIds === undefined && models === undefined && providers === undefined) return [window];
-    const endMs = Number.parseInt(window.end.slice("gen_".length, "gen_".length + 12), 16);
+    const endMs = timeOfId(window.end);
     let days = this.database
       .selectFrom("usage_days")
       .select("day")
@@ -186,11 +207,14 @@ export class GenerationSearch {
   }
 }
 
-const olderOf = (one: string | undefined, other: string): string =>
+/** The older of two ids. */
+export const olderOf = (one: string | undefined, other: string): string =>
   one !== undefined && one < other ? one : other;
-const newerOf = (one: string, other: string): string => (one > other ? one : other);
+/** The newer of two ids. */
+export const newerOf = (one: string, other: string): string => (one > other ? one : other);
 
-function pageOf(records: GenerationRecord[], limit: number): GenerationPage {
+/** The page that a list of records begins with; one record more says that it goes on. */
+export function pageOf(records: GenerationRecord[], limit: number): GenerationPage {
   const page = records.slice(0, limit);
   return { records: page, next: records.length > limit ? page.at(-1)?.id : undefined };
 }
@@ -213,7 +237,8 @@ export const isCountable = ({
 /** A member of a record's detail as text; null where it has none. */
 export function detailText(kind: StorageKind, path: string): RawBuilder<unknown> {
   if (kind === "sqlite") return sql`json_extract(detail, ${sql.lit(`$.${path}`)})`;
-  // Postgres cannot make a text of U+0000, which callers may put into what is kept of their requests.
+  // Postgres cannot make a text of U+0000, which callers may put into what is kept of their
+  // requests.
   const members = sql.lit(`{${path.replaceAll(".", ",")}}`);
   return sql`case when position('\\u0000' in detail) = 0 then detail::json #>> ${members} end`;
 }

@@ -31,18 +31,29 @@ export interface GenerationTables {
   };
 }
 
-/** The `gen_` id that any form of a request's id stands for: generation id, trace id or the id in a response body. */
+/**
+ * Returns the `gen_` id that any form of a request's id means: generation id, trace id or the id
+ * in a response body.
+ */
 export function generationIdOf(id: string): string {
-  // Prefixes end with `_` or `-`, after the customs of their dialects: `resp_`, `chatcmpl-`, `embd-`.
+  // Prefixes end with `_` or `-`, after the customs of their dialects: `resp_`, `chatcmpl-`,
+  // `embd-`.
   return `gen_${id.slice(Math.max(id.lastIndexOf("_"), id.lastIndexOf("-")) + 1)}`;
 }
 
 /** What every generation id looks like; anything else is no record's, and need not be asked for. */
 const generationIdPattern = /^gen_[0-9a-f]{32}$/;
 
-/** The lowest id that a request of a wall time can have. Ids begin with the time, so the primary key orders by it. */
+/**
+ * The lowest id that a request of a wall time can have. Ids begin with the time, so the primary key
+ * orders by it.
+ */
 export const lowestIdAt = (atMs: number): string =>
   `gen_${Math.max(0, Math.floor(atMs)).toString(16).padStart(12, "0")}`;
+
+/** The wall time that an id begins with. */
+export const timeOfId = (id: string): number =>
+  Number.parseInt(id.slice("gen_".length, "gen_".length + 12), 16);
 
 /** The record of a row. */
 export function recordOfRow(row: GenerationTables["generations"]): GenerationRecord {
@@ -104,8 +115,8 @@ export class GenerationStore {
   }
 
   /**
-   * Deletes at most `limit` records of a workspace that are older than a wall time, oldest first, and
-   * tells how many went. Ids begin with the time, so the primary key finds them.
+   * Deletes at most `limit` records of a workspace that are older than a wall time, oldest first,
+   * and tells how many went. Ids begin with the time, so the primary key finds them.
    */
   async deleteBefore({
     workspaceId,

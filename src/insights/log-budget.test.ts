@@ -1,12 +1,14 @@
 import { expect, test } from "bun:test";
-import { dayMs, hourMs } from "../platform/lib/clock.ts";
-import { sliceMsOf, type RecordSlice, type SlicesQuery } from "./generation-sizes.ts";
-import { LogBudget } from "./log-budget.ts";
+import { dayMs, hourMs } from "../platform/kernel/clock.ts";
+import { LogBudget, type RecordSlice, type SlicesQuery, sliceMsOf } from "./retention.ts";
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
 const { signal } = new AbortController();
 
-/** Records in memory, by when they came and how much they take, and every range that was measured of them. */
+/**
+ * Records in memory, by when they came and how much they take, and every range that was measured of
+ * them.
+ */
 class KeptSizes {
   records: { atMs: number; bytes: number }[] = [];
   measured: Pick<SlicesQuery, "fromMs" | "toMs" | "digits">[] = [];

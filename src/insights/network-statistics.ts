@@ -1,5 +1,7 @@
-import { dayMs, hourMs, isoOrNull, type Clock } from "../platform/lib/clock.ts";
-import type { ModelTotals, NetworkBucket, NetworkStore } from "./network-store.ts";
+import type { Kysely } from "kysely";
+import { type Clock, dayMs, hourMs, isoOrNull } from "../platform/kernel/clock.ts";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import type { UsageTables } from "./usage-rollup.ts";
 
 /** Contract, "Network statistics": the models that are listed, and the days that totals cover. */
 const topModelsMax = 15;
@@ -73,7 +75,7 @@ export class NetworkStatistics {
     return this.weekly.get(modelId) ?? 0;
   }
 
-  /** Reads the counters anew. */
+  /** Reads the counters again. */
   async refresh(): Promise<void> {
     const { store, clock, describe } = this.options;
     await store.caughtUp();
@@ -144,7 +146,10 @@ function topModels(
   });
 }
 
-/** A row for each bucket up to the last one, also where nothing happened, so that curves have no gaps. */
+/**
+ * A row for each bucket up to the last one, also where nothing happened, so that curves have no
+ * gaps.
+ */
 function filled(
   rows: readonly NetworkBucket[],
   { last, count, textOf }: { last: number; count: number; textOf: (bucket: number) => string },
@@ -160,3 +165,116 @@ function filled(
 const dayText = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
 const hourText = (hour: number): string =>
   `${new Date(hour * hourMs).toISOString().slice(0, 13).replace("T", " ")}:00`;
+
+/** Tokens and requests of one bucket of time. */
+export interface NetworkBucket {
+  /** Hours or days since the epoch. */
+  bucket: number;
+  tokens: number;
+  requests: number;
+}
+
+/** What one model was used for over a range of days. */
+export interface ModelTotals {
+  model: string;
+  requests: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cached_tokens: number;
+  reasoning_tokens: number;
+}
+
+/** Reads of the counters of the whole service; each is a range of a primary key. */
+export class NetworkStore {
+  private readonly database: Kysely<UsageTables>;
+  private readonly commits: CommitQueue;
+
+  constructor(options: { database: Kysely<UsageTables>; commits: CommitQueue }) {
+    this.database = options.database;
+    this.commits = options.commits;
+  }
+
+  /** Resolves when everything that was counted so far can be read. */
+  caughtUp(): Promise<void> {
+    return this.commits.flush();
+  }
+
+  /** Every hour from one on that had any requests. */
+  hoursQuery(sinceHour: number) {
+    return this.database
+      .selectFrom("network_hours")
+      .select(["hour as bucket", "tokens", "requests"])
+      .where("hour", ">=", sinceHour);
+  }
+
+  /** Every day from one on that had any requests. */
+  daysQuery(sinceDay: number) {
+    return this.database
+      .selectFrom("network_days")
+      .select(({ fn }) => [
+        "day as bucket",
+        fn.sum<number>("requests").as("requests"),
+        fn.sum<number>("prompt_tokens").as("prompt_tokens"),
+        fn.sum<number>("completion_tokens").as("completion_tokens"),
+      ])
+      .where("day", ">=", sinceDay)
+      .groupBy("day");
+  }
+
+  /** Every model that was used since a day. */
+  modelsQuery(sinceDay: number) {
+    return this.database
+      .selectFrom("network_days")
+      .select(({ fn }) => [
+        "model",
+        fn.sum<number>("requests").as("requests"),
+        fn.sum<number>("prompt_tokens").as("prompt_tokens"),
+        fn.sum<number>("completion_tokens").as("completion_tokens"),
+        fn.sum<number>("cached_tokens").as("cached_tokens"),
+        fn.sum<number>("reasoning_tokens").as("reasoning_tokens"),
+      ])
+      .where("day", ">=", sinceDay)
+      .groupBy("model");
+  }
+
+  /** What callers were charged for each provider's answers on a day, in nano-USD. */
+  async spendOf(day: number): Promise<ReadonlyMap<string, bigint>> {
+    const rows = await this.database
+      .selectFrom("network_days")
+      .select(({ fn }) => ["provider", fn.sum<number | bigint>("cost_nano").as("cost")])
+      .where("day", "=", day)
+      .groupBy("provider")
+      .execute();
+    return new Map(rows.map(({ provider, cost }) => [provider, BigInt(cost)]));
+  }
+
+  async hours(sinceHour: number): Promise<NetworkBucket[]> {
+    const rows = await this.hoursQuery(sinceHour).execute();
+    return rows.map(({ bucket, tokens, requests }) => ({
+      bucket,
+      tokens: Number(tokens),
+      requests: Number(requests),
+    }));
+  }
+
+  async days(sinceDay: number): Promise<NetworkBucket[]> {
+    const rows = await this.daysQuery(sinceDay).execute();
+    return rows.map((row) => ({
+      bucket: row.bucket,
+      tokens: Number(row.prompt_tokens) + Number(row.completion_tokens),
+      requests: Number(row.requests),
+    }));
+  }
+
+  async models(sinceDay: number): Promise<ModelTotals[]> {
+    const rows = await this.modelsQuery(sinceDay).execute();
+    return rows.map((row) => ({
+      model: row.model,
+      requests: Number(row.requests),
+      prompt_tokens: Number(row.prompt_tokens),
+      completion_tokens: Number(row.completion_tokens),
+      cached_tokens: Number(row.cached_tokens),
+      reasoning_tokens: Number(row.reasoning_tokens),
+    }));
+  }
+}

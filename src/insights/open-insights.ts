@@ -1,23 +1,22 @@
 import type { Kysely } from "kysely";
-import { dayMs, minuteMs, type Clock } from "../platform/lib/clock.ts";
+import { dayMs, minuteMs, type Clock } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import type { StorageKind } from "../platform/storage/storage-kind.ts";
+import type { StorageKind } from "../platform/storage/storage.ts";
+import type { Archive } from "./archive/open-archive.ts";
+import type { ArchivingTables } from "./archive/outbox.ts";
 import { GenerationFigures } from "./generation-figures.ts";
 import { GenerationSearch } from "./generation-search.ts";
-import { GenerationSizes } from "./generation-sizes.ts";
+import { GenerationStore, type GenerationTables } from "./generation-store.ts";
+import { GenerationSizes } from "./retention.ts";
 import { HealthEvents, type HealthEventTables } from "./health/health-events.ts";
-import { HealthMonitor } from "./health/health-monitor.ts";
-import { HealthRecorder } from "./health/health-recorder.ts";
+import { HealthMonitor, HealthRecorder } from "./health/health-monitor.ts";
 import { JobRegistry } from "./health/job-registry.ts";
 import { ProviderBudgets } from "./health/provider-budgets.ts";
-import type { RoutingState } from "./health/provider-health.ts";
-import { ProviderStates } from "./health/provider-states.ts";
-import type { RoutedProvider } from "./health/service-components.ts";
-import { SmokeStore, type SmokeTables } from "./health/smoke-store.ts";
-import { SmokeTests, type SmokePort } from "./health/smoke-tests.ts";
+import { ProviderStates, type RoutingState } from "./health/provider-health.ts";
+import type { RoutedProvider } from "./health/components.ts";
+import { type SmokePort, SmokeStore, type SmokeTables, SmokeTests } from "./health/smoke-tests.ts";
 import { Traffic } from "./health/traffic.ts";
-import { NetworkStatistics, type DescribeModel } from "./network-statistics.ts";
-import { NetworkStore } from "./network-store.ts";
+import { type DescribeModel, NetworkStatistics, NetworkStore } from "./network-statistics.ts";
 import { ServiceUsageStore } from "./service-usage-store.ts";
 import { RefusedRequests, type RefusedTables } from "./refused-requests.ts";
 import { UnsettledRecords, type UnrecordedRequests } from "./unsettled-records.ts";
@@ -27,11 +26,14 @@ import { UsageStore } from "./usage-store.ts";
 /** Tables that insights write and read beside the generation records. */
 export type InsightTables = UsageTables & HealthEventTables & SmokeTables & RefusedTables;
 
-/** How often what no request brings along is looked after, and the statistics are read anew (contract). */
+/**
+ * How often what no request brings along is looked after, and the statistics are read again
+ * (contract).
+ */
 const checkEveryMs = 10_000;
 const refreshEveryMs = 10 * minuteMs;
 
-/** What insights are told of providers and models; they know no catalog. */
+/** What the app gives insights about providers and models; insights know no catalog. */
 export interface InsightPorts {
   describeModel: DescribeModel;
   /** Whether the list of providers shows one. */
@@ -54,17 +56,24 @@ export interface Insights {
   figures: GenerationFigures;
   /** What the generation records take in the database. */
   sizes: GenerationSizes;
+  /** Finds single records. */
+  generations: GenerationStore;
+  /** Where records go beside the database; undefined where they do not. */
+  archive: Archive | undefined;
   network: NetworkStatistics;
   health: HealthMonitor;
-  /** To be told of every attempt, settlement and failure. */
+  /** Takes every attempt, settlement and failure. */
   recorder: HealthRecorder;
   /** Writes the records of requests that were not charged. */
   unsettled: UnsettledRecords;
   /** Counts the requests that a limit, a budget or the balance refused. */
   refused: RefusedRequests;
-  /** To be told of the service's own jobs. */
+  /** Takes the reports of the service's own jobs. */
   jobs: JobRegistry;
-  /** The gravest reason to treat a provider otherwise than others; undefined for a healthy one. For routing. */
+  /**
+   * The gravest reason to treat a provider otherwise than others; undefined for a healthy one. For
+   * routing.
+   */
   stateOf(providerId: string): RoutingState | undefined;
   /** Begins to look after what no request brings along. */
   start(): void;
@@ -74,7 +83,9 @@ export interface Insights {
 
 /** Builds the insights of a gateway and reads what the process before it left. */
 export async function openInsights(options: {
-  database: Kysely<InsightTables>;
+  database: Kysely<InsightTables & GenerationTables>;
+  /** Opens the archive of generation records; undefined where there is none. */
+  openArchive?: ((database: Kysely<ArchivingTables & UsageTables>) => Promise<Archive>) | undefined;
   commits: CommitQueue;
   /** The engine behind the database. */
   kind: StorageKind;
@@ -114,6 +125,7 @@ export async function openInsights(options: {
     port: ports.smoke,
     onSignal,
   });
+  const archive = await options.openArchive?.(database.withTables());
   const recorder = new HealthRecorder({ traffic, states, budgets });
   const unsettled = new UnsettledRecords({
     commits,
@@ -131,6 +143,7 @@ export async function openInsights(options: {
   const health = new HealthMonitor({
     ...options,
     ...ports,
+    probeClickHouse: archive && (() => archive.isUp()),
     traffic,
     states,
     budgets,
@@ -139,15 +152,10 @@ export async function openInsights(options: {
     events,
   });
   return {
-    usage: new UsageStore({ database: database.withTables(), commits, kind: options.kind }),
     service: new ServiceUsageStore({ database: database.withTables(), commits }),
-    search: new GenerationSearch({ database: database.withTables(), commits, kind: options.kind }),
-    figures: new GenerationFigures({
-      database: database.withTables(),
-      commits,
-      kind: options.kind,
-    }),
     sizes: new GenerationSizes({ database: database.withTables(), kind: options.kind }),
+    ...(archive?.stores ?? storesOf({ database, commits, kind: options.kind })),
+    archive,
     network,
     health,
     recorder,
@@ -155,7 +163,25 @@ export async function openInsights(options: {
     refused,
     jobs,
     stateOf: (providerId) => states.stateOf(providerId),
-    ...upkeep({ network, health, refused, jobs, onError }),
+    ...upkeep({ network, health, refused, jobs, archive, onError }),
+  };
+}
+
+/** The stores of records and usage where the database has all of them. */
+function storesOf({
+  database,
+  ...parts
+}: {
+  database: Kysely<InsightTables & GenerationTables>;
+  commits: CommitQueue;
+  kind: StorageKind;
+}): Pick<Insights, "usage" | "search" | "figures" | "generations"> {
+  const options = { database: database.withTables(), ...parts };
+  return {
+    usage: new UsageStore(options),
+    search: new GenerationSearch(options),
+    figures: new GenerationFigures(options),
+    generations: new GenerationStore(options),
   };
 }
 
@@ -164,8 +190,9 @@ function upkeep({
   health,
   refused,
   jobs,
+  archive,
   onError,
-}: Pick<Insights, "network" | "health" | "refused" | "jobs"> & {
+}: Pick<Insights, "network" | "health" | "refused" | "jobs" | "archive"> & {
   onError(error: unknown, message: string): void;
 }): Pick<Insights, "start" | "stop"> {
   let timers: ReturnType<typeof setInterval>[] = [];
@@ -186,10 +213,11 @@ function upkeep({
       timers = [setInterval(refresh, refreshEveryMs), setInterval(check, checkEveryMs)];
       refresh();
       check();
+      archive?.start();
     },
     async stop() {
       for (const timer of timers) clearInterval(timer);
-      await Promise.all([refreshing, checking]);
+      await Promise.all([refreshing, checking, archive?.stop()]);
       await Promise.all([health.stop(), refused.write()]);
     },
   };

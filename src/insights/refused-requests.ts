@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
-import { hourMs, type Clock } from "../platform/lib/clock.ts";
-import { errorCatalog, type ErrorCode } from "../platform/lib/errors.ts";
+import { hourMs, type Clock } from "../platform/kernel/clock.ts";
+import { errorCatalog, type ErrorCode } from "../platform/kernel/errors.ts";
 import type { AddStatement, CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { GenerationRange } from "./generation-search.ts";
 
@@ -37,12 +37,16 @@ const linesMax = 1_000;
 const statusOf = (code: string): number =>
   Object.entries(errorCatalog).find(([name]) => name === code)?.[1].status ?? 0;
 
-/** Whether requests that end with a code are counted here: what a limit, a budget or the balance refused. */
+/**
+ * Whether requests that end with a code are counted here: what a limit, a budget or the balance
+ * refused.
+ */
 const isCounted = (code: ErrorCode): boolean => [402, 429].includes(errorCatalog[code].status);
 
 /**
- * Counts requests with LLM keys that were refused with 402 or 429. They leave no generation record, since refusing is cheap and
- * clients repeat what is refused: each second what was counted is written as one sum for each key and code.
+ * Counts requests with LLM keys that were refused with 402 or 429. They leave no generation record,
+ * since refusing is cheap and clients repeat what is refused: each second what was counted is
+ * written as one sum for each key and code.
  */
 export class RefusedRequests {
   private readonly options: {
@@ -61,7 +65,10 @@ export class RefusedRequests {
     this.options = options;
   }
 
-  /** Notes a request that was refused with a code; other codes than those that are counted are passed over. */
+  /**
+   * Notes a request that was refused with a code; other codes than those that are counted are
+   * passed over.
+   */
   note({
     workspaceId,
     keyId,
@@ -95,7 +102,9 @@ export class RefusedRequests {
       await this.options.commits.commit({ inserts: [], adds }).catch(this.options.onError);
   }
 
-  /** What was refused in the hours that a range touches, by key and code, the most frequent first. */
+  /**
+   * What was refused in the hours that a range touches, by key and code, the most frequent first.
+   */
   async sums({
     workspaceId,
     fromMs,

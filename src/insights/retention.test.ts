@@ -11,14 +11,12 @@ import {
   type InsightTables,
 } from "../../test/support/generation-records.ts";
 import { freshDatabase } from "../../test/support/postgres.ts";
-import { dayMs } from "../platform/lib/clock.ts";
+import { dayMs } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { GenerationRecord } from "./generation-record.ts";
-import { GenerationSizes } from "./generation-sizes.ts";
+import { GenerationSizes, LogBudget, type LogExcess, Retention } from "./retention.ts";
 import { GenerationStore } from "./generation-store.ts";
 import { JobRegistry } from "./health/job-registry.ts";
-import { LogBudget, type LogExcess } from "./log-budget.ts";
-import { Retention } from "./retention.ts";
 import { UsageStore } from "./usage-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-retention-"));

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { recordOf } from "../../test/support/generation-records.ts";
-import { minuteMs } from "../platform/lib/clock.ts";
+import { minuteMs } from "../platform/kernel/clock.ts";
 import type { CommitUnit } from "../platform/storage/commit-queue.ts";
 import {
   recordsPerMinuteMax,

@@ -1,9 +1,12 @@
-import { minuteMs, type Clock } from "../platform/lib/clock.ts";
+import { minuteMs, type Clock } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { generationRow, type GenerationRecord } from "./generation-record.ts";
 import { usageAdds } from "./usage-rollup.ts";
 
-/** Records of one workspace that are written in a minute: a client that repeats what fails at once must not fill the disk. */
+/**
+ * Records of one workspace that are written in a minute: a client that repeats what fails at once
+ * must not fill the disk.
+ */
 export const recordsPerMinuteMax = 3_000;
 
 /** Requests of a workspace that were counted in a minute and left no record. */
@@ -13,9 +16,10 @@ export interface UnrecordedRequests {
 }
 
 /**
- * Writes the records of requests that have no settlement to be written with: failed ones and those answered from a
- * cache. Never waits. Every one is counted; beyond `recordsPerMinuteMax` it leaves no record of its own. While the
- * database takes no commits nothing is written, so that nothing piles up in memory.
+ * Writes the records of requests that have no settlement to be written with: failed ones and those
+ * answered from a cache. Never waits. Every one is counted; beyond `recordsPerMinuteMax` it leaves
+ * no record of its own. While the database takes no commits nothing is written, so that nothing
+ * piles up in memory.
  */
 export class UnsettledRecords {
   private readonly options: {

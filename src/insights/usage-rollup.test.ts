@@ -12,7 +12,7 @@ import {
   type InsightTables,
 } from "../../test/support/generation-records.ts";
 import { freshDatabase } from "../../test/support/postgres.ts";
-import { dayMs, hourMs } from "../platform/lib/clock.ts";
+import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import type { GenerationRecord } from "./generation-record.ts";
 import { usageAdds } from "./usage-rollup.ts";
 

@@ -1,9 +1,12 @@
-import { dayMs, hourMs } from "../platform/lib/clock.ts";
+import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import type { AddStatement, CommitUnit } from "../platform/storage/commit-queue.ts";
 import { isOutage } from "./attempt-outcome.ts";
 import type { AttemptRecord, GenerationRecord } from "./generation-record.ts";
 
-/** Sums of requests over one bucket of time. Reasoning tokens are part of the completion, cached ones of the prompt. */
+/**
+ * Sums of requests over one bucket of time. Reasoning tokens are part of the completion, cached
+ * ones of the prompt.
+ */
 export interface UsageSums {
   /** Requests that have a generation record. */
   requests: number;
@@ -110,7 +113,10 @@ export const usageAddStatements: readonly AddStatement[] = [
 
 type Adds = CommitUnit["adds"][number][];
 
-/** The counters of a request, to be committed together with its record so that they grow exactly once. */
+/**
+ * The counters of a request, to be committed together with its record so that they grow exactly
+ * once.
+ */
 export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
   const { usage, uncollectedNanoUsd } = record.detail;
   const { workspaceId, keyId, model, provider, attempts, promptTokens, completionTokens, status } =
@@ -138,7 +144,8 @@ export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
       sums: [1, Number(uncollectedNanoUsd)],
     });
   }
-  // The figures of the whole service are those of its providers: what reached none, or was cached, is no part of them.
+  // The figures of the whole service are those of its providers: what reached none, or was cached,
+  // is no part of them.
   const last = attempts.at(-1);
   if (last === undefined) return adds;
   adds.push(
@@ -157,6 +164,9 @@ export function usageAdds(record: GenerationRecord): CommitUnit["adds"] {
   return adds;
 }
 
-/** Attempts and failures that one attempt stands for; a client that left says nothing of the provider. */
+/**
+ * Counts one attempt as attempts and failures of its provider; a client that left says nothing of
+ * the provider.
+ */
 const triesOf = (attempt: AttemptRecord): [attempts: number, failures: number] =>
   attempt.outcome === "cancelled" ? [0, 0] : [1, isOutage(attempt) ? 1 : 0];

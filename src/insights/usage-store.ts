@@ -1,22 +1,22 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { dayMs, hourMs } from "../platform/lib/clock.ts";
+import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import type { StorageKind } from "../platform/storage/storage-kind.ts";
+import type { StorageKind } from "../platform/storage/storage.ts";
 import type { UsageSums, UsageTables } from "./usage-rollup.ts";
 
 /** Lengths of buckets in milliseconds. */
 export const intervals = { hour: hourMs, day: dayMs } as const;
-/** What usage can be told apart by. */
+/** What usage can be grouped by. */
 export const usageGroups = ["model", "key_id", "provider"] as const;
 
 /** A length of buckets, and a thing to tell usage apart by. */
-export type UsageInterval = keyof typeof intervals;
+type UsageInterval = keyof typeof intervals;
 export type UsageGroup = (typeof usageGroups)[number];
 
-/** Counter rows that one query may read: about 50 ms of work, whoever asks for whatever. */
+/** Counter rows that one query may read: about 50 ms of work, for any caller and any range. */
 const rowsReadMax = 50_000;
 /** Rows that one answer may have: a few megabytes. */
-const rowsAnsweredMax = 10_000;
+export const rowsAnsweredMax = 10_000;
 
 /** Which counters are summed up; whole buckets that overlap the range. */
 export interface UsageQuery {
@@ -26,6 +26,8 @@ export interface UsageQuery {
   toMs: number;
   interval: UsageInterval;
   groupBy: readonly UsageGroup[];
+  /** Sums over the whole range, in one bucket that begins at the epoch; needs a group. */
+  whole?: true;
 }
 
 /** Sums of one bucket and, of what was asked for, of one model, key and provider. */
@@ -59,7 +61,10 @@ export class UsageStore {
     this.kind = options.kind;
   }
 
-  /** Sums by bucket and group, oldest first; undefined when the range holds more than one answer may read or say. */
+  /**
+   * Sums by bucket and group, oldest first; undefined when the range holds more than one answer may
+   * read or say.
+   */
   async sums(query: UsageQuery): Promise<UsageLine[] | undefined> {
     // Free requests do not wait for their rows, and their caller may ask before they are written.
     if (this.commits.pendingCount > 0) await this.commits.flush();
@@ -82,7 +87,9 @@ export class UsageStore {
     return Number(row?.count ?? 0) > rowsReadMax;
   }
 
-  /** Deletes hours that are older than a wall time, a day's worth of hours at a time; days are kept. */
+  /**
+   * Deletes hours that are older than a wall time, a day's worth of hours at a time; days are kept.
+   */
   async deleteHoursBefore(workspaceId: string, beforeMs: number): Promise<void> {
     const keptHour = Math.floor(beforeMs / hourMs);
     for (;;) {
@@ -136,18 +143,24 @@ function rangeSql(query: UsageQuery): RawBuilder<unknown> {
 const countSql = (query: UsageQuery): RawBuilder<unknown> =>
   sql`(select count(*) from (select 1 ${rangeSql(query)} limit ${rowsReadMax + 1}) as counted)`;
 
-/** The order of the primary key: what is grouped by a part of it from the front on needs no sorting. */
+/**
+ * The order of the primary key: what is grouped by a part of it from the front on needs no sorting.
+ */
 const keyOrder = ["key_id", "model", "provider"] as const satisfies readonly UsageGroup[];
 
-/** What `sums` asks the database: a range of the primary key, of which nothing comes where it is too much. */
+/**
+ * What `sums` asks the database: a range of the primary key, of which nothing comes where it is too
+ * much.
+ */
 export function sumsSql(query: UsageQuery): RawBuilder<SumsRow> {
   const [, bucket] = tableOf(query);
   const groups = keyOrder.filter((name) => query.groupBy.includes(name));
   const summed = [...sumNames, "cost_nano"].map(
     (name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`,
   );
-  const named = [sql`${sql.ref(bucket)} as bucket`, ...groups.map((name) => sql.ref(name))];
-  const grouped = sql.join([bucket, ...groups].map((name) => sql.ref(name)));
+  const names = groups.map((name) => sql.ref(name));
+  const named = [query.whole ? sql`0 as bucket` : sql`${sql.ref(bucket)} as bucket`, ...names];
+  const grouped = sql.join(query.whole ? names : [sql.ref(bucket), ...names]);
   const ordered = sql.join(["bucket", ...query.groupBy].map((name) => sql.ref(name)));
   return sql<SumsRow>`
     select * from (
@@ -167,7 +180,8 @@ function linesSql(query: UsageQuery, kind: StorageKind): RawBuilder<{ lines: str
   return sql`select ${lines} as lines from (${sumsSql(query)}) as line`;
 }
 
-function lineOf(
+/** A line of the bucket, the groups and the sums of a row. */
+export function lineOf(
   [bucket, ...cells]: readonly (string | number)[],
   { interval, groupBy }: UsageQuery,
 ): UsageLine {

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
-import type { Clock } from "../../platform/lib/clock.ts";
-import { newId } from "../../platform/lib/ids.ts";
-import type { StatusChange, UpstreamStatus } from "./provider-states.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { newId } from "../../platform/kernel/ids.ts";
+import type { StatusChange, UpstreamStatus } from "./provider-health.ts";
 import { healthThresholds } from "./thresholds.ts";
 
 /** Status changes as they are stored. */
@@ -34,7 +34,10 @@ export interface Incident {
 
 const { eventsShown, eventsKept } = healthThresholds;
 
-/** Status changes, newest first: shown from memory, kept in the database so that a restart loses none. */
+/**
+ * Status changes, newest first: shown from memory, kept in the database so that a restart loses
+ * none.
+ */
 export class HealthEvents {
   private readonly options: {
     database: Kysely<HealthEventTables>;
@@ -89,7 +92,9 @@ export class HealthEvents {
     return this.newestFirst.slice(0, eventsShown);
   }
 
-  /** Times in which an upstream was not healthy, the newest first, from all changes that are kept. */
+  /**
+   * Times in which an upstream was not healthy, the newest first, from all changes that are kept.
+   */
   incidents(): Incident[] {
     const found: Incident[] = [];
     const open = new Map<string, Incident>();

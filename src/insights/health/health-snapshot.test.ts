@@ -1,9 +1,14 @@
 import { expect, test } from "bun:test";
-import type { ComponentStatus } from "./component.ts";
-import { statusOfParts } from "./component.ts";
-import { routingComponent, smokeComponent } from "./service-components.ts";
+import {
+  type ComponentStatus,
+  apiComponent,
+  providersComponent,
+  routingComponent,
+  smokeComponent,
+  statusOfParts,
+  trafficStatus,
+} from "./components.ts";
 import { overallStatus } from "./health-snapshot.ts";
-import { apiComponent, providersComponent, trafficStatus } from "./traffic-components.ts";
 import type { RoutingState } from "./provider-health.ts";
 
 const sums = (requests: number, errors: number) => ({
@@ -26,7 +31,10 @@ test.each([
   expect(trafficStatus({ requests, errors })).toBe(expected);
 });
 
-/** api, routing, providers, smoke tests, workflows, and the whole; a dash is a component that does not apply. */
+/**
+ * api, routing, providers, smoke tests, workflows, and the whole; a dash is a component that does
+ * not apply.
+ */
 const overallTable = `
   healthy    healthy  healthy    healthy    healthy   healthy
   healthy    -        no_signal  -          -         healthy

@@ -1,27 +1,26 @@
-import type { Component, ComponentStatus } from "./component.ts";
-import type { HealthEvent } from "./health-events.ts";
 import {
+  type ApiData,
+  type Component,
+  type ComponentStatus,
+  type ProviderRow,
   type RoutedProvider,
   type RoutingData,
   type SmokeData,
   type WorkflowData,
+  apiComponent,
   archiveComponent,
+  providersComponent,
   routingComponent,
   smokeComponent,
   workflowComponent,
-} from "./service-components.ts";
+} from "./components.ts";
+import type { HealthEvent } from "./health-events.ts";
 import type { JobRegistry } from "./job-registry.ts";
-import type { ProviderStates } from "./provider-states.ts";
+import type { ProviderStates } from "./provider-health.ts";
 import type { SmokeTests } from "./smoke-tests.ts";
 import type { Traffic } from "./traffic.ts";
-import {
-  apiComponent,
-  providersComponent,
-  type ApiData,
-  type ProviderRow,
-} from "./traffic-components.ts";
 
-/** What the snapshot is made of; all of it in memory, so that it is told whatever is down. */
+/** What the snapshot is made of; all of it in memory, so that no outage keeps it from clients. */
 export interface HealthParts {
   traffic: Traffic;
   states: ProviderStates;
@@ -33,6 +32,8 @@ export interface HealthParts {
   isPublic(providerId: string): boolean;
   /** Whether Postgres answered when it was asked last; undefined where it is not in use. */
   postgresUp: boolean | undefined;
+  /** Whether the archive answered when it was asked last; undefined where there is none. */
+  clickHouseUp?: boolean | undefined;
   /** Whether the server answers that gateways share (Valkey); undefined where they share none. */
   sharedUp?: boolean | undefined;
   version: string;
@@ -86,7 +87,7 @@ export function healthSnapshot(parts: HealthParts): HealthSnapshot {
     workflows: workflowComponent(jobs.reports()),
     routing: routingComponent(parts.routed, statesOf),
     postgres: archiveComponent("Postgres", parts.postgresUp),
-    clickhouse: archiveComponent("ClickHouse", undefined),
+    clickhouse: archiveComponent("ClickHouse", parts.clickHouseUp),
   };
   const { api, providers, smoke_tests: smokeTests, workflows, routing } = components;
   const status = overallStatus({
@@ -111,8 +112,8 @@ export function healthSnapshot(parts: HealthParts): HealthSnapshot {
 }
 
 /**
- * The status of the whole. What requests meet comes first; of what is around them, trouble makes the whole
- * `partial` and no worse. Undefined stands for a component that does not apply.
+ * The status of the whole. What requests meet comes first; of what is around them, trouble makes
+ * the whole `partial` and no worse. Undefined means that a component does not apply.
  */
 export function overallStatus({
   api,

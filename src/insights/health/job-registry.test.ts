@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { hourMs, minuteMs } from "../../platform/lib/clock.ts";
+import { hourMs, minuteMs } from "../../platform/kernel/clock.ts";
 import { JobRegistry } from "./job-registry.ts";
 
 test("jobs that never ran are left out; the others are healthy, stale after twice their period, or failing", async () => {

@@ -1,8 +1,8 @@
-import { hourMs, isoOrNull, type Clock } from "../../platform/lib/clock.ts";
+import { hourMs, isoOrNull, type Clock } from "../../platform/kernel/clock.ts";
 import { healthThresholds } from "./thresholds.ts";
 
 /** A job that the service runs by itself. */
-export interface JobDeclaration {
+interface JobDeclaration {
   /** Stable name, such as `retention`. */
   kind: string;
   /** What it is called for people. */
@@ -12,7 +12,7 @@ export interface JobDeclaration {
 }
 
 /** The jobs of the service. */
-export const serviceJobs = [
+const serviceJobs = [
   { kind: "hold_expiry", label: "Expiry of holds", everyMs: hourMs / 60 },
   { kind: "health_check", label: "Health check", everyMs: hourMs / 60 },
   { kind: "network_statistics", label: "Network statistics", everyMs: hourMs / 6 },
@@ -27,7 +27,7 @@ export const serviceJobs = [
 
 /** Names of the jobs, and how a job that has run can be. */
 export type JobKind = (typeof serviceJobs)[number]["kind"];
-export type JobState = "healthy" | "stale" | "failing";
+type JobState = "healthy" | "stale" | "failing";
 
 /** A job that has run, in the contract's shape. */
 export interface JobReport {
@@ -46,7 +46,7 @@ interface LastRun {
   detail: string | null;
 }
 
-/** What the service's own jobs report, so that the health snapshot can tell of them. */
+/** Keeps what the service's own jobs report, for the health snapshot. */
 export class JobRegistry {
   private readonly clock: Clock;
   private readonly lastRuns = new Map<JobKind, LastRun>();
@@ -55,7 +55,10 @@ export class JobRegistry {
     this.clock = clock;
   }
 
-  /** A run has ended, well or not. The detail is shown to everybody: no names of hosts, no words of a database. */
+  /**
+   * Records that a run has ended, well or not. The detail is shown publicly: no names of hosts, no
+   * words of a database.
+   */
   ran(kind: JobKind, ok: boolean, detail?: string): void {
     this.lastRuns.set(kind, { atMs: this.clock.nowMs(), ok, detail: detail ?? null });
   }

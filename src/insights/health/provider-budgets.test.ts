@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { dayMs } from "../../platform/lib/clock.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
 import { ProviderBudgets } from "./provider-budgets.ts";
 
 function newBudgets(spent: [string, bigint][] = []) {

@@ -1,4 +1,4 @@
-import { dayMs, type Clock } from "../../platform/lib/clock.ts";
+import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
 import type { HealthSignal } from "./provider-health.ts";
 
 /** What a provider may cost a day, and what it has cost today, in nano-USD. */
@@ -8,8 +8,8 @@ export interface Budget {
 }
 
 /**
- * What the operator lets each provider cost a day (UTC), counted by what callers are charged for its answers.
- * A request that is under way when the budget is spent is served to its end.
+ * What the operator lets each provider cost a day (UTC), counted by what callers are charged for
+ * its answers. A request that is under way when the budget is spent is served to its end.
  */
 export class ProviderBudgets {
   private readonly clock: Clock;

@@ -14,7 +14,10 @@ const signals = [
 const isSignal = (text: string): text is HealthSignal =>
   (signals as readonly string[]).includes(text);
 
-/** Plays a table: seconds since the start, what happened (how often, in the same second), the states afterwards. */
+/**
+ * Plays a table: seconds since the start, what happened (how often, in the same second), the states
+ * afterwards.
+ */
 function play(table: string): { expected: string; got: string }[] {
   let health = unknownHealth;
   return table

@@ -1,3 +1,4 @@
+import type { Clock } from "../../platform/kernel/clock.ts";
 import { healthThresholds as limits } from "./thresholds.ts";
 
 /** Why routing treats a provider otherwise than others (contract, "Health and routing states"). */
@@ -11,7 +12,9 @@ export type RoutingState =
   /** Not tried before the next day: the operator's budget for it is spent. */
   | "budget_exhausted";
 
-/** What is remembered of a provider; never changed in place. Times are wall times in milliseconds. */
+/**
+ * What is remembered of a provider; never changed in place. Times are wall times in milliseconds.
+ */
 export interface ProviderHealth {
   /** Recent attempts and failures; both halve with every half-life. */
   attempts: number;
@@ -23,7 +26,10 @@ export interface ProviderHealth {
   successesInRow: number;
   lastSuccessMs: number | undefined;
   deprioritized: boolean;
-  /** Kept for a while after its time, so that the next one is longer; gone once the provider has shown itself well. */
+  /**
+   * Kept for a while after its time, so that the next one is longer; gone once the provider has
+   * shown itself well.
+   */
   quarantine: { untilMs: number; lengthMs: number } | undefined;
   excluded: boolean;
   budgetExhausted: boolean;
@@ -86,7 +92,8 @@ export function nextHealth(
     case "budget-free":
       health.budgetExhausted = false;
       break;
-    // An operator says that all is well: what failed before counts no more. Money that is spent stays spent.
+    // An operator says that all is well: what failed before counts no more. Money that is spent
+    // stays spent.
     case "cleared":
       return {
         ...unknownHealth,
@@ -98,7 +105,10 @@ export function nextHealth(
   return health;
 }
 
-/** Members are named one by one: every request brings a signal, and copying an object of this size by spread costs more than the rest. */
+/**
+ * Members are named one by one: every request brings a signal, and copying an object of this size
+ * by spread costs more than the rest.
+ */
 const copyOf = (health: ProviderHealth): ProviderHealth => ({
   attempts: health.attempts,
   failures: health.failures,
@@ -114,17 +124,21 @@ const copyOf = (health: ProviderHealth): ProviderHealth => ({
   budgetExhausted: health.budgetExhausted,
 });
 
-/** The health at a later time, when nothing happened but time passed; the same object where that changes nothing. */
-export function settledHealth(health: ProviderHealth, nowMs: number): ProviderHealth {
+/**
+ * The health at a later time, when nothing happened but time passed; the same object where that
+ * changes nothing.
+ */
+function settledHealth(health: ProviderHealth, nowMs: number): ProviderHealth {
   const deprioritized = shouldBeLast(health, nowMs);
   return deprioritized === health.deprioritized ? health : { ...health, deprioritized };
 }
 
 /**
- * Whether a provider is in no state, as planning finds most of them, without reckoning: while no signal comes, time makes
- * failures weigh less, so that nobody becomes deprioritized by its passing.
+ * Whether a provider is in no state, as planning finds most of them, without reckoning: while no
+ * signal comes, time makes failures weigh less, so that no provider becomes deprioritized by its
+ * passing.
  */
-export const isUntroubled = ({
+const isUntroubled = ({
   deprioritized,
   quarantine,
   excluded,
@@ -145,8 +159,11 @@ export function statesOf(health: ProviderHealth, nowMs: number): RoutingState[] 
 const isQuarantined = ({ quarantine }: ProviderHealth, nowMs: number): boolean =>
   quarantine !== undefined && nowMs < quarantine.untilMs;
 
-/** Whether a provider's quarantine is over and nobody knows yet whether it is well: it is asked last for a while. */
-export const isOnProbation = ({ quarantine }: ProviderHealth, nowMs: number): boolean =>
+/**
+ * Whether a provider's quarantine is over and it has not yet shown that it is well: it is asked
+ * last for a while.
+ */
+const isOnProbation = ({ quarantine }: ProviderHealth, nowMs: number): boolean =>
   quarantine !== undefined &&
   nowMs >= quarantine.untilMs &&
   nowMs < quarantine.untilMs + limits.probationMs;
@@ -173,7 +190,8 @@ function takeSuccess(health: ProviderHealth, nowMs: number): void {
   health.excluded = false;
   const { quarantine } = health;
   if (quarantine === undefined) return;
-  // Whoever serves is not gone: a success within the quarantine, of a request that was under way, ends it.
+  // A provider that serves is not gone: a success within the quarantine, of a request that was
+  // under way, ends it.
   const isForgiven = health.successesInRow >= limits.probationSuccesses;
   health.quarantine = isForgiven
     ? undefined
@@ -229,3 +247,123 @@ function shouldBeLast(health: ProviderHealth, nowMs: number): boolean {
 
 const servedLately = ({ lastSuccessMs }: ProviderHealth, nowMs: number): boolean =>
   lastSuccessMs !== undefined && nowMs - lastSuccessMs <= limits.servedLatelyMs;
+
+/** Status of an upstream in events (contract, "Health and routing states"). */
+export type UpstreamStatus = "healthy" | "degraded" | "down" | "unknown";
+
+/** A provider's status changed. */
+export interface StatusChange {
+  upstreamId: string;
+  from: UpstreamStatus;
+  to: UpstreamStatus;
+  /** Why, for people; undefined where the status says it all. */
+  message: string | undefined;
+}
+
+const statusBy: Record<RoutingState, UpstreamStatus> = {
+  budget_exhausted: "down",
+  excluded: "down",
+  quarantined: "down",
+  deprioritized: "degraded",
+};
+const messageBy: Record<RoutingState, string> = {
+  budget_exhausted: "Its budget for today is spent.",
+  excluded: "Its smoke test failed.",
+  quarantined: "It failed again and again, and is left alone for a while.",
+  deprioritized: "Too many of its answers fail, so others are asked first.",
+};
+
+/** Keeps the states of all providers: answers routing, and reports changes. */
+export class ProviderStates {
+  private readonly clock: Clock;
+  private readonly onChange: (change: StatusChange) => void;
+  private readonly health = new Map<string, ProviderHealth>();
+  /**
+   * Those of them that may be in a state: mostly none, and then planning a request looks no
+   * provider up.
+   */
+  private readonly troubled = new Map<string, ProviderHealth>();
+  private readonly statuses: Map<string, UpstreamStatus>;
+
+  /** `known` are the statuses that were reported last, before the process restarted. */
+  constructor(options: {
+    clock: Clock;
+    known: ReadonlyMap<string, UpstreamStatus>;
+    onChange(change: StatusChange): void;
+  }) {
+    this.clock = options.clock;
+    this.onChange = options.onChange;
+    this.statuses = new Map(options.known);
+  }
+
+  /** Takes note of a signal; constant work. */
+  record(providerId: string, signal: HealthSignal): void {
+    const nowMs = this.clock.nowMs();
+    const health = nextHealth(this.health.get(providerId) ?? unknownHealth, signal, nowMs);
+    this.keep(providerId, health);
+    this.tell(providerId, { health, nowMs });
+  }
+
+  /** The gravest state of a provider; undefined for a healthy one. */
+  stateOf(providerId: string): RoutingState | undefined {
+    const health = this.troubled.size === 0 ? undefined : this.troubled.get(providerId);
+    return health && statesOf(health, this.clock.nowMs())[0];
+  }
+
+  /** Every state that a provider is in, the gravest first. */
+  statesOf(providerId: string): RoutingState[] {
+    const health = this.health.get(providerId);
+    return health === undefined ? [] : statesOf(health, this.clock.nowMs());
+  }
+
+  /** What is remembered of a provider; undefined where nothing is. */
+  healthOf(providerId: string): ProviderHealth | undefined {
+    return this.health.get(providerId);
+  }
+
+  /** Providers of which anything is remembered. */
+  knownIds(): string[] {
+    return [...this.health.keys()];
+  }
+
+  /** Providers whose quarantine is over and that have had too few successes since. */
+  onProbation(): string[] {
+    const nowMs = this.clock.nowMs();
+    return [...this.health].filter(([, health]) => isOnProbation(health, nowMs)).map(([id]) => id);
+  }
+
+  /** Reports what changed by the mere passing of time. */
+  check(): void {
+    const nowMs = this.clock.nowMs();
+    for (const [providerId, before] of this.health) {
+      const health = settledHealth(before, nowMs);
+      if (health !== before) this.keep(providerId, health);
+      this.tell(providerId, { health, nowMs });
+    }
+  }
+
+  private keep(providerId: string, health: ProviderHealth): void {
+    this.health.set(providerId, health);
+    if (!isUntroubled(health)) this.troubled.set(providerId, health);
+    else if (this.troubled.size > 0) this.troubled.delete(providerId);
+  }
+
+  private tell(
+    upstreamId: string,
+    { health, nowMs }: { health: ProviderHealth; nowMs: number },
+  ): void {
+    const [state] = statesOf(health, nowMs);
+    const to = state === undefined ? "healthy" : statusBy[state];
+    const from = this.statuses.get(upstreamId) ?? "unknown";
+    if (from === to) return;
+    // A provider that has not served a request yet does not count as healthy.
+    if (from === "unknown" && to === "healthy" && health.lastSuccessMs === undefined) return;
+    this.statuses.set(upstreamId, to);
+    this.onChange({
+      upstreamId,
+      from,
+      to,
+      message: state === undefined ? undefined : messageBy[state],
+    });
+  }
+}

@@ -4,14 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { openInsightStorage } from "../../../test/support/generation-records.ts";
-import { dayMs, hourMs, minuteMs } from "../../platform/lib/clock.ts";
-import { SmokeStore } from "./smoke-store.ts";
-import { SmokeTests, type SmokeAnswer } from "./smoke-tests.ts";
+import { dayMs, hourMs, minuteMs } from "../../platform/kernel/clock.ts";
+import { type SmokeAnswer, SmokeStore, SmokeTests, lastDailyRun } from "./smoke-tests.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-smoke-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** Providers that answer as they are told, on a clock that stands at noon. */
+/** Providers that answer as the test says, on a clock that stands at noon. */
 async function openStage(
   path: string,
   {
@@ -113,4 +112,16 @@ test("a probe asks once, and says what it met as traffic does", async () => {
   expect(signals).toEqual(["a outage", "a served"]);
   expect(tests.current()).toEqual([]);
   await storage.close();
+});
+
+test.each([
+  ["2026-11-21T04:16:59.999Z", "2026-11-20T04:17:00.000Z"],
+  ["2026-11-21T04:17:00.000Z", "2026-11-21T04:17:00.000Z"],
+  ["2026-11-21T23:59:59.000Z", "2026-11-21T04:17:00.000Z"],
+])("at %s the last run was due at %s", (now, expected) => {
+  expect(new Date(lastDailyRun("17 4 * * *", Date.parse(now))).toISOString()).toBe(expected);
+});
+
+test("a text that is no time of every day is a mistake of ours", () => {
+  expect(() => lastDailyRun("*/5 * * * *", 0)).toThrow("minute and hour of every day");
 });

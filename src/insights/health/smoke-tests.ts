@@ -1,7 +1,7 @@
-import type { Clock } from "../../platform/lib/clock.ts";
-import { lastDailyRun } from "./daily-cron.ts";
+import type { Kysely } from "kysely";
+import { assert } from "../../platform/kernel/assert.ts";
+import { type Clock, dayMs, hourMs, minuteMs } from "../../platform/kernel/clock.ts";
 import type { HealthSignal } from "./provider-health.ts";
-import type { SmokeResult, SmokeStore } from "./smoke-store.ts";
 import { healthThresholds, smokeCadence } from "./thresholds.ts";
 
 /** What became of one real request. */
@@ -14,9 +14,15 @@ export type SmokeAnswer =
 export interface SmokePort {
   /** Ids of the providers that have a platform credential and are no simulation. */
   providerIds(): readonly string[];
-  /** Those that are tested on demand, where another gateway makes the daily tests; absent means the same. */
+  /**
+   * Those that are tested on demand, where another gateway makes the daily tests; absent means the
+   * same.
+   */
   onDemandIds?(): readonly string[];
-  /** Sends the smallest real request to a provider and tells what came of it; gives up when the signal fires. */
+  /**
+   * Sends the smallest real request to a provider and tells what came of it; gives up when the
+   * signal fires.
+   */
   ask(providerId: string, signal: AbortSignal): Promise<SmokeAnswer>;
 }
 
@@ -29,7 +35,10 @@ interface SmokeOptions {
   onSignal(providerId: string, signal: HealthSignal): void;
 }
 
-/** One real request a day to each provider with a platform credential, so that a silent one is known before callers need it. */
+/**
+ * One real request a day to each provider with a platform credential, so that a silent one is known
+ * before callers need it.
+ */
 export class SmokeTests {
   private readonly options: SmokeOptions;
   private readonly results: Map<string, SmokeResult>;
@@ -48,7 +57,9 @@ export class SmokeTests {
       if (outcome === "failed") options.onSignal(providerId, "smoke-failed");
   }
 
-  /** Reads the results of the process before; a provider whose test failed then is still excluded. */
+  /**
+   * Reads the results of the process before; a provider whose test failed then is still excluded.
+   */
   static async open(options: SmokeOptions): Promise<SmokeTests> {
     return new SmokeTests(options, await options.store.all());
   }
@@ -80,8 +91,9 @@ export class SmokeTests {
   }
 
   /**
-   * The providers whose test is due: all of them when the hour of the day has come since they were tested,
-   * those that failed when it is time to repeat. A first start waits for the hour of the day.
+   * The providers whose test is due: all of them when the hour of the day has come since they were
+   * tested, those that failed when it is time to repeat. A first start waits for the hour of the
+   * day.
    */
   due(): string[] {
     const nowMs = this.options.clock.nowMs();
@@ -94,7 +106,10 @@ export class SmokeTests {
     });
   }
 
-  /** Tests providers one after the other, so that a check never looks like load. Rejects when a result cannot be kept. */
+  /**
+   * Tests providers one after the other, so that a check never looks like load. Rejects when a
+   * result cannot be kept.
+   */
   async run(providerIds: readonly string[]): Promise<void> {
     for (const id of providerIds) await this.test(id);
   }
@@ -159,4 +174,72 @@ export class SmokeTests {
       onSignal(providerId, answer.outcome === "passed" ? "smoke-passed" : "smoke-failed");
     await store.save(result);
   }
+}
+
+/**
+ * How a smoke test ended; `skipped` where there was nothing to ask, such as no model that chats.
+ */
+type SmokeOutcome = "passed" | "failed" | "skipped";
+
+/** Results as they are stored. */
+export interface SmokeTables {
+  smoke_results: {
+    provider_id: string;
+    at_ms: number;
+    outcome: string;
+    latency_ms: number | null;
+    message: string | null;
+  };
+}
+
+/** The last smoke test of a provider. */
+export interface SmokeResult {
+  providerId: string;
+  atMs: number;
+  outcome: SmokeOutcome;
+  latencyMs: number | null;
+  /** Why it failed or was skipped. */
+  message: string | null;
+}
+
+/** The last smoke test of each provider. */
+export class SmokeStore {
+  private readonly database: Kysely<SmokeTables>;
+
+  constructor(database: Kysely<SmokeTables>) {
+    this.database = database;
+  }
+
+  async all(): Promise<SmokeResult[]> {
+    const rows = await this.database.selectFrom("smoke_results").selectAll().execute();
+    return rows.map((row) => ({
+      providerId: row.provider_id,
+      atMs: row.at_ms,
+      outcome: row.outcome as SmokeOutcome,
+      latencyMs: row.latency_ms,
+      message: row.message,
+    }));
+  }
+
+  async save({ providerId, atMs, outcome, latencyMs, message }: SmokeResult): Promise<void> {
+    const row = { at_ms: atMs, outcome, latency_ms: latencyMs, message };
+    await this.database
+      .insertInto("smoke_results")
+      .values({ provider_id: providerId, ...row })
+      .onConflict((conflict) => conflict.column("provider_id").doUpdateSet(row))
+      .execute();
+  }
+}
+
+const dailyPattern = /^(\d{1,2}) (\d{1,2}) \* \* \*$/;
+
+/**
+ * The last time at or before a wall time that a daily cron text such as `17 4 * * *` (UTC) names,
+ * in milliseconds.
+ */
+export function lastDailyRun(cron: string, nowMs: number): number {
+  const match = dailyPattern.exec(cron);
+  assert(match !== null, `${cron} is not minute and hour of every day`);
+  const ofDayMs = Number(match[1]) * minuteMs + Number(match[2]) * hourMs;
+  return Math.floor((nowMs - ofDayMs) / dayMs) * dayMs + ofDayMs;
 }

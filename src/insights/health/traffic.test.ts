@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { attemptOf, recordOf } from "../../../test/support/generation-records.ts";
-import { minuteMs } from "../../platform/lib/clock.ts";
+import { minuteMs } from "../../platform/kernel/clock.ts";
 import { Traffic } from "./traffic.ts";
 
 test("the sums are those of the last hour, minute by minute", () => {

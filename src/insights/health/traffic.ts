@@ -1,12 +1,16 @@
-import type { Clock } from "../../platform/lib/clock.ts";
+import { type Clock, hourMs, minuteMs } from "../../platform/kernel/clock.ts";
 import { outcomeOf } from "../attempt-outcome.ts";
 import type { AttemptRecord, GenerationRecord } from "../generation-record.ts";
-import { TrafficWindow, type TrafficSums } from "./traffic-window.ts";
 
-/** The name under which traffic of backends stands that no list shows (contract, "Health snapshot"). */
-export const unattributed = "unattributed";
+/**
+ * The name under which traffic of backends stands that no list shows (contract, "Health snapshot").
+ */
+const unattributed = "unattributed";
 
-/** The last hour of the whole service and of each provider, requests with a caller's own key left out. */
+/**
+ * The last hour of the whole service and of each provider, requests with a caller's own key left
+ * out.
+ */
 export class Traffic {
   private readonly clock: Clock;
   private readonly service: TrafficWindow;
@@ -31,7 +35,7 @@ export class Traffic {
     });
   }
 
-  /** A request that nobody answered. */
+  /** Counts a request that no provider answered. */
   failed({ outage }: { outage: boolean }): void {
     this.service.record({ requests: 1, errors: outage ? 1 : 0 });
   }
@@ -61,7 +65,10 @@ export class Traffic {
     return this.providers.get(providerId)?.lastHour();
   }
 
-  /** The providers that had any traffic; those that `isPublic` does not know are summed up as `unattributed`. */
+  /**
+   * The providers that had any traffic; those that `isPublic` does not know are summed up as
+   * `unattributed`.
+   */
   ofProviders(isPublic: (providerId: string) => boolean): Map<string, TrafficSums> {
     const sums = new Map<string, TrafficSums>();
     for (const [id, window] of this.providers) {
@@ -74,4 +81,68 @@ export class Traffic {
     }
     return sums;
   }
+}
+
+const cells = hourMs / minuteMs;
+
+/** What is summed up of requests. */
+export interface TrafficSums {
+  requests: number;
+  errors: number;
+  latencyMs: number;
+  /** Requests whose latency is known; those that failed have none. */
+  timed: number;
+  promptTokens: number;
+  cachedTokens: number;
+}
+
+const nothing: TrafficSums = {
+  requests: 0,
+  errors: 0,
+  latencyMs: 0,
+  timed: 0,
+  promptTokens: 0,
+  cachedTokens: 0,
+};
+
+/** Sums over the last hour, minute by minute; recording is constant work, memory 60 cells. */
+export class TrafficWindow {
+  private readonly clock: Clock;
+  private readonly sums: TrafficSums[] = Array.from({ length: cells }, () => ({ ...nothing }));
+  private readonly minutes = new Float64Array(cells).fill(-1);
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  record(request: Partial<TrafficSums>): void {
+    const minute = this.minute();
+    const index = minute % cells;
+    if (this.minutes[index] !== minute) {
+      this.minutes[index] = minute;
+      this.sums[index] = { ...nothing };
+    }
+    addTo(this.sums[index] ?? { ...nothing }, request);
+  }
+
+  /** The sums of the last hour, the minute under way included. */
+  lastHour(): TrafficSums {
+    const minute = this.minute();
+    const total = { ...nothing };
+    this.sums.forEach((sums, index) => {
+      const age = minute - (this.minutes[index] ?? -1);
+      if (age >= 0 && age < cells) addTo(total, sums);
+    });
+    return total;
+  }
+
+  private minute(): number {
+    return Math.floor(this.clock.monotonicMs() / minuteMs);
+  }
+}
+
+const names = Object.keys(nothing) as (keyof TrafficSums)[];
+
+function addTo(total: TrafficSums, more: Partial<TrafficSums>): void {
+  for (const name of names) total[name] += more[name] ?? 0;
 }

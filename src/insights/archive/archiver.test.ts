@@ -1,0 +1,320 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ArchivedStorage, openArchived } from "../../../test/support/archive.ts";
+import { type ClickHouseServer, startClickHouse } from "../../../test/support/clickhouse.ts";
+import {
+  openInsightStorage,
+  recordInSeries,
+  recordOf,
+  settledUnit,
+} from "../../../test/support/generation-records.ts";
+import { freshDatabase } from "../../../test/support/postgres.ts";
+import { dayMs, hourMs, systemClock } from "../../platform/kernel/clock.ts";
+import { newId } from "../../platform/kernel/ids.ts";
+import { JobRegistry } from "../health/job-registry.ts";
+import { LogBudget, Retention } from "../retention.ts";
+import { forgetOutbox } from "./outbox-add.ts";
+
+const root = mkdtempSync(join(tmpdir(), "switchyard-archive-"));
+const program = join(import.meta.dir, "..", "..", "..", "test", "support");
+let clickhouse: ClickHouseServer;
+let count = 0;
+beforeAll(async () => {
+  clickhouse = await startClickHouse();
+}, 60_000);
+afterAll(async () => {
+  await clickhouse.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const series = (length: number, from = 0) =>
+  Array.from({ length }, (_, index) => recordInSeries(from + index));
+
+/** A database and an archive of one's own. */
+const fresh = (): { url: string; archiveUrl: string; name: string } => {
+  const name = `archive_${++count}`;
+  return { name, url: `sqlite:${join(root, `${name}.db`)}`, archiveUrl: clickhouse.urlOf(name) };
+};
+
+/** How many rows the archive has, without regard to repetitions, and of how many records. */
+async function archived(name: string): Promise<{ rows: number; records: number }> {
+  const [row] = await clickhouse.ask(
+    name,
+    "select toUInt32(count()) as rows, toUInt32(uniqExact(id)) as records from switchyard_generations",
+  );
+  return { rows: Number(row?.["rows"]), records: Number(row?.["records"]) };
+}
+
+/** The message that work fails with. */
+const failureOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "it did not fail",
+    (error: unknown) => String(error),
+  );
+
+const each = (records: number) => ({ rows: records, records });
+
+async function within<Result>(
+  options: Parameters<typeof openArchived>[0],
+  work: (opened: ArchivedStorage) => Promise<Result>,
+): Promise<Result> {
+  const opened = await openArchived(options);
+  try {
+    return await work(opened);
+  } finally {
+    await opened.close();
+  }
+}
+
+const engines: [string, () => Promise<string>][] = [
+  ["SQLite", () => Promise.resolve(fresh().url)],
+  ["Postgres", freshDatabase],
+];
+
+describe.each(engines)("records of a database on %s", (_, databaseUrl) => {
+  test("are archived once, in batches, and nothing of them waits then", async () => {
+    const { name, archiveUrl } = fresh();
+    await within({ url: await databaseUrl(), archiveUrl }, async ({ archive, settle }) => {
+      await settle(...series(2_100));
+      expect(await archive.outbox.count()).toBe(2_100);
+      await archive.archiver.round();
+      expect(await archived(name)).toEqual(each(2_100));
+      expect(await archive.outbox.count()).toBe(0);
+      expect(archive.figures).toMatchObject({ archived: 2_100, dropped: 0 });
+    });
+  }, 60_000);
+
+  test("that are committed late are archived, although newer ones are already", async () => {
+    const { name, archiveUrl } = fresh();
+    await within({ url: await databaseUrl(), archiveUrl }, async ({ archive, settle }) => {
+      const startedMs = Date.UTC(2026, 10, 20);
+      const slow = recordOf({ createdAtMs: startedMs, id: newId("gen", startedMs) });
+      const quick = recordOf({ createdAtMs: startedMs + hourMs });
+      await settle(quick);
+      await archive.archiver.round();
+      await settle(slow);
+      await archive.archiver.round();
+      expect(await archived(name)).toEqual(each(2));
+    });
+  }, 60_000);
+
+  test("are archived once where the answer to an insert is lost", async () => {
+    const { name, archiveUrl } = fresh();
+    await within({ url: await databaseUrl(), archiveUrl }, async ({ archive, settle }) => {
+      await settle(...series(30));
+      await archive.archiver.round();
+      await settle(...series(50, 30));
+      await clickhouse.insertAnswers("lost");
+      expect(await failureOf(archive.archiver.round())).toContain("lost");
+      await clickhouse.inserted();
+      expect(await archived(name)).toEqual(each(80));
+      // Settled while the batch before it is undecided, and so no part of it.
+      await settle(...series(20, 80));
+      await archive.archiver.round();
+      expect(await archived(name)).toEqual(each(100));
+      expect(await archive.outbox.count()).toBe(0);
+    });
+  }, 60_000);
+});
+
+test("an archive that was away gets everything when it is back", async () => {
+  const { name, url, archiveUrl } = fresh();
+  await within({ url, archiveUrl }, async ({ archive, settle }) => {
+    await settle(...series(10));
+    await archive.archiver.round();
+    await clickhouse.kill();
+    expect(await archive.isUp()).toBe(false);
+    for (let round = 1; round < 4; round++) {
+      await settle(...series(10, 10 * round));
+      expect(await failureOf(archive.archiver.round())).toContain("ECONNREFUSED");
+    }
+    expect(await archive.outbox.count()).toBe(30);
+    await clickhouse.restart();
+    await archive.archiver.round();
+    expect(await archive.isUp()).toBe(true);
+    expect(await archived(name)).toEqual(each(40));
+  });
+}, 60_000);
+
+test("a gateway killed between insert and watermark archives nothing twice", async () => {
+  const { name, url, archiveUrl } = fresh();
+  await clickhouse.insertAnswers("held");
+  const child = Bun.spawn(
+    [process.execPath, join(program, "archive-until-killed.ts"), url, archiveUrl, "500"],
+    { stdout: "inherit", stderr: "inherit" },
+  );
+  await clickhouse.inserted();
+  child.kill("SIGKILL");
+  await child.exited;
+  await clickhouse.insertAnswers("given");
+  expect(await archived(name)).toEqual(each(500));
+  await within({ url, archiveUrl }, async ({ archive, settle }) => {
+    expect(await archive.outbox.count()).toBe(500);
+    await settle(...series(10, 500));
+    await archive.archiver.round();
+    expect(await archived(name)).toEqual(each(510));
+    expect(await archive.outbox.count()).toBe(0);
+  });
+}, 60_000);
+
+test("two gateways that both archive do so once for each record", async () => {
+  const { name, archiveUrl } = fresh();
+  const url = await freshDatabase();
+  const options = { url, archiveUrl, severalGateways: true };
+  const one = await openArchived(options);
+  const other = await openArchived(options);
+  try {
+    // Both make the tables, fill the outbox and settle batches at once.
+    for (let round = 0; round < 6; round++) {
+      const from = round * 200;
+      await Promise.all([
+        one.settle(...series(100, from)),
+        other.settle(...series(100, from + 100)),
+        one.archive.archiver.round(),
+        other.archive.archiver.round(),
+      ]);
+    }
+    await one.archive.archiver.round();
+    expect(await archived(name)).toEqual(each(1_200));
+    expect(await one.archive.outbox.count()).toBe(0);
+  } finally {
+    await Promise.all([one.close(), other.close()]);
+  }
+}, 60_000);
+
+test("a new archive is given what the database had before it, and so after a time without", async () => {
+  const { name, url, archiveUrl } = fresh();
+  const settleWithout = async (from: number): Promise<void> => {
+    const storage = await openInsightStorage(url);
+    await Promise.all(
+      series(20, from).map((record) => storage.commits.commit(settledUnit(record))),
+    );
+    await forgetOutbox(storage.database.withTables());
+    await storage.close();
+  };
+  await settleWithout(0);
+  for (const records of [20, 40]) {
+    await within({ url, archiveUrl }, async ({ archive }) => {
+      expect(await archive.outbox.archivedBeforeMs()).toBe(0);
+      await archive.archiver.round();
+      expect(await archive.outbox.archivedBeforeMs()).toBeGreaterThan(0);
+    });
+    expect((await archived(name)).records).toBe(records);
+    await settleWithout(records);
+  }
+}, 60_000);
+
+/** Deletes what is due, as a gateway does every hour. */
+const purge = (
+  { storage, archive }: ArchivedStorage,
+  { keepDays, room }: { keepDays: number; room?: { beforeMs: number; rows: number } },
+): Promise<void> =>
+  new Retention({
+    generations: archive.stores.generations,
+    usage: archive.stores.usage,
+    archive,
+    jobs: new JobRegistry(systemClock),
+    clock: systemClock,
+    keepDays,
+    budget: Object.assign(new LogBudget({ sizes: never, budgetBytes: 1 }), {
+      excess: () => Promise.resolve(room && { ...room, workspaceIds: ["ws_0", "ws_1", "ws_2"] }),
+    }),
+    workspaceIds: () => ["ws_0", "ws_1", "ws_2"],
+    onError: () => undefined,
+    onOverBudget: () => expect(storage.kind).toBe("sqlite"),
+  }).purge();
+const never = {
+  atMost: () => Promise.resolve(0),
+  workspaceIds: () => Promise.resolve([]),
+  slices: () => Promise.resolve([]),
+};
+
+test("no record is deleted for its age before it is archived", async () => {
+  const { url, archiveUrl } = fresh();
+  await within({ url, archiveUrl }, async (opened) => {
+    const { archive, storage, settle } = opened;
+    const old = Array.from({ length: 6 }, (_, index) =>
+      recordInSeries(index, systemClock.nowMs() - (10 - index) * dayMs),
+    );
+    await settle(...old);
+    const rows = async (): Promise<number> =>
+      (await storage.database.selectFrom("generations").select("id").execute()).length;
+    await purge(opened, { keepDays: 1 });
+    expect(await rows()).toBe(6);
+    await archive.archiver.round();
+    await purge(opened, { keepDays: 1 });
+    expect(await rows()).toBe(0);
+    expect(await archive.outbox.recordsFromMs()).toBeGreaterThan(
+      systemClock.nowMs() - dayMs - hourMs,
+    );
+  });
+}, 60_000);
+
+test("without room the oldest go, archived or not, and are counted", async () => {
+  const { name, url, archiveUrl } = fresh();
+  await within({ url, archiveUrl }, async (opened) => {
+    const { archive, settle } = opened;
+    const startMs = systemClock.nowMs() - hourMs;
+    await settle(
+      ...Array.from({ length: 100 }, (_, index) => recordInSeries(index, startMs + index * 1_000)),
+    );
+    await purge(opened, { keepDays: 90, room: { beforeMs: startMs + 30_000, rows: 30 } });
+    expect(archive.figures.dropped).toBe(30);
+    expect(await archive.outbox.count()).toBe(70);
+    // Those of a batch that is undecided are counted when it is decided.
+    expect(await archive.outbox.settle(20)).toBeString();
+    await purge(opened, { keepDays: 90, room: { beforeMs: startMs + 40_000, rows: 10 } });
+    await archive.archiver.round();
+    expect(archive.figures).toMatchObject({ archived: 60, dropped: 40 });
+    expect(await archived(name)).toEqual(each(60));
+  });
+}, 60_000);
+
+test("the archive deletes what is older than its own days", async () => {
+  const { name, url, archiveUrl } = fresh();
+  await within({ url, archiveUrl, keepDays: 30 }, async ({ archive, settle }) => {
+    await settle(
+      recordInSeries(1, systemClock.nowMs() - 31 * dayMs),
+      recordInSeries(2, systemClock.nowMs() - 29 * dayMs),
+    );
+    await archive.archiver.round();
+  });
+  await clickhouse.ask(name, "select 1 from system.one");
+  const [table] = await clickhouse.ask(
+    name,
+    `select create_table_query as text from system.tables where database = '${name}' and name = 'switchyard_generations'`,
+  );
+  expect(table?.["text"]).toContain("toIntervalDay(30)");
+  await within({ url, archiveUrl }, async ({ archive, settle }) => {
+    await settle(recordInSeries(3));
+    await archive.archiver.round();
+  });
+  const [after] = await clickhouse.ask(
+    name,
+    `select create_table_query as text from system.tables where database = '${name}' and name = 'switchyard_generations'`,
+  );
+  expect(after?.["text"]).not.toContain("TTL");
+}, 60_000);
+
+test("records of closed workspaces go when the row store would not keep them", async () => {
+  const { name, url, archiveUrl } = fresh();
+  const options = { url, archiveUrl, closedWorkspaces: ["ws_1", "ws_none"] };
+  await within(options, async ({ archive, settle }) => {
+    const nowMs = systemClock.nowMs();
+    // Of two workspaces, one of them closed, each with an old record and a new one.
+    const records = [1, 4, 2, 5].map((index) =>
+      recordInSeries(index, nowMs - (index < 4 ? 91 : 89) * dayMs),
+    );
+    await settle(...records);
+    await archive.archiver.round();
+    expect(await archived(name)).toEqual(each(4));
+    await archive.archiver.erase();
+    const left = await clickhouse.ask(
+      name,
+      "select workspace_id from switchyard_generations order by workspace_id",
+    );
+    expect(left.map(({ workspace_id: id }) => id)).toEqual(["ws_1", "ws_2", "ws_2"]);
+  });
+}, 60_000);

@@ -1,0 +1,182 @@
+import { type Clock, dayMs, hourMs, minuteMs } from "../../platform/kernel/clock.ts";
+import { LogLimit } from "../../platform/kernel/log-limit.ts";
+import type { ArchiveClient } from "./archive-client.ts";
+import { lowestIdAt } from "../generation-store.ts";
+import { archivedId, archivedRow, archiveTable, prepareArchive } from "./archive-tables.ts";
+import type { Outbox } from "./outbox.ts";
+
+/** Records of one insert, and how often the outbox is looked at. */
+const batchRecords = 2_000;
+const everyMs = 1_000;
+/** How often records of closed workspaces are looked for. */
+const eraseEveryMs = hourMs;
+/** Pauses grow to this while the archive does not answer. */
+const pauseMsMax = 30_000;
+/** How often it is made sure that the archive was given everything, and the outbox is counted. */
+const fillEveryMs = minuteMs;
+const countEveryMs = 10_000;
+
+/** The archive in numbers, for metrics. */
+export interface ArchiveFigures {
+  /** Records that wait in the outbox. */
+  waiting: number;
+  /** For how long the oldest batch has waited that the archive has not taken, in seconds. */
+  lagSeconds: number;
+  /** Records that this gateway has archived, and those that were deleted before they could be. */
+  archived: number;
+  dropped: number;
+  isUp: boolean;
+}
+
+interface ArchiverOptions {
+  outbox: Outbox;
+  client: ArchiveClient;
+  clock: Clock;
+  /** How long the archive keeps records; undefined means for good. */
+  keepDays: number | undefined;
+  /** How long the row store keeps records, and so the archive those of closed workspaces. */
+  keepClosedDays: number;
+  /** Workspaces that were closed for good. */
+  closedWorkspaces(): Promise<readonly string[]>;
+  /** Where several gateways share the database, whether this one archives. */
+  isLeader: (() => boolean) | undefined;
+  /** Told that records were deleted before they were archived. */
+  onDropped(records: number): void;
+  onError(error: unknown): void;
+}
+
+/**
+ * Brings records from the outbox to the archive, in the background. Several gateways may do so at
+ * once and nothing is archived twice; one is enough.
+ */
+export class Archiver {
+  readonly figures: ArchiveFigures = {
+    waiting: 0,
+    lagSeconds: 0,
+    archived: 0,
+    dropped: 0,
+    isUp: false,
+  };
+  private readonly options: ArchiverOptions;
+  private readonly logLimit: LogLimit;
+  private readonly stopping = new AbortController();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private running: Promise<void> = Promise.resolve();
+  private isPrepared = false;
+  private filledMs = -Infinity;
+  private countedMs = -Infinity;
+  private erasedMs = -Infinity;
+  private pauseMs = everyMs;
+
+  constructor(options: ArchiverOptions) {
+    this.options = options;
+    this.logLimit = new LogLimit(options.clock);
+  }
+
+  /** Archives from now on. */
+  start(): void {
+    if (this.stopping.signal.aborted) return;
+    this.timer = setTimeout(() => {
+      this.running = this.runLeading().finally(() => this.start());
+    }, this.pauseMs);
+  }
+
+  /** Resolves when the insert under way has ended; what waits is archived by the next start. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    clearTimeout(this.timer);
+    await this.running;
+  }
+
+  /** Archives everything that waits now. Rejects where the archive, or the database, refuses. */
+  async round(): Promise<void> {
+    const { outbox } = this.options;
+    await this.prepare();
+    for (const batch of await outbox.batches()) await this.archive(batch);
+    while (!this.stopping.signal.aborted) {
+      const batch = await outbox.settle(batchRecords);
+      if (batch === undefined) break;
+      await this.archive(batch);
+    }
+  }
+
+  /**
+   * Deletes records of closed workspaces that the row store does not keep any more: what someone
+   * left is not kept for longer because there is an archive.
+   */
+  async erase(): Promise<void> {
+    const { client, clock, keepClosedDays, closedWorkspaces } = this.options;
+    const workspaces = await closedWorkspaces();
+    if (workspaces.length > 0) {
+      const parameters = {
+        workspaces,
+        end: archivedId(lowestIdAt(clock.nowMs() - keepClosedDays * dayMs).padEnd(36, "0")),
+      };
+      const due = "workspace_id in {workspaces:Array(String)} and id < {end:UInt128}";
+      const [found] = await client.query(
+        `select 1 from ${archiveTable} where ${due} limit 1`,
+        parameters,
+      );
+      if (found !== undefined)
+        await client.command(`delete from ${archiveTable} where ${due}`, parameters);
+    }
+    this.erasedMs = clock.monotonicMs();
+  }
+
+  /** Counts records that were deleted from the database before they could be archived. */
+  drop(records: number): void {
+    if (records === 0) return;
+    this.figures.dropped += records;
+    this.options.onDropped(records);
+  }
+
+  private async runLeading(): Promise<void> {
+    const { isLeader, onError } = this.options;
+    if (isLeader?.() === false) {
+      Object.assign(this.figures, { waiting: 0, lagSeconds: 0 });
+      return;
+    }
+    try {
+      await this.round();
+      if (this.options.clock.monotonicMs() - this.erasedMs >= eraseEveryMs) await this.erase();
+      this.pauseMs = everyMs;
+    } catch (error) {
+      this.pauseMs = Math.min(pauseMsMax, this.pauseMs * 2);
+      this.isPrepared = false;
+      const cause = error instanceof Error ? error.message : String(error);
+      if (this.logLimit.pass(cause) !== undefined) onError(error);
+    }
+    await this.measure().catch(onError);
+  }
+
+  private async prepare(): Promise<void> {
+    const { client, keepDays, outbox, clock } = this.options;
+    if (!this.isPrepared) await prepareArchive(client, keepDays);
+    this.isPrepared = true;
+    if (clock.monotonicMs() - this.filledMs < fillEveryMs) return;
+    await outbox.fill(this.stopping.signal);
+    this.filledMs = clock.monotonicMs();
+  }
+
+  private async archive(batch: string): Promise<void> {
+    const { outbox, client } = this.options;
+    const { rows, missing } = await outbox.read(batch);
+    if (rows.length > 0)
+      await client.insert(archiveTable, { rows: rows.map(archivedRow), token: batch });
+    await outbox.done(batch);
+    this.figures.archived += rows.length;
+    this.drop(missing);
+  }
+
+  private async measure(): Promise<void> {
+    const { outbox, clock } = this.options;
+    const [oldest] = await outbox.batches();
+    // Names of batches begin with when they were settled.
+    const settledMs = oldest === undefined ? undefined : Number.parseInt(oldest.slice(0, 12), 16);
+    this.figures.lagSeconds =
+      settledMs === undefined ? 0 : Math.max(0, (clock.nowMs() - settledMs) / 1_000);
+    if (clock.monotonicMs() - this.countedMs < countEveryMs) return;
+    this.figures.waiting = await outbox.count();
+    this.countedMs = clock.monotonicMs();
+  }
+}

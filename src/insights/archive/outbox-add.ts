@@ -1,0 +1,72 @@
+import type { Kysely } from "kysely";
+import type { AddStatement, CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
+import type { GatewayTables } from "../../platform/storage/database-epoch.ts";
+import { generationInsert } from "../generation-record.ts";
+
+/** The records that wait for the archive. */
+export interface OutboxTables {
+  archive_outbox: {
+    generation_id: string;
+    workspace_id: string;
+    records: number;
+    /** Names the insert that a record belongs to; null until that is settled. */
+    batch: string | null;
+  };
+}
+
+/**
+ * Puts a record into the outbox by the way of sums: a commit carries the record's name in the row of
+ * growth that it appends anyway, and the fold makes a row of the outbox of it. So a record is in the
+ * outbox if and only if it was committed, whichever gateway committed it when.
+ */
+export const archiveOutboxAdd: AddStatement = {
+  name: "archive-outbox",
+  table: "archive_outbox",
+  keyColumns: ["generation_id", "workspace_id"],
+  sumColumns: ["records"],
+};
+
+/** Name of the fact that an archive has been given every record of the database. */
+export const archiveFilledName = "archive_filled";
+
+const idAt = generationInsert.columns.indexOf("id");
+const workspaceAt = generationInsert.columns.indexOf("workspace_id");
+
+function withOutbox(unit: CommitUnit): CommitUnit {
+  const records = unit.inserts.filter(({ statement }) => statement === generationInsert);
+  if (records.length === 0) return unit;
+  const waiting = records.map(({ values }) => ({
+    statement: archiveOutboxAdd,
+    key: [values[idAt] ?? null, values[workspaceAt] ?? null],
+    sums: [1],
+  }));
+  return { inserts: unit.inserts, adds: [...unit.adds, ...waiting] };
+}
+
+/** A queue whose commits put their generation records into the outbox of the archive. */
+export const archivingCommits = (commits: CommitQueue): CommitQueue => ({
+  commit: (unit, options) => commits.commit(withOutbox(unit), options),
+  flush: () => commits.flush(),
+  admits: () => commits.admits(),
+  get pendingCount() {
+    return commits.pendingCount;
+  },
+  get rejectedCount() {
+    return commits.rejectedCount;
+  },
+  get stalled() {
+    return commits.stalled;
+  },
+});
+
+/**
+ * Forgets what waits for an archive that is not configured any more. The next one is given every
+ * record that the database has then.
+ */
+export async function forgetOutbox(database: Kysely<OutboxTables & GatewayTables>): Promise<void> {
+  const { numDeletedRows } = await database
+    .deleteFrom("gateway_facts")
+    .where("name", "=", archiveFilledName)
+    .executeTakeFirst();
+  if (numDeletedRows > 0n) await database.deleteFrom("archive_outbox").execute();
+}
