@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { networkInterfaces } from "node:os";
+import { hostname, networkInterfaces } from "node:os";
 import { resolve } from "node:path";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
@@ -8,23 +8,25 @@ import { createApp } from "./app/create-app.ts";
 import { exampleModel } from "./app/build-operations.ts";
 import {
   appSettings,
-  catalogSources,
   databasePathOf,
   readConfiguration,
   type Settings,
 } from "./app/settings-of.ts";
 import { announcement } from "./app/announcement.ts";
-import { endOnSignal } from "./app/end-on-signal.ts";
-import { HttpServer, type TlsPair } from "./http/http-server.ts";
-import { countConnections, openFilesWarning } from "./http/open-files.ts";
-import { serveMetrics } from "./http/serve-metrics.ts";
-import { hasPlatformCredential } from "./inference/catalog/reachability.ts";
-import { balanceOf } from "./account/ledger/account-book.ts";
-import { reloadOnSignal } from "./app/reload-on-signal.ts";
+import { endOnSignal, reloadOnSignal } from "./app/signals.ts";
+import { type ProcessPlace, SupervisorLine } from "./app/supervised.ts";
+import {
+  countConnections,
+  HttpServer,
+  openFilesWarning,
+  serveMetrics,
+  type TlsPair,
+} from "./http/http-server.ts";
+import { hasPlatformCredential } from "./inference/catalog/model.ts";
+import { balanceOf } from "./billing/ledger/account-book.ts";
 import { ConfigurationError } from "./platform/config/configuration-error.ts";
 import { keepPrivate } from "./platform/config/private-files.ts";
-import { withSecretFiles } from "./platform/config/secret-files.ts";
-import { systemClock } from "./platform/lib/clock.ts";
+import { systemClock } from "./platform/kernel/clock.ts";
 import {
   SharedStateAwayError,
   SharedStateUnfitError,
@@ -34,8 +36,7 @@ import {
   StorageInUseError,
   StorageUnavailableError,
 } from "./platform/storage/storage-error.ts";
-import { boundedLogger } from "./platform/telemetry/bounded-logger.ts";
-import { createLogger, type Logger } from "./platform/telemetry/logger.ts";
+import { type Logger, boundedLogger, createLogger } from "./platform/telemetry/logger.ts";
 import { createMetrics } from "./platform/telemetry/metrics.ts";
 import { createTracing } from "./platform/telemetry/tracing.ts";
 
@@ -54,7 +55,9 @@ const dashboardPlace = {
   buildScript: resolve(import.meta.dirname, "../scripts/build-dashboard.ts"),
 };
 
-/** Takes what earlier releases and restored copies left open to others, and reports what it cannot. */
+/**
+ * Takes what earlier releases and restored copies left open to others, and reports what it cannot.
+ */
 function closeFiles(settings: Settings, logger: Logger): void {
   const path = databasePathOf(settings);
   const { tightened, left } = keepPrivate({
@@ -74,15 +77,18 @@ function closeFiles(settings: Settings, logger: Logger): void {
 }
 
 async function start(): Promise<void> {
-  // Whatever is made from here on, databases, logs of them and temporary files, is for this user alone.
+  // Every file that is made from here on (databases, logs of them, temporary files) is for this
+  // user alone.
   process.umask(0o077);
-  const environment = withSecretFiles(process.env);
   const readSettings = (): Promise<Settings> =>
-    readConfiguration(withSecretFiles(process.env), process.cwd());
+    readConfiguration({ environment: process.env, workingDirectory: process.cwd() });
   const configuration = await readSettings();
   const logger = boundedLogger(createLogger({ level: configuration.logLevel }), systemClock);
-  closeFiles(configuration, logger);
   const metrics = createMetrics();
+  const line = SupervisorLine.open(process.env, { ownMetrics: () => metrics.text() });
+  if (line === undefined && configuration.server.processes !== 1)
+    return supervise(configuration, logger);
+  closeFiles(configuration, logger);
   const tracing = createTracing({
     ...configuration.tracing,
     version,
@@ -93,53 +99,117 @@ async function start(): Promise<void> {
   const app = await createApp(
     appSettings(configuration, {
       version,
-      environment,
       publicUrl,
+      readAgain: readSettings,
       mayMigrate: !readOptions(process.argv.slice(2)).noMigrate,
       dashboard: configuration.dashboard ? dashboardPlace : undefined,
+      nodeName: line && `${hostname()}/${line.place.number}`,
     }),
-    { logger, metrics, tracing },
+    { logger, metrics: line ? { ...metrics, text: () => line.allMetrics() } : metrics, tracing },
   );
-  const { host, port, tls, bodyMemoryBytes } = configuration.server;
-  const server = listenAt(
+  const { host, tls } = configuration.server;
+  const server = openServer(configuration, { app, place: line?.place, logger });
+  metrics.watchServer({
+    // The table of the kernel does not say which process has a connection: the first reports all.
+    connections: async () => ((line?.place.number ?? 1) === 1 ? countConnections(server.port) : 0),
+    bodyBytes: () => server.bodies.heldBytes,
+  });
+  const filesWarning = openFilesWarning();
+  if (filesWarning !== undefined) logger.warn({}, filesWarning);
+  const scheme = tls === undefined ? "http" : "https";
+  // No browser opens the address that means every one of this machine, so links name the machine
+  // itself.
+  listeningUrl = urlOf(scheme, isEveryAddress(host) ? "localhost" : host, server.port);
+  const { metricsPort } = configuration;
+  if (metricsPort !== undefined && line === undefined)
+    listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
+  endOnSignal(app, { ...configuration.server, server, logger });
+  reloadOnSignal(app, { hasTerminal: process.stdout.isTTY });
+  watchForMistakes(logger);
+  const announces = line?.place.announces ?? true;
+  const shownOnce = {
+    firstSecret: announces ? await app.mintFirstKey() : undefined,
+    claimToken: announces ? await app.issueClaim() : undefined,
+  };
+  const otherUrls =
+    configuration.server.publicUrl === undefined && isEveryAddress(host)
+      ? networkAddresses().map((address) => urlOf(scheme, address, server.port))
+      : [];
+  const lines = startLines(app, { url: publicUrl(), otherUrls, ...shownOnce });
+  const ready = { port: server.port, url: urlOf(scheme, host, server.port), lines };
+  if (line === undefined) tellReady(ready);
+  else line.ready(ready);
+}
+
+/** Listens for the gateway, at a port of its own or one that several processes share. */
+function openServer(
+  { server: { host, port: ownPort, tls, bodyMemoryBytes } }: Settings,
+  { app, place, logger }: { app: App; place: ProcessPlace | undefined; logger: Logger },
+): HttpServer {
+  const port = place?.port ?? ownPort;
+  return listenAt(
     { host, port },
     () =>
       new HttpServer({
         host,
         port,
         ...app,
+        sharesPort: place !== undefined,
         tls: tls && readTls(tls),
         bodyMemoryBytes,
         onError: (error) => logger.error({ err: error }, "an answer could not be written"),
       }),
   );
-  metrics.watchServer({
-    connections: () => countConnections(server.port),
-    bodyBytes: () => server.bodies.heldBytes,
-  });
-  const filesWarning = openFilesWarning();
-  if (filesWarning !== undefined) logger.warn({}, filesWarning);
-  const scheme = tls === undefined ? "http" : "https";
-  // No browser opens the address that means every one of this machine, so links name the machine itself.
-  listeningUrl = urlOf(scheme, isEveryAddress(host) ? "localhost" : host, server.port);
-  const { metricsPort } = configuration;
-  if (metricsPort !== undefined)
-    listenAt({ host, port: metricsPort }, () => serveMetrics(metrics, { host, port: metricsPort }));
-  endOnSignal(app, { ...configuration.server, server, logger });
-  reloadOnSignal(app, {
-    readSources: async () => catalogSources(await readSettings()),
-    hasTerminal: process.stdout.isTTY,
+}
+
+function tellReady({ lines, url }: { lines: readonly string[]; url: string }): void {
+  for (const line of lines) console.log(line);
+  console.log(`switchyard ready ${url}`);
+}
+
+/** Longer than any process takes to end by itself once its grace is over. */
+const endMarginMs = 10_000;
+
+/** Runs as many gateways as the configuration says, in processes of their own. */
+async function supervise({ server, metricsPort }: Settings, logger: Logger): Promise<void> {
+  const { ProcessFailedError, Supervisor, processorsHere } = await import("./app/supervisor.ts");
+  const { host, port, processes } = server;
+  if (port !== 0) {
+    // Where another gateway shares it, the port would not be taken for its processes.
+    const probe = listenAt({ host, port }, () =>
+      Bun.listen({ hostname: host, port, exclusive: true, socket: { data: () => undefined } }),
+    );
+    probe.stop(true);
+  }
+  const supervisor = new Supervisor({
+    count: processes === "auto" ? processorsHere() : processes,
+    command: [process.execPath, import.meta.path, ...process.argv.slice(2)],
+    environment: process.env,
+    port,
+    endMs: server.drainDelayMs + server.drainGraceMs + endMarginMs,
     logger,
   });
+  process.on("SIGTERM", () => supervisor.end());
+  process.on("SIGINT", () => supervisor.end());
+  if (!process.stdout.isTTY) process.on("SIGHUP", () => supervisor.reload());
+  void supervisor.exitCode.then((code) => process.exit(code));
   watchForMistakes(logger);
-  const shownOnce = { firstSecret: await app.mintFirstKey(), claimToken: await app.issueClaim() };
-  const otherUrls =
-    configuration.server.publicUrl === undefined && isEveryAddress(host)
-      ? networkAddresses().map((address) => urlOf(scheme, address, server.port))
-      : [];
-  for (const line of startLines(app, { url: publicUrl(), otherUrls, ...shownOnce }))
-    console.log(line);
-  console.log(`switchyard ready ${urlOf(scheme, host, server.port)}`);
+  try {
+    const ready = await supervisor.start();
+    const metrics = {
+      text: () => supervisor.metricsText(),
+      contentType: createMetrics().contentType,
+    };
+    if (metricsPort !== undefined)
+      listenAt({ host, port: metricsPort }, () =>
+        serveMetrics(metrics, { host, port: metricsPort }),
+      );
+    tellReady(ready);
+  } catch (error) {
+    // The process itself has said why.
+    if (error instanceof ProcessFailedError) process.exit(error.exitCode);
+    throw error;
+  }
 }
 
 const isEveryAddress = (host: string): boolean => host === "0.0.0.0" || host === "::";
@@ -211,7 +281,7 @@ function readTls({ certPath, keyPath }: NonNullable<Settings["server"]["tls"]>):
   return pair;
 }
 
-/** What nobody caught is a mistake of ours: it is logged, and only a broken process ends. */
+/** Logs errors that no handler caught, mistakes of ours; an uncaught exception ends the process. */
 function watchForMistakes(logger: Logger): void {
   process.on("unhandledRejection", (error) =>
     logger.error({ err: error }, "a rejection was handled nowhere"),
@@ -225,7 +295,10 @@ function watchForMistakes(logger: Logger): void {
 const takenPort = (port: number): string =>
   `port ${port} is taken by another program; end that one, or choose a port with PORT=${port + 1} (PORT=0 picks a free one)`;
 
-/** Opens a listening socket; of a failure the system reports only what, so this adds where and what to do. */
+/**
+ * Opens a listening socket; of a failure the system reports only what, so this adds where and what
+ * to do.
+ */
 function listenAt<Listener>(
   { host, port }: { host: string; port: number },
   open: () => Listener,
@@ -250,7 +323,7 @@ const plainErrors = [
   StorageUnavailableError,
 ];
 
-/** Errors that an operator can mend are told in plain words; others with their stack. */
+/** Reports errors that an operator can mend in plain words; others with their stack. */
 function startFailure(error: unknown): string {
   if (error instanceof ConfigurationError)
     return `switchyard cannot start; the configuration is wrong:\n${error.toString()}`;

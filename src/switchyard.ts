@@ -1,6 +1,6 @@
 import { runCommand } from "./cli/program.ts";
 
-/** Starts the gateway in this process, with the variables that the command line stands for. */
+/** Starts the gateway in this process, with the variables that the command line sets. */
 async function start(
   parameters: readonly string[],
   variables: Readonly<Record<string, string>>,

@@ -1,11 +1,14 @@
-import { brand } from "../platform/lib/brand.ts";
+import { brand } from "../platform/kernel/brand.ts";
 
 const sandboxTexts = {
   alone: "simulated by the sandbox; set OPENAI_API_KEY or another provider's key for real ones",
   beside: "simulated ones of the sandbox beside your providers', as sandbox.enabled says",
 } as const;
 
-/** What the terminal shows before the ready line. The key is shown on the first start only, the claim link until it was used. */
+/**
+ * What the terminal shows before the ready line. The key is shown on the first start only, the
+ * claim link until it was used.
+ */
 export function announcement(facts: {
   version: string;
   url: string;

@@ -1,15 +1,17 @@
-import type { EffectiveSetting } from "../platform/config/effective-settings.ts";
-import type { MasterSecrets } from "../account/byok/open-byok.ts";
-import type { BootstrapSettings } from "../account/bootstrap.ts";
-import type { PaymentSettings } from "../account/payments/payment-settings.ts";
-import type { MailSettings } from "../account/notify/mailer.ts";
-import type { PeopleSettings } from "../account/people/open-people.ts";
-import type { ReferralSettings } from "../account/referrals/referral-settings.ts";
-import type { TrustedProxies } from "../http/client-address.ts";
-import type { DisconnectPolicy } from "../inference/dependencies.ts";
+import type { EffectiveSetting } from "../platform/config/configuration.ts";
+import type { PaymentSettings } from "../billing/payments/cents.ts";
+import type { ReferralSettings } from "../billing/referrals/referral-store.ts";
+import type { MasterSecrets } from "../byok/provider-keys.ts";
+import type { BootstrapSettings } from "../identity/workspaces/bootstrap.ts";
+import type { MailSettings } from "../platform/notify/mailer.ts";
+import type { ArchiveSettings } from "../insights/archive/open-archive.ts";
+import type { PeopleSettings } from "../identity/people/open-people.ts";
+import type { TrustedProxies } from "../http/http-request.ts";
+import type { DisconnectPolicy } from "../inference/pipeline/dependencies.ts";
 import type { DashboardOptions } from "./dashboard-files.ts";
 import type { CatalogSources } from "./live-catalog.ts";
-import type { ProxySettings } from "../platform/lib/proxy-rules.ts";
+import type { ReadConfiguration } from "./reload.ts";
+import type { ProxySettings } from "../platform/kernel/proxy-rules.ts";
 import type { Durability } from "../platform/storage/storage.ts";
 
 /** Everything that the app is built from; nothing below reads the environment. */
@@ -18,12 +20,23 @@ export interface AppSettings extends CatalogSources {
   dashboard?: DashboardOptions | undefined;
   version: string;
   storageUrl: string;
-  /** Whether a start runs the migrations that the database lacks (true); `--no-migrate` refuses to start instead. */
+  /**
+   * Whether a start runs the migrations that the database lacks (true); `--no-migrate` refuses to
+   * start instead.
+   */
   mayMigrate?: boolean;
   durability: Durability;
-  /** How long a start waits for the database and the server of shared state; absent means their own patience. */
+  /**
+   * How long a start waits for the database and the server of shared state; absent means their own
+   * patience.
+   */
   waitMs?: number | undefined;
-  /** The Valkey or Redis server that several gateways share; absent, everything stays in the memory of this process. */
+  /** Connections to Postgres that queries may take; absent means ten. */
+  poolSize?: number | undefined;
+  /**
+   * The Valkey or Redis server that several gateways share; absent, everything stays in the memory
+   * of this process.
+   */
   sharedUrl?: string | undefined;
   /** 32 bytes. */
   encryptionKey: Uint8Array;
@@ -49,7 +62,7 @@ export interface AppSettings extends CatalogSources {
   people?: PeopleSettings | undefined;
   /** Card payments; off where they are absent, or have no key for Stripe. */
   payments?: PaymentSettings | undefined;
-  /** Credits for bringing somebody; absent where none are given. */
+  /** Credits for referring a new user; absent where none are given. */
   referrals?: ReferralSettings | undefined;
   /** Where mail is handed in; absent where none is sent. */
   mail?: MailSettings | undefined;
@@ -72,12 +85,20 @@ export interface AppSettings extends CatalogSources {
   generationDays: number;
   /** How much room generation records may take in the database. */
   logBudgetBytes: number;
+  /** The archive of generation records; absent where there is none. */
+  archive?: ArchiveSettings | undefined;
   /** How long stored responses are kept, in days. */
   responseDays: number;
   trustProxy: TrustedProxies;
   disconnect: DisconnectPolicy;
   /** The model that reads pages of files in place of the converter. */
   ocrModel?: string | undefined;
+  /**
+   * The configuration as it was read and how it is read again; absent, a reload changes nothing.
+   */
+  configuration?: { read: ReadConfiguration; readAgain(): Promise<ReadConfiguration> } | undefined;
+  /** What other gateways and operators know this one by; absent means the name of the machine. */
+  nodeName?: string | undefined;
   /** The settings as operators are shown them; absent, none are. */
   effective?: readonly EffectiveSetting[] | undefined;
   /** Metrics have a port of their own, so they are not served beside the API. */

@@ -1,17 +1,26 @@
-import type { KeyProber } from "../account/byok/key-prober.ts";
-import type { LedgerPort } from "../account/ledger/ledger-port.ts";
-import type { Account } from "../account/open-account.ts";
-import type { Payments } from "../account/payments/open-payments.ts";
-import type { AppTables } from "./build-storage.ts";
+import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
+import type { Payments } from "../billing/payments/open-payments.ts";
+import type { KeyProber, ProbeKey } from "../byok/key-prober.ts";
 import type { Consent } from "../consent/open-consent.ts";
+import type { ConverterPoolOptions } from "../documents/converter/converter-pool.ts";
 import type { compileRoutes } from "../http/router.ts";
-import type { CatalogChange } from "../inference/catalog/catalog-change.ts";
+import type { CatalogChange } from "../inference/catalog/build-catalog.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
+import type { RunBackground } from "../inference/responses/background-job.ts";
+import type { BackgroundRunner } from "../inference/responses/background-runner.ts";
 import type { Sandbox } from "../inference/sandbox/sandbox.ts";
-import type { BackgroundRunner } from "../inference/stored-responses/background-runner.ts";
+import type { SmokePort } from "../insights/health/smoke-tests.ts";
 import type { Insights } from "../insights/open-insights.ts";
-import type { CatalogSources } from "./live-catalog.ts";
+import type { BuildMcpServer } from "../mcp/mcp-service.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
+import type { Metrics } from "../platform/telemetry/metrics.ts";
+import type { Tracing } from "../platform/telemetry/tracing.ts";
+import type { AppTables } from "./build-storage.ts";
+import type { CatalogSources } from "./live-catalog.ts";
+import type { Account } from "./open-account.ts";
+import type { Nodes } from "./reload.ts";
 
 /** The gateway, ready to be listened for. */
 export interface App {
@@ -19,11 +28,21 @@ export interface App {
   fallback: ReturnType<typeof compileRoutes>["fallback"];
   /** The catalog of the moment. */
   catalog(): CatalogSnapshot;
-  /** Replaces the catalog as a whole and tells what changed. Throws `ConfigurationError`, and then it stays as it was. */
+  /**
+   * Replaces the catalog as a whole and tells what changed. Throws `ConfigurationError`, and then
+   * it stays as it was.
+   */
   refreshCatalog(sources: CatalogSources): CatalogChange;
-  /** Makes the key that a first start shows, and gives its secret; undefined on every other start. */
+  /** The gateways on the database, and how all of them read their configuration again. */
+  nodes: Nodes;
+  /**
+   * Makes the key that a first start shows, and gives its secret; undefined on every other start.
+   */
   mintFirstKey(): Promise<string | undefined>;
-  /** Makes the token of the link that claims the owner account, in place of the one before; undefined once it is claimed. */
+  /**
+   * Makes the token of the link that claims the owner account, in place of the one before;
+   * undefined once it is claimed.
+   */
   issueClaim(): Promise<string | undefined>;
   sandbox: Sandbox | undefined;
   ledger: LedgerPort;
@@ -42,8 +61,30 @@ export interface App {
   purgeConversations(): Promise<void>;
   /** Tells load balancers to send no more; requests are still served. */
   startDraining(): void;
-  /** Stops waiting for providers: what they have sent so far is what is settled; background responses go back to their queue. */
+  /**
+   * Stops waiting for providers: what they have sent so far is what is settled; background
+   * responses go back to their queue.
+   */
   breakOffUpstreams(): void;
   /** Writes what is pending and lets go of everything. */
   close(): Promise<void>;
+}
+
+/** Tools that outlive the app's own parts and are given to it. */
+export interface AppTools {
+  logger: Logger;
+  metrics: Metrics;
+  tracing: Tracing;
+  clock?: Clock;
+  random?: () => number;
+  /** Does the work of background responses in place of the inference. */
+  runBackground?: RunBackground;
+  /** Changes to the children that convert files. */
+  converterPool?: Partial<ConverterPoolOptions>;
+  /** Asks providers about keys in place of a request to them. */
+  probeKey?: ProbeKey;
+  /** Makes the server behind `/mcp` in place of the one with this service's tools. */
+  buildMcpServer?: BuildMcpServer;
+  /** Asks providers for smoke tests in place of the inference. */
+  smoke?: SmokePort | undefined;
 }

@@ -1,7 +1,7 @@
-import { openAccount, type Account } from "../account/open-account.ts";
+import { openAccount, type Account } from "./open-account.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { AppTables } from "./build-storage.ts";
-import { SpendStore } from "../insights/spend-store.ts";
+import { SpendStore } from "../insights/service-usage-store.ts";
 import {
   hasSeveralGateways,
   shareChanges,
@@ -9,25 +9,25 @@ import {
   shareWork,
   type Shared,
 } from "./open-shared.ts";
-import type { Clock } from "../platform/lib/clock.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
-/** What the account plane tells of what went wrong beside any request. */
+/** Logs the failures of the account plane's background work. */
 const accountLog = (logger: Logger) => ({
   onLedgerError: (error: unknown) =>
-    logger.error({ err: error }, "what gateways share of the ledger could not be kept up yet"),
+    logger.error({ err: error }, "shared ledger not updated yet, trying again"),
   onUseError: (error: unknown) =>
-    logger.error({ err: error }, "last uses of keys could not be written yet"),
+    logger.error({ err: error }, "last uses of keys not written yet, trying again"),
   onCreditError: (error: unknown) =>
-    logger.error({ err: error }, "monthly credits could not be given or taken back yet"),
+    logger.error({ err: error }, "monthly credits not settled yet, trying again"),
   onProviderKeyError: (error: unknown) =>
-    logger.error({ err: error }, "what became of a donated provider key could not be stored"),
+    logger.error({ err: error }, "state of a donated provider key not stored"),
   onSignInLog: (level: "info" | "warn" | "error", message: string) =>
     logger[level]({ part: "sign-in" }, message),
 });
 
-/** The account plane, which is told by the insights what was spent. */
+/** Builds the account plane; what was spent it reads from the insights. */
 export async function buildAccount(
   settings: AppSettings,
   {

@@ -1,11 +1,11 @@
-import type { Account } from "../account/open-account.ts";
-import { outputItems, type NewResponse } from "../inference/stored-responses/stored-response.ts";
-import type { ResponseStore } from "../inference/stored-responses/response-store.ts";
+import type { Account } from "./open-account.ts";
+import { outputItems, type NewResponse } from "../inference/responses/stored-response.ts";
+import type { ResponseStore } from "../inference/responses/response-store.ts";
 import { messageOf } from "../mcp/hub/conversation.ts";
 import { Conversations } from "../mcp/hub/conversations.ts";
 import { openHub, type HubLibrary } from "../mcp/hub/open-hub.ts";
 import { SearchIndex } from "../mcp/hub/search-index.ts";
-import { hourMs, type Clock } from "../platform/lib/clock.ts";
+import { hourMs, type Clock } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { AppSettings } from "./app-settings.ts";
@@ -48,7 +48,8 @@ export function buildHub(
     keepsNothing: (ownerId) => security.privacy.of(ownerId).zdr,
   });
   const writing = new Set<Promise<void>>();
-  // Beside the request: an answer does not wait for the list of conversations, and does not fail with it.
+  // Beside the request: an answer does not wait for the list of conversations, and does not fail
+  // with it.
   responses.onKept = (response) => {
     const personId = directory.llmKeyById(response.keyId)?.creatorUserId;
     if (personId === undefined) return;

@@ -1,26 +1,27 @@
 import { getCACertificates } from "node:tls";
-import type { AppTools } from "./app-tools.ts";
-import type { LedgerPort } from "../account/ledger/ledger-port.ts";
-import { UncollectedCharges } from "../account/ledger/uncollected-charges.ts";
-import type { ProviderKeys } from "../account/byok/provider-keys.ts";
-import type { Referrals } from "../account/referrals/referrals.ts";
-import type { Security } from "../account/security/open-security.ts";
+import type { AppTools } from "./app.ts";
+import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
+import { UncollectedCharges } from "../billing/ledger/uncollected-charges.ts";
+import type { Referrals } from "../billing/referrals/referrals.ts";
+import type { ProviderKeys } from "../byok/provider-keys.ts";
+import type { Security } from "../access/open-security.ts";
 import type { AppSettings } from "./app-settings.ts";
 import { withInsights } from "./build-insights.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
-import type { InferenceDependencies } from "../inference/dependencies.ts";
-import { CallSignatures } from "../inference/interpret/call-signatures.ts";
-import { OpenedRoutes } from "../inference/opened-routes.ts";
-import { KeepAliveTicker } from "../inference/keep-alive.ts";
+import type { InferenceDependencies } from "../inference/pipeline/dependencies.ts";
+import { CallSignatures } from "../inference/pipeline/translated-relay.ts";
+import { OpenedRoutes } from "../inference/pipeline/provider-credentials.ts";
+import { KeepAliveTicker } from "../inference/pipeline/relayed-stream.ts";
 import { HealthWindows } from "../inference/routing/health-windows.ts";
-import { type SharedPlaces, StickySessions } from "../inference/routing/sticky-sessions.ts";
-import { createTargetLookup, isServable } from "../inference/upstream-targets.ts";
+import { StickySessions, type SharedPlaces } from "../inference/routing/sticky-sessions.ts";
+import { createTargetLookup, isServable } from "../inference/pipeline/upstream-targets.ts";
 import { UpstreamClient, type UpstreamNetwork } from "../inference/upstream/upstream-client.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import { observeInference, observeUncollected } from "./observe.ts";
-import { type Clock } from "../platform/lib/clock.ts";
-import { ProxyRules } from "../platform/lib/proxy-rules.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import { ProxyRules } from "../platform/kernel/proxy-rules.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import { errorAddress } from "../platform/kernel/errors.ts";
 
 /** Builds what serving a request needs. */
 export function buildInference(
@@ -63,12 +64,16 @@ export function buildInference(
     privacyOf: (caller) => security.privacy.workspacePrivacy(caller.workspace.id, caller),
     holdsBonus: referrals && ((workspaceId) => referrals.holdsFor(workspaceId)),
     disconnect: settings.disconnect,
+    errorAddress: (code) => errorAddress(settings.publicUrl(), code),
     targetOf: createTargetLookup({ clock, upstream }),
     isServable,
   };
 }
 
-/** The platform's own list of certificates, with what `NODE_EXTRA_CA_CERTS` adds to it, is copied only where more is trusted. */
+/**
+ * The platform's own list of certificates, with what `NODE_EXTRA_CA_CERTS` adds to it, is copied
+ * only where more is trusted.
+ */
 const networkOf = ({ proxies, extraCertificates = [] }: AppSettings): UpstreamNetwork => ({
   proxies: new ProxyRules(proxies ?? { https: undefined, http: undefined, none: undefined }),
   trusted:
@@ -85,7 +90,9 @@ export const ownKeyLookup =
     return key && providerKeys.secretOf(key);
   };
 
-/** Ends what keeps connections to providers and clients alive, and books what the database refused. */
+/**
+ * Ends what keeps connections to providers and clients alive, and books what the database refused.
+ */
 export async function endInference({
   openedRoutes,
   keepAlive,

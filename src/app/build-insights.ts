@@ -1,14 +1,18 @@
 import type { Kysely } from "kysely";
+import type { AccountTables } from "./open-account.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
-import { providerLogoPath } from "../inference/catalog/provider-logo.ts";
-import type { InferenceObserver } from "../inference/observer.ts";
-import { isServable } from "../inference/upstream-targets.ts";
+import { providerLogoPath } from "../inference/catalog/provider-entry.ts";
+import type { InferenceObserver } from "../inference/pipeline/dependencies.ts";
+import { isServable } from "../inference/pipeline/upstream-targets.ts";
+import type { Archive } from "../insights/archive/open-archive.ts";
+import type { ArchivingTables } from "../insights/archive/outbox.ts";
 import { openInsights, type Insights, type InsightTables } from "../insights/open-insights.ts";
-import type { RoutedProvider } from "../insights/health/service-components.ts";
+import type { UsageTables } from "../insights/usage-rollup.ts";
+import type { RoutedProvider } from "../insights/health/components.ts";
 import type { SmokePort } from "../insights/health/smoke-tests.ts";
-import type { Clock } from "../platform/lib/clock.ts";
-import { nanoFromUsd } from "../platform/lib/money.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import { nanoFromUsd } from "../platform/kernel/money.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
@@ -18,21 +22,26 @@ const settledCodes: ReadonlySet<string> = new Set([
   "max_tokens_too_small",
 ]);
 
-/** The insights of this gateway: they know no catalog, so what they need of it is handed to them here. */
+/**
+ * The insights of this gateway: they know no catalog, so what they need of it is handed to them
+ * here.
+ */
 export function buildInsights(
   settings: AppSettings,
   parts: {
     storage: Pick<Storage<never>, "kind" | "commits" | "isHealthy">;
-    database: Kysely<InsightTables>;
+    database: Kysely<InsightTables & ArchivingTables & ClosingTables>;
     clock: Clock;
     catalog(): CatalogSnapshot;
     logger: Logger;
     smoke: SmokePort | undefined;
     isSharedUp: (() => boolean) | undefined;
+    isLeader: (() => boolean) | undefined;
   },
 ): Promise<Insights> {
   const { storage, database, clock, catalog, logger, smoke, isSharedUp } = parts;
   return openInsights({
+    openArchive: archiveOpener(settings, { ...parts, database: database.withTables() }),
     database,
     commits: storage.commits,
     kind: storage.kind,
@@ -54,6 +63,72 @@ export function buildInsights(
       },
     },
   });
+}
+
+/** Opens the archive that is configured, whose code is loaded for it alone; else undefined. */
+function archiveOpener(
+  { archive, generationDays, extraCertificates: certificates = [] }: AppSettings,
+  {
+    database: people,
+    storage: { kind, commits },
+    logger,
+    clock,
+    isLeader,
+  }: {
+    storage: Pick<Storage<never>, "kind" | "commits">;
+    logger: Logger;
+    clock: Clock;
+    isLeader: (() => boolean) | undefined;
+    database: Kysely<ClosingTables>;
+  },
+): ((database: Kysely<ArchivingTables & UsageTables>) => Promise<Archive>) | undefined {
+  if (archive === undefined) return undefined;
+  return async (database) =>
+    (await import("../insights/archive/open-archive.ts")).openArchive({
+      settings: archive,
+      database,
+      commits,
+      kind,
+      clock,
+      certificates,
+      ports: {
+        generationDays,
+        isLeader,
+        closedWorkspaces: () => closedWorkspaces(people),
+        onDropped: (records) =>
+          logger.warn(
+            { records },
+            "records were deleted before the archive took them: retention.log_budget_gb has no room for more",
+          ),
+        onError: (error) =>
+          logger.warn(
+            { err: error },
+            "records could not be archived yet; they wait in the database",
+          ),
+      },
+    });
+}
+
+type ClosingTables = Pick<AccountTables, "workspaces" | "organization_members">;
+
+/** Workspaces that were closed with their person or organisation, and let no caller in any more. */
+async function closedWorkspaces(database: Kysely<ClosingTables>): Promise<readonly string[]> {
+  const rows = await database
+    .selectFrom("workspaces")
+    .select("id")
+    .where("blocked_at_ms", "is not", null)
+    .where("owner_user_id", "is", null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("organization_members")
+            .select("user_id")
+            .whereRef("organization_members.organization_id", "=", "workspaces.organization_id"),
+        ),
+      ),
+    )
+    .execute();
+  return rows.map(({ id }) => id);
 }
 
 function budgetsOf({ providers }: AppSettings): Map<string, bigint> {

@@ -2,39 +2,54 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DocumentationSite } from "../documentation/site.ts";
 import type { AppSettings } from "./app-settings.ts";
-import type { AppTools } from "./app-tools.ts";
+import type { AppTables } from "./build-storage.ts";
+import type { LiveCatalog } from "./live-catalog.ts";
+import { type Shared, sharedProbe } from "./open-shared.ts";
+import { type Nodes, joinNodes } from "./reload.ts";
+import type { AppTools } from "./app.ts";
 import type { Dependencies, Operations } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { fieldWords } from "../endpoints/ops/field-words.ts";
-import type { Endpoint } from "../http/endpoint.ts";
-import { EndpointPaths } from "../http/endpoint-paths.ts";
+import type { Endpoint } from "../access/define-endpoint.ts";
+import { EndpointPaths } from "../http/endpoint.ts";
 import { openApiDocument } from "../http/open-api.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
-import { isServable } from "../inference/upstream-targets.ts";
+import { isServable } from "../inference/pipeline/upstream-targets.ts";
 import { McpService } from "../mcp/mcp-service.ts";
 import type { ToolEndpoint } from "../mcp/tool-endpoint.ts";
 import { ToolServer } from "../mcp/tool-server.ts";
 import { tools } from "../mcp/tools/index.ts";
 import type { Storage } from "../platform/storage/storage.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
 
-/** Builds what operational endpoints tell. */
-export function buildOperations(
+/** Builds what operational endpoints tell, and joins the gateways on the database. */
+export async function openOperations(
   settings: AppSettings,
   {
     storage,
-    state,
+    shared,
     metrics,
-    isSharedUp,
+    ...parts
   }: {
-    storage: Pick<Storage<never>, "isHealthy">;
-    state: { draining: boolean };
+    storage: Storage<AppTables>;
+    shared: Shared | undefined;
+    catalog: LiveCatalog;
+    clock: Clock;
+    logger: Logger;
     metrics: Metrics;
-    isSharedUp: (() => boolean) | undefined;
   },
-): Operations {
+): Promise<{ operations: Operations; nodes: Nodes; state: { draining: boolean } }> {
+  const isSharedUp = sharedProbe(shared, settings);
   if (isSharedUp !== undefined) metrics.watchSharedState(() => (isSharedUp() ? 1 : 0));
-  return {
+  const nodes = await joinNodes(settings, {
+    ...parts,
+    shared,
+    database: storage.database.withTables(),
+  });
+  const state = { draining: false };
+  const operations: Operations = {
     async unreadyParts() {
       const isHealthy = await storage.isHealthy();
       return [
@@ -48,7 +63,9 @@ export function buildOperations(
     metricsHere: !settings.metricsElsewhere,
     version: settings.version,
     settings: settings.effective ?? [],
+    nodes,
   };
+  return { operations, nodes, state };
 }
 
 /** The MCP server over the table: its tools call the REST endpoints. */
@@ -65,6 +82,7 @@ export function buildMcp(
   });
   return new McpService({
     endpoints: table,
+    tools,
     build: buildMcpServer ?? ((sdk, request) => server.build(sdk, request)),
   });
 }

@@ -1,9 +1,9 @@
-import type { Account } from "../account/open-account.ts";
-import type { Payments } from "../account/payments/open-payments.ts";
-import type { PaymentTables } from "../account/payments/payment-tables.ts";
+import type { Account } from "./open-account.ts";
+import type { Payments } from "../billing/payments/open-payments.ts";
+import type { PaymentTables } from "../billing/payments/payment-store.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { Insights } from "../insights/open-insights.ts";
-import type { Clock } from "../platform/lib/clock.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
@@ -19,7 +19,7 @@ export async function buildPayments(
   },
 ): Promise<Payments | undefined> {
   if (settings?.stripe.secretKey === undefined) return undefined;
-  const { openPayments } = await import("../account/payments/open-payments.ts");
+  const { openPayments } = await import("../billing/payments/open-payments.ts");
   const {
     account: { ledger, withdrawals, directory, referrals },
     storage,
@@ -44,7 +44,7 @@ export async function buildPayments(
         "what Stripe says does not fit what was ordered; nothing was credited",
       ),
     onError: (error) =>
-      logger.error({ err: error }, "something of a payment could not be done yet"),
+      logger.error({ err: error }, "background work of payments failed, trying again"),
     onReconciled: (ok) =>
       insights.jobs.ran("payment_reconciliation", ok, ok ? undefined : "The last run failed."),
   });

@@ -1,35 +1,43 @@
-import { providerKeyAdd } from "../account/byok/provider-key-usage.ts";
-import { grantInsert } from "../account/ledger/grants.ts";
-import { accountAdd, keyByokAdd, keySpendAdd, transferInsert } from "../account/ledger/transfer.ts";
-import type { AccountTables } from "../account/open-account.ts";
-import { paymentInserts } from "../account/payments/payment-rows.ts";
-import type { PaymentTables } from "../account/payments/payment-tables.ts";
-import { auditChainInsert } from "../account/security/audit-chain.ts";
-import { auditInsert, auditOutcomeInsert } from "../account/security/audit-log.ts";
-import type { AppSettings } from "./app-settings.ts";
+import type { Kysely } from "kysely";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { auditChainInsert } from "../access/audit-chain.ts";
+import { auditInsert, auditOutcomeInsert } from "../access/audit-log.ts";
+import { grantInsert } from "../billing/ledger/grants.ts";
+import { ledgerAdds, transferInsert } from "../billing/ledger/transfer.ts";
+import { type PaymentTables, paymentInserts } from "../billing/payments/payment-store.ts";
+import { providerKeyAdd } from "../byok/provider-key-usage.ts";
 import type { ConsentTables } from "../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../documents/jobs/document-job-store.ts";
 import type { RouteHistoryTables } from "../inference/catalog/route-history.ts";
 import {
-  storedResponseInserts,
   type ResponseTables,
-} from "../inference/stored-responses/response-rows.ts";
-import type { ConversationTables } from "../mcp/hub/conversation.ts";
-import type { HubTables } from "../mcp/hub/entry-store.ts";
+  storedResponseInserts,
+} from "../inference/responses/response-store.ts";
+import {
+  archiveOutboxAdd,
+  archivingCommits,
+  forgetOutbox,
+  type OutboxTables,
+} from "../insights/archive/outbox-add.ts";
 import { generationInsert } from "../insights/generation-record.ts";
 import type { GenerationTables } from "../insights/generation-store.ts";
 import type { InsightTables } from "../insights/open-insights.ts";
 import { refusedHourAdd } from "../insights/refused-requests.ts";
 import { usageAddStatements } from "../insights/usage-rollup.ts";
-import { requireSameKeys } from "./key-fingerprints.ts";
-import { hasSeveralGateways, openEpoch, type Shared } from "./open-shared.ts";
-import type { Clock } from "../platform/lib/clock.ts";
-import { migrations } from "../platform/storage/migrations/index.ts";
+import type { ConversationTables } from "../mcp/hub/conversation.ts";
+import type { HubTables } from "../mcp/hub/hub-tables.ts";
+import { ConfigurationError } from "../platform/config/configuration-error.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
 import type { GatewayTables } from "../platform/storage/database-epoch.ts";
+import { migrations } from "../platform/storage/migrations/index.ts";
 import { openStorage } from "../platform/storage/open-storage.ts";
 import type { CommitStatements } from "../platform/storage/packed-unit.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
+import type { AppSettings } from "./app-settings.ts";
+import type { AccountTables } from "./open-account.ts";
+import type { NodeTables } from "./gateway-nodes.ts";
+import { type Shared, hasSeveralGateways, openEpoch } from "./open-shared.ts";
 
 /** Every table of the gateway. */
 export type AppTables = AccountTables &
@@ -37,9 +45,11 @@ export type AppTables = AccountTables &
   ResponseTables &
   RouteHistoryTables &
   InsightTables &
+  OutboxTables &
   DocumentJobTables &
   PaymentTables &
   GatewayTables &
+  NodeTables &
   ConsentTables &
   HubTables &
   ConversationTables;
@@ -56,20 +66,13 @@ const commitStatements: CommitStatements = {
     ...storedResponseInserts,
     ...paymentInserts,
   ],
-  adds: [
-    accountAdd,
-    keySpendAdd,
-    keyByokAdd,
-    providerKeyAdd,
-    ...usageAddStatements,
-    refusedHourAdd,
-  ],
+  adds: [...ledgerAdds, providerKeyAdd, ...usageAddStatements, refusedHourAdd, archiveOutboxAdd],
 };
 
 /** What opening the database depends on. */
 export type StorageSettings = Pick<
   AppSettings,
-  "storageUrl" | "durability" | "sharedUrl" | "mayMigrate" | "waitMs"
+  "storageUrl" | "durability" | "sharedUrl" | "mayMigrate" | "waitMs" | "poolSize"
 >;
 
 /** Opens the database with the tables and the commits of every room. */
@@ -85,10 +88,13 @@ export const buildStorage = (
     commitStatements,
     severalGateways: hasSeveralGateways(settings),
     waitMs: settings.waitMs ?? 0,
+    ...(settings.poolSize !== undefined && { poolSize: settings.poolSize }),
     mayMigrate: settings.mayMigrate ?? true,
   });
 
-/** Opens the database for a gateway: with the keys that it was first opened with, and in its epoch. */
+/**
+ * Opens the database for a gateway: with the keys that it was first opened with, and in its epoch.
+ */
 export async function openDatabase(
   settings: AppSettings,
   { shared, clock, logger }: { shared: Shared | undefined; clock: Clock; logger: Logger },
@@ -96,5 +102,74 @@ export async function openDatabase(
   const storage = await buildStorage(settings, logger);
   await requireSameKeys(storage.database.withTables(), settings);
   await openEpoch(shared, settings, { storage, clock, logger });
+  if (settings.archive !== undefined)
+    return { ...storage, commits: archivingCommits(storage.commits) };
+  await forgetOutbox(storage.database.withTables());
   return storage;
+}
+
+/** Says nothing about the key but whether it is the same. */
+const fingerprintOf = (key: Uint8Array): string =>
+  createHmac("sha256", key).update("switchyard key fingerprint").digest("hex");
+
+const isSame = (one: string, other: string): boolean =>
+  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+
+/**
+ * Refuses keys other than those that the database was first opened with: what one gateway wrote no
+ * other could read, from the first credential on. A secrets key may follow one that is named as the
+ * previous.
+ */
+async function requireSameKeys(
+  database: Kysely<GatewayTables>,
+  { encryptionKey, masterSecrets }: Pick<AppSettings, "encryptionKey" | "masterSecrets">,
+): Promise<void> {
+  await requireSame(database, {
+    name: "encryption_key",
+    variable: "SWITCHYARD_ENCRYPTION_KEY",
+    key: encryptionKey,
+    previous: [],
+  });
+  const { current, previous } = masterSecrets ?? { current: encryptionKey, previous: [] };
+  await requireSame(database, {
+    name: "secrets_key",
+    variable: "SWITCHYARD_SECRETS_KEY",
+    key: current,
+    previous,
+  });
+}
+
+async function requireSame(
+  database: Kysely<GatewayTables>,
+  {
+    name,
+    variable,
+    key,
+    previous,
+  }: { name: string; variable: string; key: Uint8Array; previous: readonly Uint8Array[] },
+): Promise<void> {
+  const value = fingerprintOf(key);
+  await database
+    .insertInto("gateway_facts")
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column("name").doNothing())
+    .execute();
+  const kept = (
+    await database
+      .selectFrom("gateway_facts")
+      .select("value")
+      .where("name", "=", name)
+      .executeTakeFirstOrThrow()
+  ).value;
+  if (isSame(kept, value)) return;
+  if (!previous.some((each) => isSame(kept, fingerprintOf(each)))) {
+    throw new ConfigurationError([
+      {
+        key: variable,
+        message:
+          "is not the key that this database was first opened with; give every gateway on it the same one",
+      },
+    ]);
+  }
+  await database.updateTable("gateway_facts").set({ value }).where("name", "=", name).execute();
 }

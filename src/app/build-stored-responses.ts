@@ -1,15 +1,17 @@
-import type { AppTools } from "./app-tools.ts";
-import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
+import type { AppTools } from "./app.ts";
+import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
 import type { AppSettings } from "./app-settings.ts";
 import { runBackground } from "../endpoints/inference/run-background.ts";
-import type { InferenceDependencies } from "../inference/dependencies.ts";
-import { BackgroundRunner } from "../inference/stored-responses/background-runner.ts";
-import { JobStore } from "../inference/stored-responses/job-store.ts";
-import { ResponseRetention } from "../inference/stored-responses/response-retention.ts";
-import { type ResponseTables } from "../inference/stored-responses/response-rows.ts";
-import { ResponseStore } from "../inference/stored-responses/response-store.ts";
+import type { InferenceDependencies } from "../inference/pipeline/dependencies.ts";
+import { BackgroundRunner } from "../inference/responses/background-runner.ts";
+import { JobStore } from "../inference/responses/job-store.ts";
+import {
+  ResponseRetention,
+  ResponseStore,
+  type ResponseTables,
+} from "../inference/responses/response-store.ts";
 import type { Insights } from "../insights/open-insights.ts";
-import type { Claims } from "../platform/shared-state/claims.ts";
+import type { Claims } from "../platform/shared-state/shared-claims.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 
 /** Builds the storage of responses, what works on those in the background, and their retention. */

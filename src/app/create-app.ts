@@ -1,39 +1,45 @@
-import { RateTiers } from "../account/limits/rate-tier.ts";
-import type { App } from "./app.ts";
+import type { RateCounters } from "../access/count-request.ts";
+import { Guard } from "../access/guard.ts";
+import { RateTiers } from "../access/rate-limiter.ts";
+import { type Consent, type ConsentParts, openConsent } from "../consent/open-consent.ts";
+import { openDocuments } from "../documents/open-documents.ts";
+import type { Dependencies } from "../endpoints/dependencies.ts";
+import { endpoints } from "../endpoints/index.ts";
+import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
+import { errorPage } from "../endpoints/pages/error-page.ts";
+import { clientAddressReader, encryptionReader } from "../http/http-request.ts";
+import { compileRoutes } from "../http/router.ts";
+import type { CatalogModel, CatalogSnapshot } from "../inference/catalog/model.ts";
+import { RouteHistory } from "../inference/catalog/route-history.ts";
+import { probeKeyThrough, smokePort } from "../inference/pipeline/unbilled-asks.ts";
+import { findModel } from "../inference/routing/resolve-models.ts";
+import { ConfigurationError } from "../platform/config/configuration-error.ts";
+import { type Clock, systemClock } from "../platform/kernel/clock.ts";
 import type { AppSettings } from "./app-settings.ts";
-import type { AppTools } from "./app-tools.ts";
+import type { App, AppTools } from "./app.ts";
 import { buildAccount } from "./build-account.ts";
 import { buildHub } from "./build-hub.ts";
 import { buildInference, endInference, ownKeyLookup } from "./build-inference.ts";
 import { buildInsights } from "./build-insights.ts";
-import { buildDocuments, buildMcp, buildOperations } from "./build-operations.ts";
+import { buildDocuments, buildMcp, openOperations } from "./build-operations.ts";
 import { buildPayments } from "./build-payments.ts";
 import { openDatabase } from "./build-storage.ts";
 import { buildStoredResponses } from "./build-stored-responses.ts";
-import { compileApp } from "./compile-app.ts";
-import { openConsent, type Consent, type ConsentParts } from "../consent/open-consent.ts";
-import { openDocuments } from "../documents/open-documents.ts";
-import type { Dependencies } from "../endpoints/dependencies.ts";
-import { RouteHistory } from "../inference/catalog/route-history.ts";
-import { probeKeyThrough } from "../inference/probe-key.ts";
-import { smokePort } from "../inference/smoke-ask.ts";
-import { GenerationStore } from "../insights/generation-store.ts";
 import { openDashboard } from "./dashboard-files.ts";
 import { LiveCatalog } from "./live-catalog.ts";
-import { watchFigures } from "./observe.ts";
-import { ocrModelOf } from "./ocr-model-of.ts";
+import { observeErrors, observeRequests, watchFigures } from "./observe.ts";
+import type { Account } from "./open-account.ts";
 import {
   closeShared,
   openCounters,
   openEmbeddingCache,
   openSessionPlaces,
   openShared,
-  sharedProbe,
   shareWork,
+  sharedProbe,
   stopSharing,
   whileLeading,
 } from "./open-shared.ts";
-import { systemClock, type Clock } from "../platform/lib/clock.ts";
 import { startKeyProber, startRounds } from "./start-rounds.ts";
 
 const buildCatalog = async (settings: AppSettings, clock: Clock): Promise<LiveCatalog> =>
@@ -64,6 +70,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     clock,
     catalog: catalog.snapshot,
     isSharedUp: sharedProbe(shared, settings),
+    isLeader: work.isLeader,
     smoke: whileLeading(tools.smoke ?? smokePort(() => inference), work),
   });
   const inference = buildInference(settings, {
@@ -80,13 +87,8 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     clock,
     logger: tools.logger,
   });
-  const state = { draining: false };
-  const operations = buildOperations(settings, {
-    ...tools,
-    storage,
-    state,
-    isSharedUp: sharedProbe(shared, settings),
-  });
+  const parts = { ...tools, storage, shared, catalog, clock };
+  const { operations, nodes, state } = await openOperations(settings, parts);
   const stored = buildStoredResponses(settings, {
     ...tools,
     ...work,
@@ -130,17 +132,14 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     background: stored.background,
     publicUrl: settings.publicUrl,
     claudeCode: settings.claudeCode ?? {},
-    generations: new GenerationStore({
-      database: storage.database.withTables(),
-      commits: storage.commits,
-    }),
+    generations: insights.generations,
     routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
     embeddingCache: openEmbeddingCache(shared, clock),
     mcp: buildMcp(settings, tools),
     ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
     ...buildDocuments(settings, catalog.snapshot),
   };
-  watchFigures(tools.metrics, { ...account, ...storage, uncollected: inference.uncollected });
+  watchFigures(tools.metrics, { ...account, ...storage, ...insights, ...inference });
   const stopRounds = startRounds(account, {
     ...dependencies,
     ...work,
@@ -166,6 +165,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     ...hubParts,
     catalog: catalog.snapshot,
     sandbox: catalog.sandbox,
+    nodes,
     refreshCatalog: (sources) => catalog.refresh(sources),
     startDraining: () => {
       state.draining = true;
@@ -173,7 +173,8 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
       documents.drain();
     },
     breakOffUpstreams() {
-      // First, so that they hear of a shutdown and not of a provider that failed. Resolves within its own patience.
+      // First, so that they hear of a shutdown and not of a provider that failed. Resolves within
+      // its own patience.
       void stored.background.stop();
       inference.upstream.breakOff();
     },
@@ -189,6 +190,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
       await Promise.all([documents.stop(), dependencies.mcp.close(), hubParts.stopHub()]);
       await endInference(inference);
       await catalog.stop();
+      await nodes.stop();
       await stopSharing(shared, account);
       await storage.close();
       closeShared(shared);
@@ -205,3 +207,80 @@ const buildConsent = (
     ...parts,
     documents: { networks: clientDocumentNetworks, certificates: extraCertificates },
   });
+
+/** The routes of the endpoint table, guarded, counted and watched. */
+function compileApp(
+  settings: AppSettings,
+  {
+    tools,
+    people,
+    ...parts
+  }: Pick<
+    Account,
+    "directory" | "security" | "people" | "operatorWorkspaceId" | "idempotentAnswers"
+  > & {
+    dependencies: Dependencies;
+    counters: RateCounters;
+    clock: Clock;
+    tools: AppTools;
+  },
+): ReturnType<typeof compileRoutes> {
+  const observe = observeErrors({ ...tools, clock: parts.clock });
+  const { refused } = parts.dependencies.insights;
+  const addressOf = clientAddressReader(settings.trustProxy);
+  const encrypted = encryptionReader(settings.trustProxy);
+  const { dependencies, clock } = parts;
+  const guard = new Guard({
+    directory: parts.directory,
+    counters: parts.counters,
+    clock,
+    security: parts.security,
+    sessions: { reader: people.reader, publicUrl: settings.publicUrl },
+    operatorWorkspaceId: parts.operatorWorkspaceId,
+    idempotentAnswers: parts.idempotentAnswers,
+    onAnswerError: (error) =>
+      tools.logger.error({ err: error }, "answer of a request with an idempotency key not stored"),
+    onAuditError: (error) =>
+      tools.logger.error({ err: error }, "outcome of a change not written to the audit log"),
+  });
+  return compileRoutes({
+    endpoints,
+    dependencies,
+    clock,
+    guard,
+    publicUrl: settings.publicUrl,
+    errorPage,
+    pageElsewhere: (context) => screenAtRoot(context, dependencies),
+    clientAddress: (request) => addressOf(request, request.peerAddress),
+    isEncrypted: (request) => encrypted(request, request.peerAddress),
+    onError(error, context) {
+      observe(error, context);
+      const { caller } = context;
+      if (caller.kind === "llm-key")
+        refused.note({ workspaceId: caller.workspace.id, keyId: caller.key.id, code: error.code });
+    },
+    ...observeRequests(tools.metrics),
+  });
+}
+
+/**
+ * The catalog's id of the model that `ocr.model` of switchyard.yaml names. Throws
+ * `ConfigurationError` for one that cannot read pages.
+ */
+function ocrModelOf(id: string | undefined, catalog: CatalogSnapshot): string | undefined {
+  if (id === undefined) return undefined;
+  const model = findModel(catalog, id);
+  const reason = unfit(model);
+  if (model === undefined || reason !== undefined) {
+    const message = `${reason ?? "there is no such model in the catalog"}, got ${JSON.stringify(id)}`;
+    throw new ConfigurationError([{ key: "ocr.model", message }]);
+  }
+  return model.id;
+}
+
+function unfit(model: CatalogModel | undefined): string | undefined {
+  if (model?.router !== undefined) return "expected one model; this is a pool of models";
+  if (model !== undefined && model.surface !== "chat")
+    return `expected a model that chats; this one serves ${model.surface}`;
+  return undefined;
+}

@@ -38,11 +38,17 @@ function readFolder(folder: string): Map<string, DashboardFile> {
 export interface DashboardOptions {
   /** The folder of the built dashboard. */
   folder: string;
-  /** The program that builds it where it is older than its sources; absent where a release carries the built folder. */
+  /**
+   * The program that builds it where it is older than its sources; absent where a release carries
+   * the built folder.
+   */
   buildScript: string | undefined;
 }
 
-/** Serves the built dashboard from memory, and builds it in the background of a start where its sources are newer. */
+/**
+ * Serves the built dashboard from memory, and builds it in the background of a start where its
+ * sources are newer.
+ */
 export function openDashboard(
   options: DashboardOptions | undefined,
   logger: Pick<Logger, "error">,

@@ -2,28 +2,33 @@ import { ZodError, z } from "zod";
 import {
   buildCatalog,
   buildProviders,
+  compareCatalogs,
   type CatalogOptions,
+  type CatalogChange,
 } from "../inference/catalog/build-catalog.ts";
-import { readBundledFacts, readFacts } from "../inference/catalog/bundled-facts.ts";
-import { compareCatalogs, type CatalogChange } from "../inference/catalog/catalog-change.ts";
-import type { CatalogFacts } from "../inference/catalog/catalog-facts.ts";
+import {
+  readBundledFacts,
+  readFacts,
+  type CatalogFacts,
+} from "../inference/catalog/catalog-facts.ts";
 import type {
   ConfiguredPricing,
   ConfiguredProvider,
 } from "../inference/catalog/configured-provider.ts";
-import type { CatalogSnapshot } from "../inference/catalog/model.ts";
-import { hasPlatformCredential } from "../inference/catalog/reachability.ts";
+import { hasPlatformCredential, type CatalogSnapshot } from "../inference/catalog/model.ts";
 import type { ConfiguredRouters } from "../inference/catalog/router-models.ts";
 import { sandboxProvider } from "../inference/sandbox/sandbox-models.ts";
 import { startSandbox, type Sandbox } from "../inference/sandbox/sandbox.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
-import type { Clock } from "../platform/lib/clock.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
 
 /** What the operator says of models; read again on every refresh. */
 export interface CatalogSources {
   providers: readonly ConfiguredProvider[];
   /** Pools of the routing presets by preset id; the others are chosen from what can be reached. */
   routers?: ConfiguredRouters;
+  /** Where vendors' credentials and addresses are looked up; absent, where they were before. */
+  environment?: Readonly<Record<string, string | undefined>>;
   /** A facts file in place of the one that ships with the project. */
   factsPath?: string | undefined;
   /** The price of models that no catalog knows; undefined refuses them. */
@@ -31,8 +36,9 @@ export interface CatalogSources {
 }
 
 /**
- * The catalog of a running gateway. A refresh builds the next snapshot beside the present one and then puts it in its
- * place: requests that are under way keep the routes and prices that they were planned with.
+ * The catalog of a running gateway. A refresh builds the next snapshot beside the present one and
+ * then puts it in its place: requests that are under way keep the routes and prices that they were
+ * planned with.
  */
 export class LiveCatalog {
   private readonly options: Pick<CatalogOptions, "environment"> & {
@@ -56,7 +62,10 @@ export class LiveCatalog {
     return this.simulator;
   }
 
-  /** Replaces the snapshot as a whole and tells what changed. Throws `ConfigurationError`, and then the old one stays. */
+  /**
+   * Replaces the snapshot as a whole and tells what changed. Throws `ConfigurationError`, and then
+   * the old one stays.
+   */
   refresh(sources: CatalogSources): CatalogChange {
     const previous = this.current;
     const next = this.build(sources, previous);
@@ -71,7 +80,8 @@ export class LiveCatalog {
 
   private build(sources: CatalogSources, previous: CatalogSnapshot | undefined): CatalogSnapshot {
     const { providers, routers, factsPath, unknownModelPricing } = sources;
-    const { environment, sandbox, clock } = this.options;
+    const { sandbox, clock } = this.options;
+    const environment = sources.environment ?? this.options.environment;
     const options: CatalogOptions = {
       environment,
       configuredProviders: providers,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { GatewayError } from "../platform/lib/errors.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
 import { createMetrics } from "../platform/telemetry/metrics.ts";
 import { observeErrors } from "./observe.ts";
 

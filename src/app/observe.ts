@@ -1,16 +1,20 @@
-import type { LedgerPort } from "../account/ledger/ledger-port.ts";
-import type { UncollectedReports } from "../account/ledger/uncollected-charges.ts";
-import type { InferenceObserver, RequestTiming } from "../inference/observer.ts";
+import type { Archive } from "../insights/archive/open-archive.ts";
+import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
+import type { UncollectedReports } from "../billing/ledger/uncollected-charges.ts";
+import type { InferenceObserver, RequestTiming } from "../inference/pipeline/dependencies.ts";
 import type { AttemptRecord, GenerationRecord } from "../insights/generation-record.ts";
-import type { Clock } from "../platform/lib/clock.ts";
-import { GatewayError } from "../platform/lib/errors.ts";
-import { LogLimit } from "../platform/lib/log-limit.ts";
-import { usdFromNano } from "../platform/lib/money.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import type { GatewayError } from "../platform/kernel/errors.ts";
+import { LogLimit } from "../platform/kernel/log-limit.ts";
+import { usdFromNano } from "../platform/kernel/money.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import { genAi } from "../platform/telemetry/gen-ai-attributes.ts";
+import {
+  type TracedAttempt,
+  type TracedInference,
+  genAi,
+} from "../platform/telemetry/traced-inference.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { FinishedInference, Metrics, Outcome } from "../platform/telemetry/metrics.ts";
-import type { TracedAttempt, TracedInference } from "../platform/telemetry/traced-inference.ts";
 import type { Tracing } from "../platform/telemetry/tracing.ts";
 
 interface Telemetry {
@@ -86,7 +90,10 @@ const endpointLabels: Readonly<Record<string, string>> = {
   ocr: "/v1/ocr/extract",
 };
 
-/** What traces call the work of a surface (OpenTelemetry's `gen_ai.operation.name`): chat, whichever dialect it came in. */
+/**
+ * What traces call the work of a surface (OpenTelemetry's `gen_ai.operation.name`): chat, whichever
+ * dialect it came in.
+ */
 const operationOf = (surface: string): string =>
   surface === "messages" || surface === "responses" ? "chat" : surface;
 
@@ -183,7 +190,7 @@ export function observeRequests(metrics: Metrics) {
   };
 }
 
-/** Counts refused and failed requests, and logs those that somebody has to look at. */
+/** Counts refused and failed requests, and logs those that the operator has to look at. */
 export function observeErrors({
   logger,
   metrics,
@@ -235,21 +242,24 @@ export function observeUncollected({ logger, metrics }: Telemetry): UncollectedR
   };
 }
 
-/** Shows figures that are read when somebody asks for metrics. */
+/** Registers figures that are read whenever the metrics are requested. */
 export function watchFigures(
   metrics: Metrics,
   {
     ledger,
     commits,
     uncollected,
+    archive,
   }: {
     ledger: Pick<LedgerPort, "openHoldCount">;
     commits: Pick<CommitQueue, "pendingCount" | "rejectedCount">;
     uncollected: { readonly count: number };
+    archive: Pick<Archive, "figures"> | undefined;
   },
 ): void {
   metrics.watchHoldsOpen(() => ledger.openHoldCount);
   metrics.watchCommitQueuePending(() => commits.pendingCount);
   metrics.watchCommitsRejected(() => commits.rejectedCount);
   metrics.watchUncollectedWaiting(() => uncollected.count);
+  if (archive !== undefined) metrics.watchArchive(() => archive.figures);
 }

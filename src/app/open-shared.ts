@@ -1,26 +1,22 @@
 import type { Kysely } from "kysely";
-import { SharedKeyUsage } from "../account/byok/shared-key-usage.ts";
-import { loadProviderKeyUsage } from "../account/byok/provider-key-usage-store.ts";
-import type { ChangeTables } from "../account/changes/change-store.ts";
-import { openSharedChanges } from "../account/changes/open-shared-changes.ts";
-import type { SharedChanges } from "../account/changes/shared-changes.ts";
-import type { CredentialDirectory } from "../account/keys/credential-directory.ts";
-import { RateLimiter } from "../account/limits/rate-limiter.ts";
-import type { RateTiers } from "../account/limits/rate-tier.ts";
-import type { Account, AccountTables } from "../account/open-account.ts";
-import { SharedRateLimiter } from "../account/limits/shared-rate-limiter.ts";
-import type { RateCounters } from "../http/count-request.ts";
-import type { SessionPlace } from "../inference/routing/session.ts";
-import type { SharedPlaces } from "../inference/routing/sticky-sessions.ts";
-import type { AnswerCache, KeptAnswer } from "../inference/surfaces/embeddings/answer-cache.ts";
-import { openAnswerCache } from "../inference/surfaces/embeddings/open-answer-cache.ts";
+import type { RateCounters } from "../access/count-request.ts";
+import { type PastRequests, RateLimiter, type RateTiers } from "../access/rate-limiter.ts";
+import { SharedRateLimiter } from "../access/shared-rate-limiter.ts";
+import { loadProviderKeyUsage } from "../byok/provider-key-usage.ts";
+import { SharedKeyUsage } from "../byok/shared-key-usage.ts";
+import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
+import type { SessionPlace, SharedPlaces } from "../inference/routing/sticky-sessions.ts";
+import {
+  type AnswerCache,
+  type KeptAnswer,
+  openAnswerCache,
+} from "../inference/surfaces/embeddings/answer-cache.ts";
 import type { SmokePort } from "../insights/health/smoke-tests.ts";
 import type { UsageTables } from "../insights/usage-rollup.ts";
-import type { Clock } from "../platform/lib/clock.ts";
-import { randomBase62 } from "../platform/lib/ids.ts";
-import type { Claims } from "../platform/shared-state/claims.ts";
+import { type Clock, hourMs } from "../platform/kernel/clock.ts";
+import { randomBase62 } from "../platform/kernel/ids.ts";
 import { SharedChannel } from "../platform/shared-state/shared-channel.ts";
-import { SharedClaims } from "../platform/shared-state/shared-claims.ts";
+import { type Claims, SharedClaims } from "../platform/shared-state/shared-claims.ts";
 import { SharedState } from "../platform/shared-state/shared-state.ts";
 import { SharedValues } from "../platform/shared-state/shared-values.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
@@ -28,7 +24,8 @@ import { DatabaseEpoch, type GatewayTables } from "../platform/storage/database-
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { AppSettings } from "./app-settings.ts";
-import { restoreQuotas } from "./restore-quotas.ts";
+import type { Account, AccountTables } from "./open-account.ts";
+import { type ChangeTables, type SharedChanges, openSharedChanges } from "./shared-changes.ts";
 
 /** Bytes of answers that several gateways keep together. */
 const sharedAnswerBytesMax = 256 * 1024 * 1024;
@@ -57,8 +54,8 @@ export interface Shared {
 }
 
 /**
- * Whether other gateways may work on the same database. Holds are shared then, and only then; an embedded database
- * belongs to one process.
+ * Whether other gateways may work on the same database. Holds are shared then, and only then; an
+ * embedded database belongs to one process.
  */
 export const hasSeveralGateways = ({
   sharedUrl,
@@ -66,7 +63,10 @@ export const hasSeveralGateways = ({
 }: Pick<AppSettings, "sharedUrl" | "storageUrl">): boolean =>
   sharedUrl !== undefined && !storageUrl.startsWith("sqlite:");
 
-/** Whether the server answers that several gateways cannot work without; undefined where they need none. */
+/**
+ * Whether the server answers that several gateways cannot work without; undefined where they need
+ * none.
+ */
 export const sharedProbe = (
   shared: Shared | undefined,
   settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
@@ -75,7 +75,9 @@ export const sharedProbe = (
     ? () => shared.state.runId !== undefined
     : undefined;
 
-/** What this gateway does alone of several on its database; nothing is said where there is only one. */
+/**
+ * What this gateway does alone of several on its database; nothing is said where there is only one.
+ */
 export function shareWork(
   shared: Shared | undefined,
   settings: Pick<AppSettings, "sharedUrl" | "storageUrl">,
@@ -96,15 +98,22 @@ export const whileLeading = (
   ask,
 });
 
-/** Connects to the server of shared state; undefined where everything stays in the memory of this process. */
+/**
+ * Connects to the server of shared state; undefined where everything stays in the memory of this
+ * process.
+ */
 export async function openShared(
-  { sharedUrl: url, waitMs }: { sharedUrl?: string | undefined; waitMs?: number | undefined },
+  {
+    sharedUrl: url,
+    waitMs,
+    extraCertificates: certificates,
+  }: Pick<AppSettings, "sharedUrl" | "waitMs" | "extraCertificates">,
   { logger, clock }: { logger: Logger; clock: Clock },
 ): Promise<Shared | undefined> {
   if (url === undefined) return undefined;
-  const state = await SharedState.open({ url, logger, waitMs });
+  const state = await SharedState.open({ url, certificates, logger, waitMs });
   const nodeId = randomBase62(12);
-  const channel = await SharedChannel.open({ url, shared: state, nodeId, logger });
+  const channel = await SharedChannel.open({ url, certificates, shared: state, nodeId, logger });
   const claims = new SharedClaims({
     shared: state,
     nodeId,
@@ -143,8 +152,9 @@ export async function openEpoch(
 }
 
 /**
- * Rate windows, shared where there is a server for it. Windows of hours count what they had counted before: those in
- * memory with every start, shared ones once in each run of the server, whichever gateway is the first to see it.
+ * Rate windows, shared where there is a server for it. Windows of hours count what they had counted
+ * before: those in memory with every start, shared ones once in each run of the server, whichever
+ * gateway is the first to see it.
  */
 export async function openCounters(
   shared: Shared | undefined,
@@ -192,7 +202,7 @@ export function shareChanges(
     onError: (error) =>
       logger.error(
         { err: error },
-        "a change could not be told to other gateways, or read from them, yet",
+        "a change could not be sent to other gateways, or read from them, yet",
       ),
   });
 }
@@ -227,7 +237,7 @@ export function shareKeyUsage(
   shared.keyUsage.start();
 }
 
-/** Shares nothing any more; what was changed is told before. */
+/** Ends sharing, after the changes of this gateway are sent to the others. */
 export async function stopSharing(
   shared: Shared | undefined,
   { ledger }: Pick<Account, "ledger">,
@@ -263,4 +273,49 @@ export function openEmbeddingCache(shared: Shared | undefined, clock: Clock): An
     bytesMax: sharedAnswerBytesMax,
   };
   return openAnswerCache(clock, new SharedValues<KeptAnswer>(values));
+}
+
+/** Workspaces that one query asks for: below what either database binds. */
+const workspacesPerQuery = 500;
+
+/**
+ * Counts again what the windows of hours had counted before the process ended, from the hourly
+ * counters of usage. An hour's requests count from its beginning, so they make room up to an hour
+ * early, and never late.
+ */
+async function restoreQuotas(
+  database: Kysely<UsageTables>,
+  {
+    counters: { limiter, tiers },
+    directory,
+    clock,
+  }: { counters: RateCounters; directory: CredentialDirectory; clock: Clock },
+): Promise<void> {
+  const limited = directory.allWorkspaces().flatMap(({ id, plan }) => {
+    const quota = tiers.quotaFor(plan, "paid");
+    return quota === undefined ? [] : [{ id, quota }];
+  });
+  const longestSeconds = Math.max(0, ...limited.map(({ quota }) => quota.windowSeconds));
+  const firstHour = Math.ceil((clock.nowMs() - longestSeconds * 1000) / hourMs);
+  const past: PastRequests[] = [];
+  for (let start = 0; start < limited.length; start += workspacesPerQuery) {
+    const ids = limited.slice(start, start + workspacesPerQuery).map(({ id }) => id);
+    const rows = await database
+      .selectFrom("usage_hours")
+      .select(["hour", "workspace_id", "requests"])
+      .where("workspace_id", "in", ids)
+      .where("hour", ">=", firstHour)
+      .where("model", "not like", "%:free")
+      .orderBy("hour")
+      .execute();
+    for (const { hour, workspace_id: counter, requests } of rows) {
+      past.push({
+        counter,
+        atMs: hour * hourMs,
+        requests: Number(requests),
+        windowSeconds: longestSeconds,
+      });
+    }
+  }
+  await limiter.restoreHours(past);
 }

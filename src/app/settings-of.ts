@@ -1,40 +1,94 @@
 import { existsSync } from "node:fs";
-import type { MasterSecrets } from "../account/byok/open-byok.ts";
+import type { MasterSecrets } from "../byok/provider-keys.ts";
 import type { ConfiguredProvider } from "../inference/catalog/configured-provider.ts";
 import type { Configuration } from "../platform/config/configuration.ts";
 import { loadEncryptionKey } from "../platform/config/encryption-key.ts";
-import type { Environment } from "../platform/config/expand-references.ts";
+import { type Environment, withSecretFiles } from "../platform/config/environment-settings.ts";
 import { loadConfiguration } from "../platform/config/load-configuration.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { CatalogSources } from "./live-catalog.ts";
+import type { ReadConfiguration } from "./reload.ts";
 
 /** The configuration with the providers that the catalog understands. */
-export type Settings = Configuration<ConfiguredProvider>;
+export type Settings = Configuration<ConfiguredProvider> & {
+  /** The variables that the configuration was read from, with the secrets that files hold. */
+  readonly environment: Environment;
+};
 
-/** Reads and checks the configuration. Throws `ConfigurationError` with everything that is wrong. */
-export const readConfiguration = (
-  environment: Environment,
-  workingDirectory: string,
-): Promise<Settings> =>
-  loadConfiguration({
+/**
+ * Reads and checks the configuration, with secrets from the files that `NAME_FILE` variables name.
+ * Throws `ConfigurationError` with everything that is wrong.
+ */
+export async function readConfiguration(process: {
+  environment: Environment;
+  workingDirectory: string;
+}): Promise<Settings> {
+  const { workingDirectory } = process;
+  const environment = withSecretFiles(process.environment);
+  const configuration = await loadConfiguration({
     environment,
     workingDirectory,
     providerSchema: async () =>
       (await import("../inference/catalog/configured-provider.ts")).configuredProviderSchema,
   });
+  return { ...configuration, environment };
+}
 
 /** What the catalog is built from. */
-export const catalogSources = ({ providers, routers, catalog }: Settings): CatalogSources => ({
+const catalogSources = ({
   providers,
   routers,
-  ...catalog,
-});
+  catalog,
+  environment,
+}: Settings): CatalogSources => ({ providers, routers, ...catalog, environment });
+
+/** Sections that gateways on one database are to have alike; the rest may be of one machine. */
+const alikeSections = [
+  "retention",
+  "disconnect",
+  "sandbox",
+  "ocr",
+  "plans",
+  "dashboard",
+  "auth",
+  "mail",
+  "webhooks",
+  "claudeCode",
+  "hub",
+  "payments",
+  "referrals",
+] as const satisfies readonly (keyof Settings)[];
+
+/** The configuration with each section that a reload does not bring into force as text. */
+function readConfigurationOf(settings: Settings): ReadConfiguration {
+  const {
+    providers: _providers,
+    routers: _routers,
+    catalog: _catalog,
+    effective: _effective,
+    environment: _environment,
+    ...sections
+  } = settings;
+  const textOf = (value: unknown): string =>
+    JSON.stringify(value, (_, each: unknown) => (typeof each === "bigint" ? `${each}` : each)) ??
+    "";
+  return {
+    sources: catalogSources(settings),
+    sections: Object.fromEntries(
+      Object.entries(sections).map(([name, value]) => [name, textOf(value)]),
+    ),
+    alike: alikeSections,
+  };
+}
 
 /** The path of an embedded database; undefined for Postgres. */
 export const databasePathOf = ({ storage }: Pick<Settings, "storage">): string | undefined =>
   storage.embedded ? storage.url.slice("sqlite:".length) : undefined;
 
-/** The key that protects secrets at rest; made where an embedded database is new. Throws `ConfigurationError`. */
+/**
+ * The key that protects secrets at rest; made where an embedded database is new. Throws
+ * `ConfigurationError`.
+ */
 export function encryptionKeyOf(configuration: Settings): Uint8Array {
   const path = databasePathOf(configuration);
   return loadEncryptionKey({
@@ -45,7 +99,10 @@ export function encryptionKeyOf(configuration: Settings): Uint8Array {
   });
 }
 
-/** The secrets key where one is set, else the encryption key; what either of them has wrapped before is wrapped again. */
+/**
+ * The secrets key where one is set, else the encryption key; what either of them has wrapped before
+ * is wrapped again.
+ */
 function masterSecretsOf(
   { secretsKey, previousSecretsKey }: Settings,
   encryptionKey: Uint8Array,
@@ -64,22 +121,34 @@ function masterSecretsOf(
 export const storageSettingsOf = ({
   storage,
   shared,
-}: Settings): Pick<AppSettings, "storageUrl" | "durability" | "waitMs" | "sharedUrl"> => ({
+}: Settings): Pick<
+  AppSettings,
+  "storageUrl" | "durability" | "waitMs" | "poolSize" | "sharedUrl"
+> => ({
   storageUrl: storage.url,
   durability: storage.durability,
   waitMs: storage.waitMs,
+  poolSize: storage.poolSize,
   sharedUrl: shared.url === "memory:" ? undefined : shared.url,
 });
 
 /** What the app is built from, as the configuration has it. */
 export function appSettings(
   configuration: Settings,
-  facts: Pick<AppSettings, "version" | "environment" | "mayMigrate" | "dashboard" | "publicUrl">,
+  facts: Pick<AppSettings, "version" | "mayMigrate" | "dashboard" | "publicUrl" | "nodeName"> & {
+    readAgain?(): Promise<Settings>;
+  },
 ): AppSettings {
   const { server } = configuration;
   const encryptionKey = encryptionKeyOf(configuration);
+  const { readAgain, ...rest } = facts;
   return {
-    ...facts,
+    ...rest,
+    configuration: readAgain && {
+      read: readConfigurationOf(configuration),
+      readAgain: async () => readConfigurationOf(await readAgain()),
+    },
+    environment: configuration.environment,
     ...storageSettingsOf(configuration),
     encryptionKey,
     masterSecrets: masterSecretsOf(configuration, encryptionKey),
@@ -99,6 +168,7 @@ export function appSettings(
     referrals: configuration.referrals,
     generationDays: configuration.retention.generationsDays,
     logBudgetBytes: configuration.retention.logBudgetGb * 1e9,
+    archive: configuration.archive.url === "none" ? undefined : configuration.archive,
     responseDays: configuration.retention.responsesDays,
     trustProxy: server.trustProxy,
     disconnect: configuration.disconnect,

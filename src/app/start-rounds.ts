@@ -1,14 +1,13 @@
-import { KeyProber, type ProbeKey } from "../account/byok/key-prober.ts";
-import type { LedgerPort } from "../account/ledger/ledger-port.ts";
-import type { Account } from "../account/open-account.ts";
+import { KeyProber, type ProbeKey } from "../byok/key-prober.ts";
+import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
+import type { Account } from "./open-account.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
 import type { GenerationStore } from "../insights/generation-store.ts";
-import { LogBudget } from "../insights/log-budget.ts";
+import { LogBudget, Retention } from "../insights/retention.ts";
 import type { Insights } from "../insights/open-insights.ts";
-import { Retention } from "../insights/retention.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { SharedWork } from "./open-shared.ts";
-import { hourMs, type Clock } from "../platform/lib/clock.ts";
+import { hourMs, type Clock } from "../platform/kernel/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 
 /** How often it is looked for jobs whose gateway died. */
@@ -65,7 +64,10 @@ export function startKeyProber(
 
 type RecordSettings = Pick<AppSettings, "generationDays" | "logBudgetBytes">;
 
-/** Deletes, from now on, generation records older than the operator keeps them, and the oldest that the budget has no room for. */
+/**
+ * Deletes, from now on, generation records older than the operator keeps them, and the oldest that
+ * the budget has no room for.
+ */
 function startRetention(
   { generationDays, logBudgetBytes }: RecordSettings,
   parts: {
@@ -107,7 +109,10 @@ function expireHolds(
   insights.jobs.ran("hold_expiry", true);
 }
 
-/** Deletes, from now on, codes, tokens and clients that have ended; of several gateways the leading one does. */
+/**
+ * Deletes, from now on, codes, tokens and clients that have ended; of several gateways the leading
+ * one does.
+ */
 export function forgetConsent(
   {
     consent,

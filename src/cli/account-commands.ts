@@ -1,8 +1,7 @@
 import { writeFileSync } from "node:fs";
-import { systemClock } from "../platform/lib/clock.ts";
-import type { CommandContext } from "./command-context.ts";
+import { systemClock } from "../platform/kernel/clock.ts";
+import { type CommandContext, CommandError } from "./terminal.ts";
 import { withAccount } from "./gateway-api.ts";
-import { CommandError } from "./terminal.ts";
 
 /** A key as its list shows it. */
 interface KeyRecord {
@@ -166,7 +165,10 @@ const exportedPaths = {
   audit_log: "/security/audit",
 } as const;
 
-/** Exports what a workspace has as one JSON document, without secrets; parts that are refused are named in `left_out`. */
+/**
+ * Exports what a workspace has as one JSON document, without secrets; parts that are refused are
+ * named in `left_out`.
+ */
 export async function exportWorkspace(
   context: CommandContext,
   output: string | undefined,

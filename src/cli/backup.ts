@@ -12,14 +12,18 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { version } from "../../package.json";
-import { databasePathOf, encryptionKeyOf, type Settings } from "../app/settings-of.ts";
+import {
+  databasePathOf,
+  encryptionKeyOf,
+  readConfiguration,
+  type Settings,
+} from "../app/settings-of.ts";
 import { buildStorage } from "../app/build-storage.ts";
-import { systemClock } from "../platform/lib/clock.ts";
+import { systemClock } from "../platform/kernel/clock.ts";
 import { createLogger } from "../platform/telemetry/logger.ts";
-import type { CommandContext } from "./command-context.ts";
+import { type CommandContext, CommandError } from "./terminal.ts";
 import { checkBooks, compareSchema, openSqlite } from "./database.ts";
-import { createSettings } from "./local-gateway.ts";
-import { CommandError } from "./terminal.ts";
+import { copyPostgres, holdsTables, loadPostgres } from "./postgres-copy.ts";
 
 /** What `manifest.json` of a backup says. */
 interface Manifest {
@@ -32,27 +36,16 @@ interface Manifest {
 }
 
 const sqliteFile = "switchyard.db";
-const postgresFile = "postgres.dump";
+const postgresFile = "postgres.jsonl.gz";
 const keyFile = "encryption.key";
 
 const hashOf = (path: string): string =>
   createHash("sha256").update(readFileSync(path)).digest("hex");
 
-/** Runs a program of Postgres. Throws `CommandError` with what it said. */
-function runProgram(program: string, parameters: readonly string[]): void {
-  if (Bun.which(program) === null)
-    throw new CommandError(
-      `${program} is not installed: install the client programs of Postgres (postgresql-client)`,
-      2,
-    );
-  const { exitCode, stderr } = Bun.spawnSync([program, ...parameters], {
-    stdout: "ignore",
-    stderr: "pipe",
-  });
-  if (exitCode !== 0) throw new CommandError(`${program} failed: ${stderr.toString().trim()}`);
-}
-
-/** Checks the pages, schema, sums and audit log of a copied database. Throws `CommandError` with what is wrong. */
+/**
+ * Checks the pages, schema, sums and audit log of a copied database. Throws `CommandError` with
+ * what is wrong.
+ */
 async function verifyCopy(path: string, encryptionKey: Uint8Array): Promise<void> {
   const { query, close } = openSqlite(path);
   try {
@@ -72,7 +65,10 @@ async function verifyCopy(path: string, encryptionKey: Uint8Array): Promise<void
   }
 }
 
-/** Copies the database at one moment, beside a gateway that goes on, and the key that opens its secrets. */
+/**
+ * Copies the database at one moment, beside a gateway that goes on, and the key that opens its
+ * secrets.
+ */
 async function copySqlite(
   settings: Settings,
   { path, folder, withKey }: { path: string; folder: string; withKey: boolean },
@@ -94,26 +90,26 @@ async function copySqlite(
   return [sqliteFile, keyFile];
 }
 
-/** Backs the database up into a new folder, while a gateway runs or without one, and verifies the copy. */
+/**
+ * Backs the database up into a new folder, while a gateway runs or without one, and verifies the
+ * copy.
+ */
 export async function backup(
   context: CommandContext,
   folder: string,
   { withKey }: { withKey: boolean },
 ): Promise<void> {
-  const settings = await createSettings(context);
+  const settings = await readConfiguration(context);
   if (existsSync(folder) && readdirSync(folder).length > 0)
     throw new CommandError(`${folder} is not empty; name a new folder`, 2);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = databasePathOf(settings);
   let files: string[];
   if (path === undefined) {
-    runProgram("pg_dump", [
-      "--format=custom",
-      `--file=${join(folder, postgresFile)}`,
-      settings.storage.url,
-    ]);
-    runProgram("pg_restore", ["--list", join(folder, postgresFile)]);
-    chmodSync(join(folder, postgresFile), 0o600);
+    await copyPostgres(settings.storage.url, {
+      file: join(folder, postgresFile),
+      encryptionKey: encryptionKeyOf(settings),
+    });
     files = [postgresFile];
   } else {
     files = await copySqlite(settings, { path, folder, withKey });
@@ -166,13 +162,16 @@ async function requireUnused(settings: Settings): Promise<void> {
   ).close();
 }
 
-/** Restores a backup; what is there is kept beside it under another name. The gateway has to be stopped. */
+/**
+ * Restores a backup; what is there is kept beside it under another name. The gateway has to be
+ * stopped.
+ */
 export async function restore(
   context: CommandContext,
   folder: string,
   { force }: { force: boolean },
 ): Promise<void> {
-  const settings = await createSettings(context);
+  const settings = await readConfiguration(context);
   const manifest = readManifest(folder);
   const path = databasePathOf(settings);
   if ((path === undefined) !== (manifest.engine === "postgres")) {
@@ -183,7 +182,7 @@ export async function restore(
   }
   const kept =
     path === undefined
-      ? restorePostgres(settings, { folder, force })
+      ? await restorePostgres(settings, { folder, force })
       : await restoreSqlite(settings, { path, folder, force });
   if (context.terminal.result({ restored: folder, created_at: manifest.created_at, kept })) return;
   context.terminal.line(
@@ -192,19 +191,27 @@ export async function restore(
   if (kept !== undefined) context.terminal.line(`What was there before is in ${kept}.`);
 }
 
-function restorePostgres(
+async function restorePostgres(
   settings: Settings,
   { folder, force }: { folder: string; force: boolean },
-): undefined {
-  const replacing = force ? ["--clean", "--if-exists"] : [];
-  runProgram("pg_restore", [
-    ...replacing,
-    "--exit-on-error",
-    "--single-transaction",
-    "--no-owner",
-    `--dbname=${settings.storage.url}`,
-    join(folder, postgresFile),
-  ]);
+): Promise<string | undefined> {
+  const { url } = settings.storage;
+  const isThere = await holdsTables(url);
+  if (isThere && !force)
+    throw new CommandError(
+      "the database has tables of a gateway; restore over them with --force, which keeps them in a schema of another name",
+      2,
+    );
+  if (isThere) await requireUnused(settings);
+  const stamp = new Date(systemClock.nowMs()).toISOString().replaceAll(/\D/g, "").slice(0, 14);
+  const keptAs = isThere ? `before_restore_${stamp}` : undefined;
+  await loadPostgres(url, {
+    file: join(folder, postgresFile),
+    encryptionKey: encryptionKeyOf(settings),
+    keptAs,
+    migrate: () => requireUnused(settings),
+  });
+  return keptAs && `the schema ${keptAs}`;
 }
 
 async function restoreSqlite(

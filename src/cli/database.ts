@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { Client } from "pg";
-import { checkLedger } from "../account/ledger/ledger-check.ts";
-import { checkAuditLog, type Query } from "../account/security/audit-check.ts";
+import { checkLedger } from "../billing/ledger/ledger-check.ts";
+import { checkUsage } from "../insights/usage-check.ts";
+import { checkAuditLog, type Query } from "../access/audit-chain.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
 import { CommandError } from "./terminal.ts";
 
@@ -46,8 +47,9 @@ export async function compareSchema(
   };
 }
 
-/** What is wrong with the books and the audit log. */
+/** What is wrong with the books, the sums that are kept of them, and the audit log. */
 export const checkBooks = async (query: Query, encryptionKey: Uint8Array): Promise<string[]> => [
   ...(await checkLedger(query)),
+  ...(await checkUsage(query)),
   ...(await checkAuditLog(query, encryptionKey)),
 ];

@@ -1,12 +1,16 @@
 import { existsSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { databasePathOf, encryptionKeyOf, type Settings } from "../app/settings-of.ts";
+import {
+  databasePathOf,
+  encryptionKeyOf,
+  readConfiguration,
+  type Settings,
+} from "../app/settings-of.ts";
 import { buildProviders } from "../inference/catalog/build-catalog.ts";
-import { hasCredential } from "../inference/catalog/reachability.ts";
+import { hasCredential } from "../inference/catalog/model.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
-import { withSecretFiles } from "../platform/config/secret-files.ts";
-import { systemClock } from "../platform/lib/clock.ts";
-import type { CommandContext } from "./command-context.ts";
+import { systemClock } from "../platform/kernel/clock.ts";
+import type { CommandContext } from "./terminal.ts";
 import {
   checkBooks,
   compareSchema,
@@ -14,10 +18,9 @@ import {
   openSqlite,
   type OpenedForReading,
 } from "./database.ts";
-import { createSettings } from "./local-gateway.ts";
 
 /** One finding of the doctor. */
-export interface Finding {
+interface Finding {
   check: string;
   state: "ok" | "warning" | "problem";
   text: string;
@@ -119,7 +122,7 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** Whether a provider's address answers, with whatever status, and what its clock says. */
+/** Reports whether a provider's address answers, with any status, and what its clock says. */
 async function askProvider(
   url: string,
 ): Promise<{ skewMs: number | undefined } | { error: string }> {
@@ -136,12 +139,9 @@ async function askProvider(
   }
 }
 
-async function checkProviders(
-  settings: Settings,
-  { environment }: CommandContext,
-): Promise<Finding[]> {
+async function checkProviders(settings: Settings): Promise<Finding[]> {
   const providers = buildProviders({
-    environment: withSecretFiles(environment),
+    environment: settings.environment,
     configuredProviders: settings.providers,
     nowMs: systemClock.nowMs(),
   });
@@ -187,19 +187,36 @@ async function checkProviders(
   ];
 }
 
+/** Whether the archive can be used, without changing anything there. */
+async function checkArchive({ archive, extraCertificates }: Settings): Promise<Finding[]> {
+  if (archive.url === "none") return [];
+  const { ArchiveClient } = await import("../insights/archive/archive-client.ts");
+  const client = new ArchiveClient({ url: archive.url, certificates: extraCertificates });
+  const { address, database } = client.target;
+  try {
+    return [ok("archive", `ClickHouse ${await client.version()} at ${address}/${database}`)];
+  } catch (error) {
+    return [
+      problem("archive", `ClickHouse cannot be used at ${address}/${database}: ${reasonOf(error)}`),
+    ];
+  } finally {
+    await client.close();
+  }
+}
+
 /** Examines the installation; beside a running gateway as well as without one. */
-export async function examine(
+async function examine(
   context: CommandContext,
   { offline }: { offline: boolean },
 ): Promise<Finding[]> {
   try {
-    const settings = await createSettings(context);
+    const settings = await readConfiguration(context);
     return [
       ...checkVersions(),
       ok("configuration", "can be used"),
       ...checkDisk(settings),
       ...(await checkDatabase(settings)),
-      ...(offline ? [] : await checkProviders(settings, context)),
+      ...(offline ? [] : [...(await checkArchive(settings)), ...(await checkProviders(settings))]),
     ];
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
@@ -219,7 +236,10 @@ const marks = {
   problem: ["red", "problem"],
 } as const;
 
-/** Shows what the doctor found; the exit code: 0, 1 where there is a problem, 2 where the database could not be checked. */
+/**
+ * Shows what the doctor found; the exit code: 0, 1 where there is a problem, 2 where the database
+ * could not be checked.
+ */
 export async function doctor(
   context: CommandContext,
   options: { offline: boolean },

@@ -1,6 +1,14 @@
-import { createSettings, openLocalGateway } from "./local-gateway.ts";
-import { CommandError } from "./terminal.ts";
-import type { CommandContext } from "./command-context.ts";
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { version } from "../../package.json";
+import { createApp } from "../app/create-app.ts";
+import { appSettings, databasePathOf, readConfiguration } from "../app/settings-of.ts";
+import { HttpServer } from "../http/http-server.ts";
+import { brand } from "../platform/kernel/brand.ts";
+import { createLogger } from "../platform/telemetry/logger.ts";
+import { createMetrics } from "../platform/telemetry/metrics.ts";
+import { createTracing } from "../platform/telemetry/tracing.ts";
+import { type CommandContext, CommandError } from "./terminal.ts";
 
 const probeTimeoutMs = 2_000;
 
@@ -47,7 +55,7 @@ async function refusalText(response: Response): Promise<string> {
 }
 
 /** Whether a gateway answers at an address. */
-export async function isRunning(url: string): Promise<boolean> {
+async function isRunning(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(probeTimeoutMs) });
     return response.ok;
@@ -65,7 +73,7 @@ async function addressOf({
   const named = url ?? environment["SWITCHYARD_URL"];
   if (named !== undefined)
     return { url: named.replace(/\/+$/, "").replace(/\/(?:api\/)?v1$/, ""), named: true };
-  const { server } = await createSettings({ environment, workingDirectory });
+  const { server } = await readConfiguration({ environment, workingDirectory });
   const host = server.host === "0.0.0.0" || server.host === "::" ? "localhost" : server.host;
   const scheme = server.tls === undefined ? "http" : "https";
   return {
@@ -85,8 +93,8 @@ export async function runningGateway(context: CommandContext): Promise<GatewayAp
 }
 
 /**
- * Runs a command of accounts: over the API of the gateway that runs, else on the data directory, with the whole gateway
- * opened for it and a management key that ends with it.
+ * Runs a command of accounts: over the API of the gateway that runs, else on the data directory,
+ * with the whole gateway opened for it and a management key that ends with it.
  */
 export async function withAccount<Result>(
   context: CommandContext,
@@ -106,5 +114,74 @@ export async function withAccount<Result>(
     return await run(new GatewayApi(local.url, local.managementKey));
   } finally {
     await local.close();
+  }
+}
+
+/** A gateway of this process on the configured data, for one command. */
+interface LocalGateway {
+  url: string;
+  managementKey: string;
+  /** Revokes the key and closes the database. */
+  close(): Promise<void>;
+}
+
+/** What the command's own key is called in the audit log. */
+const keyName = "switchyard command";
+
+/**
+ * Opens the gateway on its data, on a free port of loopback that only this command knows the key
+ * of.
+ */
+async function openLocalGateway(context: CommandContext): Promise<LocalGateway> {
+  const configuration = await readConfiguration(context);
+  const path = databasePathOf(configuration);
+  if (path !== undefined && !existsSync(path)) {
+    throw new CommandError(
+      `no gateway runs, and there is no database at ${path}: run \`switchyard start\` first, or name the data with SWITCHYARD_DATA_DIR`,
+    );
+  }
+  const managementKey = `${brand.managementKeyPrefix}${randomBytes(32).toString("base64url")}`;
+  const logger = createLogger({ level: "silent" });
+  let url = "";
+  const settings = appSettings(configuration, {
+    version,
+    publicUrl: () => configuration.server.publicUrl ?? url,
+  });
+  const bootstrap = { ...settings.bootstrap, managementKey, managementKeyName: keyName };
+  const app = await createApp(
+    { ...settings, bootstrap },
+    {
+      logger,
+      metrics: createMetrics(),
+      tracing: createTracing({ ...configuration.tracing, version, onExportError: () => undefined }),
+    },
+  );
+  const server = new HttpServer({
+    ...app,
+    host: "127.0.0.1",
+    port: 0,
+    bodyMemoryBytes: configuration.server.bodyMemoryBytes,
+    onError: () => undefined,
+  });
+  url = `http://127.0.0.1:${server.port}`;
+  return {
+    url,
+    managementKey,
+    async close() {
+      await revokeOwnKey(url, managementKey);
+      await server.stop(true);
+      await app.close();
+    },
+  };
+}
+
+/** Revokes the command's key, the last thing that it is used for. */
+async function revokeOwnKey(url: string, secret: string): Promise<void> {
+  const headers = { authorization: `Bearer ${secret}` };
+  const { data } = (await (await fetch(`${url}/api/v1/management-keys`, { headers })).json()) as {
+    data: { id: string; name: string }[];
+  };
+  for (const { id } of data.filter(({ name }) => name === keyName)) {
+    await fetch(`${url}/api/v1/management-keys/${id}`, { method: "DELETE", headers });
   }
 }

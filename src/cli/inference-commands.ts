@@ -1,7 +1,6 @@
-import { brand } from "../platform/lib/brand.ts";
-import type { CommandContext } from "./command-context.ts";
+import { brand } from "../platform/kernel/brand.ts";
+import { type CommandContext, CommandError } from "./terminal.ts";
 import { runningGateway } from "./gateway-api.ts";
-import { CommandError } from "./terminal.ts";
 
 interface ModelRecord {
   id: string;
@@ -52,7 +51,10 @@ async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<strin
   }
 }
 
-/** Asks one question and shows the answer as it comes; who served it and what it cost follow on stderr. */
+/**
+ * Asks one question and shows the answer as it comes; who served it and what it cost follow on
+ * stderr.
+ */
 export async function ask(
   context: CommandContext,
   question: string,

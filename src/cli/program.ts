@@ -1,7 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { version } from "../../package.json";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
-import type { Environment } from "../platform/config/expand-references.ts";
+import type { Environment } from "../platform/config/environment-settings.ts";
 import {
   createKey,
   exportWorkspace,
@@ -10,12 +10,12 @@ import {
   revokeKey,
 } from "./account-commands.ts";
 import { backup, restore } from "./backup.ts";
-import type { CommandContext } from "./command-context.ts";
+import { type CommandContext, CommandError, Terminal } from "./terminal.ts";
 import { completionScript, shells } from "./completion.ts";
 import { doctor } from "./doctor.ts";
+import type { ImportOptions } from "./import/import-command.ts";
 import { ask, listModels } from "./inference-commands.ts";
-import { createSettings } from "./local-gateway.ts";
-import { CommandError, Terminal } from "./terminal.ts";
+import { readConfiguration } from "../app/settings-of.ts";
 
 /** The world around the command. */
 export interface CommandWorld {
@@ -118,7 +118,7 @@ function addOperating(line: CommandLine): void {
     .command("check")
     .description("check the configuration, with the line of each mistake")
     .action(async () => {
-      await createSettings(line.context());
+      await readConfiguration(line.context());
       if (!line.context().terminal.result({ valid: true, problems: [] }))
         line.context().terminal.line("The configuration can be used.");
     });
@@ -128,6 +128,14 @@ function addOperating(line: CommandLine): void {
     .option("--offline", "ask no provider")
     .action(async ({ offline = false }: { offline?: boolean }) => {
       line.exitCode = await doctor(line.context(), { offline });
+    });
+  program
+    .command("docs")
+    .description("write this documentation as a folder of files, for any web server")
+    .requiredOption("--out <folder>", "a new folder, or one that this command wrote")
+    .action(async ({ out }: { out: string }) => {
+      const { writeDocumentation } = await import("./write-documentation.ts");
+      await writeDocumentation(line.context(), out);
     });
   program
     .command("backup")
@@ -226,13 +234,41 @@ function addInference(line: CommandLine): void {
     );
 }
 
-/** Runs one command line; gives the exit code: 0, 1 where it found or met a problem, 2 for wrong usage. */
+function addImport(line: CommandLine): void {
+  const command = line.program
+    .command("import")
+    .description(
+      "read another gateway's configuration: write switchyard.yaml, create keys and presets",
+    );
+  const add = (source: "litellm" | "portkey" | "openrouter" | "openai-env", what: string): void => {
+    const own = command
+      .command(source)
+      .argument(source === "openai-env" ? "[files...]" : "<files...>", what)
+      .option("--dry-run", "write nothing, and show what would be")
+      .option("--force", "replace a configuration that is there");
+    if (source === "litellm")
+      own.option("--keys <file>", "virtual keys: GET /key/list?return_full_object=true");
+    own.action(async (files: string[], options: ImportOptions) => {
+      const { importFrom } = await import("./import/import-command.ts");
+      await importFrom(line.context(), source, files, options);
+    });
+  };
+  add("litellm", "config.yaml");
+  add("portkey", "configs, virtual keys and API keys as the API answers with them");
+  add("openrouter", "the answers of GET /keys and GET /presets");
+  add("openai-env", "a .env file; the environment where none is named");
+}
+
+/**
+ * Runs one command line; gives the exit code: 0, 1 where it found or met a problem, 2 for wrong
+ * usage.
+ */
 export async function runCommand(
   parameters: readonly string[],
   world: CommandWorld,
 ): Promise<number> {
   const line = new CommandLine(world);
-  for (const add of [addOperating, addAccount, addInference]) add(line);
+  for (const add of [addOperating, addAccount, addImport, addInference]) add(line);
   // Subcommands take over what the program says of its output and its errors.
   const settle = (command: Command): void =>
     command.commands.forEach((child) => settle(child.copyInheritedSettings(command)));

@@ -1,6 +1,10 @@
 import { styleText } from "node:util";
+import type { Environment } from "../platform/config/environment-settings.ts";
 
-/** A command that could not do what was asked; its message names the way out. Exit code 1, or 2 for wrong usage. */
+/**
+ * A command that could not do what was asked; its message names the way out. Exit code 1, or 2 for
+ * wrong usage.
+ */
 export class CommandError extends Error {
   override name = "CommandError";
   readonly exitCode: 1 | 2;
@@ -74,4 +78,15 @@ export class Terminal {
   colour(style: Parameters<typeof styleText>[0], text: string): string {
     return this.hasColours ? styleText(style, text, { validateStream: false }) : text;
   }
+}
+
+/** What every command is given. */
+export interface CommandContext {
+  terminal: Terminal;
+  environment: Environment;
+  workingDirectory: string;
+  /** The gateway's address, where the command line names one. */
+  url: string | undefined;
+  /** The key, where the command line names one. */
+  key: string | undefined;
 }

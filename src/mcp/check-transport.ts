@@ -1,5 +1,5 @@
-import { GatewayError } from "../platform/lib/errors.ts";
-import type { RequestContext } from "../http/request-context.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import type { RequestContext } from "../access/define-endpoint.ts";
 
 const loopbackAddress = /^(?:127\.|::1$|::ffff:127\.)/;
 const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
@@ -13,8 +13,9 @@ const mayCome = (origin: string, publicUrl: string): boolean =>
   loopbackNames.has(hostnameOf(origin) ?? "");
 
 /**
- * Refuses what a foreign page makes a browser send to a server on loopback or in a private network (DNS rebinding), as MCP's
- * transports demand, and requests that came unencrypted over a network. Throws `forbidden`.
+ * Refuses what a foreign page makes a browser send to a server on loopback or in a private network
+ * (DNS rebinding), as MCP's transports demand, and requests that came unencrypted over a network.
+ * Throws `forbidden`.
  */
 export function checkTransport(context: RequestContext, publicUrl: string): void {
   const { headers } = context.request;

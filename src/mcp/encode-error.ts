@@ -1,7 +1,10 @@
 import type { ErrorEncoder } from "../http/error-envelope.ts";
-import type { GatewayError } from "../platform/lib/errors.ts";
+import type { GatewayError } from "../platform/kernel/errors.ts";
 
-/** JSON-RPC codes of refusals at the door, by HTTP status (contract: "MCP errors"; JSON-RPC 2.0, section 5.1). */
+/**
+ * JSON-RPC codes of refusals at the door, by HTTP status (contract: "MCP errors"; JSON-RPC 2.0,
+ * section 5.1).
+ */
 function codeOf({ status, code }: GatewayError): number {
   if (code === "invalid_request_body") return -32700;
   if (status === 401) return -32001;

@@ -1,9 +1,12 @@
-import { closestName } from "../platform/lib/closest-name.ts";
+import { closestName } from "../platform/kernel/known-keys.ts";
 import { shownPath } from "../http/endpoint.ts";
-import { GatewayError } from "../platform/lib/errors.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
 
-/** Endpoints that operators may call through a tool: those of accounts and of administration. There is no inference over MCP. */
+/**
+ * Endpoints that operators may call through a tool: those of accounts and of administration. There
+ * is no inference over MCP.
+ */
 export const requestable = (endpoints: readonly ToolEndpoint[]): ToolEndpoint[] =>
   endpoints.filter(
     ({ base, access, counting }) =>
@@ -37,7 +40,10 @@ function decoded(value: string): string {
   }
 }
 
-/** The endpoint at a path, written with or without the API's base. Throws `not_found` naming the closest. */
+/**
+ * The endpoint at a path, written with or without the API's base. Throws `not_found` naming the
+ * closest.
+ */
 export function findRequestable(
   endpoints: readonly ToolEndpoint[],
   { method, path }: { method: string; path: string },

@@ -1,7 +1,7 @@
 import type { Resource, Server } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { brand } from "../platform/lib/brand.ts";
-import { GatewayError } from "../platform/lib/errors.ts";
+import { brand } from "../platform/kernel/brand.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
 import { conceptDocument } from "./okf/concept.ts";
 import { conceptsFor } from "./okf/concepts.ts";
 import { modelSchema } from "./tools/model-schema.ts";
@@ -77,7 +77,10 @@ const concepts: ResourceKind = {
   },
 };
 
-/** Kinds by the place in their URIs. Both are what tools without a scope show, so that every credential may read them. */
+/**
+ * Kinds by the place in their URIs. Both are what tools without a scope show, so that every
+ * credential may read them.
+ */
 const kinds: Readonly<Record<string, ResourceKind>> = { models, concepts };
 
 const templateOf = (place: string): string => `${scheme}://${place}/{+id}`;

@@ -1,8 +1,7 @@
-import type { Caller } from "../account/keys/caller.ts";
-import type { SessionCaller } from "../account/people/session-caller.ts";
-import { coversScope } from "../account/keys/scopes.ts";
-import { operatorIdOf } from "../account/people/operator.ts";
-import { GatewayError } from "../platform/lib/errors.ts";
+import { operatorIdOf, type Caller } from "../identity/keys/caller.ts";
+import type { SessionCaller } from "../identity/people/sessions.ts";
+import { coversScope } from "../identity/keys/scopes.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
 import type { Tool } from "./tool.ts";
 
 /** Who calls tools: an LLM key, a management key or a connected app. */
@@ -20,7 +19,10 @@ export interface KnownCaller {
 /** Scope by which endpoints of operators accept management keys. */
 const operatorScope = "write:management-keys";
 
-/** Whether a caller runs the service: an operator's own LLM key, or a management key of the first workspace with the scope. */
+/**
+ * Whether a caller runs the service: an operator's own LLM key, or a management key of the first
+ * workspace with the scope.
+ */
 const isOperator = ({ caller, operatorWorkspaceId, operator }: KnownCaller): boolean =>
   operator !== undefined ||
   (operatorIdOf(caller, operatorWorkspaceId) !== undefined &&

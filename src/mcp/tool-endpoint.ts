@@ -1,4 +1,4 @@
-import type { Endpoint } from "../http/endpoint.ts";
+import type { Endpoint } from "../access/define-endpoint.ts";
 
 /** What tools know of a REST endpoint: its declaration, and not its handler. */
 export type ToolEndpoint = Pick<

@@ -1,7 +1,7 @@
 import type { CallToolResult, Server, Tool as ListedTool } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { GatewayError } from "../platform/lib/errors.ts";
-import { brand } from "../platform/lib/brand.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
+import { brand } from "../platform/kernel/brand.ts";
 import type { McpRequest } from "./mcp-service.ts";
 import { serveResources } from "./resources.ts";
 import { mayUse, permissionDenied, type KnownCaller } from "./tool-access.ts";
@@ -71,7 +71,10 @@ const failed = (message: string): CallToolResult => ({
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Builds the server that answers one request: the tools, prompts and resources that its caller may use. */
+/**
+ * Builds the server that answers one request: the tools, prompts and resources that its caller may
+ * use.
+ */
 export class ToolServer {
   private readonly options: ToolServerOptions;
   private readonly toolsByName: ReadonlyMap<string, Tool>;
@@ -110,7 +113,10 @@ export class ToolServer {
     return server;
   }
 
-  /** The same where a failure of the gateway, whose message the SDK would send, is logged and answered in general words. */
+  /**
+   * The same where a failure of the gateway, whose message the SDK would send, is logged and
+   * answered in general words.
+   */
   private withSafeErrors(
     { ProtocolError, ProtocolErrorCode }: McpSdk,
     tools: ToolContext,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Scope } from "../account/keys/scopes.ts";
+import type { Scope } from "../identity/keys/scopes.ts";
 import { checkBody, refuseUnknownFields } from "../http/check-body.ts";
 import type { InnerAnswer, InnerCall } from "../http/inner-call.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
@@ -7,9 +7,15 @@ import type { ToolEndpoint } from "./tool-endpoint.ts";
 /** The SDK of the protocol, which is loaded when the first client comes. */
 export type McpSdk = typeof import("@modelcontextprotocol/server");
 
-/** What a tool call may use. Everything about accounts goes through `ask`, so that a tool can do what the REST API allows, and no more. */
+/**
+ * What a tool call may use. Everything about accounts goes through `ask`, so that a tool can do
+ * what the REST API allows, and no more.
+ */
 export interface ToolContext {
-  /** Calls a REST endpoint for the caller and gives its body. Throws the `GatewayError` that refuses it. */
+  /**
+   * Calls a REST endpoint for the caller and gives its body. Throws the `GatewayError` that refuses
+   * it.
+   */
   ask(call: InnerCall): Promise<unknown>;
   /** The same with the status of the answer. */
   request(call: InnerCall): Promise<InnerAnswer>;
@@ -19,8 +25,11 @@ export interface ToolContext {
   endpoints: readonly ToolEndpoint[];
 }
 
-/** What a call does to the account: `nothing` reads, `adds` makes something new, `destroys` ends or changes what was there. */
-export type ToolEffect = "nothing" | "adds" | "destroys";
+/**
+ * What a call does to the account: `nothing` reads, `adds` makes something new, `destroys` ends or
+ * changes what was there.
+ */
+type ToolEffect = "nothing" | "adds" | "destroys";
 
 interface ToolFacts {
   /** Name on the wire. */
@@ -28,12 +37,18 @@ interface ToolFacts {
   /** Name for people. */
   title: string;
   description: string;
-  /** Scope that management keys and connected apps need; null where any credential may call the tool. LLM keys hold no scopes. */
+  /**
+   * Scope that management keys and connected apps need; null where any credential may call the
+   * tool. LLM keys hold no scopes.
+   */
   scope: Scope | null;
   /** For operators of the service alone; others neither see nor call it. */
   operators?: true;
   effect: ToolEffect;
-  /** The REST endpoint that the tool stands for, such as `GET /keys`. The result has its schema unless `output` says otherwise. */
+  /**
+   * The REST endpoint that the tool corresponds to, such as `GET /keys`. The result has its schema
+   * unless `output` says otherwise.
+   */
   endpoint?: string;
   /** Schema of the result, where it is not that of `endpoint`. An object, as MCP wants it. */
   output?: z.ZodType;
@@ -42,11 +57,16 @@ interface ToolFacts {
 /** A tool as the registry holds it. */
 export interface Tool extends ToolFacts {
   input: z.ZodObject;
-  /** Checks the arguments and does the work. Throws `bad_request` naming the argument that is wrong. */
+  /**
+   * Checks the arguments and does the work. Throws `bad_request` naming the argument that is wrong.
+   */
   call(given: Readonly<Record<string, unknown>>, context: ToolContext): Promise<unknown>;
 }
 
-/** The argument by which a client names a call that makes or ends something, beside the header of the same meaning. */
+/**
+ * The argument by which a client names a call that makes or ends something, beside the header of
+ * the same meaning.
+ */
 export const idempotencyField = {
   idempotency_key: z
     .string()

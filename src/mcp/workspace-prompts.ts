@@ -1,6 +1,6 @@
 import type { Server } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { GatewayError } from "../platform/lib/errors.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
 import { slugFrom } from "./hub/entry.ts";
 import type { McpSdk, ToolContext } from "./tool.ts";
 
@@ -23,7 +23,10 @@ interface NamedPrompt {
 
 type Ask = Pick<ToolContext, "ask">;
 
-/** The newest prompts of the caller's workspace that are not private; none for callers without the scope. */
+/**
+ * The newest prompts of the caller's workspace that are not private; none for callers without the
+ * scope.
+ */
 async function workspacePrompts({ ask }: Ask): Promise<NamedPrompt[]> {
   const { data } = listSchema.parse(
     await ask({ endpoint: "GET /prompts", query: { limit: 100 } }).catch((error: unknown) => {
@@ -35,14 +38,17 @@ async function workspacePrompts({ ask }: Ask): Promise<NamedPrompt[]> {
   const slugs = shown.map(({ title }) => slugFrom(title) || "prompt");
   return shown.map(({ id, title, description }, index) => {
     const slug = slugs[index] ?? "prompt";
-    // Two of one title are told apart by what no change of another one moves.
+    // Prompts of one title get a suffix from their id, which no change of another prompt moves.
     const name =
       slugs.filter((each) => each === slug).length === 1 ? slug : `${slug}-${id.slice(-8)}`;
     return { id, name, title, ...(description === null ? {} : { description }) };
   });
 }
 
-/** The text of a prompt by the name that `workspacePrompts` gives it; undefined where it gives none such. */
+/**
+ * The text of a prompt by the name that `workspacePrompts` gives it; undefined where it gives none
+ * such.
+ */
 async function promptText(
   { ask }: Ask,
   name: string,

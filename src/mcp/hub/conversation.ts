@@ -1,7 +1,7 @@
 import { bodyCharactersMax } from "./open-hub.ts";
 
 /** What made a conversation: the playground, or responses that are stored. */
-export type ConversationSource = "playground" | "responses";
+type ConversationSource = "playground" | "responses";
 
 /** Rows of conversations. */
 export interface ConversationTables {
@@ -77,7 +77,10 @@ export const titleOf = (messages: readonly NewMessage[]): string => {
   return Array.from(line).slice(0, titleCharacters).join("").toWellFormed() || "Untitled";
 };
 
-/** The text of an item of the Responses dialect; undefined for one that is no message, or has no text. */
+/**
+ * The text of an item of the Responses dialect; undefined for one that is no message, or has no
+ * text.
+ */
 export function messageOf(
   item: Readonly<Record<string, unknown>>,
   model: string | null,

@@ -1,9 +1,8 @@
 import { sql, type Kysely, type SqlBool, type Transaction } from "kysely";
-import { DistinctTime } from "../../account/distinct-time.ts";
-import { Turns } from "../../account/turns.ts";
-import type { Clock } from "../../platform/lib/clock.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { mayBeId, newId } from "../../platform/lib/ids.ts";
+import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
+import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import {
   titleOf,
   type Conversation,
@@ -27,7 +26,7 @@ export interface ConversationsOptions {
 }
 
 /** Messages that a conversation and conversations that a person may have. */
-export const messagesMax = 1_000;
+const messagesMax = 1_000;
 const conversationsMax = 5_000;
 const indexedCharactersMax = 500_000;
 const dayMs = 86_400_000;
@@ -40,7 +39,10 @@ const noConversation = (): GatewayError =>
     "There is no conversation with this id. GET /conversations lists them.",
   );
 
-/** Conversations, each seen by its person alone. Nothing is kept where the workspace says so, or under zero data retention. */
+/**
+ * Conversations, each seen by its person alone. Nothing is kept where the workspace says so, or
+ * under zero data retention.
+ */
 export class Conversations {
   private readonly options: ConversationsOptions;
   private readonly time: DistinctTime;
@@ -61,7 +63,10 @@ export class Conversations {
     return row?.keep !== 0;
   }
 
-  /** Turns the keeping of a workspace's conversations on or off; those that are there stay until they are deleted. */
+  /**
+   * Turns the keeping of a workspace's conversations on or off; those that are there stay until
+   * they are deleted.
+   */
   async setKeeping(workspaceId: string, keep: boolean): Promise<void> {
     const values = { keep: keep ? 1 : 0, updated_at_ms: this.options.clock.nowMs() };
     await this.options.database
@@ -142,7 +147,9 @@ export class Conversations {
     }));
   }
 
-  /** Keeps a new conversation. Throws `conflict` where none are kept, or the person has too many. */
+  /**
+   * Keeps a new conversation. Throws `conflict` where none are kept, or the person has too many.
+   */
   create(
     person: Person,
     {
@@ -175,7 +182,10 @@ export class Conversations {
     });
   }
 
-  /** Adds messages to a conversation. Throws `not_found`, and `conflict` where none are kept or there are too many. */
+  /**
+   * Adds messages to a conversation. Throws `not_found`, and `conflict` where none are kept or
+   * there are too many.
+   */
   append(person: Person, id: string, messages: readonly NewMessage[]): Promise<Conversation> {
     return this.turns.run(person.workspaceId, async () => {
       await this.assertKept(person.workspaceId);
@@ -262,7 +272,9 @@ export class Conversations {
     });
   }
 
-  /** Takes what a response brought out of its conversation; one that is empty by that is deleted. */
+  /**
+   * Takes what a response brought out of its conversation; one that is empty by that is deleted.
+   */
   forgetResponse(workspaceId: string, responseId: string): Promise<void> {
     return this.turns.run(workspaceId, () =>
       this.options.database.transaction().execute(async (transaction) => {

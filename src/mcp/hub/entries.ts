@@ -1,8 +1,7 @@
-import { DistinctTime } from "../../account/distinct-time.ts";
-import { Turns } from "../../account/turns.ts";
-import type { Clock } from "../../platform/lib/clock.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { mayBeId, newId, type IdPrefix } from "../../platform/lib/ids.ts";
+import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
+import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { mayBeId, newId, type IdPrefix } from "../../platform/kernel/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import {
   assertMayChange,
@@ -12,18 +11,23 @@ import {
   type Entry,
   type EntryContent,
   type EntryKind,
+  type FileBundle,
   type Hub,
   type HubCaller,
   type Page,
   type ReviewStatus,
+  type SkillFile,
   type Visibility,
 } from "./entry.ts";
 import type { EntryQuery, EntryStore, EntryVersion } from "./entry-store.ts";
 import { readSkill } from "./skill-document.ts";
 
+/** Bytes of files beside documents that a workspace may keep. */
+const workspaceFileBytesMax = 100_000_000;
+
 /** Entries that a workspace and a hub may have. */
-export const entriesMax = 5_000;
-export const hubItemsMax = 1_000;
+const entriesMax = 5_000;
+const hubItemsMax = 1_000;
 
 const prefixes: Readonly<Record<EntryKind, IdPrefix>> = {
   prompt: "prm",
@@ -38,10 +42,14 @@ const nouns: Readonly<Record<EntryKind, string>> = {
   plugin: "plugin",
 };
 
-/** A new entry. Its slug comes from its name where none is named; a prompt outside of hubs has none. */
+/**
+ * A new entry. Its slug comes from its name where none is named; a prompt outside of hubs has none.
+ */
 export interface NewEntry {
   kind: EntryKind;
-  content: EntryContent;
+  content: Omit<EntryContent, "bundle">;
+  /** Files beside a skill's document. */
+  files?: readonly SkillFile[] | undefined;
   visibility: Visibility;
   slug?: string | undefined;
   hub?: Pick<Hub, "id" | "slug"> | undefined;
@@ -77,7 +85,18 @@ const duplicateSlug = (slug: string): GatewayError =>
     { param: "slug" },
   );
 
-/** What others see of an entry that has just been written: prompts once an operator has approved them, all else at once. */
+function bundleOf(files: readonly SkillFile[], nowMs: number): FileBundle | null {
+  if (files.length === 0) return null;
+  return {
+    id: newId("bnd", nowMs),
+    files: files.map(({ path, data }) => ({ path, bytes: data.length })),
+  };
+}
+
+/**
+ * What others see of an entry that has just been written: prompts once an operator has approved
+ * them, all else at once.
+ */
 function publicState(
   entry: Pick<Entry, "kind" | "visibility" | "version" | "publicVersion">,
 ): Pick<Entry, "status" | "publicVersion"> {
@@ -87,7 +106,9 @@ function publicState(
     : { status: null, publicVersion: entry.version };
 }
 
-/** Prompts, skills, knowledge documents and plugins: made, changed, starred, forked and reviewed. */
+/**
+ * Prompts, skills, knowledge documents and plugins: made, changed, starred, forked and reviewed.
+ */
 export class Entries {
   readonly store: EntryStore;
   private readonly clock: Clock;
@@ -114,7 +135,10 @@ export class Entries {
     return pageOf(found, query.limit, placeOf);
   }
 
-  /** Versions of an entry, newest first: all of them for its workspace, the published one for others. Throws `not_found`. */
+  /**
+   * Versions of an entry, newest first: all of them for its workspace, the published one for
+   * others. Throws `not_found`.
+   */
   async versions(caller: HubCaller, id: string, kind?: EntryKind): Promise<EntryVersion[]> {
     const entry = await this.find(caller, id, kind);
     const versions = await this.store.versions(id);
@@ -126,15 +150,17 @@ export class Entries {
   /** Stores a new entry. Throws `duplicate_slug`, and `conflict` where there are too many. */
   create(
     caller: HubCaller,
-    { kind, content, visibility, slug, hub, ...origin }: NewEntry,
+    { kind, content, files = [], visibility, slug, hub, ...origin }: NewEntry,
   ): Promise<Entry> {
     return this.turns.run(caller.workspaceId, async () => {
       await this.assertRoom(caller, hub?.id);
+      if (files.length > 0) await this.assertRoomForFiles(caller, files);
       const nowMs = this.time.nextMs();
       const hasSlug = hub !== undefined || kind === "skill";
       const entry: Entry = {
         ...content,
         id: newId(prefixes[kind], nowMs),
+        bundle: bundleOf(files, nowMs),
         kind,
         workspaceId: caller.workspaceId,
         personId: caller.personId,
@@ -155,11 +181,14 @@ export class Entries {
         createdAtMs: nowMs,
         updatedAtMs: nowMs,
       };
-      return hasSlug ? this.insertWithSlug(entry, slug) : this.insertAs(entry, null);
+      return hasSlug ? this.insertWithSlug(entry, files, slug) : this.insertAs(entry, files, null);
     });
   }
 
-  /** Changes an entry; other content makes a new version. Throws `not_found`, `forbidden`, `duplicate_slug` and `bad_request`. */
+  /**
+   * Changes an entry; other content makes a new version. Throws `not_found`, `forbidden`,
+   * `duplicate_slug` and `bad_request`.
+   */
   change(
     caller: HubCaller,
     id: string,
@@ -212,7 +241,10 @@ export class Entries {
     return this.find(caller, id, kind);
   }
 
-  /** Copies an entry into the caller's workspace, private unless it is said otherwise. Throws `not_found`. */
+  /**
+   * Copies an entry into the caller's workspace, private unless it is said otherwise. Throws
+   * `not_found`.
+   */
   async fork(
     caller: HubCaller,
     id: string,
@@ -231,6 +263,7 @@ export class Entries {
       recommendedAgents,
       recommendedModel,
       body,
+      bundle,
     } = await this.find(caller, id, kind);
     const content = {
       title,
@@ -245,7 +278,13 @@ export class Entries {
     };
     if (kind === "skill" && changes.body !== undefined)
       content.description = (await readSkill(content.body)).description;
-    return this.create(caller, { kind, content, visibility, forkedFrom: id });
+    const files = await this.filesOf({ bundle });
+    return this.create(caller, { kind, content, files, visibility, forkedFrom: id });
+  }
+
+  /** Files beside a skill's document. */
+  async filesOf({ bundle }: Pick<Entry, "bundle">): Promise<SkillFile[]> {
+    return bundle === null ? [] : await this.store.files.read(bundle);
   }
 
   /** Prompts that wait for a review, or that had one, the longest waiting first. */
@@ -263,8 +302,9 @@ export class Entries {
   }
 
   /**
-   * Approves the newest version of a public prompt, or rejects it; what was approved already is withdrawn by that. Throws `not_found`,
-   * and `conflict` where the prompt is not public or has another version by now.
+   * Approves the newest version of a public prompt, or rejects it; what was approved already is
+   * withdrawn by that. Throws `not_found`, and `conflict` where the prompt is not public or has
+   * another version by now.
    */
   review(
     id: string,
@@ -319,24 +359,44 @@ export class Entries {
     }
   }
 
-  private async insertAs(entry: Entry, slug: string | null): Promise<Entry> {
-    await this.store.insert({ ...entry, slug });
+  private async assertRoomForFiles(
+    { workspaceId }: HubCaller,
+    files: readonly SkillFile[],
+  ): Promise<void> {
+    const bytes = files.reduce((sum, { data }) => sum + data.length, 0);
+    if ((await this.store.files.bytesOf(workspaceId)) + bytes <= workspaceFileBytesMax) return;
+    throw new GatewayError(
+      "conflict",
+      `The workspace's skills have ${workspaceFileBytesMax} bytes of files. Delete some.`,
+    );
+  }
+
+  private async insertAs(
+    entry: Entry,
+    files: readonly SkillFile[],
+    slug: string | null,
+  ): Promise<Entry> {
+    await this.store.insert({ ...entry, slug }, files);
     return { ...entry, slug };
   }
 
   /** With the slug that was asked for, or the first one that is free. */
-  private async insertWithSlug(entry: Entry, wanted: string | undefined): Promise<Entry> {
+  private async insertWithSlug(
+    entry: Entry,
+    files: readonly SkillFile[],
+    wanted: string | undefined,
+  ): Promise<Entry> {
     if (wanted !== undefined)
-      return this.refusingDuplicates(wanted, () => this.insertAs(entry, wanted));
+      return this.refusingDuplicates(wanted, () => this.insertAs(entry, files, wanted));
     const base = slugFrom(entry.title) || entry.kind;
     for (const slug of [base, ...[2, 3, 4, 5].map((number) => `${base}-${number}`)]) {
       try {
-        return await this.insertAs(entry, slug);
+        return await this.insertAs(entry, files, slug);
       } catch (error) {
         if (!isUniqueViolation(error)) throw error;
       }
     }
-    return this.insertAs(entry, `${base}-${entry.id.slice(-8)}`);
+    return this.insertAs(entry, files, `${base}-${entry.id.slice(-8)}`);
   }
 
   private async refusingDuplicates<Result>(

@@ -3,63 +3,20 @@ import type {
   Entry,
   EntryContent,
   EntryKind,
+  FileBundle,
   HubCaller,
   ReviewStatus,
+  SkillFile,
   Visibility,
 } from "./entry.ts";
+import { EntryFiles } from "./entry-files.ts";
+import type { HubTables } from "./hub-tables.ts";
 import type { SearchIndex } from "./search-index.ts";
 
-/** Rows of entries, their versions and stars, and of hubs. */
-export interface HubTables {
-  hubs: {
-    id: string;
-    workspace_id: string;
-    person_id: string;
-    slug: string;
-    name: string;
-    description: string | null;
-    visibility: Visibility;
-    created_at_ms: number;
-    updated_at_ms: number;
-  };
-  hub_entries: {
-    id: string;
-    kind: EntryKind;
-    workspace_id: string;
-    person_id: string;
-    hub_id: string | null;
-    slug: string | null;
-    visibility: Visibility;
-    status: ReviewStatus | null;
-    version: number;
-    public_version: number | null;
-    stars: number;
-    forks: number;
-    forked_from: string | null;
-    source_ref: string | null;
-    review_note: string | null;
-    reviewed_by: string | null;
-    reviewed_at_ms: number | null;
-    created_at_ms: number;
-    updated_at_ms: number;
-  };
-  hub_versions: {
-    entry_id: string;
-    version: number;
-    person_id: string;
-    created_at_ms: number;
-    title: string;
-    description: string | null;
-    category: string | null;
-    tags: string;
-    details: string;
-    body: string;
-  };
-  hub_stars: { person_id: string; workspace_id: string; entry_id: string; created_at_ms: number };
-  workspaces: { id: string; blocked_at_ms: number | null };
-}
-
-/** Which entries a list has. `own`: the workspace's; `public`: everyone's; `starred`: what the person starred of both. */
+/**
+ * Which entries a list has. `own`: the workspace's; `public`: everyone's; `starred`: what the
+ * person starred of both.
+ */
 export type EntryScope = "own" | "public" | "starred";
 
 /** A part of a list of entries, newest first. */
@@ -83,10 +40,15 @@ export interface EntryVersion extends EntryContent {
 }
 
 /** Versions that an entry keeps; the oldest are dropped first. */
-export const versionsMax = 100;
+const versionsMax = 100;
 
-const details = ({ platforms, recommendedAgents, recommendedModel }: EntryContent): string =>
-  JSON.stringify({ platforms, recommendedAgents, recommendedModel });
+const details = ({
+  platforms,
+  recommendedAgents,
+  recommendedModel,
+  bundle,
+}: EntryContent): string =>
+  JSON.stringify({ platforms, recommendedAgents, recommendedModel, ...(bundle && { bundle }) });
 
 type ContentRow = Pick<
   HubTables["hub_versions"],
@@ -107,10 +69,11 @@ const contentOf = (row: ContentRow): EntryContent => ({
   description: row.description,
   category: row.category,
   tags: JSON.parse(row.tags) as string[],
+  bundle: null,
   ...(JSON.parse(row.details) as Pick<
     EntryContent,
     "platforms" | "recommendedAgents" | "recommendedModel"
-  >),
+  > & { bundle?: FileBundle }),
   body: row.body,
 });
 
@@ -120,13 +83,18 @@ const searchedText = ({ title, description, category, tags, body }: EntryContent
 
 type Database = Kysely<HubTables>;
 
-/** Entries at rest. Reads give what a caller may see and nothing else, in the version that this caller sees. */
+/**
+ * Entries at rest. Reads give what a caller may see and nothing else, in the version that this
+ * caller sees.
+ */
 export class EntryStore {
   readonly database: Database;
+  readonly files: EntryFiles;
   private readonly search: SearchIndex;
 
   constructor(database: Database, search: SearchIndex) {
     this.database = database;
+    this.files = new EntryFiles(database.withTables());
     this.search = search;
   }
 
@@ -178,7 +146,10 @@ export class EntryStore {
     return rows.map(entryOf);
   }
 
-  /** Prompts of every workspace by the state of their review, the longest waiting first, in their newest version. */
+  /**
+   * Prompts of every workspace by the state of their review, the longest waiting first, in their
+   * newest version.
+   */
   async reviewList({
     status,
     after,
@@ -195,7 +166,7 @@ export class EntryStore {
     );
   }
 
-  /** The entry with this id for an operator, whoever may see it. */
+  /** The entry with this id for an operator, regardless of its visibility. */
   async findForReview(id: string): Promise<Entry | undefined> {
     const row = await this.rows({ personId: "", workspaceId: "" })
       .whereRef("v.version", "=", "e.version")
@@ -231,8 +202,8 @@ export class EntryStore {
     return Number(count);
   }
 
-  /** Stores a new entry with its first version. */
-  insert(entry: Entry): Promise<void> {
+  /** Stores a new entry with its first version, and the files of its bundle. */
+  insert(entry: Entry, files: readonly SkillFile[] = []): Promise<void> {
     return this.database.transaction().execute(async (transaction) => {
       await transaction
         .insertInto("hub_entries")
@@ -259,6 +230,7 @@ export class EntryStore {
         })
         .execute();
       await this.writeVersion(transaction, entry);
+      await this.files.insert(transaction, entry, files);
       if (entry.forkedFrom !== null) {
         await transaction
           .updateTable("hub_entries")
@@ -338,6 +310,7 @@ export class EntryStore {
       return this.database.transaction().execute((own) => this.remove(ids, own));
     await transaction.deleteFrom("hub_entries").where("id", "in", ids).execute();
     await transaction.deleteFrom("hub_versions").where("entry_id", "in", ids).execute();
+    await this.files.remove(transaction, ids);
     await transaction.deleteFrom("hub_stars").where("entry_id", "in", ids).execute();
     for (const id of ids) await this.search.remove(transaction, { ownerId: id });
   }
@@ -437,7 +410,10 @@ export class EntryStore {
       ]);
   }
 
-  /** Entries in the version that a caller sees: the newest one of the own workspace's, the published one of others'. */
+  /**
+   * Entries in the version that a caller sees: the newest one of the own workspace's, the published
+   * one of others'.
+   */
   private shown(caller: HubCaller, scope?: EntryScope) {
     const shownVersion =
       scope === "public"

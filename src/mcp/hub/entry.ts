@@ -1,5 +1,5 @@
-import { creatorIdOf, type AccountCaller } from "../../account/keys/caller.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 
 /** What a hub holds. Prompts and skills exist outside of hubs, too. */
 export const entryKinds = ["prompt", "skill", "kb", "plugin"] as const;
@@ -13,6 +13,19 @@ export type Visibility = (typeof visibilities)[number];
 export const reviewStatuses = ["pending_review", "approved", "rejected"] as const;
 export type ReviewStatus = (typeof reviewStatuses)[number];
 
+/** A file beside a skill's document. */
+export interface SkillFile {
+  /** Path inside the skill's folder, with slashes. */
+  path: string;
+  data: Buffer;
+}
+
+/** The files beside a skill's document, without what they hold. */
+export interface FileBundle {
+  id: string;
+  files: readonly { path: string; bytes: number }[];
+}
+
 /** What one version of an entry says. */
 export interface EntryContent {
   title: string;
@@ -23,9 +36,14 @@ export interface EntryContent {
   recommendedAgents: readonly string[];
   recommendedModel: string | null;
   body: string;
+  /** Null where there are none beside the document. */
+  bundle: FileBundle | null;
 }
 
-/** A prompt, skill, knowledge document or plugin, in the version that its reader sees. Times in milliseconds. */
+/**
+ * A prompt, skill, knowledge document or plugin, in the version that its reader sees. Times in
+ * milliseconds.
+ */
 export interface Entry extends EntryContent {
   /** `prm_`, `skl_`, `kbd_` or `plg_` id. */
   id: string;
@@ -81,7 +99,10 @@ export interface HubCaller {
   administers: boolean;
 }
 
-/** The hub caller that an administering caller is. A management key acts for the person who made it, an app for the one who granted. */
+/**
+ * The hub caller that an administering caller is. A management key acts for the person who made it,
+ * an app for the one who granted.
+ */
 export function hubCallerOf(caller: AccountCaller): HubCaller {
   const personId =
     caller.kind === "management-key"
@@ -94,7 +115,10 @@ export function hubCallerOf(caller: AccountCaller): HubCaller {
 
 type Owned = { workspaceId: string; personId: string; visibility: Visibility };
 
-/** Whether a record may be changed: by its person, and unless it is private by whoever administers its workspace. */
+/**
+ * Whether a caller may change a record: its person may, and unless it is private, so may the
+ * administrators of its workspace.
+ */
 export const mayChange = (
   caller: HubCaller,
   { workspaceId, personId, visibility }: Owned,
@@ -115,7 +139,10 @@ export function assertMayChange(caller: HubCaller, owned: Owned): void {
   );
 }
 
-/** A slug out of a name: lower-case letters, digits and single dashes; empty where the name has none of them. */
+/**
+ * A slug out of a name: lower-case letters, digits and single dashes; empty where the name has none
+ * of them.
+ */
 export const slugFrom = (name: string): string =>
   name
     .normalize("NFKD")
@@ -131,7 +158,7 @@ export interface Page<Item> {
 }
 
 /** The place after a record in a list that is ordered by a time and an id. */
-export const cursorAfter = ({ atMs, id }: { atMs: number; id: string }): string =>
+const cursorAfter = ({ atMs, id }: { atMs: number; id: string }): string =>
   `${atMs.toString(36)}.${id}`;
 
 /** The place that a cursor names. Throws `bad_request`. */

@@ -1,9 +1,8 @@
 import { sql, type Expression, type SqlBool } from "kysely";
-import { DistinctTime } from "../../account/distinct-time.ts";
-import { Turns } from "../../account/turns.ts";
-import type { Clock } from "../../platform/lib/clock.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
+import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
+import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { newId } from "../../platform/kernel/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import {
   assertMayChange,
@@ -17,11 +16,12 @@ import {
   type Page,
   type Visibility,
 } from "./entry.ts";
-import type { EntryStore, HubTables } from "./entry-store.ts";
+import type { HubTables } from "./hub-tables.ts";
+import type { EntryStore } from "./entry-store.ts";
 import type { SearchIndex } from "./search-index.ts";
 
 /** Hubs that a workspace may have. */
-export const hubsMax = 200;
+const hubsMax = 200;
 
 /** What may be changed of a hub; what is left out stays. */
 export type HubChanges = Partial<Pick<Hub, "slug" | "name" | "description" | "visibility">>;
@@ -58,7 +58,10 @@ export class Hubs {
     this.time = new DistinctTime(options.clock);
   }
 
-  /** The hub with this slug or id: the own workspace's before a public one of another. Throws `not_found`. */
+  /**
+   * The hub with this slug or id: the own workspace's before a public one of another. Throws
+   * `not_found`.
+   */
   async find(caller: HubCaller, slug: string): Promise<Hub> {
     if (!/^[\w-]{1,100}$/.test(slug)) throw noHub();
     const row = await this.shown(caller)
@@ -139,7 +142,10 @@ export class Hubs {
     });
   }
 
-  /** Changes a hub; its entries have its visibility from then on. Throws `not_found`, `forbidden` and `duplicate_slug`. */
+  /**
+   * Changes a hub; its entries have its visibility from then on. Throws `not_found`, `forbidden`
+   * and `duplicate_slug`.
+   */
   change(caller: HubCaller, slug: string, changes: HubChanges): Promise<Hub> {
     return this.turns.run(caller.workspaceId, async () => {
       const hub = await this.find(caller, slug);
@@ -173,7 +179,10 @@ export class Hubs {
     return hub;
   }
 
-  /** The hub that a caller may add to: everyone's of its workspace who sees it. Throws `not_found` and `forbidden`. */
+  /**
+   * The hub that a caller may add to: everyone's of its workspace who sees it. Throws `not_found`
+   * and `forbidden`.
+   */
   async findToAddTo(caller: HubCaller, slug: string): Promise<Hub> {
     const hub = await this.find(caller, slug);
     if (hub.workspaceId !== caller.workspaceId) {
@@ -200,7 +209,10 @@ export class Hubs {
     return { hub, entry };
   }
 
-  /** Whether a caller may change an item: its author, that of its hub, and whoever administers the workspace. */
+  /**
+   * Whether a caller may change an item: its author, that of its hub, and the administrators
+   * of the workspace.
+   */
   mayChangeItem = (caller: HubCaller, { hub, entry }: { hub: Hub; entry: Entry }): boolean =>
     mayChange(caller, entry) || mayChange(caller, hub);
 

@@ -1,15 +1,23 @@
 import type { Kysely } from "kysely";
-import type { AddressGuard } from "../../account/notify/public-address.ts";
-import { parseRange } from "../../account/security/address-range.ts";
-import type { Clock } from "../../platform/lib/clock.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
-import type { StorageKind } from "../../platform/storage/storage-kind.ts";
+import type { AddressGuard } from "../../platform/notify/public-address.ts";
+import { parseRange } from "../../platform/kernel/address-range.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { Turns } from "../../platform/kernel/keyed-mutex.ts";
+import type { StorageKind } from "../../platform/storage/storage.ts";
 import { Entries } from "./entries.ts";
-import type { Entry, EntryContent, EntryKind, HubCaller, Visibility } from "./entry.ts";
-import { EntryStore, type HubTables } from "./entry-store.ts";
+import type { Entry, EntryContent, EntryKind, HubCaller, SkillFile, Visibility } from "./entry.ts";
+import type { HubTables } from "./hub-tables.ts";
+import { EntryStore } from "./entry-store.ts";
 import { Hubs } from "./hubs.ts";
 import { SearchIndex } from "./search-index.ts";
-import { frontMatterMembers, readSkill, titleIn, zipOf } from "./skill-document.ts";
+import {
+  frontMatterMembers,
+  readSkill,
+  titleIn,
+  zipOf,
+  type ArchiveFile,
+} from "./skill-document.ts";
 import { DocumentFetcher } from "./skill-import.ts";
 
 /** Characters of a body. */
@@ -17,7 +25,10 @@ export const bodyCharactersMax = 100_000;
 const titleCharactersMax = 200;
 const descriptionCharactersMax = 2_000;
 
-/** Control characters, ends of lines and marks that turn the direction of a text: what a line that is shown to people must not hold. */
+/**
+ * Control characters, ends of lines and marks that turn the direction of a text: what a line that
+ * is shown to people must not hold.
+ */
 export const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /** A document that is to be kept. */
@@ -32,6 +43,8 @@ export interface NewDocument {
   /** Of a document outside of hubs; those of a hub have its visibility. */
   visibility?: Visibility | undefined;
   sourceRef?: string | undefined;
+  /** Files beside a skill's document. */
+  files?: readonly SkillFile[] | undefined;
 }
 
 /** What the hub is built from. */
@@ -59,7 +72,12 @@ function assertKept(body: string): void {
 }
 
 /** What a document says of itself, with the name and the tags that it is given. */
-async function contentOf({ kind, body, name, tags = [] }: NewDocument): Promise<EntryContent> {
+async function contentOf({
+  kind,
+  body,
+  name,
+  tags = [],
+}: NewDocument): Promise<Omit<EntryContent, "bundle">> {
   assertKept(body);
   const rest = {
     category: null,
@@ -92,6 +110,8 @@ export class HubLibrary {
   readonly entries: Entries;
   readonly hubs: Hubs;
   private readonly fetcher: DocumentFetcher;
+  /** A workspace imports one skill at a time. */
+  private readonly imports = new Turns();
 
   constructor(parts: { entries: Entries; hubs: Hubs; fetcher: DocumentFetcher }) {
     this.entries = parts.entries;
@@ -99,7 +119,10 @@ export class HubLibrary {
     this.fetcher = parts.fetcher;
   }
 
-  /** Keeps a document, in a hub where one is named. Throws `bad_request`, `not_found`, `forbidden`, `duplicate_slug` and `conflict`. */
+  /**
+   * Keeps a document, in a hub where one is named. Throws `bad_request`, `not_found`, `forbidden`,
+   * `duplicate_slug` and `conflict`.
+   */
   async add(caller: HubCaller, document: NewDocument): Promise<Entry> {
     const hub =
       document.hub === undefined ? undefined : await this.hubs.findToAddTo(caller, document.hub);
@@ -114,8 +137,8 @@ export class HubLibrary {
     }
     const content = await contentOf(document);
     const visibility = hub?.visibility ?? document.visibility ?? "workspace";
-    const { kind, slug, sourceRef } = document;
-    return this.entries.create(caller, { kind, content, visibility, slug, hub, sourceRef });
+    const { kind, slug, sourceRef, files } = document;
+    return this.entries.create(caller, { kind, content, files, visibility, slug, hub, sourceRef });
   }
 
   /** What a document says once parts of it are changed; a new body is read again. */
@@ -141,7 +164,10 @@ export class HubLibrary {
     return { title: read.title, description: read.description, tags: read.tags, body };
   }
 
-  /** Copies a skill into a hub, from an address on the web or from a hub of this service. Throws as `add` does. */
+  /**
+   * Copies a skill into a hub, from an address on the web or from a hub of this service. Throws as
+   * `add` does.
+   */
   async importSkill(
     caller: HubCaller,
     { hub, sourceRef }: { hub: string; sourceRef: string },
@@ -149,34 +175,63 @@ export class HubLibrary {
     await this.hubs.findToAddTo(caller, hub);
     const [, slug, item] =
       /^\/?(?:hubs\/)?([\w-]{1,100})\/(?:items\/)?([\w-]{1,100})$/.exec(sourceRef) ?? [];
-    const body =
-      slug === undefined || item === undefined
-        ? await this.fetcher.fetch(sourceRef)
-        : (await this.hubs.findItem(caller, { slug, item })).entry.body;
-    return this.add(caller, { kind: "skill", hub, body, sourceRef });
+    if (slug !== undefined && item !== undefined) {
+      const { entry } = await this.hubs.findItem(caller, { slug, item });
+      const files = await this.entries.filesOf(entry);
+      return this.add(caller, { kind: "skill", hub, body: entry.body, files, sourceRef });
+    }
+    return this.imports.run(caller.workspaceId, async () => {
+      const fetched = await this.fetcher.fetch(sourceRef);
+      return this.add(caller, { kind: "skill", hub, ...fetched, sourceRef });
+    });
   }
 
-  /** A zip archive of a skill: its folder with `SKILL.md`, as agents take it. */
-  exportSkill({ slug, body }: Entry): Promise<Uint8Array<ArrayBuffer>> {
-    return zipOf([{ path: `${slug ?? "skill"}/SKILL.md`, text: body }]);
+  /** A zip archive of a skill: its folder with `SKILL.md` and its files, as agents take it. */
+  async exportSkill(entry: Entry): Promise<Uint8Array<ArrayBuffer>> {
+    return zipOf(await this.skillFiles(entry, entry.slug ?? "skill"));
   }
 
-  /** A zip archive of a hub: a folder for each kind, and one for each skill in it. Throws `not_found`. */
+  private async skillFiles(entry: Entry, folder: string): Promise<ArchiveFile[]> {
+    const files = await this.entries.filesOf(entry);
+    return [
+      { path: `${folder}/SKILL.md`, data: entry.body },
+      ...files.map(({ path, data }) => ({ path: `${folder}/${path}`, data })),
+    ];
+  }
+
+  /**
+   * A zip archive of a hub: a folder for each kind, and one for each skill in it. Throws
+   * `not_found`, and `conflict` where its skills' files are too large together.
+   */
   async exportHub(caller: HubCaller, slug: string): Promise<Uint8Array<ArrayBuffer>> {
     const hub = await this.hubs.find(caller, slug);
     const scope = hub.workspaceId === caller.workspaceId ? "own" : "public";
     const { data } = await this.entries.list(caller, { scope, hubId: hub.id, limit: exportedMax });
-    return zipOf(
-      data.map(({ kind, slug: name, body }) => ({
-        path:
-          kind === "skill"
-            ? `${hub.slug}/skills/${name}/SKILL.md`
-            : `${hub.slug}/${kind === "kb" ? "knowledge" : `${kind}s`}/${name}.md`,
-        text: body,
-      })),
-    );
+    const bytes = data
+      .flatMap(({ bundle }) => bundle?.files ?? [])
+      .reduce((sum, file) => sum + file.bytes, 0);
+    if (bytes > exportedBytesMax) {
+      throw new GatewayError(
+        "conflict",
+        `The files of this hub's skills have more than ${exportedBytesMax} bytes. Export the skills one by one.`,
+      );
+    }
+    const files: ArchiveFile[] = [];
+    for (const entry of data) {
+      const { kind, slug: name, body } = entry;
+      if (kind === "skill")
+        files.push(...(await this.skillFiles(entry, `${hub.slug}/skills/${name}`)));
+      else {
+        const folder = kind === "kb" ? "knowledge" : `${kind}s`;
+        files.push({ path: `${hub.slug}/${folder}/${name}.md`, data: body });
+      }
+    }
+    return zipOf(files);
   }
 }
+
+/** Bytes of files beside documents that an archive of a hub has at most. */
+const exportedBytesMax = 25_000_000;
 
 /** Items of a hub that an archive has, the newest ones; as many as a hub may hold. */
 const exportedMax = 1_000;

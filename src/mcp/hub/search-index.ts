@@ -1,7 +1,10 @@
 import { sql, type QueryExecutorProvider, type RawBuilder, type SqlBool } from "kysely";
-import type { StorageKind } from "../../platform/storage/storage-kind.ts";
+import type { StorageKind } from "../../platform/storage/storage.ts";
 
-/** Whose copy of a text is searched: the newest one in its workspace, the published one elsewhere, or a person's conversation. */
+/**
+ * Whose copy of a text is searched: the newest one in its workspace, the published one elsewhere,
+ * or a person's conversation.
+ */
 export type Audience = "workspace" | "public" | "conversation";
 
 /** Which text is meant: the record that it belongs to, and whose copy. */
@@ -18,10 +21,10 @@ const wordsMax = 20_000;
 const searchedWordsMax = 16;
 
 /**
- * The words of a text, each once: without accents, in lower case. Done here and not by the engines, whose parsers differ, so that
- * SQLite and Postgres find the same.
+ * The words of a text, each once: without accents, in lower case. Done here and not by the engines,
+ * whose parsers differ, so that SQLite and Postgres find the same.
  */
-export function wordsOf(text: string, most = wordsMax): string[] {
+function wordsOf(text: string, most = wordsMax): string[] {
   const plain = text
     .normalize("NFKD")
     .replace(/\p{M}/gu, "")
@@ -35,7 +38,10 @@ export function wordsOf(text: string, most = wordsMax): string[] {
   return [...words];
 }
 
-/** Finds records by the words of their texts: every word that is looked for has to begin one of the text. */
+/**
+ * Finds records by the words of their texts: every word that is looked for has to begin one of the
+ * text.
+ */
 export class SearchIndex {
   private readonly kind: StorageKind;
 
@@ -80,7 +86,10 @@ export class SearchIndex {
     await sql`delete from search_texts where ${wanted}`.execute(database);
   }
 
-  /** Whether the text of the record in a column has every word of a search; of a search without any word, none has. */
+  /**
+   * Whether the text of the record in a column has every word of a search; of a search without any
+   * word, none has.
+   */
   matches(
     column: string,
     { audience, search }: { audience: Audience; search: string },

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 
 /** What the front matter of a skill names it by. */
 export interface SkillHead {
@@ -6,10 +6,10 @@ export interface SkillHead {
   description: string;
 }
 
-/** A file of an archive: its path inside, with slashes, and its text. */
+/** A file of an archive: its path inside, with slashes, and what it holds. */
 export interface ArchiveFile {
   path: string;
-  text: string;
+  data: string | Uint8Array;
 }
 
 const headBytesMax = 16 * 1024;
@@ -21,15 +21,21 @@ const namePattern = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const wrong = (problem: string): GatewayError =>
   new GatewayError("bad_request", `body: ${problem}`, { param: "body" });
 
-/** The YAML between the two lines of dashes that a document begins with; undefined where it does not. */
-export function frontMatterOf(body: string): string | undefined {
+/**
+ * The YAML between the two lines of dashes that a document begins with; undefined where it does
+ * not.
+ */
+function frontMatterOf(body: string): string | undefined {
   const [, head] =
     /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(body.slice(0, headBytesMax)) ??
     [];
   return head;
 }
 
-/** Members of a document's front matter; none where it has no front matter, or one that is no YAML mapping. */
+/**
+ * Members of a document's front matter; none where it has no front matter, or one that is no YAML
+ * mapping.
+ */
 export async function frontMatterMembers(body: string): Promise<Readonly<Record<string, unknown>>> {
   const head = frontMatterOf(body);
   if (head === undefined) return {};
@@ -47,7 +53,10 @@ export async function frontMatterMembers(body: string): Promise<Readonly<Record<
   }
 }
 
-/** The head of a `SKILL.md`, as Agent Skills have it. Throws `bad_request` where the document is no skill. */
+/**
+ * The head of a `SKILL.md`, as Agent Skills have it. Throws `bad_request` where the document is no
+ * skill.
+ */
 export async function readSkill(body: string): Promise<SkillHead> {
   if (frontMatterOf(body) === undefined) {
     throw wrong(
@@ -72,7 +81,10 @@ export async function readSkill(body: string): Promise<SkillHead> {
   return { name, description: description.trim() };
 }
 
-/** A name out of a document that was given none: `name` or `title` of its front matter, or its first heading. */
+/**
+ * A name out of a document that was given none: `name` or `title` of its front matter, or its first
+ * heading.
+ */
 export async function titleIn(body: string): Promise<string | undefined> {
   const { name, title } = await frontMatterMembers(body);
   const heading = /^#{1,6}[ \t]+(.+?)[ \t#]*$/m.exec(body)?.[1];
@@ -87,6 +99,11 @@ export async function zipOf(files: readonly ArchiveFile[]): Promise<Uint8Array<A
   const { strToU8, zipSync } = await import("fflate");
   const mtime = new Date(1980, 0, 1);
   return zipSync(
-    Object.fromEntries(files.map(({ path, text }) => [path, [strToU8(text), { mtime }]])),
+    Object.fromEntries(
+      files.map(({ path, data }) => [
+        path,
+        [typeof data === "string" ? strToU8(data) : data, { mtime }],
+      ]),
+    ),
   );
 }

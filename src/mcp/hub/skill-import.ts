@@ -1,17 +1,27 @@
-import { guardedFetch } from "../../account/notify/guarded-fetch.ts";
-import { UnsafeTargetError, type AddressGuard } from "../../account/notify/public-address.ts";
-import { brand } from "../../platform/lib/brand.ts";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import {
+  type AddressGuard,
+  UnsafeTargetError,
+  guardedFetch,
+} from "../../platform/notify/public-address.ts";
+import { brand } from "../../platform/kernel/brand.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { SkillFile } from "./entry.ts";
+import { GitError } from "./git/packfile.ts";
+import { gitSource, readSkillFolder } from "./git/skill-folder.ts";
 
 /** Bytes of a document that is fetched, and how long all of it may take. */
-export const importBytesMax = 400_000;
+const importBytesMax = 400_000;
 const patienceMs = 10_000;
+const gitPatienceMs = 20_000;
 const redirectsMax = 3;
 
 const refused = (problem: string): GatewayError =>
   new GatewayError("bad_request", `source_ref: ${problem}`, { param: "source_ref" });
 
-/** Forges and where each serves a file of a repository as it is, at its default branch unless a ref is named. */
+/**
+ * Forges and where each serves a file of a repository as it is, at its default branch unless a ref
+ * is named.
+ */
 const forges: Readonly<
   Record<string, (repository: string, file: { ref: string; path: string }) => string>
 > = {
@@ -32,8 +42,8 @@ const skillFile = (path: string): string =>
   /\.(md|markdown)$/i.test(path) ? path : [path, documentName].filter(Boolean).join("/");
 
 /**
- * The address of the document that a source names: a page of a repository at a known forge becomes the file itself, anything
- * else is taken as it is. Throws `bad_request`.
+ * The address of the document that a source names: a page of a repository at a known forge becomes
+ * the file itself, anything else is taken as it is. Throws `bad_request`.
  */
 export function documentUrl(source: string): string {
   const url = URL.canParse(source) ? new URL(source) : undefined;
@@ -59,7 +69,10 @@ const asking = {
   "user-agent": `${brand.productName.toLowerCase()}-hub`,
 };
 
-/** Fetches public documents: over TLS, from public addresses, every redirect looked at, bounded in bytes and time. */
+/**
+ * Fetches public documents: over TLS, from public addresses, every redirect looked at, bounded in
+ * bytes and time.
+ */
 export class DocumentFetcher {
   private readonly guard: AddressGuard;
 
@@ -67,8 +80,23 @@ export class DocumentFetcher {
     this.guard = guard;
   }
 
-  /** The text behind a URL. Throws `bad_request` that never quotes what the other side said. */
-  async fetch(source: string): Promise<string> {
+  /**
+   * The skill behind an address: with its files where that names a folder of a Git repository, else
+   * the document alone. Throws `bad_request` that never quotes what the other side said.
+   */
+  async fetch(source: string): Promise<{ body: string; files: readonly SkillFile[] }> {
+    const folder = gitSource(source);
+    if (folder === undefined) return { body: await this.fetchDocument(source), files: [] };
+    const signal = AbortSignal.timeout(gitPatienceMs);
+    try {
+      const { document, files } = await readSkillFolder(folder, { guard: this.guard, signal });
+      return { body: textOf(document), files };
+    } catch (error) {
+      throw refusalOf(error, gitPatienceMs);
+    }
+  }
+
+  private async fetchDocument(source: string): Promise<string> {
     const signal = AbortSignal.timeout(patienceMs);
     try {
       let url = documentUrl(source);
@@ -87,7 +115,7 @@ export class DocumentFetcher {
       }
       throw refused(`redirects more than ${redirectsMax} times.`);
     } catch (error) {
-      throw refusalOf(error);
+      throw refusalOf(error, patienceMs);
     }
   }
 }
@@ -101,17 +129,22 @@ async function readText(response: Response): Promise<string> {
       throw refused(`the document has more than ${importBytesMax} bytes.`);
     chunks.push(chunk);
   }
+  return textOf(Buffer.concat(chunks));
+}
+
+function textOf(bytes: Uint8Array): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     throw refused("the document is no UTF-8 text.");
   }
 }
 
-function refusalOf(error: unknown): GatewayError {
+function refusalOf(error: unknown, waitedMs: number): GatewayError {
   if (error instanceof GatewayError) return error;
+  if (error instanceof GitError) return refused(`the repository ${error.message}.`);
   if (error instanceof UnsafeTargetError) return refused(`${error.message}.`);
   if (error instanceof Error && error.name === "TimeoutError")
-    return refused(`did not answer within ${patienceMs / 1000} seconds.`);
+    return refused(`did not answer within ${waitedMs / 1000} seconds.`);
   return refused("could not be reached.");
 }

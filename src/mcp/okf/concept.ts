@@ -1,9 +1,12 @@
-import { brand } from "../../platform/lib/brand.ts";
+import { brand } from "../../platform/kernel/brand.ts";
 
 /** Kinds of concepts. */
 export const conceptTypes = ["model", "provider", "endpoint", "error", "term"] as const;
 
-/** A document of the Open Knowledge Format: Markdown behind YAML front matter, in which `type` is required. */
+/**
+ * A document of the Open Knowledge Format: Markdown behind YAML front matter, in which `type` is
+ * required.
+ */
 export interface Concept {
   /** Type and name, such as `error/insufficient_balance`. */
   id: string;
@@ -16,7 +19,9 @@ export interface Concept {
   body: string;
 }
 
-/** A concept as it is sent. Values of the front matter are written as JSON, which YAML 1.2 contains. */
+/**
+ * A concept as it is sent. Values of the front matter are written as JSON, which YAML 1.2 contains.
+ */
 export function conceptDocument({ id, type, title, description, facts, body }: Concept): string {
   const front = Object.entries({
     type,

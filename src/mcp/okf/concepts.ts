@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { shownPath } from "../../http/endpoint.ts";
-import { errorCatalog, type ErrorFacts } from "../../platform/lib/errors.ts";
+import { errorCatalog, type ErrorFacts } from "../../platform/kernel/errors.ts";
 import type { ToolEndpoint } from "../tool-endpoint.ts";
 import type { ToolContext } from "../tool.ts";
 import type { Concept } from "./concept.ts";
@@ -121,7 +121,7 @@ async function providerConcepts({ ask }: ToolContext): Promise<Concept[]> {
     body:
       `${description}\n\nServes ${models} models of the catalog. ` +
       (status === "active"
-        ? "Everybody is served."
+        ? "All requests are served."
         : "Only callers with a key of their own at this provider are served."),
   }));
 }

@@ -1,4 +1,4 @@
-import { brand } from "../../platform/lib/brand.ts";
+import { brand } from "../../platform/kernel/brand.ts";
 import type { Concept } from "./concept.ts";
 
 /** Words of the service that its answers and documents use, each with what it means. */
@@ -18,7 +18,7 @@ const meanings: Readonly<Record<string, string>> = {
     "A named bundle of request settings. A request names it as @preset/<slug>; what the request sets itself wins.",
   provider:
     "A vendor or server that serves models. Several may serve the same model, and routing chooses among them.",
-  "routing preset": `A model id such as ${brand.routerOwner}/auto that stands for a pool of models.`,
+  "routing preset": `A model id such as ${brand.routerOwner}/auto that is a pool of models.`,
   scope:
     "A permission of a management key or a connected app, such as read:credits. write:X includes read:X.",
   workspace: "The owner of keys, credits, presets and records.",

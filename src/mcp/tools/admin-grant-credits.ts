@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { defineTool, idempotencyField } from "../tool.ts";
 
 /** Gives a person's workspace credits. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { findRequestable, isDangerous } from "../requestable-endpoints.ts";
 import { endpointName } from "../tool-endpoint.ts";
 import { defineTool, idempotencyField } from "../tool.ts";

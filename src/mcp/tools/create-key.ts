@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { defineTool, idempotencyField } from "../tool.ts";
 
 const createdSchema = z.looseObject({ key: z.string(), data: z.looseObject({ id: z.string() }) });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { GatewayError } from "../../platform/lib/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { conceptDocument } from "../okf/concept.ts";
 import { conceptsFor } from "../okf/concepts.ts";
 import { defineTool } from "../tool.ts";

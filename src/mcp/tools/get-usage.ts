@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dayMs } from "../../platform/lib/clock.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
 import { defineTool } from "../tool.ts";
 
 const lineSchema = z.looseObject({

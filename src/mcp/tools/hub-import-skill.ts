@@ -15,7 +15,7 @@ export const hubImportSkill = defineTool({
     source_ref: z
       .string()
       .describe(
-        "The https URL of a SKILL.md, of a public repository or a folder in one, or <hub>/<item>.",
+        "The https URL of a SKILL.md, of a public Git repository or a folder in one (https://host/path.git#ref:folder), or <hub>/<item>.",
       ),
     ...idempotencyField,
   }),

@@ -1,15 +1,17 @@
 import { z } from "zod";
-import { fitsTask, modelTasks, priceOf } from "../../inference/catalog/model-tasks.ts";
+import type { ModelObject } from "../../inference/catalog/model-object.ts";
+import { fitsTask, modelTasks, priceOf } from "../../inference/catalog/recommend-models.ts";
 import { defineTool } from "../tool.ts";
-import { modelSchema, type ShownModel } from "./model-schema.ts";
+import { modelSchema } from "./model-schema.ts";
 
-const answerSchema = z.looseObject({ data: z.array(modelSchema) });
+/** The models' own schema is checked where the answer is written. */
+const answerSchema = z.looseObject({ data: z.custom<readonly ModelObject[]>(Array.isArray) });
 
 /** The cheapest first; models that cost nothing before those whose provider bills its own price. */
-const byPrice = (one: ShownModel, other: ShownModel): number =>
+const byPrice = (one: ModelObject, other: ModelObject): number =>
   priceOf(one).blendedPer1m - priceOf(other).blendedPer1m || one.id.localeCompare(other.id);
 
-const byContext = (one: ShownModel, other: ShownModel): number =>
+const byContext = (one: ModelObject, other: ModelObject): number =>
   other.context_length - one.context_length || one.id.localeCompare(other.id);
 
 /** Lists models of the catalog. */

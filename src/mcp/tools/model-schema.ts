@@ -14,6 +14,3 @@ export const modelSchema = z.looseObject({
   }),
   reasoning: z.looseObject({}).optional(),
 });
-
-/** A model object as `GET /models` shows it. */
-export type ShownModel = z.infer<typeof modelSchema>;

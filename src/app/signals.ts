@@ -1,11 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { App } from "./app.ts";
 import type { HttpServer } from "../http/http-server.ts";
-import { systemClock } from "../platform/lib/clock.ts";
+import { systemClock } from "../platform/kernel/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
+import type { App } from "./app.ts";
 
-/** Signals that come together are one: on Ctrl-C the terminal tells the gateway, and `npm start` passes it on once more. */
-const sameSignalMs = 200;
+/**
+ * Signals that come together are one: on Ctrl-C the terminal tells the gateway, and `npm start`
+ * passes it on once more.
+ */
+export const sameSignalMs = 200;
 
 /** How long requests that were cut off may take to be settled. */
 const lastSettlementsMs = 2_000;
@@ -14,13 +17,19 @@ const lastSettlementsMs = 2_000;
 export interface EndOptions {
   server: HttpServer;
   logger: Logger;
-  /** Between saying that it ends and closing: load balancers learn of it, and clients with their next answer. */
+  /**
+   * Between saying that it ends and closing: load balancers learn of it, and clients with their
+   * next answer.
+   */
   drainDelayMs: number;
   /** How long requests that are under way may take after that. */
   drainGraceMs: number;
 }
 
-/** Ends the process with 0: on the first SIGTERM or SIGINT once what is under way is finished, on the second without waiting. */
+/**
+ * Ends the process with 0: on the first SIGTERM or SIGINT once what is under way is finished, on
+ * the second without waiting.
+ */
 export function endOnSignal(app: App, options: EndOptions): void {
   const impatience = new AbortController();
   let firstMs: number | undefined;
@@ -45,8 +54,8 @@ export function endOnSignal(app: App, options: EndOptions): void {
 }
 
 /**
- * Stops accepting, lets what is under way finish within the grace period or until somebody is impatient,
- * and writes the ledger.
+ * Stops accepting, lets what is under way finish within the grace period or until a second signal
+ * comes, and writes the ledger.
  */
 async function drain(
   app: App,
@@ -77,7 +86,8 @@ async function drain(
     "draining: no new connections are accepted",
   );
   await stopped;
-  // Answers whose clients have left may still be read to their end, and background responses are nobody's; they are settled as well.
+  // Answers whose clients have left may still be read to their end, and background responses have
+  // no connection at all; both are settled as well.
   await Promise.race([
     Promise.all([app.ledger.untilNoHoldIsOpen(), app.background.untilIdle()]),
     cut,
@@ -94,4 +104,18 @@ function once(signal: AbortSignal, run: () => unknown): Promise<unknown> {
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
   });
+}
+
+/**
+ * Reads the configuration again on SIGHUP, here and at the other gateways on the database; one that
+ * cannot be used changes nothing. Where there is a terminal, SIGHUP goes on to mean that it is gone,
+ * and ends the process.
+ */
+export function reloadOnSignal(
+  app: Pick<App, "nodes">,
+  { hasTerminal }: { hasTerminal: boolean },
+): void {
+  if (hasTerminal) return;
+  // What went wrong is in the log by then.
+  process.on("SIGHUP", () => void app.nodes.reload().catch(() => undefined));
 }

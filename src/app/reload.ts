@@ -1,0 +1,207 @@
+import { createHmac } from "node:crypto";
+import { hostname } from "node:os";
+import type { Kysely } from "kysely";
+import type { GatewayNode } from "../endpoints/dependencies.ts";
+import type { CatalogChange } from "../inference/catalog/build-catalog.ts";
+import type { CatalogModel } from "../inference/catalog/model.ts";
+import { ConfigurationError } from "../platform/config/configuration-error.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import type { GatewayTables } from "../platform/storage/database-epoch.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
+import { GatewayNodes, type NodeAbout, type NodeTables } from "./gateway-nodes.ts";
+import type { CatalogSources, LiveCatalog } from "./live-catalog.ts";
+import { type Shared, hasSeveralGateways } from "./open-shared.ts";
+import type { AppSettings } from "./app-settings.ts";
+
+/** The configuration as it was read: what a reload brings into force, and the rest to compare. */
+export interface ReadConfiguration {
+  sources: CatalogSources;
+  /** Every other section as text. */
+  sections: Readonly<Record<string, string>>;
+  /** Those that all gateways are to have alike. */
+  alike: readonly string[];
+}
+
+/** What became of reading the configuration again. */
+interface Reloaded {
+  change: CatalogChange;
+  /** Sections that were changed and come into force with the next start. */
+  needsRestart: readonly string[];
+  configuration: string;
+}
+
+/** Reads the configuration of this gateway again, and says what it is configured with. */
+class Reload {
+  private readonly catalog: LiveCatalog;
+  private readonly atStart: ReadConfiguration;
+  private readonly readAgain: () => Promise<ReadConfiguration>;
+  private readonly key: Uint8Array;
+  private readonly logger: Logger;
+  private read: ReadConfiguration;
+  private hash = "";
+  private lastProblem: string | null = null;
+  /** One after the other: what was read last is what stays. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: {
+    catalog: LiveCatalog;
+    read: ReadConfiguration;
+    readAgain(): Promise<ReadConfiguration>;
+    /** Keys the hash, which therefore tells nothing of secrets. */
+    key: Uint8Array;
+    logger: Logger;
+  }) {
+    this.catalog = options.catalog;
+    this.atStart = options.read;
+    this.read = options.read;
+    this.readAgain = options.readAgain;
+    this.key = options.key;
+    this.logger = options.logger;
+    this.hash = this.hashOfAll();
+  }
+
+  /** A short hash of everything that gateways on one database are to have alike. */
+  get configuration(): string {
+    return this.hash;
+  }
+
+  /** Why the configuration could not be read the last time; null where it could. */
+  get problem(): string | null {
+    return this.lastProblem;
+  }
+
+  /** Replaces the catalog. Rejects with `ConfigurationError`, and then it stays as it was. */
+  run(): Promise<Reloaded> {
+    const run = this.last.then(() => this.once());
+    this.last = run.catch(() => undefined);
+    return run;
+  }
+
+  /** Sections that were changed since the start. */
+  get needsRestart(): readonly string[] {
+    const { sections } = this.atStart;
+    const names = new Set([...Object.keys(sections), ...Object.keys(this.read.sections)]);
+    return [...names].filter((name) => sections[name] !== this.read.sections[name]).sort();
+  }
+
+  private hashOfAll(): string {
+    const { sections, alike, sources } = this.read;
+    const { providers, models } = this.catalog.snapshot();
+    const credentials = [...providers.values()]
+      .filter(({ simulated }) => simulated !== true)
+      .map(({ id, baseUrl, apiKey }) => [id, baseUrl, apiKey]);
+    const text = JSON.stringify([
+      alike.map((name) => sections[name]),
+      [sources.providers, sources.routers, sources.unknownModelPricing],
+      credentials,
+      // The facts of a release differ while the gateways are replaced by those of the next.
+      sources.factsPath === undefined ? [] : [...models.values()].map(pricesOf),
+    ]);
+    return createHmac("sha256", this.key).update(text).digest("hex").slice(0, 16);
+  }
+
+  private async once(): Promise<Reloaded> {
+    try {
+      const read = await this.readAgain();
+      const change = this.catalog.refresh(read.sources);
+      this.read = read;
+      this.hash = this.hashOfAll();
+      this.lastProblem = null;
+      const { needsRestart, configuration } = this;
+      this.logger.info(
+        {
+          added: change.added.length,
+          removed: change.removed.length,
+          repriced: change.repriced.length,
+          needs_restart: needsRestart,
+        },
+        "the catalog was replaced",
+      );
+      return { change, needsRestart, configuration };
+    } catch (error) {
+      this.lastProblem = error instanceof Error ? error.message : String(error);
+      const what =
+        error instanceof ConfigurationError ? { problems: error.toString() } : { err: error };
+      this.logger.error(what, "the catalog stays as it was, since what was read cannot be used");
+      throw error;
+    }
+  }
+}
+
+const pricesOf = ({ id, routes }: CatalogModel): unknown[] => [
+  id,
+  ...routes.map(({ price }) => price?.version),
+];
+
+/** The gateways on the database, of which this one reloads all. */
+export interface Nodes {
+  /** Reads the configuration of this gateway again, and lets the others read theirs. */
+  reload(): Promise<Reloaded>;
+  list(): Promise<readonly GatewayNode[]>;
+  stop(): Promise<void>;
+}
+
+/** Joins the gateways on the database; where there is one alone, its configuration is all there is. */
+export async function joinNodes(
+  settings: AppSettings,
+  {
+    shared,
+    catalog,
+    database,
+    clock,
+    logger,
+  }: {
+    shared: Shared | undefined;
+    catalog: LiveCatalog;
+    database: Kysely<NodeTables & GatewayTables>;
+    clock: Clock;
+    logger: Logger;
+  },
+): Promise<Nodes> {
+  const { version, encryptionKey: key, configuration } = settings;
+  const read = configuration?.read ?? { sources: settings, sections: {}, alike: [] };
+  const readAgain = configuration?.readAgain ?? (async () => read);
+  const reload = new Reload({ catalog, read, readAgain, key, logger });
+  const startedAt = new Date(clock.nowMs()).toISOString();
+  const about = (): NodeAbout => ({
+    name: settings.nodeName ?? hostname(),
+    version,
+    startedAt,
+    configuration: reload.configuration,
+    needsRestart: reload.needsRestart,
+    problem: reload.problem,
+  });
+  if (shared === undefined || !hasSeveralGateways(settings)) {
+    return {
+      reload: () => reload.run(),
+      list: async () => [{ id: shared?.nodeId ?? "this", ...about() }],
+      stop: async () => undefined,
+    };
+  }
+  const { nodeId, channel } = shared;
+  const reloadHere = (): Promise<Reloaded> => reload.run().finally(() => nodes.report());
+  const nodes = new GatewayNodes({
+    database,
+    channel,
+    nodeId,
+    about,
+    onReload: () => void reloadHere().catch(() => undefined),
+    onDifference: (all) =>
+      logger.warn(
+        { nodes: all.map(({ name, id, configuration: hash }) => ({ name, id, hash })) },
+        "gateways on this database are configured differently; GET /admin/overview shows which",
+      ),
+    onError: (error) =>
+      logger.warn({ err: error }, "this gateway's configuration could not be reported yet"),
+  });
+  await nodes.start();
+  return {
+    async reload() {
+      const reloaded = await reloadHere();
+      await nodes.reloadOthers();
+      return reloaded;
+    },
+    list: () => nodes.list(),
+    stop: () => nodes.stop(),
+  };
+}

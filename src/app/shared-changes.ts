@@ -1,0 +1,221 @@
+import type { Kysely } from "kysely";
+import { IpAllowlistStore } from "../access/ip-allowlist.ts";
+import { BudgetStore } from "../billing/budgets/budget-editor.ts";
+import { ProviderKeyStore } from "../byok/provider-key-editor.ts";
+import { PresetStore } from "../identity/presets/preset-store.ts";
+import { PrivacyStore } from "../identity/workspaces/privacy.ts";
+import { WorkspaceStore } from "../identity/workspaces/workspace-store.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import type { SharedChannel } from "../platform/shared-state/shared-channel.ts";
+import type { Account, AccountTables } from "./open-account.ts";
+import { WorkspaceMemory } from "./workspace-memory.ts";
+
+/** Rows of workspaces that were changed. */
+export interface ChangeTables {
+  changed_workspaces: { workspace_id: string; at_ms: number };
+}
+
+/** When each workspace was changed last, as gateways that share the database tell each other. */
+class ChangeStore {
+  private readonly database: Kysely<ChangeTables>;
+
+  constructor(database: Kysely<ChangeTables>) {
+    this.database = database;
+  }
+
+  /** Notes that workspaces were changed at a wall time. */
+  async note(workspaceIds: readonly string[], atMs: number): Promise<void> {
+    await this.database
+      .insertInto("changed_workspaces")
+      .values(workspaceIds.map((id) => ({ workspace_id: id, at_ms: atMs })))
+      .onConflict((conflict) => conflict.column("workspace_id").doUpdateSet({ at_ms: atMs }))
+      .execute();
+  }
+
+  /** Workspaces that were changed since a wall time, with the last time of each. */
+  async since(atMs: number): Promise<{ workspaceId: string; atMs: number }[]> {
+    const rows = await this.database
+      .selectFrom("changed_workspaces")
+      .selectAll()
+      .where("at_ms", ">=", atMs)
+      .execute();
+    return rows.map((row) => ({ workspaceId: row.workspace_id, atMs: row.at_ms }));
+  }
+}
+
+const channelName = "changes";
+
+/**
+ * How often the database is asked for changes while nothing is heard of them, and how often to be
+ * sure.
+ */
+const deafPollMs = 500;
+const surePollMs = 5_000;
+
+/**
+ * Changes are looked for this far back: clocks differ, and a row shows when its transaction ends.
+ */
+const overlapMs = 60_000;
+
+/** What it is built from. */
+export interface SharedChangesOptions {
+  memory: Pick<WorkspaceMemory, "onChange" | "reload">;
+  store: Pick<ChangeStore, "note" | "since">;
+  channel: Pick<SharedChannel, "on" | "say" | "onListening" | "isListening">;
+  clock: Clock;
+  /** Called with what went wrong; the database is asked again. */
+  onError(error: unknown): void;
+}
+
+/**
+ * Lets what one gateway changes of a workspace be in force in all of them: who changed it notes it
+ * in the database and says so, who hears it reads the workspace again. While nothing can be heard,
+ * the database is asked.
+ */
+export class SharedChanges {
+  private readonly options: SharedChangesOptions;
+  private readonly startedMs: number;
+  /** Changes that were made here and not told yet. */
+  private readonly untold = new Set<string>();
+  /** The last change of each workspace that is in force here. */
+  private readonly inForceMs = new Map<string, number>();
+  private telling: Promise<void> | undefined;
+  private asking: Promise<void> | undefined;
+  private lastAskedMs = 0;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(options: SharedChangesOptions) {
+    this.options = options;
+    this.startedMs = options.clock.nowMs();
+  }
+
+  start(): void {
+    const { memory, channel } = this.options;
+    memory.onChange((workspaceId) => {
+      this.untold.add(workspaceId);
+      this.telling ??= this.tell().finally(() => (this.telling = undefined));
+    });
+    channel.on(channelName, (message) => this.quietly(this.hear(message)));
+    channel.onListening(() => this.ask());
+    this.timer = setInterval(() => this.askInTime(), deafPollMs);
+  }
+
+  /** Stops it, after the changes of this gateway are sent. */
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    await Promise.all([this.telling, this.asking]);
+  }
+
+  private async tell(): Promise<void> {
+    const { store, channel, clock } = this.options;
+    // Changes that belong together are sent together.
+    await Promise.resolve();
+    while (this.untold.size > 0) {
+      const workspaceIds = [...this.untold];
+      this.untold.clear();
+      const atMs = clock.nowMs();
+      try {
+        await store.note(workspaceIds, atMs);
+        for (const id of workspaceIds) this.inForceMs.set(id, atMs);
+      } catch (error) {
+        this.options.onError(error);
+      }
+      channel.say(channelName, `${atMs} ${workspaceIds.join(" ")}`);
+    }
+  }
+
+  private async hear(message: string): Promise<void> {
+    const [atMs = "", ...workspaceIds] = message.split(" ");
+    await Promise.all(workspaceIds.map((id) => this.bringInForce(id, Number(atMs))));
+  }
+
+  private async bringInForce(workspaceId: string, atMs: number): Promise<void> {
+    await this.options.memory.reload(workspaceId);
+    this.inForceMs.set(workspaceId, Math.max(atMs, this.inForceMs.get(workspaceId) ?? 0));
+  }
+
+  private askInTime(): void {
+    const { channel, clock } = this.options;
+    if (!channel.isListening || clock.monotonicMs() - this.lastAskedMs >= surePollMs) this.ask();
+  }
+
+  private ask(): void {
+    this.lastAskedMs = this.options.clock.monotonicMs();
+    this.asking ??= this.catchUp()
+      .catch((error: unknown) => this.options.onError(error))
+      .finally(() => (this.asking = undefined));
+  }
+
+  private async catchUp(): Promise<void> {
+    const { store } = this.options;
+    const newestMs = Math.max(this.startedMs, ...this.inForceMs.values());
+    for (const { workspaceId, atMs } of await store.since(newestMs - overlapMs)) {
+      if ((this.inForceMs.get(workspaceId) ?? 0) < atMs) await this.bringInForce(workspaceId, atMs);
+    }
+  }
+
+  private quietly(work: Promise<void>): void {
+    work.catch((error: unknown) => this.options.onError(error));
+  }
+}
+
+/** Lets changes of the account plane be in force in every gateway on the database, from now on. */
+export function openSharedChanges(
+  account: Pick<
+    Account,
+    | "directory"
+    | "presets"
+    | "providerKeyDirectory"
+    | "providerKeyVault"
+    | "security"
+    | "llmKeys"
+    | "managementKeys"
+    | "blockingBudgets"
+  >,
+  {
+    database,
+    ...parts
+  }: {
+    database: Kysely<AccountTables & ChangeTables>;
+    channel: SharedChannel;
+    clock: Clock;
+    onError(error: unknown): void;
+  },
+): SharedChanges {
+  const {
+    directory,
+    presets,
+    providerKeyDirectory,
+    providerKeyVault,
+    security,
+    llmKeys,
+    managementKeys,
+  } = account;
+  const memory = new WorkspaceMemory({
+    directory,
+    presets,
+    providerKeys: providerKeyDirectory,
+    vault: providerKeyVault,
+    allowlist: security.allowlist,
+    privacy: security.privacy,
+    budgets: account.blockingBudgets,
+    stores: {
+      workspaces: new WorkspaceStore(database.withTables()),
+      llmKeys,
+      managementKeys,
+      presets: new PresetStore(database.withTables()),
+      providerKeys: new ProviderKeyStore(database.withTables()),
+      allowlist: new IpAllowlistStore(database.withTables()),
+      privacy: new PrivacyStore(database.withTables()),
+      budgets: new BudgetStore(database.withTables()),
+    },
+    nowMs: () => parts.clock.nowMs(),
+  });
+  const changes = new SharedChanges({
+    ...parts,
+    memory,
+    store: new ChangeStore(database.withTables()),
+  });
+  changes.start();
+  return changes;
+}

@@ -1,0 +1,243 @@
+import type { Subprocess } from "bun";
+import { availableParallelism } from "node:os";
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "../platform/kernel/clock.ts";
+import { withinTime } from "../platform/kernel/within-time.ts";
+import type { Logger } from "../platform/telemetry/logger.ts";
+import { mergeExpositions } from "../platform/telemetry/merge-expositions.ts";
+import { sameSignalMs } from "./signals.ts";
+import {
+  type ProcessPlace,
+  type ReadyProcess,
+  type WordOfProcess,
+  placeVariable,
+} from "./supervised.ts";
+
+/** What is started, and how often. */
+export interface SupervisorOptions {
+  count: number;
+  /** Runs one gateway; it finds its place in the environment. */
+  command: readonly string[];
+  environment: Readonly<Record<string, string | undefined>>;
+  /** 0 lets the first process pick one for all. */
+  port: number;
+  /** How long processes may take to end before they are killed. */
+  endMs: number;
+  logger: Logger;
+}
+
+const minPauseMs = 250;
+const maxPauseMs = 10_000;
+
+/** A process that lived for this long is started again without a pause. */
+const steadyMs = 30_000;
+
+const metricsMs = 2_000;
+
+interface Gateway {
+  place: ProcessPlace;
+  child: Subprocess;
+  startedMs: number;
+  ready: Promise<ReadyProcess | undefined>;
+  isReady: boolean;
+}
+
+/** A start that failed, with the exit code of the process that has said why. */
+export class ProcessFailedError extends Error {
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super("a gateway process ended before it was ready");
+    this.name = "ProcessFailedError";
+    this.exitCode = exitCode;
+  }
+}
+
+/**
+ * Several gateways of one machine on one port. The first is started alone: it brings the schema up
+ * to date and picks the port. One that ends is started again; all end together.
+ */
+export class Supervisor {
+  private readonly options: SupervisorOptions;
+  private readonly gateways = new Map<number, Gateway>();
+  private readonly waiting = new Map<number, (text: string) => void>();
+  private readonly ended = Promise.withResolvers<number>();
+  private readonly ending = new AbortController();
+  private firstSignalMs: number | undefined;
+  private isServing = false;
+  private port: number;
+  private lastQuestion = 0;
+
+  constructor(options: SupervisorOptions) {
+    this.options = options;
+    this.port = options.port;
+  }
+
+  /** Resolves once all processes serve. Rejects with `ProcessFailedError` where one cannot. */
+  async start(): Promise<ReadyProcess> {
+    const first = await this.ready(this.spawn({ number: 1, port: this.port, announces: true }));
+    this.port = first.port;
+    const numbers = Array.from({ length: this.options.count - 1 }, (_, index) => index + 2);
+    await Promise.all(
+      numbers.map((number) => this.ready(this.spawn({ ...this.placeOf(number), number }))),
+    );
+    this.isServing = true;
+    for (const gateway of this.gateways.values()) void this.watch(gateway);
+    return first;
+  }
+
+  /** Resolves with the exit code once every process has ended after `end`. */
+  get exitCode(): Promise<number> {
+    return this.ended.promise;
+  }
+
+  /** Ends every process as SIGTERM does, and a second time without waiting. */
+  end(): void {
+    const nowMs = systemClock.monotonicMs();
+    // On Ctrl-C the terminal tells every process, and so does this one.
+    if (this.firstSignalMs !== undefined && nowMs - this.firstSignalMs <= sameSignalMs) return;
+    const isFirst = this.firstSignalMs === undefined;
+    this.firstSignalMs ??= nowMs;
+    this.ending.abort();
+    for (const { child } of this.gateways.values()) child.kill("SIGTERM");
+    if (isFirst) void this.collect();
+  }
+
+  /** Lets one gateway read the configuration again; it tells the others. */
+  reload(): void {
+    const serving = [...this.gateways.values()].find(({ isReady }) => isReady);
+    serving?.child.kill("SIGHUP");
+  }
+
+  /** Metrics of all processes in one text, each sample with the number of its process. */
+  async metricsText(): Promise<string> {
+    const serving = [...this.gateways.values()].filter(({ isReady }) => isReady);
+    const texts = await Promise.all(
+      serving.map(async (gateway) => ({
+        process: String(gateway.place.number),
+        text: await withinTime(metricsMs, this.ask(gateway), ""),
+      })),
+    );
+    return mergeExpositions(texts);
+  }
+
+  private placeOf(number: number): ProcessPlace {
+    return { number, port: this.port, announces: false };
+  }
+
+  private spawn(place: ProcessPlace): Gateway {
+    const { command, environment } = this.options;
+    const ready = Promise.withResolvers<ReadyProcess | undefined>();
+    const child = Bun.spawn([...command], {
+      env: { ...environment, [placeVariable]: JSON.stringify(place) },
+      stdin: "ignore",
+      stdout: "inherit",
+      stderr: "inherit",
+      ipc: (word: WordOfProcess) => this.hear(gateway, word, ready.resolve),
+    });
+    void child.exited.then(() => {
+      gateway.isReady = false;
+      ready.resolve(undefined);
+    });
+    const gateway: Gateway = {
+      place,
+      child,
+      startedMs: systemClock.monotonicMs(),
+      ready: ready.promise,
+      isReady: false,
+    };
+    this.gateways.set(place.number, gateway);
+    return gateway;
+  }
+
+  private hear(
+    gateway: Gateway,
+    word: WordOfProcess,
+    isReady: (facts: ReadyProcess) => void,
+  ): void {
+    if (word.kind === "ready") {
+      gateway.isReady = true;
+      isReady(word);
+    } else if (word.kind === "metrics") {
+      this.waiting.get(word.question)?.(word.text);
+      this.waiting.delete(word.question);
+    } else {
+      // Its scraper is given the metrics of all.
+      void this.metricsText().then((text) =>
+        this.send(gateway, { kind: "all-metrics", question: word.question, text }),
+      );
+    }
+  }
+
+  private ask(gateway: Gateway): Promise<string> {
+    const question = (this.lastQuestion += 1);
+    const { promise, resolve } = Promise.withResolvers<string>();
+    this.waiting.set(question, resolve);
+    this.send(gateway, { kind: "metrics-wanted", question });
+    return promise;
+  }
+
+  private send({ child, isReady }: Gateway, word: object): void {
+    if (isReady && child.exitCode === null) child.send(word);
+  }
+
+  private async ready(gateway: Gateway): Promise<ReadyProcess> {
+    const facts = await gateway.ready;
+    if (facts !== undefined) return facts;
+    const exitCode = await gateway.child.exited;
+    for (const { child } of this.gateways.values()) child.kill("SIGTERM");
+    await Promise.all([...this.gateways.values()].map(({ child }) => child.exited));
+    throw new ProcessFailedError(exitCode === 0 ? 1 : exitCode);
+  }
+
+  /** Starts a gateway again whenever it ends, after a pause where it did not live for long. */
+  private async watch(first: Gateway): Promise<void> {
+    const { logger } = this.options;
+    const { signal } = this.ending;
+    let pauseMs = 0;
+    for (let gateway = first; ; ) {
+      const code = await gateway.child.exited;
+      if (signal.aborted) return;
+      const livedMs = systemClock.monotonicMs() - gateway.startedMs;
+      pauseMs = livedMs >= steadyMs ? 0 : Math.min(Math.max(pauseMs * 2, minPauseMs), maxPauseMs);
+      logger.error(
+        { process: gateway.place.number, exit_code: code, pause_ms: pauseMs },
+        "a gateway process ended and is started again",
+      );
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      gateway = this.spawn(this.placeOf(gateway.place.number));
+    }
+  }
+
+  private async collect(): Promise<void> {
+    const { endMs, logger } = this.options;
+    const timer = setTimeout(() => {
+      logger.error({}, "gateway processes that did not end are killed");
+      for (const { child } of this.gateways.values()) child.kill("SIGKILL");
+    }, endMs);
+    const codes = await Promise.all([...this.gateways.values()].map(({ child }) => child.exited));
+    clearTimeout(timer);
+    const failed = codes.find((code) => code !== 0);
+    this.ended.resolve(this.isServing ? (failed === undefined ? 0 : 1) : (failed ?? 1));
+  }
+}
+
+/**
+ * How many processes `auto` means: as many as this one may have processors, by the machine, the
+ * affinity and the quota of its control group.
+ */
+export function processorsHere(
+  cores = availableParallelism(),
+  readQuota = (): string => readFileSync("/sys/fs/cgroup/cpu.max", "utf8"),
+): number {
+  try {
+    const [quota, period] = readQuota().trim().split(" ").map(Number);
+    if (quota !== undefined && period !== undefined && Number.isFinite(quota / period))
+      return Math.max(1, Math.min(cores, Math.floor(quota / period)));
+  } catch {
+    // Systems without control groups of the second version.
+  }
+  return cores;
+}

@@ -1,0 +1,191 @@
+import { buildCatalog } from "../../inference/catalog/build-catalog.ts";
+import type {
+  ConfiguredModel,
+  ConfiguredProvider,
+} from "../../inference/catalog/configured-provider.ts";
+import { makerOfName } from "../../inference/catalog/model-names.ts";
+import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
+import { providerDefinitions } from "../../inference/providers/index.ts";
+
+/** A body of a request that creates a record of the account. */
+export type NewRecord = Readonly<Record<string, unknown>>;
+
+/** A server of another gateway's file, as it is to be asked. */
+export interface Upstream {
+  /** The id of a provider that the gateway knows; absent for any other server. */
+  vendor?: string | undefined;
+  /** What another provider is called. */
+  name?: string | undefined;
+  baseUrl?: string | undefined;
+  /** As the configuration has it: `${NAME}`. */
+  apiKey?: string | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+  timeouts?: ConfiguredProvider["timeouts_ms"] | undefined;
+}
+
+/** A model with its name at one upstream. */
+export interface Deployment {
+  id: string;
+  upstreamModel: string;
+  /** The model whose price it has, where its own name says nothing. */
+  pricedAs?: string | undefined;
+  settings: Partial<ConfiguredModel>;
+}
+
+type Pricing = NonNullable<ConfiguredModel["pricing"]>;
+
+/** A price per token as USD per million tokens. */
+export const usdPerMillion = (usdPerToken: number): string =>
+  (usdPerToken * 1e6).toFixed(9).replace(/\.?0+$/, "");
+
+const slugOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "");
+
+/** What an import writes and creates. */
+export class ImportPlan {
+  readonly providers: ConfiguredProvider[] = [];
+  /** Values that the file holds itself, by the variable that the configuration reads them from. */
+  readonly variables = new Map<string, string>();
+  readonly keys: NewRecord[] = [];
+  readonly presets: NewRecord[] = [];
+  readonly budgets: NewRecord[] = [];
+  /** Names that clients use, to the ids that they are to mean. */
+  readonly names = new Map<string, string>();
+  private readonly catalog: CatalogSnapshot;
+  private readonly upstreams = new Map<string, string>();
+
+  constructor(nowMs: number) {
+    this.catalog = buildCatalog({ environment: {}, configuredProviders: [], nowMs });
+  }
+
+  /** The reference to a secret that a file holds itself; the value goes to a file of its own. */
+  secret(hint: string, value: string): string {
+    const wanted = hint
+      .toUpperCase()
+      .replaceAll(/[^A-Z0-9]+/g, "_")
+      .replace(/^(?=\d)/, "_");
+    let name = wanted;
+    for (let next = 2; this.variables.has(name) && this.variables.get(name) !== value; next++)
+      name = `${wanted}_${next}`;
+    this.variables.set(name, value);
+    return `\${${name}}`;
+  }
+
+  /** The catalog's id of a model that clients call by a name, or one that the name becomes. */
+  modelId(name: string, vendor: string): string {
+    const plain = name.trim().toLowerCase().replaceAll(/\s+/g, "-");
+    const known = this.catalog.models.has(plain) ? plain : this.catalog.aliases?.get(plain);
+    if (known !== undefined) return known;
+    return /^[^/]+\/./.test(plain) ? plain : `${makerOfName(plain) ?? vendor}/${plain}`;
+  }
+
+  /** A slug for a preset that no other preset of the plan has. */
+  presetSlug(name: string): string {
+    const wanted = slugOf(name) || "preset";
+    let slug = wanted;
+    for (let next = 2; this.presets.some((preset) => preset["slug"] === slug); next++)
+      slug = `${wanted}-${next}`;
+    return slug;
+  }
+
+  /** The provider entry of an upstream, made where there is none without the model yet. */
+  provider(upstream: Upstream, modelId?: string): ConfiguredProvider {
+    const place = JSON.stringify(upstream);
+    for (const entry of this.providers) {
+      const hasModel = entry.models?.some(({ id }) => id === modelId) ?? false;
+      if (this.upstreams.get(entry.id) === place && !hasModel) return entry;
+    }
+    const entry = this.newEntry(upstream);
+    this.providers.push(entry);
+    this.upstreams.set(entry.id, place);
+    return entry;
+  }
+
+  private newEntry({ vendor, name, baseUrl, apiKey, headers, timeouts }: Upstream) {
+    const wanted = vendor ?? (slugOf(name ?? "") || "server");
+    let id = wanted;
+    const isTaken = (): boolean =>
+      this.providers.some((other) => other.id === id) ||
+      (vendor === undefined && providerDefinitions.some((known) => known.id === id));
+    for (let next = 2; isTaken(); next++) id = `${wanted}-${next}`;
+    const definition = providerDefinitions.find((known) => known.id === vendor);
+    const known = typeof definition?.baseUrl === "string" ? definition.baseUrl : undefined;
+    const address = baseUrl ?? (id === vendor ? undefined : known);
+    const entry: ConfiguredProvider = { id };
+    if (id !== vendor && definition !== undefined) entry.like = definition.id;
+    if (address !== undefined) entry.base_url = address;
+    if (apiKey !== undefined) entry.api_key = apiKey;
+    const allHeaders = { ...(id === vendor ? {} : definition?.headers), ...headers };
+    if (Object.keys(allHeaders).length > 0) entry.headers = allHeaders;
+    if (timeouts !== undefined) entry.timeouts_ms = timeouts;
+    return entry;
+  }
+
+  /**
+   * Adds a model to the provider that serves it; says where its price comes from: `file`, `catalog`
+   * or `none`, which makes it free.
+   */
+  addModel(upstream: Upstream, deployment: Deployment): "file" | "catalog" | "none" {
+    const { id, upstreamModel, settings } = deployment;
+    const provider = this.provider(upstream, id);
+    const pricing = settings.pricing ?? this.knownPricing(provider, upstream, deployment);
+    const isFree = pricing === undefined;
+    const model: ConfiguredModel = {
+      id,
+      ...(id.slice(id.indexOf("/") + 1) === upstreamModel ? {} : { upstream_model: upstreamModel }),
+      ...settings,
+      ...(pricing === "catalog" ? {} : { pricing: pricing ?? { prompt: "0", completion: "0" } }),
+    };
+    provider.models = [...(provider.models ?? []), model];
+    return settings.pricing !== undefined ? "file" : isFree ? "none" : "catalog";
+  }
+
+  /** The price as the catalog has it: under the same id, or of the model that is behind the name. */
+  private knownPricing(
+    { id: providerId }: ConfiguredProvider,
+    { vendor }: Upstream,
+    { id, upstreamModel, pricedAs }: Deployment,
+  ): Pricing | "catalog" | undefined {
+    const isSame = this.routeOf(id, providerId)?.upstreamModel === upstreamModel;
+    if (isSame && this.routeOf(id, providerId)?.price !== undefined) return "catalog";
+    if (vendor === undefined) return undefined;
+    for (const name of [pricedAs, upstreamModel, id]) {
+      const plain = name?.toLowerCase() ?? "";
+      const priced = this.catalog.models.has(plain) ? plain : this.catalog.aliases?.get(plain);
+      const price = priced === undefined ? undefined : this.routeOf(priced, vendor)?.price?.base;
+      if (price === undefined) continue;
+      const usd = (pico: bigint): string => usdPerMillion(Number(pico) / 1e12);
+      return {
+        prompt: usd(price.inputTokens),
+        completion: usd(price.outputTokens),
+        ...(price.cacheReadTokens === undefined ? {} : { cache_read: usd(price.cacheReadTokens) }),
+        ...(price.cacheWriteTokens === undefined
+          ? {}
+          : { cache_write: usd(price.cacheWriteTokens) }),
+      };
+    }
+    return undefined;
+  }
+
+  private routeOf(modelId: string, providerId: string) {
+    return this.catalog.models
+      .get(modelId)
+      ?.routes.find(({ provider }) => provider.id === providerId);
+  }
+}
+
+/** The provider that is asked at an address, where the gateway knows one there. */
+export function vendorAt(baseUrl: string): string | undefined {
+  const host = URL.canParse(baseUrl) ? new URL(baseUrl).host : undefined;
+  return providerDefinitions.find(
+    (known) => typeof known.baseUrl === "string" && new URL(known.baseUrl).host === host,
+  )?.id;
+}
+
+/** The variable that a provider's key is usually in. */
+export const credentialVariableOf = (vendor: string): string =>
+  providerDefinitions.find(({ id }) => id === vendor)?.credentialVariables[0] ??
+  `${vendor.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_")}_API_KEY`;

@@ -1,0 +1,277 @@
+import {
+  credentialVariableOf,
+  type ImportPlan,
+  type NewRecord,
+  type Upstream,
+  vendorAt,
+} from "./import-plan.ts";
+import { resetOf } from "./litellm-keys.ts";
+import type { SourceDocument, SourceNode } from "./source-document.ts";
+
+/** Portkey's names of providers that are called differently here. */
+const vendors: Readonly<Record<string, string>> = {
+  "azure-openai": "azure",
+  "azure-ai": "azure",
+  bedrock: "amazon-bedrock",
+  dashscope: "alibaba",
+  "fireworks-ai": "fireworks",
+  github: "github-models",
+  "mistral-ai": "mistral",
+  moonshot: "moonshotai",
+  "perplexity-ai": "perplexity",
+  "together-ai": "together",
+  "vertex-ai": "google-vertex",
+  "x-ai": "xai",
+  zhipu: "zai",
+  ...Object.fromEntries(
+    [
+      ...["anthropic", "cerebras", "cohere", "databricks", "deepinfra", "deepseek", "google"],
+      ...["groq", "huggingface", "jina", "lm-studio", "nebius", "ollama", "openai"],
+      ...["openrouter", "voyage"],
+    ].map((id) => [id, id]),
+  ),
+};
+
+const presetParameters = [
+  ...["temperature", "max_tokens", "top_p", "seed", "stop", "frequency_penalty"],
+  ...["presence_penalty", "response_format"],
+] as const;
+
+const reasons: readonly (readonly [RegExp, string])[] = [
+  [/(^|\.)cache$/, "there is no cache of answers; prompts are cached by the providers"],
+  [/(^|\.)retry$/, "the next provider or model is tried at once"],
+  [/guardrails|before_request_hooks|after_request_hooks/, "there are no guardrails"],
+  [/weight$/, "providers are ordered by price and health, or by provider.order"],
+  [/on_status_codes$/, "429, 5xx and timeouts are tried elsewhere; other refusals are the answer"],
+  [/conditions|\.default$/, "requests are not routed by their metadata; clients name a preset"],
+  [/scopes$/, "every key can ask models; allowed_endpoints narrows it"],
+  [/alert_emails|alert_threshold$/, "budgets send alerts; see /docs/guides/budgets"],
+  [/rate_limits/, "limits are set on keys, in requests and tokens a minute"],
+  [/defaults/, "clients name a preset; see /docs/guides/presets"],
+];
+
+/** Facts of records that a report need not repeat. */
+const facts = [
+  ...["id", "object", "created_at", "last_updated_at", "updated_at", "organisation_id"],
+  ...["workspace_id", "user_id", "creation_mode", "type", "key", "reset_usage", "owner_id"],
+  ...["updated_by", "is_default", "version_id", "description", "note", "masked_api_key"],
+];
+
+/** Reads configs, providers (virtual keys) and API keys of Portkey, as its API answers with them. */
+export class PortkeyImport {
+  private readonly plan: ImportPlan;
+  /** Vendors by the slugs of virtual keys. */
+  private readonly slugs = new Map<string, Upstream>();
+
+  constructor(plan: ImportPlan) {
+    this.plan = plan;
+  }
+
+  /** Fills the plan from all files: what is referred to first. */
+  run(sources: readonly SourceDocument[]): void {
+    const records = sources.flatMap(recordsOf);
+    for (const record of records) for (const fact of facts) record.get(fact)?.whole();
+    for (const record of records.filter(isVirtualKey)) this.addVirtualKey(record);
+    for (const record of records.filter(isConfig)) this.addConfig(record);
+    for (const record of records.filter(isApiKey)) this.addKey(record);
+    for (const source of sources)
+      source.finish(
+        (path) => reasons.find(([each]) => each.test(path))?.[1] ?? "has no counterpart",
+      );
+  }
+
+  private addVirtualKey(record: SourceNode): void {
+    const slug = record.get("slug")?.text() ?? record.get("name")?.text() ?? "provider";
+    const named = (record.get("ai_provider_name") ?? record.get("provider"))?.text() ?? slug;
+    const vendor = vendorOf(named) ?? vendorOf(slug);
+    record.get("status")?.text();
+    if (vendor === undefined)
+      return record.report("left_out", `names no provider that is known here: ${named}`);
+    const entry = { vendor, apiKey: `\${${credentialVariableOf(vendor)}}` };
+    this.slugs.set(slug, entry);
+    const { id } = this.plan.provider(entry);
+    const limits = record.get("usage_limits");
+    const limit = limits?.get("credit_limit")?.number();
+    if (limit !== undefined) {
+      const period = resetOf(limits?.get("periodic_reset"));
+      this.plan.budgets.push({
+        name: `Provider ${slug}`,
+        scope: "provider",
+        subject: id,
+        action: "block",
+        limit,
+        period,
+      });
+    }
+    record.report(
+      "changed",
+      `${slug} is the provider ${id}: its key is not exported, set ${credentialVariableOf(vendor)}`,
+    );
+  }
+
+  private addConfig(record: SourceNode): void {
+    const inner = record.get("config") ?? record;
+    const name = record.get("name")?.text() ?? record.get("slug")?.text() ?? "portkey";
+    record.get("slug")?.text();
+    record.get("status")?.text();
+    const targets = this.targetsOf(inner);
+    const config = this.presetOf(targets);
+    const slug = this.plan.presetSlug(name);
+    if (Object.keys(config).length === 0)
+      return inner.report("left_out", "names no model and no provider that is known here");
+    this.plan.presets.push({ slug, name, config });
+    inner.report("imported", `the config ${name} is @preset/${slug}`);
+  }
+
+  /** Targets in the order in which they are tried; nested strategies are laid flat. */
+  private targetsOf(node: SourceNode): SourceNode[] {
+    const strategy = node.get("strategy");
+    const mode = strategy?.get("mode");
+    const nested = node.get("targets")?.items() ?? [];
+    if (nested.length === 0) return [node];
+    const written = mode?.text();
+    if (written === "loadbalance")
+      mode?.report("changed", "providers are chosen by price and health, not by weight");
+    if (written === "conditional")
+      mode?.report("changed", "targets are tried in order, without their conditions");
+    for (const target of nested) target.get("name")?.text();
+    return nested.flatMap((target) => this.targetsOf(target));
+  }
+
+  private presetOf(targets: readonly SourceNode[]): NewRecord {
+    const models: string[] = [];
+    const providers: string[] = [];
+    let parameters: Record<string, unknown> = {};
+    for (const [index, target] of targets.entries()) {
+      const given = target.get("override_params");
+      const written = given?.get("model");
+      const [, slug, wireName] = /^@([^/]+)\/(.+)$/.exec(written?.text() ?? "") ?? [];
+      const upstream = this.upstreamOf(target, slug);
+      if (upstream === undefined) continue;
+      const model = wireName ?? written?.text();
+      if (model === undefined) providers.push(this.plan.provider(upstream).id);
+      else {
+        const id = this.plan.modelId(model, upstream.vendor ?? upstream.name ?? "portkey");
+        const price = this.plan.addModel(upstream, { id, upstreamModel: model, settings: {} });
+        if (!models.includes(id)) models.push(id);
+        if (price === "none")
+          written?.report("changed", `${id}: no price is known, so it is free: write its pricing`);
+      }
+      if (index > 0) continue;
+      parameters = Object.fromEntries(
+        presetParameters.flatMap((key) => {
+          const part = given?.get(key);
+          return part === undefined ? [] : [[key, part.whole()] as const];
+        }),
+      );
+    }
+    const [model, ...others] = models;
+    return {
+      ...(model === undefined ? {} : { model }),
+      ...(others.length === 0 ? {} : { models: others }),
+      ...(providers.length === 0 ? {} : { provider: { order: [...new Set(providers)] } }),
+      ...parameters,
+    };
+  }
+
+  private upstreamOf(target: SourceNode, modelSlug: string | undefined): Upstream | undefined {
+    const provider = target.get("provider");
+    const written = provider?.text();
+    const virtualKey = target.get("virtual_key")?.text();
+    const slug =
+      virtualKey ?? modelSlug ?? (written?.startsWith("@") ? written.slice(1) : undefined);
+    const known = slug === undefined ? undefined : this.slugs.get(slug);
+    if (known !== undefined) return known;
+    const host = target.get("custom_host")?.text()?.replace(/\/+$/, "");
+    const named = written?.startsWith("@") ? undefined : written;
+    const vendor =
+      host === undefined ? (vendorOf(named ?? "") ?? vendorOf(slug ?? "")) : vendorAt(host);
+    if (vendor === undefined && host === undefined) {
+      target.report("left_out", `names no provider that is known here: ${named ?? slug ?? "none"}`);
+      return undefined;
+    }
+    const timeout = target.get("request_timeout")?.number();
+    const owner = vendor ?? new URL(host ?? "http://server").hostname;
+    return {
+      vendor,
+      ...(vendor === undefined ? { name: named ?? owner } : {}),
+      ...(host === undefined ? {} : { baseUrl: host }),
+      apiKey: this.keyOf(target.get("api_key"), owner),
+      ...(timeout === undefined ? {} : { timeouts: { total: timeout } }),
+    };
+  }
+
+  private keyOf(node: SourceNode | undefined, owner: string): string {
+    const written = node?.text();
+    const variable = credentialVariableOf(owner);
+    if (node === undefined || written === undefined || /\*{3}/.test(written))
+      return `\${${variable}}`;
+    node.report("changed", "the key goes to switchyard.env, not to the configuration");
+    return this.plan.secret(variable, written);
+  }
+
+  private addKey(record: SourceNode): void {
+    const name = record.get("name")?.text() ?? "portkey";
+    const limits = record.get("usage_limits");
+    const limit = limits?.get("credit_limit")?.number();
+    const rates = record.get("rate_limits")?.items() ?? [];
+    const perMinute = (type: string): number | undefined => {
+      const rate = rates.find(
+        (each) => each.get("type")?.text() === type && each.get("unit")?.text() === "rpm",
+      );
+      return rate?.get("value")?.number();
+    };
+    const [rate, tokens] = [perMinute("requests"), perMinute("tokens")];
+    const expires = record.get("expires_at")?.text();
+    const status = record.get("status")?.text() ?? "active";
+    this.plan.keys.push({
+      name,
+      ...(limit === undefined
+        ? {}
+        : { limit, limit_reset: resetOf(limits?.get("periodic_reset")) }),
+      ...(rate === undefined ? {} : { rate_limit: rate }),
+      ...(tokens === undefined ? {} : { tpm: tokens }),
+      ...(expires === undefined ? {} : { expires_at: new Date(expires).toISOString() }),
+      ...(status === "active" ? {} : { disabled: true }),
+    });
+    if (limit !== undefined && limits?.get("periodic_reset") === undefined)
+      limits?.get("credit_limit")?.report("changed", "is counted over 30 days, not for ever");
+    record.report("imported", `the key ${name}, with a new secret`);
+  }
+}
+
+const isVirtualKey = (record: SourceNode): boolean => {
+  const object = record.get("object")?.text();
+  return (
+    object === "virtual-key" ||
+    object === "provider" ||
+    record.get("ai_provider_name") !== undefined
+  );
+};
+const isApiKey = (record: SourceNode): boolean =>
+  record.get("object")?.text() === "api-key" ||
+  (record.get("scopes") ?? record.get("creation_mode")) !== undefined;
+const isConfig = (record: SourceNode): boolean => !isVirtualKey(record) && !isApiKey(record);
+
+/** The records of a file: an answer with one or many of them, or one config alone. */
+function recordsOf({ root }: SourceDocument): SourceNode[] {
+  for (const fact of ["total", "object", "success", "has_more"]) root.get(fact)?.whole();
+  if (root.isList()) return root.items();
+  const lists = ["data", "configs", "virtual_keys", "providers", "api_keys"].flatMap((key) => {
+    const part = root.get(key);
+    if (part === undefined) return [];
+    return part.isList() ? part.items() : (part.get("data")?.items() ?? [part]);
+  });
+  return lists.length > 0 ? lists : [root];
+}
+
+/** The vendor that a name or a slug such as `openai-prod` says. */
+function vendorOf(name: string): string | undefined {
+  const plain = name.toLowerCase();
+  return (
+    vendors[plain] ??
+    Object.entries(vendors)
+      .sort(([one], [other]) => other.length - one.length)
+      .find(([each]) => plain.startsWith(`${each}-`))?.[1]
+  );
+}

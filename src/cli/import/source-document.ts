@@ -1,0 +1,220 @@
+import { readFileSync } from "node:fs";
+import { isNode, LineCounter, parseDocument, type Document } from "yaml";
+import { CommandError } from "../terminal.ts";
+
+/** What became of a part of another gateway's file. */
+export type Outcome = "imported" | "changed" | "left_out";
+
+/** One line of the report of an import. */
+export interface ImportFinding {
+  file: string;
+  /** Counted from 1; null for what has no line, such as a variable of the environment. */
+  line: number | null;
+  /** Such as `model_list[0].litellm_params.rpm`. */
+  path: string;
+  outcome: Outcome;
+  text: string;
+}
+
+type Path = readonly (string | number)[];
+
+const pathText = (path: Path): string =>
+  path
+    .map((part, index) =>
+      typeof part === "number" ? `[${part}]` : index === 0 ? part : `.${part}`,
+    )
+    .join("");
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * A YAML or JSON file of another gateway that remembers which of its parts were read, so that the
+ * others can be reported.
+ */
+export class SourceDocument {
+  readonly file: string;
+  readonly findings: ImportFinding[] = [];
+  private readonly data: unknown;
+  private readonly document: Document | undefined;
+  private readonly lines = new LineCounter();
+  private readonly seen = new Set<string>();
+  private readonly settled = new Set<string>();
+
+  /** Reads and parses a file. Throws `CommandError` where that cannot be done. */
+  static read(file: string): SourceDocument {
+    let text: string;
+    try {
+      text = readFileSync(file, "utf8");
+    } catch {
+      throw new CommandError(`cannot read ${file}`, 2);
+    }
+    return new SourceDocument(file, text);
+  }
+
+  /** Parses a text, or takes a map such as the environment. */
+  constructor(file: string, content: string | Readonly<Record<string, unknown>>) {
+    this.file = file;
+    if (typeof content !== "string") {
+      this.data = content;
+      return;
+    }
+    this.document = parseDocument(content, {
+      lineCounter: this.lines,
+      prettyErrors: false,
+      merge: true,
+    });
+    const [problem] = this.document.errors;
+    if (problem !== undefined) {
+      const line = this.lines.linePos(problem.pos[0]).line;
+      throw new CommandError(`${file}:${line} is neither YAML nor JSON: ${problem.message}`);
+    }
+    this.data = this.document.toJS({ maxAliasCount: 1_000 });
+  }
+
+  get root(): SourceNode {
+    return new SourceNode(this, [], this.data);
+  }
+
+  /** Counts a part as read; with `whole` everything in it, too. */
+  use(path: Path, { whole = false }: { whole?: boolean } = {}): void {
+    this.seen.add(JSON.stringify(path));
+    if (whole) this.settled.add(JSON.stringify(path));
+  }
+
+  /** Reports what became of a part, which counts as read. */
+  report(path: Path, outcome: Outcome, text: string): void {
+    this.use(path, { whole: outcome === "left_out" });
+    this.findings.push({
+      file: this.file,
+      line: this.lineOf(path),
+      path: pathText(path),
+      outcome,
+      text,
+    });
+  }
+
+  /** Reports every part that was not read as left out. */
+  finish(reasonFor: (path: string) => string): void {
+    const walk = (path: Path, value: unknown): void => {
+      const place = JSON.stringify(path);
+      if (this.settled.has(place) || value === null || value === undefined) return;
+      const parts: [string | number, unknown][] = Array.isArray(value)
+        ? [...value.entries()]
+        : isMap(value)
+          ? Object.entries(value)
+          : [];
+      const isSection = path.length === 1 && isMap(value);
+      if (!isSection && !this.isTouchedBelow(path)) {
+        const isEmpty = typeof value === "object" && parts.length === 0;
+        if (!isEmpty && !this.seen.has(place))
+          this.report(path, "left_out", reasonFor(pathText(path)));
+        return;
+      }
+      for (const [key, part] of parts) walk([...path, key], part);
+    };
+    walk([], this.data);
+  }
+
+  /** The report in the order of lines. */
+  inOrder(): ImportFinding[] {
+    return this.findings.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
+  }
+
+  private isTouchedBelow(path: Path): boolean {
+    if (path.length === 0) return true;
+    const prefix = `${JSON.stringify(path).slice(0, -1)},`;
+    return [...this.seen].some((seen) => seen.startsWith(prefix));
+  }
+
+  private lineOf(path: Path): number | null {
+    const node = this.document?.getIn(path, true);
+    const start = isNode(node) ? node.range?.[0] : undefined;
+    return start === undefined ? null : this.lines.linePos(start).line;
+  }
+}
+
+/** A part of a source document; reading it marks it. */
+export class SourceNode {
+  readonly path: Path;
+  private readonly source: SourceDocument;
+  private readonly value: unknown;
+
+  constructor(source: SourceDocument, path: Path, value: unknown) {
+    this.source = source;
+    this.path = path;
+    this.value = value;
+  }
+
+  /** The part under a key; undefined where there is none, or null. */
+  get(key: string): SourceNode | undefined {
+    if (!isMap(this.value)) return undefined;
+    const part = this.value[key];
+    return part === null || part === undefined
+      ? undefined
+      : new SourceNode(this.source, [...this.path, key], part);
+  }
+
+  /** The entries of a list; none where it is no list. */
+  items(): SourceNode[] {
+    return Array.isArray(this.value)
+      ? this.value.map((part, index) => new SourceNode(this.source, [...this.path, index], part))
+      : [];
+  }
+
+  /** The members of a map; none where it is no map. */
+  entries(): [key: string, part: SourceNode][] {
+    return isMap(this.value)
+      ? Object.keys(this.value).flatMap((key): [string, SourceNode][] => {
+          const part = this.get(key);
+          return part === undefined ? [] : [[key, part]];
+        })
+      : [];
+  }
+
+  isList(): boolean {
+    return Array.isArray(this.value);
+  }
+
+  isMap(): boolean {
+    return isMap(this.value);
+  }
+
+  /** The text, where it is one; marks it. */
+  text(): string | undefined {
+    if (typeof this.value !== "string" || this.value === "") return undefined;
+    this.source.use(this.path);
+    return this.value;
+  }
+
+  /** The number, also one that is written as text; marks it. */
+  number(): number | undefined {
+    const value =
+      typeof this.value === "string" && this.value.trim() !== "" ? Number(this.value) : this.value;
+    if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
+    this.source.use(this.path);
+    return value;
+  }
+
+  /** Whether it is true; marks it. */
+  isTrue(): boolean {
+    this.source.use(this.path);
+    return this.value === true;
+  }
+
+  /** The texts of a list; marks it. */
+  texts(): string[] {
+    return this.items().flatMap((item) => item.text() ?? []);
+  }
+
+  /** The whole value; marks everything in it. */
+  whole(): unknown {
+    this.source.use(this.path, { whole: true });
+    return this.value;
+  }
+
+  /** Reports what became of this part. */
+  report(outcome: Outcome, text: string): void {
+    this.source.report(this.path, outcome, text);
+  }
+}
