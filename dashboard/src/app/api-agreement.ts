@@ -16,14 +16,20 @@ import type { Health } from "../features/overview/api.ts";
 import type { Conversation } from "../features/playground/api.ts";
 import type { UsageRow } from "../features/usage/api.ts";
 import type { Answers } from "../lib/api-types.ts";
-import type { Session, Workspace } from "./session.ts";
+import type { Session, Workspace } from "../lib/session.ts";
 
-/** What a screen reads of an answer, where the answer has all of it; otherwise this file does not compile. */
+/**
+ * What a screen reads of an answer, where the answer has all of it; otherwise this file does not
+ * compile.
+ */
 type Read<Answer extends Shown, Shown> = Pick<Answer, Extract<keyof Answer, keyof Shown>>;
 
 type RowOf<Answer extends { data: readonly unknown[] }> = Answer["data"][number];
 
-/** Each type that a screen has of an answer, against the answer that the API declares. A change of the API ends here, not in a browser. */
+/**
+ * Each type that a screen has of an answer, against the answer that the API declares. A change of
+ * the API ends here, not in a browser.
+ */
 export interface ApiAgreement {
   session: Read<Answers["GET /session"], Session>;
   workspace: Read<RowOf<Answers["GET /workspaces"]>, Workspace>;

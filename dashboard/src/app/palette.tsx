@@ -10,7 +10,7 @@ import { localTime, requestCost } from "../lib/format.ts";
 import style from "../ui/ui.module.css";
 import type { Entry } from "./navigation.ts";
 import own from "./palette.module.css";
-import { useScope } from "./session.ts";
+import { useScope } from "../lib/session.ts";
 
 /** Something to go to. */
 interface Item {
@@ -27,7 +27,10 @@ interface Group {
 
 const requestId = /^(?:gen_|resp_|chatcmpl-|msg_|req_)?[\w-]{16,}$/;
 
-/** What there is to go to: screens, the request whose id was pasted, and what the session may see of keys, requests and models. */
+/**
+ * What there is to go to: screens, the request whose id was pasted, and what the session may see of
+ * keys, requests and models.
+ */
 function useGroups(entries: readonly Entry[], query: string): readonly Group[] {
   const mayReadKeys = useScope("read:llm-keys");
   const mayReadRequests = useScope("read:analytics");

@@ -1,11 +1,11 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { type ReactNode, Suspense, lazy, useCallback, useEffect, useMemo, useState } from "react";
+import { Suspense, lazy, useCallback, useEffect, useMemo, useState } from "react";
 import { Button, Select } from "../ui/parts.tsx";
-import { groups, visibleGroups } from "./navigation.ts";
+import { type groups, visibleGroups } from "./navigation.ts";
 import { ShortcutHelp, useShortcuts } from "./shortcuts.tsx";
-import { useEnterWorkspace, useSession, useWorkspaces } from "./session.ts";
+import { useEnterWorkspace, useSession, useWorkspaces } from "../lib/session.ts";
 import style from "./shell.module.css";
-import { type Theme, chooseTheme, chosenTheme } from "./theme.ts";
+import { type Theme, chooseTheme, chosenTheme } from "../lib/theme.ts";
 
 // Loaded with the first use: it is not needed for the first paint.
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
@@ -107,6 +107,7 @@ function Overlays() {
 export function Shell() {
   const [open, setOpen] = useState(false);
   const path = useRouterState({ select: ({ location }) => location.pathname });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new path closes the menu.
   useEffect(() => setOpen(false), [path]);
   const { data: session } = useSession();
   return (
@@ -139,21 +140,3 @@ export function Shell() {
     </div>
   );
 }
-
-/** The head of a page: its name, and what can be done on it. */
-export function PageHead({ title, children }: { title: string; children?: ReactNode }) {
-  useEffect(() => {
-    document.title = `${title} - Switchyard`;
-  }, [title]);
-  return (
-    <div className={style.head}>
-      <h1>{title}</h1>
-      <div>{children}</div>
-    </div>
-  );
-}
-
-/** Two columns on wide screens, one on phones. */
-export const Columns = ({ children }: { children: ReactNode }) => (
-  <div className={style.columns}>{children}</div>
-);

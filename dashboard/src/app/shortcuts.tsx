@@ -19,7 +19,10 @@ const isTyping = (target: EventTarget | null): boolean =>
 /** The first field that narrows the list of a screen; screens mark it with `type="search"`. */
 const filterField = (): HTMLElement | null => document.querySelector("main input[type=search]");
 
-/** Keys that work on every screen: the palette, the filter, the list of keys, and `g` with a screen's letter. */
+/**
+ * Keys that work on every screen: the palette, the filter, the list of keys, and `g` with a
+ * screen's letter.
+ */
 export function useShortcuts(entries: readonly Entry[], { onPalette, onHelp }: Actions): void {
   const navigate = useNavigate();
   const goPressedMs = useRef(0);

@@ -442,6 +442,10 @@ export type Skill = {
   "created_by": string | null;
   "created_at": string;
   "updated_at": string;
+  "files": readonly ({
+    "path": string;
+    "bytes": number;
+  })[];
 };
 export type User = {
   "id": string;
@@ -537,6 +541,7 @@ export interface Answers {
     "from": string;
     "to": string;
     "interval": "hour" | "day";
+    "time_zone": string;
     "data": readonly ({
       "requests": number;
       "errors": number;
@@ -667,6 +672,8 @@ export interface Answers {
   "GET /presets": {
     "object": "list";
     "data": readonly (Preset)[];
+    "has_more"?: boolean;
+    "next_cursor"?: string | null;
   };
   "GET /connections": {
     "object": "list";
@@ -734,6 +741,18 @@ export interface Answers {
     "upstreams": {
       "routed": number;
       "in_trouble": number;
+    };
+    "gateways": {
+      "alike": boolean;
+      "data": readonly ({
+        "id": string;
+        "name": string;
+        "version": string;
+        "started_at": string;
+        "configuration": string;
+        "needs_restart": readonly (string)[];
+        "problem": string | null;
+      })[];
     };
     "days": number;
     "usage": {

@@ -1,3 +1,4 @@
+import { infiniteQueryOptions } from "@tanstack/react-query";
 import { tabWorkspace } from "./workspace.ts";
 
 /** A refusal of the API: what went wrong in its words, and the trace id to report it with. */
@@ -35,7 +36,9 @@ const base = "/api/v1";
 const signInAgain = (): void =>
   location.assign(`/sign-in?return_to=${encodeURIComponent(location.pathname + location.search)}`);
 
-/** Names the workspace of this tab, since another tab of the session may have entered another one. */
+/**
+ * Names the workspace of this tab, since another tab of the session may have entered another one.
+ */
 function workspaceHeader(): Record<string, string> {
   const id = tabWorkspace();
   return id === undefined ? {} : { "x-service-workspace": id };
@@ -50,7 +53,10 @@ export interface RequestOptions {
   key?: string;
 }
 
-/** Asks the API with the session's cookie, or a key, and gives the answer that succeeded. Throws `ApiError`. */
+/**
+ * Asks the API with the session's cookie, or a key, and gives the answer that succeeded. Throws
+ * `ApiError`.
+ */
 export async function send(
   path: string,
   { method = "GET", body, signal, key }: RequestOptions = {},
@@ -90,3 +96,12 @@ export interface List<Row> {
   has_more?: boolean;
   next_cursor?: string | null;
 }
+
+/** Reads a list page by page, as people ask for more of it. */
+export const pagedQuery = <Row>(queryKey: readonly string[], path: string, limit = 50) =>
+  infiniteQueryOptions({
+    queryKey: [...queryKey, "*"],
+    initialPageParam: "",
+    queryFn: ({ pageParam }) => request<List<Row>>(path + queryOf({ limit, cursor: pageParam })),
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+  });

@@ -13,6 +13,8 @@ function save(name: string, content: Blob): void {
 export const saveFile = (name: string, text: string, type: string): void =>
   save(name, new Blob([text], { type }));
 
-/** Saves what the API answers: asked for with the headers of this tab, which a link would not send. */
+/**
+ * Saves what the API answers: asked for with the headers of this tab, which a link would not send.
+ */
 export const download = async (path: string, name: string): Promise<void> =>
   save(name, await (await send(path)).blob());

@@ -1,7 +1,10 @@
 const cents = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
 const whole = new Intl.NumberFormat("en-US");
 
-/** An amount of money: sums to the cent, amounts under half a cent to three significant digits, unknown as a dash. */
+/**
+ * An amount of money: sums to the cent, amounts under half a cent to three significant digits,
+ * unknown as a dash.
+ */
 export function usd(amount: number | null | undefined): string {
   if (amount === null || amount === undefined) return "–";
   if (amount === 0) return "$0.00";
@@ -53,7 +56,11 @@ export function change(now: number, before: number): string {
 
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
-/** A UTC day, short. */
-export const shortDay = (iso: string): string => day.format(new Date(iso));
+/** A day, short: of UTC unless a zone is named. */
+export const shortDay = (iso: string, zone = "UTC"): string =>
+  (zone === "UTC"
+    ? day
+    : new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: zone })
+  ).format(new Date(iso));
 
 export { localTime, utc } from "./time.ts";

@@ -8,10 +8,16 @@ interface PlaygroundKey {
 let held: { secret: string; workspaceId: string; endsMs: number } | undefined;
 let making: { workspaceId: string; key: Promise<string> } | undefined;
 
-/** Keys are renewed so long before they end, so that no request is sent with one that ends under way. */
+/**
+ * Keys are renewed so long before they end, so that no request is sent with one that ends under
+ * way.
+ */
 const marginMs = 60_000;
 
-/** A short-lived, capped key of the person in the workspace. Its secret stays in the memory of this page. */
+/**
+ * A short-lived, capped key of the person in the workspace. Its secret stays in the memory of this
+ * page.
+ */
 function playgroundKey(workspaceId: string): Promise<string> {
   if (held !== undefined && held.workspaceId === workspaceId && held.endsMs > Date.now() + marginMs)
     return Promise.resolve(held.secret);
@@ -29,8 +35,9 @@ function playgroundKey(workspaceId: string): Promise<string> {
 }
 
 /**
- * Does something with the key of a workspace, for what the API answers to LLM keys alone. Another tab may have made a key since,
- * which ends the one before: then it is tried once more with a fresh one.
+ * Does something with the key of a workspace, for what the API answers to LLM keys alone. Another
+ * tab may have made a key since, which ends the one before: then it is tried once more with a fresh
+ * one.
  */
 export async function withPlaygroundKey<Result>(
   workspaceId: string,

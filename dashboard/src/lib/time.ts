@@ -44,7 +44,7 @@ export const zoneName = (): string =>
 const dayMs = 86_400_000;
 
 /** Ranges by the names that addresses have for them. */
-export const rangesMs = {
+const rangesMs = {
   "1h": dayMs / 24,
   "24h": dayMs,
   "7d": 7 * dayMs,
@@ -69,7 +69,10 @@ export interface Range {
 
 const isName = (name: string): name is RangeName => Object.hasOwn(rangesMs, name);
 
-/** The instants of a range; relative ones end with the minute of `nowMs`, so that a query has the same key for as long. */
+/**
+ * The instants of a range; relative ones end with the minute of `nowMs`, so that a query has the
+ * same key for as long.
+ */
 export function rangeOf(
   { range, from, to }: RangeSearch,
   fallback: RangeName,
@@ -80,6 +83,28 @@ export function rangeOf(
   const name = range !== undefined && isName(range) ? range : fallback;
   const endMs = Math.ceil(nowMs / 60_000) * 60_000;
   return { fromMs: endMs - rangesMs[name], toMs: endMs };
+}
+
+/** The moment at which the day of a zone that a moment belongs to begins. */
+export function dayStart(atMs: number, zone = timeZone()): number {
+  const format = new Intl.DateTimeFormat("en-US", {
+    timeZone: zone,
+    hourCycle: "h23",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+  });
+  const sinceMidnightMs = (ms: number): number => {
+    const parts = format.formatToParts(ms);
+    const part = (name: string): number =>
+      Number(parts.find(({ type }) => type === name)?.value ?? 0);
+    return ((part("hour") * 60 + part("minute")) * 60 + part("second")) * 1_000;
+  };
+  const wholeMs = Math.floor(atMs / 1_000) * 1_000;
+  const guessMs = wholeMs - sinceMidnightMs(wholeMs);
+  // On a day when the clocks change the first look is off by as much as they were moved.
+  const offMs = sinceMidnightMs(guessMs);
+  return offMs === 0 ? guessMs : offMs > dayMs / 2 ? guessMs + dayMs - offMs : guessMs - offMs;
 }
 
 /** The range of the same length that ends where this one begins. */

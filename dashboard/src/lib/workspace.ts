@@ -1,8 +1,8 @@
 const name = "workspace";
 
 /**
- * The workspace of this tab, which each request names: another tab of the same session may have switched to another one. Undefined
- * until the tab has read its session.
+ * The workspace of this tab, which each request names: another tab of the same session may have
+ * switched to another one. Undefined until the tab has read its session.
  */
 export const tabWorkspace = (): string | undefined => sessionStorage.getItem(name) ?? undefined;
 

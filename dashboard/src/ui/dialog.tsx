@@ -30,6 +30,7 @@ export function Overlay({
         <Dialog.Backdrop className={style.backdrop ?? ""} />
         <Dialog.Popup className={className ?? ""}>
           <Actions>
+            {/* biome-ignore lint/a11y/useHeadingContent: the title is its content. */}
             <Dialog.Title render={<h1 />}>{title}</Dialog.Title>
           </Actions>
           {children}

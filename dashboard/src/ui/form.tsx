@@ -78,7 +78,10 @@ export function Check({
   );
 }
 
-/** Asks before something that cannot be undone: names it and its effect. `typed` has to be typed where it costs money. */
+/**
+ * Asks before something that cannot be undone: names it and its effect. `typed` has to be typed
+ * where it costs money.
+ */
 export function Confirm({
   title,
   open,

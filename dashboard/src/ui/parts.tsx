@@ -128,6 +128,50 @@ export function Loaded<Data>({
   return <Skeleton height={height} />;
 }
 
+/** What a list is that is read page by page: loading, failed, or its rows so far. */
+export function LoadedPages<Row>({
+  query,
+  height,
+  children,
+}: {
+  query: {
+    data: { pages: readonly { data: readonly Row[] }[] } | undefined;
+    error: unknown;
+    refetch: () => unknown;
+    hasNextPage: boolean;
+    isFetchingNextPage: boolean;
+    fetchNextPage: () => unknown;
+  };
+  height: number;
+  children: (rows: readonly Row[]) => ReactNode;
+}) {
+  const rows = query.data?.pages.flatMap(({ data }) => data);
+  return (
+    <Loaded query={{ ...query, data: rows }} height={height}>
+      {(shown) => (
+        <>
+          {children(shown)}
+          {query.hasNextPage ? (
+            <Empty
+              action={
+                <Button
+                  look="plain"
+                  disabled={query.isFetchingNextPage}
+                  onClick={() => void query.fetchNextPage()}
+                >
+                  Show more
+                </Button>
+              }
+            >
+              {shown.length} so far.
+            </Empty>
+          ) : null}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
 /** A field with its label and what to know about it. */
 export function Field({
   label,
@@ -191,6 +235,7 @@ export function Code({ text, label = "Copy" }: { text: string; label?: string })
     void navigator.clipboard.writeText(text).then(() => setCopied(true));
   };
   return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it (axe, scrollable-region-focusable).
     <pre className={style.code} tabIndex={0}>
       <code>{text}</code>
       <Button look="plain" className={style.copy} onClick={copy}>

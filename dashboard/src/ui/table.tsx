@@ -24,6 +24,8 @@ export function Table<Row>({
   const className = (column: Column<Row>): string | undefined =>
     column.number ? style.number : undefined;
   return (
+    // biome-ignore lint/a11y/useSemanticElements: a scrolled region, not a group of fields.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it (axe, scrollable-region-focusable).
     <div className={style.tableWrap} tabIndex={0} role="group" aria-label={caption}>
       <table className={`${style.table} ${style.cards}`}>
         <thead>

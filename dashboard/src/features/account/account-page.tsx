@@ -1,8 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { PageHead } from "../../app/shell.tsx";
-import { useSession } from "../../app/session.ts";
-import { type Theme, chooseTheme, chosenTheme } from "../../app/theme.ts";
+import { PageHead } from "../../ui/page.tsx";
+import { useSession } from "../../lib/session.ts";
+import { type Theme, chooseTheme, chosenTheme } from "../../lib/theme.ts";
 import { localTime, utc } from "../../lib/format.ts";
 import { chooseTimeZone, timeZone } from "../../lib/time.ts";
 import {

@@ -50,7 +50,10 @@ function Confirm({ setUp, onDone }: { setUp: SetUp; onDone: () => void }) {
   );
 }
 
-/** Sets an authenticator app up, makes other backup codes, or takes the app away; the password proves who asks. */
+/**
+ * Sets an authenticator app up, makes other backup codes, or takes the app away; the password
+ * proves who asks.
+ */
 export function TwoFactor({ isOn, onDone }: { isOn: boolean; onDone: () => void }) {
   const [password, setPassword] = useState("");
   const body = password === "" ? {} : { password };

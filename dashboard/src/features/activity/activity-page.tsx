@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type KeyboardEvent, useRef } from "react";
-import { PageHead } from "../../app/shell.tsx";
+import { PageHead } from "../../ui/page.tsx";
 import { download } from "../../lib/download.ts";
 import {
   Actions,
@@ -95,7 +95,10 @@ function Filters({ filters, onFilter }: { filters: ActivityFilters; onFilter: Ch
   );
 }
 
-/** The log of requests, with its filters in the address. It never moves by itself: it says how many are newer. */
+/**
+ * The log of requests, with its filters in the address. It never moves by itself: it says how many
+ * are newer.
+ */
 export function ActivityPage() {
   const { id, model, provider, status, key_id, error, app, range, from, to } = route.useSearch();
   const filters: ActivityFilters = { model, provider, status, key_id, error, app, range, from, to };
@@ -106,7 +109,8 @@ export function ActivityPage() {
   const filter: Change = (change) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
   const rows = query.data?.pages.flatMap(({ data }) => data);
-  // The first look has no newest row where the list is empty: then everything that comes is newer than it.
+  // The first look has no newest row where the list is empty: then everything that comes is newer
+  // than it.
   const openedAt = useRef(new Date().toISOString());
   const newer = useQuery(
     newerQuery(filters, rows === undefined ? undefined : (rows[0]?.created_at ?? openedAt.current)),

@@ -37,7 +37,7 @@ export interface Explanation {
 }
 
 /** One provider that was asked. */
-export interface Attempt {
+interface Attempt {
   provider: string;
   model: string;
   outcome: string;
@@ -69,7 +69,10 @@ export interface ActivityFilters extends RangeSearch {
   app?: string | undefined;
 }
 
-/** The query of a list, for a range that begins in the past and has no end, so that newer requests belong to it. */
+/**
+ * The query of a list, for a range that begins in the past and has no end, so that newer requests
+ * belong to it.
+ */
 function parametersOf({
   range,
   from,
@@ -100,7 +103,10 @@ export const generationsQuery = (filters: ActivityFilters) =>
 const newerMax = 100;
 const newerEveryMs = 30_000;
 
-/** Requests that have come since one: counted while the page is looked at, and shown when they are asked for. */
+/**
+ * Requests that have come since one: counted while the page is looked at, and shown when they are
+ * asked for.
+ */
 export const newerQuery = (filters: ActivityFilters, newest: string | undefined) =>
   queryOptions({
     queryKey: ["generations", "newer", filters, newest],

@@ -9,7 +9,10 @@ const reasons: Readonly<Record<number, string>> = {
   429: "by a rate limit",
 };
 
-/** What failed, by code, provider and model, and how many were refused before any provider was asked; absent where nothing was. */
+/**
+ * What failed, by code, provider and model, and how many were refused before any provider was
+ * asked; absent where nothing was.
+ */
 export function FailuresCard({
   filters,
   onFilter,

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEffect } from "react";
-import { useScope } from "../../app/session.ts";
+import { useScope } from "../../lib/session.ts";
 import { count, duration, localTime, requestCost, utc } from "../../lib/format.ts";
 import { Drawer } from "../../ui/overlay.tsx";
 import { Actions, Button, Code, Facts, Loaded, Problem } from "../../ui/parts.tsx";

@@ -5,7 +5,9 @@ import type { Histogram } from "./api.ts";
 
 const height = 56;
 
-/** Requests over the range as bars, those that failed in another colour, with their sums in words. */
+/**
+ * Requests over the range as bars, those that failed in another colour, with their sums in words.
+ */
 export function ActivityHistogram({ histogram }: { histogram: Histogram }) {
   const {
     data,

@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { type List, request } from "../../lib/api.ts";
+import { type List, pagedQuery, request } from "../../lib/api.ts";
 
 /** An amount that is meant to be enough for a period. */
 export interface Budget {
@@ -70,6 +70,7 @@ export const budgetsQuery = queryOptions({
   queryKey: ["budgets"],
   queryFn: () => request<List<Budget>>("/budgets"),
 });
+export const budgetPagesQuery = pagedQuery<Budget>(["budgets"], "/budgets");
 export const alertsQuery = queryOptions({
   queryKey: ["budgets", "alerts"],
   queryFn: () => request<List<Alert>>("/budgets/alerts"),

@@ -1,9 +1,19 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useScope } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { useScope } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { localTime, shortDay, usd, utc } from "../../lib/format.ts";
-import { Actions, Button, Card, Code, Empty, Loaded, Problem, Status } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Button,
+  Card,
+  Code,
+  Empty,
+  Loaded,
+  LoadedPages,
+  Problem,
+  Status,
+} from "../../ui/parts.tsx";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -13,7 +23,7 @@ import {
   type MadeBudget,
   type TestedBudget,
   alertsQuery,
-  budgetsQuery,
+  budgetPagesQuery,
   deleteBudget,
   rotateSecret,
   testBudget,
@@ -96,7 +106,7 @@ function Tested({ result }: { result: TestedBudget }) {
 export function BudgetsPage() {
   const mayWrite = useScope("write:security");
   const queries = useQueryClient();
-  const budgets = useQuery(budgetsQuery);
+  const budgets = useInfiniteQuery(budgetPagesQuery);
   const keys = useQuery(keysQuery);
   const [edited, setEdited] = useState<Budget | "new">();
   const [doomed, setDoomed] = useState<Budget>();
@@ -124,8 +134,8 @@ export function BudgetsPage() {
       <PageHead title="Budgets">{create}</PageHead>
       {rotate.error === null ? null : <Problem error={rotate.error} />}
       <Card flush>
-        <Loaded query={budgets} height={240}>
-          {({ data: rows }) =>
+        <LoadedPages query={budgets} height={240}>
+          {(rows) =>
             rows.length === 0 ? (
               <Empty action={create}>
                 No budget yet. A budget reports what is spent, or refuses what would cost more.
@@ -206,9 +216,9 @@ export function BudgetsPage() {
               />
             )
           }
-        </Loaded>
+        </LoadedPages>
       </Card>
-      <Alerts budgets={budgets.data?.data ?? []} />
+      <Alerts budgets={budgets.data?.pages.flatMap(({ data }) => data) ?? []} />
       <Modal
         title={edited === "new" ? "Create budget" : "Edit budget"}
         open={edited !== undefined}

@@ -1,7 +1,7 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useScope } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { useScope } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { type List, request } from "../../lib/api.ts";
 import { localTime, usd } from "../../lib/format.ts";
 import { Actions, Button, Card, Empty, Loaded, Problem } from "../../ui/parts.tsx";

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { type List, queryOf, request } from "../../lib/api.ts";
+import { type List, pagedQuery, queryOf, request } from "../../lib/api.ts";
 
 /** The workspace's credits, in USD. */
 export interface Credits {
@@ -62,14 +62,8 @@ export const creditsQuery = queryOptions({
   queryKey: ["credits"],
   queryFn: () => request<Credits>("/credits"),
 });
-export const topUpsQuery = queryOptions({
-  queryKey: ["credits", "top-ups"],
-  queryFn: () => request<List<TopUp>>("/credits/top-ups"),
-});
-export const invoicesQuery = queryOptions({
-  queryKey: ["credits", "invoices"],
-  queryFn: () => request<List<Invoice>>("/credits/invoices"),
-});
+export const topUpsQuery = pagedQuery<TopUp>(["credits", "top-ups"], "/credits/top-ups", 20);
+export const invoicesQuery = pagedQuery<Invoice>(["credits", "invoices"], "/credits/invoices", 20);
 export const automaticQuery = queryOptions({
   queryKey: ["credits", "automatic"],
   queryFn: () => request<Automatic>("/credits/automatic"),

@@ -39,7 +39,10 @@ function Terms({ automatic }: { automatic: Automatic }) {
   );
 }
 
-/** Top-ups that the saved card is charged for when the balance falls low, within a monthly bound that its owner agreed to. */
+/**
+ * Top-ups that the saved card is charged for when the balance falls low, within a monthly bound
+ * that its owner agreed to.
+ */
 export function AutomaticTopUps({ mayChange }: { mayChange: boolean }) {
   const queries = useQueryClient();
   const automatic = useQuery(automaticQuery);

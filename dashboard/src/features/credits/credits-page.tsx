@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { useScope } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { useScope } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { ApiError } from "../../lib/api.ts";
 import { count, localTime, shortDay, usd, utc } from "../../lib/format.ts";
 import {
@@ -10,7 +10,7 @@ import {
   Empty,
   Field,
   Input,
-  Loaded,
+  LoadedPages,
   Problem,
   Skeleton,
   Stat,
@@ -152,8 +152,8 @@ function Statement() {
 const states = { open: undefined, paid: "good", failed: "bad", expired: "warning" } as const;
 
 function CardPayments({ mayChange }: { mayChange: boolean }) {
-  const topUps = useQuery(topUpsQuery);
-  const invoices = useQuery(invoicesQuery);
+  const topUps = useInfiniteQuery(topUpsQuery);
+  const invoices = useInfiniteQuery(invoicesQuery);
   if (topUps.error instanceof ApiError && topUps.error.status === 501) {
     return (
       <Card title="Top up">
@@ -166,8 +166,8 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
       {mayChange ? <TopUpForm /> : null}
       <AutomaticTopUps mayChange={mayChange} />
       <Card title="Top-ups" flush>
-        <Loaded query={topUps} height={96}>
-          {({ data: rows }) =>
+        <LoadedPages query={topUps} height={96}>
+          {(rows) =>
             rows.length === 0 ? (
               <Empty>No top-up yet.</Empty>
             ) : (
@@ -202,11 +202,11 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
               />
             )
           }
-        </Loaded>
+        </LoadedPages>
       </Card>
       <Card title="Invoices" flush>
-        <Loaded query={invoices} height={96}>
-          {({ data: rows }) =>
+        <LoadedPages query={invoices} height={96}>
+          {(rows) =>
             rows.length === 0 ? (
               <Empty>No invoice yet. Each paid top-up has one.</Empty>
             ) : (
@@ -242,7 +242,7 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
               />
             )
           }
-        </Loaded>
+        </LoadedPages>
       </Card>
     </>
   );

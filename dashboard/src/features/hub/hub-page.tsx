@@ -1,8 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
-import { useScope, useSession } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { useScope, useSession } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { count } from "../../lib/format.ts";
 import { Drawer, Modal } from "../../ui/overlay.tsx";
 import {
@@ -363,7 +363,10 @@ const sections = [
   ["reviews", "Reviews"],
 ] as const;
 
-/** Prompts, skills and knowledge of the workspace and of everybody; operators review what is to be public. */
+/**
+ * Prompts, skills and knowledge of the workspace and of everybody; operators review what is to be
+ * public.
+ */
 export function HubPage() {
   const { group, status, q, id } = route.useSearch();
   const navigate = route.useNavigate();

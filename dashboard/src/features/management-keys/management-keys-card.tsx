@@ -1,6 +1,6 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useScope, useSession } from "../../app/session.ts";
+import { useScope, useSession } from "../../lib/session.ts";
 import { type List, request } from "../../lib/api.ts";
 import { localTime, utc } from "../../lib/format.ts";
 import { Button, Card, Code, Empty, Field, Input, Loaded, Select } from "../../ui/parts.tsx";

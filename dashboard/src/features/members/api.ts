@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { type List, request } from "../../lib/api.ts";
+import { type List, pagedQuery, request } from "../../lib/api.ts";
 
 /** Role of a member in an organisation. */
 export type Role = "owner" | "admin" | "member";
@@ -46,10 +46,7 @@ export const organizationsQuery = queryOptions({
   queryFn: () => request<List<Organization>>("/organizations"),
 });
 export const membersQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["organizations", id, "members"],
-    queryFn: () => request<List<Member>>(`/organizations/${id}/members`),
-  });
+  pagedQuery<Member>(["organizations", id, "members"], `/organizations/${id}/members`);
 export const invitationsQuery = (id: string) =>
   queryOptions({
     queryKey: ["organizations", id, "invitations"],

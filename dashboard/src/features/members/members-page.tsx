@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { PageHead } from "../../app/shell.tsx";
+import { PageHead } from "../../ui/page.tsx";
 import { Card, Empty, Field, Input, Loaded } from "../../ui/parts.tsx";
 import { Form } from "../../ui/form.tsx";
 import { createOrganization, organizationsQuery } from "./api.ts";
@@ -30,11 +30,9 @@ export function MembersPage() {
               </Empty>
             </Card>
           ) : (
-            <>
-              {rows.map((organization) => (
-                <OrganizationCard key={organization.id} organization={organization} />
-              ))}
-            </>
+            rows.map((organization) => (
+              <OrganizationCard key={organization.id} organization={organization} />
+            ))
           )
         }
       </Loaded>

@@ -1,8 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useSession } from "../../app/session.ts";
+import { useLeaveWorkspace, useSession } from "../../lib/session.ts";
 import { localTime, utc } from "../../lib/format.ts";
-import { Button, Card, Field, Input, Loaded, Problem, Select } from "../../ui/parts.tsx";
+import { Button, Card, Field, Input, LoadedPages, Problem, Select } from "../../ui/parts.tsx";
 import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -35,15 +35,16 @@ function RemoveMember({
 }) {
   const queries = useQueryClient();
   const { data: session } = useSession();
+  const leave = useLeaveWorkspace();
+  const leaves = member?.user_id === session?.user.id;
   const [keys, setKeys] = useState("management");
   const remove = useMutation({
     mutationFn: () => removeMember({ id: organization.id, user: member?.user_id ?? "", keys }),
     onSuccess: () => {
       onClose();
-      return queries.invalidateQueries();
+      return leaves ? leave() : queries.invalidateQueries();
     },
   });
-  const leaves = member?.user_id === session?.user.id;
   return (
     <Confirm
       title={leaves ? `Leave ${organization.name}` : `Remove ${member?.name ?? ""}`}
@@ -76,6 +77,7 @@ function Settings({ organization: { id, name } }: { organization: Organization }
   const [text, setText] = useState(name);
   const [isDoomed, setDoomed] = useState(false);
   const [givesUp, setGivesUp] = useState(false);
+  const leave = useLeaveWorkspace();
   const rename = useMutation({
     mutationFn: renameOrganization,
     onSuccess: () => queries.invalidateQueries(),
@@ -84,7 +86,7 @@ function Settings({ organization: { id, name } }: { organization: Organization }
     mutationFn: () => deleteOrganization({ id, confirm: givesUp }),
     onSuccess: () => {
       setDoomed(false);
-      return queries.invalidateQueries();
+      return leave();
     },
   });
   return (
@@ -137,7 +139,7 @@ function Settings({ organization: { id, name } }: { organization: Organization }
 /** One organisation: who is in it, as what, and who is invited. */
 export function OrganizationCard({ organization }: { organization: Organization }) {
   const { id, name, role: own } = organization;
-  const members = useQuery(membersQuery(id));
+  const members = useInfiniteQuery(membersQuery(id));
   const queries = useQueryClient();
   const { data: session } = useSession();
   const [leaver, setLeaver] = useState<Member>();
@@ -171,8 +173,8 @@ export function OrganizationCard({ organization }: { organization: Organization 
     <>
       <Card title={name} flush>
         {change.error === null ? null : <Problem error={change.error} />}
-        <Loaded query={members} height={160}>
-          {({ data: rows }) => (
+        <LoadedPages query={members} height={160}>
+          {(rows) => (
             <Table
               rows={rows}
               rowKey={({ user_id: userId }) => userId}
@@ -204,7 +206,7 @@ export function OrganizationCard({ organization }: { organization: Organization 
               ]}
             />
           )}
-        </Loaded>
+        </LoadedPages>
       </Card>
       {manages ? <Invitations organization={organization} /> : null}
       {own === "owner" ? <Settings key={name} organization={organization} /> : null}

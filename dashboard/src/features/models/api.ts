@@ -1,6 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { type List, request } from "../../lib/api.ts";
-import { withPlaygroundKey } from "../../lib/playground-key.ts";
+import { type List, queryOf, request } from "../../lib/api.ts";
 
 /** A model of the catalog. */
 export interface Model {
@@ -31,6 +30,70 @@ export interface RouteStep {
   health?: unknown;
 }
 
+/** Percentiles over the last minutes; null where nothing was measured. */
+interface Percentiles {
+  p50: number;
+  p95: number;
+  p99: number;
+}
+
+/** How a provider answers for a model at this moment. */
+export interface RouteMetrics {
+  provider: string;
+  requests: number;
+  error_rate: number | null;
+  latency_ms: Percentiles | null;
+  throughput_tps: Percentiles | null;
+}
+
+/** How a model is used, with its place among the others. */
+export interface ModelMetrics {
+  model: string;
+  weekly_requests: number;
+  weekly_rank: number | null;
+  providers: readonly RouteMetrics[];
+}
+
+/** The days of a provider, and the share of attempts that it answered. */
+export interface Uptime {
+  provider: string;
+  uptime: number | null;
+  buckets: readonly { date: string; attempts: number; uptime: number | null }[];
+}
+
+/** How long the workspace's own requests took, over time. */
+export interface LatencyBucket {
+  bucket: string;
+  samples: number;
+  total: { p50: number | null; p95: number | null };
+}
+
+/** The models that this workspace reaches: what it blocks is not among them. */
+export const reachableQuery = queryOptions({
+  queryKey: ["models", "reachable"],
+  queryFn: () => request<List<Model>>("/models?presets=0"),
+  staleTime: 60_000,
+});
+export const modelMetricsQuery = queryOptions({
+  queryKey: ["models", "metrics"],
+  queryFn: () => request<List<ModelMetrics>>("/models/metrics"),
+  staleTime: 60_000,
+});
+export const metricsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["model", id, "metrics"],
+    queryFn: () => request<List<RouteMetrics>>(`/models/${id}/metrics`),
+  });
+export const uptimeQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["model", id, "uptime"],
+    queryFn: () => request<List<Uptime>>(`/models/${id}/uptime`),
+  });
+export const latencyQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["model", id, "latency"],
+    queryFn: () => request<List<LatencyBucket>>(`/analytics/latency${queryOf({ model: id })}`),
+  });
 export const modelsQuery = queryOptions({
   queryKey: ["models"],
   queryFn: () => request<List<Model>>("/models?all=1"),
@@ -42,12 +105,8 @@ export const modelQuery = (id: string) =>
     queryFn: () => request<Model>(`/models/${id}`),
     staleTime: 300_000,
   });
-// Only LLM keys learn who would be asked for a model.
-export const routePreviewQuery = (workspaceId: string, id: string) =>
+export const routePreviewQuery = (id: string) =>
   queryOptions({
-    queryKey: ["route-preview", workspaceId, id],
-    queryFn: () =>
-      withPlaygroundKey(workspaceId, (key) =>
-        request<List<RouteStep>>(`/models/${id}/routing-preview`, { key }),
-      ),
+    queryKey: ["model", id, "route-preview"],
+    queryFn: () => request<List<RouteStep>>(`/models/${id}/routing-preview`),
   });

@@ -1,24 +1,22 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { useSession } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { PageHead } from "../../ui/page.tsx";
 import { count, unitPrice } from "../../lib/format.ts";
 import { Card, Code, Empty, Facts, Loaded } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { modelQuery, routePreviewQuery } from "./api.ts";
+import { ModelFigures } from "./model-figures.tsx";
 
 const route = getRouteApi("/models/$owner/$model");
 
-/** One model: its providers with prices and limits, and the order in which they would be tried now. */
+/**
+ * One model: its providers with prices and limits, and the order in which they would be tried now.
+ */
 export function ModelPage() {
   const { owner, model: name } = route.useParams();
   const id = `${owner}/${name}`;
-  const { data: session } = useSession();
   const model = useQuery(modelQuery(id));
-  const preview = useQuery({
-    ...routePreviewQuery(session?.workspace.id ?? "", id),
-    enabled: session !== undefined,
-  });
+  const preview = useQuery(routePreviewQuery(id));
   return (
     <>
       <PageHead title={model.data?.display_name ?? id}>
@@ -36,6 +34,12 @@ export function ModelPage() {
                   ["Maker", data.provider],
                   ["Context", `${count(data.context_length)} tokens`],
                   ["Capabilities", data.capabilities.join(", ")],
+                  [
+                    "Parameters",
+                    (data.supported_parameters ?? []).length === 0
+                      ? "any: no provider lists its own"
+                      : data.supported_parameters?.join(", "),
+                  ],
                   [
                     "Reasoning",
                     data.reasoning === undefined ? "–" : data.reasoning.levels.join(", "),
@@ -69,6 +73,15 @@ export function ModelPage() {
                     head: "Zero retention",
                     cell: ({ data_policy: policy }) => (policy?.zdr ? "yes" : "no"),
                   },
+                  {
+                    head: "Collects data",
+                    cell: ({ data_policy: policy }) =>
+                      policy?.data_collection === undefined
+                        ? "not said"
+                        : policy.data_collection === "deny"
+                          ? "no"
+                          : "yes",
+                  },
                 ]}
               />
             </Card>
@@ -83,7 +96,7 @@ export function ModelPage() {
                       rowKey={({ position }) => String(position)}
                       caption="Order of providers"
                       columns={[
-                        { head: "Place", cell: ({ position }) => position },
+                        { head: "Place", cell: ({ position }) => position + 1 },
                         { head: "Provider", cell: ({ provider }) => provider },
                         { head: "Why", cell: ({ reason }) => reason },
                       ]}
@@ -92,6 +105,7 @@ export function ModelPage() {
                 }
               </Loaded>
             </Card>
+            <ModelFigures id={id} />
             <Card title="Call it">
               <Code
                 text={`curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n  -d '{"model":"${id}","messages":[{"role":"user","content":"Hello"}]}'`}

@@ -1,11 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useDeferredValue, useState } from "react";
-import { PageHead } from "../../app/shell.tsx";
+import { PageHead } from "../../ui/page.tsx";
 import { count, unitPrice } from "../../lib/format.ts";
 import { Actions, Button, Card, Empty, Input, Loaded, Select } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type Model, modelsQuery } from "./api.ts";
+import {
+  type Model,
+  type ModelMetrics,
+  modelMetricsQuery,
+  modelsQuery,
+  reachableQuery,
+} from "./api.ts";
+import { Compare, comparedMax } from "./compare.tsx";
 
 const route = getRouteApi("/models");
 const pageSize = 100;
@@ -16,6 +23,11 @@ const capabilities = [
   ["function-calling", "Tools"],
   ["reasoning", "Reasoning"],
   ["structured-output", "Structured output"],
+] as const;
+
+const reaches = [
+  ["", "Every model"],
+  ["reachable", "What this workspace reaches"],
 ] as const;
 
 function matches(model: Model, { q, group }: { q: string; group: string }): boolean {
@@ -30,11 +42,39 @@ function matches(model: Model, { q, group }: { q: string; group: string }): bool
   );
 }
 
+/** One model of the list, which may be put beside others. */
+function CompareBox({
+  id,
+  compared,
+  onChange,
+}: {
+  id: string;
+  compared: readonly string[];
+  onChange: (ids: readonly string[]) => void;
+}) {
+  const isIn = compared.includes(id);
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Compare ${id}`}
+      checked={isIn}
+      disabled={!isIn && compared.length >= comparedMax}
+      onChange={() => onChange(isIn ? compared.filter((each) => each !== id) : [...compared, id])}
+    />
+  );
+}
+
 /** The catalog, filtered as one types. */
 export function ModelsPage() {
-  const { q = "", group = "" } = route.useSearch();
+  const { q = "", group = "", status = "", id: chosen } = route.useSearch();
   const navigate = route.useNavigate();
-  const models = useQuery(modelsQuery);
+  const models = useQuery(status === "reachable" ? reachableQuery : modelsQuery);
+  const metrics = useQuery(modelMetricsQuery);
+  const byModel = new Map<string, ModelMetrics>(
+    (metrics.data?.data ?? []).map((line) => [line.model, line]),
+  );
+  const compared = chosen?.split(",").slice(0, comparedMax) ?? [];
+  const compare = (ids: readonly string[]): void => set({ id: ids.join(",") || undefined });
   const wanted = useDeferredValue(q);
   const [shown, setShown] = useState(pageSize);
   const set = (change: Record<string, string | undefined>): void =>
@@ -56,8 +96,21 @@ export function ModelsPage() {
             options={capabilities}
             onChange={(value) => set({ group: value || undefined })}
           />
+          <Select
+            label="Which"
+            value={status}
+            options={reaches}
+            onChange={(value) => set({ status: value || undefined })}
+          />
         </Actions>
       </Card>
+      {compared.length === 0 ? null : (
+        <Compare
+          models={(models.data?.data ?? []).filter(({ id }) => compared.includes(id))}
+          metrics={byModel}
+          onRemove={(id) => compare(compared.filter((each) => each !== id))}
+        />
+      )}
       <Card flush>
         <Loaded query={models} height={480}>
           {({ data }) => {
@@ -80,6 +133,12 @@ export function ModelsPage() {
                   caption={`${rows.length} models`}
                   columns={[
                     {
+                      head: "Compare",
+                      cell: ({ id }) => (
+                        <CompareBox id={id} compared={compared} onChange={compare} />
+                      ),
+                    },
+                    {
                       head: "Model",
                       cell: ({ id, display_name: name }) => {
                         const [owner = "", ...rest] = id.split("/");
@@ -101,6 +160,11 @@ export function ModelsPage() {
                       head: "Context",
                       number: true,
                       cell: ({ context_length: tokens }) => count(tokens),
+                    },
+                    {
+                      head: "Rank this week",
+                      number: true,
+                      cell: ({ id }) => byModel.get(id)?.weekly_rank ?? "–",
                     },
                     {
                       head: "Input, 1M",

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { PageHead } from "../../app/shell.tsx";
+import { useSession } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { count, share, usd } from "../../lib/format.ts";
 import {
   Actions,
@@ -9,6 +10,8 @@ import {
   Empty,
   Facts,
   Loaded,
+  Problem,
+  Skeleton,
   Stat,
   Stats,
   Status,
@@ -210,9 +213,22 @@ const sections = [
 export function OperatorPage() {
   const { group, q } = route.useSearch();
   const navigate = route.useNavigate();
+  const { data: session } = useSession();
   const shown = sections.find(([id]) => id === group)?.[0] ?? "glance";
   const search = (text: string): void =>
     void navigate({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
+  if (session?.user.operator !== true) {
+    return (
+      <>
+        <PageHead title="Operator" />
+        {session === undefined ? (
+          <Skeleton height={320} />
+        ) : (
+          <Problem error={new Error("Only operators of this installation may open this page.")} />
+        )}
+      </>
+    );
+  }
   return (
     <>
       <PageHead title="Operator" />

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { Suspense, lazy } from "react";
-import { useScope } from "../../app/session.ts";
-import { Columns, PageHead } from "../../app/shell.tsx";
+import { useScope } from "../../lib/session.ts";
+import { Columns, PageHead } from "../../ui/page.tsx";
 import { change, count, duration, share, usd } from "../../lib/format.ts";
 import { Card, Code, Empty, Loaded, Skeleton, Stat, Stats, Status } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useScope } from "../../app/session.ts";
+import { useScope } from "../../lib/session.ts";
 import { Button, Card, Status } from "../../ui/parts.tsx";
 import { changePreferences, preferencesQuery } from "../account/api.ts";
 import { budgetsQuery } from "../budgets/api.ts";

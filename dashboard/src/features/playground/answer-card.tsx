@@ -122,7 +122,8 @@ export function AnswerCard({
 export function ShareButton({ fragment }: { fragment: () => string }) {
   const [copied, setCopied] = useState(false);
   const share = (): void => {
-    // In the address as well, so that a reload and a bookmark have it where the clipboard is refused.
+    // In the address as well, so that a reload and a bookmark have it where the clipboard is
+    // refused.
     history.replaceState(history.state, "", location.pathname + location.search + fragment());
     void navigator.clipboard.writeText(location.href).then(
       () => setCopied(true),

@@ -14,7 +14,9 @@ const readFile = (file: File): Promise<Attachment> =>
     reader.readAsDataURL(file);
   });
 
-/** Pictures and documents that go along with the message; they stay in the page until it is sent. */
+/**
+ * Pictures and documents that go along with the message; they stay in the page until it is sent.
+ */
 export function Attachments({
   files,
   onChange,

@@ -20,7 +20,9 @@ export interface Turn {
   answers: Readonly<Record<number, Answer>>;
 }
 
-/** What a model of a column has said and heard so far; turns in which it was silent are left out. */
+/**
+ * What a model of a column has said and heard so far; turns in which it was silent are left out.
+ */
 const historyOf = (turns: readonly Turn[], column: number): Message[] =>
   turns.flatMap(({ message, answers }): Message[] => {
     const text = answers[column]?.text ?? "";
@@ -37,7 +39,10 @@ interface Asking {
   keeps: boolean;
 }
 
-/** The conversation of the page: asks its models in turn, stops them, keeps what the workspace lets it keep. */
+/**
+ * The conversation of the page: asks its models in turn, stops them, keeps what the workspace lets
+ * it keep.
+ */
 export function useConversation() {
   const queries = useQueryClient();
   const [turns, setTurns] = useState<readonly Turn[]>([]);

@@ -134,7 +134,10 @@ export interface Shared {
   prompt: string;
 }
 
-/** The fragment of a link that opens the playground with this draft. Browsers send no fragment to a server. */
+/**
+ * The fragment of a link that opens the playground with this draft. Browsers send no fragment to a
+ * server.
+ */
 export function fragmentOf({ draft, prompt }: Shared): string {
   const changed = Object.entries(draft).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(Reflect.get(emptyDraft, name)),
@@ -148,7 +151,10 @@ export function fragmentOf({ draft, prompt }: Shared): string {
     .replaceAll("=", "")}`;
 }
 
-/** What a fragment carries; undefined for one that no playground made. Fields of another type than ours are passed over. */
+/**
+ * What a fragment carries; undefined for one that no playground made. Fields of another type than
+ * ours are passed over.
+ */
 export function sharedOf(fragment: string): Shared | undefined {
   const [, encoded] = /^#p=([\w-]+)$/.exec(fragment) ?? [];
   if (encoded === undefined) return undefined;

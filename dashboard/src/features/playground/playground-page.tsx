@@ -1,11 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
-import { useScope, useSession } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { useScope, useSession } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { Actions, Button, Card, Field, Input, Problem, Select } from "../../ui/parts.tsx";
 import style from "../../ui/ui.module.css";
-import { modelsQuery } from "../models/api.ts";
+import { type Model, reachableQuery } from "../models/api.ts";
 import { AnswerCard, ShareButton } from "./answer-card.tsx";
 import { conversationsQuery, keepsQuery, presetsQuery } from "./api.ts";
 import { Attachments } from "./attachments.tsx";
@@ -18,19 +18,22 @@ const route = getRouteApi("/playground");
 const columnsMax = 4;
 const idsMax = 2_000;
 
+const chatIdsOf = (models: readonly Model[]): string[] =>
+  models.filter(({ capabilities }) => capabilities.includes("chat")).map(({ id }) => id);
+
+/** A model that costs nothing, so that the first request of a new workspace is answered. */
+const suggestedOf = (ids: readonly string[]): string =>
+  ids.find((id) => id.endsWith(":free")) ?? ids[0] ?? "";
+
 /** Models that chat, and presets, by the names that requests have for them. */
 function useModelNames(): { names: readonly string[]; suggested: string } {
-  const { data: catalog } = useQuery(modelsQuery);
+  const { data: catalog } = useQuery(reachableQuery);
   const mayReadPresets = useScope("read:presets");
   const { data: presets } = useQuery({ ...presetsQuery, enabled: mayReadPresets });
-  const ids =
-    catalog?.data.filter(({ capabilities }) => capabilities.includes("chat")).map(({ id }) => id) ??
-    [];
-  // One that costs nothing comes first, so that the first request of a new workspace is answered.
-  const suggested = ids.find((id) => id.endsWith(":free")) ?? ids[0] ?? "";
+  const ids = chatIdsOf(catalog?.data ?? []);
   return {
     names: [...(presets?.data ?? []).map(({ slug }) => `@preset/${slug}`), ...ids.slice(0, idsMax)],
-    suggested,
+    suggested: suggestedOf(ids),
   };
 }
 
@@ -93,11 +96,14 @@ function KeptConversations({ onOpen }: { onOpen: (id: string) => void }) {
   );
 }
 
-/** Asks one to four models the same thing, side by side, with time, speed, route and cost of each. */
+/**
+ * Asks one to four models the same thing, side by side, with time, speed, route and cost of each.
+ */
 export function PlaygroundPage() {
   const { model: first } = route.useSearch();
   const { data: session } = useSession();
   const { names, suggested } = useModelNames();
+  const queries = useQueryClient();
   const { data: keeping } = useQuery(keepsQuery);
   const [shared] = useState(() => sharedOf(location.hash));
   const [draft, setDraft] = useState<Draft>(
@@ -109,6 +115,7 @@ export function PlaygroundPage() {
   const conversation = useConversation();
   const { turns, isBusy, stop } = conversation;
   // Leaving the page ends what is under way, and its cost.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once, when the page is left.
   useEffect(() => stop, []);
   const change = (changes: Partial<Draft>): void =>
     setDraft((before) => ({ ...before, ...changes }));
@@ -122,10 +129,13 @@ export function PlaygroundPage() {
     if (session === undefined || isBusy) return;
     const keeps = keeping?.keep ?? false;
     void attempt(async () => {
+      // A question that is typed before the models have come waits for them.
+      const catalog = await queries.ensureQueryData(reachableQuery);
+      const fallback = suggestedOf(chatIdsOf(catalog.data));
       const asking = conversation.ask({
         workspaceId: session.workspace.id,
         draft,
-        models,
+        models: draft.models.map((model) => model || fallback),
         prompt,
         attachments,
         keeps,

@@ -36,7 +36,10 @@ function Check({
   );
 }
 
-/** Everything of a request beside the message: parameters, tools, the form of the answer, and rules for providers. */
+/**
+ * Everything of a request beside the message: parameters, tools, the form of the answer, and rules
+ * for providers.
+ */
 export function SettingsForm({
   draft,
   onChange,

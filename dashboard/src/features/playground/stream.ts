@@ -3,7 +3,7 @@ import { withPlaygroundKey } from "../../lib/playground-key.ts";
 import type { ChatBody } from "./draft.ts";
 
 /** A tool that a model wants to be called. */
-export interface ToolCall {
+interface ToolCall {
   name: string;
   arguments: string;
 }
@@ -95,7 +95,10 @@ const read = (chunk: Chunk, before: Answer, startedMs: number): Answer => {
   };
 };
 
-/** Asks a model and shows its answer as it comes; what goes wrong is part of the answer. Gives the answer as it ended. */
+/**
+ * Asks a model and shows its answer as it comes; what goes wrong is part of the answer. Gives the
+ * answer as it ended.
+ */
 export async function askModel(
   body: ChatBody,
   {

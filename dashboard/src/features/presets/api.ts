@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { type List, request } from "../../lib/api.ts";
+import { type List, pagedQuery, request } from "../../lib/api.ts";
 
 /** What a preset sets, by the names of chat requests. */
 export type PresetConfig = Readonly<Record<string, unknown>>;
@@ -25,10 +25,7 @@ export interface PresetVersion {
   created_at: string;
 }
 
-export const presetsQuery = queryOptions({
-  queryKey: ["presets"],
-  queryFn: () => request<List<Preset>>("/presets"),
-});
+export const presetPagesQuery = pagedQuery<Preset>(["presets"], "/presets");
 export const presetQuery = (slug: string) =>
   queryOptions({
     queryKey: ["presets", slug],

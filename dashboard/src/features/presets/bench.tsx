@@ -1,14 +1,14 @@
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { useSession } from "../../app/session.ts";
+import { useSession } from "../../lib/session.ts";
 import { send } from "../../lib/api.ts";
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { withPlaygroundKey } from "../../lib/playground-key.ts";
 import { Button, Card, Field, Problem } from "../../ui/parts.tsx";
 import { Form, TextArea } from "../../ui/form.tsx";
 import style from "../../ui/ui.module.css";
-import { type PresetConfig } from "./api.ts";
+import type { PresetConfig } from "./api.ts";
 import { withoutNulls } from "./preset-fields.ts";
 
 interface Answer {
@@ -43,7 +43,9 @@ async function ask(workspaceId: string, body: Record<string, unknown>): Promise<
   };
 }
 
-/** The preset's fields in the body itself, where what is in the editor differs from what is stored. */
+/**
+ * The preset's fields in the body itself, where what is in the editor differs from what is stored.
+ */
 const bodyOf = (config: PresetConfig, message: string): Record<string, unknown> => {
   const { system, ...fields } = withoutNulls(config);
   const messages = [{ role: "user", content: message }];

@@ -1,7 +1,7 @@
 import type { PresetConfig } from "./api.ts";
 
 /** How a field of a preset is typed. */
-export type FieldKind = "text" | "lines" | "list" | "number" | "json";
+type FieldKind = "text" | "lines" | "list" | "number" | "json";
 
 /** A field of a preset, as the editor shows it. */
 export interface PresetField {
@@ -121,7 +121,7 @@ export const presetFields: readonly PresetField[] = [
 ];
 
 /** A value as the editor's field shows it. */
-export function textOf(value: unknown, kind: FieldKind): string {
+function textOf(value: unknown, kind: FieldKind): string {
   if (value === null || value === undefined) return "";
   if (kind === "list") return Array.isArray(value) ? value.join(", ") : String(value);
   if (kind === "json") return JSON.stringify(value, null, 2);
@@ -136,7 +136,10 @@ function jsonOf(text: string, label: string): unknown {
   }
 }
 
-/** A typed field as the API takes it; null takes it out of the preset. Throws where it cannot be read. */
+/**
+ * A typed field as the API takes it; null takes it out of the preset. Throws where it cannot be
+ * read.
+ */
 function valueOf(text: string, { kind, label, name }: PresetField): unknown {
   if (text.trim() === "") return null;
   if (kind === "list")
@@ -152,7 +155,10 @@ function valueOf(text: string, { kind, label, name }: PresetField): unknown {
   return value;
 }
 
-/** The configuration that the typed fields mean; fields that were emptied are null. Throws where one cannot be read. */
+/**
+ * The configuration that the typed fields mean; fields that were emptied are null. Throws where one
+ * cannot be read.
+ */
 export const configOf = (texts: Readonly<Record<string, string>>): PresetConfig =>
   Object.fromEntries(
     presetFields.map((field) => [field.name, valueOf(texts[field.name] ?? "", field)]),

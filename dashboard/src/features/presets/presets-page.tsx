@@ -1,14 +1,14 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { useScope } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { useScope } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { localTime, utc } from "../../lib/format.ts";
-import { Button, Card, Empty, Field, Input, Loaded } from "../../ui/parts.tsx";
+import { Button, Card, Empty, Field, Input, LoadedPages } from "../../ui/parts.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
-import { createPreset, presetsQuery } from "./api.ts";
+import { createPreset, presetPagesQuery } from "./api.ts";
 
 function NewPreset() {
   const queries = useQueryClient();
@@ -64,15 +64,15 @@ const modelOf = ({ model, models }: Readonly<Record<string, unknown>>): string =
 /** Presets of the workspace: settings that requests name instead of repeating them. */
 export function PresetsPage() {
   const mayWrite = useScope("write:presets");
-  const presets = useQuery(presetsQuery);
+  const presets = useInfiniteQuery(presetPagesQuery);
   const [isMaking, setMaking] = useState(false);
   const create = mayWrite ? <Button onClick={() => setMaking(true)}>Create preset</Button> : null;
   return (
     <>
       <PageHead title="Presets">{create}</PageHead>
       <Card flush>
-        <Loaded query={presets} height={240}>
-          {({ data: rows }) =>
+        <LoadedPages query={presets} height={240}>
+          {(rows) =>
             rows.length === 0 ? (
               <Empty action={create}>
                 No preset yet. A preset keeps a model, a system prompt and settings under a name.
@@ -115,7 +115,7 @@ export function PresetsPage() {
               />
             )
           }
-        </Loaded>
+        </LoadedPages>
       </Card>
       <Modal title="Create preset" open={isMaking} onClose={() => setMaking(false)}>
         <NewPreset />

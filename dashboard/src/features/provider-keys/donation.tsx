@@ -5,7 +5,10 @@ import { Actions, Button, Field, Input, Problem } from "../../ui/parts.tsx";
 import { Check, Form, numberOf } from "../../ui/form.tsx";
 import { type ProviderKey, changeDonation, donateKey, withdrawKey } from "./api.ts";
 
-/** Shares a key with the pool of this installation, with the owner's consent; or pauses it, bounds it and takes it back. */
+/**
+ * Shares a key with the pool of this installation, with the owner's consent; or pauses it, bounds
+ * it and takes it back.
+ */
 export function Donation({ stored, onChanged }: { stored: ProviderKey; onChanged: () => void }) {
   const [agrees, setAgrees] = useState(false);
   const [limit, setLimit] = useState(stored.donation?.daily_limit?.toString() ?? "");

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useScope } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { useScope } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { localTime, usd, utc } from "../../lib/format.ts";
 import { Actions, Button, Card, Empty, Loaded, Problem, Status } from "../../ui/parts.tsx";
 import { Bar, Confirm } from "../../ui/form.tsx";
@@ -38,7 +38,10 @@ function Quota({ stored: { label, quota } }: { stored: ProviderKey }) {
   );
 }
 
-/** The workspace's own keys at providers: what they may be used for, whether they work, and which are shared. */
+/**
+ * The workspace's own keys at providers: what they may be used for, whether they work, and which
+ * are shared.
+ */
 export function ProviderKeysPage() {
   const mayWrite = useScope("write:byok");
   const queries = useQueryClient();
@@ -91,49 +94,47 @@ export function ProviderKeysPage() {
               </Empty>
             </Card>
           ) : (
-            <>
-              {rows.map(({ provider_id: id, name, keys }) => (
-                <Card key={id} title={name} flush>
-                  <Table
-                    rows={keys}
-                    rowKey={({ id: key }) => key}
-                    caption={`Keys of ${name}`}
-                    columns={[
-                      {
-                        head: "Label",
-                        cell: ({ label, key_preview: preview }) => (
-                          <>
-                            <div>{label}</div>
-                            <code>{preview}</code>
-                          </>
-                        ),
-                      },
-                      {
-                        head: "State",
-                        cell: ({ status }) => <Status kind={kinds[status]}>{status}</Status>,
-                      },
-                      { head: "Quota", cell: (key) => <Quota stored={key} /> },
-                      {
-                        head: "Pool",
-                        cell: ({ donation }) =>
-                          donation === null
-                            ? "own use only"
-                            : donation.paused
-                              ? "donated, paused"
-                              : "donated",
-                      },
-                      {
-                        head: "Last used",
-                        cell: ({ last_used_at: at }) => (
-                          <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
-                        ),
-                      },
-                      { head: "Actions", cell: actionsOf },
-                    ]}
-                  />
-                </Card>
-              ))}
-            </>
+            rows.map(({ provider_id: id, name, keys }) => (
+              <Card key={id} title={name} flush>
+                <Table
+                  rows={keys}
+                  rowKey={({ id: key }) => key}
+                  caption={`Keys of ${name}`}
+                  columns={[
+                    {
+                      head: "Label",
+                      cell: ({ label, key_preview: preview }) => (
+                        <>
+                          <div>{label}</div>
+                          <code>{preview}</code>
+                        </>
+                      ),
+                    },
+                    {
+                      head: "State",
+                      cell: ({ status }) => <Status kind={kinds[status]}>{status}</Status>,
+                    },
+                    { head: "Quota", cell: (key) => <Quota stored={key} /> },
+                    {
+                      head: "Pool",
+                      cell: ({ donation }) =>
+                        donation === null
+                          ? "own use only"
+                          : donation.paused
+                            ? "donated, paused"
+                            : "donated",
+                    },
+                    {
+                      head: "Last used",
+                      cell: ({ last_used_at: at }) => (
+                        <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
+                      ),
+                    },
+                    { head: "Actions", cell: actionsOf },
+                  ]}
+                />
+              </Card>
+            ))
           )
         }
       </Loaded>

@@ -1,8 +1,7 @@
-import { request, send } from "../../lib/api.ts";
-import { withPlaygroundKey } from "../../lib/playground-key.ts";
+import { request } from "../../lib/api.ts";
 
 /** Somebody who would serve a request, at its place. */
-export interface Candidate {
+interface Candidate {
   position: number;
   provider: string;
   model: string;
@@ -71,14 +70,8 @@ export function providerOf(rules: Rules): Record<string, unknown> {
 }
 
 /** Asks who would serve a request. Nothing is sent to a provider. */
-export const explain = (workspaceId: string, body: Record<string, unknown>): Promise<Explanation> =>
-  withPlaygroundKey(
-    workspaceId,
-    async (key) =>
-      (
-        await send("/routing/explain", { method: "POST", body, key })
-      ).json() as Promise<Explanation>,
-  );
+export const explain = (body: Record<string, unknown>): Promise<Explanation> =>
+  request("/routing/explain", { method: "POST", body });
 
 export const savePreset = (body: { slug: string; name: string; config: Record<string, unknown> }) =>
   request<{ slug: string }>("/presets", { method: "POST", body });

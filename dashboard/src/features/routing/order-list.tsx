@@ -3,14 +3,16 @@ import { Button } from "../../ui/parts.tsx";
 import style from "../../ui/ui.module.css";
 
 /** A list with one item at another place. */
-export function moved(items: readonly string[], from: number, to: number): string[] {
+function moved(items: readonly string[], from: number, to: number): string[] {
   if (to < 0 || to >= items.length) return [...items];
   const rest = items.filter((_, index) => index !== from);
   const item = items[from];
   return item === undefined ? [...items] : [...rest.slice(0, to), item, ...rest.slice(to)];
 }
 
-/** An order that is dragged with the pointer, and moved with buttons or the arrow keys beside Alt. */
+/**
+ * An order that is dragged with the pointer, and moved with buttons or the arrow keys beside Alt.
+ */
 export function OrderList({
   items,
   label,

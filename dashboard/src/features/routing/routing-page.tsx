@@ -1,8 +1,8 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { useScope, useSession } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { useScope } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { requestCost, usd } from "../../lib/format.ts";
 import {
   Button,
@@ -245,7 +245,6 @@ function SaveAsPreset({ model, rules }: { model: string; rules: Rules }) {
 
 /** Asks how a request would be routed before it is sent: who is left, who is not, and why. */
 export function RoutingPage() {
-  const { data: session } = useSession();
   const mayWrite = useScope("write:presets");
   const { data: catalog } = useQuery(modelsQuery);
   const [model, setModel] = useState("");
@@ -256,7 +255,7 @@ export function RoutingPage() {
   const record = catalog?.data.find(({ id }) => id === model);
   const ask = useMutation({
     mutationFn: () =>
-      explain(session?.workspace.id ?? "", {
+      explain({
         model,
         messages: [{ role: "user", content: message }],
         provider: providerOf(rules),
@@ -273,12 +272,7 @@ export function RoutingPage() {
     <>
       <PageHead title="Routing" />
       <Card title="Request">
-        <Form
-          action="Ask before sending"
-          work={ask}
-          onSubmit={() => ask.mutate()}
-          disabled={session === undefined}
-        >
+        <Form action="Ask before sending" work={ask} onSubmit={() => ask.mutate()}>
           <datalist id="routing-models">
             {ids.slice(0, 2_000).map((id) => (
               <option key={id} value={id} />

@@ -1,8 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { useScope } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { useScope } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { localTime, utc } from "../../lib/format.ts";
 import { Button, Card, Empty, Field, Input, Loaded, Problem, Status } from "../../ui/parts.tsx";
 import { Check, Form, TextArea, listOf } from "../../ui/form.tsx";
@@ -220,7 +220,10 @@ function Findings() {
   );
 }
 
-/** What keeps the workspace safe: addresses, what is demanded of providers, keys worth a look, and the audit log. */
+/**
+ * What keeps the workspace safe: addresses, what is demanded of providers, keys worth a look, and
+ * the audit log.
+ */
 export function SecurityPage() {
   const mayWrite = useScope("write:security");
   const privacy = useQuery(privacyQuery);

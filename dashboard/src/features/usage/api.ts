@@ -1,6 +1,13 @@
 import { queryOptions } from "@tanstack/react-query";
 import { type List, queryOf, request } from "../../lib/api.ts";
-import { type Range, type RangeSearch, rangeBefore, rangeOf } from "../../lib/time.ts";
+import {
+  type Range,
+  type RangeSearch,
+  dayStart,
+  rangeBefore,
+  rangeOf,
+  timeZone,
+} from "../../lib/time.ts";
 
 /** Sums of one bucket, of one group where they are grouped. */
 export interface UsageRow {
@@ -34,27 +41,54 @@ function wholeBuckets({ fromMs, toMs }: Range): Range & { interval: "hour" | "da
   return { fromMs: endMs - count * stepMs, toMs: endMs, interval };
 }
 
+/** The most days that are counted in another zone than UTC. */
+const zonedDaysMax = 30;
+
+/** The same as whole days of the person's zone; undefined where the API counts UTC days alone. */
+function wholeZonedDays({ fromMs, toMs }: Range): Range | undefined {
+  const days = Math.ceil((toMs - fromMs) / dayMs);
+  if (timeZone() === "UTC" || toMs - fromMs <= hoursMaxMs || days > zonedDaysMax) return undefined;
+  // From noon to noon, so that a day of 23 or 25 hours stays one.
+  const lastNoonMs = dayStart(toMs - 1) + dayMs / 2;
+  return {
+    fromMs: dayStart(lastNoonMs - (days - 1) * dayMs),
+    toMs: dayStart(lastNoonMs + dayMs),
+  };
+}
+
+/** Whether the days of a range can be those of the person's zone. */
+export const hasZonedDays = (range: RangeSearch): boolean =>
+  wholeZonedDays(rangeOf(range, "14d")) !== undefined;
+
 /** Usage over a range, or over the period of the same length before it. */
 export function usageQuery({
   range,
   group,
   before = false,
+  local = false,
 }: {
   range: RangeSearch;
   group?: UsageGroup | undefined;
   before?: boolean;
+  /** Counts the days of the person's zone, where the range is short enough. */
+  local?: boolean;
 }) {
-  const { interval, ...whole } = wholeBuckets(rangeOf(range, "14d"));
+  const wanted = rangeOf(range, "14d");
+  const { interval, ...inUtc } = wholeBuckets(wanted);
+  const zoned = local ? wholeZonedDays(wanted) : undefined;
+  const whole = zoned ?? inUtc;
   const { fromMs, toMs } = before ? rangeBefore(whole) : whole;
+  const zone = zoned === undefined ? undefined : timeZone();
   return queryOptions({
-    queryKey: ["usage", fromMs, toMs, interval, group],
+    queryKey: ["usage", fromMs, toMs, interval, group, zone],
     queryFn: () =>
-      request<List<UsageRow> & { interval: "hour" | "day" }>(
+      request<List<UsageRow> & { interval: "hour" | "day"; time_zone: string }>(
         `/analytics/usage${queryOf({
           from: new Date(fromMs).toISOString(),
           to: new Date(toMs).toISOString(),
           interval,
           group_by: group,
+          time_zone: zone,
         })}`,
       ),
   });
@@ -98,7 +132,7 @@ const colours = [
 ];
 
 /** One group: its colour in the chart and its sum. */
-export interface Series {
+interface Series {
   name: string;
   colour: string;
   total: number;
@@ -114,7 +148,10 @@ export function totalsOf(
   return new Map([...totals].toSorted((a, b) => b[1] - a[1]));
 }
 
-/** Rows of the chart: one a bucket, with a figure for each of the largest groups and one for the others. */
+/**
+ * Rows of the chart: one a bucket, with a figure for each of the largest groups and one for the
+ * others.
+ */
 export function chartOf(
   rows: readonly UsageRow[],
   { figure, nameOf }: { figure: Figure; nameOf: (row: UsageRow) => string },
@@ -133,14 +170,12 @@ export function chartOf(
   }
   const other = totals.slice(seriesMax).reduce((sum, [, total]) => sum + total, 0);
   const series: (Series & { key: string })[] = [
-    ...totals
-      .slice(0, seriesMax)
-      .map(([name, total], index) => ({
-        key: `series${index}`,
-        name,
-        total,
-        colour: colours[index] ?? "",
-      })),
+    ...totals.slice(0, seriesMax).map(([name, total], index) => ({
+      key: `series${index}`,
+      name,
+      total,
+      colour: colours[index] ?? "",
+    })),
     ...(other > 0
       ? [{ key: "other", name: "other", colour: "var(--series-other)", total: other }]
       : []),

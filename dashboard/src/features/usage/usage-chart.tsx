@@ -11,9 +11,11 @@ const tooltipStyle = {
   color: "var(--text)",
 } as const;
 
-/** A UTC hour or day, as the axis has it. */
-const bucketText = (iso: string, interval: "hour" | "day"): string =>
-  interval === "day" ? shortDay(iso) : `${iso.slice(11, 16)}`;
+/** An hour of UTC or a day of a zone, as the axis has it. */
+const bucketText = (
+  iso: string,
+  { interval, zone }: { interval: "hour" | "day"; zone: string },
+): string => (interval === "day" ? shortDay(iso, zone) : `${iso.slice(11, 16)}`);
 
 /** A figure over time as stacked bars, with a legend that carries the sums. */
 export function UsageChart({
@@ -21,11 +23,13 @@ export function UsageChart({
   figure,
   nameOf,
   interval = "day",
+  zone = "UTC",
 }: {
   rows: readonly UsageRow[];
   figure: Figure;
   nameOf: (row: UsageRow) => string;
   interval?: "hour" | "day";
+  zone?: string;
 }) {
   const { buckets, series } = chartOf(rows, { figure, nameOf });
   const shown = figure === "cost" ? usd : count;
@@ -48,7 +52,7 @@ export function UsageChart({
           <CartesianGrid vertical={false} stroke="var(--line)" />
           <XAxis
             dataKey="bucket"
-            tickFormatter={(iso: string) => bucketText(iso, interval)}
+            tickFormatter={(iso: string) => bucketText(iso, { interval, zone })}
             tick={axisTick}
             tickLine={false}
             axisLine={false}
@@ -62,7 +66,7 @@ export function UsageChart({
           />
           <Tooltip
             labelFormatter={(iso) =>
-              `${shortDay(String(iso))} ${interval === "hour" ? bucketText(String(iso), interval) : ""} (UTC)`
+              `${shortDay(String(iso), zone)} ${interval === "hour" ? bucketText(String(iso), { interval, zone }) : ""} (${zone})`
             }
             formatter={(value) => shown(Number(value))}
             contentStyle={tooltipStyle}

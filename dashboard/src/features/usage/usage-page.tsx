@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { Suspense, lazy, useMemo } from "react";
-import { useScope, useSession } from "../../app/session.ts";
-import { PageHead } from "../../app/shell.tsx";
+import { useScope, useSession } from "../../lib/session.ts";
+import { PageHead } from "../../ui/page.tsx";
 import { type List, request } from "../../lib/api.ts";
 import { saveFile } from "../../lib/download.ts";
+import { timeZone } from "../../lib/time.ts";
 import { change, count, share, usd } from "../../lib/format.ts";
 import {
   Actions,
@@ -25,6 +26,7 @@ import {
   type PageGroup,
   type UsageRow,
   groupOf,
+  hasZonedDays,
   sumOf,
   totalsOf,
   usageQuery,
@@ -179,10 +181,9 @@ export function UsagePage() {
   const group = choiceOf(groups, search.group) ?? "model";
   const { range, from, to } = search;
   const apiGroup = group === "person" ? "key" : group;
-  const now = useQuery(usageQuery({ range: { range, from, to }, group: apiGroup }));
-  const before = useQuery(
-    usageQuery({ range: { range, from, to }, group: apiGroup, before: true }),
-  );
+  const wanted = { range: { range, from, to }, group: apiGroup, local: search.days === "local" };
+  const now = useQuery(usageQuery(wanted));
+  const before = useQuery(usageQuery({ ...wanted, before: true }));
   const names = useNames();
   const nameOf = (row: UsageRow): string => groupOf(row, group, names);
   const set = (changed: Record<string, string | undefined>): void =>
@@ -213,6 +214,17 @@ export function UsagePage() {
             onChange={(value) => set({ range: value, from: undefined, to: undefined })}
             options={from === undefined ? ranges : [["", "Own range, UTC"], ...ranges]}
           />
+          {hasZonedDays({ range, from, to }) ? (
+            <Select
+              label="Days"
+              value={search.days ?? ""}
+              options={[
+                ["", "days in UTC"],
+                ["local", `days in ${timeZone()}`],
+              ]}
+              onChange={(value) => set({ days: value || undefined })}
+            />
+          ) : null}
           <Button look="plain" onClick={() => saveFile("usage.csv", csvOf(rows), "text/csv")}>
             Download CSV
           </Button>
@@ -228,7 +240,7 @@ export function UsagePage() {
       </PageHead>
       <OwnRange from={from} to={to} onChange={(own) => set({ range: undefined, ...own })} />
       <Loaded query={now} height={420}>
-        {({ data, interval }) =>
+        {({ data, interval, time_zone: zone }) =>
           data.length === 0 ? (
             <Card>
               <Empty>No request in this range.</Empty>
@@ -238,7 +250,13 @@ export function UsagePage() {
               <Sums rows={data} before={before.data?.data} />
               <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
                 <Suspense fallback={<Skeleton height={280} />}>
-                  <UsageChart rows={data} figure={figure} nameOf={nameOf} interval={interval} />
+                  <UsageChart
+                    rows={data}
+                    figure={figure}
+                    nameOf={nameOf}
+                    interval={interval}
+                    zone={zone}
+                  />
                 </Suspense>
               </Card>
               <Card title="Figures" flush>

@@ -1,6 +1,6 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { ApiError, type List, request } from "../lib/api.ts";
-import { keepTabWorkspace, tabWorkspace } from "../lib/workspace.ts";
+import { ApiError, type List, request } from "./api.ts";
+import { keepTabWorkspace, tabWorkspace } from "./workspace.ts";
 
 /** The person who is signed in, and the workspace that the session works in. */
 export interface Session {
@@ -31,7 +31,7 @@ async function readSession(): Promise<Session> {
   }
 }
 
-export const sessionQuery = queryOptions({
+const sessionQuery = queryOptions({
   queryKey: ["session"],
   queryFn: readSession,
   staleTime: 60_000,
@@ -50,6 +50,15 @@ export function useScope(scope: string): boolean {
   const { data } = useSession();
   const wanted = scope.replace(/^read:/, "write:");
   return data?.scopes.some((held) => held === scope || held === wanted) ?? false;
+}
+
+/** Goes on in the session's own workspace, where that of this tab is left or gone. */
+export function useLeaveWorkspace(): () => Promise<void> {
+  const queries = useQueryClient();
+  return () => {
+    keepTabWorkspace(undefined);
+    return queries.resetQueries();
+  };
 }
 
 /** Enters another workspace: everything that was read belongs to the one before. */
