@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { dayMs } from "../src/platform/lib/clock.ts";
+import { dayMs } from "../src/platform/kernel/clock.ts";
 
 /** What is generated, and for whom. */
 export interface RowPlan {
@@ -63,7 +63,10 @@ const sums = [
   .map((name) => `sum(${name})`)
   .join(", ");
 
-/** Fills the tables of a gateway that is not running: generation rows, and their counters summed up from them. */
+/**
+ * Fills the tables of a gateway that is not running: generation rows, and their counters summed up
+ * from them.
+ */
 export function fillTables(path: string, plan: RowPlan): void {
   const database = new Database(path);
   for (const pragma of [

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { dayMs } from "../src/platform/lib/clock.ts";
+import { dayMs } from "../src/platform/kernel/clock.ts";
 import {
   acme,
   provider,
@@ -15,7 +15,10 @@ import { describeMachine } from "./machine.ts";
 import { alignedTable } from "./report.ts";
 import { median } from "./results.ts";
 
-/** What an answer may take at the median, in milliseconds: those that look at many records, and all others. */
+/**
+ * What an answer may take at the median, in milliseconds: those that look at many records, and all
+ * others.
+ */
 const searchBarMs = 300;
 const barMs = 50;
 const barOf = (path: string): number =>
@@ -50,7 +53,10 @@ const providers = [
   ),
 ];
 
-/** Everything that is read of the tables, from the smallest question to the largest that is answered. */
+/**
+ * Everything that is read of the tables, from the smallest question to the largest that is
+ * answered.
+ */
 const paths = (ids: { oldest: string; newest: string }): string[] => [
   "/analytics/usage",
   `/analytics/usage?from=${ago(30)}&group_by=model`,
@@ -110,7 +116,8 @@ async function measure(gateway: TestGateway, path: string): Promise<Answer> {
     );
     bytes = (await response.arrayBuffer()).byteLength;
     ({ status } = response);
-    // The first one warms the pages and the statement up, as any other request before it would have.
+    // The first one warms the pages and the statement up, as any other request before it would
+    // have.
     if (asked > 0) figures.push((Bun.nanoseconds() - startNs) / 1_000_000);
   }
   return {

@@ -9,7 +9,10 @@ export interface Machine {
   system: string;
   bun: string;
   commit: string;
-  /** True when the data directory lies in memory, where a commit costs nothing and `power` means nothing. */
+  /**
+   * True when the data directory lies in memory, where a commit costs nothing and `power` means
+   * nothing.
+   */
   dataInMemory: boolean;
 }
 

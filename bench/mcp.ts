@@ -7,7 +7,10 @@ import { cpuTimeMs } from "./process/proc-stat.ts";
 
 /** Calls a second of one core that `list_models` of a few models has to reach. */
 const bar = 2_000;
-/** The contract's limits are kept: so many calls by credential and requests by address, a few fewer than a minute admits. */
+/**
+ * The contract's limits are kept: so many calls by credential and requests by address, a few fewer
+ * than a minute admits.
+ */
 const perKey = 115;
 const perAddress = 290;
 const inFlight = 32;
@@ -18,6 +21,7 @@ const { values: options } = parseArgs({
     calls: { type: "string", default: "20000" },
     models: { type: "string", default: "10" },
     serve: { type: "boolean" },
+    ping: { type: "boolean", default: false },
   },
 });
 const calls = Number(options.calls);
@@ -64,8 +68,9 @@ async function serve(): Promise<void> {
 const message = JSON.stringify({
   jsonrpc: "2.0",
   id: 1,
-  method: "tools/call",
-  params: { name: "list_models", arguments: {} },
+  ...(options.ping
+    ? { method: "ping" }
+    : { method: "tools/call", params: { name: "list_models", arguments: {} } }),
 });
 
 /** Sends calls, so many at once; throws where one is not answered with a list. */
@@ -87,7 +92,10 @@ async function send(
         },
       });
       const text = await response.text();
-      if (response.status !== 200 || !text.includes('"structuredContent"'))
+      if (
+        response.status !== 200 ||
+        !text.includes(options.ping ? '"result"' : '"structuredContent"')
+      )
         throw new Error(`${response.status}: ${text.slice(0, 300)}`);
     }
   };

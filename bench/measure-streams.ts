@@ -29,7 +29,10 @@ export interface StreamsMeasurement {
   count: number;
 }
 
-/** Opens quiet streams, reads the memory before, with and after them, and sees whether their upstreams go away. */
+/**
+ * Opens quiet streams, reads the memory before, with and after them, and sees whether their
+ * upstreams go away.
+ */
 export async function measureStreams(measurement: StreamsMeasurement): Promise<StreamsMemory> {
   const { peer, running, load, mockPort, count } = measurement;
   const pids = processTree(running.pid);

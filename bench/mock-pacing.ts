@@ -11,10 +11,16 @@ interface Pace extends PacedStream {
   nextAtMs: number;
 }
 
-/** Wall time with microseconds; two processes of one machine agree on it well enough to subtract a baseline. */
+/**
+ * Wall time with microseconds; two processes of one machine agree on it well enough to subtract a
+ * baseline.
+ */
 export const preciseNowMs = (): number => performance.timeOrigin + performance.now();
 
-/** Streams that get an event at a steady pace, their beats spread over the interval as those of real models are. */
+/**
+ * Streams that get an event at a steady pace, their beats spread over the interval as those of real
+ * models are.
+ */
 export class PacedStreams<Key> {
   private readonly intervalMs: number;
   private readonly streams = new Map<Key, Pace>();

@@ -20,7 +20,10 @@ export class RequestReader {
     this.onRequest = onRequest;
   }
 
-  /** Takes what a socket read; a request without a length is taken to have no body, chunked ones are refused. */
+  /**
+   * Takes what a socket read; a request without a length is taken to have no body, chunked ones are
+   * refused.
+   */
   feed(data: Buffer): void {
     let input = data;
     if (this.pending !== undefined) {

@@ -74,7 +74,10 @@ const payloads = [
   "[DONE]",
 ];
 
-/** The bytes of one event, from the first content event (0) over the usage chunk (100) to `[DONE]` (101). */
+/**
+ * The bytes of one event, from the first content event (0) over the usage chunk (100) to `[DONE]`
+ * (101).
+ */
 export const eventBytes = (index: number): Buffer =>
   Buffer.from(`data: ${payloads[index] ?? "[DONE]"}\n\n`);
 
@@ -88,7 +91,10 @@ const chunks = payloads.map((_, index) => {
   return { bytes, timeAt: mark < 0 ? -1 : mark + timeMark.length };
 });
 
-/** One event as a chunk of its own, with `sentAtMs` (milliseconds since the epoch) written into its content. */
+/**
+ * One event as a chunk of its own, with `sentAtMs` (milliseconds since the epoch) written into its
+ * content.
+ */
 export function timedChunk(index: number, sentAtMs: number): Buffer {
   const chunk = chunks[index];
   if (chunk === undefined) return lastChunk;
@@ -97,7 +103,10 @@ export function timedChunk(index: number, sentAtMs: number): Buffer {
   return bytes;
 }
 
-/** A streamed answer from head to last chunk, for sending in one go; each event is a chunk of its own. */
+/**
+ * A streamed answer from head to last chunk, for sending in one go; each event is a chunk of its
+ * own.
+ */
 export const wholeStream = Buffer.concat([
   streamHead,
   ...chunks.map(({ bytes }) => bytes),

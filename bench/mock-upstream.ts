@@ -36,7 +36,8 @@ interface Connection {
 type MockSocket = Bun.Socket<Connection>;
 
 /**
- * A provider of OpenAI's chat dialect on raw sockets, cheap enough not to be what is measured. The model decides:
+ * A provider of OpenAI's chat dialect on raw sockets, cheap enough not to be what is measured. The
+ * model decides:
  * `large` answers at once (700 bytes, or 100 events in one go), `paced` sends an event every `intervalMs`, `quiet`
  * sends one and then nothing. Streams end with a usage chunk and `[DONE]`.
  */

@@ -1,9 +1,9 @@
-import { isServable } from "../src/inference/upstream-targets.ts";
-import type { ChatCall } from "../src/inference/inference-call.ts";
-import { planCall, type PlanDependencies } from "../src/inference/plan-call.ts";
+import { isServable } from "../src/inference/pipeline/upstream-targets.ts";
+import type { ChatCall } from "../src/inference/pipeline/inference-call.ts";
+import { planCall, type PlanDependencies } from "../src/inference/pipeline/plan-call.ts";
 import { HealthWindows } from "../src/inference/routing/health-windows.ts";
-import { ProviderStates } from "../src/insights/health/provider-states.ts";
-import { systemClock } from "../src/platform/lib/clock.ts";
+import { ProviderStates } from "../src/insights/health/provider-health.ts";
+import { systemClock } from "../src/platform/kernel/clock.ts";
 import { largeCatalog, modelIdAt } from "../test/support/large-catalog.ts";
 import { callOn, planDependencies, type Body } from "../test/support/planned-body.ts";
 import { seeded } from "../test/support/seeded.ts";
@@ -79,7 +79,10 @@ function warmed(random: () => number): HealthWindows {
   return health;
 }
 
-/** Microseconds a plan takes: the median of many short rounds, of which other work on the machine disturbs few. */
+/**
+ * Microseconds a plan takes: the median of many short rounds, of which other work on the machine
+ * disturbs few.
+ */
 function planUs(deps: PlanDependencies, call: ChatCall): number {
   const figures: number[] = [];
   for (let round = 0; round < rounds; round += 1) {

@@ -47,7 +47,10 @@ export interface PeerResults {
 /** Below a tenth of a second of CPU time the 10 ms ticks of /proc are too coarse. */
 const leastCpuMs = 100;
 
-/** Figures of one window; the added latencies are counted from `baseline`, the window of `direct` in the same round. */
+/**
+ * Figures of one window; the added latencies are counted from `baseline`, the window of `direct` in
+ * the same round.
+ */
 export function figuresOf(
   scenario: Scenario,
   window: { result: LoadResult; baseline: LoadResult | undefined },

@@ -47,7 +47,10 @@ interface Stage extends Bench {
 
 const wrkConnections = 10;
 
-/** Starts everything, measures every peer in every scenario in turns, and gives the medians of the rounds. */
+/**
+ * Starts everything, measures every peer in every scenario in turns, and gives the medians of the
+ * rounds.
+ */
 export async function runBenchmark(bench: Bench): Promise<PeerResults[]> {
   const startedAtMs = performance.now();
   const mock = await startMock(bench);
@@ -75,7 +78,10 @@ async function startMock({ children, cores }: Bench): Promise<{ port: number; ch
   return { port: Number(port), child };
 }
 
-/** Starts a peer twice, looks whether it answers as it should, and reads its memory with quiet streams. */
+/**
+ * Starts a peer twice, looks whether it answers as it should, and reads its memory with quiet
+ * streams.
+ */
 async function introduce(stage: Stage, peer: Peer): Promise<Entry> {
   const results: PeerResults = { name: peer.name, version: "", scenarios: {} };
   const entry: Entry = { peer, results, running: undefined, rounds: new Map() };
@@ -134,7 +140,7 @@ async function measureMemory(
   }
 }
 
-/** Lets a runtime compile its hot paths; whatever fails here shows again where it counts. */
+/** Lets a runtime compile its hot paths; a failure here shows again in the measured scenarios. */
 async function warmUp({ load, plan }: Stage, { peer, running }: Entry): Promise<void> {
   if (running === undefined) return;
   for (const scenario of warmups) {
@@ -147,7 +153,10 @@ async function warmUp({ load, plan }: Stage, { peer, running }: Entry): Promise<
   }
 }
 
-/** Peers take turns within each scenario, and the order turns with the rounds, so that noise hits all alike. */
+/**
+ * Peers take turns within each scenario, and the order turns with the rounds, so that noise hits
+ * all alike.
+ */
 async function measureRounds(stage: Stage, entries: readonly Entry[]): Promise<void> {
   const { plan, report, startedAtMs } = stage;
   let longestMs = 0;

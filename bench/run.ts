@@ -1,11 +1,12 @@
 import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { describeMachine, isInMemory } from "./machine.ts";
 import { direct } from "./peers/direct.ts";
+import { floor } from "./peers/floor.ts";
 import { gateway } from "./peers/gateway.ts";
 import { nginx } from "./peers/nginx.ts";
 import type { Peer } from "./peers/peer.ts";
@@ -16,11 +17,13 @@ import { failureLines, reportText } from "./report.ts";
 import { runBenchmark } from "./run-benchmark.ts";
 import { fullPlan, quickPlan } from "./scenarios.ts";
 
-const usage = `npm run bench -- [--quick] [--json FILE] [--peers direct,gateway,nginx,portkey] [--entry FILE]
+const usage = `npm run bench -- [--quick] [--json FILE] [--peers direct,gateway,floor,nginx,portkey]
+    [--entry FILE] [--before DIRECTORY]
   --quick   the main figures once, in under a minute
   --json    where the figures go; bench/results/<time>.json otherwise
   --peers   only those whose names begin so; "direct" is always among them
-  --entry   another program to measure in place of src/main.ts`;
+  --entry   another program to measure in place of src/main.ts
+  --before  a checkout of another release, with its packages, to measure in turns with this one`;
 
 const { values: options } = parseArgs({
   options: {
@@ -28,16 +31,23 @@ const { values: options } = parseArgs({
     json: { type: "string" },
     peers: { type: "string", default: "" },
     entry: { type: "string", default: "src/main.ts" },
+    before: { type: "string" },
     help: { type: "boolean", default: false },
   },
 });
 
+const durabilities = ["power", "process"] as const;
+
 function selectedPeers(): Peer[] {
   const wanted = options.peers.split(",").filter((name) => name !== "");
+  const before = options.before === undefined ? [] : [resolve(options.before)];
   const known = [
     direct,
-    gateway("power", options.entry),
-    gateway("process", options.entry),
+    ...durabilities.map((durability) => gateway(durability, { entry: options.entry })),
+    ...durabilities.map((durability) => floor(durability)),
+    ...before.flatMap((directory) =>
+      durabilities.map((durability) => gateway(durability, { name: "before", directory })),
+    ),
     nginx,
     portkey({ mayInstall: !options.quick }),
   ];

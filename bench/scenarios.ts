@@ -15,7 +15,10 @@ export interface Scenario {
 /** How much is measured. */
 export interface Plan {
   rounds: number;
-  /** Once a peer, whole answers and streams each: compilers of hot code need more than a window's warm-up. */
+  /**
+   * Once a peer, whole answers and streams each: compilers of hot code need more than a window's
+   * warm-up.
+   */
   peerWarmupMs: number;
   /** Before each window. */
   warmupMs: number;

@@ -1,4 +1,4 @@
-import { interpretIn, relayIn, routeIn } from "../test/support/in-process.ts";
+import { adaptIn, relayIn, routeIn } from "../test/support/in-process.ts";
 import {
   answerFrames,
   requestOf,
@@ -14,8 +14,8 @@ export interface CodecCost {
 }
 
 /**
- * What it costs to read a client's request, to write the upstream's, to read its answer and to write the
- * client's, without sockets; given as a measurement that can be taken again.
+ * What it costs to read a client's request, to write the upstream's, to read its answer and to
+ * write the client's, without sockets; given as a measurement that can be taken again.
  */
 export function codecCostOf(client: ClientName, upstream: UpstreamName): () => Promise<CodecCost> {
   const route = routeIn(upstream);
@@ -33,20 +33,20 @@ export function codecCostOf(client: ClientName, upstream: UpstreamName): () => P
     metered: { usage: { inputTokens: 120, outputTokens: 90 }, estimated: false, clamped: false },
   };
   const whole = (): void => {
-    const interpretation = interpretIn(client, {
+    const adapter = adaptIn(client, {
       body: JSON.parse(requests.whole) as Record<string, unknown>,
       route,
     });
-    const read = interpretation.readWhole(answer, JSON.parse(answer) as object);
+    const read = adapter.readWhole(answer, JSON.parse(answer) as object);
     if (read === undefined || read.render(shown).length < 100)
       throw new Error(`${client} has no answer from ${upstream}`);
   };
   const stream = async (): Promise<void> => {
-    const interpretation = interpretIn(client, {
+    const adapter = adaptIn(client, {
       body: JSON.parse(requests.stream) as Record<string, unknown>,
       route,
     });
-    const { settled } = await relayIn(interpretation, chunks);
+    const { settled } = await relayIn(adapter, chunks);
     if (settled !== "completed") throw new Error(`${client} has no stream from ${upstream}`);
   };
   return async () => ({ whole: await cpuUsOf(whole, 3_000), stream: await cpuUsOf(stream, 150) });

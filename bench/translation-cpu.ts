@@ -1,13 +1,19 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { cpuTimeMs } from "./process/proc-stat.ts";
 
-/** CPU time of processes at a moment: of each thread in nanoseconds, or of all in milliseconds where threads cannot be read. */
+/**
+ * CPU time of processes at a moment: of each thread in nanoseconds, or of all in milliseconds where
+ * threads cannot be read.
+ */
 export interface CpuMoment {
   threads: ReadonlyMap<string, number>;
   ticksMs: number;
 }
 
-/** What these processes have used so far. Ticks of `/proc/PID/stat` are 10 ms, as much as fifty requests take. */
+/**
+ * What these processes have used so far. Ticks of `/proc/PID/stat` are 10 ms, as much as fifty
+ * requests take.
+ */
 export function cpuMoment(pids: readonly number[]): CpuMoment {
   const threads = new Map<string, number>();
   for (const pid of pids) {
@@ -19,7 +25,10 @@ export function cpuMoment(pids: readonly number[]): CpuMoment {
   return { threads, ticksMs: cpuTimeMs(pids) ?? Number.NaN };
 }
 
-/** Microseconds of CPU between two moments. Compiler threads come and go; one that has gone was idle for long before. */
+/**
+ * Microseconds of CPU between two moments. Compiler threads come and go; one that has gone was idle
+ * for long before.
+ */
 export function cpuUsBetween(before: CpuMoment, after: CpuMoment): number {
   if (after.threads.size === 0) return (after.ticksMs - before.ticksMs) * 1_000;
   let nanoseconds = 0;

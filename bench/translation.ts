@@ -10,11 +10,14 @@ import { codecCostOf } from "./translation-codec.ts";
 import { startMeasuredGateway } from "./translation-gateway.ts";
 import { clients, upstreams, type ClientName, type UpstreamName } from "./translation-work.ts";
 
-/** What translation may cost: so many times the CPU of the passthrough of a chat client's 1 KB to a chat upstream. */
+/**
+ * What translation may cost: so many times the CPU of the passthrough of a chat client's 1 KB to a
+ * chat upstream.
+ */
 const bar = 1.5;
 /**
- * Slices of each pair that count, after those in which compilers learn: a pair gets a twelfth of the requests that passthrough gets,
- * and its code has to be as well compiled.
+ * Slices of each pair that count, after those in which compilers learn: a pair gets a twelfth of
+ * the requests that passthrough gets, and its code has to be as well compiled.
  */
 const rounds = 8;
 const warmingRounds = 12;
@@ -27,7 +30,9 @@ interface Cost {
   stream: number;
 }
 
-/** The figures of a pair: what it costs, and how many times what passthrough cost right before it. */
+/**
+ * The figures of a pair: what it costs, and how many times what passthrough cost right before it.
+ */
 interface Row {
   client: ClientName;
   upstream: UpstreamName;
@@ -41,8 +46,9 @@ const medians = (costs: readonly Cost[]): Cost => ({
 });
 
 /**
- * Every pair in turns, each slice after one of passthrough, so that a machine that grows slower or faster meanwhile does so to
- * both; the medians. The ratio of passthrough to itself tells how rough the others are.
+ * Every pair in turns, each slice after one of passthrough, so that a machine that grows slower or
+ * faster meanwhile does so to both; the medians. The ratio of passthrough to itself tells how rough
+ * the others are.
  */
 async function rowsOf(
   measurementOf: (client: ClientName, upstream: UpstreamName) => () => Promise<Cost>,

@@ -12,7 +12,10 @@ const chunkSchema = z.object({
   usage: z.object({ cost: z.number().optional() }).nullish(),
 });
 
-/** Asks one whole and one streamed answer of a peer and throws, in words, when they are not what is to be timed. */
+/**
+ * Asks one whole and one streamed answer of a peer and throws, in words, when they are not what is
+ * to be timed.
+ */
 export async function verifyPeer(peer: Peer, running: RunningPeer): Promise<void> {
   const { usage } = usageSchema.parse(JSON.parse(await ask({ peer, running, stream: false })));
   if (peer.chargesRequests && (usage.cost ?? 0) <= 0)

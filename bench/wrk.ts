@@ -14,7 +14,10 @@ export interface WrkOptions {
   cores: string | undefined;
 }
 
-/** Requests a second as wrk counts them, a witness beside our own load generator; undefined where wrk is missing. */
+/**
+ * Requests a second as wrk counts them, a witness beside our own load generator; undefined where
+ * wrk is missing.
+ */
 export async function wrkRequestsPerSecond(options: WrkOptions): Promise<number | undefined> {
   const { peer, running, directory, durationMs, connections, cores } = options;
   if (Bun.which("wrk") === null) return undefined;

@@ -15,7 +15,10 @@ const answer = JSON.stringify({
 });
 let requests = 0;
 
-/** The least that answers a request for embeddings: it reads the body and sends the same answer to each. Also the gateway's provider. */
+/**
+ * The least that answers a request for embeddings: it reads the body and sends the same answer to
+ * each. Also the gateway's provider.
+ */
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,

@@ -3,7 +3,10 @@ export interface ChatRequest {
   host: string;
   path: string;
   headers: Readonly<Record<string, string>>;
-  /** `large` answers at once, `paced` streams one event every 10 ms, `quiet` streams one event and then nothing. */
+  /**
+   * `large` answers at once, `paced` streams one event every 10 ms, `quiet` streams one event and
+   * then nothing.
+   */
   model: string;
   stream: boolean;
   /** Size of the JSON body. */

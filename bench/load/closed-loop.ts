@@ -10,9 +10,10 @@ const drainMs = 3_000;
 const maxErrors = 200;
 
 /**
- * Sends requests over keep-alive connections for the job's time, warms up, then measures one window: what ends in it
- * counts. Without a rate each connection asks again as soon as it has its answer; latencies then include the wait
- * behind the other connections, so compare them only between peers under the same load.
+ * Sends requests over keep-alive connections for the job's time, warms up, then measures one
+ * window: what ends in it counts. Without a rate each connection asks again as soon as it has its
+ * answer; latencies then include the wait behind the other connections, so compare them only
+ * between peers under the same load.
  */
 export async function runClosedLoop(job: ClosedLoopJob): Promise<LoadResult> {
   const run = new ClosedLoopRun(job);

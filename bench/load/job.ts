@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** Where requests go and what they carry. */
-export const targetSchema = z.object({
+const targetSchema = z.object({
   port: z.number(),
   path: z.string(),
   headers: z.record(z.string(), z.string()),
@@ -16,7 +16,10 @@ const closedLoopJobSchema = z.object({
   connections: z.number(),
   warmupMs: z.number(),
   durationMs: z.number(),
-  /** Requests a second over all connections; absent, each connection sends as soon as it has its answer. */
+  /**
+   * Requests a second over all connections; absent, each connection sends as soon as it has its
+   * answer.
+   */
   ratePerSecond: z.number().optional(),
   /** Stops after so many requests, before the time is over. */
   maxRequests: z.number().optional(),
@@ -62,7 +65,10 @@ export const loadResultSchema = z.object({
   firstByte: latencySchema,
   /** `data:` lines received. */
   events: z.number(),
-  /** From the upstream's sending of an event to its arrival here; only where events carry their time. */
+  /**
+   * From the upstream's sending of an event to its arrival here; only where events carry their
+   * time.
+   */
   eventDelay: latencySchema,
   /** CPU time that the watched processes used in the window; absent where it cannot be read. */
   cpuMs: z.number().optional(),

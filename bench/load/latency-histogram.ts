@@ -1,4 +1,7 @@
-/** Values below this are counted exactly; above it each power of two is cut into half as many buckets. */
+/**
+ * Values below this are counted exactly; above it each power of two is cut into half as many
+ * buckets.
+ */
 const exactLimit = 128;
 const halfLimit = exactLimit / 2;
 const exactBits = 7;
@@ -15,8 +18,8 @@ export interface LatencySummary {
 }
 
 /**
- * Latencies in whole microseconds, up to 35 minutes, in buckets that are at most 1.6 % wide: recording is one
- * addition, and the percentiles are off by 0.8 % at most.
+ * Latencies in whole microseconds, up to 35 minutes, in buckets that are at most 1.6 % wide:
+ * recording is one addition, and the percentiles are off by 0.8 % at most.
  */
 export class LatencyHistogram {
   private readonly counts = new Uint32Array(bucketCount);

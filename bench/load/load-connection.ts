@@ -62,7 +62,9 @@ export class LoadConnection {
     });
   }
 
-  /** Sends the request; `dueAtMs` counts as its start where a schedule demanded it earlier than now. */
+  /**
+   * Sends the request; `dueAtMs` counts as its start where a schedule demanded it earlier than now.
+   */
   send(dueAtMs = performance.now()): void {
     this.exchange = emptyExchange(dueAtMs);
     this.counter = new EventCounter();

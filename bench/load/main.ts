@@ -22,7 +22,8 @@ async function performLine(line: string): Promise<unknown> {
   }
 }
 
-// Takes a job a line and answers with a line. The end of the input, also by the parent's death, ends the process.
+// Takes a job a line and answers with a line. The end of the input, also by the parent's death,
+// ends the process.
 console.log("load ready");
 for await (const line of createInterface({ input: process.stdin })) {
   console.log(JSON.stringify(await performLine(line)));

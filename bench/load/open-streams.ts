@@ -11,7 +11,10 @@ export interface HeldStreams {
   close(): void;
 }
 
-/** Opens so many streams and resolves when each has its first event, has failed, or the time is over. */
+/**
+ * Opens so many streams and resolves when each has its first event, has failed, or the time is
+ * over.
+ */
 export async function openStreams(job: OpenStreamsJob): Promise<HeldStreams> {
   const request = requestBytes({ host: `127.0.0.1:${job.target.port}`, ...job.target });
   const giveUpAtMs = performance.now() + job.timeoutMs;

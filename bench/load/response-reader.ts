@@ -15,8 +15,9 @@ export interface ResponseHandler {
 type State = "head" | "length" | "chunk-size" | "chunk-data" | "chunk-end" | "trailer";
 
 /**
- * Reads HTTP/1.1 responses from the bytes of one connection: bodies with a length and chunked ones. It exists because a
- * load generator must cost less than what it measures; anything it does not know is an error.
+ * Reads HTTP/1.1 responses from the bytes of one connection: bodies with a length and chunked ones.
+ * It exists because a load generator must cost less than what it measures; anything it does not
+ * know is an error.
  */
 export class ResponseReader {
   private state: State = "head";
@@ -28,7 +29,10 @@ export class ResponseReader {
     this.handler = handler;
   }
 
-  /** Takes what a socket read; throws on what is no HTTP/1.1 response. The bytes may be reused afterwards. */
+  /**
+   * Takes what a socket read; throws on what is no HTTP/1.1 response. The bytes may be reused
+   * afterwards.
+   */
   feed(data: Buffer): void {
     let input = data;
     if (this.pending !== undefined) {
@@ -44,7 +48,10 @@ export class ResponseReader {
     if (offset < input.length) this.pending = Buffer.from(input.subarray(offset));
   }
 
-  /** Works on one unit of input from `offset` and says where the next starts; the same offset means "more bytes". */
+  /**
+   * Works on one unit of input from `offset` and says where the next starts; the same offset means
+   * "more bytes".
+   */
   private step(input: Buffer, offset: number): number {
     switch (this.state) {
       case "head":

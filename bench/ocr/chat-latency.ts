@@ -4,7 +4,7 @@ import { waitForLine, type Child, type Children } from "../process/children.ts";
 import { median } from "../results.ts";
 
 /** What happens beside the chat that is measured. */
-export const neighbours = ["nothing", "hostile", "pages"] as const;
+const neighbours = ["nothing", "hostile", "pages"] as const;
 
 /** One of them. */
 export type Neighbour = (typeof neighbours)[number];
@@ -44,7 +44,7 @@ async function startSender(
   return sender;
 }
 
-/** Lines that a program has printed and that nobody has read. */
+/** Counts the lines that a program has printed and that were not read yet. */
 async function unreadLines(child: Child): Promise<number> {
   let count = 0;
   for (;;) {
@@ -86,7 +86,10 @@ async function measureOnce(
   };
 }
 
-/** Measures chat beside each neighbour in turns, so that what else the machine does falls on all alike. */
+/**
+ * Measures chat beside each neighbour in turns, so that what else the machine does falls on all
+ * alike.
+ */
 export async function chatLatencies(measured: MeasuredChat): Promise<ChatLatency[]> {
   const figures = new Map<Neighbour, Omit<ChatLatency, "neighbour">[]>(
     neighbours.map((neighbour) => [neighbour, []]),

@@ -4,8 +4,9 @@ import { extract } from "./extract.ts";
 import { knownFiles } from "./pages.ts";
 
 /**
- * Sends files to a gateway, four at once, until it is ended: a process of its own, so that what it does is not counted as the
- * gateway's latency. Arguments: address, key, and `hostile` or `pages`. Each answer is a line with its status.
+ * Sends files to a gateway, four at once, until it is ended: a process of its own, so that what it
+ * does is not counted as the gateway's latency. Arguments: address, key, and `hostile` or `pages`.
+ * Each answer is a line with its status.
  */
 bindToParent();
 const [url = "", key = "", what = "hostile"] = process.argv.slice(2);

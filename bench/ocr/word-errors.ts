@@ -7,7 +7,10 @@ export function wordsOf(markdown: string): string[] {
   return plain.split(/\s+/).filter((word) => word !== "" && word !== "-");
 }
 
-/** Words that have to be changed, added or taken away to get from what was read to what stands there (Levenshtein). */
+/**
+ * Words that have to be changed, added or taken away to get from what was read to what stands there
+ * (Levenshtein).
+ */
 export function wordErrors(expected: readonly string[], read: readonly string[]): number {
   let row = Array.from({ length: read.length + 1 }, (_, index) => index);
   expected.forEach((word, index) => {

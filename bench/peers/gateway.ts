@@ -6,37 +6,51 @@ import { fileURLToPath } from "node:url";
 import { waitForLine } from "../process/children.ts";
 import { startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 
-/** What a charge survives once its `usage.cost` is shown: the loss of power, or the end of the process. */
+/**
+ * What a charge survives once its `usage.cost` is shown: the loss of power, or the end of the
+ * process.
+ */
 export type Durability = "power" | "process";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
+interface Program {
+  name?: string;
+  /** Root of the checkout; a release from before, measured beside this one, has another. */
+  directory?: string;
+  entry?: string;
+}
+
 /** This gateway with a credential check, a hold, a charge and a generation row for each request. */
-export function gateway(durability: Durability, entry = "src/main.ts"): Peer {
+export function gateway(
+  durability: Durability,
+  { name = "gateway", directory = root, entry = "src/main.ts" }: Program = {},
+): Peer {
   const key = `sk-svc-v1-${randomBytes(24).toString("hex")}`;
   return {
-    name: `gateway ${durability}`,
+    name: `${name} ${durability}`,
     path: "/v1/chat/completions",
     headers: { authorization: `Bearer ${key}` },
     modelPrefix: "mock/",
     chargesRequests: true,
     prepare: async () =>
-      existsSync(resolve(root, entry))
+      existsSync(resolve(directory, entry))
         ? { ready: true, version: `bun ${Bun.version}` }
-        : { ready: false, reason: `${entry} does not exist` },
-    start: (context) => start(context, { durability, entry, key }),
+        : { ready: false, reason: `${resolve(directory, entry)} does not exist` },
+    start: (context) => start(context, { durability, checkout: directory, entry, key }),
   };
 }
 
 interface StartOptions {
   durability: Durability;
+  checkout: string;
   entry: string;
   key: string;
 }
 
 async function start(
   context: PeerContext,
-  { durability, entry, key }: StartOptions,
+  { durability, checkout, entry, key }: StartOptions,
 ): Promise<RunningPeer> {
   const { children, cores, directory, mock } = context;
   const dataDirectory = join(directory, "data");
@@ -46,7 +60,7 @@ async function start(
   const child = children.spawn({
     name: `gateway-${durability}`,
     command: [process.execPath, entry],
-    directory: root,
+    directory: checkout,
     cores: cores.peer,
     environment: {
       BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",

@@ -4,8 +4,9 @@ import { freePort, waitForPort } from "../process/ports.ts";
 import { startTimeoutMs, type Peer, type PeerContext, type RunningPeer } from "./peer.ts";
 
 /**
- * nginx as a plain reverse proxy: it knows nothing of what passes, and so marks what is left to be won. It buffers
- * whole answers, which is its fastest way, and not the streams, whose head says `X-Accel-Buffering: no`.
+ * nginx as a plain reverse proxy: it knows nothing of what passes, and so marks what is left to be
+ * won. It buffers whole answers, which is its fastest way, and not the streams, whose head says
+ * `X-Accel-Buffering: no`.
  */
 export const nginx: Peer = {
   name: "nginx",
@@ -67,7 +68,8 @@ function configuration({
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
     .map((kind) => `${kind}_temp_path ${join(directory, "temp", kind)};`)
     .join("\n  ");
-  // Started by root, nginx would run its worker as nobody, who may not enter the temporary directory.
+  // Started by root, nginx would run its worker as an unprivileged user, which may not enter the
+  // temporary directory.
   const user = process.getuid?.() === 0 ? "user root;" : "";
   return `${user}
 worker_processes 1;

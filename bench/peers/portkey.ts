@@ -8,7 +8,9 @@ const directory = fileURLToPath(new URL(".", import.meta.url));
 const packageDirectory = join(directory, "node_modules", "@portkey-ai", "gateway");
 const installTimeoutMs = 120_000;
 
-/** Portkey's open gateway from npm, with nothing enabled: no keys, no limits, no charge, no record. */
+/**
+ * Portkey's open gateway from npm, with nothing enabled: no keys, no limits, no charge, no record.
+ */
 export function portkey({ mayInstall }: { mayInstall: boolean }): Peer {
   const headers: Record<string, string> = {
     authorization: "Bearer x",
@@ -34,7 +36,10 @@ export function portkey({ mayInstall }: { mayInstall: boolean }): Peer {
   };
 }
 
-/** Installs the locked package beside this file; undefined when that worked, else the reason in words. */
+/**
+ * Installs the locked package beside this file; undefined when that worked, else the reason in
+ * words.
+ */
 function install(mayInstall: boolean): string | undefined {
   if (!mayInstall) return "not installed; a full run installs it";
   console.error("bench: installing Portkey's gateway from npm (once)");

@@ -92,7 +92,10 @@ export class Children {
   }
 }
 
-/** Only what programs need to run: no proxies or vendors' keys of the shell that would change what is measured. */
+/**
+ * Only what programs need to run: no proxies or vendors' keys of the shell that would change what
+ * is measured.
+ */
 function inheritedEnvironment(): Record<string, string> {
   const names = ["PATH", "HOME", "TMPDIR", "LANG", "USER"];
   return Object.fromEntries(
@@ -103,7 +106,10 @@ function inheritedEnvironment(): Record<string, string> {
   );
 }
 
-/** Resolves with the first line that matches; rejects when the program ends before it, or the time is over. */
+/**
+ * Resolves with the first line that matches; rejects when the program ends before it, or the time
+ * is over.
+ */
 export async function waitForLine(
   child: Child,
   { pattern, timeoutMs }: { pattern: RegExp; timeoutMs: number },
@@ -120,7 +126,10 @@ export async function waitForLine(
   }
 }
 
-/** Reads on whether or not someone asks, so that no program blocks on a full pipe; keeps the last thousand lines. */
+/**
+ * Reads on whether or not someone asks, so that no program blocks on a full pipe; keeps the last
+ * thousand lines.
+ */
 function lineQueue(stream: ReadableStream<Uint8Array>): () => Promise<string | undefined> {
   const lines: string[] = [];
   const waiting: ((line: string | undefined) => void)[] = [];

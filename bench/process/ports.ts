@@ -6,7 +6,10 @@ export function freePort(): number {
   return port;
 }
 
-/** Resolves when something accepts connections on a port of loopback; rejects when `isAlive` says it never will. */
+/**
+ * Resolves when something accepts connections on a port of loopback; rejects when `isAlive` says it
+ * never will.
+ */
 export async function waitForPort(
   port: number,
   options: { isAlive: () => boolean; timeoutMs: number },

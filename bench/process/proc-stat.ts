@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Clock ticks a second in `/proc`; 100 on every Linux that programs can run on (proc(5), `USER_HZ`). */
+/**
+ * Clock ticks a second in `/proc`; 100 on every Linux that programs can run on (proc(5),
+ * `USER_HZ`).
+ */
 const ticksPerSecond = 100;
 
 /** Memory of a process tree; absent on systems without `/proc`. */
@@ -11,7 +14,10 @@ export interface ProcessMemory {
   pssKb: number;
 }
 
-/** User and system time of these processes so far, in milliseconds; undefined where it cannot be read. */
+/**
+ * User and system time of these processes so far, in milliseconds; undefined where it cannot be
+ * read.
+ */
 export function cpuTimeMs(pids: readonly number[]): number | undefined {
   let ticks = 0;
   for (const pid of pids) {
@@ -60,7 +66,9 @@ function listProcesses(): string[] {
   }
 }
 
-/** The fields of `/proc/PID/stat` after the command name, which may itself hold spaces and brackets. */
+/**
+ * The fields of `/proc/PID/stat` after the command name, which may itself hold spaces and brackets.
+ */
 function statFields(pid: number): string[] | undefined {
   const text = readText(`/proc/${pid}/stat`);
   return text?.slice(text.lastIndexOf(")") + 2).split(" ");
