@@ -2,8 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
-import { definitionsOf, newFamilies } from "../src/platform/telemetry/metric-families.ts";
-import { GaugeCell } from "../src/platform/telemetry/series.ts";
+import {
+  GaugeCell,
+  definitionsOf,
+  newFamilies,
+} from "../src/platform/telemetry/metric-families.ts";
 
 const root = join(import.meta.dir, "..");
 const deploy = join(root, "deploy");

@@ -2,7 +2,10 @@ import { endProcesses } from "../support/process.ts";
 import { runScenario, type ChaosResult } from "./run-scenario.ts";
 import { scenarios } from "./scenarios.ts";
 
-/** `npm run chaos`: every failure mode on two gateways, one Postgres and one Valkey; `-- --quick` those of the tests. */
+/**
+ * `npm run chaos`: every failure mode on two gateways, one Postgres and one Valkey; `-- --quick`
+ * those of the tests.
+ */
 const isQuick = process.argv.includes("--quick");
 const columns = [
   "asked",

@@ -117,6 +117,17 @@ export const scenarios: readonly Scenario[] = [
       return () => command(nodes, "CONFIG", "SET", "maxmemory", "0");
     },
   },
+  {
+    name: "two leaders",
+    // The next gateway to ask leads, while the one before believes that it still does.
+    async breaks({ nodes }) {
+      for (let round = 0; round < 4; round += 1) {
+        await command(nodes, "DEL", "switchyard:claim:leading");
+        await seconds(1);
+      }
+      return nothing;
+    },
+  },
   { name: "read-only database", breaks: postgresFault("read-only") },
   { name: "a locked table", breaks: postgresFault("a locked table") },
   {

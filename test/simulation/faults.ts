@@ -1,7 +1,10 @@
 import type { UpstreamResponse } from "../../src/inference/upstream/upstream-client.ts";
 import { UpstreamFailure } from "../../src/inference/upstream/upstream-failure.ts";
 
-/** What a provider does with one request: after how long, and with which status, or with no answer at all. */
+/**
+ * What a provider does with one request: after how long, and with which status, or with no answer
+ * at all.
+ */
 export interface Behaviour {
   afterMs: number;
   /** Absent where the connection breaks or nothing comes in time. */
@@ -31,13 +34,15 @@ export const faults = {
   "it hangs": (): Behaviour => ({ afterMs: 10_000, transport: "first_token_timeout" }),
 } as const;
 
-export type FaultName = keyof typeof faults;
+type FaultName = keyof typeof faults;
 const faultNames = Object.keys(faults) as FaultName[];
 
 /** How a provider without a fault behaves. */
 export const healthy = answers;
 
-/** Something that is wrong with a provider for a while; times are milliseconds since the beginning. */
+/**
+ * Something that is wrong with a provider for a while; times are milliseconds since the beginning.
+ */
 export interface Fault {
   provider: string;
   name: FaultName;
@@ -47,7 +52,10 @@ export interface Fault {
 
 const minuteMs = 60_000;
 
-/** Faults of each provider, with longer times of health between them; the last ten minutes are without any. */
+/**
+ * Faults of each provider, with longer times of health between them; the last ten minutes are
+ * without any.
+ */
 export function drawFaults(
   providers: readonly string[],
   { random, lengthMs }: { random: () => number; lengthMs: number },

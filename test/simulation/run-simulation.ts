@@ -20,7 +20,7 @@ export interface Scenario {
   requestsPerSecond: number;
   faults: readonly Fault[];
   random: () => number;
-  /** What a request says beside its model, drawn anew for each. */
+  /** What a request says beside its model, drawn again for each. */
   wishOf(): Record<string, unknown>;
 }
 
@@ -35,7 +35,9 @@ export interface Seen {
   events: HealthSnapshot["events"];
 }
 
-/** Plays a scenario to its end; requests come at random, as many a second as it says on the average. */
+/**
+ * Plays a scenario to its end; requests come at random, as many a second as it says on the average.
+ */
 export async function runSimulation({
   lengthMs,
   requestsPerSecond,

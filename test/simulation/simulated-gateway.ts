@@ -1,15 +1,15 @@
 import type { Kysely } from "kysely";
-import { AccountBook } from "../../src/account/ledger/account-book.ts";
-import { Ledger } from "../../src/account/ledger/ledger.ts";
-import type { LlmKeyCaller } from "../../src/account/keys/caller.ts";
+import { AccountBook } from "../../src/billing/ledger/account-book.ts";
+import { Ledger } from "../../src/billing/ledger/ledger.ts";
+import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
 import { withInsights } from "../../src/app/build-insights.ts";
 import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
-import type { InferenceDependencies } from "../../src/inference/dependencies.ts";
-import { execute } from "../../src/inference/execute.ts";
-import type { ChatCall } from "../../src/inference/inference-call.ts";
+import type { InferenceDependencies } from "../../src/inference/pipeline/dependencies.ts";
+import { execute } from "../../src/inference/pipeline/execute.ts";
+import type { ChatCall } from "../../src/inference/pipeline/inference-call.ts";
 import { HealthWindows } from "../../src/inference/routing/health-windows.ts";
-import { smokePort } from "../../src/inference/smoke-ask.ts";
-import { createTargetLookup } from "../../src/inference/upstream-targets.ts";
+import { smokePort } from "../../src/inference/pipeline/unbilled-asks.ts";
+import { createTargetLookup } from "../../src/inference/pipeline/upstream-targets.ts";
 import type {
   UpstreamClient,
   UpstreamRequest,
@@ -95,13 +95,18 @@ export interface Outcome {
   attempts: readonly AttemptRecord[];
 }
 
-/** The gateway's own way of a request, its health and its retry budgets, between virtual callers and virtual providers. */
+/**
+ * The gateway's own way of a request, its health and its retry budgets, between virtual callers and
+ * virtual providers.
+ */
 export interface SimulatedGateway {
   insights: Insights;
   ask(body: Body): Promise<Outcome>;
 }
 
-/** Sockets that lead to no provider: what it would do is asked, and happens when its time has come. */
+/**
+ * Sockets that lead to no provider: what it would do is asked, and happens when its time has come.
+ */
 const simulatedUpstream = (
   time: VirtualTime,
   behaviourOf: (providerId: string) => Behaviour,
@@ -118,6 +123,9 @@ const simulatedUpstream = (
       });
     }),
 });
+
+/** Settings that no simulated request depends on. */
+const quiet = { disconnect: "abort", errorAddress: () => "" } as const;
 
 /** Builds the gateway; `behaviourOf` is asked for each attempt. */
 export async function simulateGateway(
@@ -179,7 +187,7 @@ export async function simulateGateway(
     unsettled: insights.unsettled,
     uncollected: { keep: () => undefined, count: 0, stop: () => Promise.resolve() },
     targetOf: createTargetLookup({ clock, upstream }),
-    disconnect: "abort",
+    ...quiet,
     chargesStall: () => false,
     ledger: new Ledger({ book, commits: forgetfulCommits, clock }),
     providerKeys: {

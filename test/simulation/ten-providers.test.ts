@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { retryBudgetLimits as budget } from "../../src/inference/routing/retry-budget.ts";
+import { retryBudgetLimits as budget } from "../../src/inference/routing/health-windows.ts";
 import { healthThresholds } from "../../src/insights/health/thresholds.ts";
 import { seeded } from "../support/seeded.ts";
 import { drawFaults, type Fault } from "./faults.ts";
@@ -9,13 +9,14 @@ const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 
 /**
- * A provider is back when its longest quarantine and its probation are over (docs/health.md); one that was only asked last is back
- * sooner, since what failed is forgotten within three minutes.
+ * A provider is back when its longest quarantine and its probation are over (docs/health.md); one
+ * that was only asked last is back sooner, since what failed is forgotten within three minutes.
  */
 const recoveryMs = healthThresholds.quarantineMaxMs + healthThresholds.probationMs;
 /**
- * How far the failed fallbacks to a provider were ever beyond what its answers and the passing time gave back (docs/health.md).
- * Those that were under way when its budget ran out count on top, since nobody knew yet.
+ * How far the failed fallbacks to a provider were ever beyond what its answers and the passing time
+ * gave back (docs/health.md). Those that were under way when its budget ran out count on top, since
+ * how they end was not known yet.
  */
 function mostFailedFallbacks(tries: readonly Try[]): { failed: number; underWay: number } {
   const ended = tries.toSorted((left, right) => left.untilMs - right.untilMs);
@@ -59,7 +60,8 @@ describe("two hours with ten providers, of which one or two are always in troubl
       faults,
       random,
       requestsPerSecond: 4,
-      // Most leave the choice to the gateway; some sort, and some name two providers that they want first.
+      // Most leave the choice to the gateway; some sort, and some name two providers that they want
+      // first.
       wishOf() {
         const draw = random();
         if (draw < 0.7) return {};

@@ -10,7 +10,10 @@ interface Event {
 const isBefore = (left: Event, right: Event): boolean =>
   left.atMs < right.atMs || (left.atMs === right.atMs && left.number < right.number);
 
-/** Time that passes from event to event: hours of it take seconds, and every run with the same events is the same. */
+/**
+ * Time that passes from event to event: hours of it take seconds, and every run with the same
+ * events is the same.
+ */
 export class VirtualTime {
   readonly clock = new FakeClock();
   /** A binary heap, the next event first. */
@@ -27,12 +30,16 @@ export class VirtualTime {
     this.push({ atMs: this.nowMs + Math.ceil(delayMs), number: (this.planned += 1), happen });
   }
 
-  /** Lets events happen, one after the other with everything that follows from each at once, until none is left. */
+  /**
+   * Lets events happen, one after the other with everything that follows from each at once, until
+   * none is left.
+   */
   async run(): Promise<void> {
     for (let event = this.pop(); event !== undefined; event = this.pop()) {
       this.clock.advance(event.atMs - this.nowMs);
       event.happen();
-      // What an event sets off is over when the loop turns: nothing in a simulation waits for anything but events.
+      // What an event sets off is over when the loop turns: nothing in a simulation waits for
+      // anything but events.
       await new Promise((resolve) => setImmediate(resolve));
     }
   }

@@ -1,14 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { BlockingBudgets, budgetTags } from "../../src/account/budgets/blocking-budgets.ts";
-import { budgetScopes, type Budget } from "../../src/account/budgets/budget.ts";
-import { BudgetCounters } from "../../src/account/ledger/budget-counters.ts";
-import { AccountBook } from "../../src/account/ledger/account-book.ts";
-import { Ledger, type SpendingKey } from "../../src/account/ledger/ledger.ts";
-import type { LedgerPort } from "../../src/account/ledger/ledger-port.ts";
-import { chargeFor } from "../../src/account/ledger/price.ts";
-import { SharedAccounts } from "../../src/account/ledger/shared/shared-accounts.ts";
-import { SharedLedger } from "../../src/account/ledger/shared/shared-ledger.ts";
+import {
+  BlockingBudgets,
+  budgetScopes,
+  budgetTags,
+  type Budget,
+} from "../../src/billing/budgets/budget.ts";
+import { BudgetCounters } from "../../src/billing/ledger/budget-counters.ts";
+import { AccountBook } from "../../src/billing/ledger/account-book.ts";
+import { Ledger, type SpendingKey } from "../../src/billing/ledger/ledger.ts";
+import type { LedgerPort } from "../../src/billing/ledger/ledger-port.ts";
+import { chargeFor } from "../../src/billing/ledger/price.ts";
+import { SharedAccounts } from "../../src/billing/ledger/shared/shared-accounts.ts";
+import { SharedLedger } from "../../src/billing/ledger/shared/shared-ledger.ts";
 import type { UpstreamDialect } from "../../src/inference/catalog/model.ts";
 import {
   affordedBy,
@@ -17,7 +21,7 @@ import {
   isPaid,
   tightHold,
   type ExpectedUse,
-} from "../../src/inference/hold-ceiling.ts";
+} from "../../src/inference/pipeline/hold-ceiling.ts";
 import type { Candidate } from "../../src/inference/routing/candidate.ts";
 import { SharedState } from "../../src/platform/shared-state/shared-state.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -120,7 +124,10 @@ const tagsOf = (key: SpendingKey, parent: SpendingKey): string[] =>
     providers: ["acme"],
   });
 
-/** The blocking budgets of a case; those of a key alternate between the key and the one that made it. */
+/**
+ * The blocking budgets of a case; those of a key alternate between the key and the one that made
+ * it.
+ */
 const budgetsOf = ({ budgets }: Case, workspaceId: string): Budget[] =>
   budgets.map(({ scope, leftNano, spentNano }) => {
     const keyId = `${spentNano % 2n === 0n ? "key" : "parent"}_${workspaceId}`;
@@ -152,7 +159,7 @@ const budgetsOf = ({ budgets }: Case, workspaceId: string): Budget[] =>
 const spentOf = (each: Case | undefined, scope: Budget["scope"]): bigint =>
   each?.budgets.find((budget) => budget.scope === scope)?.spentNano ?? 0n;
 
-/** One request from its hold to its charge; gives what was charged and what nobody bore. */
+/** One request from its hold to its charge; returns what was charged and what was not collected. */
 async function serve(
   ledger: LedgerPort,
   {
@@ -284,6 +291,7 @@ describe("nothing costs more than its balance, its limits and its budgets bear, 
           standing: [],
           keys: keyIds.map((id) => ({ id, hours: [] })),
         }),
+        balances: () => Promise.reject(new Error("the database is not asked alone")),
         readSums: async (workspaceId: string, { counters }: { counters: readonly string[] }) => ({
           sums: counters.map((counter) =>
             spentOf(

@@ -9,7 +9,10 @@ function bytesOf(base32: string): Buffer {
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
 }
 
-/** The code that an authenticator app shows for the URI that it was set up with (RFC 6238, SHA-1, six digits). */
+/**
+ * The code that an authenticator app shows for the URI that it was set up with (RFC 6238, SHA-1,
+ * six digits).
+ */
 export function codeOf(uri: string, nowMs: number): string {
   const secret = bytesOf(new URL(uri).searchParams.get("secret") ?? "");
   const counter = Buffer.alloc(8);

@@ -2,7 +2,10 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 
 const sha256 = (data: Uint8Array | string): Buffer => createHash("sha256").update(data).digest();
 
-/** Flags of authenticator data: user present, user verified, attested data included (Web Authentication Level 3, section 6.1). */
+/**
+ * Flags of authenticator data: user present, user verified, attested data included (Web
+ * Authentication Level 3, section 6.1).
+ */
 const present = 0x01;
 const verified = 0x04;
 const attested = 0x40;

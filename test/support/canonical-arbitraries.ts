@@ -4,14 +4,19 @@ import type {
   AudioOutputPart,
   RefusalPart,
   TextPart,
-} from "../../src/inference/canonical/content.ts";
-import type { Finish } from "../../src/inference/canonical/finish-reason.ts";
+  AssistantPart,
+  Message,
+  UserPart,
+} from "../../src/inference/canonical/message.ts";
+import type {
+  Finish,
+  LogProbabilities,
+  CanonicalResponse,
+  Choice,
+} from "../../src/inference/canonical/response.ts";
 import type { JsonObject } from "../../src/inference/canonical/json.ts";
-import type { LogProbabilities } from "../../src/inference/canonical/log-probability.ts";
-import type { AssistantPart, Message, UserPart } from "../../src/inference/canonical/message.ts";
 import type { ReasoningPart } from "../../src/inference/canonical/reasoning.ts";
 import type { CanonicalRequest } from "../../src/inference/canonical/request.ts";
-import type { CanonicalResponse, Choice } from "../../src/inference/canonical/response.ts";
 import type { Tool, ToolCallPart, ToolChoice } from "../../src/inference/canonical/tool.ts";
 import type { MeteredUsage } from "../../src/inference/canonical/usage.ts";
 
@@ -25,7 +30,9 @@ const json = fc.dictionary(
   { maxKeys: 3 },
 ) as fc.Arbitrary<JsonObject>;
 
-/** Objects of which any subset of the fields may be missing, as the canonical form's optional ones. */
+/**
+ * Objects of which any subset of the fields may be missing, as the canonical form's optional ones.
+ */
 const sparse = <T>(
   fields: { [K in keyof T]: fc.Arbitrary<T[K]> },
   requiredKeys: (keyof T)[],
@@ -44,15 +51,13 @@ const userPart: fc.Arbitrary<UserPart> = fc.oneof(
       source: { type: "base64", mediaType: "image/png", data },
     }),
   ),
-  fc
-    .record({ data: base64, title: name })
-    .map(
-      ({ data, title }): UserPart => ({
-        type: "document",
-        source: { type: "base64", mediaType: "application/pdf", data },
-        title,
-      }),
-    ),
+  fc.record({ data: base64, title: name }).map(
+    ({ data, title }): UserPart => ({
+      type: "document",
+      source: { type: "base64", mediaType: "application/pdf", data },
+      title,
+    }),
+  ),
   base64.map((data): UserPart => ({ type: "audio", data, format: "wav" })),
   text.map(
     (one): UserPart => ({
@@ -65,28 +70,24 @@ const userPart: fc.Arbitrary<UserPart> = fc.oneof(
 
 const toolCall = (id: string): fc.Arbitrary<ToolCallPart> =>
   fc.oneof(
-    fc
-      .record({ name, args: json })
-      .map(
-        (call): ToolCallPart => ({
-          type: "tool-call",
-          kind: "function",
-          id,
-          name: call.name,
-          arguments: JSON.stringify(call.args),
-        }),
-      ),
-    fc
-      .record({ name, input: text })
-      .map(
-        (call): ToolCallPart => ({
-          type: "tool-call",
-          kind: "custom",
-          id,
-          name: call.name,
-          arguments: call.input,
-        }),
-      ),
+    fc.record({ name, args: json }).map(
+      (call): ToolCallPart => ({
+        type: "tool-call",
+        kind: "function",
+        id,
+        name: call.name,
+        arguments: JSON.stringify(call.args),
+      }),
+    ),
+    fc.record({ name, input: text }).map(
+      (call): ToolCallPart => ({
+        type: "tool-call",
+        kind: "custom",
+        id,
+        name: call.name,
+        arguments: call.input,
+      }),
+    ),
   );
 
 /** A turn with calls and their results, or one with text alone. */
@@ -171,15 +172,13 @@ const tool: fc.Arbitrary<Tool> = fc.oneof(
 
 const toolChoice: fc.Arbitrary<ToolChoice> = fc.oneof(
   fc.constantFrom<ToolChoice>({ type: "auto" }, { type: "none" }, { type: "required" }),
-  fc
-    .record({ name, kind: fc.constantFrom("function", "custom") })
-    .map(
-      (choice): ToolChoice => ({
-        type: "tool",
-        name: choice.name,
-        kind: choice.kind === "custom" ? "custom" : "function",
-      }),
-    ),
+  fc.record({ name, kind: fc.constantFrom("function", "custom") }).map(
+    (choice): ToolChoice => ({
+      type: "tool",
+      name: choice.name,
+      kind: choice.kind === "custom" ? "custom" : "function",
+    }),
+  ),
   name.map(
     (one): ToolChoice => ({
       type: "allowed",
@@ -290,24 +289,20 @@ const thought = (sealed: boolean): fc.Arbitrary<ReasoningPart> => {
   const plain = text.map((one): ReasoningPart => ({ type: "reasoning", text: one }));
   if (!sealed) return plain;
   return fc.oneof(
-    fc
-      .record({ text, signature: seal.signature })
-      .map(
-        (fields): ReasoningPart => ({
-          type: "reasoning",
-          ...fields,
-          provenance: { providerId: "acme" },
-        }),
-      ),
-    fc
-      .record({ encrypted: seal.encrypted, format: name })
-      .map(
-        (fields): ReasoningPart => ({
-          type: "reasoning",
-          ...fields,
-          provenance: { providerId: "acme" },
-        }),
-      ),
+    fc.record({ text, signature: seal.signature }).map(
+      (fields): ReasoningPart => ({
+        type: "reasoning",
+        ...fields,
+        provenance: { providerId: "acme" },
+      }),
+    ),
+    fc.record({ encrypted: seal.encrypted, format: name }).map(
+      (fields): ReasoningPart => ({
+        type: "reasoning",
+        ...fields,
+        provenance: { providerId: "acme" },
+      }),
+    ),
     text.map((one): ReasoningPart => ({ type: "reasoning", summary: [one] })),
   );
 };

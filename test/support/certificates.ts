@@ -6,9 +6,12 @@ export interface Certificate {
   key: string;
 }
 
-/** Somebody who signs certificates; their own is what clients trust. */
+/** An authority that signs certificates; clients trust its own. */
 export interface Authority extends Certificate {
-  /** A certificate for a DNS name or an IPv4 address. `ends` is when it expires, a year from now unless named. */
+  /**
+   * A certificate for a DNS name or an IPv4 address. `ends` is when it expires, a year from now
+   * unless named.
+   */
   issue(host: string, options?: { ends?: Date }): Certificate;
 }
 
@@ -33,7 +36,9 @@ const extension = (id: string, value: Buffer): Buffer =>
   sequence(objectId(id), element(0x04, value));
 const ecdsaWithSha256 = sequence(objectId("2a8648ce3d040302"));
 
-/** The names that a certificate holds for: an IPv4 address, or else a DNS name (RFC 5280, 4.2.1.6). */
+/**
+ * The names that a certificate holds for: an IPv4 address, or else a DNS name (RFC 5280, 4.2.1.6).
+ */
 function alternativeName(host: string): Buffer {
   const isAddress = /^[\d.]+$/.test(host);
   const name = isAddress
@@ -120,7 +125,7 @@ export function createAuthority(): Authority {
   };
 }
 
-/** A certificate that nobody but itself vouches for. */
+/** Makes a certificate that is signed with its own key, by no authority. */
 export function selfSigned(host: string): Certificate {
   const { publicKey, privateKey } = newKeys();
   const signing = {

@@ -20,7 +20,10 @@ const flags = [
   "--disable-sync",
 ];
 
-/** Starts a headless browser with an empty profile; `names` are host names that lead to this machine. */
+/**
+ * Starts a headless browser with an empty profile; `names` are host names that lead to this
+ * machine.
+ */
 export const startChromium = (names: readonly string[] = []): Promise<Browser> =>
   chromium.launch({
     executablePath,

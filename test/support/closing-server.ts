@@ -1,6 +1,6 @@
 import { createServer, type Socket } from "node:net";
 
-/** What the server is told: how it ends its open connections, and where it says that it has. */
+/** A message to the server: how to end its open connections, and where to say that it has. */
 export interface Ending {
   how: "finish" | "reset";
   /** One 32-bit integer, set to 1 and notified once the connections are closed. */
@@ -12,7 +12,8 @@ export type ServerNews = { port: number } | { request: number };
 
 declare const self: Worker;
 
-// A provider on a thread of its own, so that it can close connections while the thread of the test is blocked.
+// A provider on a thread of its own, so that it can close connections while the thread of the test
+// is blocked.
 const open = new Set<Socket>();
 let requests = 0;
 const server = createServer((socket) => {

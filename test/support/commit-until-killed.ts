@@ -1,13 +1,18 @@
 /**
- * Commits entries for ever, eight at a time, and prints the id and amount of each once it is durable.
+ * Commits entries for ever, eight at a time, and prints the id and amount of each once it is
+ * durable; every third time it reads the totals, so that folds are under way at any moment.
  * Arguments: the database file, and a prefix that makes the ids of this run unique.
  */
 import { writeSync } from "node:fs";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
-import { entryUnit, sampleOptions } from "./sample-commits.ts";
+import { entryUnit, sampleOptions, type SampleSchema } from "./sample-commits.ts";
 
 const [path, prefix] = process.argv.slice(2);
-const storage = await openStorage({ ...sampleOptions, url: `sqlite:${path}`, lockTimeoutMs: 0 });
+const storage = await openStorage<SampleSchema>({
+  ...sampleOptions,
+  url: `sqlite:${path}`,
+  lockTimeoutMs: 0,
+});
 writeSync(1, "open\n");
 
 let count = 0;
@@ -18,6 +23,7 @@ async function commitForever(): Promise<never> {
     const amount = 20 + (count % 1_000);
     await storage.commits.commit(entryUnit(id, amount, `account-${count % 3}`));
     writeSync(1, `${id} ${amount}\n`);
+    if (count % 3 === 0) await storage.database.selectFrom("totals").selectAll().execute();
   }
 }
 

@@ -1,4 +1,7 @@
-/** The simple model that histories of the ledger are compared with: lots of credits, spent oldest first. */
+/**
+ * The simple model that histories of the ledger are compared with: lots of credits, spent oldest
+ * first.
+ */
 export class CreditModel {
   monthly: { month: string; amount: bigint }[] = [];
   topup = 0n;

@@ -3,8 +3,8 @@ import { createServer, connect, type Server, type Socket } from "node:net";
 /**
  * A TCP proxy that cuts connections at chosen moments. `mode`: `pass` forwards everything; `refuse`
  * closes new connections; `lose-request` closes a connection instead of forwarding what the client
- * sends next; `lose-answer` forwards that, and closes instead of forwarding the answer; `freeze` keeps
- * connections and forwards nothing.
+ * sends next; `lose-answer` forwards that, and closes instead of forwarding the answer; `freeze`
+ * keeps connections and forwards nothing.
  */
 export class CuttingProxy {
   mode: "pass" | "refuse" | "lose-request" | "lose-answer" | "freeze" = "pass";

@@ -22,7 +22,7 @@ const chatHead = {
 
 const messageHead = { id: "r1", type: "message", role: "assistant", model: "m" };
 const messageEnd = { stop_reason: "end_turn", stop_sequence: null, stop_details: null };
-/** Messages clients throw where no usage is told at all. */
+/** Messages clients throw where an answer reports no usage at all. */
 const nothingUsed = {
   usage: { inputTokens: 0, outputTokens: 0 },
   estimated: false,
@@ -119,6 +119,17 @@ export const dialectResponseCases: readonly DialectResponseCase[] = [
           completion_tokens_details: { reasoning_tokens: 4 },
         },
       },
+      "amazon-converse": {
+        output: { message: { role: "assistant", content: [{ text: "Sunny." }] } },
+        stopReason: "end_turn",
+        usage: {
+          inputTokens: 10,
+          outputTokens: 7,
+          totalTokens: 137,
+          cacheReadInputTokens: 100,
+          cacheWriteInputTokens: 20,
+        },
+      },
       "google-generate": {
         ...geminiHead,
         candidates: [
@@ -159,6 +170,13 @@ export const dialectResponseCases: readonly DialectResponseCase[] = [
       },
     },
     reads: {
+      "amazon-converse": {
+        usage: {
+          usage: { inputTokens: 10, cacheReadTokens: 100, cacheWriteTokens: 20, outputTokens: 7 },
+          estimated: false,
+          clamped: false,
+        },
+      },
       "google-generate": {
         usage: {
           usage: { inputTokens: 30, cacheReadTokens: 100, outputTokens: 3, reasoningTokens: 4 },
@@ -203,6 +221,15 @@ export const dialectResponseCases: readonly DialectResponseCase[] = [
             finish_reason: "tool_calls",
           },
         ],
+      },
+      "amazon-converse": {
+        output: {
+          message: {
+            role: "assistant",
+            content: [{ toolUse: { toolUseId: "c", name: "f", input: {} } }],
+          },
+        },
+        stopReason: "tool_use",
       },
       "google-generate": {
         ...geminiHead,
@@ -293,6 +320,15 @@ export const dialectResponseCases: readonly DialectResponseCase[] = [
             finish_reason: "length",
           },
         ],
+      },
+      "amazon-converse": {
+        output: {
+          message: {
+            role: "assistant",
+            content: [{ reasoningContent: { reasoningText: { text: "hm" } } }, { text: "So" }],
+          },
+        },
+        stopReason: "max_tokens",
       },
       "google-generate": {
         ...geminiHead,

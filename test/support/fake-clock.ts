@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/platform/lib/clock.ts";
+import type { Clock } from "../../src/platform/kernel/clock.ts";
 
 /** A clock that only moves when a test moves it. */
 export class FakeClock implements Clock {

@@ -5,7 +5,10 @@ export class CrashedError extends Error {
   override name = "CrashedError";
 }
 
-/** What the next commit meets: a database that works, one that refuses, or a crash before or after it stands. */
+/**
+ * What the next commit meets: a database that works, one that refuses, or a crash before or after
+ * it stands.
+ */
 export type CommitFate = "works" | "refused" | "crash-before" | "crash-after";
 
 /** A commit queue whose next commit can fail in each way that commits fail in. */

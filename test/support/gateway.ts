@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AppTools } from "../../src/app/app-tools.ts";
-import type { App } from "../../src/app/app.ts";
+import type { App, AppTools } from "../../src/app/app.ts";
 import { createApp } from "../../src/app/create-app.ts";
 import type { AppSettings } from "../../src/app/app-settings.ts";
 import { HttpServer } from "../../src/http/http-server.ts";
@@ -21,7 +20,10 @@ export const testManagementKey = "ak_test_management_key_with_all_scopes";
 export const provider = (entry: unknown): ConfiguredProvider =>
   configuredProviderSchema.parse(entry);
 
-/** An openai-chat provider named `acme` at an address, serving `acme/large` for 0.50 and 1.50 USD per million tokens. */
+/**
+ * An openai-chat provider named `acme` at an address, serving `acme/large` for 0.50 and 1.50 USD
+ * per million tokens.
+ */
 export const acme = (baseUrl: string, changes: Record<string, unknown> = {}): ConfiguredProvider =>
   provider({
     id: "acme",
@@ -54,7 +56,10 @@ export interface TestGateway {
   stop(): Promise<void>;
 }
 
-/** A gateway in this process on a port of its own and an empty SQLite database that is removed afterwards. */
+/**
+ * A gateway in this process on a port of its own and an empty SQLite database that is removed
+ * afterwards.
+ */
 export async function startGateway(
   changes: Partial<AppSettings> = {},
   tools: Partial<AppTools> = {},
@@ -91,7 +96,7 @@ export async function startGateway(
       logger: createLogger({ level: "debug", write: (line) => void logLines.push(line) }),
       metrics,
       tracing: createTracing({ serviceName: "test", version: "0" }),
-      // Nobody's upstream is asked for anything that a test did not ask for.
+      // No upstream is asked for anything that a test did not ask for.
       smoke: {
         providerIds: () => [],
         ask: async () => ({ outcome: "skipped", message: "not here" }),

@@ -2,8 +2,10 @@ import { migrations } from "../../src/platform/storage/migrations/index.ts";
 import type { CommitUnit } from "../../src/platform/storage/commit-queue.ts";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
-import { hourMs } from "../../src/platform/lib/clock.ts";
-import { newId } from "../../src/platform/lib/ids.ts";
+import { hourMs } from "../../src/platform/kernel/clock.ts";
+import { newId } from "../../src/platform/kernel/ids.ts";
+import type { GatewayTables } from "../../src/platform/storage/database-epoch.ts";
+import { archiveOutboxAdd, type OutboxTables } from "../../src/insights/archive/outbox-add.ts";
 import {
   generationInsert,
   generationRow,
@@ -65,7 +67,10 @@ export const settledUnit = (record: GenerationRecord): CommitUnit => ({
   adds: usageAdds(record),
 });
 
-/** The n-th of a fixed series of records, spread over workspaces, keys, models, providers, ends and three days. */
+/**
+ * The n-th of a fixed series of records, spread over workspaces, keys, models, providers, ends and
+ * three days.
+ */
 export function recordInSeries(
   index: number,
   createdAtMs = Date.UTC(2026, 10, 19) + (index % 71) * hourMs,
@@ -107,17 +112,25 @@ export function recordInSeries(
 }
 
 /** Tables of records and of what counts them. */
-export type InsightTables = GenerationTables & UsageTables & RefusedTables;
+export type InsightTables = GenerationTables &
+  UsageTables &
+  RefusedTables &
+  OutboxTables &
+  GatewayTables;
 
 /** The storage of records, as the gateway opens it. */
-export const openInsightStorage = (url: string): Promise<Storage<InsightTables>> =>
+export const openInsightStorage = (
+  url: string,
+  options: { severalGateways?: boolean } = {},
+): Promise<Storage<InsightTables>> =>
   openStorage<InsightTables>({
     url,
     durability: "process",
     migrations,
     lockTimeoutMs: 0,
+    ...options,
     commitStatements: {
       inserts: [generationInsert],
-      adds: [...usageAddStatements, refusedHourAdd],
+      adds: [...usageAddStatements, refusedHourAdd, archiveOutboxAdd],
     },
   });

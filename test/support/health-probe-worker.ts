@@ -11,7 +11,10 @@ export interface Probed {
   pid: number;
 }
 
-/** CPU time that each thread of a process has used (proc(5), schedstat), in milliseconds; none where the process has ended. */
+/**
+ * CPU time that each thread of a process has used (proc(5), schedstat), in milliseconds; none where
+ * the process has ended.
+ */
 function cpuMsByThread(pid: number): Map<string, number> {
   const used = new Map<string, number>();
   const tasks = `/proc/${pid}/task`;
@@ -43,7 +46,8 @@ async function askForEver({ url, pid }: Probed): Promise<never> {
       () => undefined,
     );
     const waitedMs = performance.now() - askedMs;
-    // A stall is work of one of its threads that lets others wait; a machine that is busy lets everybody wait.
+    // A stall is work of one of its threads that lets others wait; a machine that is busy lets
+    // every process wait.
     worstMs = Math.max(worstMs, Math.min(waitedMs, workedSince(used, pid) ?? waitedMs));
     waiting?.();
   }

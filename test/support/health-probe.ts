@@ -1,8 +1,9 @@
 import type { Probed } from "./health-probe-worker.ts";
 
 /**
- * Asks a gateway for `/healthz` from a thread of its own, one request after the other, and keeps the longest wait: as far as the
- * gateway's process worked in it, so that what else runs on the machine does not count.
+ * Asks a gateway for `/healthz` from a thread of its own, one request after the other, and keeps
+ * the longest wait: as far as the gateway's process worked in it, so that what else runs on the
+ * machine does not count.
  */
 export class HealthProbe {
   private readonly worker = new Worker(new URL("./health-probe-worker.ts", import.meta.url));

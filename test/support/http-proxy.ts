@@ -1,12 +1,12 @@
 import { connect, createServer, type Socket } from "node:net";
 
 /** A request that a proxy was sent: its first line and its headers, names in lower case. */
-export interface ProxiedRequest {
+interface ProxiedRequest {
   line: string;
   headers: Readonly<Record<string, string>>;
 }
 
-/** An HTTP proxy on loopback that leads every request to one port of it, whatever host it names. */
+/** An HTTP proxy on loopback that leads requests for any host to one port of loopback. */
 export interface HttpProxy {
   port: number;
   readonly requests: readonly ProxiedRequest[];

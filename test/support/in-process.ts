@@ -1,40 +1,40 @@
 import type { DialectId } from "../../src/inference/canonical/dialect-id.ts";
-import { readWhole } from "../../src/inference/attempt.ts";
+import { readWhole } from "../../src/inference/pipeline/attempt.ts";
 import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
-import { validateMessagesEnvelope } from "../../src/inference/dialects/anthropic-messages/validate-envelope.ts";
-import { validateChatEnvelope } from "../../src/inference/dialects/openai-chat/validate-envelope.ts";
-import { validateResponsesEnvelope } from "../../src/inference/dialects/openai-responses/validate-envelope.ts";
-import { CallSignatures } from "../../src/inference/interpret/call-signatures.ts";
-import { clientDialects } from "../../src/inference/interpret/dialects.ts";
+import { checkMessagesRequest } from "../../src/inference/dialects/anthropic-messages/request-schema.ts";
+import { checkChatRequest } from "../../src/inference/dialects/openai-chat/request-schema.ts";
+import { checkResponsesRequest } from "../../src/inference/dialects/openai-responses/request-schema.ts";
+import { CallSignatures } from "../../src/inference/pipeline/translated-relay.ts";
+import { clientDialects } from "../../src/inference/dialects/index.ts";
+import type { WholeAnswer } from "../../src/inference/dialects/passthrough.ts";
 import type {
   ClientRequest,
-  Interpretation,
-  InterpretedRoute,
-  WholeAnswer,
-} from "../../src/inference/interpret/interpretation.ts";
-import { interpret } from "../../src/inference/interpret/interpret.ts";
-import { KeepAliveTicker } from "../../src/inference/keep-alive.ts";
-import { RelayedStream } from "../../src/inference/relayed-stream.ts";
-import type {
-  RelayedStreamOptions,
-  StreamEnd,
-} from "../../src/inference/relayed-stream-options.ts";
+  Adapter,
+  AdaptedRoute,
+} from "../../src/inference/pipeline/inference-call.ts";
+import { adapt } from "../../src/inference/pipeline/adapt.ts";
+import {
+  KeepAliveTicker,
+  RelayedStream,
+  type RelayedStreamOptions,
+  type StreamEnd,
+} from "../../src/inference/pipeline/relayed-stream.ts";
 import { asGatewayError } from "../../src/http/error-envelope.ts";
 import type { AttemptFailure } from "../../src/inference/upstream/classify-failure.ts";
 import type { UpstreamResponse } from "../../src/inference/upstream/upstream-client.ts";
-import { GatewayError } from "../../src/platform/lib/errors.ts";
+import { GatewayError } from "../../src/platform/kernel/errors.ts";
 import { provider } from "./gateway.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
 const validators: Partial<Record<DialectId, (body: Body) => void>> = {
-  "openai-chat": validateChatEnvelope,
-  "anthropic-messages": validateMessagesEnvelope,
-  "openai-responses": validateResponsesEnvelope,
+  "openai-chat": checkChatRequest,
+  "anthropic-messages": checkMessagesRequest,
+  "openai-responses": checkResponsesRequest,
 };
 
 /** A route to a model of a provider that speaks this dialect, as a catalog has it. */
-export function routeIn(dialect: DialectId): InterpretedRoute {
+export function routeIn(dialect: DialectId): AdaptedRoute {
   const configured = provider({
     id: "acme",
     dialect,
@@ -91,11 +91,14 @@ function decodeIn(dialect: DialectId, body: Body): ReturnType<ClientRequest["can
   return client.decodeRequest(body);
 }
 
-/** What stands between a client's request and an upstream, without sockets, ledger or clock. Throws `GatewayError`. */
-export const interpretIn = (
+/**
+ * What stands between a client's request and an upstream, without sockets, ledger or clock. Throws
+ * `GatewayError`.
+ */
+export const adaptIn = (
   dialect: DialectId,
-  { body, route }: { body: Body; route: InterpretedRoute },
-): Interpretation => interpret(requestIn(dialect, body), route);
+  { body, route }: { body: Body; route: AdaptedRoute },
+): Adapter => adapt(requestIn(dialect, body), route);
 
 /** What became of a stream that was relayed without sockets. */
 export interface Relayed {
@@ -112,12 +115,11 @@ const relayFacts = {
   inputTokens: 5,
   windowTokens: 131_072,
   fallback: undefined,
-  status: 200,
 };
 
 /** What a client's stream is kept open with. */
-export const pingIn = (interpretation: Interpretation): string =>
-  interpretation.createRelay({
+export const pingIn = (adapter: Adapter): string =>
+  adapter.createRelay({
     ...relayFacts,
     settle: () => Promise.reject(new Error("nothing is settled")),
     metadataText: () => "{}",
@@ -136,9 +138,11 @@ const settlement = {
 const keepAlive = new KeepAliveTicker(() => performance.now());
 keepAlive.stop();
 
-/** Relays an upstream's bytes to a client; `allowance` says of each event whether it is paid for. */
+/**
+ * Relays an upstream's bytes to a client; `allowance` says of each event whether it is paid for.
+ */
 export async function relayIn(
-  interpretation: Interpretation,
+  adapter: Adapter,
   chunks: readonly Uint8Array[],
   allowance?: RelayedStreamOptions["allowance"],
 ): Promise<Relayed> {
@@ -146,7 +150,7 @@ export async function relayIn(
   const stream = new RelayedStream({
     response: answerOf(chunks),
     decoder: undefined,
-    relay: (services) => interpretation.createRelay({ ...services, ...relayFacts }),
+    relay: (services) => adapter.createRelay({ ...services, ...relayFacts }),
     drainOnCancel: false,
     keepAlive,
     allowance,
@@ -177,11 +181,8 @@ export type ReadWhole =
   | { ok: false; failure: AttemptFailure };
 
 /** Reads an upstream's whole answer and writes the client's. */
-export async function readIn(interpretation: Interpretation, text: string): Promise<ReadWhole> {
-  const read = await readWhole(
-    { ...answerOf([]), readText: () => Promise.resolve(text) },
-    interpretation,
-  );
+export async function readIn(adapter: Adapter, text: string): Promise<ReadWhole> {
+  const read = await readWhole({ ...answerOf([]), readText: () => Promise.resolve(text) }, adapter);
   if (!read.ok) return read;
   const { metered = { usage: {}, estimated: true, clamped: false } } = read.answer;
   const shown = {

@@ -6,7 +6,10 @@ export type RawReply =
   /** The connection ended before the answer did; `received` is what came of it. */
   | { complete: false; received: string };
 
-/** An HTTP/1.1 client that sends one request after the other on one connection, and neither retries nor reconnects. */
+/**
+ * An HTTP/1.1 client that sends one request after the other on one connection, and neither retries
+ * nor reconnects.
+ */
 export class KeepAliveClient {
   readonly #socket: Socket;
   #buffer = Buffer.alloc(0);
@@ -27,7 +30,7 @@ export class KeepAliveClient {
     socket.on("end", end).on("error", end).on("close", end);
   }
 
-  /** Connects to a port of 127.0.0.1; rejects when nobody listens there. */
+  /** Connects to a port of 127.0.0.1; rejects when no server listens there. */
   static connect(port: number): Promise<KeepAliveClient> {
     const { promise, resolve, reject } = Promise.withResolvers<KeepAliveClient>();
     const socket = connect(port, "127.0.0.1");
@@ -78,7 +81,10 @@ export class KeepAliveClient {
   }
 }
 
-/** A whole answer at the start of the bytes and how long it is; undefined while some of it is missing. */
+/**
+ * A whole answer at the start of the bytes and how long it is; undefined while some of it is
+ * missing.
+ */
 function parseReply(bytes: Buffer): { parsed: RawReply; length: number } | undefined {
   const headLength = bytes.indexOf("\r\n\r\n") + 4;
   if (headLength === 3) return undefined;

@@ -51,7 +51,10 @@ function modelAt(index: number, providerIndex: number): Record<string, unknown> 
   };
 }
 
-/** A catalog of so many models, each at so many of fifty providers, with the pools of routing presets as they come of it. */
+/**
+ * A catalog of so many models, each at so many of fifty providers, with the pools of routing
+ * presets as they come of it.
+ */
 export function largeCatalog({
   models,
   routesPerModel,

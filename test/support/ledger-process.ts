@@ -1,24 +1,19 @@
 import type { Kysely } from "kysely";
-import { AccountBook } from "../../src/account/ledger/account-book.ts";
-import { GrantStore } from "../../src/account/ledger/grant-store.ts";
-import { grantInsert, Grants } from "../../src/account/ledger/grants.ts";
-import { LedgerStore, type LedgerTables } from "../../src/account/ledger/ledger-store.ts";
+import { AccountBook } from "../../src/billing/ledger/account-book.ts";
+import { GrantStore } from "../../src/billing/ledger/grant-store.ts";
+import { grantInsert, Grants } from "../../src/billing/ledger/grants.ts";
+import { LedgerStore, type LedgerTables } from "../../src/billing/ledger/ledger-store.ts";
 import {
   AccountReadings,
   type ReadingTables,
-} from "../../src/account/ledger/shared/account-readings.ts";
-import { ledgerScript } from "../../src/account/ledger/shared/ledger-script.ts";
-import { NodeLease } from "../../src/account/ledger/shared/node-lease.ts";
-import { SharedAccounts } from "../../src/account/ledger/shared/shared-accounts.ts";
-import { SharedLedger } from "../../src/account/ledger/shared/shared-ledger.ts";
-import {
-  accountAdd,
-  keyByokAdd,
-  keySpendAdd,
-  transferInsert,
-} from "../../src/account/ledger/transfer.ts";
-import { Withdrawals } from "../../src/account/ledger/withdrawals.ts";
-import type { Clock } from "../../src/platform/lib/clock.ts";
+} from "../../src/billing/ledger/shared/account-readings.ts";
+import { ledgerScript } from "../../src/billing/ledger/shared/ledger-script.ts";
+import { NodeLease } from "../../src/billing/ledger/shared/node-lease.ts";
+import { SharedAccounts } from "../../src/billing/ledger/shared/shared-accounts.ts";
+import { SharedLedger } from "../../src/billing/ledger/shared/shared-ledger.ts";
+import { ledgerAdds, transferInsert } from "../../src/billing/ledger/transfer.ts";
+import { Withdrawals } from "../../src/billing/ledger/withdrawals.ts";
+import type { Clock } from "../../src/platform/kernel/clock.ts";
 import type { SharedState } from "../../src/platform/shared-state/shared-state.ts";
 import type { CommitQueue, CommitUnit } from "../../src/platform/storage/commit-queue.ts";
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
@@ -38,7 +33,7 @@ export const openLedgerDatabase = async (): Promise<Storage<LedgerTables>> =>
     severalGateways: true,
     commitStatements: {
       inserts: [transferInsert, grantInsert],
-      adds: [accountAdd, keySpendAdd, keyByokAdd],
+      adds: ledgerAdds,
     },
   });
 
@@ -61,7 +56,10 @@ const flushScript = { name: "switchyardTestFlush", lua: "redis.call('FLUSHDB')\n
 
 let nodeCount = 0;
 
-/** A process of the shared ledger that can die in the middle of a commit: nobody hears of it any more. */
+/**
+ * A process of the shared ledger that can die in the middle of a commit: from then on, its calls to
+ * the server of shared state never settle.
+ */
 export class LedgerProcess {
   readonly ledger: SharedLedger;
   readonly withdrawals: Withdrawals;
@@ -188,7 +186,7 @@ export class LedgerProcess {
       await Bun.sleep(1);
   }
 
-  /** Resolves once the server was told what became of everything. */
+  /** Resolves once the server knows the end of every charge and hold. */
   async untilTold(): Promise<void> {
     while (this.ledger.untoldCount > 0) await Bun.sleep(1);
   }

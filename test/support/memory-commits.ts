@@ -25,7 +25,10 @@ export class MemoryCommits implements CommitQueue {
     return Promise.resolve();
   }
 
-  /** Sum of every account over all transfers that stand; all accounts together are zero in a sound ledger. */
+  /**
+   * Sum of every account over all transfers that stand; all accounts together are zero in a sound
+   * ledger.
+   */
   balances(): Map<string, number> {
     const balances = new Map<string, number>();
     for (const unit of this.units) {

@@ -4,18 +4,15 @@ import type {
   DocumentPart,
   ImagePart,
   TextPart,
-} from "../../src/inference/canonical/content.ts";
-import type { Finish } from "../../src/inference/canonical/finish-reason.ts";
-import type { JsonObject } from "../../src/inference/canonical/json.ts";
-import type {
   AssistantPart,
   Message,
   ToolResultPart,
   UserPart,
 } from "../../src/inference/canonical/message.ts";
+import type { Finish, CanonicalResponse } from "../../src/inference/canonical/response.ts";
+import type { JsonObject } from "../../src/inference/canonical/json.ts";
 import type { ReasoningPart, ReasoningRequest } from "../../src/inference/canonical/reasoning.ts";
 import type { CanonicalRequest } from "../../src/inference/canonical/request.ts";
-import type { CanonicalResponse } from "../../src/inference/canonical/response.ts";
 import type { Tool, ToolCallPart, ToolChoice } from "../../src/inference/canonical/tool.ts";
 import type { MeteredUsage } from "../../src/inference/canonical/usage.ts";
 
@@ -33,7 +30,9 @@ const json = fc.dictionary(
 const cache = fc.constantFrom({}, { ttl: "5m" } as const, { ttl: "1h" } as const);
 const extensions = name.map((value) => ({ dialect, fields: { x_foo: { deep: [value] } } }));
 
-/** Objects of which any subset of the fields may be missing, as the canonical form's optional ones. */
+/**
+ * Objects of which any subset of the fields may be missing, as the canonical form's optional ones.
+ */
 const sparse = <T>(
   fields: { [K in keyof T]: fc.Arbitrary<T[K]> },
   requiredKeys: (keyof T)[],
@@ -100,16 +99,14 @@ const annotation: fc.Arbitrary<Annotation> = fc.oneof(
       unit: fc.constantFrom("character", "page", "block"),
     })
     .map((fields): Annotation => ({ type: "document", ...fields })),
-  fc
-    .record({ url: fc.webUrl(), citedText: text, index: base64 })
-    .map(
-      ({ url, citedText, index }): Annotation => ({
-        type: "url",
-        url,
-        citedText,
-        extensions: { dialect, fields: { encrypted_index: index } },
-      }),
-    ),
+  fc.record({ url: fc.webUrl(), citedText: text, index: base64 }).map(
+    ({ url, citedText, index }): Annotation => ({
+      type: "url",
+      url,
+      citedText,
+      extensions: { dialect, fields: { encrypted_index: index } },
+    }),
+  ),
   name.map(
     (source): Annotation => ({
       type: "opaque",
@@ -136,15 +133,13 @@ const thought: fc.Arbitrary<ReasoningPart> = fc.oneof(
 );
 
 const toolCall = (id: string): fc.Arbitrary<ToolCallPart> =>
-  fc
-    .record({ called: name, input: json })
-    .map(({ called, input }) => ({
-      type: "tool-call",
-      kind: "function",
-      id,
-      name: called,
-      arguments: JSON.stringify(input),
-    }));
+  fc.record({ called: name, input: json }).map(({ called, input }) => ({
+    type: "tool-call",
+    kind: "function",
+    id,
+    name: called,
+    arguments: JSON.stringify(input),
+  }));
 
 const calls = (ordinal: number): fc.Arbitrary<ToolCallPart[]> =>
   fc

@@ -1,4 +1,7 @@
-/** Loaded before a gateway by a test that looks at what it has loaded: SIGUSR2 writes its modules to the file of MODULES_FILE. */
+/**
+ * Loaded before a gateway by a test that looks at what it has loaded: SIGUSR2 writes its modules to
+ * the file of MODULES_FILE.
+ */
 import { renameSync, writeFileSync } from "node:fs";
 
 process.on("SIGUSR2", () => {

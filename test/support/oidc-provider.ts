@@ -1,6 +1,6 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 
-/** An OpenID provider on loopback that lets in whoever it is told to. */
+/** An OpenID provider on loopback that signs `person` in. */
 export interface OidcTestProvider {
   issuer: string;
   /** Who signs in with the next authorization. */

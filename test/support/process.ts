@@ -6,7 +6,10 @@ import type { Subprocess } from "bun";
 import { TextLog } from "./text-log.ts";
 
 export interface ProcessOptions {
-  /** Variables of the gateway; nothing of the tests' own environment reaches it but where programs are found. */
+  /**
+   * Variables of the gateway; nothing of the tests' own environment reaches it but where programs
+   * are found.
+   */
   environment?: Readonly<Record<string, string>>;
   /** Text of the switchyard.yaml in the directory that the gateway is started in. */
   yaml?: string;
@@ -27,7 +30,10 @@ export interface GatewayProcess {
   startMs: number;
   readonly stdoutLines: readonly string[];
   readonly stderrText: string;
-  /** Resolves when stderr holds a text, at once when it already does; rejects when the process ends without it. */
+  /**
+   * Resolves when stderr holds a text, at once when it already does; rejects when the process ends
+   * without it.
+   */
   stderrHas(text: string): Promise<void>;
   /** Ends it as a power cut would, as far as the process is concerned. */
   kill9(): Promise<void>;
@@ -56,7 +62,10 @@ export function temporaryDirectory(): string {
   return directory;
 }
 
-/** Ends what was started and removes its directories; for `afterAll` of every file that starts processes. */
+/**
+ * Ends what was started and removes its directories; for `afterAll` of every file that starts
+ * processes.
+ */
 export async function endProcesses(): Promise<void> {
   killAll();
   await Promise.all([...children].map((child) => child.exited));
@@ -69,7 +78,10 @@ function killAll(): void {
   for (const child of children) child.kill("SIGKILL");
 }
 
-/** Starts a gateway on a free port; resolves at the ready line, rejects with its stderr when it ends before that. */
+/**
+ * Starts a gateway on a free port; resolves at the ready line, rejects with its stderr when it ends
+ * before that.
+ */
 export async function startProcess(options: ProcessOptions = {}): Promise<GatewayProcess> {
   const startedMs = performance.now();
   const { child, stdout, stderr, dataDirectory } = spawn(options);

@@ -1,7 +1,6 @@
-import { RateLimiter } from "../../src/account/limits/rate-limiter.ts";
-import type { RequestLimits } from "../../src/account/limits/request-limits.ts";
-import { SharedRateLimiter } from "../../src/account/limits/shared-rate-limiter.ts";
-import type { Clock } from "../../src/platform/lib/clock.ts";
+import { RateLimiter, type RequestLimits } from "../../src/access/rate-limiter.ts";
+import { SharedRateLimiter } from "../../src/access/shared-rate-limiter.ts";
+import type { Clock } from "../../src/platform/kernel/clock.ts";
 import { SharedState } from "../../src/platform/shared-state/shared-state.ts";
 import { freshRedis, hasRedis } from "./redis.ts";
 import { silentLogger } from "./silent-logger.ts";
@@ -19,7 +18,10 @@ async function sharedLimits(clock: Clock): Promise<RequestLimits> {
   });
 }
 
-/** Every place that rate windows can live in, by name; a machine without Valkey and Redis has memory alone. */
+/**
+ * Every place that rate windows can live in, by name; a machine without Valkey and Redis has memory
+ * alone.
+ */
 export const rateWindowEngines: readonly [string, NewLimits][] = [
   ["memory", async (clock) => new RateLimiter(clock)],
   ...(hasRedis ? [["Valkey", sharedLimits] satisfies [string, NewLimits]] : []),

@@ -1,6 +1,9 @@
 import { connect, type Socket } from "node:net";
 
-/** A client that writes bytes and reads text; `until` settles once the text has what is looked for, or the connection is over. */
+/**
+ * A client that writes bytes and reads text; `until` settles once the text has what is looked for,
+ * or the connection is over.
+ */
 export class RawClient {
   text = "";
   over = false;

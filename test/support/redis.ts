@@ -10,7 +10,10 @@ const program = Bun.which("valkey-server") ?? Bun.which("redis-server");
 /** Whether this machine can run one; without it the tests that need it are skipped. */
 export const hasRedis = program !== null;
 
-/** What the titles of such tests end with where they are skipped; `scripts/run-tests.mjs` counts the reasons. */
+/**
+ * What the titles of such tests end with where they are skipped; `scripts/run-tests.mjs` counts the
+ * reasons.
+ */
 export const redisMissing = hasRedis ? "" : " (missing: redis-server or valkey-server)";
 
 /** A Valkey or Redis of one's own on loopback, that keeps nothing on disk. */
@@ -26,7 +29,10 @@ export interface RedisServer {
   resume(): void;
 }
 
-/** A server under a shell that ends it as soon as its own input ends: with the test process, however that one ends. */
+/**
+ * A server under a shell that ends it as soon as its own input ends: with the test process, however
+ * that one ends.
+ */
 const keeper =
   'trap "" INT TERM; directory=$1; shift; "$@" & echo "pid $!"; ' +
   'cat > /dev/null; kill -9 $! 2> /dev/null; wait $!; rm -rf "$directory"';
@@ -37,22 +43,24 @@ interface Launched {
 }
 
 /** Starts a server on a free port; it ends with this process at the latest. */
-export async function startRedis(): Promise<RedisServer> {
+export async function startRedis(
+  changes: Readonly<Record<string, string>> = {},
+): Promise<RedisServer> {
   const port = freePort();
-  let launched = await launch(port);
+  let launched = await launch(port, changes);
   return {
     url: `redis://127.0.0.1:${port}`,
     async kill() {
       launched.shell.stdin.end();
       await launched.shell.exited;
     },
-    restart: async () => void (launched = await launch(port)),
+    restart: async () => void (launched = await launch(port, changes)),
     pause: () => process.kill(launched.serverPid, "SIGSTOP"),
     resume: () => process.kill(launched.serverPid, "SIGCONT"),
   };
 }
 
-async function launch(port: number): Promise<Launched> {
+async function launch(port: number, changes: Readonly<Record<string, string>>): Promise<Launched> {
   if (program === null) throw new Error("neither valkey-server nor redis-server is installed");
   const directory = mkdtempSync(join(tmpdir(), "switchyard-redis-"));
   const settings = {
@@ -62,8 +70,13 @@ async function launch(port: number): Promise<Launched> {
     appendonly: "no",
     databases: "1024",
     dir: directory,
+    ...(changes["tls-port"] === undefined ? {} : { port: "0", "tls-port": String(port) }),
   };
-  const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  const { "tls-port": _port, ...others } = changes;
+  const flags = Object.entries({ ...settings, ...others }).flatMap(([name, value]) => [
+    `--${name}`,
+    value,
+  ]);
   const command = ["sh", "-c", keeper, "redis", directory, program, ...flags];
   const shell = Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "ignore" });
   let log = "";

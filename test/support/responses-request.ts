@@ -1,9 +1,6 @@
-import { CallSignatures } from "../../src/inference/interpret/call-signatures.ts";
-import type {
-  ClientRequest,
-  InterpretedRoute,
-} from "../../src/inference/interpret/interpretation.ts";
-import { openaiResponses } from "../../src/inference/dialects/openai-responses/openai-responses.ts";
+import { CallSignatures } from "../../src/inference/pipeline/translated-relay.ts";
+import type { ClientRequest, AdaptedRoute } from "../../src/inference/pipeline/inference-call.ts";
+import { openaiResponses } from "../../src/inference/dialects/openai-responses/index.ts";
 
 /** A Responses client's request, as its endpoint hands it on. */
 export function responsesRequest(
@@ -23,9 +20,7 @@ export function responsesRequest(
 }
 
 /** A route to a model of a provider named acme that speaks Responses. */
-export const responsesRoute = (
-  overrides: Partial<InterpretedRoute["route"]> = {},
-): InterpretedRoute => ({
+export const responsesRoute = (overrides: Partial<AdaptedRoute["route"]> = {}): AdaptedRoute => ({
   model: {
     id: "openai/large",
     displayName: "Large",

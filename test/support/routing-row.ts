@@ -1,12 +1,14 @@
-import { usePreset } from "../../src/account/presets/apply-preset.ts";
-import type { Preset } from "../../src/account/presets/preset.ts";
-import type { CatalogModel, CatalogSnapshot } from "../../src/inference/catalog/model.ts";
-import { providerIdIn } from "../../src/inference/catalog/provider-names.ts";
-import type { PlanTrail } from "../../src/inference/plan-call.ts";
-import { HealthWindows } from "../../src/inference/routing/health-windows.ts";
-import type { ProviderState } from "../../src/inference/routing/provider-states.ts";
+import { usePreset } from "../../src/identity/presets/apply-preset.ts";
+import type { Preset } from "../../src/identity/presets/preset.ts";
+import {
+  providerIdIn,
+  type CatalogModel,
+  type CatalogSnapshot,
+} from "../../src/inference/catalog/model.ts";
+import type { PlanTrail } from "../../src/inference/pipeline/plan-call.ts";
+import { HealthWindows, type ProviderState } from "../../src/inference/routing/health-windows.ts";
 import { StickySessions } from "../../src/inference/routing/sticky-sessions.ts";
-import { GatewayError } from "../../src/platform/lib/errors.ts";
+import { GatewayError } from "../../src/platform/kernel/errors.ts";
 import { FakeClock } from "./fake-clock.ts";
 import {
   chatSurfaces,
@@ -249,7 +251,7 @@ function withPreset(
     { resolvePreset: () => preset },
     {
       workspaceId: "ws",
-      dialect: dialectOf(surface),
+      presetFields: dialectOf(surface).presetFields,
       text: JSON.stringify(named),
       body: named,
       providerIdOf: (name) => providerIdIn(catalog, name) ?? name.toLowerCase(),

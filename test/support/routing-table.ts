@@ -4,7 +4,7 @@ import type {
   RouterName,
   UpstreamRoute,
 } from "../../src/inference/catalog/model.ts";
-import { picoPerTokenFromUsdPerMillion } from "../../src/platform/lib/money.ts";
+import { picoPerTokenFromUsdPerMillion } from "../../src/platform/kernel/money.ts";
 
 /** One row of a routing table; see routing-rules.test.ts for how a table is written. */
 export interface RoutingRow {
@@ -61,7 +61,10 @@ const routeWords: readonly (readonly [
   [/^(?:fp|bf|int)\d+$/, ([quantization]) => ({ quantization })],
 ];
 
-/** `provider price USD, words`; a price is that of a million tokens in and of a million out, or `in/out`. */
+/**
+ * `provider price USD, words`; a price is that of a million tokens in and of a million out, or
+ * `in/out`.
+ */
 export function readRoute(text: string): UpstreamRoute {
   const [, id = "", prices = "", words = ""] = /^(\S+) +(\S+) USD(?:, (.*))?$/.exec(text) ?? [];
   const [prompt, completion = prompt] = prices.split("/");
@@ -164,7 +167,10 @@ function readRouter(
   };
 }
 
-/** Reads tables: a block of catalog lines, then rows `shows | given | order`; without a first cell, a row goes on with the one above. */
+/**
+ * Reads tables: a block of catalog lines, then rows `shows | given | order`; without a first cell,
+ * a row goes on with the one above.
+ */
 export function readRoutingTable(text: string): RoutingRow[] {
   return text
     .split(/^catalog$/m)

@@ -7,7 +7,10 @@ import { createTable } from "../../src/platform/storage/create-table.ts";
 import type { Migration } from "../../src/platform/storage/migrate.ts";
 import type { StorageOptions } from "../../src/platform/storage/storage.ts";
 
-/** Tables of the storage tests: entries, the running totals of their accounts, and notes without a rule. */
+/**
+ * Tables of the storage tests: entries, the running totals of their accounts, and notes without a
+ * rule.
+ */
 export interface SampleSchema {
   entries: { id: string; account: string; amount: number | bigint };
   totals: { account: string; amount: number | bigint; entries: number };
@@ -40,7 +43,7 @@ const sampleMigration: Migration = {
   },
 };
 
-export const entryInsert: InsertStatement = {
+const entryInsert: InsertStatement = {
   name: "entry",
   table: "entries",
   columns: ["id", "account", "amount"],

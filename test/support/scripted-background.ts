@@ -1,11 +1,11 @@
-import type { LlmKeyCaller } from "../../src/account/keys/caller.ts";
+import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
 import type {
   BackgroundJob,
   BackgroundSink,
   RunBackground,
-} from "../../src/inference/stored-responses/background-job.ts";
+} from "../../src/inference/responses/background-job.ts";
 import { recordOf } from "./stored-responses.ts";
-import type { FrameSource } from "../../src/platform/lib/frame-source.ts";
+import type { FrameSource } from "../../src/platform/kernel/frame-source.ts";
 
 /** A run that has been begun; the test says what happens in it. */
 export interface ScriptedRun {

@@ -1,6 +1,6 @@
 import type { Body, ChatSurface } from "./planned-body.ts";
 
-/** What a request asks for, whatever its dialect. */
+/** What a request asks for, in any dialect. */
 export interface Wanted {
   /** Ids in the order in which they may serve. */
   models: string[];

@@ -2,17 +2,17 @@ import { afterAll, afterEach, beforeEach } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { JobStore } from "../../src/inference/stored-responses/job-store.ts";
+import { JobStore } from "../../src/inference/responses/job-store.ts";
 import {
   storedResponseInserts,
+  ResponseStore,
   type ResponseTables,
-} from "../../src/inference/stored-responses/response-rows.ts";
-import { ResponseStore } from "../../src/inference/stored-responses/response-store.ts";
+} from "../../src/inference/responses/response-store.ts";
 import type {
   NewResponse,
   ResponseItem,
   ResponseRecord,
-} from "../../src/inference/stored-responses/stored-response.ts";
+} from "../../src/inference/responses/stored-response.ts";
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";

@@ -9,7 +9,10 @@ export class TextLog {
     this.complete = this.#read(stream);
   }
 
-  /** Resolves when a text was written, at once when it is already there; rejects when the stream ends without it. */
+  /**
+   * Resolves when a text was written, at once when it is already there; rejects when the stream
+   * ends without it.
+   */
   has(text: string): Promise<void> {
     return this.#until(() => this.text.includes(text), text);
   }

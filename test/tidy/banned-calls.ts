@@ -25,7 +25,7 @@ const main = {
   "src/switchyard.ts": "a program of its own, that does the same",
   "src/migrate.ts": "a program of its own, that does the same",
 };
-const clock = { "src/platform/lib/clock.ts": "is the clock" };
+const clock = { "src/platform/kernel/clock.ts": "is the clock" };
 
 const bans: readonly Ban[] = [
   { name: "process.env", except: main, instead: "take the setting from the configuration" },
@@ -47,7 +47,6 @@ const bans: readonly Ban[] = [
     name: "Bun.connect",
     except: {
       "src/inference/upstream/connection.ts": "is the one place that opens upstream sockets",
-      "src/inference/upstream/proxy-tunnel.ts": "opens them through proxies",
     },
     instead: "send through UpstreamClient",
   },
@@ -61,7 +60,10 @@ const bans: readonly Ban[] = [
   },
 ];
 
-/** What a node touches, as it is written; undefined where that cannot be told or is none of the bans. */
+/**
+ * What a node touches, as it is written; undefined where that cannot be told or is none of the
+ * bans.
+ */
 function touched(node: Node): string | undefined {
   if (isCallExpression(node))
     return isIdentifier(node.expression) ? node.expression.text : undefined;

@@ -2,7 +2,10 @@ import { basename } from "node:path";
 import type { Finding, Rule } from "./rule.ts";
 import type { SourceTree } from "./source-tree.ts";
 
-/** A path as documents write it: between backticks or as the target of a link. Addresses of the site are checked by its own test. */
+/**
+ * A path as documents write it: between backticks or as the target of a link. Addresses of the site
+ * are checked by its own test.
+ */
 const mentioned =
   /`((?:src|test|bench|scripts|docs|examples|deploy)\/[\w./*-]+)`|\]\((?!https?:|#|mailto:|\/)([^)#\s]+)/g;
 

@@ -41,7 +41,10 @@ interface Reference {
   typeOnly: boolean;
 }
 
-/** What a call names: `import("./x.ts")`, or `join(import.meta.dir, "x.ts")` of a program that is started by path. */
+/**
+ * What a call names: `import("./x.ts")`, or `join(import.meta.dir, "x.ts")` of a program that is
+ * started by path.
+ */
 function calledReference(node: Node): Reference | undefined {
   if (!isCallExpression(node)) return undefined;
   const [first, second] = node.arguments;

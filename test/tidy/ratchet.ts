@@ -21,7 +21,10 @@ export const weightOf = (findings: readonly Finding[]): number =>
 const placeOf = ({ path, line }: Finding): string =>
   line === undefined ? path : `${path}:${line}`;
 
-/** One line for everything that a rule finds beyond its allowances, and for every allowance that is too large by now. */
+/**
+ * One line for everything that a rule finds beyond its allowances, and for every allowance that is
+ * too large by now.
+ */
 export function violations(
   rule: Rule,
   { tree, ratchet }: { tree: SourceTree; ratchet: Ratchet },

@@ -5,29 +5,52 @@ import { sourceTreeOf } from "./source-tree.ts";
 
 const almostADialect = Object.fromEntries(
   [
-    "acme",
+    "index",
+    "request-schema",
     "decode-request",
     "encode-request",
     "decode-response",
     "encode-response",
     "decode-stream",
     "encode-stream",
+    "passthrough",
+    "passthrough-stream",
+    "preset-fields",
+    "requirements",
+    "answer-fields",
+    "usage",
   ].map((name) => [`src/inference/dialects/acme/${name}.ts`, ""]),
 );
 
-/** A tree that breaks a rule, and what the rule says of it; an empty list where nothing is wrong. */
+/**
+ * A tree that breaks a rule, and what the rule says of it; an empty list where nothing is wrong.
+ */
 const cases: [rule: string, files: Record<string, string>, expected: string[]][] = [
   [
     "layer imports",
-    { "src/account/a.ts": 'import { b } from "../http/b.ts";' },
-    ["src/account/a.ts:1 account may not know http"],
+    { "src/identity/a.ts": 'import { b } from "../http/b.ts";' },
+    ["src/identity/a.ts:1 identity may not know http"],
   ],
   [
     "layer imports",
-    { "src/account/a.ts": 'import type { B } from "../http/b.ts";' },
-    ["src/account/a.ts:1 account may not know http"],
+    { "src/identity/a.ts": 'import type { B } from "../http/b.ts";' },
+    ["src/identity/a.ts:1 identity may not know http"],
   ],
-  ["layer imports", { "src/http/a.ts": 'import { b } from "../account/keys/b.ts";' }, []],
+  ["layer imports", { "src/access/a.ts": 'import { b } from "../identity/keys/b.ts";' }, []],
+  [
+    "layer imports",
+    { "src/http/a.ts": 'import { b } from "../access/b.ts";' },
+    ["src/http/a.ts:1 http may not know access"],
+  ],
+  [
+    "no room cycles",
+    {
+      "src/billing/a.ts": 'import type { B } from "../identity/keys/b.ts";',
+      "src/identity/keys/b.ts": 'import type { A } from "../../billing/a.ts";',
+    },
+    ["src/billing is in a cycle of rooms: billing -> identity -> billing"],
+  ],
+  ["no room cycles", { "src/billing/a.ts": 'import type { B } from "../identity/keys/b.ts";' }, []],
   [
     "layer imports",
     { "src/inference/canonical/a.ts": 'import "zod";' },
@@ -40,8 +63,8 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
   ],
   [
     "layer imports",
-    { "src/inference/dialects/x/a.ts": 'import { b } from "../../upstream/b.ts";' },
-    ["may not know inference/upstream"],
+    { "src/inference/dialects/x/a.ts": 'import { b } from "../../routing/b.ts";' },
+    ["may not know inference/routing"],
   ],
   [
     "layer imports",
@@ -53,7 +76,7 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
     { "src/shop/a.ts": 'import "../http/b.ts";' },
     ["the room shop is not in the table"],
   ],
-  ["layer imports", { "src/account/a.test.ts": 'import "../http/b.ts";' }, []],
+  ["layer imports", { "src/identity/a.test.ts": 'import "../http/b.ts";' }, []],
   [
     "dialects and providers stand alone",
     { "src/inference/dialects/x/a.ts": 'import "../y/b.ts";' },
@@ -116,19 +139,36 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
   ["no any", { "src/a.ts": '/* any */ const any = "any"; b.any(any);' }, []],
   ["file names", { "src/utils.ts": "" }, ["src/utils.ts has a name that says nothing"]],
   ["file names", { "src/createApp.ts": "" }, ["is not named in kebab-case"]],
-  [
-    "dialect folders look alike",
-    almostADialect,
-    ["src/inference/dialects/acme has no encode-error.ts"],
-  ],
+  ["dialect folders look alike", almostADialect, ["src/inference/dialects/acme has no errors.ts"]],
   [
     "dialect folders look alike",
     {
-      "src/inference/dialects/acme/acme.ts": "",
+      "src/inference/dialects/acme/index.ts": "",
       "src/inference/dialects/acme/encode-request.ts": "",
       "src/inference/dialects/acme/decode-response.ts": "",
+      "src/inference/dialects/acme/answer-fields.ts": "",
+      "src/inference/dialects/acme/usage.ts": "",
+      "src/inference/dialects/acme/errors.ts": "",
     },
     ["src/inference/dialects/acme has no decode-stream.ts"],
+  ],
+  [
+    "wire fields",
+    {
+      "src/inference/pipeline/a.ts":
+        '// Not max_output_tokens.\nconst cap = body["max_output_tokens"];',
+      "src/inference/routing/b.ts": "const { thinkingConfig } = body;",
+    },
+    ["src/inference/pipeline/a.ts:2 names max_output_tokens", "b.ts:1 names thinkingConfig"],
+  ],
+  [
+    "wire fields",
+    {
+      "src/inference/dialects/x/a.ts": "const { max_output_tokens } = body;",
+      "src/insights/a.ts": 'select("finish_reason");',
+      "src/inference/pipeline/a.test.ts": "expect(body.tool_calls);",
+    },
+    [],
   ],
   [
     "orphan files",
@@ -176,8 +216,8 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
   ["line length", { "src/a.ts": `// ${"b".repeat(137)}` }, []],
   [
     "file size",
-    { "src/a.ts": "\n".repeat(301), "src/b.ts": "\n".repeat(300) },
-    ["src/a.ts has 301 lines"],
+    { "src/a.ts": "\n".repeat(501), "src/b.ts": "\n".repeat(500) },
+    ["src/a.ts has 501 lines"],
   ],
   [
     "function length",
@@ -192,6 +232,27 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
         "/** Is said. */\nexport const b = 1;\nexport const c = 2;\n\nexport const d = 3;",
     },
     ["src/a.ts:5 d has no doc comment"],
+  ],
+  [
+    "plain English",
+    { "src/a.ts": "// Who" + "ever asks is served.\nexport const a = 1; // The caller asks." },
+    ['src/a.ts:1 says "Who' + 'ever": name the subject'],
+  ],
+  [
+    "plain messages",
+    { "src/a.ts": `export const a = "No${"body"} signs up here."; // A comment.` },
+    ['src/a.ts:1 says "No' + 'body" in a message: name the subject'],
+  ],
+  [
+    "heads of decisions",
+    {
+      "docs/decisions/0001-a.md": "# 0001: A\n\nDate: 2026-11-22. Status: accepted.\n",
+      "docs/decisions/0002-b.md": "# 0002 B\n\n2026-11-22\n",
+    },
+    [
+      "docs/decisions/0002-b.md:1 has the head # 0002 B",
+      "docs/decisions/0002-b.md:3 says 2026-11-22",
+    ],
   ],
   [
     "wording",

@@ -1,9 +1,10 @@
 import { bannedCalls } from "./banned-calls.ts";
+import { decisionHeads } from "./decision-heads.ts";
 import { docComments } from "./doc-comments.ts";
 import { documentPaths } from "./document-paths.ts";
 import { endpointTable, testedEndpoints } from "./endpoint-table.ts";
 import { fileNames } from "./file-names.ts";
-import { importCycles } from "./import-cycles.ts";
+import { importCycles, roomCycles } from "./import-cycles.ts";
 import { importExtensions } from "./import-extensions.ts";
 import { layerImports } from "./layer-imports.ts";
 import { noAny } from "./no-any.ts";
@@ -13,19 +14,22 @@ import type { Rule } from "./rule.ts";
 import { sameDialectFiles } from "./same-dialect-files.ts";
 import { separateNeighbours } from "./separate-neighbours.ts";
 import { fileSize, functionLength, lineLength } from "./sizes.ts";
-import { wording } from "./wording.ts";
+import { wireFields } from "./wire-fields.ts";
+import { plainEnglish, plainMessages, wording } from "./wording.ts";
 
 /** The rules of the house, from the outside in. */
 export const rules: readonly Rule[] = [
   layerImports,
   separateNeighbours,
   importCycles,
+  roomCycles,
   importExtensions,
   noDefaultExports,
   bannedCalls,
   noAny,
   fileNames,
   sameDialectFiles,
+  wireFields,
   orphanFiles,
   endpointTable,
   testedEndpoints,
@@ -34,5 +38,8 @@ export const rules: readonly Rule[] = [
   functionLength,
   docComments,
   wording,
+  plainEnglish,
+  plainMessages,
   documentPaths,
+  decisionHeads,
 ];

@@ -7,9 +7,6 @@ const dialectOf = (path: string): string | undefined =>
 const isProvider = (path: string): boolean =>
   /^src\/inference\/providers\/(?!index\.ts|provider-definition\.ts)/.test(path);
 
-/** Modules of the providers folder that several vendors share on purpose. */
-const sharedByProviders = new Set(["src/inference/providers/vertex-url.ts"]);
-
 /** Dialects and providers know nothing of their neighbours. */
 export const separateNeighbours: Rule = {
   name: "dialects and providers stand alone",
@@ -22,8 +19,7 @@ export const separateNeighbours: Rule = {
           const from = dialectOf(file.path);
           const to = dialectOf(target);
           const dialects = from !== undefined && to !== undefined && from !== to;
-          const vendors =
-            isProvider(file.path) && isProvider(target) && !sharedByProviders.has(target);
+          const vendors = isProvider(file.path) && isProvider(target);
           return dialects || vendors
             ? [
                 {

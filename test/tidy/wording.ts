@@ -1,9 +1,12 @@
-import type { Finding, Rule } from "./rule.ts";
+import { isProgram, type Finding, type Rule } from "./rule.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 const authorship = "speaks of how it was written";
 
-/** What a file may not say, with the reason. Character classes keep the patterns from finding themselves. */
+/**
+ * What a file may not say, with the reason. Character classes keep the patterns from finding
+ * themselves.
+ */
 const unwanted: readonly { pattern: RegExp; problem: string }[] = [
   {
     pattern: /(?<![\w.$])[/](?:home|root|Users|work|mnt|workspace)[/]\w/,
@@ -46,4 +49,64 @@ export const wording: Rule = {
         .filter(({ pattern }) => pattern.test(text))
         .map(({ problem }): Finding => ({ path, line, problem })),
     ),
+};
+
+/** Words that make a riddle of a sentence whose subject has a name, and what to write instead. */
+const riddles: readonly { pattern: RegExp; instead: string }[] = [
+  { pattern: /\b(?:whoever|somebody|nobody|anybody|everybody)\b/i, instead: "name the subject" },
+  { pattern: /\bwhatever\b/i, instead: "name the thing, or write `any`" },
+  { pattern: /\banew\b/i, instead: "again" },
+  { pattern: /\b(?:tells? of|(?:is|are|was|were|be|been) told)\b/i, instead: "reports, is sent" },
+  { pattern: /\bwhat of\b/i, instead: "the part of" },
+  { pattern: /\b(?:stands for)\b/i, instead: "is, means" },
+];
+
+/** What readers read in a line: a comment of a program, or any line of the manual. */
+function proseOf(path: string, text: string): string {
+  if (path.endsWith(".md")) return path.startsWith("docs/decisions/") ? "" : text;
+  return /^\s*(?:\/\/|\/?\*)/.test(text) ? text : (/\s\/\/ .*$/.exec(text)?.[0] ?? "");
+}
+
+/** Comments and documents are plain technical English, as Stripe's or hono's are. */
+export const plainEnglish: Rule = {
+  name: "plain English",
+  fix: "Say what it is or does, verb first, with the field's own word.",
+  check: (tree) =>
+    [...textLines(tree)].flatMap(({ path, line, text }) =>
+      riddles
+        .filter(({ pattern }) => pattern.test(proseOf(path, text)))
+        .map(
+          ({ pattern, instead }): Finding => ({
+            path,
+            line,
+            problem: `says "${pattern.exec(text)?.[0]}": ${instead}`,
+          }),
+        ),
+    ),
+};
+
+/** The texts between quotes in a line of a program, which callers, people and logs read. */
+const quotedTexts = (text: string): string[] =>
+  /^\s*(?:\/\/|\/?\*)/.test(text) ? [] : (text.match(/"[^"]*"|`[^`]*`/g) ?? []);
+
+/** Messages, pages and log lines are plain, too; a text over several lines is read line by line. */
+export const plainMessages: Rule = {
+  name: "plain messages",
+  fix: "Name the subject and the way out: the reader of a message is in a hurry.",
+  check: (tree) =>
+    tree.files
+      .filter(({ path }) => isProgram(path) || path.startsWith("dashboard/src/"))
+      .flatMap(({ path, lines }) =>
+        lines.flatMap((text, index) =>
+          riddles
+            .filter(({ pattern }) => quotedTexts(text).some((quoted) => pattern.test(quoted)))
+            .map(
+              ({ pattern, instead }): Finding => ({
+                path,
+                line: index + 1,
+                problem: `says "${pattern.exec(text)?.[0]}" in a message: ${instead}`,
+              }),
+            ),
+        ),
+      ),
 };

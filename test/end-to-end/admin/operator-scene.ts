@@ -1,6 +1,6 @@
 import { testManagementKey } from "../../support/gateway.ts";
 import type { AppSettings } from "../../../src/app/app-settings.ts";
-import type { AppTools } from "../../../src/app/app-tools.ts";
+import type { AppTools } from "../../../src/app/app.ts";
 import { textAt } from "../api/at.ts";
 import { startPeopled, type Browser, type PeopledGateway } from "../api/people-browser.ts";
 
@@ -8,7 +8,7 @@ import { startPeopled, type Browser, type PeopledGateway } from "../api/people-b
 export interface OperatorScene extends PeopledGateway {
   /** The organisation that people are invited to. */
   organizationId: string;
-  /** Somebody who signed up, and the id of that user. */
+  /** Signs a person up by invitation; returns their browser, user id, email and password. */
   person(name: string): Promise<{ browser: Browser; id: string; email: string; password: string }>;
   /** Asks with the management key of the first workspace. */
   automation(method: string, path: string, body?: unknown): Promise<Response>;

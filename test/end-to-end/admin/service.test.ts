@@ -5,7 +5,7 @@ import { errorOf } from "../api/error-envelope-of.ts";
 import { engines } from "../api/two-workspaces.ts";
 import { startOperatorScene, type OperatorScene } from "./operator-scene.ts";
 
-/** A provider that answers until it is told to fail. */
+/** Starts a provider that answers until `fail` is called. */
 function startUpstream(): { url: string; fail(): void; stop(): void } {
   let failing = false;
   const server = Bun.serve({
@@ -140,12 +140,10 @@ describe.each(engines)("the service, to operators, on %s", (_, freshUrl) => {
   });
 
   test("usage, upstreams and the overview agree with what was asked", async () => {
-    const answer = await scene
-      .gateway()
-      .post("/chat/completions", {
-        model: "acme/large",
-        messages: [{ role: "user", content: "hi" }],
-      });
+    const answer = await scene.gateway().post("/chat/completions", {
+      model: "acme/large",
+      messages: [{ role: "user", content: "hi" }],
+    });
     expect(answer.status).toBe(200);
     const cost = 0.002;
     const day = {
@@ -194,12 +192,10 @@ describe.each(engines)("the service, to operators, on %s", (_, freshUrl) => {
       at(await scene.owner.json("GET", "/admin/upstreams"), "data.0");
     upstream.fail();
     for (let tries = 0; tries < 50 && listAt(await shown(), "states").length === 0; tries += 1) {
-      await scene
-        .gateway()
-        .post("/chat/completions", {
-          model: "acme/large",
-          messages: [{ role: "user", content: "hi" }],
-        });
+      await scene.gateway().post("/chat/completions", {
+        model: "acme/large",
+        messages: [{ role: "user", content: "hi" }],
+      });
     }
     expect(await shown()).toMatchObject({
       states: ["deprioritized"],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { brand } from "../../../src/platform/lib/brand.ts";
+import { brand } from "../../../src/platform/kernel/brand.ts";
 import { testLlmKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { errorOf } from "../api/error-envelope-of.ts";

@@ -36,7 +36,10 @@ class Terminal {
     void this.child.exited.then(() => this.wake());
   }
 
-  /** Waits for a text, and forgets what was shown up to its end. Rejects where the program ends before. */
+  /**
+   * Waits for a text, and forgets what was shown up to its end. Rejects where the program ends
+   * before.
+   */
   async shows(pattern: RegExp): Promise<RegExpExecArray> {
     for (;;) {
       const match = pattern.exec(this.shown);

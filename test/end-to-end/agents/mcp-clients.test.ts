@@ -97,7 +97,7 @@ const scriptToolCall = (): void =>
     { text: ["That is all."] },
   );
 
-/** What the model was told of the tool's result. */
+/** Returns the body of the model's last request, which holds the tool's result. */
 const toldToModel = (): string => upstream.requests.at(-1)?.body ?? "";
 
 const mcpUrl = (): string => `${people.gateway().origin}/mcp`;

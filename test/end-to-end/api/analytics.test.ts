@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { hourMs } from "../../../src/platform/lib/clock.ts";
+import { hourMs } from "../../../src/platform/kernel/clock.ts";
 import { provider, testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
@@ -106,6 +106,33 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
         `acme/two ${second} 1 1`,
       ].sort(),
     );
+  });
+
+  test("days are those of a time zone where one is named, and add up to the same", async () => {
+    for (const zone of ["Pacific/Auckland", "America/New_York", "Asia/Kolkata"]) {
+      const body = await bodyOf(`/analytics/usage?time_zone=${zone}&group_by=model`);
+      const [row] = listAt(body, "data");
+      const bucket = new Date(textAt(row, "bucket"));
+      const clock = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "short" });
+      expect([at(body, "time_zone"), clock.format(bucket)]).toEqual([zone, "00:00"]);
+      expect(Date.now() - bucket.getTime()).toBeLessThan(25 * hourMs);
+      const requests = listAt(body, "data").map((each) => Number(at(each, "requests")));
+      expect(requests.reduce((sum, count) => sum + count, 0)).toBe(5);
+      const [activity] = listAt(await bodyOf(`/analytics/activity?time_zone=${zone}`), "data");
+      expect(textAt(activity, "date")).toBe(
+        new Intl.DateTimeFormat("en-CA", { timeZone: zone }).format(bucket),
+      );
+    }
+    expect(at(await bodyOf("/analytics/usage"), "time_zone")).toBe("UTC");
+  });
+
+  test.each([
+    ["/analytics/usage?time_zone=Mars/Olympus", "time_zone"],
+    ["/analytics/activity?time_zone=x", "time_zone"],
+    ["/analytics/usage?time_zone=Europe/Berlin&from=2026-01-01&to=2026-03-01", "from"],
+  ])("%s is refused by name", async (path, param) => {
+    const refused = await errorOf(await stage.own("GET", path));
+    expect([refused.status, refused.param]).toEqual([400, param]);
   });
 
   test("activity tells the day by model and key", async () => {

@@ -1,4 +1,6 @@
-/** The value at a path such as `data.0.id` of parsed JSON; undefined where the path leads nowhere. */
+/**
+ * The value at a path such as `data.0.id` of parsed JSON; undefined where the path leads nowhere.
+ */
 export const at = (value: unknown, path: string): unknown =>
   path
     .split(".")

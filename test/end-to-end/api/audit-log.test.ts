@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { endpoints } from "../../../src/endpoints/index.ts";
-import { isAudited } from "../../../src/http/audit-change.ts";
+import { isAudited } from "../../../src/access/audit-log.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
@@ -12,8 +12,9 @@ test("every route that needs a scope to write is audited", () => {
     ({ access }) => access.managementScope?.startsWith("write:") === true,
   );
   const unaudited = writing.filter((endpoint) => endpoint.method !== "GET" && !isAudited(endpoint));
-  // One row for each message would drown the log. The messages themselves say when they were added, and they are kept as long as the
-  // conversation; its creation, renaming and deletion are in the log, and so is every change of the workspace's setting (decision 0073).
+  // One row for each message would drown the log. The messages themselves say when they were added,
+  // and they are kept as long as the conversation; its creation, renaming and deletion are in the
+  // log, and so is every change of the workspace's setting (decision 0073).
   expect(unaudited.map(({ method, path }) => `${method} ${path}`)).toEqual([
     "POST /conversations/:id/messages",
   ]);

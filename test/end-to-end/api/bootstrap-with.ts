@@ -1,8 +1,11 @@
-import type { BootstrapSettings } from "../../../src/account/bootstrap.ts";
-import type { PlanId } from "../../../src/account/workspaces/plan.ts";
+import type { BootstrapSettings } from "../../../src/identity/workspaces/bootstrap.ts";
+import type { PlanId } from "../../../src/identity/workspaces/workspace.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 
-/** Bootstrap settings with the test's keys; 10 USD on the plan `enterprise` where nothing else is named. */
+/**
+ * Bootstrap settings with the test's keys; 10 USD on the plan `enterprise` where nothing else is
+ * named.
+ */
 export const bootstrapWith = (changes: {
   creditsNanoUsd?: bigint;
   plan?: PlanId;

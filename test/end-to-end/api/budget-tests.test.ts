@@ -68,15 +68,13 @@ describe.each(engines)("alerts of all budgets on %s", (_, freshUrl) => {
       workspaceId: await workspaceId(),
       id: textAt(made, "data.id"),
     });
-    await people
-      .gateway()
-      .app.budgets.alerts.raise({
-        budget,
-        periodStartMs: 1,
-        thresholds: [1],
-        spentNano: 5n,
-        nowMs: Date.now(),
-      });
+    await people.gateway().app.budgets.alerts.raise({
+      budget,
+      periodStartMs: 1,
+      thresholds: [1],
+      spentNano: 5n,
+      nowMs: Date.now(),
+    });
     const alerts = listAt(await people.owner.json("GET", "/budgets/alerts"), "data");
     expect(alerts).toMatchObject([{ object: "budget_alert", budget_id: budget.id, threshold: 1 }]);
     const organization = await people.owner.json("POST", "/organizations", { name: "Other" });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { ProbeOutcome } from "../../../src/account/byok/key-prober.ts";
+import type { ProbeOutcome } from "../../../src/byok/key-prober.ts";
 import { provider } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";

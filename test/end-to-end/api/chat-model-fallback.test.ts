@@ -169,7 +169,10 @@ test("a request that the provider calls wrong is not tried elsewhere", async () 
   expect(upstream.requests.length).toBe(before + 1);
 });
 
-/** How providers say that a request is too long, and where it goes on: a streamed request as any other. */
+/**
+ * How providers say that a request is too long, and where it goes on: a streamed request as any
+ * other.
+ */
 describe.each([[false], [true]])("a request that is too long, stream: %p", (stream) => {
   const tooLong = json(chatError("This model's maximum context length is 8000 tokens."), {
     status: 400,

@@ -13,8 +13,8 @@ import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
 
 /**
- * Three providers of one model: `cheap` logs what it is sent and has small weights, `solid` is dear, keeps
- * nothing and has large ones, `middle` is between them and declares neither.
+ * Three providers of one model: `cheap` logs what it is sent and has small weights, `solid` is
+ * dear, keeps nothing and has large ones, `middle` is between them and declares neither.
  */
 const offers = {
   cheap: {
@@ -88,7 +88,10 @@ const all = ["cheap", "middle", "solid"];
 const tools = [{ type: "function", function: { name: "f" } }];
 const byPrice = { sort: "price" };
 
-/** The `provider` object, other fields of the request, and the providers in the order in which they are tried. */
+/**
+ * The `provider` object, other fields of the request, and the providers in the order in which they
+ * are tried.
+ */
 const rows: readonly [
   preferences: Record<string, unknown>,
   fields: Record<string, unknown>,

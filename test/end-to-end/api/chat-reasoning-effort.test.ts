@@ -38,7 +38,10 @@ afterAll(async () => {
   upstream.stop();
 });
 
-/** Model, effort asked for, effort sent; undefined is an absent field. Contract: reasoning rules 1, 3 and 4. */
+/**
+ * Model, effort asked for, effort sent; undefined is an absent field. Contract: reasoning rules 1,
+ * 3 and 4.
+ */
 const rows: readonly [model: string, asked: unknown, sent: unknown, rule: string][] = [
   ["acme/three", "low", "low", "a supported level"],
   ["acme/three", "high", "high", "a supported level"],
@@ -74,7 +77,7 @@ test.each(rows)("%s, reasoning_effort %p is sent as %p: %s", async (model, asked
   expect(at(upstream.requests.at(-1)?.json(), "reasoning_effort")).toBe(sent);
 });
 
-/** Rules 1 and 2: what switches thinking off in its dialect does so whatever effort stands beside it. */
+/** Rules 1 and 2: what switches thinking off in its dialect does so beside any effort. */
 const switchedOff: readonly [path: string, body: Record<string, unknown>][] = [
   [
     "/messages",

@@ -54,7 +54,10 @@ async function ask(
 const usageOf = (chunk: unknown): unknown => at(chunk, "usage") ?? undefined;
 const priced = { ...plainUsage, cost: 0.000016 };
 
-/** What a chunk looks like to the client: the upstream's, under the gateway's id and the catalog's model. */
+/**
+ * What a chunk looks like to the client: the upstream's, under the gateway's id and the catalog's
+ * model.
+ */
 const relayed = (chunk: Record<string, unknown>, traceId: string): Record<string, unknown> => ({
   ...chunk,
   id: `chatcmpl-${traceId}`,

@@ -1,5 +1,5 @@
 import { claudeCode } from "./claude-code-contract.ts";
-import type { Scope } from "../../../src/account/keys/scopes.ts";
+import type { Scope } from "../../../src/identity/keys/scopes.ts";
 
 /** Who may call an endpoint, as the contract has it. */
 export interface ContractRow {
@@ -12,7 +12,7 @@ export interface ContractRow {
   scope?: Scope;
   /** Of those, operators of the service alone. */
   operator?: true;
-  /** Every kind of key is accepted, with whatever scopes; refusals are JSON-RPC's. */
+  /** Every kind of key is accepted, with any scopes; refusals are JSON-RPC's. */
   mcp?: true;
   /** Sessions are accepted, and nothing else. */
   session?: true;
@@ -37,13 +37,16 @@ const record = (
   [`DELETE ${name}`]: { scope: `write:${of}`, path, accepted: 404 },
 });
 
-/** Contract: "Index", "Credential families" and "Scopes"; each endpoint of the table has its row here. */
+/**
+ * Contract: "Index", "Credential families" and "Scopes"; each endpoint of the table has its row
+ * here.
+ */
 export const contract: Record<string, ContractRow> = {
   "POST /chat/completions": { llm: true, accepted: 400 },
   "POST /messages": { llm: true, accepted: 400 },
   "POST /messages/count_tokens": { llm: true, accepted: 400 },
   "POST /responses/compact": { llm: true, accepted: 400 },
-  "POST /routing/explain": { llm: true, accepted: 400 },
+  "POST /routing/explain": { llm: true, scope: "inference", accepted: 400 },
   "POST /responses": { llm: true, accepted: 400 },
   "POST /embeddings": { llm: true, accepted: 400 },
   "POST /v2/embed": { llm: true, accepted: 400, base: "root" },
@@ -89,6 +92,8 @@ export const contract: Record<string, ContractRow> = {
     path: "/models/nobody%2Fnothing/routing-preview",
     accepted: 404,
   },
+  "GET /models/metrics": { without: "optional", llm: true },
+  "GET /models/uptime": { without: "optional", llm: true },
   "GET /models/:owner/:model/metrics": {
     without: "optional",
     llm: true,
@@ -419,6 +424,7 @@ export const contract: Record<string, ContractRow> = {
   "PATCH /admin/workspaces/:id": { ...operators, path: "/admin/workspaces/ws_none", accepted: 404 },
   "GET /admin/plans": operators,
   "GET /admin/settings": operators,
+  "POST /admin/reload": operators,
   "GET /admin/upstreams": operators,
   "POST /admin/upstreams/:id/clear": {
     ...operators,

@@ -1,4 +1,4 @@
-import { scopes, type Scope } from "../../../src/account/keys/scopes.ts";
+import { scopes, type Scope } from "../../../src/identity/keys/scopes.ts";
 import type { Seed } from "./seed-storage.ts";
 
 const workspaceId = "ws_families";
@@ -22,7 +22,7 @@ export const secrets = {
 export const secretWithout = (scope: Scope): string =>
   long(`ak_live_without_${scope.replace(":", "_")}`);
 
-/** A `write:X` scope implies `read:X`, so whoever lacks the reading lacks the writing. */
+/** A `write:X` scope implies `read:X`, so a key that lacks the reading lacks the writing. */
 const scopesWithout = (scope: Scope): Scope[] =>
   scopes.filter(
     (other) =>

@@ -1,4 +1,4 @@
-import { brand } from "../../../src/platform/lib/brand.ts";
+import { brand } from "../../../src/platform/kernel/brand.ts";
 import type { TestGateway } from "../../support/gateway.ts";
 import { textAt } from "./at.ts";
 import { Browser, ownersPassword } from "./people-browser.ts";
@@ -9,14 +9,14 @@ export interface SignedInSessions {
   owner(): string;
   /** In an organisation's workspace, as its member. */
   member(): string;
-  /** Of somebody who has signed out. */
+  /** Of a browser that has signed out. */
   ended(): string;
 }
 
 const password = "a password of some length";
 const membersEmail = "member@example.com";
 
-/** Signs everybody in; the first time they are made first. */
+/** Signs the owner and the member in; the first call creates their accounts before that. */
 export async function signedInSessions(gateway: TestGateway): Promise<SignedInSessions> {
   const [owner, member, leaver] = [
     new Browser(() => gateway),

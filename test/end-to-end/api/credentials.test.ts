@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { coversScope } from "../../../src/account/keys/scopes.ts";
-import { scopesOf } from "../../../src/account/people/role.ts";
+import { coversScope } from "../../../src/identity/keys/scopes.ts";
+import { scopesOf } from "../../../src/identity/people/organizations.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
-import { brand } from "../../../src/platform/lib/brand.ts";
+import { brand } from "../../../src/platform/kernel/brand.ts";
 import { publicOrigin } from "./people-browser.ts";
 import { at } from "./at.ts";
 import { contract, type ContractRow } from "./credential-contract.ts";
@@ -31,7 +31,10 @@ const lacksScope: Answer = { status: 403, code: "insufficient_scope", hinted: tr
 const takesManagement = ({ scope, without, mcp }: ContractRow): boolean =>
   scope !== undefined || without === "optional" || mcp === true;
 
-/** The answer that is wanted, in the dialect of the endpoint: JSON-RPC has numbers for codes, and no hints. */
+/**
+ * The answer that is wanted, in the dialect of the endpoint: JSON-RPC has numbers for codes, and no
+ * hints.
+ */
 const inDialect = ({ mcp }: ContractRow, { status, ...answer }: Answer): Answer =>
   mcp && answer.code !== undefined
     ? { status, code: status === 401 ? "-32001" : "-32000" }
@@ -49,7 +52,10 @@ const answerToSession = (row: ContractRow, refusal: Answer | undefined): Answer 
   return takesSession(row) ? (refusal ?? accepted(row)) : wrongFamily;
 };
 
-/** A member is no operator and holds some scopes; whether somebody runs the service does not hang on the scopes of a workspace. */
+/**
+ * A member is no operator and holds some scopes; whether a person runs the service does not depend
+ * on the scopes of a workspace.
+ */
 const refusalOfMember = ({ scope, operator }: ContractRow): Answer | undefined => {
   if (operator) return noOperator;
   return scope === undefined || coversScope(scopesOf("member"), scope) ? undefined : lacksScope;
@@ -159,7 +165,9 @@ afterAll(async () => {
 });
 
 let addresses = 0;
-/** Each request comes from an address of its own, so that none meets the limits of anonymous ones. */
+/**
+ * Each request comes from an address of its own, so that none meets the limits of anonymous ones.
+ */
 const anotherAddress = (): string =>
   `10.${(addresses += 1) >> 16}.${(addresses >> 8) & 255}.${addresses & 255}`;
 

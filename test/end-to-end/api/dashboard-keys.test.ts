@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
-import { inferenceEndpoints } from "../../../src/endpoints/account/inference-endpoints.ts";
+import { inferenceEndpoints } from "../../../src/endpoints/account/keys.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 
-/** Tags of routes of the account that LLM keys may call, and that keys made by people do not call at first. */
+/**
+ * Tags of routes of the account that LLM keys may call, and that keys made by people do not call at
+ * first.
+ */
 const accountTags = new Set(["Account", "Key minting", "MCP"]);
 
 test("a key that somebody makes begins with every endpoint that is open to LLM keys, but for those of the account", () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { describedEndpoints } from "../../../src/http/open-api.ts";
-import { errorCatalog } from "../../../src/platform/lib/errors.ts";
+import { errorCatalog } from "../../../src/platform/kernel/errors.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "./at.ts";
 
@@ -23,7 +23,9 @@ interface Operation {
 
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-/** POST and PATCH bring a body, but for actions that need none; a revocation may bring its reason. */
+/**
+ * POST and PATCH bring a body, but for actions that need none; a revocation may bring its reason.
+ */
 const withoutBody = [
   "post /session/playground-key",
   "post /responses/{id}/cancel",
@@ -33,12 +35,15 @@ const withoutBody = [
   "post /presets/{slug}/versions/{version}/restore",
   "post /auth/byok/keys/{key_id}/test",
   "post /budgets/{id}/test",
+  "post /admin/reload",
   "post /admin/upstreams/{id}/clear",
   "post /admin/users/{id}/password-reset",
   "post /prompts/{id}/star",
   "post /skills/{id}/star",
 ];
-/** What is deleted for a reason, with a password, or with a word on credits or keys that are left. */
+/**
+ * What is deleted for a reason, with a password, or with a word on credits or keys that are left.
+ */
 const withBody = [
   "delete /management-keys/{id}",
   "delete /security/ip-allowlist/{id}",

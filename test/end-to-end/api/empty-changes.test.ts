@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { minuteMs } from "../../../src/platform/lib/clock.ts";
+import { minuteMs } from "../../../src/platform/kernel/clock.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { at, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";

@@ -1,7 +1,10 @@
 import { expect } from "bun:test";
 import { at } from "./at.ts";
 
-/** What an error answer says, checked against the one envelope that the contract and OpenAI's clients read. */
+/**
+ * What an error answer says, checked against the one envelope that the contract and OpenAI's
+ * clients read.
+ */
 export interface ErrorAnswer {
   status: number;
   code: unknown;
@@ -14,7 +17,10 @@ export interface ErrorAnswer {
 
 const traceId = /^[0-9a-f]{32}$/;
 
-/** Reads an error answer; the test fails where its envelope or its standing headers are not the contract's. */
+/**
+ * Reads an error answer; the test fails where its envelope or its standing headers are not the
+ * contract's.
+ */
 export async function errorOf(response: Response): Promise<ErrorAnswer> {
   const body: unknown = await response.json();
   const error = at(body, "error");

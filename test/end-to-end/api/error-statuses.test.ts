@@ -100,7 +100,7 @@ test("a model outside the key's allow-list: 403", async () => {
   });
 });
 
-/** What a lone upstream answers, and what the caller is told of it. */
+/** What a lone upstream answers, what the gateway answers then, and whether a retry may help. */
 const upstreamAnswers = [
   [400, { status: 400, code: "bad_request", type: "invalid_request_error" }, false],
   [401, { status: 502, code: "upstream_401", type: "upstream_error" }, false],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { isAudited } from "../../../src/http/audit-change.ts";
+import { isAudited } from "../../../src/access/audit-log.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
@@ -59,7 +59,7 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
 
   test("both bases of the API are the same request", async () => {
     const first: unknown = await (await send("/keys", { name: "bases" })).json();
-    const other = await fetch(stage.gateway().baseUrl.replace("/api/v1", "/v1") + "/keys", {
+    const other = await fetch(`${stage.gateway().baseUrl.replace("/api/v1", "/v1")}/keys`, {
       method: "POST",
       headers: { authorization: `Bearer ${testManagementKey}`, "idempotency-key": key },
       body: JSON.stringify({ name: "bases" }),
@@ -214,19 +214,29 @@ describe.each(engines)("idempotency keys on %s", (_, freshUrl) => {
   });
 });
 
-/** Routes of a person's own sign-in: their answers set cookies of one browser, which an answer that is given again must not. */
+/**
+ * Routes of a person's own sign-in: their answers set cookies of one browser, which an answer that
+ * is given again must not.
+ */
 const repeatable = [/^\/api\/auth\//];
 
-/** Routes that take telemetry and keep nothing of it: what is sent twice leaves as little as what is sent once. */
+/**
+ * Routes that take telemetry and keep nothing of it: what is sent twice leaves as little as what is
+ * sent once.
+ */
 const discarding = ["/v1/metrics", "/v1/logs", "/v1/traces"];
+
+/** Routes that answer a question and change nothing. */
+const asking = ["/routing/explain"];
 
 test("every route that makes or moves something takes an idempotency key", () => {
   const unaudited = endpoints.filter(
     (endpoint) => endpoint.unaudited && endpoint.method === "POST",
   );
-  expect(unaudited.filter(({ idempotent }) => !idempotent).map(({ path }) => path)).toEqual(
-    discarding,
-  );
+  expect(unaudited.filter(({ idempotent }) => !idempotent).map(({ path }) => path)).toEqual([
+    ...asking,
+    ...discarding,
+  ]);
   const posts = endpoints.filter((endpoint) => endpoint.method === "POST" && isAudited(endpoint));
   const without = posts.filter(
     ({ idempotent, path }) => !idempotent && !repeatable.some((pattern) => pattern.test(path)),

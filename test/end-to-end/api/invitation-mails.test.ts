@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { hourMs } from "../../../src/platform/lib/clock.ts";
+import { hourMs } from "../../../src/platform/kernel/clock.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { startPeopled, type PeopledGateway } from "./people-browser.ts";

@@ -8,7 +8,10 @@ import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspace
 
 /** 11 tokens in at 500 nano-USD and 7 out at 1500. */
 const chargeUsd = 0.000016;
-/** What bears one request and no second one: it may cost 0.000021, since its input is estimated at 21 tokens. */
+/**
+ * What bears one request and no second one: it may cost 0.000021, since its input is estimated at
+ * 21 tokens.
+ */
 const oneUsd = 0.000025;
 
 interface Made {

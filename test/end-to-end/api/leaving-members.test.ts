@@ -80,7 +80,7 @@ describe.each(engines)("keys of somebody who leaves, on %s", (_, freshUrl) => {
     ]);
     expect(names(answer, "keys_in_force")).toEqual(["llm_key by hand", "llm_key by key"]);
     expect(await inForce()).toEqual([false, false, true, true]);
-    // What a crash left is ended by asking again; after that there is nobody to remove.
+    // Asking again ends what a crash left; after that there is no member to remove.
     expect(names(await removed(userId, "?revoke_keys=all"), "revoked_keys")).toEqual([
       "llm_key by hand",
       "llm_key by key",

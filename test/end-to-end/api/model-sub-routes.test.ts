@@ -57,7 +57,8 @@ beforeAll(async () => {
     },
     { random: () => 0 },
   );
-  // The first is refused by acme and served by backup, the second is served by acme; backup then has a failure of its own.
+  // The first is refused by acme and served by backup, the second is served by acme; backup then
+  // has a failure of its own.
   upstream.enqueue(json({ error: { message: "broken" } }, { status: 500 }));
   const first = await gateway.post("/chat/completions", chatRequest());
   const second = await gateway.post("/chat/completions", chatRequest({ stream: true }));

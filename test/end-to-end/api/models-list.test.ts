@@ -53,7 +53,10 @@ const body = async (query: string, headers?: Record<string, string>): Promise<un
       ? gateway.get(`/models${query}`)
       : fetch(`${gateway.baseUrl}/models${query}`, { headers }))
   ).json();
-/** Ids without those of the routing presets, which have a test of their own in routing-presets.test.ts. */
+/**
+ * Ids without those of the routing presets, which have a test of their own in
+ * routing-presets.test.ts.
+ */
 const ids = async (query: string, headers?: Record<string, string>): Promise<string[]> =>
   listAt(await body(query, headers), "data")
     .map((model) => textAt(model, "id"))

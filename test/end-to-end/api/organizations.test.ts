@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { scopes } from "../../../src/account/keys/scopes.ts";
+import { scopes } from "../../../src/identity/keys/scopes.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { codeOf } from "../../support/authenticator-app.ts";
 import { type Browser, publicOrigin, startPeopled, type PeopledGateway } from "./people-browser.ts";

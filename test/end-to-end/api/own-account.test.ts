@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { at, listAt, textAt } from "./at.ts";
-import { Browser, ownersPassword, startPeopled, type PeopledGateway } from "./people-browser.ts";
+import {
+  type Browser,
+  ownersPassword,
+  startPeopled,
+  type PeopledGateway,
+} from "./people-browser.ts";
 import { linkIn, startMailServer } from "./receivers.ts";
 import { engines } from "./two-workspaces.ts";
 

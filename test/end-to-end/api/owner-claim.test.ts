@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { SignUpPolicy } from "../../../src/account/people/sign-up.ts";
-import { dayMs } from "../../../src/platform/lib/clock.ts";
+import type { SignUpPolicy } from "../../../src/identity/people/sign-up.ts";
+import { dayMs } from "../../../src/platform/kernel/clock.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "./at.ts";

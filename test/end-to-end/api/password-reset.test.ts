@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { dayMs, hourMs } from "../../../src/platform/lib/clock.ts";
+import { dayMs, hourMs } from "../../../src/platform/kernel/clock.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { startOperatorScene, type OperatorScene } from "../admin/operator-scene.ts";
 import { at, textAt } from "./at.ts";

@@ -1,4 +1,4 @@
-import type { AppTools } from "../../../src/app/app-tools.ts";
+import type { AppTools } from "../../../src/app/app.ts";
 import type { AppSettings } from "../../../src/app/app-settings.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { textAt } from "./at.ts";
@@ -70,14 +70,14 @@ export class Browser {
   }
 }
 
-/** A gateway with people: an owner who has claimed it, and whoever they invite. */
+/** A gateway with people: an owner who has claimed it, and the people they invite. */
 export interface PeopledGateway {
   gateway(): TestGateway;
   /** Signed in as `owner@example.com`. */
   owner: Browser;
-  /** A browser in which nobody has signed in. */
+  /** A browser in which no person has signed in. */
   stranger(): Browser;
-  /** A browser of somebody whom the owner has just invited to an organisation. */
+  /** Invites a person to an organisation; returns the browser in which they signed up. */
   invited(organizationId: string, person: { email: string; role: string }): Promise<Browser>;
   restart(): Promise<void>;
   stop(): Promise<void>;

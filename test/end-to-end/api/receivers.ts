@@ -83,7 +83,7 @@ export interface ReceivedHook {
   body: string;
 }
 
-/** Somebody's webhook on loopback. */
+/** A receiver of webhooks on loopback. */
 export interface Webhook {
   url: string;
   hooks: ReceivedHook[];

@@ -33,7 +33,7 @@ const credits = async (browser: Browser): Promise<unknown> =>
 const codeOf = async (browser: Browser): Promise<string> =>
   textAt(await browser.json("GET", "/referrals"), "code");
 
-/** Why somebody's request for a paid model is refused with 402. */
+/** Returns why a person's request for a paid model is refused with 402. */
 async function refusedFor(browser: Browser): Promise<{ code: unknown; reason: unknown }> {
   const key = textAt(await browser.json("POST", "/keys", { name: "first" }), "key");
   const response = await scene!.gateway().post(
@@ -50,7 +50,7 @@ async function refusedFor(browser: Browser): Promise<{ code: unknown; reason: un
   return { code: error.code, reason: error.metadata["reason"] };
 }
 
-/** Somebody who signs up with a code, and what came of it. */
+/** Signs a person up with a code; returns their browser and the answer. */
 async function comes(
   email: string,
   code: string | undefined,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { brand } from "../../../src/platform/lib/brand.ts";
+import { brand } from "../../../src/platform/kernel/brand.ts";
 import { acme, startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
 import { startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at, textAt } from "./at.ts";

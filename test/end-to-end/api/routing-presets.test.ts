@@ -62,7 +62,7 @@ describe("a request for a preset", () => {
     expect(await errorOf(response)).toMatchObject({
       status: 404,
       code: "no_upstream",
-      message: "No provider can serve service/hermes: nobody offers it here.",
+      message: "No provider can serve service/hermes: no provider offers it here.",
     });
   });
 });

@@ -8,7 +8,10 @@ import { json } from "../../support/upstream/steps.ts";
 import { at } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 
-/** Prices so far apart that the draw always falls on the first: whoever is served by the second is so for another reason. */
+/**
+ * Prices so far apart that the draw always falls on the first: a request that the second serves has
+ * another reason.
+ */
 const entry = (id: string, baseUrl: string, price: string) =>
   provider({
     id,
@@ -48,7 +51,7 @@ const surfaces: readonly (readonly [path: string, body: Record<string, unknown>]
   ["/responses", { model: "acme/large", input: "Hello", store: false }],
 ];
 
-/** Who was tried, and whether the session was told to have moved. */
+/** Returns which providers were tried, and whether the answer says that the session moved. */
 async function ask(
   path: string,
   body: Record<string, unknown>,

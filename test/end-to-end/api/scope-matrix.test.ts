@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { coversScope, scopes, type Scope } from "../../../src/account/keys/scopes.ts";
-import { roles, scopesOf } from "../../../src/account/people/role.ts";
+import { coversScope, scopes, type Scope } from "../../../src/identity/keys/scopes.ts";
+import { roles, scopesOf } from "../../../src/identity/people/organizations.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { at } from "./at.ts";
@@ -110,9 +110,12 @@ test("no scope opens analytics to writing, and none opens an inference route", (
   );
   expect(writing).toEqual([]);
   const inference = endpoints.filter(({ counting }) => counting === "by-handler");
+  // Only one that sends nothing and spends nothing.
   expect(
-    inference.filter(({ access }) => access.managementScope !== undefined || access.session),
-  ).toEqual([]);
+    inference
+      .filter(({ access }) => access.managementScope !== undefined || access.session)
+      .map(({ path }) => path),
+  ).toEqual(["/routing/explain"]);
 });
 
 test("roles hold scopes of the contract, members no credentials of others and no security", () => {

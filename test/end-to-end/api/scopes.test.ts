@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Scope } from "../../../src/account/keys/scopes.ts";
+import type { Scope } from "../../../src/identity/keys/scopes.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { seedStorage, type SeededStorage } from "./seed-storage.ts";
 

@@ -107,7 +107,7 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
       await (await ask("GET", "/security/ip-allowlist", { from: "2001:db8::5" })).json(),
       "data",
     );
-    // The last entry gone, everybody is let in again: that needs no confirmation.
+    // The last entry gone, every address is let in again: that needs no confirmation.
     const gone = await ask("DELETE", `/security/ip-allowlist/${textAt(last, "id")}`, {
       from: "2001:db8::5",
     });

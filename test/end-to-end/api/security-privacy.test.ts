@@ -31,7 +31,9 @@ describe.each(engines)("privacy settings on %s", (_, freshUrl) => {
     upstream.stop();
   });
 
-  /** Who serves a request of a key; sorted by price, so that the one that keeps everything is first. */
+  /**
+   * Who serves a request of a key; sorted by price, so that the one that keeps everything is first.
+   */
   const servedBy = async (
     secret = testLlmKey,
     provider: Record<string, unknown> = {},

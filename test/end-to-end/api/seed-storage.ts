@@ -1,28 +1,31 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LlmKeyStore, type LlmKeyTables } from "../../../src/account/keys/llm-key-store.ts";
-import type { LlmKey } from "../../../src/account/keys/llm-key.ts";
+import { LlmKeyStore, type LlmKeyTables } from "../../../src/identity/keys/llm-key-store.ts";
+import type { LlmKey } from "../../../src/identity/keys/llm-key.ts";
 import {
   ManagementKeyStore,
+  type ManagementKey,
   type ManagementKeyTables,
-} from "../../../src/account/keys/management-key-store.ts";
-import type { ManagementKey } from "../../../src/account/keys/management-key.ts";
-import { scopes } from "../../../src/account/keys/scopes.ts";
-import { createSecretHasher } from "../../../src/account/keys/secret-hasher.ts";
-import { accountAdd, keySpendAdd, transferInsert } from "../../../src/account/ledger/transfer.ts";
-import type { PlanId } from "../../../src/account/workspaces/plan.ts";
+} from "../../../src/identity/keys/management-keys.ts";
+import { createSecretHasher } from "../../../src/identity/keys/secret-hasher.ts";
 import {
   WorkspaceStore,
   type WorkspaceTables,
-} from "../../../src/account/workspaces/workspace-store.ts";
+} from "../../../src/identity/workspaces/workspace-store.ts";
+import type { PlanId } from "../../../src/identity/workspaces/workspace.ts";
+import { scopes } from "../../../src/identity/keys/scopes.ts";
+import { ledgerAdds, transferInsert } from "../../../src/billing/ledger/transfer.ts";
 import { generationInsert } from "../../../src/insights/generation-record.ts";
 import { migrations } from "../../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../../src/platform/storage/open-storage.ts";
 
 type Tables = WorkspaceTables & LlmKeyTables & ManagementKeyTables;
 
-/** What a database holds before a gateway opens it; the first workspace is the one of the bootstrap keys. */
+/**
+ * What a database holds before a gateway opens it; the first workspace is the one of the bootstrap
+ * keys.
+ */
 export interface Seed {
   workspaces: readonly { id: string; plan?: PlanId }[];
   llmKeys?: readonly ({ secret: string; workspaceId: string } & Partial<LlmKey>)[];
@@ -36,7 +39,10 @@ export interface SeededStorage {
   remove(): void;
 }
 
-/** A database with records that no endpoint can make, such as keys that have expired; of SQLite unless a URL is given. */
+/**
+ * A database with records that no endpoint can make, such as keys that have expired; of SQLite
+ * unless a URL is given.
+ */
 export async function seedStorage(seed: Seed, url?: string): Promise<SeededStorage> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-seed-"));
   const storageUrl = url ?? `sqlite:${join(directory, "test.db")}`;
@@ -47,7 +53,7 @@ export async function seedStorage(seed: Seed, url?: string): Promise<SeededStora
     migrations,
     commitStatements: {
       inserts: [transferInsert, generationInsert],
-      adds: [accountAdd, keySpendAdd],
+      adds: ledgerAdds,
     },
   });
   const hasher = createSecretHasher(encryptionKey);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { OidcProvider } from "../../../src/account/people/identity.ts";
-import type { SignUpPolicy } from "../../../src/account/people/sign-up.ts";
-import { brand } from "../../../src/platform/lib/brand.ts";
+import type { OidcProvider } from "../../../src/identity/people/identity.ts";
+import type { SignUpPolicy } from "../../../src/identity/people/sign-up.ts";
+import { brand } from "../../../src/platform/kernel/brand.ts";
 import { startGateway } from "../../support/gateway.ts";
 import { startOidcProvider, type OidcTestProvider } from "../../support/oidc-provider.ts";
 import { textAt } from "./at.ts";
@@ -11,10 +11,16 @@ import { engines } from "./two-workspaces.ts";
 const clientId = "switchyard-test";
 const clientSecret = "client-secret-of-the-test";
 
-/** Path and query of a URL: the browser of the tests knows the gateway by another port than the public one. */
+/**
+ * Path and query of a URL: the browser of the tests knows the gateway by another port than the
+ * public one.
+ */
 const pathOf = (url: string): string => url.slice(new URL(url).origin.length);
 
-/** Goes to the provider and back; gives where the browser ends, and whether somebody is signed in there. */
+/**
+ * Goes to the provider and back; returns where the browser ends, and whether a person is signed in
+ * there.
+ */
 async function comeBack(
   browser: Browser,
   url: string,

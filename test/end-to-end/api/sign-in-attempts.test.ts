@@ -52,12 +52,12 @@ describe.each(engines)("attempts to sign in on %s", (_, freshUrl) => {
       for (let tries = 0; tries < 10; tries += 1)
         statuses.push(await attempt(`2001:db8:2:${network}::1`));
     }
-    // The owner's own two count as well: nobody was known to sign in from there before.
+    // The owner's own two count as well: they had not signed in from there before.
     expect(statuses.filter((status) => status === 401)).toHaveLength(98);
     expect(statuses.slice(100)).toEqual(Array<number>(10).fill(429));
     expect((await from(known, "198.51.100.99").signIn(email, ownersPassword)).status).toBe(200);
     expect(await attempt(atHome, ownersPassword)).toBe(200);
-    // A cookie that somebody made up, or that is another account's, opens nothing.
+    // A cookie that a stranger made up, or that is another account's, opens nothing.
     const forged = from(peopled.stranger(), "2001:db8:2:99::1");
     forged.cookies.set("switchyard.device", `${"a".repeat(22)}.${"b".repeat(43)}`);
     expect((await forged.signIn(email, ownersPassword)).status).toBe(429);

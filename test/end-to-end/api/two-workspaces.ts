@@ -1,4 +1,4 @@
-import type { AppTools } from "../../../src/app/app-tools.ts";
+import type { AppTools } from "../../../src/app/app.ts";
 import type { AppSettings } from "../../../src/app/app-settings.ts";
 import { startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
 import { freshDatabase } from "../../support/postgres.ts";
@@ -17,7 +17,9 @@ export const strangersKey = "ak_live_of_the_other_workspace_0123456789abcdef";
 /** A request with some credential; the body is JSON. */
 export type Ask = (method: string, path: string, body?: unknown) => Promise<Response>;
 
-/** Two workspaces on one gateway: the test's own keys are in the first, a stranger's in the second. */
+/**
+ * Two workspaces on one gateway: the test's own keys are in the first, a stranger's in the second.
+ */
 export interface TwoWorkspaces {
   gateway(): TestGateway;
   /** Asks with a secret. */

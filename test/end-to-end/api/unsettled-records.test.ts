@@ -10,7 +10,9 @@ import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspace
 const pricing = { prompt: "1", completion: "2" };
 const failing = (status: number): Script => json(chatError("no"), { status });
 
-/** Requests that come to nothing, or that no provider is asked for, and the record that they leave. */
+/**
+ * Requests that come to nothing, or that no provider is asked for, and the record that they leave.
+ */
 describe.each(engines)("records of requests that were not charged, on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let stage: TwoWorkspaces;

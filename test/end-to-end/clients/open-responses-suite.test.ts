@@ -8,7 +8,10 @@ const suite = process.env["OPEN_RESPONSES_SUITE"] ?? "";
 /** What the gateway does not offer, and says so. */
 const notOffered = /WebSocket/;
 
-/** Passes requests on with the header by which a validator asks for the metadata within the last event. */
+/**
+ * Passes requests on with the header by which a validator asks for the metadata within the last
+ * event.
+ */
 const withInlineMetadata = (origin: string) =>
   Bun.serve({
     port: 0,

@@ -143,7 +143,10 @@ describe("AI SDK", () => {
     });
   });
 
-  /** Cohere's provider under each base: it puts `/rerank` behind whatever it is given, as the contract has it. */
+  /**
+   * Cohere's provider under each base: it puts `/rerank` behind the base that it is given, as the
+   * contract has it.
+   */
   const reranking = (base: string) =>
     createCohere({ baseURL: gateway.origin + base, apiKey: testLlmKey }).reranking(rerankModel);
 

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
+import { startPostgres } from "../../support/postgres.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
 import { jsonOf, runCommand } from "./run-command.ts";
@@ -86,3 +87,70 @@ test("a backup that was changed is refused, and a new machine needs nothing but 
     stderr: expect.stringContaining("was changed; nothing was restored"),
   });
 });
+
+test("a backup of Postgres is copied beside a running gateway, and restores what was there", async () => {
+  const server = await startPostgres();
+  try {
+    const environment = {
+      ...bootstrapVariables,
+      DATABASE_URL: await server.freshDatabase(),
+      SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
+    };
+    const folder = join(temporaryDirectory(), "backup");
+    const gateway = await startProcess({ environment });
+    const make = (name: string) =>
+      fetch(`${gateway.url}/v1/keys`, {
+        method: "POST",
+        headers: authorization,
+        body: JSON.stringify({ name }),
+      });
+    await make("before");
+    const asked = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${testLlmKey}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "sandbox/chat:free",
+        messages: [{ role: "user", content: "Hi" }],
+      }),
+    });
+    expect(asked.status).toBe(200);
+    expect(await runCommand(["backup", folder], { environment })).toMatchObject({
+      exitCode: 0,
+      stderr: "",
+    });
+    expect(readdirSync(folder).toSorted()).toEqual(["manifest.json", "postgres.jsonl.gz"]);
+    await make("after");
+    expect(await runCommand(["restore", folder], { environment })).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("--force"),
+    });
+    expect(await runCommand(["restore", folder, "--force"], { environment })).toMatchObject({
+      exitCode: 1,
+    });
+    expect(await namesAt(gateway.url)).toContain("after");
+    await gateway.terminate();
+    const restored = await runCommand(["--json", "restore", folder, "--force"], { environment });
+    expect([restored.stderr, restored.exitCode]).toEqual(["", 0]);
+    expect((jsonOf(restored) as { kept: string }).kept).toMatch(
+      /^the schema before_restore_\d{14}$/,
+    );
+    const again = await startProcess({ environment });
+    const names = await namesAt(again.url);
+    expect([names.includes("before"), names.includes("after")]).toEqual([true, false]);
+    await again.terminate();
+    // An empty database needs nothing but the backup and the encryption key.
+    const elsewhere = { ...environment, DATABASE_URL: await server.freshDatabase() };
+    expect(await runCommand(["restore", folder], { environment: elsewhere })).toMatchObject({
+      exitCode: 0,
+      stderr: "",
+    });
+    const other = await startProcess({ environment: elsewhere });
+    expect(await namesAt(other.url)).toContain("before");
+    expect((await runCommand(["doctor", "--offline"], { environment: elsewhere })).exitCode).toBe(
+      0,
+    );
+    await other.terminate();
+  } finally {
+    await server.stop();
+  }
+}, 120_000);

@@ -48,6 +48,17 @@ test("the doctor names what it examined, and asks the providers that have a key"
   });
 });
 
+test("the doctor says why an archive cannot be used, without its password", async () => {
+  const archive = "clickhouse+http://me:hunter2@127.0.0.1:1/records";
+  const { exitCode, stderr } = await runCommand(["doctor"], {
+    dataDirectory,
+    environment: { CLICKHOUSE_URL: archive },
+  });
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain("ClickHouse cannot be used at http://127.0.0.1:1/records: ");
+  expect(stderr).not.toContain("hunter2");
+});
+
 test("the doctor reports a provider's clock that is far off", async () => {
   const date = new Date(Date.now() - 3_600_000).toUTCString();
   const provider = Bun.serve({

@@ -24,7 +24,10 @@ afterAll(() => people.stop());
 const works = async (token: string): Promise<number> =>
   (await new AppSide(people.gateway().baseUrl).bearer(token, "/auth/key")).status;
 
-/** Runs a line of a page's script; `location` and `sessionStorage` are those of a browser, as far as the lines use them. */
+/**
+ * Runs a line of a page's script; `location` and `sessionStorage` are those of a browser, as far as
+ * the lines use them.
+ */
 const AsyncFunction = Object.getPrototypeOf(async () => undefined)
   .constructor as FunctionConstructor;
 

@@ -121,7 +121,8 @@ describe.each(engines)(`${count} pending device codes and registrations, on %s`,
     },
   };
 
-  // The fastest of many, in turns with a gateway that has none: what else the machine does makes none of them faster.
+  // The fastest of many, in turns with a gateway that has none: what else the machine does makes
+  // none of them faster.
   test.each(Object.entries(works))(
     "%s takes at most three times what it takes without them",
     async (_name, work) => {

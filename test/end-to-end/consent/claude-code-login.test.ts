@@ -12,7 +12,10 @@ import { decideDevice, type Decided } from "./flows.ts";
 
 const managedSettings = { permissions: { deny: ["WebFetch"] }, env: { B: "2", A: "1" } };
 
-/** The calls of Claude Code 2.1.329 while it signs in to a gateway, path by path, as its program makes them. */
+/**
+ * The calls of Claude Code 2.1.329 while it signs in to a gateway, path by path, as its program
+ * makes them.
+ */
 describe("Claude Code signs in to the gateway", () => {
   let people: PeopledGateway;
   let upstream: ScriptedUpstream;

@@ -4,7 +4,7 @@ import {
   ClientDocuments,
   documentBytesMax,
 } from "../../../src/consent/client-documents.ts";
-import { parseRange } from "../../../src/account/security/address-range.ts";
+import { parseRange } from "../../../src/platform/kernel/address-range.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { at, textAt } from "../api/at.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
@@ -40,7 +40,7 @@ const good: Record<string, Answer> = {
   "/with?query=1": changed({}),
 };
 
-/** Documents that are none, and what the person is told. */
+/** Documents that the gateway refuses, and what the page says to the person. */
 const hostile: readonly [path: string, answer: Answer, told: string][] = [
   [
     "/redirect.json",

@@ -1,4 +1,7 @@
-/** The form of a page as a browser would send it untouched: hidden fields, values, ticked boxes and the first options chosen. */
+/**
+ * The form of a page as a browser would send it untouched: hidden fields, values, ticked boxes and
+ * the first options chosen.
+ */
 export function formOf(page: string): URLSearchParams {
   const form = new URLSearchParams();
   const decode = (text: string): string =>
@@ -25,7 +28,10 @@ export function formOf(page: string): URLSearchParams {
   return form;
 }
 
-/** The same with some fields changed; an array stands for several of one name, null takes a field away. */
+/**
+ * The same with some fields changed; an array sets several fields of one name, null takes a field
+ * away.
+ */
 export function formWith(
   page: string,
   changes: Readonly<Record<string, string | readonly string[] | null>>,

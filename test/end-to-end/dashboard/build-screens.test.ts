@@ -231,6 +231,8 @@ describe.skipIf(!hasChromium)(`presets and routing${missingChromium}`, () => {
       .click();
     await page.getByLabel("Reason").fill("no longer needed");
     await page.getByRole("button", { name: "Revoke key" }).click();
+    // Rows are hidden from roles while the dialog is open, which closes when the key is revoked.
+    await page.getByRole("alertdialog").or(page.getByRole("dialog")).waitFor({ state: "detached" });
     await page.getByRole("row").filter({ hasText: "Deployer" }).waitFor({ state: "detached" });
     expect(await status("/budgets")).toBe(401);
     await screen.close();

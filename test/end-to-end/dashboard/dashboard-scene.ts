@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import type { Browser as Chromium, BrowserContextOptions } from "playwright-core";
 import type { AppSettings } from "../../../src/app/app-settings.ts";
-import { brand } from "../../../src/platform/lib/brand.ts";
+import { brand } from "../../../src/platform/kernel/brand.ts";
 import { startChromium } from "../../support/chromium.ts";
 import { acme, provider, startGateway, type TestGateway } from "../../support/gateway.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
@@ -28,7 +28,7 @@ export const emailOf = (person: string): string => `${person}@example.com`;
 export const passwordOf = (person: string): string => `the long password of ${person}`;
 
 /** A light desktop, a dark one and a phone. */
-export const looks = {
+const looks = {
   light: { colorScheme: "light", viewport: { width: 1280, height: 800 } },
   dark: { colorScheme: "dark", viewport: { width: 1280, height: 800 } },
   phone: {
@@ -40,7 +40,10 @@ export const looks = {
 } as const satisfies Record<string, BrowserContextOptions>;
 export type Look = keyof typeof looks;
 
-/** A gateway with the dashboard, four people in one organisation, and a few requests of every outcome. */
+/**
+ * A gateway with the dashboard, four people in one organisation, and a few requests of every
+ * outcome.
+ */
 export interface DashboardScene {
   gateway: TestGateway;
   origin: string;
@@ -50,13 +53,19 @@ export interface DashboardScene {
   /** What a provider answers that is asked first and always fails; and the one that then serves. */
   failing: FaultUpstream;
   serving: FaultUpstream;
-  /** Sends JSON to the API as a person, and gives the JSON of the answer; throws where it is refused. */
+  /**
+   * Sends JSON to the API as a person, and gives the JSON of the answer; throws where it is
+   * refused.
+   */
   ask(person: Person, method: string, path: string, body?: unknown): Promise<unknown>;
-  /** Sends a chat request with the organisation's key; gives the answer, whatever its status. */
+  /** Sends a chat request with the organisation's key; returns the answer of any status. */
   chat(body: Record<string, unknown>, headers?: Record<string, string>): Promise<Response>;
-  /** Opens a screen below `/dashboard` in a window of its own, signed in, and waits until it has loaded. */
+  /**
+   * Opens a screen below `/dashboard` in a window of its own, signed in, and waits until it has
+   * loaded.
+   */
   open(person: Person, path: string, look?: Look, options?: BrowserContextOptions): Promise<Screen>;
-  /** The same without anybody signed in, at any path of the origin. */
+  /** The same signed out, at any path of the origin. */
   openSignedOut(path: string, look?: Look, options?: BrowserContextOptions): Promise<Screen>;
   stop(): Promise<void>;
 }
@@ -74,7 +83,10 @@ interface Organisation {
   people: Record<Person, Browser>;
 }
 
-/** Claims the gateway, founds the organisation, and lets the others join it; all of them work in its workspace. */
+/**
+ * Claims the gateway, founds the organisation, and lets the others join it; all of them work in its
+ * workspace.
+ */
 async function gather(gateway: TestGateway, origin: string): Promise<Organisation> {
   const browser = (): Browser => Object.assign(new Browser(() => gateway), { origin });
   const signUp = async (person: string, token: object): Promise<Browser> => {
@@ -118,7 +130,10 @@ async function gather(gateway: TestGateway, origin: string): Promise<Organisatio
 
 const hello = { model: "acme/large", messages: [{ role: "user", content: "Hello" }] };
 
-/** One request of each outcome: served after a failed attempt, streamed, free, and failed at every provider. */
+/**
+ * One request of each outcome: served after a failed attempt, streamed, free, and failed at every
+ * provider.
+ */
 async function seed(chat: DashboardScene["chat"]): Promise<void> {
   for (const body of [
     hello,

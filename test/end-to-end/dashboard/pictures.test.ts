@@ -11,7 +11,7 @@ import {
 } from "./dashboard-scene.ts";
 
 const folder = resolve(import.meta.dirname, "../../../docs/pictures");
-/** With PICTURES=write the pictures of the documentation are taken anew. */
+/** With PICTURES=write the pictures of the documentation are written. */
 const isWriting = process.env["PICTURES"] === "write";
 
 const screens: readonly (readonly [name: string, path: string, person: Person])[] = [
@@ -25,9 +25,36 @@ const screens: readonly (readonly [name: string, path: string, person: Person])[
   ["operator", "/operator", "operator"],
   ["credits", "/credits", "owner"],
   ["members", "/members", "owner"],
+  ["model", "/models/acme/large", "developer"],
+  ["compare", "/models?id=acme/large,sandbox/chat:free", "developer"],
+  ["connections", "/connections", "developer"],
+  ["account", "/account", "member"],
+  ["presets", "/presets", "developer"],
+  ["provider-keys", "/provider-keys", "owner"],
+  ["routing", "/routing", "developer"],
+  ["budgets", "/budgets", "owner"],
+  ["security", "/security", "owner"],
+  ["reviews", "/hub?group=reviews", "operator"],
+  ["collections", "/hub?group=hubs", "developer"],
+  ["operator-workspaces", "/operator?group=workspaces", "operator"],
+  ["operator-people", "/operator?group=people", "operator"],
+  ["operator-plans", "/operator?group=plans", "operator"],
+  ["operator-providers", "/operator?group=providers", "operator"],
+  ["operator-errors", "/operator?group=errors", "operator"],
+  ["operator-settings", "/operator?group=settings", "operator"],
 ];
 
-/** Brightness of a picture in fields so large that letters and figures in them do not matter, and the layout does. */
+/** Pages that are public. */
+const publicPages = [
+  ["sign-in", "/sign-in"],
+  ["status", "/status"],
+  ["catalog", "/catalog"],
+] as const;
+
+/**
+ * Brightness of a picture in fields so large that letters and figures in them do not matter, and
+ * the layout does.
+ */
 const fieldsOf = async (picture: Uint8Array): Promise<Uint8Array> =>
   new Uint8Array(await sharp(picture).greyscale().resize(32, 20, { fit: "fill" }).raw().toBuffer());
 
@@ -51,7 +78,11 @@ describe.skipIf(!hasChromium)(`the pictures of the documentation${missingChromiu
   }, 60_000);
   afterAll(() => scene.stop());
 
-  const looked = screens.flatMap(([name, path, person]) =>
+  const every: typeof screens = [
+    ...screens,
+    ...publicPages.map(([name, path]) => [name, `public:${path}`, "member"] as const),
+  ];
+  const looked = every.flatMap(([name, path, person]) =>
     (["light", "dark"] as const).map((look): [string, Look, string, Person] => [
       name,
       look,
@@ -60,7 +91,9 @@ describe.skipIf(!hasChromium)(`the pictures of the documentation${missingChromiu
     ]),
   );
   test.each(looked)("%s, %s, looks as it did", async (name, look, path, person) => {
-    const screen = await scene.open(person, path, look);
+    const screen = path.startsWith("public:")
+      ? await scene.openSignedOut(path.slice("public:".length), look)
+      : await scene.open(person, path, look);
     const taken = await sharp(await screen.page.screenshot())
       .webp({ quality: 70 })
       .toBuffer();

@@ -198,7 +198,8 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await ask(page, "Second words");
     await page.getByText('You wrote: "Second words"').waitFor();
     await done(page);
-    // What was said before goes along: a request of a system-free conversation then has three messages.
+    // What was said before goes along: a request of a system-free conversation then has three
+    // messages.
     await page.getByLabel("sandbox/chat:free as code").first().selectOption("curl");
     expect(await page.locator("pre").first().innerText()).toContain('"content":"First words"');
     await screen.close();

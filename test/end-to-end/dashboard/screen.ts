@@ -6,7 +6,10 @@ import { axeFindings, sidewaysPixels } from "../../support/chromium.ts";
 export interface Screen {
   context: BrowserContext;
   page: Page;
-  /** What went wrong so far: errors on the console, exceptions, violations of the policy, answers that failed. */
+  /**
+   * What went wrong so far: errors on the console, exceptions, violations of the policy, answers
+   * that failed.
+   */
   problems: string[];
   /** Compressed bytes of the scripts loaded so far, by their names. */
   scripts: Map<string, number>;
@@ -26,7 +29,8 @@ export async function settled(page: Page): Promise<void> {
 
 function watch(page: Page, { problems, scripts }: Pick<Screen, "problems" | "scripts">): void {
   page.on("pageerror", (error) => problems.push(`exception: ${error.message}`));
-  // What failed to load is named with its address below, where the console only says that something did.
+  // What failed to load is named with its address below, where the console only says that something
+  // did.
   page.on("console", (message) => {
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
       problems.push(`console: ${message.text()}`);
@@ -67,7 +71,10 @@ export async function openScreen(context: BrowserContext, url: string): Promise<
   };
 }
 
-/** Expects of a screen what is expected of each: no finding of axe, no problem, no sideways scrolling, a heading and a name. */
+/**
+ * Expects of a screen what is expected of each: no finding of axe, no problem, no sideways
+ * scrolling, a heading and a name.
+ */
 export async function expectSound({ page, problems }: Screen): Promise<void> {
   expect(problems).toEqual([]);
   expect(await axeFindings(page)).toEqual([]);
@@ -76,7 +83,10 @@ export async function expectSound({ page, problems }: Screen): Promise<void> {
   expect(await page.title()).toEndWith(" - Switchyard");
 }
 
-/** Moves the focus with the tab key until it is on what has this name; the test fails where it never comes there. */
+/**
+ * Moves the focus with the tab key until it is on what has this name; the test fails where it never
+ * comes there.
+ */
 export async function tabTo(page: Page, name: string | RegExp, limit = 120): Promise<void> {
   const matches = (text: string): boolean =>
     typeof name === "string" ? text === name : name.test(text);

@@ -17,6 +17,7 @@ const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/activity", "developer"],
   ["/usage", "owner"],
   ["/models", "developer"],
+  ["/models?id=acme/large,sandbox/chat:free", "developer"],
   ["/models/acme/large", "developer"],
   ["/keys", "developer"],
   ["/connections", "developer"],
@@ -38,11 +39,17 @@ const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/operator?group=settings", "operator"],
 ];
 
-/** What the first screen may load before the chart, and what any other may load beside it; compressed. */
+/**
+ * What the first screen may load before the chart, and what any other may load beside it;
+ * compressed.
+ */
 const firstBytesMax = 130_000;
 const furtherBytesMax = 60_000;
 const assets = resolve(import.meta.dirname, "../../../dashboard/dist");
-/** The charts' library is one file that two screens load after their first paint, when they have figures to show. */
+/**
+ * The charts' library is one file that two screens load after their first paint, when they have
+ * figures to show.
+ */
 const isChart = (name: string): boolean =>
   readFileSync(join(assets, name), "utf8").includes("recharts-wrapper");
 const chartBytesMax = 120_000;

@@ -6,9 +6,10 @@ import { writtenSections } from "../../../src/documentation/contents.ts";
 import { settings, variables } from "../../../src/documentation/setting-texts.ts";
 import { headerTexts } from "../../../src/documentation/header-texts.ts";
 import { buildDocumentation } from "../../../src/app/build-operations.ts";
+import { staticFiles } from "../../../src/documentation/static-site.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { describedEndpoints } from "../../../src/http/open-api.ts";
-import { errorCatalog } from "../../../src/platform/lib/errors.ts";
+import { errorCatalog } from "../../../src/platform/kernel/errors.ts";
 import { metricTable } from "../../../src/platform/telemetry/metric-families.ts";
 import {
   axeFindings,
@@ -18,6 +19,8 @@ import {
   startChromium,
 } from "../../support/chromium.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { endProcesses, temporaryDirectory } from "../../support/process.ts";
+import { jsonOf, runCommand } from "../command/run-command.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
 const site = await buildDocumentation({
@@ -64,6 +67,25 @@ describe("the documentation", () => {
         .map((href) => `${path}: ${href}`);
     });
     expect(dead).toEqual([]);
+  });
+
+  test("names no endpoint that the gateway does not have", () => {
+    const shapeOf = (path: string): string =>
+      path
+        .replace(/^\/(?:api\/)?v1(?=\/)/, "")
+        .replace(/[?#].*$/, "")
+        .replaceAll(/:\w+|\{\w+\}/g, "{}");
+    const known = new Set(endpoints.map(({ method, path }) => `${method} ${shapeOf(path)}`));
+    const named = site.pages
+      .filter(({ path }) => !path.startsWith("reference/"))
+      .flatMap(({ path }) =>
+        [...(site.markdown(path) ?? "").matchAll(/`(GET|POST|PUT|PATCH|DELETE) (\/[^\s`]*)`/g)].map(
+          ([, method = "", place = ""]) => ({ path, name: `${method} ${shapeOf(place)}` }),
+        ),
+      );
+    expect(named.length).toBeGreaterThan(10);
+    const unknown = named.filter(({ name }) => !known.has(name));
+    expect(unknown.map(({ path, name }) => `${path}: ${name}`)).toEqual([]);
   });
 
   test("describes every error code, metric, header, setting, variable and operation at an anchor", () => {
@@ -121,6 +143,43 @@ describe("the documentation", () => {
   });
 });
 
+describe("the site as a folder of files", () => {
+  const files = staticFiles(site);
+
+  test("has relative links alone, each to a file and an anchor of the folder", () => {
+    const dead = [...files].flatMap(([name, text]) => {
+      if (!name.endsWith(".html")) return [];
+      const links = [...text.matchAll(/\b(?:href|src)="([^"]+)"/g)].map(([, link = ""]) => link);
+      return links
+        .filter((link) => !/^(?:https?:|mailto:)/.test(link))
+        .filter((link) => {
+          const { pathname, hash } = new URL(link, `http://site/${name}`);
+          const target = files.get(pathname.slice(1));
+          if (link.startsWith("/") || target === undefined) return true;
+          return hash !== "" && !target.includes(`id="${hash.slice(1)}"`);
+        })
+        .map((link) => `${name}: ${link}`);
+    });
+    expect(dead).toEqual([]);
+    const places = JSON.parse(files.get("search.json") ?? "[]") as { id: string }[];
+    expect(places.length).toBeGreaterThan(500);
+    expect(places.filter(({ id }) => !files.has(id.split("#")[0] ?? ""))).toEqual([]);
+    for (const [name, text] of files)
+      if (name.endsWith(".md")) expect([name, /\]\(\/docs/.test(text)]).toEqual([name, false]);
+  });
+
+  test("is written by the command, and not among other files", async () => {
+    const folder = temporaryDirectory();
+    const written = await runCommand(["--json", "docs", "--out", join(folder, "site")]);
+    expect(jsonOf(written)).toMatchObject({ files: files.size });
+    expect(readFileSync(join(folder, "site", "guides", "presets.html"), "utf8")).toContain(
+      'href="../site/site.css"',
+    );
+    expect(await runCommand(["docs", "--out", folder])).toMatchObject({ exitCode: 2 });
+    await endProcesses();
+  });
+});
+
 describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`, () => {
   let gateway: TestGateway;
   let browser: Browser;
@@ -162,6 +221,29 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     expect([elsewhere, complaints]).toEqual([[], []]);
     await page.close();
   }, 60_000);
+
+  test("searches from a folder below another server's root", async () => {
+    const files = staticFiles(site);
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch(request) {
+        const name = new URL(request.url).pathname.replace("/manuals/gateway/", "") || "index.html";
+        const text = files.get(name);
+        const type = Bun.file(name).type;
+        return text === undefined
+          ? new Response("none", { status: 404 })
+          : new Response(text, { headers: { "content-type": type } });
+      },
+    });
+    const page = await browser.newPage();
+    await page.goto(`http://127.0.0.1:${server.port}/manuals/gateway/guides/presets.html`);
+    await page.fill("#search", "insufficient_balance");
+    await page.click("#results a:first-child");
+    await page.waitForURL("**/manuals/gateway/reference/errors.html#insufficient_balance");
+    await page.close();
+    await server.stop(true);
+  });
 
   test("is where every error leads to, in the format of its client", async () => {
     for (const path of ["/chat/completions", "/messages", "/responses", "/embeddings", "/keys"]) {

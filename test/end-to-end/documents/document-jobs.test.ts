@@ -155,7 +155,7 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
     expect((await parse({ key: "long" })).status).toBe(202);
     await asked.opened;
     await restart();
-    // Nobody has to ask for it.
+    // The gateway goes on with the job before the client asks for it.
     await askedAgain.opened;
     expect(await (await parse({ key: "long", wait: 30 })).text()).toBe(result);
     const [before, after] = upstream.questions;

@@ -9,7 +9,10 @@ import { hostileFiles } from "../../support/documents/hostile/hostile-files.ts";
 import { spoiledFiles } from "../../support/documents/hostile/spoiled-files.ts";
 import { startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 
-/** What the converter has at most, as its module says; each may still be on its way out when its successor begins. */
+/**
+ * What the converter has at most, as its module says; each may still be on its way out when its
+ * successor begins.
+ */
 const childrenMax = 2 * Math.min(4, Math.max(2, Math.floor(availableParallelism() / 2)));
 
 let gateway: TestGateway;
@@ -34,7 +37,10 @@ interface Ending {
   answer: string;
 }
 
-/** Sends files, eight at once since the queue for converters is bounded, and tells what became of each, and of the converters. */
+/**
+ * Sends files, eight at once since the queue for converters is bounded, and tells what became of
+ * each, and of the converters.
+ */
 async function sendAll(
   files: readonly HostileFile[],
 ): Promise<{ endings: Ending[]; childrenMost: number }> {

@@ -54,7 +54,10 @@ const page = {
 const picture = (format: (typeof pictureFormats)[number] = "png", changes: object = {}) =>
   encodePicture[format](drawPage({ ...page, ...changes }));
 
-/** Asks acme first, where nothing else is wished: which of two providers a draw begins with is not what is tested here. */
+/**
+ * Asks acme first, where nothing else is wished: which of two providers a draw begins with is not
+ * what is tested here.
+ */
 async function extract(bytes: Uint8Array, wishes: Record<string, string> = {}) {
   const headers = { ...inOrder.headers, ...wishes };
   const response = await scene.gateway.post(
@@ -69,7 +72,9 @@ async function extract(bytes: Uint8Array, wishes: Record<string, string> = {}) {
   };
 }
 
-/** What was asked in one request of OpenAI's dialect: words, and the picture behind its data URL. */
+/**
+ * What was asked in one request of OpenAI's dialect: words, and the picture behind its data URL.
+ */
 function askedOf(request: RecordedRequest | undefined): {
   text: string;
   url: string;
@@ -364,7 +369,7 @@ describe("who may have files read", () => {
 test.each([
   ["acme/none", "there is no such model in the catalog"],
   ["acme/embed", "this one serves embeddings"],
-  ["service/auto", "stands for a pool"],
+  ["service/auto", "is a pool"],
 ])("%s cannot be configured", async (ocrModel, message) => {
   await expect(
     startGateway({ providers: providers("http://127.0.0.1:9", "http://127.0.0.1:9"), ocrModel }),

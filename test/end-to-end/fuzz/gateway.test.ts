@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { DialectId } from "../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { json, stream, body as bodyBytes, type Script } from "../../support/upstream/steps.ts";
 import { fieldsOf, type Fields } from "../matrix/support/json-value.ts";
 import {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../../src/platform/lib/errors.ts";
-import { interpretIn, routeIn } from "../../support/in-process.ts";
+import { GatewayError } from "../../../src/platform/kernel/errors.ts";
+import { adaptIn, routeIn } from "../../support/in-process.ts";
 import { fieldsOf } from "../matrix/support/json-value.ts";
 import { clients, upstreams } from "../matrix/support/pairs.ts";
 import { mutated, mutation } from "./support/mutations.ts";
@@ -24,7 +24,7 @@ describe("whatever a client sends is asked of every upstream or refused as the c
             const body = fieldsOf(mutations.reduce(mutated, seeds[seed] as unknown));
             for (const [upstream, route] of routes) {
               try {
-                const { requestText, losses } = interpretIn(client, { body, route });
+                const { requestText, losses } = adaptIn(client, { body, route });
                 expect(typeof JSON.parse(requestText)).toBe("object");
                 expect(losses.every(({ reason }) => reason !== "")).toBe(true);
                 outcomes.asked += 1;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
-import { interpretIn, relayIn, routeIn } from "../../support/in-process.ts";
+import { adaptIn, relayIn, routeIn } from "../../support/in-process.ts";
 import { parsed } from "../matrix/support/json-value.ts";
 import { nameOf, pairs } from "../matrix/support/pairs.ts";
 import { readStreamed } from "../matrix/support/reply.ts";
@@ -78,14 +78,17 @@ function withData(event: string, change: Mutation): string {
     : `${event.slice(0, start)}${JSON.stringify(mutated(data, change))}\n\n`;
 }
 
-/** The grammar that an upstream breaks itself goes through where its bytes are kept; all others get what they can read. */
+/**
+ * The grammar that an upstream breaks itself goes through where its bytes are kept; all others get
+ * what they can read.
+ */
 describe("whatever an upstream streams, its client's stream ends once: whole, or with one error", () => {
   test.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
     "%s",
     async (_, { client, upstream }) => {
       const seeds = goodStreams(upstream);
       const body = { model: "acme/large", ...client.ask("Hi"), stream: true };
-      const interpretation = interpretIn(client.name, { body, route: routeIn(upstream) });
+      const adapter = adaptIn(client.name, { body, route: routeIn(upstream) });
       const keepsBytes = client.name === upstream;
       const outcomes = { refused: 0, completed: 0, cut: 0, cancelled: 0 };
       await fc.assert(
@@ -94,7 +97,7 @@ describe("whatever an upstream streams, its client's stream ends once: whole, or
           fc.array(eventChange, { maxLength: 5 }),
           async (seed, changes) => {
             const bytes = Buffer.from(changes.reduce(changed, seeds[seed] ?? []).join(""));
-            const { text, settled, refused } = await relayIn(interpretation, [bytes]);
+            const { text, settled, refused } = await relayIn(adapter, [bytes]);
             if (refused !== undefined) {
               expect([text, settled]).toEqual(["", undefined]);
               outcomes.refused += 1;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
-import { interpretIn, readIn, routeIn } from "../../support/in-process.ts";
+import { adaptIn, readIn, routeIn } from "../../support/in-process.ts";
 import { nameOf, pairs } from "../matrix/support/pairs.ts";
 import { mutated, mutation } from "./support/mutations.ts";
 import { fuzzRuns, fuzzSeed, fuzzTimeoutMs } from "./support/runs.ts";
@@ -11,7 +11,7 @@ describe("whatever an upstream answers whole is an answer of the client's dialec
     "%s",
     async (_, { client, upstream }) => {
       const seeds = goodAnswers(upstream);
-      const interpretation = interpretIn(client.name, {
+      const adapter = adaptIn(client.name, {
         body: { model: "acme/large", ...client.ask("Hi") },
         route: routeIn(upstream),
       });
@@ -22,7 +22,7 @@ describe("whatever an upstream answers whole is an answer of the client's dialec
           fc.array(mutation, { maxLength: 5 }),
           async (seed, mutations) => {
             const answer = mutations.reduce(mutated, seeds[seed] as unknown);
-            const read = await readIn(interpretation, JSON.stringify(answer));
+            const read = await readIn(adapter, JSON.stringify(answer));
             outcomes[read.ok ? "served" : "failed"] += 1;
             if (!read.ok) {
               expect(read.failure.code).toMatch(/^[a-z_0-9]+$/);

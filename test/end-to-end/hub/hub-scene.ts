@@ -35,7 +35,7 @@ export const approve = ({ own }: TwoWorkspaces, id: string): Promise<unknown> =>
 export const idsOf = async (ask: Ask, path: string): Promise<unknown[]> =>
   listAt(await json(ask("GET", path)), "data").map((each) => at(each, "id"));
 
-/** Expects that a caller gets nothing of a record, whatever is asked of it. */
+/** Expects that a record does not exist for a caller: 404 to every request. */
 export async function expectHidden(ask: Ask, path: string): Promise<void> {
   const writes: [string, string, unknown][] = [
     ["GET", "", undefined],

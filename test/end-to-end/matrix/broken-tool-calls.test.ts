@@ -43,7 +43,8 @@ for (const streamed of [false, true]) {
         upstream_message: message,
         upstream_error: { code: "MALFORMED_FUNCTION_CALL" },
       });
-      // Google charges for what the model generated, and says how much that was: 11 tokens at 0.5 and 7 at 1.5.
+      // Google charges for what the model generated, and says how much that was: 11 tokens at 0.5
+      // and 7 at 1.5.
       expect(errors[0]?.message).toEndWith("What it generated was charged: $0.000016.");
       expect(errors[0]?.metadata).toMatchObject({
         charged_usd: 0.000016,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { interpretIn, relayIn, routeIn } from "../../support/in-process.ts";
+import { adaptIn, relayIn, routeIn } from "../../support/in-process.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { wireEvents } from "../../support/upstream/upstream-wire.ts";
 import { eventsOf, tales } from "./support/beats.ts";
@@ -8,7 +8,10 @@ import { readStreamed } from "./support/reply.ts";
 
 const lineEnds = ["\n", "\r\n", "\r"];
 
-/** The streams that are cut: one with a character of four bytes and every kind of line end, and one with thoughts and a call. */
+/**
+ * The streams that are cut: one with a character of four bytes and every kind of line end, and one
+ * with thoughts and a call.
+ */
 const streamsOf = ({ upstream }: Pair): [name: string, bytes: Buffer][] => [
   [
     "text",
@@ -28,18 +31,15 @@ describe("R21, wherever an upstream's stream is cut into segments, the client ge
   describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
     const { client, upstream } = pair;
     const body = { model: "acme/large", ...client.ask("Hi"), stream: true };
-    const interpretation = interpretIn(client.name, { body, route: routeIn(upstream) });
+    const adapter = adaptIn(client.name, { body, route: routeIn(upstream) });
     test.each(streamsOf(pair))("%s", async (_name, bytes) => {
-      const { text, settled } = await relayIn(interpretation, [bytes]);
+      const { text, settled } = await relayIn(adapter, [bytes]);
       const { breaches, endings } = readStreamed(client, text);
       expect([settled, breaches, endings]).toEqual(["completed", [], 1]);
       const single = Array.from(bytes, (_byte, index) => bytes.subarray(index, index + 1));
-      expect((await relayIn(interpretation, single)).text).toBe(text);
+      expect((await relayIn(adapter, single)).text).toBe(text);
       for (let cut = 1; cut < bytes.length; cut += 1) {
-        const relayed = await relayIn(interpretation, [
-          bytes.subarray(0, cut),
-          bytes.subarray(cut),
-        ]);
+        const relayed = await relayIn(adapter, [bytes.subarray(0, cut), bytes.subarray(cut)]);
         if (relayed.text !== text) expect(`cut at ${cut}: ${relayed.text}`).toBe(text);
       }
     });

@@ -9,13 +9,19 @@ import { startLeavingClient } from "./support/leaving-client.ts";
 import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
 import { nameOf, pairs, type Pair } from "./support/pairs.ts";
 
-/** When the client leaves: the upstream's script around that moment, and what the client has seen by then. */
+/**
+ * When the client leaves: the upstream's script around that moment, and what the client has seen by
+ * then.
+ */
 interface Departure {
   when: string;
   stream: boolean;
   script(wire: UpstreamWire, gate: Gate): Script;
   seen?: string;
-  /** The charge under `abort`, least and most in nano-USD; 11 tokens in and 7 out would be 16,000, but what was cut is estimated. */
+  /**
+   * The charge under `abort`, least and most in nano-USD; 11 tokens in and 7 out would be 16,000,
+   * but what was cut is estimated.
+   */
   charged: readonly [least: number, most: number];
 }
 
@@ -127,7 +133,7 @@ for (const policy of ["abort", "drain"] as const) {
             async () => (await settledRows(gateway)).length > before,
           );
           const [row, ...more] = (await settledRows(gateway)).slice(before);
-          // Nobody listens for the client of a whole answer that comes soon enough.
+          // The gateway does not look for the client of a whole answer that comes soon enough.
           const statuses =
             policy === "drain" && !departure.stream ? ["cancelled", "completed"] : ["cancelled"];
           expect([more, statuses.includes(row?.status ?? "")]).toEqual([[], true]);

@@ -16,7 +16,10 @@ afterAll(() => scene.end());
 const nest = (open: string, close: string, levels: number): string =>
   `${open.repeat(levels)}${close.repeat(levels)}`;
 
-/** Deep JSON in every shape that fits into a text which is not looked at, and one beyond what may be sent. */
+/**
+ * Deep JSON in every shape that fits into a text which is not looked at, and one beyond what may be
+ * sent.
+ */
 const shapes: readonly (readonly [shape: string, text: string])[] = [
   ["lists, 7,000 deep", nest("[", "]", 7_000)],
   ["objects, 2,300 deep", `${'{"a":'.repeat(2_300)}1${"}".repeat(2_300)}`],
@@ -25,7 +28,7 @@ const shapes: readonly (readonly [shape: string, text: string])[] = [
   ["objects, 100,000 deep", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`],
 ];
 
-/** Where a client may put JSON of any depth; `DEEP` stands for it. */
+/** Where a client may put JSON of any depth; `DEEP` marks the place. */
 function bodiesOf(client: ClientDialect): Readonly<Record<string, unknown>> {
   const plain = { model, ...client.ask("Hello") };
   const call = { type: "tool_use", id: "t", name: "f", input: "DEEP" };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { DialectId } from "../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
@@ -13,7 +13,10 @@ import { readReply, type Reply } from "./support/reply.ts";
 
 /** A model that costs nothing, at a provider that always fails, in each dialect. */
 const freeIn = (dialect: DialectId): string => `free/${dialect}:free`;
-/** A model that costs 1.00 and 3.00 USD per million tokens, at a provider that always serves, in each dialect. */
+/**
+ * A model that costs 1.00 and 3.00 USD per million tokens, at a provider that always serves, in
+ * each dialect.
+ */
 const paidIn = (dialect: DialectId): string => `paid/${dialect}`;
 
 const nextDialect = (dialect: DialectId): DialectId =>
@@ -64,7 +67,10 @@ afterAll(async () => {
   }
 });
 
-/** Asks for the free model with the paid one behind it; gives the answer, and how often the paid one was asked. */
+/**
+ * Asks for the free model with the paid one behind it; gives the answer, and how often the paid one
+ * was asked.
+ */
 async function ask(
   { client, upstream }: Pair,
   { secret = testLlmKey, streamed = false },

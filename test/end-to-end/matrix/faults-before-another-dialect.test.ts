@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { DialectId } from "../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { json, stream } from "../../support/upstream/steps.ts";
 import { wireEvents } from "../../support/upstream/upstream-wire.ts";
@@ -32,7 +32,10 @@ const nextDialect = (dialect: DialectId): DialectId =>
 /** The request itself is at fault, so no other provider would do better. */
 const isFinal = ({ name }: Encounter): boolean => name === "400";
 
-/** One encounter of each kind of failure: the whole table stands before a backup of the same dialect in scenarios/. */
+/**
+ * One encounter of each kind of failure: the whole table stands before a backup of the same dialect
+ * in scenarios/.
+ */
 const chosen = ({ name, fault: { effect } }: Encounter): boolean =>
   effect === "after-content" ||
   [

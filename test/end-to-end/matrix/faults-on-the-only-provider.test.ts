@@ -12,7 +12,9 @@ beforeAll(async () => {
 });
 afterAll(() => scene.end());
 
-/** Before any content: the HTTP status and the code that a client without another provider is told. */
+/**
+ * Before any content: the HTTP status and the code that a client without another provider gets.
+ */
 const refused: Partial<Record<FaultName, readonly [status: number, code: string]>> = {
   "connection refused": [502, "bad_gateway"],
   "never answers": [504, "upstream_timeout"],

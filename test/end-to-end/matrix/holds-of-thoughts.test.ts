@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { DialectId } from "../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { json } from "../../support/upstream/steps.ts";
 import { settledRows } from "../scenarios/support/settled-rows.ts";
 import { chat, gemini, message, response, said } from "./pairs/upstream-heads.ts";

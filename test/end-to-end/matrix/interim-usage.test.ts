@@ -9,7 +9,10 @@ import { nameOf, pairs } from "./support/pairs.ts";
 
 const said = `${"word ".repeat(120)}end`;
 
-/** A chunk with 603 characters, and usage as far as it is known before the end: nearly always the input alone. */
+/**
+ * A chunk with 603 characters, and usage as far as it is known before the end: nearly always the
+ * input alone.
+ */
 const chunkOf: Record<string, (output: number | undefined) => Fields> = {
   "google-generate": (output) => ({
     responseId: "g",

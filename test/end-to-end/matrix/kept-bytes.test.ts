@@ -10,12 +10,15 @@ beforeAll(async () => {
 });
 afterAll(() => scene.end());
 
-/** Texts of a client and an upstream that speak the same, with members that nobody knows at three depths and odd spellings. */
+/**
+ * Texts of a client and an upstream of one dialect, with odd spellings, and at three depths with
+ * members that the dialect does not define.
+ */
 interface Texts {
   dialect: ClientName;
   /** Members of the request that must arrive as they were written. */
   request: readonly string[];
-  /** The answer, and what of it must arrive as it was written. */
+  /** The answer, and below it the parts of it that must arrive as they were written. */
   answer: string;
   kept: readonly string[];
   events: readonly string[];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { DialectId } from "../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { json, stream } from "../../support/upstream/steps.ts";
 import { wireEvents } from "../../support/upstream/upstream-wire.ts";
@@ -63,7 +63,10 @@ function expectedRequest({ gets, except }: AskedCase, { pair, streamed }: Asking
   };
 }
 
-/** Sends what a client asks to an upstream that answers well; gives the reply, and the body that the upstream got. */
+/**
+ * Sends what a client asks to an upstream that answers well; gives the reply, and the body that the
+ * upstream got.
+ */
 async function asked(
   row: AskedCase,
   { pair: { client, upstream }, streamed }: Asking,
@@ -99,7 +102,7 @@ describe.each(askedCases.map((row) => [row.what, row] as const))("asked: %s", (_
       const { reply, got } = await asked(row, { pair, streamed });
       expect(reply.breaches).toEqual([]);
       if (client.name === upstream) {
-        // Their own words, but for the model's name and what the gateway itself was told.
+        // The client's own fields, but for the model's name and the fields for the gateway alone.
         expect(got).toMatchObject({ ...row.asks[client.name], model: "large-v2" });
         expect([got?.provider, reply.headers.get("x-service-translation-loss")]).toEqual([
           undefined,

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../../src/platform/lib/errors.ts";
-import { interpretIn, pingIn, relayIn, routeIn } from "../../support/in-process.ts";
+import type { GatewayError } from "../../../src/platform/kernel/errors.ts";
+import { adaptIn, pingIn, relayIn, routeIn } from "../../support/in-process.ts";
 import { callRows } from "./regressions/calls.ts";
 import { elsewhere, notOurs } from "./regressions/elsewhere.ts";
 import type { RequestRow, StreamRow } from "./regressions/regression-row.ts";
@@ -28,17 +28,17 @@ async function relayed(
 ): Promise<Omit<Reply, "status" | "headers">> {
   const client = clientOf(name);
   const body = { model: "acme/large", ...client.ask("Hi"), stream: true, ...row.asked?.[name] };
-  const interpretation = interpretIn(name, { body, route: routeIn(row.upstream) });
+  const adapter = adaptIn(name, { body, route: routeIn(row.upstream) });
   const events = row.sends.map((data) => {
     const text = typeof data === "string" ? data : JSON.stringify(data);
     const event =
       typeof data === "string" || data.type === undefined ? "" : `event: ${String(data.type)}\n`;
     const named = text.includes("$LONG")
-      ? text.replace("$LONG", sentToolName(interpretation.requestText))
+      ? text.replace("$LONG", sentToolName(adapter.requestText))
       : text;
     return Buffer.from(`${event}data: ${named}\n\n`);
   });
-  const { text, refused } = await relayIn(interpretation, events);
+  const { text, refused } = await relayIn(adapter, events);
   expect(refused).toBeUndefined();
   return readStreamed(client, text);
 }
@@ -71,7 +71,7 @@ function sent({ client, upstream, sends, quirks }: RequestRow): Fields {
   };
   const { messages: _messages, input: _input, ...bound } = clientOf(client).ask("");
   return JSON.parse(
-    interpretIn(client, { body: { model: "acme/large", ...bound, ...sends }, route: changed })
+    adaptIn(client, { body: { model: "acme/large", ...bound, ...sends }, route: changed })
       .requestText,
   ) as Fields;
 }
@@ -141,7 +141,7 @@ describe("C41 and C42 what keeps a stream open is a whole event of its dialect, 
   test.each(pings)("%s", (name, frame) => {
     for (const upstream of upstreams) {
       const body = { model: "acme/large", ...clientOf(name).ask("Hi"), stream: true };
-      expect([upstream, pingIn(interpretIn(name, { body, route: routeIn(upstream) }))]).toEqual([
+      expect([upstream, pingIn(adaptIn(name, { body, route: routeIn(upstream) }))]).toEqual([
         upstream,
         frame,
       ]);

@@ -1,11 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import type { RelayedStreamOptions } from "../../../src/inference/relayed-stream-options.ts";
+import type { RelayedStreamOptions } from "../../../src/inference/pipeline/relayed-stream.ts";
 import { readCassettes } from "../../support/cassettes.ts";
-import { interpretIn, relayIn, routeIn } from "../../support/in-process.ts";
+import { adaptIn, relayIn, routeIn } from "../../support/in-process.ts";
 import { nameOf, pairs, type Pair } from "./support/pairs.ts";
 import { readStreamed } from "./support/reply.ts";
 
-/** Lets so many events pass, and as many as it takes to say something; then the hold cannot grow any more. */
+/**
+ * Lets so many events pass, and as many as it takes to say something; then the hold cannot grow any
+ * more.
+ */
 function bearing(
   events: number,
 ): NonNullable<RelayedStreamOptions["allowance"]> & { ended: boolean } {
@@ -25,7 +28,7 @@ function bearing(
 }
 
 const streamOf = ({ client, upstream }: Pair) =>
-  interpretIn(client.name, {
+  adaptIn(client.name, {
     body: { model: "acme/large", ...client.ask("Talk"), stream: true },
     route: routeIn(upstream),
   });
@@ -35,7 +38,8 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
     ({ parts }) => parts.at(-1)?.type === "response-end",
   );
 
-  // Cut in texts, thoughts, citations and between and within calls: wherever an event can be the last.
+  // Cut in texts, thoughts, citations and between and within calls: wherever an event can be the
+  // last.
   test.each(whole.map((cassette) => [cassette.name, cassette.bytes] as const))(
     "%s ends with length after any of its events",
     async (_name, bytes) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { DialectId } from "../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { json, stream } from "../../support/upstream/steps.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { eventsOfWhole } from "./pairs/streamed-answer.ts";
@@ -19,7 +19,10 @@ afterAll(() => scene.end());
 const call = { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" };
 const tool = { name: "look", input_schema: { type: "object", properties: {} } };
 
-/** An upstream that seals its thoughts: a turn with a thought and a call, and the same turn as it must come back. */
+/**
+ * An upstream that seals its thoughts: a turn with a thought and a call, and the same turn as it
+ * must come back.
+ */
 interface SealingUpstream {
   upstream: DialectId;
   answer: Fields;
@@ -73,7 +76,10 @@ const sealing: readonly SealingUpstream[] = [
   },
 ];
 
-/** The next request of a client's: the turn as it was told, the result of its call, and nothing else. */
+/**
+ * The next request of a client: the turn as the client received it, the result of its call, and
+ * nothing else.
+ */
 function nextRequest({ name }: ClientDialect, { body }: Reply): Fields {
   switch (name) {
     case "openai-chat":
@@ -141,7 +147,8 @@ describe("sealed thoughts come back to their maker as they were, and to nobody e
       turn as object,
     );
 
-    // Another provider would refuse the seal; but Anthropic's fit wherever Claude is served, and native bytes are kept.
+    // Another provider would refuse the seal; but Anthropic's fit wherever Claude is served, and
+    // native bytes are kept.
     if (client.name === upstream && upstream === "anthropic-messages") return;
     await scene.ask(client, next, { providers: [providerId(upstream, "hasty")] });
     const foreign = scene.upstreams[upstream].requests.at(-1)?.body ?? "";

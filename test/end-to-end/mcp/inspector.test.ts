@@ -33,7 +33,8 @@ describe.skipIf(missing !== undefined)(
 
     beforeAll(async () => {
       people = await startPeopledMcp();
-      // The only way in without a key: it registers itself, names the page of consent, and waits for the code.
+      // The only way in without a key: it registers itself, names the page of consent, and waits
+      // for the code.
       const variables = {
         MCP_AUTO_OPEN_ENABLED: "true",
         BROWSER: "true",

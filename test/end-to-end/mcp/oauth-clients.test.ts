@@ -15,7 +15,9 @@ import { callback, decideAt, placeOf } from "../consent/flows.ts";
 
 const who = { name: "test", version: "1" };
 
-/** What a program keeps between two runs of its MCP client, in the manner of the SDKs' own examples. */
+/**
+ * What a program keeps between two runs of its MCP client, in the manner of the SDKs' own examples.
+ */
 class Keeper {
   readonly redirectUrl = callback;
   readonly clientMetadata = {

@@ -19,7 +19,10 @@ const who = { name: "test", version: "1" };
 const requestInit = { headers: { authorization: `Bearer ${testManagementKey}` } };
 const url = (): URL => new URL("/mcp", gateway.origin);
 
-/** Both generations of the SDK's client, which check results against the output schemas that tools declare. */
+/**
+ * Both generations of the SDK's client, which check results against the output schemas that tools
+ * declare.
+ */
 const clients: Record<
   string,
   () => Promise<{

@@ -1,6 +1,9 @@
-import type { Scope } from "../../../src/account/keys/scopes.ts";
+import type { Scope } from "../../../src/identity/keys/scopes.ts";
 
-/** A tool as the contract has it: the scope that it needs (null for none), and what it is given in tests. */
+/**
+ * A tool as the contract has it: the scope that it needs (null for none), and what it is given in
+ * tests.
+ */
 export interface ToolRow {
   scope: Scope | null;
   operators?: true;

@@ -9,7 +9,10 @@ import { createKey, manage } from "./support/manage.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
-/** What a change may take until it is in force everywhere, in milliseconds, on a machine with nothing else to do. */
+/**
+ * What a change may take until it is in force everywhere, in milliseconds, on a machine with
+ * nothing else to do.
+ */
 const promisedMs = 1_000;
 /** The tests' machine has more to do. */
 const patienceMs = 5 * promisedMs;

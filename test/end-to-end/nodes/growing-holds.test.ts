@@ -9,7 +9,10 @@ import { createKey } from "./support/manage.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
-/** What ten streams share: it bears their first 4,096 tokens, and not the 8,000 that each of them says. */
+/**
+ * What ten streams share: it bears their first 4,096 tokens, and not the 8,000 that each of them
+ * says.
+ */
 const sharedUsd = 0.08;
 const sharedNano = 80_000_000n;
 const streams = 10;

@@ -41,9 +41,11 @@ describe.skipIf(!hasRedis)(`a gateway that another one outlives${redisMissing}`,
 
   const books = () => standingBooks({ options: {}, query: nodes.query });
 
-  /** Asks ten times a second at most, so that no rate limit answers in the place of what is asked. */
+  /**
+   * Asks ten times a second at most, so that no rate limit answers in the place of what is asked.
+   */
   const untilAsked = (isSo: () => Promise<boolean>, what: string): Promise<void> =>
-    until(async () => (await isSo()) || (await Bun.sleep(100), false), { patienceMs, what });
+    until(async () => (await isSo()) || Bun.sleep(100).then(() => false), { patienceMs, what });
 
   /** How many milliseconds it takes until something is so. */
   async function millisecondsUntil(isSo: () => Promise<boolean>, what: string): Promise<number> {

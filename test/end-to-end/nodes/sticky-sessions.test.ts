@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Candidate } from "../../../src/inference/routing/candidate.ts";
-import type { SessionPlace } from "../../../src/inference/routing/session.ts";
 import {
-  type SharedPlaces,
   StickySessions,
+  type SessionPlace,
+  type SharedPlaces,
 } from "../../../src/inference/routing/sticky-sessions.ts";
 import { SharedState } from "../../../src/platform/shared-state/shared-state.ts";
 import { SharedStateAwayError } from "../../../src/platform/shared-state/shared-state-error.ts";
@@ -115,7 +115,8 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => 
     upstreams = [await startFaultUpstream(), await startFaultUpstream()];
     for (const upstream of upstreams) upstream.script(healthyChat);
     redis = await startRedis();
-    // Free, so that balances need no server; of providers that cost the same, the draw falls on the last.
+    // Free, so that balances need no server; of providers that cost the same, the draw falls on the
+    // last.
     const entry = (id: string, index: number, price: string) =>
       provider({
         id,

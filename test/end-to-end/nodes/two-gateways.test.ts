@@ -12,7 +12,10 @@ import { until } from "./support/until.ts";
 
 const window = 600;
 
-/** Each request costs this, held and charged alike: its body is 100 characters and it asks for 100 tokens. */
+/**
+ * Each request costs this, held and charged alike: its body is 100 characters and it asks for 100
+ * tokens.
+ */
 const usage = { prompt_tokens: 25, completion_tokens: 100, total_tokens: 125 };
 const costNano = 25 * 500 + 100 * 1_500;
 
@@ -26,7 +29,10 @@ function request(): Record<string, unknown> {
   return body("x".repeat(100 - JSON.stringify(body("")).length));
 }
 
-/** Sends 200 requests before any is answered, half to each; the provider answers once all but `expected` are refused. */
+/**
+ * Sends 200 requests before any is answered, half to each; the provider answers once all but
+ * `expected` are refused.
+ */
 async function serveAllAtOnce(
   { upstream, gateways }: Nodes,
   { secret, expected }: { secret?: string; expected: number },

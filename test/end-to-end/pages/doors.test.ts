@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { brand } from "../../../src/platform/lib/brand.ts";
+import { brand } from "../../../src/platform/kernel/brand.ts";
 import { codeOf } from "../../support/authenticator-app.ts";
 import { cookieOf, hasChromium, missingChromium } from "../../support/chromium.ts";
 import { textAt } from "../api/at.ts";

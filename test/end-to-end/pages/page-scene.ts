@@ -109,7 +109,10 @@ async function startGateways(
   };
 }
 
-/** Starts one; its owner account is claimed unless that is left to the test. With `sharedUrl` there are two gateways behind a balancer. */
+/**
+ * Starts one; its owner account is claimed unless that is left to the test. With `sharedUrl` there
+ * are two gateways behind a balancer.
+ */
 export async function startPageScene(
   url: string | undefined,
   { claimed = true, ...changes }: Partial<AppSettings> & { claimed?: boolean } = {},

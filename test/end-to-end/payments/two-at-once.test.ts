@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { openCredits } from "../../../src/account/ledger/open-credits.ts";
-import { openPayments, type Payments } from "../../../src/account/payments/open-payments.ts";
+import { openCredits } from "../../../src/billing/ledger/open-credits.ts";
+import { openPayments, type Payments } from "../../../src/billing/payments/open-payments.ts";
 import {
   paymentSettings,
   startPayingGateway,
@@ -13,7 +13,10 @@ import { engines } from "../api/two-workspaces.ts";
 let paying: PayingGateway;
 afterEach(() => paying.stop());
 
-/** Payments as a second process has them: nothing but the database and the ledger is shared, no turn is waited for. */
+/**
+ * Payments as a second process has them: nothing but the database and the ledger is shared, no turn
+ * is waited for.
+ */
 async function secondPayments(): Promise<Payments> {
   const {
     storage: { database, commits },
@@ -27,7 +30,7 @@ async function secondPayments(): Promise<Payments> {
     onError: () => undefined,
   };
   const { withdrawals } = openCredits({ ...shared, plans: {}, workspaces: () => [] });
-  const payments = await openPayments({
+  const payments = openPayments({
     ...shared,
     withdrawals,
     settings: paymentSettings(paying.stripe.url),

@@ -16,7 +16,7 @@ afterEach(() => paying.stop());
 const send = (body: string, headers: Record<string, string>): Promise<Response> =>
   fetch(`${paying.gateway().baseUrl}/webhooks/stripe`, { method: "POST", body, headers });
 
-/** A payment of 10 USD of credits at Stripe that nobody has told of yet. */
+/** Pays for 10 USD of credits at Stripe; no webhook has reported the payment yet. */
 async function paid(): Promise<{
   orderId: string;
   completed: StripeEvent;

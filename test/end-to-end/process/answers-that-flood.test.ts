@@ -17,7 +17,10 @@ beforeEach(async () => {
 afterEach(() => upstream.stop());
 
 const MiB = 1024 * 1024;
-/** What a flood may add to the process at most, in bytes: its own bounds, and what the collector has not freed yet. */
+/**
+ * What a flood may add to the process at most, in bytes: its own bounds, and what the collector has
+ * not freed yet.
+ */
 const grownBytesMax = 100 * MiB;
 const floodBytes = 512 * MiB;
 

@@ -12,7 +12,10 @@ import { expectToStand, standingBooks } from "./support/standing-books.ts";
 import { stores, type OpenedStore } from "./support/stores.ts";
 
 const rounds = 50;
-/** A round takes six seconds on a machine that is busy with other things: few of them, so that no test comes near its timeout. */
+/**
+ * A round takes six seconds on a machine that is busy with other things: few of them, so that no
+ * test comes near its timeout.
+ */
 const roundsPerTest = 2;
 const clientsMax = 50;
 
@@ -66,7 +69,10 @@ describe.each([...stores])("kill -9 under load on $name", ({ name, open }) => {
     seen.push(...load.seen);
   }
 
-  /** After a kill stands what was seen, and besides that only what was under way, one answer a client; gives the balance. */
+  /**
+   * After a kill stands what was seen, and besides that only what was under way, one answer a
+   * client; gives the balance.
+   */
   async function expectWhatWasSeen(): Promise<bigint> {
     const books = await standingBooks(store);
     expectToStand(seen, books);

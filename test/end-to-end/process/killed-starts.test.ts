@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { endProcesses, killStarting, startProcess } from "../../support/process.ts";
 import { getJson } from "./support/ask.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
@@ -19,10 +19,15 @@ describe.each([...stores])("first starts that are killed on $name", ({ name, ope
     environment: { ...bootstrapVariables, ...store.options.environment },
   });
 
-  test("leave nothing that the next start cannot complete, and nothing twice", async () => {
+  let startMs = 0;
+  beforeAll(async () => {
     console.log(`${name}: SWITCHYARD_TEST_SEED=${seed}`);
-    const { startMs } = await startProcess(optionsOf(await open()));
-    for (let round = 0; round < kills; round += 1) {
+    ({ startMs } = await startProcess(optionsOf(await open())));
+  });
+
+  test.each(Array.from({ length: kills }, (_, round) => round))(
+    "leave nothing that the next start cannot complete, and nothing twice, round %d",
+    async () => {
       const store = await open();
       const options = optionsOf(store);
       await killStarting(options, startMs * (0.4 + 0.6 * random()));
@@ -45,6 +50,6 @@ describe.each([...stores])("first starts that are killed on $name", ({ name, ope
         ["transfers", 1],
       ]);
       await gateway.kill9();
-    }
-  });
+    },
+  );
 });

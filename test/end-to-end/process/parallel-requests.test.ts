@@ -17,7 +17,10 @@ afterAll(endProcesses);
 const requestCount = 200;
 const affordable = 10;
 
-/** What each request costs to the nano-dollar, held and charged alike: its body is 100 characters and it asks for 100 tokens. */
+/**
+ * What each request costs to the nano-dollar, held and charged alike: its body is 100 characters
+ * and it asks for 100 tokens.
+ */
 const bodyLength = 100;
 const usage = {
   prompt_tokens: bodyLength / 4,
@@ -52,7 +55,10 @@ describe.each([...stores])(`${requestCount} requests at once on $name`, ({ open 
   });
   afterEach(() => upstream.stop());
 
-  /** Sends all of them before any is answered, and lets the provider answer once all others are refused. */
+  /**
+   * Sends all of them before any is answered, and lets the provider answer once all others are
+   * refused.
+   */
   async function sendAll(gateway: GatewayProcess, secret: string): Promise<Answer[]> {
     const gate = upstream.gate();
     upstream.script((each) => [gate, ...chatAnswer(each, { usage })]);

@@ -27,7 +27,10 @@ afterEach(async () => {
 });
 afterAll(endProcesses);
 
-/** `prlimit` can end a process that does not ignore SIGXFSZ; what is ignored stays so in the program that is executed. */
+/**
+ * `prlimit` can end a process that does not ignore SIGXFSZ; what is ignored stays so in the program
+ * that is executed.
+ */
 const command = [
   "sh",
   "-c",
@@ -87,7 +90,8 @@ describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) =>
     while (clients.seen.length < 50)
       clients.seen.push(...chargeIn(await (await postChat(gateway)).text()));
     const end = await begin(store.place, gateway);
-    // Every client ends with a refusal; those that were in flight have waited for the database by then.
+    // Every client ends with a refusal; those that were in flight have waited for the database by
+    // then.
     await clients.done;
     const askedBefore = upstream.requests.length;
     const beganMs = performance.now();
@@ -118,7 +122,7 @@ describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) =>
     const [{ count: recordCount }] = countRow.parse(
       await store.query("select count(*) as count from generations"),
     );
-    // Whatever a provider answered is in the books: charged, or as uncollected.
+    // Every answer of the provider is in the books: charged, or as uncollected.
     expect(recordCount).toBe(upstream.requests.length);
     expect(clients.seen.length + lost.count).toBe(upstream.requests.length);
     expect(lost.count).toBeLessThanOrEqual(

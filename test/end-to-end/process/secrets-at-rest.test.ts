@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { brand } from "../../../src/platform/lib/brand.ts";
+import { brand } from "../../../src/platform/kernel/brand.ts";
 import {
   endProcesses,
   startProcess,

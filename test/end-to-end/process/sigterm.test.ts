@@ -59,8 +59,9 @@ function gatedStream() {
 }
 
 /**
- * Asks whether the gateway is ready until it says that it is not. An answer that was made while the signal came says that it is and
- * closes its connection all the same: the next one is asked for on another.
+ * Asks whether the gateway is ready until it says that it is not. An answer that was made while the
+ * signal came says that it is and closes its connection all the same: the next one is asked for on
+ * another.
  */
 async function probeUntilUnready(first: KeepAliveClient): Promise<RawReply[]> {
   const replies: RawReply[] = [];
@@ -145,7 +146,8 @@ describe("SIGTERM", () => {
     console.log(
       `${replies.length} requests on 32 connections, ${unanswered.length} met a closed connection`,
     );
-    // Whose last answer came when the listening socket was closed already may have learnt too late that it was the last.
+    // Whose last answer came when the listening socket was closed already may have learnt too late
+    // that it was the last.
     expect(unanswered.length).toBeLessThan(8);
     expect(
       unanswered.filter(

@@ -13,14 +13,31 @@ const root = join(import.meta.dir, "..", "..", "..");
 const preloadPath = join(root, "test", "support", "modules-on-signal.ts");
 
 /** Packages that every start needs. */
-const always = ["hono", "ipaddr.js", "kysely", "zod"];
+const always = [
+  "@pinojs/redact",
+  "atomic-sleep",
+  "hono",
+  "ipaddr.js",
+  "kysely",
+  "on-exit-leak-free",
+  "pino",
+  "pino-std-serializers",
+  "quick-format-unescaped",
+  "safe-stable-stringify",
+  "sonic-boom",
+  "thread-stream",
+  "zod",
+];
 
 /** Files and folders of the program that a start with no settings has no use for. */
 const lateParts = [
-  "src/account/payments/open-payments.ts",
-  "src/account/people/create-identity.ts",
+  "src/billing/payments/open-payments.ts",
+  "src/identity/people/create-identity.ts",
   "src/inference/catalog/configured-provider.ts",
   "src/inference/sandbox/wire/",
+  "src/insights/archive/archive-client.ts",
+  "src/insights/archive/open-archive.ts",
+  "src/insights/archive/outbox.ts",
   "src/platform/config/file-schema.ts",
   "src/platform/storage/postgres/",
   "src/platform/telemetry/exposition.ts",
@@ -78,6 +95,13 @@ describe("what is asked for loads its library", () => {
   test("a settings file that says something, the reader of YAML", async () => {
     const { modules } = await startWatched({ yaml: "retention: { generations_days: 30 }\n" });
     expect(packagesOf(await modules())).toEqual([...always, "yaml"].sort());
+  });
+
+  test("an archive, the client of ClickHouse", async () => {
+    const { modules } = await startWatched({
+      environment: { CLICKHOUSE_URL: "clickhouse+http://127.0.0.1:9/records" },
+    });
+    expect(packagesOf(await modules())).toContain("@clickhouse/client");
   });
 
   test("metrics, when they are read", async () => {

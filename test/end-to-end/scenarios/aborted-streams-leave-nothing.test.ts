@@ -26,7 +26,10 @@ async function abortAll(): Promise<void> {
   );
 }
 
-/** Bytes in use after everything that can be freed was: some of it only once the event loop has turned. */
+/**
+ * Bytes in use after everything that can be freed was: some of it only once the event loop has
+ * turned.
+ */
 async function heapBytes(): Promise<number> {
   scene.gateway.logLines.splice(0);
   let least = Infinity;

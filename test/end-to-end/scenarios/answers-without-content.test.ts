@@ -34,7 +34,10 @@ const ask = async (script: Script, changes: Record<string, unknown>): Promise<Ch
 const events = (answer: StreamedChatAnswer) =>
   stream([...chatChunks({ text: [], ...answer }).map((chunk) => sse(chunk)), sse("[DONE]")]);
 
-/** Answers that end well and say nothing. The provider may report usage; nobody pays for it. */
+/**
+ * Answers that end well and say nothing. The provider may report usage; the caller does not pay
+ * for it.
+ */
 const empty: readonly (readonly [name: string, streamed: boolean, script: Script])[] = [
   ["usage after the finish", true, events({})],
   ["usage after the finish, all in one segment", true, [split([], events({}))]],

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { ProbeOutcome } from "../../../src/account/byok/key-prober.ts";
+import type { ProbeOutcome } from "../../../src/byok/key-prober.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { testManagementKey } from "../../support/gateway.ts";
 import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";

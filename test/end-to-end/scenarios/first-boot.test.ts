@@ -28,7 +28,7 @@ async function firstBoot(): Promise<string> {
   return (await gateway.app.mintFirstKey()) ?? "";
 }
 
-/** Credentials that somebody else's first boot, or a careless one of ours, might accept. */
+/** Credentials that the first boot of another gateway, or a careless one of ours, might accept. */
 const guesses: readonly (readonly [name: string, headers: Record<string, string>])[] = [
   ["none", {}],
   ["an empty one", { authorization: "Bearer " }],

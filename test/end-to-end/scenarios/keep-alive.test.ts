@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
-import { FrameWait, KeepAliveTicker } from "../../../src/inference/keep-alive.ts";
+import { FrameWait, KeepAliveTicker } from "../../../src/inference/pipeline/relayed-stream.ts";
 import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { openaiClient } from "../clients/openai-client.ts";
 import { errorsIn, readReply, saidIn } from "./support/chat-reply.ts";
@@ -33,7 +33,7 @@ describe("a silent stream tells its client that it lives", () => {
     frames.give("data: {}\n\n");
     await settled();
     expect(told).toBe("data: {}\n\n");
-    // Nobody waits, so nobody is told.
+    // No reader waits, so no ping is sent.
     pass(30_000);
     wait();
     pass(9_000);

@@ -159,7 +159,8 @@ test("a client that leaves gives back what its request had taken, and pays with 
     chatRequest({ ...solo, stream: true, max_tokens: 4_000 }),
   );
   await client.hasSeen("Hel");
-  // The first has taken its worst case, 4 USD, and the second what was left; the third finds nothing.
+  // The first has taken its worst case, 4 USD, and the second what was left; the third finds
+  // nothing.
   upstream.enqueue([head(), upstream.gate()]);
   const waiting = startLeavingClient(
     gateway,

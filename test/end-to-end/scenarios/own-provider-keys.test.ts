@@ -118,7 +118,8 @@ for (const stream of [false, true]) {
       expect(response.headers.get("x-service-credential-source")).toBe("own_byok");
       expect(response.headers.get("x-service-provider-chain")).toBe("acme->acme");
       expect(keysSent()).toEqual([own, second]);
-      // What was just refused goes last: the next request begins with the other one, and the platform comes before it.
+      // What was just refused goes last: the next request begins with the other one, and the
+      // platform comes before it.
       upstream.enqueue(refused(status, message));
       const next = await chat({ stream, ...onlyAcme });
       await next.text();

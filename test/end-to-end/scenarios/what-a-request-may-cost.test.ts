@@ -230,7 +230,9 @@ const dear = {
   ],
 };
 
-/** A stream of `tokens` pieces of four characters, with as many counted, as long as its cap allows. */
+/**
+ * A stream of `tokens` pieces of four characters, with as many counted, as long as its cap allows.
+ */
 const talking =
   (tokens: number) =>
   (request: RecordedRequest): Script => {

@@ -21,9 +21,7 @@ const send = async (
     }),
   );
 
-/**
- * The same status from the client's mistake, the gateway's and the provider's can be told apart.
- */
+/** A refusal, and whose fault it is: one status may come from any of the three. */
 interface Refusal {
   name: string;
   status: number;

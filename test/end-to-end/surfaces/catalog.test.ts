@@ -56,7 +56,10 @@ interface Operation {
   responses: Record<string, { headers?: Record<string, unknown> }>;
 }
 
-/** What programs are told of each route beside the body: headers that mean something to it, and headers and statuses of its answers. */
+/**
+ * What the OpenAPI document says of each route beside the body: headers that mean something to it,
+ * and headers and statuses of its answers.
+ */
 const described: [path: string, parameters: string[], headers: string[], statuses: string[]][] = [
   [
     "/embeddings",

@@ -11,7 +11,10 @@ import {
   startSurfaceScene,
 } from "./support/surface-scene.ts";
 
-/** A request on each surface whose answers have an id, what its provider answers, and what that costs in USD. */
+/**
+ * A request on each surface whose answers have an id, what its provider answers, and what that
+ * costs in USD.
+ */
 const surfaces: Record<
   string,
   { body: object; answer: ReturnType<typeof answering>; cost: number }

@@ -4,11 +4,11 @@ import type { Message } from "../../../src/inference/canonical/message.ts";
 import type { CanonicalRequest } from "../../../src/inference/canonical/request.ts";
 
 /** A canonical request without what every request has. */
-export type RequestMeaning = Omit<CanonicalRequest, "dialect" | "model" | "stream">;
+type RequestMeaning = Omit<CanonicalRequest, "dialect" | "model" | "stream">;
 
 /**
- * What one canonical request is on each wire, and means when it is read from there. A dialect that is
- * under test stands in `wire` or in `refuses`, so that none is forgotten.
+ * What one canonical request is on each wire, and means when it is read from there. A dialect that
+ * is under test stands in `wire` or in `refuses`, so that none is forgotten.
  */
 export interface DialectRequestCase {
   what: string;
@@ -36,6 +36,9 @@ export const wireQuestion = { messages: [{ role: "user", content: "Weather?" }] 
 
 /** The same for Gemini. */
 export const geminiQuestion = { contents: [{ role: "user", parts: [{ text: "Weather?" }] }] };
+
+/** The same for Converse. */
+export const converseQuestion = { messages: [{ role: "user", content: [{ text: "Weather?" }] }] };
 
 /** A JSON Schema of one required text. */
 export const schema = {

@@ -1,4 +1,6 @@
+import { jsonAdvice } from "../../../src/inference/dialects/json-schema.ts";
 import {
+  converseQuestion,
   geminiQuestion,
   question,
   responsesQuestion,
@@ -111,6 +113,33 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
           { role: "tool", tool_call_id: "c2", content: "2" },
         ],
       },
+      "amazon-converse": {
+        messages: [
+          { role: "user", content: [{ text: "Go" }] },
+          {
+            role: "assistant",
+            content: [
+              { reasoningContent: { reasoningText: { text: "first", signature: "s1" } } },
+              { toolUse: { toolUseId: "c1", name: "f", input: {} } },
+              { reasoningContent: { redactedContent: "e2" } },
+              { toolUse: { toolUseId: "c2", name: "g", input: {} } },
+            ],
+          },
+          {
+            role: "user",
+            content: [
+              { toolResult: { toolUseId: "c1", content: [{ text: "1" }] } },
+              { toolResult: { toolUseId: "c2", content: [{ text: "2" }] } },
+            ],
+          },
+        ],
+        toolConfig: {
+          tools: [
+            { toolSpec: { name: "f", inputSchema: { json: { type: "object", properties: {} } } } },
+            { toolSpec: { name: "g", inputSchema: { json: { type: "object", properties: {} } } } },
+          ],
+        },
+      },
       "google-generate": {
         contents: [
           { role: "user", parts: [{ text: "Go" }] },
@@ -187,6 +216,11 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
         top_p: 0.9,
         user: "u-1",
       },
+      "amazon-converse": {
+        ...converseQuestion,
+        system: [{ text: jsonAdvice(schema) }],
+        inferenceConfig: { maxTokens: 300, temperature: 0.2, topP: 0.9, stopSequences: ["END"] },
+      },
       "google-generate": {
         ...geminiQuestion,
         generationConfig: {
@@ -209,7 +243,7 @@ export const reasoningAndOutputCases: readonly DialectRequestCase[] = [
         user: "u-1",
       },
     },
-    losses: { "openai-responses": ["stop"] },
+    losses: { "amazon-converse": ["reasoning", "response_format"], "openai-responses": ["stop"] },
     reads: {
       "anthropic-messages": { output: { type: "json-schema", schema, strict: true } },
       "openai-responses": { stop: undefined },

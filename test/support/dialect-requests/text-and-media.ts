@@ -1,4 +1,5 @@
 import {
+  converseQuestion,
   geminiQuestion,
   question,
   responsesQuestion,
@@ -15,6 +16,7 @@ export const textAndMediaCases: readonly DialectRequestCase[] = [
     wire: {
       "anthropic-messages": wireQuestion,
       "openai-chat": wireQuestion,
+      "amazon-converse": converseQuestion,
       "google-generate": geminiQuestion,
       "openai-responses": responsesQuestion,
     },
@@ -42,6 +44,18 @@ export const textAndMediaCases: readonly DialectRequestCase[] = [
           { role: "user", content: "Hi" },
           { role: "developer", content: "Now rhyme." },
         ],
+      },
+      "amazon-converse": {
+        messages: [
+          {
+            role: "user",
+            content: [
+              { text: "Hi" },
+              { text: "<system-reminder>\nNow rhyme.\n</system-reminder>" },
+            ],
+          },
+        ],
+        system: [{ text: "Be brief." }],
       },
       "google-generate": {
         contents: [
@@ -142,6 +156,7 @@ export const textAndMediaCases: readonly DialectRequestCase[] = [
         ],
       },
     },
+    refuses: { "amazon-converse": "messages[0].content[1]" },
     losses: {
       "anthropic-messages": ["messages[0].content[1].detail"],
       "google-generate": ["messages[0].content[1].detail"],
@@ -215,6 +230,7 @@ export const textAndMediaCases: readonly DialectRequestCase[] = [
     },
     refuses: {
       "anthropic-messages": "messages[0].content[2]",
+      "amazon-converse": "messages[0].content[1]",
       "google-generate": "messages[0].content[1]",
     },
   },
@@ -255,6 +271,12 @@ export const textAndMediaCases: readonly DialectRequestCase[] = [
             content: [{ type: "text", text: "Hi", prompt_cache_breakpoint: { mode: "explicit" } }],
           },
         ],
+      },
+      "amazon-converse": {
+        messages: [
+          { role: "user", content: [{ text: "Hi" }, { cachePoint: { type: "default" } }] },
+        ],
+        system: [{ text: "Long." }, { cachePoint: { type: "default", ttl: "1h" } }],
       },
       "google-generate": {
         contents: [{ role: "user", parts: [{ text: "Hi" }] }],

@@ -1,4 +1,5 @@
 import {
+  converseQuestion,
   geminiQuestion,
   question,
   responsesQuestion,
@@ -80,6 +81,28 @@ export const toolCases: readonly DialectRequestCase[] = [
         tool_choice: { type: "function", function: { name: "get_weather" } },
         parallel_tool_calls: false,
       },
+      "amazon-converse": {
+        ...converseQuestion,
+        toolConfig: {
+          tools: [
+            {
+              toolSpec: {
+                name: "get_weather",
+                description: "Looks outside.",
+                inputSchema: { json: schema },
+              },
+            },
+            {
+              toolSpec: {
+                name: "shell",
+                description: "The input must follow this regex grammar:\nls .*",
+                inputSchema: { json: wrappingSchema },
+              },
+            },
+          ],
+          toolChoice: { tool: { name: "get_weather" } },
+        },
+      },
       "google-generate": {
         ...geminiQuestion,
         tools: [
@@ -125,6 +148,7 @@ export const toolCases: readonly DialectRequestCase[] = [
     },
     losses: {
       "anthropic-messages": ["tools[1].format"],
+      "amazon-converse": ["tools[0].strict", "tools[1].format", "parallel_tool_calls"],
       "google-generate": ["tools[0].strict", "tools[1].format", "parallel_tool_calls"],
     },
     reads: {
@@ -181,6 +205,10 @@ export const toolCases: readonly DialectRequestCase[] = [
           },
         },
       },
+      "amazon-converse": {
+        ...converseQuestion,
+        toolConfig: { tools: [{ toolSpec: { name: "f", inputSchema: { json: schema } } }] },
+      },
       "google-generate": {
         ...geminiQuestion,
         tools: [{ functionDeclarations: [{ name: "f", parametersJsonSchema: schema }] }],
@@ -201,7 +229,10 @@ export const toolCases: readonly DialectRequestCase[] = [
         },
       },
     },
-    losses: { "anthropic-messages": ["tool_choice.allowed_tools"] },
+    losses: {
+      "amazon-converse": ["tool_choice.allowed_tools"],
+      "anthropic-messages": ["tool_choice.allowed_tools"],
+    },
     reads: { "anthropic-messages": { toolChoice: { type: "auto" } } },
   },
   {
@@ -256,6 +287,37 @@ export const toolCases: readonly DialectRequestCase[] = [
           { role: "tool", tool_call_id: "call_a", content: "one" },
           { role: "tool", tool_call_id: "call_b", content: "" },
         ],
+      },
+      "amazon-converse": {
+        messages: [
+          { role: "user", content: [{ text: "Both" }] },
+          {
+            role: "assistant",
+            content: [
+              { text: "Looking." },
+              { toolUse: { toolUseId: "call_a", name: "f", input: { x: 1 } } },
+              { toolUse: { toolUseId: "call_b", name: "shell", input: { input: "ls" } } },
+            ],
+          },
+          {
+            role: "user",
+            content: [
+              { toolResult: { toolUseId: "call_a", content: [{ text: "one" }] } },
+              { toolResult: { toolUseId: "call_b", content: [{ text: "(no output)" }] } },
+            ],
+          },
+        ],
+        toolConfig: {
+          tools: [
+            { toolSpec: { name: "f", inputSchema: { json: { type: "object", properties: {} } } } },
+            {
+              toolSpec: {
+                name: "shell",
+                inputSchema: { json: { type: "object", properties: {} } },
+              },
+            },
+          ],
+        },
       },
       "google-generate": {
         contents: [

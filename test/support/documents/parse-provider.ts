@@ -1,5 +1,5 @@
 /** A request that the provider was sent. */
-export interface ParseQuestion {
+interface ParseQuestion {
   path: string;
   body: string;
   authorization: string | null;
@@ -25,7 +25,7 @@ export function gate(): { opened: Promise<void>; open(): void } {
   return { opened, open: () => open() };
 }
 
-/** Starts a provider that does as it is told. */
+/** Starts a provider that answers as `will` says. */
 export function startParseProvider(): ParseProvider {
   const questions: ParseQuestion[] = [];
   let acts: ParseAct[] = [];

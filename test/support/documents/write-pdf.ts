@@ -1,5 +1,5 @@
 /** A text on a page of a PDF: its baseline from the lower left corner, in points. */
-export interface PdfText {
+interface PdfText {
   text: string;
   x: number;
   y: number;

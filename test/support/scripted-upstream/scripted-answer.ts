@@ -6,7 +6,9 @@ export interface ScriptedCall {
   arguments: Record<string, unknown>;
 }
 
-/** A call whose input is free text, as only Responses know it; elsewhere the text is an argument. */
+/**
+ * A call whose input is free text, as only Responses know it; elsewhere the text is an argument.
+ */
 export interface ScriptedTextCall {
   id: string;
   name: string;

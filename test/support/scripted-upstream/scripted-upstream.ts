@@ -40,14 +40,16 @@ export type ScriptedDialect = keyof typeof dialects;
 export const wireOf = (dialect: ScriptedDialect): UpstreamWire => dialects[dialect].wire;
 
 /** The dialect of a request, told by its path as vendors tell it. */
-export function dialectOf({ path }: RecordedRequest): ScriptedDialect {
+function dialectOf({ path }: RecordedRequest): ScriptedDialect {
   const names = Object.keys(dialects) as ScriptedDialect[];
   const found = names.find((name) => dialects[name].path.test(path));
   if (found === undefined) throw new Error(`no dialect has the path ${path}`);
   return found;
 }
 
-/** An upstream on one port that says the same thing in whichever of the four dialects it is asked. */
+/**
+ * An upstream on one port that says the same thing in whichever of the four dialects it is asked.
+ */
 export interface ScriptedUpstream extends Omit<FaultUpstream, "script" | "enqueue"> {
   /** Queues answers for the next requests, one each, whole or streamed as they ask. */
   say(...answers: ScriptedAnswer[]): void;
@@ -58,7 +60,7 @@ export interface ScriptedUpstream extends Omit<FaultUpstream, "script" | "enqueu
 }
 
 /** An answer as the request asks for it. */
-export function scriptOf(request: RecordedRequest, answer: ScriptedAnswer): Script {
+function scriptOf(request: RecordedRequest, answer: ScriptedAnswer): Script {
   const dialect = dialectOf(request);
   const writer: AnswerWriter = dialects[dialect].writer;
   if (!asksForStream(request)) return json(writer.whole(answer));

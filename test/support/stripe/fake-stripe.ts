@@ -1,13 +1,13 @@
 import { found, StripeWorld, type StripeObject } from "./stripe-world.ts";
 
 /**
- * What becomes of the next request that charges a card or opens a checkout: the bank refuses, nobody is there, or
- * it is done and the answer gets lost.
+ * What becomes of the next request that charges a card or opens a checkout: the bank refuses,
+ * Stripe is down, or it is done and the answer gets lost.
  */
-export type StripeFault = "declined" | "down" | "answer-lost";
+type StripeFault = "declined" | "down" | "answer-lost";
 
 /** A request as it came in. */
-export interface StripeRequest {
+interface StripeRequest {
   method: string;
   path: string;
   form: URLSearchParams;
@@ -38,7 +38,10 @@ const errorOf = (status: number, error: Record<string, unknown>): Answer => ({
   body: { error },
 });
 
-/** Starts one. Like Stripe, it answers a request with an idempotency key that it knows as it did the first time. */
+/**
+ * Starts one. Like Stripe, it answers a request with an idempotency key that it knows as it did the
+ * first time.
+ */
 export function startFakeStripe(nowMs: () => number = () => Date.now()): FakeStripe {
   const world = new StripeWorld(nowMs);
   const answered = new Map<string, Answer>();

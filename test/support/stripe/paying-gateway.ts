@@ -2,8 +2,8 @@ import { createHmac } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PaymentSettings } from "../../../src/account/payments/payment-settings.ts";
-import type { Payments } from "../../../src/account/payments/open-payments.ts";
+import type { PaymentSettings } from "../../../src/billing/payments/cents.ts";
+import type { Payments } from "../../../src/billing/payments/open-payments.ts";
 import type { AppSettings } from "../../../src/app/app-settings.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { startGateway, testManagementKey, type TestGateway } from "../gateway.ts";
@@ -49,17 +49,20 @@ export interface PayingGateway {
   clock: FakeClock;
   gateway(): TestGateway;
   payments(): Payments;
-  /** Asks the API with the management key of the first workspace; the test fails where it is refused. */
+  /**
+   * Asks the API with the management key of the first workspace; the test fails where it is
+   * refused.
+   */
   json(method: string, path: string, body?: unknown): Promise<Record<string, unknown>>;
   ask(method: string, path: string, body?: unknown): Promise<Response>;
-  /** Has Stripe tell of an event, and gives what became of it. */
+  /** Sends an event to the webhook as Stripe does; returns its outcome. */
   deliver(event: StripeEvent): Promise<string>;
   /** Opens a checkout, and gives its order and its session at Stripe. */
   order(
     amount: number,
     fields?: Record<string, unknown>,
   ): Promise<{ orderId: string; sessionId: string }>;
-  /** Opens a checkout, pays it and tells of it; gives the payment. */
+  /** Opens a checkout, pays it and delivers its events; returns the order and the payment. */
   topUp(
     amount: number,
     fields?: Record<string, unknown>,
@@ -70,7 +73,10 @@ export interface PayingGateway {
   stop(): Promise<void>;
 }
 
-/** Starts one on a database, of SQLite unless a URL is given; with a balance of zero unless the settings say otherwise. */
+/**
+ * Starts one on a database, of SQLite unless a URL is given; with a balance of zero unless the
+ * settings say otherwise.
+ */
 export async function startPayingGateway(
   storageUrl: string | undefined,
   {

@@ -1,4 +1,7 @@
-/** The simple model that histories of payments are compared with: what each order brought, and what of it was claimed back. */
+/**
+ * The simple model that histories of payments are compared with: what each order brought, and what
+ * of it was claimed back.
+ */
 export class PaymentModel {
   /** What was spent of the credits, in nano-USD. */
   spentNano = 0n;
@@ -33,7 +36,7 @@ export class PaymentModel {
     return [...this.orders].filter(([, { paid }]) => paid).map(([id]) => id);
   }
 
-  /** What is there once everything was told of: what cannot be taken stays owed. */
+  /** The balance once every event is delivered: what cannot be taken stays owed. */
   get balanceNano(): bigint {
     let cents = 0n;
     for (const [id, { creditCents, chargeCents, paid }] of this.orders) {

@@ -12,7 +12,10 @@ export interface StripeEvent {
   data: { object: StripeObject };
 }
 
-/** What a simulated Stripe knows, and what happens in it: people pay, banks ask for their money back. */
+/**
+ * What a simulated Stripe knows, and what happens in it: people pay, banks ask for their money
+ * back.
+ */
 export class StripeWorld {
   readonly customers = new Map<string, StripeObject>();
   readonly sessions = new Map<string, StripeObject>();
@@ -35,7 +38,7 @@ export class StripeWorld {
     return `${prefix}_test_${String(++this.count).padStart(5, "0")}`;
   }
 
-  /** Somebody pays at a checkout. Gives the events, in the order in which they happen. */
+  /** Pays at a checkout. Returns the events, in the order in which they happen. */
   pay(sessionId: string): StripeEvent[] {
     const session = found(this.sessions, sessionId);
     const payment = this.addPayment(

@@ -87,7 +87,7 @@ function closeConnection(socket: Socket<UpstreamConnection>, open: Set<UpstreamC
   socket.data.onClose();
 }
 
-/** A base URL whose port nobody listens on: connections to it are refused. */
+/** Returns a base URL whose port has no listener: connections to it are refused. */
 export function refusingBaseUrl(): string {
   const listener = Bun.listen({
     hostname: "127.0.0.1",

@@ -6,7 +6,7 @@ import type { Script } from "./steps.ts";
  * - "before-content": nothing was delivered, the next candidate may be tried;
  * - "after-content": a part was delivered, and the rest is an error.
  */
-export type FaultEffect = "harmless" | "before-content" | "after-content";
+type FaultEffect = "harmless" | "before-content" | "after-content";
 
 /** One way in which an upstream goes wrong. */
 export interface Fault {

@@ -1,12 +1,12 @@
 /** A tool call as a fixture names it; `id` and `name` have defaults. */
-export interface FixtureToolCall {
+interface FixtureToolCall {
   id?: string;
   name?: string;
   /** JSON text, or the pieces in which a stream sends it. */
   arguments?: string | readonly string[];
 }
 
-/** What a chat answer says. Whatever is absent has a plain default; null is sent as null. */
+/** What a chat answer says. An absent field has a plain default; null is sent as null. */
 export interface ChatAnswer {
   id?: string;
   model?: string;

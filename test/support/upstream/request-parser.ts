@@ -27,7 +27,7 @@ export class RequestParser {
   private isComplete = false;
 
   /**
-   * `onExpectContinue` is told when a client waits for a `100 Continue` before it sends its body.
+   * Calls `onExpectContinue` when a client waits for a `100 Continue` before it sends its body.
    */
   constructor(onExpectContinue: () => void) {
     this.onExpectContinue = onExpectContinue;

@@ -1,6 +1,6 @@
 import type { Gate } from "./gate.ts";
 
-/** How the end of a body is told: chunks, its length in the head, or the end of the connection. */
+/** What marks the end of a body: chunks, its length in the head, or the end of the connection. */
 export type Framing = "chunked" | "until-close" | { contentLength: number };
 
 /** Status line and headers. */
@@ -97,7 +97,7 @@ export const raw = (content: string | Uint8Array): RawStep => ({
 /** The end of the body. */
 export const end = (): EndStep => ({ kind: "end" });
 
-/** Ends the connection with a FIN, whatever was still to come. */
+/** Ends the connection with a FIN, also in the middle of an answer. */
 export const cut = (): CloseStep => ({ kind: "cut" });
 
 /** Ends the connection with a RST. What the client has not read yet may be lost with it. */

@@ -8,8 +8,8 @@ import { WireWriter } from "./wire-writer.ts";
 export type ScriptSource = (request: RecordedRequest) => Script;
 
 /**
- * Two turns of the event loop: one so that a write is not corked with the callback that caused it, one
- * so that clients in this process have read it before the next.
+ * Two turns of the event loop: one so that a write is not corked with the callback that caused it,
+ * one so that clients in this process have read it before the next.
  */
 const turn = (): Promise<void> =>
   new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
@@ -144,7 +144,8 @@ export class UpstreamConnection {
   }
 
   /**
-   * Writes in a segment of its own; returns when the kernel has it all, or nobody reads any more.
+   * Writes in a segment of its own; returns when the kernel has it all, or the connection is
+   * closed.
    */
   private async write(bytes: Uint8Array): Promise<void> {
     let rest = bytes;

@@ -5,7 +5,10 @@ import { testClientsFolder } from "../../clients/support/test-clients-folder.ts"
 
 const packages = join(testClientsFolder, "agents", "node_modules");
 
-/** The scripts that start the agents' binaries, which stand in packages of their own for each platform. */
+/**
+ * The scripts that start the agents' binaries, which stand in packages of their own for each
+ * platform.
+ */
 const launchers = {
   claude: join(packages, "@anthropic-ai", "claude-code", "cli-wrapper.cjs"),
   codex: join(packages, "@openai", "codex", "bin", "codex.js"),
@@ -42,7 +45,9 @@ export const agentCommand = (
   parameters: readonly string[],
 ): string[] => ["node", launchers[name], ...parameters];
 
-/** Runs an agent in an empty folder with an empty home, where nothing but loopback can be reached. */
+/**
+ * Runs an agent in an empty folder with an empty home, where nothing but loopback can be reached.
+ */
 export async function runAgent(setup: AgentSetup): Promise<AgentRun> {
   const folder = mkdtempSync(join(tmpdir(), "switchyard-agent-"));
   const home = join(folder, "home");
@@ -68,7 +73,7 @@ export async function runAgent(setup: AgentSetup): Promise<AgentRun> {
   }
 }
 
-/** Whatever is not on loopback goes to a proxy that is not there. */
+/** Environment that sends all traffic beyond loopback to a proxy that does not exist. */
 export const onlyLoopback = {
   HTTPS_PROXY: "http://127.0.0.1:1",
   HTTP_PROXY: "http://127.0.0.1:1",

@@ -17,7 +17,7 @@ export const aiSdkChat = aiSdk(
   },
 );
 
-/** The AI SDK's provider for whoever speaks like OpenAI. */
+/** The AI SDK's provider for servers that speak like OpenAI. */
 export const aiSdkCompatible = aiSdk(
   "@ai-sdk/openai-compatible",
   ({ origin, apiKey }, id) =>

@@ -7,7 +7,7 @@ import { costOf } from "./cost-of.ts";
 import { emptyReply } from "./empty-reply.ts";
 
 /** A conversation in the Messages dialect. */
-export const anthropicMessages = (turns: readonly Turn[]): Anthropic.MessageParam[] =>
+const anthropicMessages = (turns: readonly Turn[]): Anthropic.MessageParam[] =>
   turns.map((turn): Anthropic.MessageParam => {
     if (turn.role === "assistant")
       return { role: "assistant", content: turn.said.native as Anthropic.ContentBlockParam[] };
@@ -117,10 +117,14 @@ const adapter = (
   },
 });
 
-/** The `@anthropic-ai/sdk` package, which sends its key as a bearer and the version of October 2026. */
+/**
+ * The `@anthropic-ai/sdk` package, which sends its key as a bearer and the version of October 2026.
+ */
 export const anthropicSdk = adapter("@anthropic-ai/sdk", (client) => client.messages);
 
-/** Its beta surface: the same methods with `?beta=true`, the same members as far as questions go. */
+/**
+ * Its beta surface: the same methods with `?beta=true`, the same members as far as questions go.
+ */
 export const anthropicBeta = adapter(
   "@anthropic-ai/sdk, beta",
   (client) => client.beta.messages as unknown as Anthropic.Messages,

@@ -1,5 +1,10 @@
 import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
-import { AIMessage, AIMessageChunk, HumanMessage, ToolMessage } from "@langchain/core/messages";
+import {
+  type AIMessage,
+  type AIMessageChunk,
+  HumanMessage,
+  ToolMessage,
+} from "@langchain/core/messages";
 import type { BaseMessage, UsageMetadata } from "@langchain/core/messages";
 import type {
   ClientFailure,

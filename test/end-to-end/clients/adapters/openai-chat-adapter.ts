@@ -9,7 +9,7 @@ type UserTurn = Turn & { role: "user" };
 type Message = OpenAI.ChatCompletionMessageParam;
 
 /** A conversation in the chat dialect. */
-export function chatMessages(turns: readonly Turn[]): Message[] {
+function chatMessages(turns: readonly Turn[]): Message[] {
   return turns.flatMap((turn): Message[] => {
     if (turn.role === "user") return [{ role: "user", content: userContent(turn) }];
     if (turn.role === "tools")

@@ -8,7 +8,7 @@ import { openaiErrorNames, openaiFailure } from "./openai-failure.ts";
 type Item = OpenAI.Responses.ResponseInputItem;
 
 /** A conversation as input items. */
-export const inputItems = (turns: readonly Turn[]): Item[] =>
+const inputItems = (turns: readonly Turn[]): Item[] =>
   turns.flatMap((turn): Item[] => {
     if (turn.role === "assistant") return turn.said.native as Item[];
     if (turn.role === "tools")

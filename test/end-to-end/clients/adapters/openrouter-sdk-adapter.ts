@@ -156,7 +156,10 @@ const clientOf = ({ origin, apiKey, retries }: ClientOptions): OpenRouter =>
           },
   });
 
-/** Its class for answers that it does not understand: to it an error's code is a number, which ours is not. */
+/**
+ * Its class for answers that it does not understand: to it an error's code is a number, which ours
+ * is not.
+ */
 const unread = "ResponseValidationError";
 
 /** OpenRouter's own package. */

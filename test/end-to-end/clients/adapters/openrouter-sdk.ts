@@ -5,7 +5,7 @@ interface ChatToolCall {
   function: { name: string; arguments: string };
 }
 
-/** What a thought is told by. */
+/** A part of a thought: its text or its summary. */
 type ReasoningDetail = { text?: string | null } & { summary?: string };
 
 /** A turn of the model, as OpenRouter's package has it. */

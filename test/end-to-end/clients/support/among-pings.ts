@@ -1,7 +1,10 @@
 import { spyOn } from "bun:test";
-import { KeepAliveTicker } from "../../../../src/inference/keep-alive.ts";
+import { KeepAliveTicker } from "../../../../src/inference/pipeline/relayed-stream.ts";
 
-/** Does work while every frame of a stream comes behind two pings, as if each had taken its provider half a minute. */
+/**
+ * Does work while every frame of a stream comes behind two pings, as if each had taken its provider
+ * half a minute.
+ */
 export async function amongPings<T>(work: () => Promise<T>): Promise<T> {
   const original = KeepAliveTicker.prototype.watch;
   let turn = 0;
@@ -17,6 +20,7 @@ export async function amongPings<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } finally {
     spy.mockRestore();
+    // biome-ignore lint/correctness/noUnsafeFinally: too few pings fail the test in any case.
     if (turn < 6) throw new Error("no pings were sent");
   }
 }

@@ -18,7 +18,10 @@ export const upstreamDialects: readonly ScriptedDialect[] = [
 /** The model that is served in a dialect. */
 export const modelIn = (dialect: ScriptedDialect): string => `scripted/${dialect}`;
 
-/** A model that coding agents know and have a set of tools for; every provider serves it, and is chosen by its name. */
+/**
+ * A model that coding agents know and have a set of tools for; every provider serves it, and is
+ * chosen by its name.
+ */
 export const codingModel = "openai/gpt-5.5";
 
 /** A model whose answers are shorter than coding agents ask for without being asked. */

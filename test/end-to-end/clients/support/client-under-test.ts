@@ -68,10 +68,10 @@ export interface ClientOptions {
 }
 
 /** Statuses of errors that each client has its own names for. */
-export type NamedStatus = 400 | 401 | 404 | 429 | 502;
+type NamedStatus = 400 | 401 | 404 | 429 | 502;
 
 /** What a client may lack; the suite's expectation is dropped where it does. */
-export type Ability =
+type Ability =
   | "cost in streams"
   | "cost of whole answers"
   | "counts in streams"

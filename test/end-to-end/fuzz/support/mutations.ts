@@ -1,6 +1,9 @@
 import fc from "fast-check";
 
-/** A change to a JSON value: where, by numbers that pick a member at each depth, and what becomes of it. */
+/**
+ * A change to a JSON value: where, by numbers that pick a member at each depth, and what becomes of
+ * it.
+ */
 export interface Mutation {
   path: readonly number[];
   kind: "replace" | "remove" | "repeat" | "rename" | "nest" | "swap";
@@ -17,6 +20,7 @@ const oddValues: readonly unknown[] = [
   1.5,
   1e308,
   -0,
+  // biome-ignore lint/correctness/noPrecisionLoss: one beyond the safe integers, on purpose.
   9_007_199_254_740_993,
   [],
   {},

@@ -1,5 +1,6 @@
 /**
- * How many bodies or streams a test makes. By default all tests of the folder make some 100,000 together;
+ * How many bodies or streams a test makes. By default all tests of the folder make some 100,000
+ * together;
  * `FUZZ_RUNS=100000` makes as many for each.
  */
 export function fuzzRuns(usual: number): number {

@@ -1,4 +1,4 @@
-import type { DialectId } from "../../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import { eventsOf, tales } from "../../matrix/support/beats.ts";
 import type { ClientName } from "../../matrix/support/client-dialect.ts";
 import type { Fields } from "../../matrix/support/json-value.ts";

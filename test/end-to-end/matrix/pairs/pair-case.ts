@@ -1,11 +1,14 @@
-import type { DialectId } from "../../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import type { ClientName } from "../support/client-dialect.ts";
 import type { Fields } from "../support/json-value.ts";
 
 /** How a pair is named in exceptions. */
 export type PairName = `${ClientName} -> ${DialectId}`;
 
-/** What is asked, on the wires of both sides. A client's own dialect keeps its words, so that pair needs no row. */
+/**
+ * What is asked, on the wires of both sides. A client's own dialect keeps its words, so that pair
+ * needs no row.
+ */
 export interface AskedCase {
   what: string;
   /** What each client sends beside the model and its bound of 300 tokens. */
@@ -14,7 +17,10 @@ export interface AskedCase {
   gets: Readonly<Partial<Record<DialectId, Fields>>>;
   /** Where the client's dialect said less, or the upstream gets something else because of it. */
   except?: Partial<Record<PairName, Fields>>;
-  /** Fields that the answer names as lost on their way to this upstream, or for this pair; absent means none. */
+  /**
+   * Fields that the answer names as lost on their way to this upstream, or for this pair; absent
+   * means none.
+   */
   losses?: Partial<Record<DialectId | PairName, readonly string[]>>;
   /** The field that is named where the request is refused instead of being asked wrongly. */
   refuses?: Partial<Record<DialectId | PairName, string>>;

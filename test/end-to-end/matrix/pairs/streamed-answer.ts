@@ -1,4 +1,4 @@
-import type { DialectId } from "../../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import { type BodyStep, sse } from "../../../support/upstream/steps.ts";
 import { fieldsOf, listOf, textOf, type Fields } from "../support/json-value.ts";
 

@@ -57,7 +57,7 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
         input: [{ type: "message", role: "user", content: "Why?" }],
         reasoning: { effort: "none" },
       },
-      // Gemini's newer models think a little whatever they are told.
+      // Gemini's newer models think a little even at the lowest setting.
       "google-generate": {
         contents: [{ role: "user", parts: [{ text: "Why?" }] }],
         generationConfig: { thinkingConfig: { thinkingLevel: "LOW", includeThoughts: false } },
@@ -66,7 +66,8 @@ export const thinkingAndOutputCases: readonly AskedCase[] = [
     losses: { "google-generate": ["reasoning.effort"] },
   },
   {
-    // The contract has it so: what Messages turns on is the effort `high`, and its budget is not carried over.
+    // The contract has it so: what Messages turns on is the effort `high`, and its budget is not
+    // carried over.
     what: "thinking turned on, by Messages with a budget",
     asks: {
       "openai-chat": { messages: [{ role: "user", content: "Why?" }], reasoning_effort: "high" },

@@ -7,7 +7,7 @@ const schema = {
   additionalProperties: false,
 };
 
-/** Tools: what they are, which must be called, and a call that nobody answered. */
+/** Tools: what they are, which must be called, and a call without a result. */
 export const toolCases: readonly AskedCase[] = [
   {
     what: "tools, of which one at a time must be called",

@@ -1,7 +1,7 @@
 import type { Fields } from "../support/json-value.ts";
 
 /** Usage of 11 tokens in and 7 out in each dialect. */
-export const chatUsage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+const chatUsage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
 const messagesUsage = { input_tokens: 11, output_tokens: 7 };
 const responsesUsage = { input_tokens: 11, output_tokens: 7, total_tokens: 18 };
 const geminiUsage = { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 };

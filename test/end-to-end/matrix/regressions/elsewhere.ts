@@ -1,6 +1,5 @@
 const matrix = "test/end-to-end/matrix";
 const scenarios = "test/end-to-end/scenarios";
-const interpret = "src/inference/interpret";
 
 /** Where the numbers are tested that are not in the tables here, or not in them alone. */
 export const elsewhere: Readonly<Record<string, readonly string[]>> = {
@@ -11,7 +10,7 @@ export const elsewhere: Readonly<Record<string, readonly string[]>> = {
   ],
   C40: [`${matrix}/faults-on-the-only-provider.test.ts`],
   C41: [`${matrix}/support/chat-client.ts`, `${scenarios}/keep-alive.test.ts`],
-  C42: [`${interpret}/anthropic-messages/messages-relay.test.ts`],
+  C42: ["src/inference/dialects/anthropic-messages/passthrough-stream.test.ts"],
   C43: [`${matrix}/faults-on-the-only-provider.test.ts`, `${scenarios}/keep-alive.test.ts`],
   C45: [`${matrix}/faults-on-the-only-provider.test.ts`],
   C46: [`${matrix}/faults-on-the-only-provider.test.ts`],
@@ -28,7 +27,7 @@ export const elsewhere: Readonly<Record<string, readonly string[]>> = {
   C76: [`${matrix}/thoughts-over-turns.test.ts`],
   C78: [`${matrix}/pairs/thinking-and-output.ts`],
   C81: ["test/end-to-end/api/count-tokens.test.ts"],
-  C82: ["src/inference/providers/fit-to-endpoint.test.ts"],
+  C82: ["src/inference/providers/endpoint.test.ts"],
   C84: [`${matrix}/pairs/thinking-and-output.ts`],
   C85: ["src/inference/dialects/anthropic-messages/encode-request.test.ts"],
   C86: [`${matrix}/who-refused.test.ts`],

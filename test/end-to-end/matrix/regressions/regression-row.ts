@@ -1,10 +1,13 @@
-import type { DialectId } from "../../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import type { ProviderQuirks } from "../../../../src/inference/catalog/model.ts";
 import type { ClientName } from "../support/client-dialect.ts";
 import type { Fields } from "../support/json-value.ts";
 import type { Reply } from "../support/reply.ts";
 
-/** A numbered failure of other gateways (`C1` to `C86`), as a stream: what an upstream sends, what its clients make of it. */
+/**
+ * A numbered failure of other gateways (`C1` to `C86`), as a stream: what an upstream sends, what
+ * its clients make of it.
+ */
 export interface StreamRow {
   number: string;
   what: string;
@@ -25,7 +28,10 @@ export interface StreamRow {
   lacks?: Partial<Record<ClientName, readonly string[]>>;
 }
 
-/** A numbered failure of other gateways as a request: what a client sends, what the upstream must get. */
+/**
+ * A numbered failure of other gateways as a request: what a client sends, what the upstream must
+ * get.
+ */
 export interface RequestRow {
   number: string;
   what: string;

@@ -1,13 +1,19 @@
-import type { DialectId } from "../../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import { type BodyStep, sse } from "../../../support/upstream/steps.ts";
 
-/** Events of an upstream after which its client can know something new, and the word by which it shows. */
-export interface Beat {
+/**
+ * Events of an upstream after which its client can know something new, and the word by which it
+ * shows.
+ */
+interface Beat {
   word: string;
   events: readonly BodyStep[];
 }
 
-/** What an upstream says beat by beat: two words, a thought where it may come late, a call with its arguments, the end. */
+/**
+ * What an upstream says beat by beat: two words, a thought where it may come late, a call with its
+ * arguments, the end.
+ */
 export interface Tale {
   opening: readonly BodyStep[];
   beats: readonly Beat[];

@@ -88,7 +88,10 @@ function growList(
   }
 }
 
-/** What OpenAI's clients rely on: constant ids, the role first, calls that are announced, one finish, usage last. */
+/**
+ * What OpenAI's clients rely on: constant ids, the role first, calls that are announced, one
+ * finish, usage last.
+ */
 function breachesOf(chunks: readonly Fields[]): string[] {
   const breaches: string[] = [];
   const told = chunks.filter((chunk) => Array.isArray(chunk.choices));

@@ -5,7 +5,7 @@ import type { WireEvent } from "./wire-events.ts";
 export type ClientName = "openai-chat" | "anthropic-messages" | "openai-responses";
 
 /** A call of a tool as the client has it. */
-export interface SeenCall {
+interface SeenCall {
   id: string;
   name: string;
   /** JSON text, or the input of a custom tool as it is. */
@@ -13,7 +13,7 @@ export interface SeenCall {
 }
 
 /** Token counts in the words of no dialect; what is absent was not told. */
-export interface SeenUsage {
+interface SeenUsage {
   /** All of the input, cached or not. */
   input: number;
   /** All of the output, thoughts included. */
@@ -39,7 +39,10 @@ export interface Meaning {
   /** What has to come back with the thoughts: signatures and ciphertexts. */
   seals: readonly string[];
   calls: readonly SeenCall[];
-  /** stop, stop_sequence, length, tool_calls, content_filter or another word of its dialect; undefined while it has not ended. */
+  /**
+   * stop, stop_sequence, length, tool_calls, content_filter or another word of its dialect;
+   * undefined while it has not ended.
+   */
   finish: string | undefined;
   usage: SeenUsage | undefined;
   costUsd: unknown;

@@ -15,7 +15,7 @@ export interface LeavingClient {
   over: Promise<void>;
 }
 
-/** Sends a request whose client can be made to leave, to these providers and nobody else. */
+/** Sends a request whose client can be made to leave, to these providers and no others. */
 export function startLeavingClient(
   gateway: TestGateway,
   {

@@ -1,5 +1,5 @@
 import type { AppSettings } from "../../../../src/app/app-settings.ts";
-import type { DialectId } from "../../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
 import { provider, startGateway, type TestGateway } from "../../../support/gateway.ts";
 import type { Fault } from "../../../support/upstream/fault.ts";
@@ -35,7 +35,7 @@ export const providerUnder = (dialect: DialectId, { refusesConnections, waits }:
 export interface MatrixScene {
   gateway: TestGateway;
   upstreams: Readonly<Record<DialectId, FaultUpstream>>;
-  /** Sends a client's request to these providers, in this order, and to nobody else. */
+  /** Sends a client's request to these providers, in this order, and to no others. */
   ask(
     client: ClientDialect,
     body: Fields,

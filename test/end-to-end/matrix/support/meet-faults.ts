@@ -1,4 +1,4 @@
-import type { DialectId } from "../../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import { wireOf } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import type { Fault } from "../../../support/upstream/fault.ts";
 import { faultsOf, type FaultName } from "../../../support/upstream/faults.ts";
@@ -36,8 +36,9 @@ export interface Outcome {
 const asked = (text: string): string => /<<([^<>]*)>>/.exec(text)?.[1] ?? "";
 
 /**
- * Lets a client of one dialect meet every fault of an upstream of another, each with a request that names
- * it. Those that wait for a timeout meet it together, after the others, so that the machine is theirs.
+ * Lets a client of one dialect meet every fault of an upstream of another, each with a request that
+ * names it. Those that wait for a timeout meet it together, after the others, so that the machine
+ * is theirs.
  */
 export async function meetFaults(
   scene: MatrixScene,

@@ -182,7 +182,7 @@ class MessageReader {
     if (typeof fieldsOf(usage).output_tokens !== "number")
       this.breaches.push("message_delta without usage");
     this.phase = "delta";
-    // Counts that are told at the start alone stand.
+    // Counts that the start alone reports stay as they are.
     Object.assign(this.message, delta, {
       usage: { ...fieldsOf(this.message.usage), ...fieldsOf(usage) },
     });

@@ -1,4 +1,4 @@
-import type { DialectId } from "../../../../src/inference/canonical/dialect-id.ts";
+import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import { chatClient } from "./chat-client.ts";
 import type { ClientDialect, ClientName } from "./client-dialect.ts";
 import { messagesClient } from "./messages-client.ts";

@@ -13,7 +13,10 @@ export interface WireEvent {
   data: Fields;
 }
 
-/** The events of a stream's text and its comments, by a parser that shares nothing with the gateway's own. */
+/**
+ * The events of a stream's text and its comments, by a parser that shares nothing with the
+ * gateway's own.
+ */
 export function readEvents(raw: string): { events: WireEvent[]; comments: string[] } {
   const events: WireEvent[] = [];
   const comments: string[] = [];

@@ -271,7 +271,10 @@ function addStatefulTools(
   });
 }
 
-/** The tools, resources and prompts that the conformance suite asks a server to have, behind the gateway's own transport. */
+/**
+ * The tools, resources and prompts that the conformance suite asks a server to have, behind the
+ * gateway's own transport.
+ */
 export const buildFixtureServer: BuildMcpServer = (sdk) => {
   const states = sdk.createRequestStateCodec({ key: "fixture-key-of-the-conformance-suite" });
   const server = new sdk.McpServer(

@@ -11,7 +11,10 @@ export async function startPeopledMcp(): Promise<PeopledGateway> {
   return people;
 }
 
-/** Opens the page of consent at a URL, approves, and goes back to where the answer leads, as a browser does. */
+/**
+ * Opens the page of consent at a URL, approves, and goes back to where the answer leads, as a
+ * browser does.
+ */
 export async function approveAt(
   person: Browser,
   authorizationUrl: string,
@@ -22,7 +25,10 @@ export async function approveAt(
   return fetch(answer.headers.get("location") ?? "");
 }
 
-/** The first match in what a program prints, as soon as it is printed, and all of it at its end. Throws where nothing matches. */
+/**
+ * The first match in what a program prints, as soon as it is printed, and all of it at its end.
+ * Throws where nothing matches.
+ */
 export async function firstMatch(
   output: ReadableStream<Uint8Array>,
   pattern: RegExp,

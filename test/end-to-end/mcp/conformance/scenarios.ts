@@ -43,7 +43,9 @@ const lists = {
   "dns-rebinding-protection": "server",
 } as const satisfies Record<string, Target>;
 
-/** Every scenario that a revision requires of servers, and those that it runs without scoring them. */
+/**
+ * Every scenario that a revision requires of servers, and those that it runs without scoring them.
+ */
 export const scenarios: Readonly<Record<string, Readonly<Record<string, Target>>>> = {
   "2025-11-25": {
     ...lists,

@@ -11,7 +11,10 @@ export async function backUp({ query }: Pick<Nodes, "query">): Promise<void> {
   );
 }
 
-/** Sets the database back to that copy in one transaction, as a restore does beneath gateways that run. */
+/**
+ * Sets the database back to that copy in one transaction, as a restore does beneath gateways that
+ * run.
+ */
 export async function restore({ query }: Pick<Nodes, "query">): Promise<void> {
   const names = await tableNames({ query });
   await query(

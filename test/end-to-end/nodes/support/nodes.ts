@@ -22,7 +22,10 @@ export interface Nodes {
   stop(): Promise<void>;
 }
 
-/** Starts both at once on an empty database, so that each may be the first; `yaml` goes on where the provider ends. */
+/**
+ * Starts both at once on an empty database, so that each may be the first; `yaml` goes on where the
+ * provider ends.
+ */
 export async function startNodes({ yaml = "", credits = "10" } = {}): Promise<Nodes> {
   const [upstream, redis, databaseUrl] = await Promise.all([
     startFaultUpstream(),

@@ -1,4 +1,7 @@
-/** A switchyard.yaml with one provider that serves `acme/large` for 0.50 and 1.50 USD per million tokens. */
+/**
+ * A switchyard.yaml with one provider that serves `acme/large` for 0.50 and 1.50 USD per million
+ * tokens.
+ */
 export const acmeYaml = (baseUrl: string, more = ""): string => `
 providers:
   - id: acme

@@ -15,7 +15,10 @@ export async function getJson(
   return JSON.parse(text);
 }
 
-/** Sends a chat request, with the tests' key unless another is named; fields named replace or add to a small one on `acme/large`. */
+/**
+ * Sends a chat request, with the tests' key unless another is named; fields named replace or add to
+ * a small one on `acme/large`.
+ */
 export const postChat = (
   { url }: GatewayProcess,
   changes: Record<string, unknown> = {},

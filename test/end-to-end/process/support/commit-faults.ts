@@ -17,8 +17,9 @@ export interface CommitFault {
 }
 
 /**
- * Lets no file of a process grow past so many bytes, as a disk that is full (EFBIG in place of ENOSPC), or with 0 as one that was
- * mounted read-only. Works without the rights that mounting needs; the process has to ignore SIGXFSZ.
+ * Lets no file of a process grow past so many bytes, as a disk that is full (EFBIG in place of
+ * ENOSPC), or with 0 as one that was mounted read-only. Works without the rights that mounting
+ * needs; the process has to ignore SIGXFSZ.
  */
 async function limitFiles({ child }: GatewayProcess, bytes: number): Promise<() => Promise<void>> {
   const limit = (soft: string) =>

@@ -21,12 +21,16 @@ export async function openHolds(gateway: GatewayProcess): Promise<number> {
   return holds;
 }
 
-/** Connections are accepted in one turn of the gateway's event loop and read in the next; an answer of a third has seen both. */
+/**
+ * Connections are accepted in one turn of the gateway's event loop and read in the next; an answer
+ * of a third has seen both.
+ */
 const turnsUntilRead = 3;
 
 /**
- * Waits until everything that was sent to the gateway so far is over and in the books: no request is under way but the one that
- * asks, none holds credits, and no charge waits for its commit, however often it is asked within the turns that reading takes.
+ * Waits until everything that was sent to the gateway so far is over and in the books: no request
+ * is under way but the one that asks, none holds credits, and no charge waits for its commit,
+ * however often it is asked within the turns that reading takes.
  */
 export async function untilIdle(gateway: GatewayProcess): Promise<void> {
   for (let quiet = 0; quiet < turnsUntilRead; ) {
@@ -39,7 +43,10 @@ export async function untilIdle(gateway: GatewayProcess): Promise<void> {
   }
 }
 
-/** The gateway shows this balance and holds an eighth of it for one large request, whose charge is the result. */
+/**
+ * The gateway shows this balance and holds an eighth of it for one large request, whose charge is
+ * the result.
+ */
 export async function expectNothingHeld(
   gateway: GatewayProcess,
   balanceNano: bigint,

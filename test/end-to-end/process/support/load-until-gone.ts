@@ -8,11 +8,16 @@ export interface Load {
   readonly seen: readonly SeenCharge[];
   /** Resolves when so many charges were seen. */
   hasSeen(count: number): Promise<void>;
-  /** Resolves when no client is at work any more; rejects if one met an answer that is no charge. */
+  /**
+   * Resolves when no client is at work any more; rejects if one met an answer that is no charge.
+   */
   gone: Promise<void>;
 }
 
-/** Has clients send one request after the other, every second one streamed, until the gateway is gone. */
+/**
+ * Has clients send one request after the other, every second one streamed, until the gateway is
+ * gone.
+ */
 export function loadUntilGone(gateway: GatewayProcess, { clients }: { clients: number }): Load {
   const seen: SeenCharge[] = [];
   const waiters: { count: number; resolve: () => void }[] = [];

@@ -11,7 +11,7 @@ export function freePort(): number {
   return listener.port;
 }
 
-/** Whether nobody listens at a port of 127.0.0.1. */
+/** Whether a port of 127.0.0.1 refuses connections. */
 export const isRefused = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");

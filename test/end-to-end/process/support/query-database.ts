@@ -1,7 +1,10 @@
 import { Database } from "bun:sqlite";
 import { Client } from "pg";
 
-/** Rows of a query on the database of a gateway, from outside of it: a path of SQLite or a URL of Postgres. */
+/**
+ * Rows of a query on the database of a gateway, from outside of it: a path of SQLite or a URL of
+ * Postgres.
+ */
 export async function queryDatabase(
   place: string,
   text: string,

@@ -1,4 +1,7 @@
-/** Numbers from 0 up to 1, the same for the same seed (Mulberry32, public domain, by Tommy Ettinger). */
+/**
+ * Numbers from 0 up to 1, the same for the same seed (Mulberry32, public domain, by Tommy
+ * Ettinger).
+ */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

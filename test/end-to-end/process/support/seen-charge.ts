@@ -7,7 +7,9 @@ export interface SeenCharge {
   costNano: bigint;
 }
 
-/** The charge that a chat completion or a chunk of one shows; none while its usage is still to come. */
+/**
+ * The charge that a chat completion or a chunk of one shows; none while its usage is still to come.
+ */
 export function chargeOf(completion: unknown): SeenCharge | undefined {
   const [id, cost] = [at(completion, "id"), at(completion, "usage.cost")];
   if (cost === undefined) return undefined;

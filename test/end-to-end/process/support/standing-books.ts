@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { z } from "zod";
+import { readUnfolded, type UnfoldedSums } from "../../../../src/platform/storage/growths.ts";
 import type { SeenCharge } from "./seen-charge.ts";
 import type { OpenedStore } from "./stores.ts";
 
@@ -12,15 +13,44 @@ const generationsSql = `
   select g.id, g.cost_nano as cost, coalesce(sum(t.amount_nano), 0) as moved, count(t.id) as kinds
   from generations g left join transfers t on t.reference = g.id and t.kind = 'charge' group by g.id, g.cost_nano`;
 const accountsSql = `
-  select a.id, a.balance_nano as balance,
-    coalesce((select sum(amount_nano) from transfers where credit_account = a.id), 0)
-    - coalesce((select sum(amount_nano) from transfers where debit_account = a.id), 0) as moved
-  from ledger_accounts a`;
+  select named.id, coalesce(a.balance_nano, 0) as balance,
+    coalesce((select sum(amount_nano) from transfers where credit_account = named.id), 0)
+    - coalesce((select sum(amount_nano) from transfers where debit_account = named.id), 0) as moved
+  from (select id from ledger_accounts union select credit_account from transfers
+    union select debit_account from transfers) as named left join ledger_accounts a on a.id = named.id`;
 const orphansSql = `
   select t.id from transfers t left join generations g on g.id = t.reference
   where t.kind in ('charge', 'uncollected') and g.id is null`;
 const spendSql =
   "select coalesce(sum(spend_nano), 0) as spend, coalesce(sum(requests), 0) as requests from key_spend_hours";
+
+/** Sums as they stand: what is folded and what is committed beyond that. */
+async function standingSums(store: OpenedStore) {
+  for (;;) {
+    const unfoldedIds = await unfoldedIdsOf(store);
+    const unfolded = await readUnfolded((text) => store.query(text));
+    const accounts = accountRows.parse(await store.query(accountsSql));
+    const [spent] = spendRows.parse(await store.query(spendSql));
+    // An idle gateway may still fold what it committed.
+    if (unfoldedIds !== (await unfoldedIdsOf(store))) continue;
+    const grown = accounts.map(({ id, balance, moved }) => {
+      const own = unfolded("ledger_accounts").filter((row) => row["id"] === id);
+      return { id, balance: balance + total(own, "balance_nano"), moved };
+    });
+    const keys = unfolded("key_spend_hours");
+    return {
+      accounts: grown,
+      spend: spent.spend + total(keys, "spend_nano"),
+      requests: spent.requests + total(keys, "requests"),
+    };
+  }
+}
+
+const unfoldedIdsOf = async (store: OpenedStore): Promise<string> =>
+  JSON.stringify(await store.query("select id from commit_growths order by id"));
+
+const total = (rows: ReturnType<UnfoldedSums>, column: string): bigint =>
+  rows.reduce((sum, row) => sum + BigInt(row[column] ?? 0), 0n);
 
 /** What the database of a gateway says that is not serving now. */
 export interface StandingBooks {
@@ -31,29 +61,29 @@ export interface StandingBooks {
 }
 
 /**
- * Reads the books from outside and checks what has to hold at any moment: every generation is paid for
- * by transfers of exactly its cost, no charge is without its generation, every balance is the sum of its
- * transfers and not negative, all accounts together are zero, and the keys' spend is what was charged.
+ * Reads the books from outside and checks what has to hold at any moment: every generation is paid
+ * for by transfers of exactly its cost, no charge is without its generation, every balance is the
+ * sum of its transfers and not negative, all accounts together are zero, and the keys' spend is
+ * what was charged.
  */
 export async function standingBooks(store: OpenedStore): Promise<StandingBooks> {
   const generations = generationRows.parse(await store.query(generationsSql));
-  const accounts = accountRows.parse(await store.query(accountsSql));
-  const [{ spend, requests }] = spendRows.parse(await store.query(spendSql));
+  const { accounts, spend, requests } = await standingSums(store);
   const owned = accounts.filter(({ id }) => !id.startsWith("operator:"));
-  const total = (values: readonly bigint[]): bigint =>
+  const sumOf = (values: readonly bigint[]): bigint =>
     values.reduce((sum, value) => sum + value, 0n);
 
   expect(generations.filter(({ cost, moved }) => cost !== moved)).toEqual([]);
   expect(new Set(generations.map(({ id }) => id)).size).toBe(generations.length);
   expect(await store.query(orphansSql)).toEqual([]);
   expect(accounts.filter(({ balance, moved }) => balance !== moved)).toEqual([]);
-  expect(total(accounts.map(({ balance }) => balance))).toBe(0n);
+  expect(sumOf(accounts.map(({ balance }) => balance))).toBe(0n);
   expect(owned.filter(({ balance }) => balance < 0n)).toEqual([]);
-  expect(spend).toBe(total(generations.map(({ cost }) => cost)));
+  expect(spend).toBe(sumOf(generations.map(({ cost }) => cost)));
   expect(requests).toBe(BigInt(generations.length));
   return {
     charges: new Map(generations.map(({ id, cost }) => [id, cost])),
-    balanceNano: total(owned.map(({ balance }) => balance)),
+    balanceNano: sumOf(owned.map(({ balance }) => balance)),
   };
 }
 

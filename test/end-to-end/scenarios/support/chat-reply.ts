@@ -49,7 +49,7 @@ const textOf = (event: unknown): string => {
 export const saidIn = ({ events }: Pick<ChatReply, "events">): string =>
   events.map(textOf).join("");
 
-/** Every error that the answer tells of. */
+/** Returns every error that the answer reports. */
 export const errorsIn = ({ events }: ChatReply): unknown[] =>
   events.map((event) => at(event, "error")).filter(Boolean);
 

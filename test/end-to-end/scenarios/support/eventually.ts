@@ -3,7 +3,7 @@ const patienceMs = 10_000;
 
 /**
  * Resolves in the turn of the event loop in which the condition first holds, for what a gateway
- * does after its client has left and tells nobody of. Rejects when it never does.
+ * does after its client has left and reports to no client. Rejects when it never does.
  */
 export async function eventually(
   what: string,

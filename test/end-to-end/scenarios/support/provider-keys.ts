@@ -1,6 +1,6 @@
 import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
-import type { AppTools } from "../../../../src/app/app-tools.ts";
-import type { LlmKey } from "../../../../src/account/keys/llm-key.ts";
+import type { AppTools } from "../../../../src/app/app.ts";
+import type { LlmKey } from "../../../../src/identity/keys/llm-key.ts";
 import {
   provider,
   startGateway,
@@ -21,18 +21,24 @@ import { textAt } from "../../api/at.ts";
 /** Secret of an LLM key of the second workspace, which has no credits. */
 export const strangersLlmKey = "sk-svc-v1-strangerstrangerstrangerstranger";
 
-/** Secret of another LLM key of the first workspace, with whatever a test wants of it. */
+/** Secret of another LLM key of the first workspace, with the fields that a test sets. */
 export const limitedLlmKey = "sk-svc-v1-limitedlimitedlimitedlimited12";
 
 /** Two workspaces on a gateway over one upstream that sees with which key it is asked. */
 export interface ProviderKeyScene {
   gateway: TestGateway;
   upstream: FaultUpstream;
-  /** Adds a provider key and gives its id; to the first workspace unless another management key is named. */
+  /**
+   * Adds a provider key and gives its id; to the first workspace unless another management key is
+   * named.
+   */
   add(apiKey: string, fields?: Record<string, unknown>, as?: string): Promise<string>;
   /** A request of the account plane of the first workspace, or of another's management key. */
   manage(method: string, path: string, body?: unknown, as?: string): Promise<Response>;
-  /** A chat request for `acme/large` with some LLM key, the first workspace's unless another is named. */
+  /**
+   * A chat request for `acme/large` with some LLM key, the first workspace's unless another is
+   * named.
+   */
   chat(fields?: Record<string, unknown>, secret?: string): Promise<Response>;
   /** The record of a provider key as its owner sees it. */
   show(id: string, as?: string): Promise<unknown>;
@@ -45,7 +51,10 @@ export interface ProviderKeyScene {
 
 const pricing = { prompt: "1000", completion: "1000" };
 
-/** `acme` and `backup` serve `acme/large`, with a platform credential; `solo` has none, and `solo/bare` no price. */
+/**
+ * `acme` and `backup` serve `acme/large`, with a platform credential; `solo` has none, and
+ * `solo/bare` no price.
+ */
 const providersAt = (baseUrl: string): ConfiguredProvider[] => [
   ...["acme", "backup"].map((id) =>
     provider({
@@ -66,7 +75,10 @@ const providersAt = (baseUrl: string): ConfiguredProvider[] => [
   }),
 ];
 
-/** Starts the scene; each of its requests costs 0.018 USD at list price, with the upstream's default answer of 11 and 7 tokens. */
+/**
+ * Starts the scene; each of its requests costs 0.018 USD at list price, with the upstream's default
+ * answer of 11 and 7 tokens.
+ */
 export async function startProviderKeys(
   options: {
     limitedKey?: Partial<LlmKey>;

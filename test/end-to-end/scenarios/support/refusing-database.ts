@@ -6,7 +6,7 @@ const refuse = sql`
   begin select raise(abort, 'refused'); end`;
 
 /**
- * Does something while the database refuses every settlement. The log tells of each refusal, as it
+ * Does something while the database refuses every settlement. The log reports each refusal, as it
  * must; it is cleared, so that the books can be checked afterwards.
  */
 export async function whileRefusing<T>(

@@ -5,7 +5,10 @@ import { createKey } from "../../scenarios/support/create-key.ts";
 import type { Scene } from "../../scenarios/support/scene.ts";
 import { startSurfaceScene, type SurfaceSceneOptions } from "./surface-scene.ts";
 
-/** One way to an error: status, code and `metadata.type` of the answer, how it is reached in words, and how in fact. */
+/**
+ * One way to an error: status, code and `metadata.type` of the answer, how it is reached in words,
+ * and how in fact.
+ */
 export type ErrorRow = readonly [
   status: number,
   code: string,
@@ -33,7 +36,8 @@ async function expectError(response: Response, [status, code, type]: ErrorRow): 
 }
 
 /**
- * Tests one row after the other, and that each of the contract's codes for the surface (`502 upstream_error`) has a row.
+ * Tests one row after the other, and that each of the contract's codes for the surface (`502
+ * upstream_error`) has a row.
  */
 export function errorTable(contract: readonly string[], rows: readonly ErrorRow[]): void {
   test.each(rows.map((row) => [row[0], row[1], row[3], row] as const))(
@@ -57,7 +61,10 @@ interface Request {
 
 const atAcme = { "x-service-provider": "acme" };
 
-/** Ways to send changed requests, and requests whose first provider does something; the second one always fails. */
+/**
+ * Ways to send changed requests, and requests whose first provider does something; the second one
+ * always fails.
+ */
 export const asking = (sceneOf: () => Scene, { path, body }: { path: string; body: object }) => {
   const ask =
     (changes: object | string, headers: Record<string, string> = {}) =>

@@ -35,7 +35,7 @@ const modelsAt = (pricing: object) => [
   { id: "acme/embed", surface: "embeddings", context_length: 8_192, pricing },
   { id: "acme/rerank", surface: "rerank", context_length: 4_096, pricing },
   { id: "acme/llama-guard-4", surface: "moderations", context_length: 8_192, pricing },
-  // Without a price: nobody is charged for decisions.
+  // Without a price: no caller is charged for decisions.
   { id: "acme/decide", surface: "decisions", context_length: 8_192 },
   { id: "acme/large", context_length: 8_192, pricing },
 ];
@@ -47,7 +47,10 @@ export interface SurfaceSceneOptions extends Omit<SceneOptions, "providers"> {
   more?: readonly object[];
 }
 
-/** A gateway before acme and a backup that serve the same models in other dialects, acme for half the price. */
+/**
+ * A gateway before acme and a backup that serve the same models in other dialects, acme for half
+ * the price.
+ */
 export const startSurfaceScene = ({
   acme = {},
   more = [],
@@ -89,10 +92,13 @@ export const answering =
   (request: RecordedRequest): Script =>
     json(answerOf(request.json() as Record<string, unknown>, request));
 
-/** The vector that stands for a text in these tests: its length and its first character. */
+/** Returns the vector of a text in these tests: its length and its first character. */
 export const vectorOf = (text: string): [number, number] => [text.length, text.charCodeAt(0)];
 
-/** OpenAI's answer to a request for embeddings, a token for each text; its entries in the wrong order. */
+/**
+ * OpenAI's answer to a request for embeddings, a token for each text; its entries in the wrong
+ * order.
+ */
 export const openaiVectors = answering(({ input }) => {
   const texts = (Array.isArray(input) ? input : [input]) as string[];
   const data = texts

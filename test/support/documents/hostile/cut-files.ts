@@ -3,7 +3,10 @@ import { encodePicture, pictureFormats } from "../encode-picture.ts";
 import { writePdf } from "../write-pdf.ts";
 import type { HostileFile } from "./hostile-file.ts";
 
-/** Where files are cut, as shares of their length: in the header, in the first rows, and shortly before the end. */
+/**
+ * Where files are cut, as shares of their length: in the header, in the first rows, and shortly
+ * before the end.
+ */
 const shares = [0.02, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98] as const;
 
 /** Files of every format that were whole once, each cut at many places. */

@@ -1,4 +1,4 @@
-/** A file that somebody sends to do harm, or by mistake, and that no text can be read out of. */
+/** A file that a client sends to do harm, or by mistake, and that no text can be read out of. */
 export interface HostileFile {
   name: string;
   bytes: Uint8Array;

@@ -6,7 +6,10 @@ import { hostilePngs } from "./hostile-png.ts";
 import { hostileTiffs } from "./hostile-tiff.ts";
 import { wrongTypes } from "./wrong-types.ts";
 
-/** Files of every kind that are cut, wrong, endless or something else than they say; the same ones each time. */
+/**
+ * Files of every kind that are cut, wrong, endless or something else than they say; the same ones
+ * each time.
+ */
 export const hostileFiles = async (): Promise<HostileFile[]> => [
   ...(await cutFiles()),
   ...wrongTypes(),

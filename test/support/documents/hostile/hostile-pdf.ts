@@ -2,7 +2,9 @@ import { deflateSync } from "node:zlib";
 import { writePdf } from "../write-pdf.ts";
 import { latin, type HostileFile } from "./hostile-file.ts";
 
-/** A PDF of these objects, the first being the catalog; `trailer` has what stands behind the table. */
+/**
+ * A PDF of these objects, the first being the catalog; `trailer` has what stands behind the table.
+ */
 function pdf(objects: readonly (string | Uint8Array)[], trailer = "/Root 1 0 R"): Buffer {
   const parts: Buffer[] = [latin("%PDF-1.7\n")];
   const offsets: number[] = [];
@@ -65,7 +67,7 @@ const harmless: Readonly<Record<string, Uint8Array>> = {
   "8 MiB of blanks in a few kilobytes": drawing(Buffer.alloc(8 * 1024 * 1024, " ")),
 };
 
-/** PDFs that lead whoever reads them astray. */
+/** Makes PDFs that lead the program that reads them astray. */
 export function hostilePdfs(): HostileFile[] {
   const files: Record<string, Uint8Array> = {
     "a page tree that is its own child": pdf([catalog, pagesOf("2 0 R")]),

@@ -18,7 +18,10 @@ function spoiled(
   return changed;
 }
 
-/** So many files of every kind, spoiled by chance, and the same ones each time; some can be read all the same. */
+/**
+ * So many files of every kind, spoiled by chance, and the same ones each time; some can be read all
+ * the same.
+ */
 export async function spoiledFiles(count: number): Promise<HostileFile[]> {
   const canvas = drawPage({ width: 160, height: 50, texts: [{ text: "text", x: 20, y: 35 }] });
   const files = await Promise.all(

@@ -18,7 +18,7 @@ const beginnings: Readonly<Record<string, Buffer>> = {
   pdf: latin("%PDF-1.7\n"),
 };
 
-/** Files of other kinds, whatever they are called. */
+/** Files of other kinds, under any name. */
 const others: Readonly<Record<string, Uint8Array>> = {
   nothing: new Uint8Array(),
   "one byte": latin("x"),

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startFakeStripe, type FakeStripe } from "../../support/stripe/fake-stripe.ts";
+import { paymentSettings, signed } from "../../support/stripe/paying-gateway.ts";
+import { at, listAt, textAt } from "./at.ts";
+import { errorOf } from "./error-envelope-of.ts";
+import { startPeopled, type PeopledGateway } from "./people-browser.ts";
+import { engines } from "./two-workspaces.ts";
+
+describe.each(engines)("lists in pages on %s", (_, freshUrl) => {
+  let stripe: FakeStripe;
+  let people: PeopledGateway;
+  let organizationId: string;
+
+  /** Buys credits, and has Stripe report the payment. */
+  async function buy(amount: number): Promise<void> {
+    const topUp = await people.owner.json("POST", "/credits/top-ups", { amount });
+    const session = textAt(topUp, "url").slice("https://checkout.example/".length);
+    const body = JSON.stringify(stripe.world.pay(session)[0]);
+    const told = await fetch(`${people.gateway().baseUrl}/webhooks/stripe`, {
+      method: "POST",
+      body,
+      headers: signed(body, { atMs: Date.now() }),
+    });
+    expect(told.status).toBe(200);
+  }
+
+  beforeAll(async () => {
+    stripe = startFakeStripe();
+    people = await startPeopled(await freshUrl(), { payments: paymentSettings(stripe.url) });
+    const { owner } = people;
+    for (const slug of ["one", "two", "three", "four", "five"])
+      await owner.json("POST", "/presets", { slug, name: slug, config: { model: "acme/large" } });
+    for (const name of ["a", "b", "c", "d", "e"])
+      await owner.json("POST", "/budgets", { name, limit: 5 });
+    organizationId = textAt(await owner.json("POST", "/organizations", { name: "Yard" }), "id");
+    for (const name of ["ada", "bob", "cy", "dora"])
+      await people.invited(organizationId, { email: `${name}@example.com`, role: "member" });
+    for (const amount of [10, 11, 12, 13, 14]) await buy(amount);
+  }, 120_000);
+  afterAll(async () => {
+    await people.stop();
+    await stripe.stop();
+  });
+
+  const lists = [
+    ["/presets", "slug"],
+    ["/budgets", "id"],
+    ["/organizations/{id}/members", "user_id"],
+    ["/credits/top-ups", "id"],
+    ["/credits/invoices", "id"],
+  ] as const;
+  const pathOf = (path: string): string => path.replace("{id}", organizationId);
+
+  test.each(lists)("%s: pages neither skip nor repeat, and end", async (path, id) => {
+    const ask = (query: string): Promise<unknown> =>
+      people.owner.json("GET", `${pathOf(path)}${query}`);
+    const whole = listAt(await ask(""), "data").map((row) => textAt(row, id));
+    expect(whole).toHaveLength(5);
+    for (const limit of [1, 2, 5, 6]) {
+      const seen: string[] = [];
+      for (let cursor = ""; ; ) {
+        const page = await ask(`?limit=${limit}${cursor}`);
+        const data = listAt(page, "data");
+        expect(data.length).toBeLessThanOrEqual(limit);
+        seen.push(...data.map((row) => textAt(row, id)));
+        const more = at(page, "has_more");
+        expect([more, at(page, "next_cursor") !== null]).toEqual([
+          seen.length < whole.length,
+          seen.length < whole.length,
+        ]);
+        if (more !== true) break;
+        cursor = `&cursor=${encodeURIComponent(textAt(page, "next_cursor"))}`;
+      }
+      expect(seen).toEqual(whole);
+    }
+  });
+
+  test.each(lists)("%s: what cannot be read is refused by name", async (path) => {
+    for (const query of ["limit=0", "limit=1000", "limit=x", "limit=2&cursor=none", "colour=red"]) {
+      const refused = await errorOf(await people.owner.api("GET", `${pathOf(path)}?${query}`));
+      const named = query.includes("cursor") ? "cursor" : (query.split("=")[0] ?? "");
+      expect([query, refused.status, refused.param]).toEqual([query, 400, named]);
+    }
+  });
+
+  test("a cursor of another workspace opens nothing of it", async () => {
+    const [order] = listAt(await people.owner.json("GET", "/credits/top-ups"), "data");
+    const [invoice] = listAt(await people.owner.json("GET", "/credits/invoices"), "data");
+    const workspaces = listAt(await people.owner.json("GET", "/workspaces"), "data");
+    const other = workspaces.find((each) => at(each, "organization_id") === organizationId);
+    await people.owner.json("PATCH", "/session", { workspace_id: at(other, "id") });
+    for (const [path, cursor] of [
+      ["/credits/top-ups", textAt(order, "id")],
+      ["/credits/invoices", textAt(invoice, "id")],
+    ] as const) {
+      const refused = await errorOf(await people.owner.api("GET", `${path}?cursor=${cursor}`));
+      expect([path, refused.status, refused.param]).toEqual([path, 400, "cursor"]);
+    }
+  });
+});

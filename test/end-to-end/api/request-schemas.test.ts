@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+import { at } from "./at.ts";
+import { isObject, ProbedSchema, type Json, type Probe } from "./schema-probes.ts";
+
+const clock = new FakeClock();
+let gateway: TestGateway;
+let document: unknown;
+beforeAll(async () => {
+  gateway = await startGateway({ sandbox: true }, { clock });
+  document = await (await gateway.get("/openapi.json")).json();
+});
+afterAll(() => gateway.stop());
+
+const model = "sandbox/chat:free";
+const messages = [{ role: "user", content: "Hello" }];
+
+/** A valid body of each operation whose requests are checked by the schema that is published. */
+const operations: readonly [path: string, base: Json][] = [
+  ["/chat/completions", { model, messages }],
+  ["/routing/explain", { model, messages }],
+  ["/messages", { model, max_tokens: 500, messages }],
+  ["/messages/count_tokens", { model, messages }],
+  ["/responses", { model, input: "Hello" }],
+];
+
+/** What a request was answered. */
+interface Outcome extends Probe {
+  status: number;
+  code: unknown;
+  text: string;
+}
+
+const inTurn = 40;
+
+/** Sends bodies some at a time; the clock goes on between, so that no window of requests is full. */
+async function send(path: string, probes: readonly Probe[]): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (let start = 0; start < probes.length; start += inTurn) {
+    clock.advance(61_000);
+    outcomes.push(
+      ...(await Promise.all(
+        probes.slice(start, start + inTurn).map(async (probe) => {
+          const response = await gateway.post(path, probe.body, {
+            headers: { authorization: `Bearer ${testLlmKey}` },
+          });
+          const text = await response.text();
+          const code = response.status === 200 ? undefined : at(JSON.parse(text), "error.code");
+          return { ...probe, status: response.status, code, text };
+        }),
+      )),
+    );
+  }
+  return outcomes;
+}
+
+/** The field itself, or one of the same object where another type was taken for meant. */
+const namesField = ({ path, text }: Outcome): boolean => {
+  const param: unknown = at(JSON.parse(text), "error.param");
+  if (typeof param !== "string" || !text.includes(param)) return false;
+  return (
+    param.startsWith(path) ||
+    path.startsWith(param) ||
+    param.startsWith(path.replace(/\.(?:type|role)$/, ""))
+  );
+};
+
+/** Refusals of what a request asks together, rather than of the type of a field. */
+const refusesMeaning = ({ text }: Outcome): boolean =>
+  text.includes("The provider refused") || text.includes("input is empty");
+
+const shown = ({ path, value, status, text }: Outcome): string =>
+  `${path} = ${JSON.stringify(value)}: ${status} ${text.slice(0, 200)}`;
+
+test.each(operations)(
+  "POST %s refuses what its published schema refuses, by name, and nothing else",
+  async (path, base) => {
+    const schema = at(document, `paths.${path}.post.requestBody.content`);
+    const published = isObject(schema) ? at(schema["application/json"], "schema") : undefined;
+    const components = at(document, "components.schemas");
+    const probed = new ProbedSchema(Object(published) as Json, Object(components) as Json);
+    expect(probed.fits(base)).toBe(true);
+    const outcomes = await send(path, probed.probesOf(base));
+    const breaking = outcomes.filter(({ fits }) => !fits);
+    const fitting = outcomes.filter(({ fits }) => fits);
+    console.log(
+      `POST ${path}: ${breaking.length} bodies break the schema, ${fitting.length} fit it`,
+    );
+    expect(Math.min(breaking.length, fitting.length)).toBeGreaterThan(400);
+    expect(breaking.filter(({ status }) => status !== 400).map(shown)).toEqual([]);
+    expect(breaking.filter((outcome) => !namesField(outcome)).map(shown)).toEqual([]);
+    const refused = fitting.filter(({ code }) => code === "bad_request");
+    expect(refused.filter((outcome) => !refusesMeaning(outcome)).map(shown)).toEqual([]);
+  },
+  180_000,
+);

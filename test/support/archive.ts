@@ -1,0 +1,63 @@
+import {
+  type Archive,
+  type ArchiveSettings,
+  openArchive,
+} from "../../src/insights/archive/open-archive.ts";
+import { archivingCommits } from "../../src/insights/archive/outbox-add.ts";
+import type { GenerationRecord } from "../../src/insights/generation-record.ts";
+import { type Clock, systemClock } from "../../src/platform/kernel/clock.ts";
+import type { Storage } from "../../src/platform/storage/storage.ts";
+import { type InsightTables, openInsightStorage, settledUnit } from "./generation-records.ts";
+
+/** A database whose records are archived. */
+export interface ArchivedStorage {
+  storage: Storage<InsightTables>;
+  archive: Archive;
+  /** Commits records as settlements do. */
+  settle(...records: readonly GenerationRecord[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens a database and its archive, as gateways do; nothing is archived by itself. */
+export async function openArchived(options: {
+  url: string;
+  archiveUrl: string;
+  reads?: ArchiveSettings["reads"];
+  keepDays?: number;
+  severalGateways?: boolean;
+  closedWorkspaces?: readonly string[];
+  clock?: Clock;
+}): Promise<ArchivedStorage> {
+  const { url, severalGateways = false, clock = systemClock } = options;
+  const storage = await openInsightStorage(url, { severalGateways });
+  const commits = archivingCommits(storage.commits);
+  const archive = openArchive({
+    settings: {
+      url: options.archiveUrl,
+      reads: options.reads ?? "older",
+      keepDays: options.keepDays,
+    },
+    database: storage.database.withTables(),
+    commits,
+    kind: storage.kind,
+    clock,
+    certificates: [],
+    ports: {
+      generationDays: 90,
+      closedWorkspaces: () => Promise.resolve(options.closedWorkspaces ?? []),
+      isLeader: undefined,
+      onDropped: () => undefined,
+      onError: () => undefined,
+    },
+  });
+  return {
+    storage,
+    archive,
+    settle: async (...records) =>
+      void (await Promise.all(records.map((record) => commits.commit(settledUnit(record))))),
+    async close() {
+      await archive.stop();
+      await storage.close();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { EventStreamCodec } from "@smithy/eventstream-codec";
+
+const codec = new EventStreamCodec(
+  (bytes) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("utf8")),
+  (text) => Buffer.from(text),
+);
+
+const text = (value: string): { type: "string"; value: string } => ({ type: "string", value });
+
+/**
+ * One message of an Amazon event stream. An event whose name begins with `exception:` is that
+ * exception.
+ */
+export function eventStreamMessage(event: string, payload: string): Uint8Array {
+  const exception = /^exception:(.*)$/.exec(event)?.[1];
+  return codec.encode({
+    headers: {
+      ...(exception === undefined
+        ? { ":event-type": text(event) }
+        : { ":exception-type": text(exception) }),
+      ":content-type": text("application/json"),
+      ":message-type": text(exception === undefined ? "event" : "exception"),
+    },
+    body: Buffer.from(payload),
+  });
+}
+
+/** The messages that a cassette's lines stand for, each an event's name and its payload. */
+export const messagesOfLines = (lines: string): Uint8Array =>
+  Buffer.concat(
+    lines
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => {
+        const end = line.indexOf(" ");
+        return eventStreamMessage(line.slice(0, end), line.slice(end + 1));
+      }),
+  );
