@@ -1,4 +1,5 @@
-// Connects an agent to the MCP server with OAuth: the SDK discovers the gateway, registers itself and keeps the tokens.
+// Connects an agent to the MCP server with OAuth: the SDK discovers the gateway, registers itself
+// and keeps the tokens.
 import {
   Client,
   StreamableHTTPClientTransport,

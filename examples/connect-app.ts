@@ -1,5 +1,6 @@
-// Gives an app a key of its own: it opens a page of the gateway, a person approves, and the app exchanges the code (PKCE).
-// An app that runs in a browser uses its own address in place of the server on loopback.
+// Gives an app a key of its own: it opens a page of the gateway, a person approves, and the app
+// exchanges the code (PKCE). An app that runs in a browser uses its own address in place of the
+// server on loopback.
 import { createHash, randomBytes } from "node:crypto";
 
 const gateway = process.env["SWITCHYARD_URL"] ?? "http://127.0.0.1:8787";

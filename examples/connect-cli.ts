@@ -1,4 +1,5 @@
-// Gives a command-line program a token: a person types a code on a page of the gateway (RFC 8628). No client id is needed.
+// Gives a command-line program a token: a person types a code on a page of the gateway (RFC 8628).
+// No client id is needed.
 export {};
 
 const gateway = process.env["SWITCHYARD_URL"] ?? "http://127.0.0.1:8787";

@@ -1,4 +1,5 @@
-// A document parsed by the provider whose key you have saved, as a job that is begun once and picked up by its key.
+// A document parsed by the provider whose key you have saved, as a job that is begun once and
+// picked up by its key.
 import { randomUUID } from "node:crypto";
 
 const url = `${process.env["SWITCHYARD_URL"] ?? "http://127.0.0.1:8787"}/v1/documents/parse`;

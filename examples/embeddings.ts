@@ -1,4 +1,5 @@
-// Vectors of texts with OpenAI's SDK; the second request is answered from the gateway's cache and costs nothing.
+// Vectors of texts with OpenAI's SDK; the second request is answered from the gateway's cache and
+// costs nothing.
 import OpenAI from "openai";
 
 const baseURL = `${process.env["SWITCHYARD_URL"] ?? "http://127.0.0.1:8787"}/v1`;

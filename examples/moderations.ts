@@ -1,4 +1,5 @@
-// Whether texts are harmful, and in which way, with OpenAI's SDK; without a model the gateway chooses a guard model.
+// Whether texts are harmful, and in which way, with OpenAI's SDK; without a model the gateway
+// chooses a guard model.
 import OpenAI from "openai";
 
 const baseURL = `${process.env["SWITCHYARD_URL"] ?? "http://127.0.0.1:8787"}/v1`;

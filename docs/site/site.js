@@ -2,6 +2,8 @@
 const input = document.getElementById("search");
 const results = document.getElementById("results");
 const menu = document.getElementById("menu");
+// The site is at /docs of a gateway, or in a folder of another server: addresses begin at this file.
+const script = document.currentScript.src;
 let search;
 
 const wide = matchMedia("(min-width: 900px)");
@@ -31,9 +33,9 @@ for (const block of document.querySelectorAll("pre")) {
   frame.append(block, button);
 }
 
-/** Loads the index with the first character; both files come from this gateway. */
+/** Loads the index with the first character; both files come from where the page does. */
 async function loadSearch() {
-  const [{ default: MiniSearch }, response] = await Promise.all([import("/docs/site/minisearch.js"), fetch("/docs/search.json")]);
+  const [{ default: MiniSearch }, response] = await Promise.all([import(new URL("minisearch.js", script)), fetch(new URL("../search.json", script))]);
   const engine = new MiniSearch({
     fields: ["title", "page", "text"], storeFields: ["title", "page"],
     // Names such as `insufficient_balance` and `X-Service-Model` are found whole and by their parts.
@@ -55,7 +57,7 @@ async function show() {
     const item = document.createElement("li");
     item.setAttribute("role", "option");
     const link = document.createElement("a");
-    link.href = id;
+    link.href = new URL(id, new URL("..", script));
     const place = document.createElement("span");
     place.textContent = page;
     link.append(title, place);
