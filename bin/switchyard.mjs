@@ -1,11 +1,12 @@
 #!/usr/bin/env node
-// Starts the command with the Bun that was installed beside it, so that Node alone is enough to type `switchyard`.
-// Module names have no `node:` prefix, and nothing here is newer than Node 12, so that an old Node can say that it is too old.
-import { spawn } from "child_process";
-import { existsSync } from "fs";
-import { createRequire } from "module";
-import { dirname, join } from "path";
-import { fileURLToPath } from "url";
+// Starts the command with the Bun that was installed beside it, so that Node alone is enough to
+// type `switchyard`. Module names have no `node:` prefix, and nothing here is newer than Node 12,
+// so that an old Node can say that it is too old.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 function fail(message) {
   console.error(`switchyard: ${message}`);

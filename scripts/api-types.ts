@@ -1,9 +1,10 @@
-// Writes dashboard/src/lib/api-types.ts from the endpoint table: the answers that the dashboard reads, as the OpenAPI document has them.
+// Writes dashboard/src/lib/api-types.ts from the endpoint table: the answers that the dashboard
+// reads, as the OpenAPI document has them.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { endpoints } from "../src/endpoints/index.ts";
-import type { Endpoint } from "../src/http/endpoint.ts";
+import type { Endpoint } from "../src/access/define-endpoint.ts";
 import { fieldWords } from "../src/endpoints/ops/field-words.ts";
 import { openApiDocument } from "../src/http/open-api.ts";
 

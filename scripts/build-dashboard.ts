@@ -1,4 +1,5 @@
-// Builds the dashboard into dashboard/dist, unless what is there is of the same sources. Run by the gateway's start and by hand.
+// Builds the dashboard into dashboard/dist, unless what is there is of the same sources. Run by the
+// gateway's start and by hand.
 import { createHash } from "node:crypto";
 import {
   cpSync,
@@ -40,7 +41,10 @@ function sourceHash(): string {
   return hash.digest("hex");
 }
 
-/** Sets the theme before the first paint; a file of its own, since the policy allows no inline script. */
+/**
+ * Sets the theme before the first paint; a file of its own, since the policy allows no inline
+ * script.
+ */
 const themeScript = `var t=localStorage.getItem("theme");document.documentElement.dataset.theme=t||
 (matchMedia("(prefers-color-scheme: dark)").matches?"dark":"light")`;
 

@@ -1,17 +1,19 @@
-// Refreshes the catalog's facts: npm run catalog:refresh -- [path or URL] [--output=facts.json] [--accept-price-moves]
+// Refreshes the catalog's facts: npm run catalog:refresh -- [path or URL] [--output=facts.json]
+// [--accept-price-moves]
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { bundledFactsUrl } from "../src/inference/catalog/bundled-facts.ts";
 import {
+  bundledFactsUrl,
   catalogFactsSchema,
   factsText,
+  compareFacts,
   type CatalogFacts,
+  type FactsChange,
 } from "../src/inference/catalog/catalog-facts.ts";
-import { compareFacts, type FactsChange } from "../src/inference/catalog/facts-change.ts";
-import { parseFactsSource } from "../src/inference/catalog/facts-source.ts";
-import { transformFacts } from "../src/inference/catalog/transform-facts.ts";
-import { systemClock } from "../src/platform/lib/clock.ts";
+import { parseFactsSource } from "../src/inference/catalog/refresh/facts-source.ts";
+import { transformFacts } from "../src/inference/catalog/refresh/transform-facts.ts";
+import { systemClock } from "../src/platform/kernel/clock.ts";
 
 /** What a refresh reads and writes. */
 export interface RefreshOptions {

@@ -1,11 +1,12 @@
-// Installs the locked packages when they are absent or older than the lock file, so that `npm start` and `npm test` work
-// on a fresh clone with nothing but Node and npm. What running needs is installed; `--tests` adds what tests and benches need.
-// Module names have no `node:` prefix, and nothing here is newer than Node 12, so that an old Node can say that it is too old.
-import { spawn } from "child_process";
-import { createHash } from "crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "fs";
-import { join } from "path";
-import { fileURLToPath } from "url";
+// Installs the locked packages when they are absent or older than the lock file, so that `npm
+// start` and `npm test` work on a fresh clone with nothing but Node and npm. What running needs is
+// installed; `--tests` adds what tests and benches need. Module names have no `node:` prefix, and
+// nothing here is newer than Node 12, so that an old Node can say that it is too old.
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const modules = join(root, "node_modules");
@@ -63,7 +64,8 @@ function showProgress(startedMs) {
 
 const npm = process.env.npm_execpath;
 const [command, prefix] = npm ? [process.execPath, [npm]] : ["npm", []];
-// Engine warnings are left out: packages name the Node that they need, and here they all run on the installed Bun.
+// Engine warnings are left out: packages name the Node that they need, and here they all run on the
+// installed Bun.
 const parameters = [
   "ci",
   "--no-audit",

@@ -20,7 +20,7 @@ beforeEach(() => {
     join(root, "scripts", "install-missing.mjs"),
   );
   writeFileSync(join(root, "package-lock.json"), '{"lockfileVersion":3}');
-  // Stands for npm: notes how it was called, and installs what the script looks for.
+  // A fake npm: notes how it was called, and installs what the script looks for.
   writeFileSync(
     join(root, "npm.mjs"),
     `

@@ -1,5 +1,6 @@
-// Installs the clients that some tests run and that are no packages of this project, because they are large or written
-// in Python: pinned, and into a folder outside the tree. Tests whose client is missing are skipped and say so.
+// Installs the clients that some tests run and that are no packages of this project, because they
+// are large or written in Python: pinned, and into a folder outside the tree. Tests whose client is
+// missing are skipped and say so.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -20,27 +21,37 @@ const npmInstall = (into, packages) => [
   ...packages,
 ];
 
+const pipInstall = (into, packages) => [
+  "python3",
+  "-m",
+  "pip",
+  "install",
+  "--quiet",
+  "--disable-pip-version-check",
+  "--upgrade",
+  "--target",
+  into,
+  ...packages,
+];
+
 const groups = {
-  python: {
-    packages: ["openai==3.22.1", "anthropic==1.13.0"],
-    command: (into, packages) => [
-      "python3",
-      "-m",
-      "pip",
-      "install",
-      "--quiet",
-      "--disable-pip-version-check",
-      "--upgrade",
-      "--target",
-      into,
-      ...packages,
-    ],
+  python: { packages: ["openai==3.22.1", "anthropic==1.13.0"], command: pipInstall },
+  "python-agents": {
+    packages: ["pydantic-ai-slim[openai]==2.68.0", "openai-agents==0.24.0"],
+    command: pipInstall,
+  },
+  // Generators of typed clients; the one for TypeScript works with the compiler before its rewrite.
+  "python-generator": { packages: ["openapi-python-client==0.29.1"], command: pipInstall },
+  generators: {
+    packages: ["openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3"],
+    command: npmInstall,
   },
   agents: {
     packages: ["@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0"],
     command: npmInstall,
   },
-  // The protocol's own programs need a newer Node than this project does; its packages hold nothing but the binary.
+  // The protocol's own programs need a newer Node than this project does; its packages hold nothing
+  // but the binary.
   mcp: {
     packages: [
       `node-${process.platform}-${process.arch}@24.21.0`,

@@ -13,8 +13,9 @@ interface Entry {
 
 const entries = Object.entries(lock.packages as Record<string, Entry>);
 
-// npm leaves out of the lock what a registry does not offer for this machine, and `npm ci` then refuses the lock
-// on every machine: such packages of other platforms are entered by hand, with version, os and cpu.
+// npm leaves out of the lock what a registry does not offer for this machine, and `npm ci` then
+// refuses the lock on every machine: such packages of other platforms are entered by hand, with
+// version, os and cpu.
 test("every optional package that another one names stands in the lock", () => {
   const known = new Set(
     entries.map(([path]) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length)),

@@ -13,7 +13,9 @@ const keptCharacters = 16_384;
 
 const program = (name) => join(root, "node_modules", ".bin", name);
 
-/** Runs a program, shows its output as it comes, and gives its exit code and the end of its output. */
+/**
+ * Runs a program, shows its output as it comes, and gives its exit code and the end of its output.
+ */
 function run(name, parameters) {
   return new Promise((resolve) => {
     const child = spawn(program(name), parameters, {
@@ -44,7 +46,10 @@ function run(name, parameters) {
   });
 }
 
-/** The number before a word in the summary, such as ` 12 pass`; the last one, should a test print one of its own. */
+/**
+ * The number before a word in the summary, such as ` 12 pass`; the last one, should a test print
+ * one of its own.
+ */
 function count(summary, word) {
   const matches = [...summary.matchAll(new RegExp(`^\\s*(\\d+) ${word}s?$`, "gm"))];
   return Number(matches.at(-1)?.[1] ?? 0);
@@ -62,7 +67,10 @@ function skipReasons(skips) {
   return counts;
 }
 
-/** What `.ci/run` installs, by the words of the reasons; with TESTS_MUST_RUN set, a run that lacks one of them has failed. */
+/**
+ * What `.ci/run` installs, by the words of the reasons; with TESTS_MUST_RUN set, a run that lacks
+ * one of them has failed.
+ */
 const installable = /redis-server|python|test-clients|curl|nginx|chromium/;
 
 /** Whether an argument names files rather than an option of `bun test`. */
@@ -79,7 +87,10 @@ function testParameters(given) {
   return ["test", ...timeout, ...paths, ...given];
 }
 
-/** The projects whose types are checked: the server with its tests, and the dashboard, which runs in browsers. */
+/**
+ * The projects whose types are checked: the server with its tests, and the dashboard, which runs in
+ * browsers.
+ */
 const projects = [root, join(root, "dashboard")].filter(
   (folder) => existsSync(join(folder, "tsconfig.json")) || folder === root,
 );

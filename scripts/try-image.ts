@@ -1,7 +1,8 @@
-// Builds the root file system of deploy/Dockerfile by its own steps where there is no container engine, and starts the gateway in it,
-// read-only and as the image's user:  sudo bun scripts/try-image.ts [FOLDER]
-// Needs root, debootstrap (its minimal Debian takes the place of both base images, with this machine's node and npm in that of
-// node) and bubblewrap. FOLDER keeps what was built; a minimal system in FOLDER/debian is used again.
+// Builds the root file system of deploy/Dockerfile by its own steps where there is no container
+// engine, and starts the gateway in it, read-only and as the image's user:  sudo bun
+// scripts/try-image.ts [FOLDER] Needs root, debootstrap (its minimal Debian takes the place of both
+// base images, with this machine's node and npm in that of node) and bubblewrap. FOLDER keeps what
+// was built; a minimal system in FOLDER/debian is used again.
 import {
   cpSync,
   existsSync,
@@ -183,7 +184,10 @@ function build(): Stage {
   return stage;
 }
 
-/** The command that runs a program in the image: root file system read-only, the image's user, `/data` and `/tmp` writable. */
+/**
+ * The command that runs a program in the image: root file system read-only, the image's user,
+ * `/data` and `/tmp` writable.
+ */
 function inImage(
   { root, user, environment, workingDirectory }: Stage,
   command: readonly string[],
