@@ -31,6 +31,15 @@ export const gatewaysSchema: SchemaPart = {
         at_ms: "integer not null",
       },
     },
+    // The last report of each gateway, as JSON.
+    {
+      name: "gateway_nodes",
+      columns: {
+        node_id: "text not null primary key",
+        about: "text not null",
+        seen_at_ms: "integer not null",
+      },
+    },
   ],
   indexes: ["create index changed_workspaces_by_time on changed_workspaces (at_ms)"],
 };

@@ -75,6 +75,19 @@ export const hubSchema: SchemaPart = {
       },
       constraints: ["primary key (person_id, workspace_id, entry_id)"],
     },
+    // Files beside a skill's document, in base64; all of a skill's belong to one bundle.
+    {
+      name: "hub_files",
+      columns: {
+        bundle_id: "text not null",
+        path: "text not null",
+        entry_id: "text not null",
+        workspace_id: "text not null",
+        bytes: "integer not null",
+        data: "text not null",
+      },
+      constraints: ["primary key (bundle_id, path)"],
+    },
   ],
   indexes: [
     "create unique index hubs_by_public_slug on hubs (slug) where visibility = 'public'",
@@ -85,6 +98,8 @@ export const hubSchema: SchemaPart = {
     "create unique index hub_entries_by_slug on hub_entries (hub_id, slug) where hub_id is not null",
     "create unique index hub_skills_by_slug on hub_entries (workspace_id, slug) where hub_id is null and slug is not null",
     "create index hub_stars_by_entry on hub_stars (entry_id)",
+    "create index hub_files_by_entry on hub_files (entry_id)",
+    "create index hub_files_by_workspace on hub_files (workspace_id, bytes)",
   ],
   createRest: createSearch,
 };

@@ -150,9 +150,23 @@ export const insightsSchema: SchemaPart = {
         message: "text",
       },
     },
+    // Generation records that wait for the archive, folded from what commits append; `batch` names
+    // the insert that a record belongs to once that is settled.
+    {
+      name: "archive_outbox",
+      clustered: true,
+      columns: {
+        generation_id: "text not null",
+        workspace_id: "text not null",
+        records: "integer not null",
+        batch: "text",
+      },
+      constraints: ["primary key (generation_id, workspace_id)"],
+    },
   ],
   indexes: [
     // The few records that did not complete: costs completed ones nothing.
     "create index generations_unfinished on generations (workspace_id, id) where status <> 'completed'",
+    "create index archive_outbox_by_batch on archive_outbox (batch, generation_id) where batch is not null",
   ],
 };

@@ -29,7 +29,7 @@ const parts: readonly SchemaPart[] = [
 
 /** The schema of the first release. */
 export const firstSchema: Migration = {
-  name: "2026-11-21-first-schema",
+  name: "2026-11-23-first-schema",
   async up(database, kind) {
     for (const { tables, indexes, createRest } of parts) {
       for (const table of tables) await createTable(database, kind, table);
