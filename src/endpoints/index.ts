@@ -211,19 +211,8 @@ import {
   getConversationSettings,
   listConversations,
 } from "./hub/conversations.ts";
-import {
-  addHubItem,
-  changeHub,
-  createHub,
-  deleteHub,
-  deleteHubItem,
-  exportHub,
-  getHub,
-  getHubItem,
-  importHubSkill,
-  listHubItems,
-  listHubs,
-} from "./hub/hubs.ts";
+import { changeHub, createHub, deleteHub, exportHub, getHub, listHubs } from "./hub/hubs.ts";
+import { hubItemRoutes } from "./hub/hub-items.ts";
 import {
   approvePrompt,
   changePrompt,
@@ -474,11 +463,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   getHub,
   changeHub,
   deleteHub,
-  addHubItem,
-  listHubItems,
-  getHubItem,
-  deleteHubItem,
-  importHubSkill,
+  ...hubItemRoutes,
   exportHub,
   createConversation,
   listConversations,

@@ -144,6 +144,12 @@ const versionSchema = z
   })
   .meta({ id: "EntryVersion" });
 
+/** The versions of an entry. */
+export const versionListSchema = z.object({
+  object: z.literal("list"),
+  data: z.array(versionSchema),
+});
+
 const objects: Readonly<Record<Exclude<EntryKind, "prompt">, string>> = {
   skill: "skill",
   kb: "knowledge_document",
@@ -221,7 +227,7 @@ export const hubObject = (hub: Hub, { workspaceId }: HubCaller): z.infer<typeof 
 });
 
 /** A version as it is shown. */
-const versionObject = ({
+export const versionObject = ({
   version,
   title,
   description,
@@ -315,7 +321,7 @@ function readingRoutes(kind: Kind): readonly Endpoint<Dependencies>[] {
     access: readsHub,
     summary: `List the versions of a ${kind}.`,
     description: "Newest first; other workspaces see the published one. The last hundred are kept.",
-    response: z.object({ object: z.literal("list"), data: z.array(versionSchema) }),
+    response: versionListSchema,
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const found = await hub.entries.versions(hubCaller(context), idOf(context), kind);
       return context.json({ object: "list", data: found.map(versionObject) });

@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { assertMayChange, entryKinds, type Entry } from "../../mcp/hub/entry.ts";
+import type { Entry } from "../../mcp/hub/entry.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { entryObject, hubObject, hubSchema, itemSchema, skillSchema } from "./entry-routes.ts";
+import { entryObject, hubObject, hubSchema, itemSchema } from "./entry-routes.ts";
 import {
-  bodyField,
   descriptionField,
   forHub,
   hubBodyBytesMax,
@@ -17,7 +16,6 @@ import {
   pageParameters,
   readsHub,
   slugField,
-  tagsField,
   visibilityField,
   writesHub,
 } from "./hub-fields.ts";
@@ -26,7 +24,6 @@ import { zipAnswer } from "./skills.ts";
 const slugOf = (context: RequestContext<unknown>): string => context.param("slug");
 
 const scopes = ["workspace", "public"] as const;
-const kindField = z.enum(entryKinds, `must be one of ${entryKinds.join(", ")}`);
 
 const listQuerySchema = z.object({
   ...pageFields,
@@ -172,130 +169,6 @@ export const deleteHub = defineEndpoint({
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const { id, slug } = await hub.hubs.remove(hubCaller(context), slugOf(context));
     return context.json({ deleted: true, id, slug });
-  },
-});
-
-const itemsQuerySchema = z.object({ ...pageFields, kind: kindField.optional() });
-
-/** Lists the items of a hub. */
-export const listHubItems = defineEndpoint({
-  ...forHub,
-  method: "GET",
-  path: "/hubs/:slug/items",
-  access: readsHub,
-  summary: "List the items of a hub.",
-  description: "Newest first, without their bodies.",
-  query: z.object({ ...pageParameters, kind: z.enum(entryKinds).optional() }),
-  response: listSchema(itemSchema),
-  async handle(context, { hub }: Pick<Dependencies, "hub">) {
-    const caller = hubCaller(context);
-    const query = checkBody(itemsQuerySchema, Object.fromEntries(context.query));
-    const found = await hub.hubs.find(caller, slugOf(context));
-    const scope = found.workspaceId === caller.workspaceId ? "own" : "public";
-    const page = await hub.entries.list(caller, { ...query, scope, hubId: found.id });
-    return context.json(listObject(page, (entry) => entryObject(entry, caller, { body: false })));
-  },
-});
-
-const newItemSchema = z.strictObject({
-  body: bodyField,
-  kind: kindField.default("kb").optional(),
-  name: lineField(200).optional(),
-  slug: slugField.optional(),
-  tags: tagsField.optional(),
-});
-
-/** Adds an item to a hub. */
-export const addHubItem = defineEndpoint({
-  ...forHub,
-  method: "POST",
-  path: "/hubs/:slug/items",
-  access: writesHub,
-  idempotent: true,
-  bodyBytesMax: hubBodyBytesMax,
-  summary: "Add an item to a hub.",
-  description:
-    "kind is kb, a knowledge document, unless it is skill, prompt or plugin. Without a name it has that of its front matter or " +
-    "its first heading. A skill must be a SKILL.md; a prompt in a public hub waits for approval.",
-  body: newItemSchema,
-  response: itemSchema,
-  async handle(context, { hub }: Pick<Dependencies, "hub">) {
-    const caller = hubCaller(context);
-    const { kind = "kb", ...document } = context.body;
-    const entry = await hub.add(caller, { kind, hub: slugOf(context), ...document });
-    context.changed = entry.id;
-    return context.json(entryObject(entry, caller));
-  },
-});
-
-/** Shows an item of a hub. */
-export const getHubItem = defineEndpoint({
-  ...forHub,
-  method: "GET",
-  path: "/hubs/:slug/items/:item",
-  access: readsHub,
-  summary: "Show an item of a hub, by its slug or id.",
-  response: itemSchema,
-  async handle(context, { hub }: Pick<Dependencies, "hub">) {
-    const caller = hubCaller(context);
-    const { entry } = await hub.hubs.findItem(caller, {
-      slug: slugOf(context),
-      item: context.param("item"),
-    });
-    return context.json(entryObject(entry, caller));
-  },
-});
-
-/** Deletes an item of a hub. */
-export const deleteHubItem = defineEndpoint({
-  ...forHub,
-  method: "DELETE",
-  path: "/hubs/:slug/items/:item",
-  access: writesHub,
-  summary: "Delete an item of a hub.",
-  description: "Its author may, that of the hub, and admins of the workspace.",
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, { hub }: Pick<Dependencies, "hub">) {
-    const caller = hubCaller(context);
-    const found = await hub.hubs.findItem(caller, {
-      slug: slugOf(context),
-      item: context.param("item"),
-    });
-    if (!hub.hubs.mayChangeItem(caller, found)) assertMayChange(caller, found.entry);
-    await hub.entries.store.remove([found.entry.id]);
-    return context.json({ deleted: true, id: found.entry.id });
-  },
-});
-
-const importSchema = z.strictObject({
-  source_ref: lineField(2_000).describe(
-    "The https URL of a SKILL.md, of a public Git repository (https://host/path.git#ref:folder, or a forge's page of a folder), or " +
-      "<hub>/<item> of a hub of this service.",
-  ),
-});
-
-/** Imports a skill into a hub. */
-export const importHubSkill = defineEndpoint({
-  ...forHub,
-  method: "POST",
-  path: "/hubs/:slug/import",
-  access: writesHub,
-  idempotent: true,
-  bodyBytesMax: hubBodyBytesMax,
-  summary: "Import a skill into a hub.",
-  description:
-    "A document is fetched over TLS from public addresses alone, within 10 seconds and 400,000 bytes. A folder of a Git repository " +
-    "brings its files, scripts/, references/ and assets/ along: at most 100 files and 2 MB, within 20 seconds.",
-  body: importSchema,
-  response: skillSchema,
-  async handle(context, { hub }: Pick<Dependencies, "hub">) {
-    const caller = hubCaller(context);
-    const entry = await hub.importSkill(caller, {
-      hub: slugOf(context),
-      sourceRef: context.body.source_ref,
-    });
-    context.changed = entry.id;
-    return context.json(entryObject(entry, caller));
   },
 });
 

@@ -155,6 +155,11 @@ export class HubLibrary {
       ...(tagsWanted === undefined ? {} : { tags: tagsWanted }),
     };
     if (body === undefined || body === bodyNow) return given;
+    // A prompt is described by itself, not by the front matter of its text.
+    if (kind === "prompt") {
+      assertKept(body);
+      return { ...given, body };
+    }
     const read = await contentOf({
       kind,
       body,

@@ -274,6 +274,16 @@ export const contract: Record<string, ContractRow> = {
     path: "/hubs/none/items/none",
     accepted: 404,
   },
+  "PATCH /hubs/:slug/items/:item": {
+    scope: "write:hub",
+    path: "/hubs/none/items/none",
+    accepted: 404,
+  },
+  "GET /hubs/:slug/items/:item/versions": {
+    scope: "read:hub",
+    path: "/hubs/none/items/none/versions",
+    accepted: 404,
+  },
   "DELETE /hubs/:slug/items/:item": {
     scope: "write:hub",
     path: "/hubs/none/items/none",

@@ -32,6 +32,11 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
   const add = (slug: string, fields: unknown): Promise<unknown> =>
     json(workspaces.own("POST", `/hubs/${slug}/items`, fields));
 
+  const expectGone = async (method: string, path: string): Promise<void> =>
+    expect((await workspaces.own(method, path, method === "PATCH" ? {} : undefined)).status).toBe(
+      404,
+    );
+
   test("a hub has a slug of its name, unless that is taken", async () => {
     const hub = await json(
       workspaces.own("POST", "/hubs", { name: "Caf\u00e9 & Tools!", description: "All of it." }),
@@ -118,6 +123,70 @@ describe.each(engines)("hubs and skills on %s", (_, freshUrl) => {
       id: at(skill, "id"),
     });
     await expectHidden(workspaces.own, `/skills/${textAt(skill, "id")}`);
+  });
+
+  test("an item is changed in versions, by its slug or id, and keeps what is not named", async () => {
+    const slug = await makeHub();
+    const path = `/hubs/${slug}/items/billing`;
+    const item = await add(slug, {
+      body: "---\ntitle: Billing\ndescription: How it is paid.\n---\nBy card.",
+      tags: ["money"],
+    });
+    const id = textAt(item, "id");
+    const changed = await json(workspaces.own("PATCH", path, { body: "# Paying\nBy invoice." }));
+    expect(changed).toMatchObject({
+      id,
+      name: "Billing",
+      slug: "billing",
+      tags: ["money"],
+      description: null,
+      version: 2,
+    });
+    expect(await json(workspaces.own("PATCH", `/hubs/${slug}/items/${id}`, {}))).toMatchObject({
+      version: 2,
+    });
+    expect(
+      await json(workspaces.own("PATCH", path, { name: "Paying", slug: "paying", tags: [] })),
+    ).toMatchObject({ name: "Paying", slug: "paying", tags: [], version: 3 });
+    await expectGone("PATCH", path);
+    await expectGone("GET", `${path}/versions`);
+    const versions = await json(workspaces.own("GET", `/hubs/${slug}/items/paying/versions`));
+    expect(
+      listAt(versions, "data").map((each) => [at(each, "version"), at(each, "title")]),
+    ).toEqual([
+      [3, "Paying"],
+      [2, "Billing"],
+      [1, "Billing"],
+    ]);
+    expect(textAt(versions, "data.2.body")).toContain("By card.");
+    await add(slug, { body: "x", slug: "taken" });
+    const taken = await workspaces.own("PATCH", `/hubs/${slug}/items/paying`, { slug: "taken" });
+    expect(await errorOf(taken)).toMatchObject({ status: 409, code: "duplicate_slug" });
+    const unknown = await workspaces.own("PATCH", `/hubs/${slug}/items/paying`, { kind: "skill" });
+    expect(await errorOf(unknown)).toMatchObject({ status: 400 });
+  });
+
+  test("a changed prompt of a public hub waits for its review, and keeps its own description", async () => {
+    const slug = await makeHub({ visibility: "public" });
+    const id = textAt(await add(slug, { kind: "prompt", name: "Hi", body: "Say hi." }), "id");
+    await json(workspaces.own("PATCH", `/prompts/${id}`, { description: "Greets." }));
+    await approve(workspaces, id);
+    const path = `/hubs/${slug}/items/${id}`;
+    expect(await json(workspaces.own("PATCH", path, { body: "Say hello." }))).toMatchObject({
+      title: "Hi",
+      description: "Greets.",
+      status: "pending_review",
+      version: 3,
+      published_version: 2,
+    });
+    expect(await json(workspaces.stranger("GET", path))).toMatchObject({
+      body: "Say hi.",
+      version: 2,
+    });
+    const seen = await json(workspaces.stranger("GET", `${path}/versions`));
+    expect(listAt(seen, "data").map((each) => at(each, "version"))).toEqual([2]);
+    const refused = await workspaces.stranger("PATCH", path, { body: "Mine." });
+    expect(await errorOf(refused)).toMatchObject({ status: 403, code: "forbidden" });
   });
 
   test("bodies are shown with a hub as long as there is room", async () => {
