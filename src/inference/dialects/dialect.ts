@@ -93,6 +93,25 @@ export interface ClientDialect {
   encodeStreamError(error: GatewayError, context: ErrorContext): string[];
 }
 
+/** How a dialect fits the output cap of a request. */
+interface OutputCapRule {
+  /** The least cap that it takes; smaller ones are raised. */
+  leastTokens?: number;
+  /**
+   * Every request states a cap, this one where neither the client nor the catalog names any; a
+   * budget for thoughts is added to it.
+   */
+  statedTokens?: number;
+}
+
+/** How the tokens of a prompt are counted without an answer. */
+export interface InputCount {
+  /** Estimates them from a request's body, for upstreams that do not count. */
+  estimate(body: Readonly<Record<string, unknown>>): number;
+  /** Reads an upstream's count; undefined where it answers something else. */
+  read(text: string): number | undefined;
+}
+
 /** Named deviations of an upstream from its dialect. Absent means it does as the dialect says. */
 export interface DialectQuirks {
   /**
@@ -168,10 +187,21 @@ export interface UpstreamDialect {
   signsCalls?: true;
   /** Streams come in Amazon's binary messages instead of server-sent events. */
   binaryStreams?: true;
+  /**
+   * The form of a failure as an event where a stream comes in such messages, at some providers or
+   * at all: its own name behind `exception:`, or the event `error`. Absent where none does.
+   */
+  exceptionForm?: "named" | "messages-error";
   /** The body of an error may mean another status than the one that it came with. */
   statusInBody?: true;
   /** Thinking goes out as a budget that counts against the output cap. */
   thinkingBudget?: true;
+  /** Models think only where the request says so, with or without levels of effort. */
+  thinksWhenAsked?: true;
+  /** Answers have a field for thoughts as they were thought, which models of open weights fill. */
+  showsOpenThoughts?: true;
+  /** How the output cap of a request is fitted; absent means that it goes out as it is. */
+  capRule?: OutputCapRule;
   /** Headers that requests of this dialect need beside the provider's own, such as a version. */
   requestHeaders?: Readonly<Record<string, string>>;
   /** Throws GatewayError `unsupported_content` for content that must not be dropped in silence. */
@@ -184,6 +214,18 @@ export interface UpstreamDialect {
    */
   usageOfFailure?(body: unknown): MeteredUsage | undefined;
   createStreamDecoder(context?: DecodeContext): StreamDecoder;
+  /**
+   * The event stream that a whole answer means, from a server that does not stream although it was
+   * asked to; absent means that the answer is decoded, and encoded by the client's side.
+   */
+  eventsOfWhole?(text: string): string;
+  /**
+   * The whole answer that the data of a stream's events add up to, from a server that streams
+   * although it was not asked to; absent as above.
+   */
+  wholeOfEvents?(data: readonly string[]): string;
+  /** Counting the tokens of a prompt; absent where the dialect has no endpoint for it. */
+  inputCount?: InputCount;
   /** What an error answer says; `body` is parsed JSON, or the text as it came. */
   readError(status: number, body: unknown): ReportedError;
 }

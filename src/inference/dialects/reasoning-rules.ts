@@ -125,7 +125,7 @@ export interface ClaudeThinking {
  * The bound on output where neither the client nor the catalog names one: what every model of this
  * dialect can give.
  */
-const maxTokensDefault = 4_096;
+export const maxTokensDefault = 4_096;
 
 /** Anthropic's least budget. */
 const budgetTokensMin = 1_024;

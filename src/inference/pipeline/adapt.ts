@@ -45,7 +45,6 @@ import {
 import { reasoningFor, takesFormat, undeclaredFormat } from "../dialects/reasoning-rules.ts";
 import { ResponseAssembler } from "../canonical/response-assembler.ts";
 import { SseDecoder } from "../upstream/sse-decoder.ts";
-import { eventsOfCompletion } from "../dialects/openai-chat/encode-stream.ts";
 
 /**
  * Adapts a client's request to a route: keeps its own bytes where both speak alike, and translates
@@ -103,10 +102,9 @@ export function chatDialectOf(route: UpstreamRoute): DialectId {
  * undefined where it comes as server-sent events.
  */
 export function exceptionFormOf(route: UpstreamRoute): ExceptionForm | undefined {
-  const dialect = chatDialectOf(route);
-  if (upstreamDialects[dialect].binaryStreams === true) return "named";
-  const isInvoked = route.provider.quirks.eventStreamFrames === true;
-  return isInvoked && dialect === "anthropic-messages" ? "messages-error" : undefined;
+  const { binaryStreams, exceptionForm } = upstreamDialects[chatDialectOf(route)];
+  const isBinary = binaryStreams === true || route.provider.quirks.eventStreamFrames === true;
+  return isBinary ? exceptionForm : undefined;
 }
 
 /** The two dialects that a request is translated between. */
@@ -302,60 +300,39 @@ export const looksLikeEvents = (text: string): boolean =>
  * The whole answer that a stream adds up to, for a server that streams although it was not asked
  * to; in the dialect of the server.
  */
-function wholeOfEvents(dialect: DialectId, text: string): ToldAnswer {
-  const client = clientDialects[dialect];
+function wholeOfEvents(upstream: UpstreamDialect, text: string): ToldAnswer {
   const sse = new SseDecoder();
-  const decoder = upstreamDialects[dialect].createStreamDecoder();
+  const decoder = upstream.createStreamDecoder();
   const assembler = new ResponseAssembler();
   const events = [...sse.push(Buffer.from(text)), ...sse.end()];
   for (const part of [...events.flatMap((event) => decoder.decode(event)), ...decoder.end()])
     assembler.add(part);
   if (assembler.error !== undefined) return { ok: false, error: assembler.error };
-  // Gemini's answers are lists of chunks as well; see `eventsOfChunks`.
-  if (client === undefined) {
-    const chunks = events.map(({ data }) => data).filter((data) => data.startsWith("{"));
-    return { ok: true, text: `[${chunks.join(",")}]` };
-  }
-  return { ok: true, text: JSON.stringify(client.encodeResponse(assembler.response())) };
+  const whole =
+    upstream.wholeOfEvents?.(events.map(({ data }) => data)) ??
+    JSON.stringify(clientSideOf(upstream).encodeResponse(assembler.response()));
+  return { ok: true, text: whole };
+}
+
+/** The client's side of a dialect, which those have that convert no answers of their own. */
+function clientSideOf({ id }: UpstreamDialect): ClientDialect {
+  const client = clientDialects[id];
+  assert(client !== undefined, `clients do not speak ${id}`);
+  return client;
 }
 
 /**
  * The events that a whole answer says, for a server that does not stream although it was asked to.
- */
-function eventsOfWhole(dialect: DialectId, text: string): string {
-  if (dialect === "openai-chat") return eventsOfCompletion(text);
-  const oneLine = text.replace(/[\r\n]+/g, " ").trim();
-  const client = clientDialects[dialect];
-  // Gemini's whole answer has the shape of a chunk, and its stream without `alt=sse` is an array of
-  // them.
-  if (client === undefined) return eventsOfChunks(oneLine);
-  return eventsByCodec(oneLine, { client, upstream: upstreamDialects[dialect] });
-}
-
-function eventsOfChunks(text: string): string {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return (Array.isArray(parsed) ? parsed : [parsed])
-      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
-      .join("");
-  } catch {
-    return `data: ${text}\n\n`;
-  }
-}
-
-/**
  * What is no answer becomes an event as it is: an error says what it is, and what cannot be read
  * cannot be read either.
  */
-function eventsByCodec(
-  text: string,
-  { client, upstream }: { client: ClientDialect; upstream: UpstreamDialect },
-): string {
+function eventsByCodec(upstream: UpstreamDialect, whole: string): string {
+  const text = whole.replace(/[\r\n]+/g, " ").trim();
   try {
     const body: unknown = JSON.parse(text);
     const { type } = Object(body) as { type?: unknown };
     if (type === "error") return `event: error\ndata: ${text}\n\n`;
-    const encoder = client.createStreamEncoder();
+    const encoder = clientSideOf(upstream).createStreamEncoder();
     return responseParts(upstream.decodeResponse(body))
       .flatMap((part) => encoder.encode(part))
       .join("");
@@ -384,11 +361,13 @@ function meantStatus(
  * What upstreams of a chat dialect may do. Binary streams are never mistaken for whole answers, nor
  * the other way round.
  */
-function habitsOf({ id, binaryStreams, statusInBody }: UpstreamDialect): UpstreamHabits {
+function habitsOf(upstream: UpstreamDialect): UpstreamHabits {
+  const { id, binaryStreams, statusInBody } = upstream;
+  const eventsOfWhole = upstream.eventsOfWhole ?? ((text: string) => eventsByCodec(upstream, text));
   return {
     ...(binaryStreams !== true && {
-      wholeOfEvents: (text: string) => wholeOfEvents(id, text),
-      eventsOfWhole: (text: string) => eventsOfWhole(id, text),
+      wholeOfEvents: (text: string) => wholeOfEvents(upstream, text),
+      eventsOfWhole,
     }),
     ...(statusInBody === true && {
       meantStatus: (status: number, text: string) => meantStatus(id, { status, text }),

@@ -12,6 +12,7 @@ import {
   type PicoUsd,
 } from "../../platform/kernel/money.ts";
 import { isFreeRoute, routeDialect } from "../catalog/model.ts";
+import type { UpstreamDialect } from "../dialects/dialect.ts";
 import { upstreamDialects } from "../dialects/index.ts";
 import type { Candidate } from "../routing/candidate.ts";
 
@@ -21,11 +22,6 @@ const beginTokens = 4_096;
 const answerTokensMin = 16;
 /** The least budget for thoughts (Anthropic's), and so the least that a cap above one can be. */
 const thoughtBudgetMin = 1_024;
-/**
- * What Messages requests are capped at where neither the client nor the catalog says
- * (`reasoning-rules.ts` of the dialects).
- */
-const messagesTokensDefault = 4_096;
 /** The window that is assumed of a model where the catalog names none. */
 const windowTokensDefault = 131_072;
 
@@ -102,24 +98,26 @@ function unitCosts({ model, route }: Candidate, expected: ExpectedUse): UnitCost
   };
 }
 
-/**
- * The most tokens of one answer: the client's cap, else the model's largest. Messages upstreams
- * count a budget for thoughts within the cap, which is raised by as much.
- */
+/** What the dialect of a chat route declares; undefined where the route serves no chat. */
+const chatDialectOf = ({ route }: Candidate): UpstreamDialect | undefined =>
+  dialectsById[routeDialect(route, "chat") ?? ""];
+
+const dialectsById: Readonly<Record<string, UpstreamDialect | undefined>> = upstreamDialects;
+
+/** The most tokens of one answer: the client's cap, else the model's largest. */
 function outputCap(
-  { model, route }: Candidate,
+  candidate: Candidate,
   { maxOutputTokens, thoughtTokens = 0, inputTokens }: ExpectedUse,
 ): number {
+  const { model, route } = candidate;
   const { maxCompletionTokens: largest } = route;
-  const dialect = routeDialect(route, "chat");
-  if (dialect === "anthropic-messages") {
-    const raised = (maxOutputTokens ?? largest ?? messagesTokensDefault) + thoughtTokens;
+  const { leastTokens: least = 0, statedTokens } = chatDialectOf(candidate)?.capRule ?? {};
+  if (statedTokens !== undefined) {
+    const raised = (maxOutputTokens ?? largest ?? statedTokens) + thoughtTokens;
     return Math.min(raised, largest ?? raised);
   }
   if (maxOutputTokens !== undefined) {
-    // Responses takes no lower cap (`dialects/openai-responses/encode-request.ts`).
-    const wanted =
-      dialect === "openai-responses" ? Math.max(maxOutputTokens, answerTokensMin) : maxOutputTokens;
+    const wanted = Math.max(maxOutputTokens, least);
     return Math.min(wanted, largest ?? wanted);
   }
   const windowTokens = route.contextLength || model.contextLength || windowTokensDefault;
@@ -179,16 +177,9 @@ function leastTokens(candidate: Candidate, expected: ExpectedUse): number {
   );
 }
 
-/** Dialects in which thoughts are bounded by a budget that counts against the cap. */
-const budgetDialects: ReadonlySet<string | undefined> = new Set(
-  Object.values(upstreamDialects)
-    .filter(({ thinkingBudget }) => thinkingBudget === true)
-    .map(({ id }) => id),
-);
-
 /** Whether thoughts are bounded by a budget that counts against the cap. */
-const sendsBudget = ({ route }: Candidate): boolean =>
-  budgetDialects.has(routeDialect(route, "chat"));
+const sendsBudget = (candidate: Candidate): boolean =>
+  chatDialectOf(candidate)?.thinkingBudget === true;
 
 /**
  * What is held where the worst case is too dear to be held whole: begun for the dearest candidate,
@@ -216,8 +207,8 @@ export function tightHold(
 }
 
 /**
- * Owners whose models show their thoughts as they think them, wherever they are served in OpenAI's
- * chat dialect.
+ * Owners whose models show their thoughts as they think them, wherever they are served in a dialect
+ * that has a field for them.
  */
 const openThinkers: ReadonlySet<string> = new Set([
   "deepseek",
@@ -237,14 +228,14 @@ const openThinkers: ReadonlySet<string> = new Set([
  * thinks, and the thoughts are counted but not shown, or shown as summaries.
  */
 export function hidesThoughts(
-  { model, route }: Candidate,
+  candidate: Candidate,
   { thinks }: { thinks?: boolean | undefined },
 ): boolean {
   if (thinks === false) return false;
-  const dialect = routeDialect(route, "chat");
-  // Claude thinks where it is asked to.
-  if (dialect === "anthropic-messages") return thinks === true;
-  if (dialect === "openai-chat" && openThinkers.has(model.owner)) return false;
+  const { model, route } = candidate;
+  const dialect = chatDialectOf(candidate);
+  if (dialect?.thinksWhenAsked === true) return thinks === true;
+  if (dialect?.showsOpenThoughts === true && openThinkers.has(model.owner)) return false;
   return (
     thinks === true ||
     route.reasoningFeature === true ||

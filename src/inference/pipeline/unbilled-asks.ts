@@ -3,10 +3,10 @@ import { attemptRecord, sendTo, errorDetails, readWhole } from "./attempt.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import type { ChatCall, InferenceCall, ClientRequest } from "./inference-call.ts";
 import { failedHeaders } from "./answer-metadata.ts";
-import {
-  estimateMessagesInput,
-  readCountedInput,
-} from "../dialects/anthropic-messages/estimate-input.ts";
+import type { InputCount } from "../dialects/dialect.ts";
+import type { DialectId } from "../canonical/dialect-id.ts";
+import { assert } from "../../platform/kernel/assert.ts";
+import { upstreamDialects } from "../dialects/index.ts";
 import { chatDialectOf, adapt } from "./adapt.ts";
 import { planCall, type CallPlan } from "./plan-call.ts";
 import { type Candidate, comparablePrice } from "../routing/candidate.ts";
@@ -32,35 +32,45 @@ interface TokenCount {
 const countAnswerBytesMax = 64 * 1024;
 
 /**
- * Whether a route's provider counts tokens itself: only Anthropic's own way of serving Messages has
- * the endpoint.
+ * Whether a route's provider counts tokens itself: the endpoint is one of the dialect's own path,
+ * and only paths of Messages deviate.
  */
-const countsItself = ({ route }: Candidate): boolean =>
-  chatDialectOf(route) === "anthropic-messages" && route.provider.quirks.messagesPath === undefined;
+const countsItself = ({ route }: Candidate, dialect: DialectId): boolean =>
+  chatDialectOf(route) === dialect && route.provider.quirks.messagesPath === undefined;
 
 /**
- * Counts the input tokens of a Messages request: by the provider that would serve it where it
- * counts, else by estimate. Nothing is charged and nothing recorded. Throws `GatewayError` for what
- * may not be asked, and for what the provider says is wrong with the request.
+ * Counts the input tokens of a request: by the provider that would serve it where it counts, else
+ * by estimate. Nothing is charged and nothing recorded. Throws `GatewayError` for what may not be
+ * asked, and for what the provider says is wrong with the request.
  */
 export async function countTokens(
   deps: InferenceDependencies,
   call: ChatCall,
 ): Promise<TokenCount> {
+  const { inputCount } = upstreamDialects[call.dialect];
+  assert(inputCount !== undefined, `${call.dialect} has no endpoint that counts`);
   const plan = planCall(deps, call);
   const [planned] = plan.candidates;
   const candidate = planned && deps.openedRoutes.open(planned);
-  if (candidate !== undefined && countsItself(candidate)) {
-    const counted = await askProvider(deps, { call, candidate, plan });
+  if (candidate !== undefined && countsItself(candidate, call.dialect)) {
+    const counted = await askProvider(deps, { call, candidate, plan, read: inputCount.read });
     if (counted !== undefined) return { inputTokens: counted, source: "native" };
   }
-  return { inputTokens: estimateMessagesInput(call.body), source: "estimated" };
+  return { inputTokens: inputCount.estimate(call.body), source: "estimated" };
+}
+
+/** A request that is counted, and where. */
+interface CountRequest {
+  call: InferenceCall;
+  candidate: Candidate;
+  plan: CallPlan;
+  read: InputCount["read"];
 }
 
 /** The provider's count; undefined where it cannot be had now. */
 async function askProvider(
   deps: InferenceDependencies,
-  { call, candidate, plan }: { call: InferenceCall; candidate: Candidate; plan: CallPlan },
+  { call, candidate, plan, read }: CountRequest,
 ): Promise<number | undefined> {
   const lifeline = new Lifeline(call.signalOf, { aborts: true });
   const startedMs = deps.clock.monotonicMs();
@@ -89,7 +99,7 @@ async function askProvider(
     });
   }
   const text = await sent.response.readText(countAnswerBytesMax).catch(() => "");
-  return readCountedInput(text);
+  return read(text);
 }
 
 const connectTimeoutMs = 5_000;

@@ -11,6 +11,7 @@ import { readError } from "./errors.ts";
 export const amazonConverse = {
   id: "amazon-converse",
   binaryStreams: true,
+  exceptionForm: "named",
   statusInBody: true,
   thinkingBudget: true,
   encodeRequest,

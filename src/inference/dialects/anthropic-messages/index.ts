@@ -1,4 +1,5 @@
 import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } from "../dialect.ts";
+import { maxTokensDefault } from "../reasoning-rules.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { MessagesStreamDecoder } from "./decode-stream.ts";
@@ -6,6 +7,7 @@ import { encodeError, encodeStreamError, readError } from "./errors.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { MessagesStreamEncoder } from "./encode-stream.ts";
+import { estimateMessagesInput, readCountedInput } from "./estimate-input.ts";
 import { pingFrame } from "./frame.ts";
 import { passThrough, versionDefault } from "./passthrough.ts";
 import { presetFields } from "./preset-fields.ts";
@@ -30,7 +32,11 @@ export const anthropicMessages = {
   passThrough,
   presetFields,
   requirements,
+  exceptionForm: "messages-error",
   thinkingBudget: true,
+  thinksWhenAsked: true,
+  capRule: { statedTokens: maxTokensDefault },
+  inputCount: { estimate: estimateMessagesInput, read: readCountedInput },
   requestHeaders: { "anthropic-version": versionDefault },
   encodeRequest,
   decodeResponse,

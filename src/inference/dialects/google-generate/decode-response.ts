@@ -38,6 +38,22 @@ export function usageOfFailure(body: unknown): MeteredUsage | undefined {
     : undefined;
 }
 
+/** A whole answer has the shape of a chunk, and a stream without `alt=sse` is a list of them. */
+export function eventsOfWhole(text: string): string {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return (Array.isArray(parsed) ? parsed : [parsed])
+      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+      .join("");
+  } catch {
+    return `data: ${text.replace(/[\r\n]+/g, " ").trim()}\n\n`;
+  }
+}
+
+/** The list that the chunks of a stream add up to. */
+export const wholeOfEvents = (data: readonly string[]): string =>
+  `[${data.filter((chunk) => chunk.startsWith("{")).join(",")}]`;
+
 const notAnAnswer = (): GatewayError =>
   new GatewayError("upstream_error", "The provider's answer is no generateContent answer.");
 

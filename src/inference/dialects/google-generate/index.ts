@@ -1,5 +1,5 @@
 import type { DecodeContext, UpstreamDialect } from "../dialect.ts";
-import { decodeResponse, usageOfFailure } from "./decode-response.ts";
+import { decodeResponse, eventsOfWhole, usageOfFailure, wholeOfEvents } from "./decode-response.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { readError } from "./errors.ts";
@@ -16,5 +16,7 @@ export const googleGenerate = {
   decodeResponse,
   usageOfFailure,
   createStreamDecoder: (context?: DecodeContext) => new GenerateStreamDecoder(context),
+  eventsOfWhole,
+  wholeOfEvents,
   readError,
 } satisfies UpstreamDialect;

@@ -385,7 +385,7 @@ interface WholeChoice {
  * Events that say what a JSON body says; what cannot be read becomes an event that cannot be read
  * either.
  */
-export function eventsOfCompletion(text: string): string {
+export function eventsOfWhole(text: string): string {
   let body: unknown;
   try {
     const parsed: unknown = JSON.parse(text);

@@ -5,7 +5,7 @@ import { ChatStreamDecoder } from "./decode-stream.ts";
 import { encodeError, encodeStreamError, readError } from "./errors.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { createLossDetector, encodeResponse } from "./encode-response.ts";
-import { ChatStreamEncoder } from "./encode-stream.ts";
+import { ChatStreamEncoder, eventsOfWhole } from "./encode-stream.ts";
 import { passThrough } from "./passthrough.ts";
 import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
@@ -24,6 +24,8 @@ export const openaiChat = {
   passThrough,
   presetFields,
   requirements,
+  showsOpenThoughts: true,
+  eventsOfWhole,
   encodeRequest,
   decodeResponse,
   createStreamDecoder: (context?: DecodeContext) => new ChatStreamDecoder(context),

@@ -22,7 +22,7 @@ import { encodeInput } from "./encode-input.ts";
 const toolNameLengthMax = 128;
 
 /** OpenAI answers 400 to less. */
-const maxOutputTokensMin = 16;
+export const maxOutputTokensMin = 16;
 
 /**
  * A Responses request for an upstream; see `UpstreamDialect.encodeRequest`. The upstream stores

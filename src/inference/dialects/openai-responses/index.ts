@@ -3,7 +3,7 @@ import { decodeRequest } from "./decode-request.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { ResponsesStreamDecoder } from "./decode-stream.ts";
 import { encodeError, encodeStreamError, readError } from "./errors.ts";
-import { encodeRequest } from "./encode-request.ts";
+import { encodeRequest, maxOutputTokensMin } from "./encode-request.ts";
 import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { ResponsesStreamEncoder } from "./encode-stream.ts";
 import { passThrough } from "./passthrough.ts";
@@ -27,6 +27,7 @@ export const openaiResponses = {
   passThrough,
   presetFields,
   requirements,
+  capRule: { leastTokens: maxOutputTokensMin },
   encodeRequest,
   decodeResponse,
   createStreamDecoder: (context?: DecodeContext) => new ResponsesStreamDecoder(context),
