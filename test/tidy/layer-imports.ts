@@ -113,7 +113,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   "inference/catalog": ["inference/providers", "inference/canonical", "billing", "platform/kernel"],
   "inference/providers": ["inference/dialects", "inference/canonical", "platform/kernel"],
   "inference/dialects": ["inference/canonical", "platform/kernel"],
-  "inference/canonical": [],
+  "inference/canonical": ["platform/kernel"],
   "inference/upstream": ["platform/kernel"],
   "inference/sandbox": ["inference/dialects", "inference/canonical", "platform/kernel"],
   "inference/responses": ["inference/canonical", "inference/dialects", "identity", "platform/*"],

@@ -1,28 +1,16 @@
+import {
+  inputParts,
+  outputParts,
+  totalInputTokens,
+  type Usage,
+  type UsagePart,
+} from "../../platform/kernel/usage.ts";
 import { nanoFromPico, type NanoUsd, type PicoUsd } from "../../platform/kernel/money.ts";
-
-/**
- * Disjoint counts that a price applies to; structurally what the inference side calls its usage
- * vector.
- */
-export interface ChargeableUsage {
-  inputTokens?: number;
-  cacheReadTokens?: number;
-  cacheWriteTokens?: number;
-  cacheWriteOneHourTokens?: number;
-  inputAudioTokens?: number;
-  inputImageTokens?: number;
-  outputTokens?: number;
-  reasoningTokens?: number;
-  outputAudioTokens?: number;
-  outputImageTokens?: number;
-}
-
-export type PricePart = keyof ChargeableUsage;
 
 /**
  * Prices in pico-USD per token; a part without its own price is charged as `fallbackParts` says.
  */
-export interface PriceVector extends Partial<Record<PricePart, PicoUsd>> {
+export interface PriceVector extends Partial<Record<UsagePart, PicoUsd>> {
   inputTokens: PicoUsd;
   outputTokens: PicoUsd;
   /** Pico-USD per request, beside the tokens. */
@@ -48,26 +36,12 @@ const fallbackParts = {
   reasoningTokens: "outputTokens",
   outputAudioTokens: "outputTokens",
   outputImageTokens: "outputTokens",
-} as const satisfies Partial<Record<PricePart, PricePart>>;
+} as const satisfies Partial<Record<UsagePart, UsagePart>>;
 
-const inputParts = [
-  "inputTokens",
-  "cacheReadTokens",
-  "cacheWriteTokens",
-  "cacheWriteOneHourTokens",
-  "inputAudioTokens",
-  "inputImageTokens",
-] as const;
-const allParts = [
-  ...inputParts,
-  "outputTokens",
-  "reasoningTokens",
-  "outputAudioTokens",
-  "outputImageTokens",
-] as const;
+const allParts = [...inputParts, ...outputParts];
 
 /** Pico-USD per token of one part, through its fallbacks. */
-export function unitPrice(price: PriceVector, part: PricePart): PicoUsd {
+export function unitPrice(price: PriceVector, part: UsagePart): PicoUsd {
   const own = price[part];
   if (own !== undefined) return own;
   return part === "inputTokens" || part === "outputTokens"
@@ -76,20 +50,14 @@ export function unitPrice(price: PriceVector, part: PricePart): PicoUsd {
 }
 
 /** The vector of the tier that the request's total input falls into. */
-export function effectivePrice(row: PriceRow, totalInputTokens: number): PriceVector {
-  const tier = row.tiers?.find((candidate) => totalInputTokens > candidate.aboveInputTokens);
+export function effectivePrice(row: PriceRow, inputTokens: number): PriceVector {
+  const tier = row.tiers?.find((candidate) => inputTokens > candidate.aboveInputTokens);
   return tier ? tier.price : row.base;
 }
 
-function totalInput(usage: ChargeableUsage): number {
-  let sum = 0;
-  for (const part of inputParts) sum += usage[part] ?? 0;
-  return sum;
-}
-
 /** The charge for a usage vector in nano-USD: exact in pico-USD, rounded half up once. */
-export function chargeFor(row: PriceRow, usage: ChargeableUsage): NanoUsd {
-  const price = row.tiers === undefined ? row.base : effectivePrice(row, totalInput(usage));
+export function chargeFor(row: PriceRow, usage: Usage): NanoUsd {
+  const price = row.tiers === undefined ? row.base : effectivePrice(row, totalInputTokens(usage));
   let pico = price.request ?? 0n;
   for (const part of allParts) {
     const count = usage[part];
@@ -100,7 +68,7 @@ export function chargeFor(row: PriceRow, usage: ChargeableUsage): NanoUsd {
 
 /** One line of an explained charge. */
 export interface ChargeLine {
-  part: PricePart | "request";
+  part: UsagePart | "request";
   quantity: number;
   unitPricePicoUsd: PicoUsd;
   amountNanoUsd: NanoUsd;
@@ -110,8 +78,8 @@ export interface ChargeLine {
  * The lines of a charge, which add up to `chargeFor` exactly: each is floored to the nano-dollar
  * and what the rounding left over is given to the lines with the largest remainders.
  */
-export function explainCharge(row: PriceRow, usage: ChargeableUsage): ChargeLine[] {
-  const price = effectivePrice(row, totalInput(usage));
+export function explainCharge(row: PriceRow, usage: Usage): ChargeLine[] {
+  const price = effectivePrice(row, totalInputTokens(usage));
   const parts = allParts
     .filter((part) => usage[part] !== undefined)
     .map((part) => ({

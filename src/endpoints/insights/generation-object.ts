@@ -1,11 +1,8 @@
 import { z } from "zod";
-import {
-  explainCharge,
-  type ChargeableUsage,
-  type PriceVector,
-} from "../../billing/ledger/price.ts";
+import { explainCharge, type PriceVector } from "../../billing/ledger/price.ts";
 import type { AttemptRecord, GenerationRecord } from "../../insights/generation-record.ts";
 import { brand } from "../../platform/kernel/brand.ts";
+import type { Usage } from "../../platform/kernel/usage.ts";
 import { picoPerTokenFromUsdPerMillion, usdFromNano } from "../../platform/kernel/money.ts";
 
 /** One line of an explained charge. */
@@ -39,14 +36,12 @@ export function chargeLines(record: GenerationRecord): ChargeLineObject[] {
     record.detail.credentialSource !== undefined
   )
     return [];
-  return explainCharge({ version: "", base }, record.detail.usage as ChargeableUsage).map(
-    (line) => ({
-      part: line.part,
-      quantity: line.quantity,
-      usd_per_million: Number(line.unitPricePicoUsd) / 1e6,
-      amount_usd: usdFromNano(line.amountNanoUsd),
-    }),
-  );
+  return explainCharge({ version: "", base }, record.detail.usage as Usage).map((line) => ({
+    part: line.part,
+    quantity: line.quantity,
+    usd_per_million: Number(line.unitPricePicoUsd) / 1e6,
+    amount_usd: usdFromNano(line.amountNanoUsd),
+  }));
 }
 
 /** Latency and throughput of a record: milliseconds to the first content, then of generation. */

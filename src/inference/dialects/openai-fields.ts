@@ -18,7 +18,8 @@ import {
   withoutUndefined,
   CountReader,
 } from "./wire-fields.ts";
-import type { MeteredUsage, Usage } from "../canonical/usage.ts";
+import type { Usage } from "../../platform/kernel/usage.ts";
+import type { MeteredUsage } from "../canonical/usage.ts";
 
 /** The object, or undefined when nothing stands in it. */
 export const filled = <T extends object>(fields: T): T | undefined =>

@@ -2,11 +2,14 @@ import type { DialectId } from "../canonical/dialect-id.ts";
 import type { Loss } from "../canonical/request.ts";
 import type { ReasoningLevels } from "../canonical/reasoning.ts";
 import {
-  type MeteredUsage,
+  inputParts,
+  outputParts,
   totalInputTokens,
   totalOutputTokens,
   type Usage,
-} from "../canonical/usage.ts";
+  type UsagePart,
+} from "../../platform/kernel/usage.ts";
+import type { MeteredUsage } from "../canonical/usage.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { DialectQuirks } from "./dialect.ts";
 import type { ModelFallback } from "./gateway-facts.ts";
@@ -254,21 +257,6 @@ export function fittedCap(
  */
 const absurdWindows = 10;
 
-const inputParts = [
-  "inputTokens",
-  "cacheReadTokens",
-  "cacheWriteTokens",
-  "cacheWriteOneHourTokens",
-  "inputAudioTokens",
-  "inputImageTokens",
-] as const;
-const outputParts = [
-  "outputTokens",
-  "reasoningTokens",
-  "outputAudioTokens",
-  "outputImageTokens",
-] as const;
-
 /**
  * Usage that the model could have had: where a provider reports many times what fits its window,
  * the counts are cut to the window and flagged, so that no balance is emptied by a provider's
@@ -286,7 +274,7 @@ export function boundUsage(metered: MeteredUsage, windowTokens: number): Metered
 }
 
 /** The parts of one side, cut so that together they fit; absent ones stay absent. */
-function cut(usage: Usage, parts: readonly (keyof Usage)[], most: number): Usage {
+function cut(usage: Usage, parts: readonly UsagePart[], most: number): Usage {
   let left = most;
   const kept: Usage = {};
   for (const part of parts) {

@@ -9,7 +9,7 @@ import {
 } from "../dialects/requirements.ts";
 import type { CallOrigin, ChatCall, ClientRequest, RequestAsks } from "./inference-call.ts";
 import { adapt } from "./adapt.ts";
-import type { PricePart } from "../../billing/ledger/price.ts";
+import type { UsagePart } from "../../platform/kernel/usage.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { CatalogModel } from "../catalog/model.ts";
 
@@ -97,7 +97,7 @@ class ChatAsks implements RequestAsks {
     return parametersOf(this.reader, this.request.body);
   }
 
-  mayUse(part: PricePart): boolean {
+  mayUse(part: UsagePart): boolean {
     return mayUsePart(this.request, part);
   }
 

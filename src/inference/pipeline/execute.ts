@@ -1,7 +1,7 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
 import { attemptRecord, readWhole, sendTo, type Whole, type FailureWithUsage } from "./attempt.ts";
-import { totalInputTokens, totalOutputTokens } from "../canonical/usage.ts";
+import { totalInputTokens, totalOutputTokens } from "../../platform/kernel/usage.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import {
   fallbackOf,

@@ -2,7 +2,7 @@ import type { AttemptRecord } from "../../insights/generation-record.ts";
 import { errorCatalog, GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
 import type { JsonObject } from "../canonical/json.ts";
-import { totalInputTokens, totalOutputTokens, type Usage } from "../canonical/usage.ts";
+import { totalInputTokens, totalOutputTokens, type Usage } from "../../platform/kernel/usage.ts";
 import type { LeftOut } from "../routing/candidate.ts";
 import type { AttemptFailure } from "../upstream/classify-failure.ts";
 import type { Provider } from "../catalog/model.ts";

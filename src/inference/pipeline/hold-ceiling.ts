@@ -1,16 +1,12 @@
 import type { TightHold } from "../../billing/ledger/hold-rule.ts";
-import {
-  effectivePrice,
-  unitPrice,
-  type PricePart,
-  type PriceVector,
-} from "../../billing/ledger/price.ts";
+import { effectivePrice, unitPrice, type PriceVector } from "../../billing/ledger/price.ts";
 import {
   nanoFromPico,
   picoUsdPerNanoUsd,
   type NanoUsd,
   type PicoUsd,
 } from "../../platform/kernel/money.ts";
+import type { UsagePart } from "../../platform/kernel/usage.ts";
 import { isFreeRoute, routeDialect } from "../catalog/model.ts";
 import type { UpstreamDialect } from "../dialects/dialect.ts";
 import { upstreamDialects } from "../dialects/index.ts";
@@ -39,7 +35,7 @@ export interface ExpectedUse {
   /** How many answers it asks for. */
   choices: number;
   /** Whether tokens of a part may be used that few requests use; absent means that none are. */
-  mayUse?(part: PricePart): boolean;
+  mayUse?(part: UsagePart): boolean;
   /**
    * The answer's length follows from the request and cannot be lowered, or its caller does not want
    * it to be.
@@ -74,7 +70,7 @@ const rareOutputParts = ["outputAudioTokens", "outputImageTokens"] as const;
  */
 function dearestPrice(
   vector: PriceVector,
-  { part, rare, expected }: { part: PricePart; rare: readonly PricePart[]; expected: ExpectedUse },
+  { part, rare, expected }: { part: UsagePart; rare: readonly UsagePart[]; expected: ExpectedUse },
 ): PicoUsd {
   let dearest = unitPrice(vector, part);
   for (const each of rare) {

@@ -1,5 +1,5 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
-import type { PricePart } from "../../billing/ledger/price.ts";
+import type { UsagePart } from "../../platform/kernel/usage.ts";
 import type { CatalogModel, Surface, UpstreamRoute } from "../catalog/model.ts";
 import type { SortKey } from "../routing/provider-preferences.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
@@ -40,7 +40,7 @@ export interface RequestAsks {
   /** Whether the model is to think; undefined where the caller does not say. */
   thinks?: boolean | undefined;
   /** Whether tokens may be used that few requests use; absent means that none are. */
-  mayUse?(part: PricePart): boolean;
+  mayUse?(part: UsagePart): boolean;
   /** The length of the answer follows from the request, so that nothing of it can be lowered. */
   isUncut?: boolean;
   /** How many answers are wanted. */

@@ -18,7 +18,7 @@ import {
 } from "./hold-ceiling.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
-import { totalOutputTokens } from "../canonical/usage.ts";
+import { totalOutputTokens } from "../../platform/kernel/usage.ts";
 import { holdsMedia, saysSomething, type StreamRelay } from "../dialects/passthrough.ts";
 import type { EventReader } from "../upstream/sse-decoder.ts";
 import type { UpstreamResponse } from "../upstream/upstream-client.ts";

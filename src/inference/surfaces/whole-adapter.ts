@@ -3,7 +3,8 @@ import type { ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Loss } from "../canonical/request.ts";
 import type { WholeAnswer } from "../dialects/passthrough.ts";
 import type { Adapter } from "../pipeline/inference-call.ts";
-import type { MeteredUsage, Usage } from "../canonical/usage.ts";
+import type { Usage, UsagePart } from "../../platform/kernel/usage.ts";
+import type { MeteredUsage } from "../canonical/usage.ts";
 import { CountReader } from "../dialects/wire-fields.ts";
 
 /** A request of a surface without streams, as one upstream is sent it. */
@@ -88,7 +89,7 @@ export function sumUsage(parts: readonly (MeteredUsage | undefined)[]): MeteredU
   const sum: MeteredUsage = { usage, estimated: false, clamped: false };
   for (const part of parts) {
     if (part === undefined) return undefined;
-    for (const [name, count] of Object.entries(part.usage) as [keyof Usage, number | undefined][]) {
+    for (const [name, count] of Object.entries(part.usage) as [UsagePart, number | undefined][]) {
       if (count !== undefined) usage[name] = (usage[name] ?? 0) + count;
     }
     sum.estimated ||= part.estimated;

@@ -1,5 +1,6 @@
 import type { Registry } from "prom-client";
 import { errorCatalog, type ErrorCode, type ErrorFacts } from "../kernel/errors.ts";
+import type { Usage, UsagePart } from "../kernel/usage.ts";
 import {
   type CounterCell,
   type Families,
@@ -15,20 +16,6 @@ export type Outcome = "completed" | "cut" | "cancelled" | "cached" | "refused" |
 
 /** First digit of a status, as a label. */
 export type StatusClass = "1xx" | "2xx" | "3xx" | "4xx" | "5xx";
-
-/** Disjoint token counts of a request; structurally the usage vector of the inference side. */
-interface TokenCounts {
-  inputTokens?: number;
-  cacheReadTokens?: number;
-  cacheWriteTokens?: number;
-  cacheWriteOneHourTokens?: number;
-  inputAudioTokens?: number;
-  inputImageTokens?: number;
-  outputTokens?: number;
-  reasoningTokens?: number;
-  outputAudioTokens?: number;
-  outputImageTokens?: number;
-}
 
 /** An inference request after its settlement. */
 export interface FinishedInference {
@@ -47,7 +34,7 @@ export interface FinishedInference {
   overheadMs: number;
   /** From the request's first byte to the first content; absent where nothing was streamed. */
   firstTokenMs?: number;
-  tokens?: TokenCounts;
+  tokens?: Usage;
   chargedNanoUsd?: bigint;
 }
 
@@ -66,7 +53,7 @@ export interface Metrics {
   gatewayOverhead(endpoint: string): HistogramCell;
   /** Seconds to the first content of a stream. */
   firstToken(provider: string): HistogramCell;
-  tokens(provider: string, kind: keyof TokenCounts): CounterCell;
+  tokens(provider: string, kind: UsagePart): CounterCell;
   upstreamAttempt(provider: string, outcome: Outcome): CounterCell;
   /** Seconds from a file to its text, the wait for a converter included. */
   conversion(format: string, outcome: string): HistogramCell;
@@ -190,9 +177,9 @@ const tokenKinds = {
   reasoningTokens: "reasoning",
   outputAudioTokens: "output_audio",
   outputImageTokens: "output_image",
-} as const satisfies Record<keyof TokenCounts, string>;
+} as const satisfies Record<UsagePart, string>;
 
-const tokenNames = Object.keys(tokenKinds) as (keyof TokenCounts)[];
+const tokenNames = Object.keys(tokenKinds) as UsagePart[];
 
 /** Lets the first `limit` distinct values through and calls all later ones `other`. */
 function labelCap(limit: number): (value: string) => string {

@@ -2,13 +2,8 @@ import { editMembers } from "../../../platform/kernel/json-members.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import type { GatewayFacts } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import {
-  coveringDelivered,
-  type MeteredUsage,
-  totalCacheWrites,
-  totalOutputTokens,
-  type Usage,
-} from "../../canonical/usage.ts";
+import { totalCacheWrites, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
+import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";
 import { CountReader, asNumber, asObject, withoutUndefined } from "../wire-fields.ts";
 import { fieldsOfOwn, ownFields } from "./own-fields.ts";
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { MeteredUsage, Usage } from "../../canonical/usage.ts";
+import type { Usage } from "../../../platform/kernel/usage.ts";
+import type { MeteredUsage } from "../../canonical/usage.ts";
 import { CountReader, asArray, asObject } from "../wire-fields.ts";
 
 /**

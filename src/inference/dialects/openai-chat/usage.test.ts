@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
-import { totalInputTokens, totalOutputTokens, type Usage } from "../../canonical/usage.ts";
+import { totalInputTokens, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
 import { estimateUsage, readChatUsage, readUsageOf } from "./usage.ts";
 
 const details = (prompt: object, completion: object = {}): object => ({

@@ -3,12 +3,12 @@ import { usdFromNano } from "../../../platform/kernel/money.ts";
 import type { GatewayFacts } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import {
-  type MeteredUsage,
   totalCacheWrites,
   totalInputTokens,
   totalOutputTokens,
   type Usage,
-} from "../../canonical/usage.ts";
+} from "../../../platform/kernel/usage.ts";
+import type { MeteredUsage } from "../../canonical/usage.ts";
 import { fieldsOf, readOpenaiUsage as readChatUsage } from "../openai-fields.ts";
 
 export { estimateUsage } from "../../canonical/usage.ts";

@@ -1,11 +1,11 @@
 import type { GatewayFacts } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import {
-  type MeteredUsage,
   totalCacheWrites,
   totalInputTokens,
   totalOutputTokens,
-} from "../../canonical/usage.ts";
+} from "../../../platform/kernel/usage.ts";
+import type { MeteredUsage } from "../../canonical/usage.ts";
 import { withoutUndefined } from "../wire-fields.ts";
 
 /**

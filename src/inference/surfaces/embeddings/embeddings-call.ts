@@ -26,7 +26,7 @@ import { jinaEmbeddings } from "./jina-embeddings.ts";
 import { openaiEmbeddings } from "./openai-embeddings.ts";
 import { voyageEmbeddings } from "./voyage-embeddings.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
-import { totalInputTokens } from "../../canonical/usage.ts";
+import { totalInputTokens } from "../../../platform/kernel/usage.ts";
 import type { ShownAnswer, WholeAnswer } from "../../dialects/passthrough.ts";
 
 /** A request for embeddings as its route has read it. */

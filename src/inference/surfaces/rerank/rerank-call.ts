@@ -11,7 +11,7 @@ import { routingOf, surfaceCall, tokensOfTexts } from "../surface-call.ts";
 import type { RerankRequest } from "./rerank-request.ts";
 import { assert } from "../../../platform/kernel/assert.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
-import { totalInputTokens } from "../../canonical/usage.ts";
+import { totalInputTokens } from "../../../platform/kernel/usage.ts";
 import type { WholeAnswer } from "../../dialects/passthrough.ts";
 import { adaptWhole } from "../whole-adapter.ts";
 import {

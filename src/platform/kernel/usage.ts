@@ -1,0 +1,64 @@
+/**
+ * What a request consumed, as disjoint counts: no token stands in two of them, so that
+ * price x count can be summed without correction. Absent means "not reported", 0 means "none".
+ */
+export interface Usage {
+  /** Text input tokens that were neither read from nor written to a cache. */
+  inputTokens?: number;
+  cacheReadTokens?: number;
+  /** Cache writes whose lifetime is five minutes or not stated. */
+  cacheWriteTokens?: number;
+  /** Cache writes that live for an hour. */
+  cacheWriteOneHourTokens?: number;
+  inputAudioTokens?: number;
+  inputImageTokens?: number;
+  /** Visible output tokens, without reasoning, audio and images. */
+  outputTokens?: number;
+  reasoningTokens?: number;
+  outputAudioTokens?: number;
+  outputImageTokens?: number;
+}
+
+/** One count of a usage vector. */
+export type UsagePart = keyof Usage;
+
+/**
+ * All tokens that were written to a cache, for any lifetime; undefined where none were
+ * reported.
+ */
+export const totalCacheWrites = ({
+  cacheWriteTokens,
+  cacheWriteOneHourTokens,
+}: Usage): number | undefined =>
+  cacheWriteTokens === undefined && cacheWriteOneHourTokens === undefined
+    ? undefined
+    : (cacheWriteTokens ?? 0) + (cacheWriteOneHourTokens ?? 0);
+
+/** The parts of what went in. */
+export const inputParts = [
+  "inputTokens",
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "cacheWriteOneHourTokens",
+  "inputAudioTokens",
+  "inputImageTokens",
+] as const;
+/** The parts of what came out. */
+export const outputParts = [
+  "outputTokens",
+  "reasoningTokens",
+  "outputAudioTokens",
+  "outputImageTokens",
+] as const;
+
+/** All tokens that went in, cached ones included: what chat calls `prompt_tokens`. */
+export const totalInputTokens = (usage: Usage): number => sumOf(usage, inputParts);
+
+/** All tokens that came out, reasoning included: what chat calls `completion_tokens`. */
+export const totalOutputTokens = (usage: Usage): number => sumOf(usage, outputParts);
+
+function sumOf(usage: Usage, parts: readonly UsagePart[]): number {
+  let sum = 0;
+  for (const part of parts) sum += usage[part] ?? 0;
+  return sum;
+}
