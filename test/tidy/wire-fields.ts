@@ -94,7 +94,7 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: [...declaredParameters, "input_audio"],
     why: "the contract's models declare parameters, caps and prices by the names of chat",
   },
-  "src/inference/routing/route-rows.ts": {
+  "src/inference/routing/candidate.ts": {
     names: ["max_completion_tokens", "reasoning_effort"],
     why: "reads what models declare",
   },

@@ -5,12 +5,16 @@ import { providerIdIn, type CatalogModel, type CatalogSnapshot } from "../catalo
 import { CredentialChoice } from "./provider-credentials.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import type { InferenceCall } from "./inference-call.ts";
-import type { Candidate, LeftOut, ProviderFilter } from "../routing/candidate.ts";
+import {
+  type Candidate,
+  type LeftOut,
+  type ProviderFilter,
+  notServable,
+} from "../routing/candidate.ts";
 import { planRoute, type PlanFacts, type RoutePlan } from "../routing/plan-route.ts";
 import { providerFilter } from "../routing/provider-preferences.ts";
 import { needsOf } from "../dialects/requirements.ts";
 import { isModelAllowed, resolveModel, type ResolvedModel } from "../routing/resolve-models.ts";
-import { notServable } from "../routing/route-rows.ts";
 import type { Session } from "../routing/sticky-sessions.ts";
 import { noPrivacy, type Privacy } from "../../identity/workspaces/privacy.ts";
 

@@ -22,11 +22,10 @@ import type { MeteredUsage } from "../canonical/usage.ts";
 import type { InferenceDependencies, RequestTiming } from "./dependencies.ts";
 import { isFree } from "./hold-ceiling.ts";
 import type { CallOrigin, InferenceCall } from "./inference-call.ts";
-import type { Candidate, LeftOut } from "../routing/candidate.ts";
+import { type Candidate, type LeftOut, notServable } from "../routing/candidate.ts";
 import { tagsOf } from "./take-hold.ts";
 import type { Execution } from "./execution.ts";
 import { noRoute, trailOf, type CallPlan } from "./plan-call.ts";
-import { notServable } from "../routing/route-rows.ts";
 
 /** What an answer, whole or cut, has to be settled with. */
 export interface Settlement {

@@ -5,15 +5,16 @@ import {
   type CatalogModel,
   type UpstreamRoute,
 } from "../catalog/model.ts";
-import type {
-  Candidate,
-  ProviderFilter,
-  RoutingRequest,
-  PlannedCandidate,
-  LeftOut,
+import {
+  type Candidate,
+  type ProviderFilter,
+  type RoutingRequest,
+  type PlannedCandidate,
+  type LeftOut,
+  namesProvider,
+  supports,
 } from "./candidate.ts";
 import { barring, type HealthMoment, type BarringState } from "./health-windows.ts";
-import { namesProvider, supports } from "./route-rows.ts";
 
 /**
  * A hard rule: routes that fail it cannot serve. Pure; `applies` lets most requests skip most

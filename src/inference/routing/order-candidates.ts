@@ -1,10 +1,15 @@
 import type { CatalogModel, RouterPool } from "../catalog/model.ts";
-import type { LeftOut, RoutingRequest, PlannedCandidate, ProviderFilter } from "./candidate.ts";
+import {
+  type LeftOut,
+  type RoutingRequest,
+  type PlannedCandidate,
+  type ProviderFilter,
+  permits,
+} from "./candidate.ts";
 import { sift } from "./filters.ts";
 import type { HealthMoment } from "./health-windows.ts";
 import { balancesLoad, orderPolicyFor, sortByCost, type OrderFacts } from "./order-policies.ts";
 import type { InputKind, RequestNeeds } from "../canonical/request.ts";
-import { permits } from "./route-rows.ts";
 
 /** What ordering works with. */
 interface Ordering {

@@ -1,6 +1,5 @@
-import type { ProviderFilter, PlannedCandidate } from "./candidate.ts";
+import { type ProviderFilter, type PlannedCandidate, namesProvider } from "./candidate.ts";
 import type { HealthMoment } from "./health-windows.ts";
-import { namesProvider } from "./route-rows.ts";
 
 /** What order policies may look at beside the candidates. */
 export interface OrderFacts {

@@ -5,11 +5,14 @@ import {
   type LeftOut,
   type RoutingRequest,
   type Requested,
+  leftOutOf,
+  rowsOf,
+  type RouteRow,
+  type RowSources,
 } from "./candidate.ts";
 import { routeRules, leaveOutUnwell, siftEach } from "./filters.ts";
 import type { HealthMoment } from "./health-windows.ts";
 import { orderCandidates, cutsShort } from "./order-candidates.ts";
-import { leftOutOf, rowsOf, type RouteRow, type RowSources } from "./route-rows.ts";
 import { isAtPlace, type StickySessions } from "./sticky-sessions.ts";
 
 /** Candidates in the order in which they are tried, and what was left out by which rule. */

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Candidate } from "./candidate.ts";
-import { permits, supports } from "./route-rows.ts";
+import { type Candidate, permits, supports } from "./candidate.ts";
 
 /** A candidate whose model and route declare these parameters. */
 const declaring = (model: string[] | undefined, route: string[] | undefined): Candidate =>
