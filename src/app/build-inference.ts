@@ -9,7 +9,7 @@ import type { AppSettings } from "./app-settings.ts";
 import { withInsights } from "./build-insights.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
 import type { InferenceDependencies } from "../inference/pipeline/dependencies.ts";
-import { CallSignatures } from "../inference/pipeline/translated-relay.ts";
+import { CallSignatures } from "../inference/pipeline/chat-call.ts";
 import { OpenedRoutes } from "../inference/pipeline/provider-credentials.ts";
 import { KeepAliveTicker } from "../inference/pipeline/relayed-stream.ts";
 import { HealthWindows } from "../inference/routing/health-windows.ts";

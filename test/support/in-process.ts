@@ -4,7 +4,7 @@ import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
 import { checkMessagesRequest } from "../../src/inference/dialects/anthropic-messages/request-schema.ts";
 import { checkChatRequest } from "../../src/inference/dialects/openai-chat/request-schema.ts";
 import { checkResponsesRequest } from "../../src/inference/dialects/openai-responses/request-schema.ts";
-import { CallSignatures } from "../../src/inference/pipeline/translated-relay.ts";
+import { CallSignatures } from "../../src/inference/pipeline/chat-call.ts";
 import { clientDialects } from "../../src/inference/dialects/index.ts";
 import type { WholeAnswer } from "../../src/inference/dialects/passthrough.ts";
 import type {

@@ -1,6 +1,6 @@
 import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
 import { noPrivacy, type Privacy } from "../../src/identity/workspaces/privacy.ts";
-import { chatCall } from "../../src/inference/pipeline/chat-call.ts";
+import { CallSignatures, chatCall } from "../../src/inference/pipeline/chat-call.ts";
 import type { CatalogSnapshot } from "../../src/inference/catalog/model.ts";
 import { anthropicMessages } from "../../src/inference/dialects/anthropic-messages/index.ts";
 import { checkMessagesRequest } from "../../src/inference/dialects/anthropic-messages/request-schema.ts";
@@ -9,7 +9,6 @@ import { checkChatRequest } from "../../src/inference/dialects/openai-chat/reque
 import { openaiResponses } from "../../src/inference/dialects/openai-responses/index.ts";
 import { checkResponsesRequest } from "../../src/inference/dialects/openai-responses/request-schema.ts";
 import type { ChatCall } from "../../src/inference/pipeline/inference-call.ts";
-import { CallSignatures } from "../../src/inference/pipeline/translated-relay.ts";
 import {
   trailOf,
   type PlanDependencies,

@@ -1,4 +1,4 @@
-import { CallSignatures } from "../../src/inference/pipeline/translated-relay.ts";
+import { CallSignatures } from "../../src/inference/pipeline/chat-call.ts";
 import type { ClientRequest, AdaptedRoute } from "../../src/inference/pipeline/inference-call.ts";
 import { openaiResponses } from "../../src/inference/dialects/openai-responses/index.ts";
 

@@ -9,7 +9,7 @@ import { usePreset } from "../../identity/presets/apply-preset.ts";
 import { providerIdIn } from "../../inference/catalog/model.ts";
 import type { ClientDialect } from "../../inference/dialects/dialect.ts";
 import { estimateInputTokens } from "../../inference/dialects/requirements.ts";
-import { maxSessionIdLength } from "../../inference/dialects/shared-request-schema.ts";
+import { maxSessionIdLength } from "../../inference/dialects/request-check.ts";
 import { chatCall } from "../../inference/pipeline/chat-call.ts";
 import type { CallOrigin, ChatCall } from "../../inference/pipeline/inference-call.ts";
 import { brandHeader, brand } from "../../platform/kernel/brand.ts";

@@ -66,8 +66,11 @@ export const catalogFactsSchema = z.lazy(() =>
   }),
 );
 
+/** The facts that a file or a source of the catalog states. */
 export type CatalogFacts = z.infer<typeof catalogFactsSchema>;
+/** A model at one provider, as the facts have it. */
 export type FactRow = z.infer<typeof factRowSchema>;
+/** Prices of such a row, in USD per million tokens. */
 export type FactPrices = z.infer<typeof factPricesSchema>;
 
 /**

@@ -181,6 +181,9 @@ export const configuredProviderSchema = providerSchema.superRefine((provider, co
   });
 });
 
+/** A provider of the configuration file. */
 export type ConfiguredProvider = z.infer<typeof configuredProviderSchema>;
+/** One of its models. */
 export type ConfiguredModel = NonNullable<ConfiguredProvider["models"]>[number];
+/** What a model costs there, in USD per million tokens. */
 export type ConfiguredPricing = NonNullable<ConfiguredModel["pricing"]>;

@@ -12,6 +12,7 @@ import type {
 export type { ReasoningLevels };
 export type { CredentialHeader, DataPolicy, ProviderQuirks, Surface, UpstreamDialect };
 
+/** How long a provider may take for each step of an answer. */
 export interface UpstreamTimeouts {
   connectMs: number;
   firstTokenMs: number;

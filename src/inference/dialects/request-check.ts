@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isLongerThan } from "../../platform/kernel/characters.ts";
 import { badRequest } from "./wire-fields.ts";
 
 /** A request's body, or an object in it. */
@@ -46,9 +47,25 @@ export function requestCheck<Body extends z.ZodType>(
       const problem = problemIn(schema, body);
       if (problem !== undefined) throw badRequest(pathText(problem.path), problem.text);
     }
+    checkSessionId(body);
     rules?.(body);
     return body as z.infer<Body>;
   };
+}
+
+/** Characters that a `session_id` may have. */
+export const maxSessionIdLength = 256;
+
+/** What is wrong with a longer one. */
+export const sessionIdProblem = `may have at most ${maxSessionIdLength} characters; send a shorter one.`;
+
+/**
+ * Refuses a `session_id` that is too long in characters, which compiled checks count as readers see
+ * them, several code points to one.
+ */
+function checkSessionId({ session_id: id }: Fields): void {
+  if (typeof id === "string" && isLongerThan(id, maxSessionIdLength))
+    throw badRequest("session_id", sessionIdProblem);
 }
 
 /** A function that says whether a value fits a schema, compiled from the schema that is published. */

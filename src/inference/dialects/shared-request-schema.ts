@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { isLongerThan } from "../../platform/kernel/characters.ts";
-import type { Fields } from "./request-check.ts";
-import { badRequest } from "./wire-fields.ts";
+import { maxSessionIdLength, sessionIdProblem } from "./request-check.ts";
 
 /** An object that is kept as it is. */
 export const open = z.record(z.string(), z.unknown());
@@ -32,20 +31,6 @@ export const modelField = z
   })
   .min(1)
   .describe("Model id, a router id or @preset/<slug>, with an optional suffix.");
-
-/** Characters that a `session_id` may have. */
-export const maxSessionIdLength = 256;
-
-/**
- * Refuses a `session_id` that is too long in characters, which compiled checks count as readers see
- * them, several code points to one.
- */
-export function checkSessionId({ session_id: id }: Fields): void {
-  if (typeof id === "string" && isLongerThan(id, maxSessionIdLength))
-    throw badRequest("session_id", sessionIdProblem);
-}
-
-const sessionIdProblem = `may have at most ${maxSessionIdLength} characters; send a shorter one.`;
 
 /** The session of a request. */
 const sessionId = z

@@ -10,6 +10,7 @@ import type {
   AdaptedRoute,
   ToldAnswer,
   UpstreamHabits,
+  WorkspaceSignatures,
 } from "./inference-call.ts";
 import type { ExceptionForm } from "../upstream/event-stream.ts";
 import { brand } from "../../platform/kernel/brand.ts";
@@ -23,13 +24,7 @@ import type {
   ResponseContext,
   UpstreamDialect,
 } from "../dialects/dialect.ts";
-import {
-  keepSignature,
-  withSignatures,
-  type WorkspaceSignatures,
-  SpokenMeter,
-  TranslatedRelay,
-} from "./translated-relay.ts";
+import { keepSignature, withSignatures, SpokenMeter, TranslatedRelay } from "./translated-relay.ts";
 import {
   asGatewayFacts,
   fallbackBlock,

@@ -7,7 +7,14 @@ import {
   wishesOf,
   type RequirementReader,
 } from "../dialects/requirements.ts";
-import type { CallOrigin, ChatCall, ClientRequest, RequestAsks } from "./inference-call.ts";
+import type {
+  CallOrigin,
+  CallSignature,
+  ChatCall,
+  ClientRequest,
+  RequestAsks,
+  WorkspaceSignatures,
+} from "./inference-call.ts";
 import { adapt } from "./adapt.ts";
 import type { UsagePart } from "../../platform/kernel/usage.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -117,4 +124,55 @@ export function assertServesChat({ id, surface }: CatalogModel): void {
   if (surface === "chat") return;
   const message = `The model ${id} does not chat; it serves ${surface}. Call that endpoint, or another model.`;
   throw new GatewayError("model_unavailable", message, { param: "model" });
+}
+
+/** Calls whose signatures are kept: some hundred bytes each, and an agent's turn has a few. */
+const keptMax = 20_000;
+
+/**
+ * Signatures that providers put on tool calls (Gemini) and want to see again, for clients whose
+ * dialect has no place for them. In memory and bounded: where one is gone, the request goes out
+ * without it, which costs the model its thought and nothing else.
+ */
+export class CallSignatures {
+  private readonly kept = new Map<string, CallSignature>();
+
+  /**
+   * The signatures of one workspace's calls, since ids of calls are the providers' and no secret.
+   */
+  of(workspaceId: string): WorkspaceSignatures {
+    return new SignaturesOfWorkspace(this, workspaceId);
+  }
+
+  find(key: string): CallSignature | undefined {
+    return this.kept.get(key);
+  }
+
+  keep(key: string, signature: CallSignature): void {
+    this.kept.delete(key);
+    this.kept.set(key, signature);
+    if (this.kept.size <= keptMax) return;
+    for (const oldest of this.kept.keys()) {
+      this.kept.delete(oldest);
+      break;
+    }
+  }
+}
+
+class SignaturesOfWorkspace implements WorkspaceSignatures {
+  private readonly all: CallSignatures;
+  private readonly workspaceId: string;
+
+  constructor(all: CallSignatures, workspaceId: string) {
+    this.all = all;
+    this.workspaceId = workspaceId;
+  }
+
+  keep(callId: string, signature: CallSignature): void {
+    this.all.keep(`${this.workspaceId} ${callId}`, signature);
+  }
+
+  find(callId: string): CallSignature | undefined {
+    return this.all.find(`${this.workspaceId} ${callId}`);
+  }
 }

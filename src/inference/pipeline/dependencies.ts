@@ -8,7 +8,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/model.ts";
 import type { HealthWindows } from "../routing/health-windows.ts";
 import type { StickySessions } from "../routing/sticky-sessions.ts";
-import type { CallSignatures } from "./translated-relay.ts";
+import type { CallSignatures } from "./chat-call.ts";
 import type { KeepAliveTicker } from "./relayed-stream.ts";
 import type { OpenedRoutes } from "./provider-credentials.ts";
 import type { TargetLookup } from "./upstream-targets.ts";

@@ -1,11 +1,11 @@
 import type { AttemptRecord } from "../../insights/generation-record.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
+import { estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
 import type { Loss } from "../canonical/request.ts";
 import type { InferenceDependencies, RequestTiming } from "./dependencies.ts";
 import type { FailedAttempt } from "./failure-error.ts";
-import type { InferenceCall, Adapter } from "./inference-call.ts";
-import type { WholeAnswer } from "../dialects/passthrough.ts";
+import type { AdaptedRoute, InferenceCall, Adapter } from "./inference-call.ts";
+import { boundUsage, type WholeAnswer } from "../dialects/passthrough.ts";
 import type { ModelFallback } from "../dialects/gateway-facts.ts";
 import type { RelayedStream } from "./relayed-stream.ts";
 import { sessionOf, modelFor } from "./plan-call.ts";
@@ -213,3 +213,21 @@ function wouldLose({ route }: Candidate, losses: readonly Loss[]): GatewayError 
     },
   });
 }
+
+/** The window that is assumed where the catalog names none: that of the largest models. */
+const windowTokensDefault = 2_000_000;
+
+/** Tokens that a candidate can take in, and can give out, in one request. */
+export const windowTokensOf = ({ route, model }: AdaptedRoute): number =>
+  route.contextLength || model.contextLength || windowTokensDefault;
+
+/**
+ * The usage to settle with: the provider's as far as it can be true, or an estimate from the texts.
+ */
+export const meteredOf = (
+  answer: WholeAnswer,
+  { inputTokens, windowTokens }: { inputTokens: number; windowTokens: number },
+): MeteredUsage =>
+  answer.metered === undefined
+    ? estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters: answer.outputCharacters })
+    : boundUsage(answer.metered, windowTokens);

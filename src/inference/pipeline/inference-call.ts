@@ -4,10 +4,10 @@ import type { CatalogModel, Surface, UpstreamRoute } from "../catalog/model.ts";
 import type { SortKey } from "../routing/provider-preferences.ts";
 import type { CanonicalRequest } from "../canonical/request.ts";
 import type { ErrorPart } from "../canonical/stream-part.ts";
+import type { Provenance } from "../canonical/reasoning.ts";
 import type { MeteredUsage } from "../canonical/usage.ts";
 import type { OriginalRequest, Passthrough, WholeAnswer } from "../dialects/passthrough.ts";
 import type { ErrorCode } from "../../platform/kernel/errors.ts";
-import type { WorkspaceSignatures } from "./translated-relay.ts";
 
 /** What a request asks for, as far as routing and holds look at it. */
 export interface RequestAsks {
@@ -117,6 +117,18 @@ export interface InferenceCall extends CallOrigin {
 
 /** A request on one of the surfaces that are shaped like chat. */
 export interface ChatCall extends InferenceCall, ClientRequest {}
+
+/** The signature of a tool call, with its maker. */
+export interface CallSignature {
+  signature: string;
+  provenance?: Provenance;
+}
+
+/** What a request may know of signatures. */
+export interface WorkspaceSignatures {
+  keep(callId: string, signature: CallSignature): void;
+  find(callId: string): CallSignature | undefined;
+}
 
 /** A request as its client wrote it, which can be translated. */
 export interface ClientRequest extends OriginalRequest {

@@ -7,166 +7,205 @@ import {
   type Execution,
   type ServedStream,
   type Told,
+  windowTokensOf,
 } from "./execution.ts";
 import { exceptionFormOf } from "./adapt.ts";
 import { noteKeyServed } from "./provider-credentials.ts";
-import { RelayedStream } from "./relayed-stream.ts";
+import { type EndedStream, RelayedStream } from "./relayed-stream.ts";
 import { metadataText } from "./answer-metadata.ts";
 import type { UpstreamRoute } from "../catalog/model.ts";
 import type { Candidate } from "../routing/candidate.ts";
-import { routingTrail, settle } from "./settle.ts";
+import { routingTrail, settle, type Settled } from "./settle.ts";
 import { StreamAllowance } from "./take-hold.ts";
 import { asStreamError } from "./failure-error.ts";
 import type { EventDecoder } from "../upstream/sse-decoder.ts";
 import { openEventStream } from "../upstream/event-stream.ts";
 import type { UpstreamResponse } from "../upstream/upstream-client.ts";
 import { UpstreamFailure } from "../upstream/upstream-failure.ts";
-import { estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
-import { boundUsage, type WholeAnswer } from "../dialects/passthrough.ts";
-import type { AdaptedRoute } from "./inference-call.ts";
+import type { MeteredUsage } from "../canonical/usage.ts";
+import type { Loss } from "../canonical/request.ts";
+import type { ModelFallback } from "../dialects/gateway-facts.ts";
 
-/** Marks of a stream under way, in milliseconds of the monotonic clock. */
-interface StreamMarks {
+/** A request for a stream as a candidate has answered it. */
+interface SentStream extends Told {
+  candidate: Candidate;
+  response: UpstreamResponse;
+  /** When it was sent, in milliseconds of the monotonic clock. */
   startedMs: number;
-  firstContentMs: number | null;
 }
 
 /** A stream whose first content has come, or the failure that came in its place. */
 export async function openStream(
   execution: Execution,
-  sent: Told & { candidate: Candidate; response: UpstreamResponse; startedMs: number },
+  sent: SentStream,
 ): Promise<{ ok: true; served: ServedStream } | { ok: false; failure: FailureWithUsage }> {
-  const { deps, call, lifeline } = execution;
-  const { candidate, adapter, outputCap, response } = sent;
-  const { losses } = adapter;
-  const marks: StreamMarks = { startedMs: sent.startedMs, firstContentMs: null };
-  const attempts: AttemptRecord[] = execution.failed.map(({ record }) => record);
-  const served: AttemptRecord = attemptRecord(candidate, {
-    status: response.status,
-    outcome: "served",
-    reason: null,
-    durationMs: 0,
-  });
-  attempts.push(served);
-  const fallback = fallbackOf(execution, candidate, attempts);
-  const timing = () => ({
-    startedMs: call.startedMs,
-    firstSendMs: execution.firstSendMs,
-    firstContentMs: marks.firstContentMs,
-    upstreamEndMs: deps.clock.monotonicMs(),
-  });
-  const stream = new RelayedStream({
-    response,
-    decoder: await binaryDecoder(candidate.route),
-    relay: (services) =>
-      adapter.createRelay({
-        ...services,
-        shown: { id: call.shownId, model: candidate.model.id },
-        inputTokens: execution.inputTokens,
-        windowTokens: windowTokensOf(candidate),
-        fallback,
-      }),
-    drainOnCancel: deps.disconnect === "drain",
-    keepAlive: deps.keepAlive,
-    allowance: StreamAllowance.of(execution, sent),
-    onFirstContent: () => {
-      marks.firstContentMs = deps.clock.monotonicMs();
-    },
-    settle: (metered, { answerLosses, ...end }) => {
-      const now = timing();
-      served.durationMs = Math.round((now.upstreamEndMs - sent.startedMs) * 100) / 100;
-      if (end.status === "cut") served.outcome = "failed";
-      if (end.status === "cancelled") served.outcome = "cancelled";
-      deps.observer.attemptEnded(served);
-      const { outputTokens = 0 } = metered.usage;
-      noteHealth(execution, {
-        candidate,
-        marks,
-        status: end.status,
-        outputTokens,
-        endMs: now.upstreamEndMs,
-      });
-      return settle(deps, {
-        call,
-        candidate,
-        losses: joinLosses(losses, answerLosses),
-        outputCap,
-        routing: routingTrail(execution),
-        metered,
-        attempts,
-        timing: now,
-        requestedModel: execution.requestedModel,
-        streamed: true,
-        ...end,
-      });
-    },
-    metadataText: (settled, answerLosses) =>
-      metadataText({
-        call,
-        candidate,
-        settled,
-        attempts,
-        answerLosses,
-        timing: { ...timing(), settledMs: settled.settledMs },
-      }),
-    asError: (failure) =>
-      asStreamError(failure, { deps, attempt: served, provider: candidate.route.provider }),
-    onClosed: () => deps.observer.streamClosed(),
-  });
+  const { deps, lifeline } = execution;
+  const opened = new OpenedStream(execution, sent);
+  const stream = opened.relayed(await binaryDecoder(sent.candidate.route));
   const failure = await stream.prime();
   if (failure !== undefined) return { ok: false, failure };
-  noteKeyServed(deps, candidate);
+  noteKeyServed(deps, sent.candidate);
   lifeline.release();
   if (lifeline.clientGone) stream.cancel();
   deps.observer.streamOpened();
-  served.durationMs = Math.round((deps.clock.monotonicMs() - sent.startedMs) * 100) / 100;
-  return {
-    ok: true,
-    served: {
+  return { ok: true, served: opened.served(stream) };
+}
+
+/** What is known of a stream from its head until it is settled. */
+class OpenedStream {
+  private readonly execution: Execution;
+  private readonly sent: SentStream;
+  /** Every try of the request, the one that serves it last. */
+  private readonly attempts: AttemptRecord[];
+  private readonly attempt: AttemptRecord;
+  private readonly fallback: ModelFallback | undefined;
+  private firstContentMs: number | null = null;
+
+  constructor(execution: Execution, sent: SentStream) {
+    this.execution = execution;
+    this.sent = sent;
+    this.attempt = attemptRecord(sent.candidate, {
+      status: sent.response.status,
+      outcome: "served",
+      reason: null,
+      durationMs: 0,
+    });
+    this.attempts = execution.failed.map(({ record }) => record);
+    this.attempts.push(this.attempt);
+    this.fallback = fallbackOf(execution, sent.candidate, this.attempts);
+  }
+
+  /** The stream as the client pulls it. */
+  relayed(decoder: EventDecoder | undefined): RelayedStream {
+    const { execution, sent, fallback } = this;
+    const { deps, call, inputTokens } = execution;
+    const { candidate, adapter } = sent;
+    return new RelayedStream({
+      response: sent.response,
+      decoder,
+      relay: (services) =>
+        adapter.createRelay({
+          ...services,
+          shown: { id: call.shownId, model: candidate.model.id },
+          inputTokens,
+          windowTokens: windowTokensOf(candidate),
+          fallback,
+        }),
+      drainOnCancel: deps.disconnect === "drain",
+      keepAlive: deps.keepAlive,
+      allowance: StreamAllowance.of(execution, sent),
+      onFirstContent: () => {
+        this.firstContentMs = deps.clock.monotonicMs();
+      },
+      settle: (metered, end) => this.settle(metered, end),
+      metadataText: (settled, answerLosses) => this.metadataText(settled, answerLosses),
+      asError: (failure) =>
+        asStreamError(failure, {
+          deps,
+          attempt: this.attempt,
+          provider: candidate.route.provider,
+        }),
+      onClosed: () => deps.observer.streamClosed(),
+    });
+  }
+
+  /** The stream and what accompanies it, once its first content has come. */
+  served(stream: RelayedStream): ServedStream {
+    const { execution, sent, attempts, fallback } = this;
+    const { candidate, adapter, outputCap } = sent;
+    this.attempt.durationMs = hundredths(execution.deps.clock.monotonicMs() - sent.startedMs);
+    return {
       kind: "stream",
       stream,
       candidate,
-      losses,
+      losses: adapter.losses,
       outputCap,
       attempts,
       fallback,
-      timing: timing(),
+      timing: this.timing(),
       sessionMoved: noteSession(execution, candidate),
       balanceAtAdmissionNano: execution.balanceAtAdmissionNano,
-    },
-  };
+    };
+  }
+
+  private timing(): ServedStream["timing"] {
+    const { deps, call, firstSendMs } = this.execution;
+    return {
+      startedMs: call.startedMs,
+      firstSendMs,
+      firstContentMs: this.firstContentMs,
+      upstreamEndMs: deps.clock.monotonicMs(),
+    };
+  }
+
+  private settle(
+    metered: MeteredUsage,
+    { answerLosses, ...end }: EndedStream,
+  ): ReturnType<typeof settle> {
+    const { execution, sent, attempt, attempts } = this;
+    const { deps, call } = execution;
+    const { candidate, adapter, outputCap } = sent;
+    const timing = this.timing();
+    attempt.durationMs = hundredths(timing.upstreamEndMs - sent.startedMs);
+    if (end.status === "cut") attempt.outcome = "failed";
+    if (end.status === "cancelled") attempt.outcome = "cancelled";
+    deps.observer.attemptEnded(attempt);
+    this.noteHealth(metered, { status: end.status, endMs: timing.upstreamEndMs });
+    return settle(deps, {
+      call,
+      candidate,
+      losses: joinLosses(adapter.losses, answerLosses),
+      outputCap,
+      routing: routingTrail(execution),
+      metered,
+      attempts,
+      timing,
+      requestedModel: execution.requestedModel,
+      streamed: true,
+      ...end,
+    });
+  }
+
+  private metadataText(settled: Settled, answerLosses: readonly Loss[]): string {
+    return metadataText({
+      call: this.execution.call,
+      candidate: this.sent.candidate,
+      settled,
+      attempts: this.attempts,
+      answerLosses,
+      timing: { ...this.timing(), settledMs: settled.settledMs },
+    });
+  }
+
+  private noteHealth(
+    { usage: { outputTokens = 0 } }: MeteredUsage,
+    { status, endMs }: { status: string; endMs: number },
+  ): void {
+    const { health } = this.execution.deps;
+    const { candidate, startedMs } = this.sent;
+    // Failures of a caller's own key say nothing about the platform's credential.
+    if (candidate.credential !== undefined) return;
+    const providerId = candidate.route.provider.id;
+    if (status === "cut") {
+      health.recordFailure(providerId, candidate.model.id);
+      return;
+    }
+    const firstContentMs = this.firstContentMs ?? endMs;
+    const seconds = Math.max(0.001, (endMs - firstContentMs) / 1000);
+    health.recordSuccess(providerId, {
+      model: candidate.model.id,
+      firstTokenMs: firstContentMs - startedMs,
+      tokensPerSecond: outputTokens / seconds,
+    });
+  }
 }
+
+const hundredths = (milliseconds: number): number => Math.round(milliseconds * 100) / 100;
 
 /** The decoder of Amazon's binary messages; undefined for server-sent events. */
 async function binaryDecoder(route: UpstreamRoute): Promise<EventDecoder | undefined> {
   const form = exceptionFormOf(route);
   return form === undefined ? undefined : openEventStream(form);
-}
-
-function noteHealth(
-  { deps }: Execution,
-  ended: {
-    candidate: Candidate;
-    marks: StreamMarks;
-    status: string;
-    outputTokens: number;
-    endMs: number;
-  },
-): void {
-  // Failures of a caller's own key say nothing about the platform's credential.
-  if (ended.candidate.credential !== undefined) return;
-  const providerId = ended.candidate.route.provider.id;
-  if (ended.status === "cut") {
-    deps.health.recordFailure(providerId, ended.candidate.model.id);
-    return;
-  }
-  const firstContentMs = ended.marks.firstContentMs ?? ended.endMs;
-  const seconds = Math.max(0.001, (ended.endMs - firstContentMs) / 1000);
-  deps.health.recordSuccess(providerId, {
-    model: ended.candidate.model.id,
-    firstTokenMs: firstContentMs - ended.marks.startedMs,
-    tokensPerSecond: ended.outputTokens / seconds,
-  });
 }
 
 /** Bytes that a whole answer may have which comes in place of a stream. */
@@ -233,21 +272,3 @@ async function readRest(response: UpstreamResponse, head: Uint8Array[]): Promise
   }
   return Buffer.concat(head).toString("utf8");
 }
-
-/** The window that is assumed where the catalog names none: that of the largest models. */
-const windowTokensDefault = 2_000_000;
-
-/** Tokens that a candidate can take in, and can give out, in one request. */
-export const windowTokensOf = ({ route, model }: AdaptedRoute): number =>
-  route.contextLength || model.contextLength || windowTokensDefault;
-
-/**
- * The usage to settle with: the provider's as far as it can be true, or an estimate from the texts.
- */
-export const meteredOf = (
-  answer: WholeAnswer,
-  { inputTokens, windowTokens }: { inputTokens: number; windowTokens: number },
-): MeteredUsage =>
-  answer.metered === undefined
-    ? estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters: answer.outputCharacters })
-    : boundUsage(answer.metered, windowTokens);

@@ -316,7 +316,7 @@ export class RelayedStream implements FrameSource {
 export type StreamEnd = "completed" | "cut" | "cancelled";
 
 /** How a stream ended, as its settlement needs to know it. */
-interface EndedStream {
+export interface EndedStream {
   status: StreamEnd;
   finishReason: string | null;
   upstreamId: string | null;

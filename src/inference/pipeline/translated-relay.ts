@@ -19,6 +19,7 @@ import { asGatewayFacts } from "../dialects/gateway-facts.ts";
 import type { FinishReason, CanonicalResponse } from "../canonical/response.ts";
 import type { AssistantPart, Message } from "../canonical/message.ts";
 import type { Provenance } from "../canonical/reasoning.ts";
+import type { WorkspaceSignatures } from "./inference-call.ts";
 
 /** What a relay between two dialects is made of. */
 interface TranslatedRelayOptions extends RelayOptions {
@@ -297,69 +298,6 @@ export class SpokenMeter {
     this.thoughtCharacters += characters;
     this.open.add(choiceIndex);
   }
-}
-
-/** The signature of a tool call, with its maker. */
-interface CallSignature {
-  signature: string;
-  provenance?: Provenance;
-}
-
-/** Calls whose signatures are kept: some hundred bytes each, and an agent's turn has a few. */
-const keptMax = 20_000;
-
-/**
- * Signatures that providers put on tool calls (Gemini) and want to see again, for clients whose
- * dialect has no place for them. In memory and bounded: where one is gone, the request goes out
- * without it, which costs the model its thought and nothing else.
- */
-export class CallSignatures {
-  private readonly kept = new Map<string, CallSignature>();
-
-  /**
-   * The signatures of one workspace's calls, since ids of calls are the providers' and no secret.
-   */
-  of(workspaceId: string): WorkspaceSignatures {
-    return new SignaturesOfWorkspace(this, workspaceId);
-  }
-
-  find(key: string): CallSignature | undefined {
-    return this.kept.get(key);
-  }
-
-  keep(key: string, signature: CallSignature): void {
-    this.kept.delete(key);
-    this.kept.set(key, signature);
-    if (this.kept.size <= keptMax) return;
-    for (const oldest of this.kept.keys()) {
-      this.kept.delete(oldest);
-      break;
-    }
-  }
-}
-
-class SignaturesOfWorkspace implements WorkspaceSignatures {
-  private readonly all: CallSignatures;
-  private readonly workspaceId: string;
-
-  constructor(all: CallSignatures, workspaceId: string) {
-    this.all = all;
-    this.workspaceId = workspaceId;
-  }
-
-  keep(callId: string, signature: CallSignature): void {
-    this.all.keep(`${this.workspaceId} ${callId}`, signature);
-  }
-
-  find(callId: string): CallSignature | undefined {
-    return this.all.find(`${this.workspaceId} ${callId}`);
-  }
-}
-
-/** What a request may know of signatures. */
-export interface WorkspaceSignatures {
-  keep(callId: string, signature: CallSignature): void;
-  find(callId: string): CallSignature | undefined;
 }
 
 /** Keeps what a call is signed with, where it is. */

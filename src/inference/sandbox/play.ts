@@ -8,6 +8,7 @@ export interface WireEvent {
   content: boolean;
 }
 
+/** How a stream is played. */
 export interface PlayOptions {
   directives: Directives;
   /** Aborted when the client is gone. */

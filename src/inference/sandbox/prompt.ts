@@ -21,6 +21,7 @@ export interface OfferedTool {
   schema: unknown;
 }
 
+/** Which tools the answer may or has to call. */
 export type ToolChoice = { mode: "auto" | "none" | "required" } | { mode: "named"; name: string };
 
 /** The form that the answer's text is to have. */

@@ -38,6 +38,7 @@ export interface TargetSigning {
  */
 const freshForMs = 1_000;
 
+/** A request to a provider, ready to be sent. */
 export interface UpstreamRequest {
   target: UpstreamTarget;
   /** JSON text. */

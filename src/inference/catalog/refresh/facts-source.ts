@@ -73,7 +73,9 @@ const apiShape = z.record(
   }),
 );
 
+/** Prices of a model, as a source of facts lists them. */
 export type SourceCost = z.infer<typeof costSchema>;
+/** A model of a provider, as a source of facts lists it. */
 export type SourceModel = z.infer<typeof modelSchema>;
 
 /** Facts as a source lists them, whichever shape they came in. */

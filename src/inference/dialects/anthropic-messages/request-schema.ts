@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { namedAsWhole, requestCheck } from "../request-check.ts";
 import {
-  checkSessionId,
   gatewayFieldNames,
   gatewayShape,
   integer,
@@ -246,7 +245,7 @@ export const messagesRequestSchema = z.looseObject({
 });
 
 /** Checks a Messages request; see `requestCheck`. */
-export const checkMessagesRequest = requestCheck(messagesRequestSchema, checkSessionId);
+export const checkMessagesRequest = requestCheck(messagesRequestSchema);
 
 /** The body of `POST /messages/count_tokens`, where nothing is answered and so nothing is bounded. */
 export const countTokensRequestSchema = messagesRequestSchema.extend({
@@ -254,7 +253,7 @@ export const countTokensRequestSchema = messagesRequestSchema.extend({
 });
 
 /** Checks a request to count tokens; see `requestCheck`. */
-export const checkCountRequest = requestCheck(countTokensRequestSchema, checkSessionId);
+export const checkCountRequest = requestCheck(countTokensRequestSchema);
 
 /** Request fields that speak to the gateway; removed from every body that goes upstream. */
 export const messagesGatewayFields = gatewayFieldNames;

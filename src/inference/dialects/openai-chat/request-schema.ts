@@ -4,7 +4,6 @@ import {
   answerSchemaShape,
   cacheMarkers,
   callArguments,
-  checkSessionId,
   choiceProblem,
   choiceWord,
   functionShape,
@@ -286,7 +285,7 @@ export const chatRequestSchema = z.looseObject({
 });
 
 /** Checks a chat request; see `requestCheck`. */
-export const checkChatRequest = requestCheck(chatRequestSchema, checkSessionId);
+export const checkChatRequest = requestCheck(chatRequestSchema);
 
 /** Request fields with a name of their own; all others are kept as extensions. */
 export const chatRequestFields: ReadonlySet<string> = new Set(Object.keys(chatRequestSchema.shape));

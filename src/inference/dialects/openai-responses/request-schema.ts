@@ -5,7 +5,6 @@ import {
   answerSchemaShape,
   cacheMarkers,
   callArguments,
-  checkSessionId,
   choiceProblem,
   choiceWord,
   functionShape,
@@ -292,7 +291,6 @@ export const responsesRequestSchema = z.looseObject({
 
 /** Checks a Responses request; see `requestCheck`. */
 export const checkResponsesRequest = requestCheck(responsesRequestSchema, (body) => {
-  checkSessionId(body);
   checkLifecycle(body);
 });
 
