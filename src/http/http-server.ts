@@ -4,6 +4,7 @@ import type { BunRequest, Server } from "bun";
 import { systemClock, type Clock } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
+import { type Passing, PassingSet } from "../platform/kernel/passing.ts";
 import { encodeContractError } from "./error-envelope.ts";
 import { ServedRequest } from "./http-request.ts";
 import { BodyRoom } from "./read-body.ts";
@@ -229,7 +230,7 @@ interface StreamEnds {
 }
 
 /** A stream of frames towards one client. */
-interface OpenStream {
+interface OpenStream extends Passing {
   /** Monotonic time since which the client has had no room; undefined while frames are awaited. */
   unreadSinceMs: number | undefined;
   end(): void;
@@ -239,7 +240,7 @@ interface OpenStream {
  * The streams that a server has open, of which those whose clients have stopped reading are ended.
  */
 class FrameStreams {
-  private readonly open = new Set<OpenStream>();
+  private readonly open = new PassingSet<OpenStream>();
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
@@ -255,6 +256,7 @@ class FrameStreams {
     const { open, clock } = this;
     let control: ReadableStreamDefaultController<string> | undefined;
     const each: OpenStream = {
+      place: -1,
       unreadSinceMs: undefined,
       end() {
         open.delete(each);
@@ -270,7 +272,7 @@ class FrameStreams {
     };
     const give = (frames: string | undefined): void => {
       // Ended in the meantime.
-      if (!open.has(each)) return;
+      if (each.place < 0) return;
       if (frames === undefined) return close();
       each.unreadSinceMs = clock.monotonicMs();
       control?.enqueue(frames);
@@ -306,10 +308,10 @@ class FrameStreams {
   /** Ends the streams whose clients have not read for too long. */
   sweep(): void {
     const nowMs = this.clock.monotonicMs();
-    for (const stream of this.open) {
+    this.open.forEach((stream) => {
       if (stream.unreadSinceMs !== undefined && nowMs - stream.unreadSinceMs > unreadMaxMs)
         stream.end();
-    }
+    });
   }
 }
 

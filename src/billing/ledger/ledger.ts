@@ -1,5 +1,6 @@
 import type { Budget } from "../budgets/budget.ts";
 import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
+import { PassingMap } from "../../platform/kernel/passing.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
 import {
   addFresh,
@@ -91,7 +92,7 @@ export const holdLifetimeMs = 2 * 60 * 60 * 1000;
  */
 export class Ledger implements LedgerPort {
   readonly book: AccountBook;
-  private readonly holds = new Map<string, Hold>();
+  private readonly holds = new PassingMap<Hold>();
   private onceNoHoldIsOpen: (() => void)[] = [];
   private readonly commits: CommitQueue;
   private readonly clock: Clock;
@@ -260,7 +261,8 @@ export class Ledger implements LedgerPort {
   /** Frees holds that no request settled in time; each one is a bug, and the caller logs it. */
   expire(): string[] {
     const oldestMs = this.clock.monotonicMs() - holdLifetimeMs;
-    const expired = [...this.holds]
+    const expired = this.holds
+      .entries()
       .filter(([, hold]) => hold.reservedAtMs < oldestMs)
       .map(([id]) => id);
     for (const id of expired) this.release(id);

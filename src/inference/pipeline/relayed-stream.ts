@@ -1,6 +1,7 @@
 import { assert } from "../../platform/kernel/assert.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";
+import { type Passing, PassingSet } from "../../platform/kernel/passing.ts";
 import { type StreamRelay, malformedStream } from "../dialects/passthrough.ts";
 import { failureOf, type FailureWithUsage } from "./attempt.ts";
 import type { Settled } from "./settle.ts";
@@ -376,7 +377,7 @@ const silenceMs = 10_000;
  * dialect.
  */
 export class KeepAliveTicker {
-  private readonly waits = new Set<FrameWait>();
+  private readonly waits = new PassingSet<FrameWait>();
   private readonly nowMs: () => number;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -406,7 +407,9 @@ export class KeepAliveTicker {
       return;
     }
     const oldestMs = this.nowMs() - silenceMs;
-    for (const wait of this.waits) if (wait.isOpen && wait.sinceMs <= oldestMs) wait.ping();
+    this.waits.forEach((wait) => {
+      if (wait.isOpen && wait.sinceMs <= oldestMs) wait.ping();
+    });
   };
 }
 
@@ -414,7 +417,8 @@ export class KeepAliveTicker {
  * A client's wait for the next frames of its stream, which may begin again and again; in place of
  * late ones it gets a ping.
  */
-export class FrameWait {
+export class FrameWait implements Passing {
+  place = -1;
   /** When the wait began, in milliseconds of the ticker's clock. */
   sinceMs = 0;
   private readonly ticker: KeepAliveTicker;

@@ -1,4 +1,5 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
+import { type Passing, PassingSet } from "../../platform/kernel/passing.ts";
 import type { Connection, ExchangeListener, WireRequest } from "./connection.ts";
 import { decodedResponse } from "./content-encoding.ts";
 import type { ExchangeTie } from "./lifeline.ts";
@@ -82,6 +83,8 @@ const noHeaders: ResponseHead["headers"] = {};
  */
 export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   deadlineMs: number;
+  place = -1;
+  addedAtSweep = 0;
   /** Status of the answer; 0 until its head has come. */
   status = 0;
   headers = noHeaders;
@@ -347,8 +350,10 @@ export interface UpstreamResponse {
 }
 
 /** Something that must not wait beyond a moment of the monotonic clock. */
-interface Watched {
+interface Watched extends Passing {
   deadlineMs: number;
+  /** How many sweeps there had been when it was added. */
+  addedAtSweep: number;
   onDeadline(): void;
   /** Told once when it has been watched for longer than a moment: forty to sixty milliseconds. */
   onLasting(): void;
@@ -363,9 +368,8 @@ const momentSweeps = 3;
  * deadlines that have passed, so that moving a deadline (once per stream event) is one assignment.
  */
 export class DeadlineWatch {
-  private readonly watched = new Set<Watched>();
-  /** Entries of the last sweeps' time, the youngest last. */
-  private recent: Watched[][] = newRecent();
+  private readonly watched = new PassingSet<Watched>();
+  private sweeps = 0;
   private readonly clock: Clock;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -374,8 +378,8 @@ export class DeadlineWatch {
   }
 
   add(entry: Watched): void {
+    entry.addedAtSweep = this.sweeps;
     this.watched.add(entry);
-    this.recent.at(-1)?.push(entry);
     this.timer ??= setInterval(this.sweep, sweepIntervalMs);
   }
 
@@ -387,26 +391,17 @@ export class DeadlineWatch {
     clearInterval(this.timer);
     this.timer = undefined;
     this.watched.clear();
-    this.recent = newRecent();
   }
 
   private readonly sweep = (): void => {
-    const lasting = this.recent.shift() ?? [];
-    this.recent.push([]);
-    for (const entry of lasting) if (this.watched.has(entry)) entry.onLasting();
-    if (this.watched.size === 0) {
-      clearInterval(this.timer);
-      this.timer = undefined;
-      this.recent = newRecent();
-      return;
-    }
+    if (this.watched.size === 0) return this.stop();
+    this.sweeps += 1;
     const nowMs = this.clock.monotonicMs();
-    for (const entry of this.watched) {
-      if (entry.deadlineMs > nowMs) continue;
+    this.watched.forEach((entry) => {
+      if (this.sweeps - entry.addedAtSweep === momentSweeps) entry.onLasting();
+      if (entry.place < 0 || entry.deadlineMs > nowMs) return;
       this.watched.delete(entry);
       entry.onDeadline();
-    }
+    });
   };
 }
-
-const newRecent = (): Watched[][] => Array.from({ length: momentSweeps }, () => []);

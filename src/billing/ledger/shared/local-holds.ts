@@ -1,4 +1,5 @@
 import { dayMs, type Clock } from "../../../platform/kernel/clock.ts";
+import { PassingMap } from "../../../platform/kernel/passing.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { ReserveRequest } from "../hold-rule.ts";
 import type { SpendingKey } from "../ledger.ts";
@@ -62,7 +63,7 @@ const renewedAtOnce = 200;
 export class LocalHolds {
   private readonly accounts: SharedAccounts;
   private readonly onError: (error: unknown) => void;
-  private readonly holds = new Map<string, SharedHold>();
+  private readonly holds = new PassingMap<SharedHold>();
   private onceNone: (() => void)[] = [];
   private timer: ReturnType<typeof setInterval> | undefined;
   private life: NodeLease | undefined;
@@ -111,7 +112,10 @@ export class LocalHolds {
 
   /** Ids of the holds that were taken before a monotonic time. */
   olderThan(atMs: number): string[] {
-    return [...this.holds].filter(([, hold]) => hold.reservedAtMs < atMs).map(([id]) => id);
+    return this.holds
+      .entries()
+      .filter(([, hold]) => hold.reservedAtMs < atMs)
+      .map(([id]) => id);
   }
 
   /**
@@ -138,7 +142,7 @@ export class LocalHolds {
       if (noted === undefined) byWorkspace.set(workspaceId, values);
       else noted.push(...values);
     };
-    for (const [id, { workspaceId, entry, settling }] of this.holds) {
+    for (const [id, { workspaceId, entry, settling }] of this.holds.entries()) {
       if (entry !== undefined && !settling) note(workspaceId, [`h${id}`, entry]);
     }
     for (const [id, { workspaceId, entry }] of charges) {

@@ -1,3 +1,4 @@
+import { PassingMap } from "../../../platform/kernel/passing.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { SharedScript } from "../../../platform/shared-state/shared-state.ts";
 import { confirmScript, revertScript, settledScript, voidScript } from "./ledger-scripts.ts";
@@ -16,7 +17,7 @@ export type OpenSubject = Subject & { entry?: string | undefined };
 export class OpenCharges {
   private readonly accounts: SharedAccounts;
   private readonly onError: (error: unknown) => void;
-  private readonly charges = new Map<string, OpenSubject>();
+  private readonly charges = new PassingMap<OpenSubject>();
 
   constructor({ accounts, onError }: { accounts: SharedAccounts; onError(error: unknown): void }) {
     this.accounts = accounts;
@@ -36,7 +37,7 @@ export class OpenCharges {
   }
 
   all(): Iterable<[string, OpenSubject]> {
-    return this.charges;
+    return this.charges.entries();
   }
 
   /** Stops tracking it: the server has recorded it, or another process will resolve it. */
