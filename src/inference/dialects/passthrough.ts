@@ -9,7 +9,7 @@ import {
   type Usage,
   type UsagePart,
 } from "../../platform/kernel/usage.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
+import { estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { DialectQuirks } from "./dialect.ts";
 import type { ModelFallback } from "./gateway-facts.ts";
@@ -273,6 +273,18 @@ export function boundUsage(metered: MeteredUsage, windowTokens: number): Metered
   };
 }
 
+/** The provider's usage as far as it can be true, or an estimate of what was said. */
+export const boundOrEstimated = (
+  reported: MeteredUsage | undefined,
+  said: { inputTokens: number; windowTokens: number; outputCharacters: number },
+): MeteredUsage =>
+  reported === undefined
+    ? estimateUsage({
+        inputCharacters: said.inputTokens * 4,
+        outputCharacters: said.outputCharacters,
+      })
+    : boundUsage(reported, said.windowTokens);
+
 /** The parts of one side, cut so that together they fit; absent ones stay absent. */
 function cut(usage: Usage, parts: readonly UsagePart[], most: number): Usage {
   let left = most;
@@ -304,6 +316,87 @@ export type StreamBreak =
       /** Usage that the provider counted for an answer that the model failed at. */
       consumed?: MeteredUsage;
     };
+
+/** What a relay reads of the events of a stream; each dialect says where it stands. */
+interface StreamMeter {
+  /** How the answer ended, in the words of its upstream; null while it has not said. */
+  readonly finishReason: string | null;
+  /** Characters of everything that was said so far. */
+  readonly outputCharacters: number;
+  /**
+   * There is content, or an end without any that still tells the client something, such as that of
+   * its own limit.
+   */
+  readonly isAcceptable: boolean;
+}
+
+/**
+ * Relays a stream in the dialect that it came in: events go on as they came, but for what is the
+ * gateway's in them, and a stream that was cut never looks complete. A dialect says how its events
+ * are read (`meter`) and which of them change (`accept`).
+ */
+export abstract class KeptRelay<Event extends object, Meter extends StreamMeter>
+  implements StreamRelay
+{
+  ended = false;
+  // A comment that ends in a single line break, so that no client mistakes it for an event.
+  readonly pingFrame: string = ": ping\n";
+  abstract readonly upstreamId: string | null;
+  abstract readonly finished: boolean;
+  protected abstract readonly meter: Meter;
+
+  get hasContent(): boolean {
+    return this.meter.outputCharacters > 0;
+  }
+
+  get outputCharacters(): number {
+    return this.meter.outputCharacters;
+  }
+
+  get finishReason(): string | null {
+    return this.meter.finishReason;
+  }
+
+  abstract metered(): MeteredUsage;
+  abstract accept(event: SseEvent): string | Promise<string>;
+  abstract finish(): string | Promise<string>;
+  abstract endAtCap(): string | Promise<string>;
+  abstract fail(error: GatewayError): string;
+
+  /**
+   * The event that the data says; undefined for heartbeats that are no JSON, such as `data: :
+   * keepalive`, and for terminators of other dialects. Some servers end a stream with `event:
+   * error` and a sentence.
+   */
+  protected eventOf({ event, data }: SseEvent): Event | undefined {
+    if (!data.startsWith("{")) {
+      if (event !== "error") return undefined;
+      throw reportedFault({ message: data });
+    }
+    try {
+      return JSON.parse(data) as Event;
+    } catch {
+      if (event === "error") throw reportedFault({ message: data });
+      throw malformedStream("an event of the stream is not valid JSON");
+    }
+  }
+
+  /** An end without content is the provider's failure, and nothing is charged for it. */
+  protected assertContent(): void {
+    if (!this.meter.isAcceptable) throw emptyStream();
+  }
+}
+
+/** The fault of a stream that ended before its answer was finished. */
+export const unfinishedStream = (): StreamFault =>
+  malformedStream("the stream ended before the answer was finished");
+
+/**
+ * An event's data in one line: between the members of JSON a line break is a blank, and the client
+ * would take it for the end of its line.
+ */
+export const inOneLine = (data: string): string =>
+  data.includes("\n") ? data.replaceAll("\n", " ") : data;
 
 /** A failure in a stream's events, as opposed to one of its transport. */
 export class StreamFault extends Error {

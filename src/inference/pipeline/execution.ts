@@ -1,11 +1,11 @@
 import type { AttemptRecord } from "../../insights/generation-record.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
+import type { MeteredUsage } from "../canonical/usage.ts";
 import type { Loss } from "../canonical/request.ts";
 import type { InferenceDependencies, RequestTiming } from "./dependencies.ts";
 import type { FailedAttempt } from "./failure-error.ts";
 import type { AdaptedRoute, InferenceCall, Adapter } from "./inference-call.ts";
-import { boundUsage, type WholeAnswer } from "../dialects/passthrough.ts";
+import { boundOrEstimated, type WholeAnswer } from "../dialects/passthrough.ts";
 import type { ModelFallback } from "../dialects/gateway-facts.ts";
 import type { RelayedStream } from "./relayed-stream.ts";
 import { sessionOf, modelFor } from "./plan-call.ts";
@@ -225,9 +225,6 @@ export const windowTokensOf = ({ route, model }: AdaptedRoute): number =>
  * The usage to settle with: the provider's as far as it can be true, or an estimate from the texts.
  */
 export const meteredOf = (
-  answer: WholeAnswer,
+  { metered, outputCharacters }: WholeAnswer,
   { inputTokens, windowTokens }: { inputTokens: number; windowTokens: number },
-): MeteredUsage =>
-  answer.metered === undefined
-    ? estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters: answer.outputCharacters })
-    : boundUsage(answer.metered, windowTokens);
+): MeteredUsage => boundOrEstimated(metered, { inputTokens, windowTokens, outputCharacters });

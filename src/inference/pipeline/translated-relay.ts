@@ -1,13 +1,13 @@
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { StreamPart } from "../canonical/stream-part.ts";
-import { coveringDelivered, estimateUsage, type MeteredUsage } from "../canonical/usage.ts";
+import { coveringDelivered, type MeteredUsage } from "../canonical/usage.ts";
 import type { Loss } from "../canonical/request.ts";
 import type { AnswerLosses } from "../dialects/encode-state.ts";
 import type { StreamDecoder, StreamEncoder } from "../dialects/dialect.ts";
 import { reportError } from "../dialects/errors.ts";
 import type { SseEvent } from "../upstream/sse-decoder.ts";
 import {
-  boundUsage,
+  boundOrEstimated,
   type RelayOptions,
   type StreamRelay,
   emptyStream,
@@ -67,17 +67,12 @@ export class TranslatedRelay implements StreamRelay {
 
   metered(): MeteredUsage {
     const { inputTokens, windowTokens, decoder } = this.options;
+    const { finished, outputCharacters } = this.meter;
     const usage = this.usage ?? decoder.latestUsage;
-    if (usage !== undefined) {
-      return boundUsage(
-        this.meter.finished ? usage : coveringDelivered(usage, this.meter.outputCharacters),
-        windowTokens,
-      );
-    }
-    return estimateUsage({
-      inputCharacters: inputTokens * 4,
-      outputCharacters: this.meter.outputCharacters,
-    });
+    return boundOrEstimated(
+      usage === undefined || finished ? usage : coveringDelivered(usage, outputCharacters),
+      { inputTokens, windowTokens, outputCharacters },
+    );
   }
 
   accept(event: SseEvent): string | Promise<string> {

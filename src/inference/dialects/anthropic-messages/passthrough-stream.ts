@@ -2,15 +2,15 @@ import { brand } from "../../../platform/kernel/brand.ts";
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import { editMembers, memberText } from "../../../platform/kernel/json-members.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import { estimateUsage, type MeteredUsage } from "../../canonical/usage.ts";
+import type { MeteredUsage } from "../../canonical/usage.ts";
 import {
-  boundUsage,
+  boundOrEstimated,
+  inOneLine,
+  KeptRelay,
   type RelayOptions,
   type SseEvent,
-  type StreamRelay,
-  emptyStream,
-  malformedStream,
   reportedFault,
+  unfinishedStream,
 } from "../passthrough.ts";
 import { fallbackMembers } from "../gateway-facts.ts";
 import { isQuietEnd } from "./answer-fields.ts";
@@ -28,30 +28,22 @@ interface MessagesRelayOptions extends RelayOptions {
  * at the start, the charge in the last usage and the metadata on `message_stop`. A stream that was
  * cut never looks complete.
  */
-export class MessagesRelay implements StreamRelay {
-  ended = false;
-  readonly pingFrame = pingFrame;
+export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter> {
+  override readonly pingFrame = pingFrame;
   private readonly options: MessagesRelayOptions;
-  private readonly meter: MessagesStreamMeter;
+  protected readonly meter: MessagesStreamMeter;
   /** `delta` of an ending whose usage has not come, as JSON text. */
   private heldEnding: string | undefined;
   private costShown = false;
 
   constructor(options: MessagesRelayOptions) {
+    super();
     this.options = options;
     this.meter = new MessagesStreamMeter(options);
   }
 
-  get hasContent(): boolean {
-    return this.meter.hasContent;
-  }
-
   get finished(): boolean {
     return this.meter.finishReason !== null;
-  }
-
-  get finishReason(): string | null {
-    return this.meter.finishReason;
   }
 
   get upstreamId(): string | null {
@@ -62,13 +54,10 @@ export class MessagesRelay implements StreamRelay {
     return this.meter.metered();
   }
 
-  accept({ event: name, data }: SseEvent): string | Promise<string> {
-    // Heartbeats that are not JSON carry no content.
-    if (!data.startsWith("{")) {
-      if (name === "error") throw reportedFault({ message: data });
-      return "";
-    }
-    const event = this.parse(data);
+  accept(sse: SseEvent): string | Promise<string> {
+    const { event: name, data } = sse;
+    const event = this.eventOf(sse);
+    if (event === undefined) return "";
     const type = typeof event.type === "string" ? event.type : name;
     if (type === "error" || (type === undefined && "error" in event))
       throw reportedFault(readStreamError(event as JsonObject));
@@ -90,13 +79,9 @@ export class MessagesRelay implements StreamRelay {
 
   /** The upstream went away without `message_stop`: whole where it had said why it ended. */
   finish(): Promise<string> {
-    if (!this.meter.isAcceptable) throw emptyStream();
-    if (!this.finished) throw malformedStream("the stream ended before the answer was finished");
+    this.assertContent();
+    if (!this.finished) throw unfinishedStream();
     return this.stop('{"type":"message_stop"}');
-  }
-
-  get outputCharacters(): number {
-    return this.meter.outputCharacters;
   }
 
   endAtCap(): Promise<string> {
@@ -107,14 +92,6 @@ export class MessagesRelay implements StreamRelay {
   fail(error: GatewayError): string {
     this.ended = true;
     return encodeStreamError(error, { traceId: this.options.traceId }).join("");
-  }
-
-  private parse(data: string): MessagesEvent {
-    try {
-      return JSON.parse(data) as MessagesEvent;
-    } catch {
-      throw malformedStream("an event of the stream is not valid JSON");
-    }
   }
 
   /**
@@ -169,7 +146,7 @@ export class MessagesRelay implements StreamRelay {
   }
 
   private async withCharge(data: string, original: string | undefined): Promise<string> {
-    if (!this.meter.isAcceptable) throw emptyStream();
+    this.assertContent();
     const { chargedNano } = await this.options.settle();
     this.costShown = true;
     const edits = new Map([
@@ -191,7 +168,7 @@ export class MessagesRelay implements StreamRelay {
   }
 
   private async stop(data: string): Promise<string> {
-    if (!this.meter.isAcceptable) throw emptyStream();
+    this.assertContent();
     this.meter.finishReason ??= this.meter.inferredReason;
     const ending = this.costShown ? "" : await this.withCharge(this.ownEnding(), undefined);
     this.ended = true;
@@ -206,12 +183,9 @@ export class MessagesRelay implements StreamRelay {
   }
 }
 
-/**
- * An event as it came. JSON text that was broken into lines goes on as one, since each line would
- * need its own field.
- */
+/** An event as it came. */
 const eventFrame = (type: string, data: string): string =>
-  `event: ${type}\ndata: ${data.includes("\n") ? data.replaceAll("\n", " ") : data}\n\n`;
+  `event: ${type}\ndata: ${inOneLine(data)}\n\n`;
 
 /** The parts of an event that are read while it is relayed. */
 interface MessagesEvent {
@@ -232,8 +206,8 @@ class MessagesStreamMeter {
   upstreamId: string | null = null;
   /** Blocks that the upstream has not closed. */
   readonly openBlocks = new Set<number>();
-  private readonly inputTokens: number;
-  private readonly windowTokens: number;
+  readonly inputTokens: number;
+  readonly windowTokens: number;
   private readonly tally = new UsageTally();
   outputCharacters = 0;
   private calledTools = false;
@@ -271,17 +245,14 @@ class MessagesStreamMeter {
     }
   }
 
-  /** Anything that a client could show or act on has come. */
-  get hasContent(): boolean {
-    return this.outputCharacters > 0;
-  }
-
   /**
    * There is content, or an end without any that still tells the client something: cut by its own
    * limit, or refused.
    */
   get isAcceptable(): boolean {
-    return this.hasContent || (this.finishReason !== null && !isQuietEnd(this.finishReason));
+    return (
+      this.outputCharacters > 0 || (this.finishReason !== null && !isQuietEnd(this.finishReason))
+    );
   }
 
   /** The reason for a stream that ended without one. */
@@ -292,17 +263,17 @@ class MessagesStreamMeter {
   /** The provider's usage, or an estimate from what was delivered. */
   metered(): MeteredUsage {
     const reported = this.tally.metered();
-    if (reported === undefined)
-      return estimateUsage({
-        inputCharacters: this.inputTokens * 4,
-        outputCharacters: this.outputCharacters,
-      });
-    const { usage } = reported;
-    const whole =
-      usage.inputTokens === undefined
-        ? { ...reported, usage: { ...usage, inputTokens: this.inputTokens }, estimated: true }
-        : reported;
-    return boundUsage(whole, this.windowTokens);
+    const isWhole = reported === undefined || reported.usage.inputTokens !== undefined;
+    return boundOrEstimated(
+      isWhole
+        ? reported
+        : {
+            ...reported,
+            usage: { ...reported.usage, inputTokens: this.inputTokens },
+            estimated: true,
+          },
+      this,
+    );
   }
 
   private observeBlock({ type, name, text }: NonNullable<MessagesEvent["content_block"]>): void {

@@ -5,22 +5,22 @@ import type { Finish, FinishReason } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";
 import {
-  boundUsage,
+  boundOrEstimated,
   type EventText,
+  inOneLine,
+  KeptRelay,
   type RelayOptions,
-  type SseEvent,
-  type StreamRelay,
-  emptyStream,
-  malformedStream,
   type ReportedDetails,
+  type SseEvent,
   reportedFault,
+  unfinishedStream,
 } from "../passthrough.ts";
 import { fallbackMembers, type ModelFallback } from "../gateway-facts.ts";
 import { indexOf, AlikeEvents, swapped, type SwappedPrefix } from "./alike-events.ts";
 import { decodeFinish } from "./answer-fields.ts";
 import { encodeStreamError } from "./errors.ts";
 import { type AnswerShape, ChunkShape } from "./passthrough-answer.ts";
-import { estimateUsage, pricedUsageText, readChatUsage, tellsCost, withoutCost } from "./usage.ts";
+import { pricedUsageText, readChatUsage, tellsCost, withoutCost } from "./usage.ts";
 
 /** What a chat relay is made of. */
 interface ChatRelayOptions extends RelayOptions {
@@ -33,13 +33,10 @@ interface ChatRelayOptions extends RelayOptions {
  * Relays a chat stream in the dialect that it came in: every event goes on with id and model
  * replaced, the charge is shown where usage is, and a stream that was cut never looks complete.
  */
-export class ChatRelay implements StreamRelay {
-  ended = false;
+export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
   upstreamId: string | null = null;
-  // A comment that ends in a single line break, so that no client mistakes it for an event.
-  readonly pingFrame = ": ping\n";
   private readonly options: ChatRelayOptions;
-  private readonly meter: ChatStreamMeter;
+  protected readonly meter: ChatStreamMeter;
   private readonly shape: ChunkShape;
   private readonly alike = new AlikeEvents();
   private prefix: SwappedPrefix | undefined;
@@ -48,22 +45,15 @@ export class ChatRelay implements StreamRelay {
   private earlyUsage: { text: string; chunk: ChatChunk } | undefined;
 
   constructor(options: ChatRelayOptions) {
+    super();
     this.options = options;
     this.untoldFallback = options.fallback;
     this.meter = new ChatStreamMeter(options);
     this.shape = new ChunkShape(options.shape, options);
   }
 
-  get hasContent(): boolean {
-    return this.meter.hasContent;
-  }
-
   get finished(): boolean {
     return this.meter.finished;
-  }
-
-  get finishReason(): string | null {
-    return this.meter.finishReason;
   }
 
   metered(): MeteredUsage {
@@ -85,18 +75,18 @@ export class ChatRelay implements StreamRelay {
       return alike.frames;
     }
     if (data === "[DONE]") return this.close({ terminated: true });
-    // Heartbeats that are not JSON, such as `data: : keepalive`, carry no content.
-    if (!data.startsWith("{") && event.event !== "error") return "";
-    const chunk = this.parse(event);
+    const chunk = this.eventOf(event);
+    if (chunk === undefined) return "";
+    const error = chunk.error ?? (event.event === "error" ? (chunk as ReportedDetails) : undefined);
+    if (error !== undefined && error !== null)
+      throw reportedFault(typeof error === "object" ? error : { message: error });
     this.meter.observe(chunk);
     // OpenRouter and its like report a failure as the reason of a finish.
     const { finish } = this.meter;
     if (finish?.reason === "error")
       throw reportedFault({ message: finish.explanation ?? brokenOff(this.meter.finishReason) });
     this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
-    // Between the members of JSON a line break is a blank; the client would take it for the end of
-    // its line.
-    const line = data.includes("\n") ? data.replaceAll("\n", " ") : data;
+    const line = inOneLine(data);
     const renamed = this.renamed(line);
     const { text, isSteady } = this.shape.shown(renamed, chunk);
     if (chunk.usage === undefined || chunk.usage === null) {
@@ -114,10 +104,6 @@ export class ChatRelay implements StreamRelay {
     return this.close({ terminated: false });
   }
 
-  get outputCharacters(): number {
-    return this.meter.outputCharacters;
-  }
-
   endAtCap(): Promise<string> {
     const frames = this.finishFrames("length");
     return this.close({ terminated: true }).then((rest) => frames + rest);
@@ -126,20 +112,6 @@ export class ChatRelay implements StreamRelay {
   fail(error: GatewayError): string {
     this.ended = true;
     return encodeStreamError(error, { traceId: this.options.traceId }).join("");
-  }
-
-  private parse({ data, event }: SseEvent): ChatChunk {
-    let chunk: ChatChunk;
-    try {
-      chunk = JSON.parse(data) as ChatChunk;
-    } catch {
-      // Some servers end a stream with `event: error` and a sentence.
-      if (event === "error") chunk = { error: data };
-      else throw malformedStream("an event of the stream is not valid JSON");
-    }
-    const error = chunk.error ?? (event === "error" ? (chunk as ReportedDetails) : undefined);
-    if (error === undefined || error === null) return chunk;
-    throw reportedFault(typeof error === "object" ? error : { message: String(error) });
   }
 
   /**
@@ -195,11 +167,6 @@ export class ChatRelay implements StreamRelay {
     return editMembers(text, new Map(fallbackMembers(fallback)));
   }
 
-  /** An end without content is the provider's failure, and nothing is charged for it. */
-  private assertContent(): void {
-    if (!this.meter.isAcceptable) throw emptyStream();
-  }
-
   /**
    * The upstream has said everything: complete only if it said how it finished, or that it is done.
    */
@@ -207,7 +174,7 @@ export class ChatRelay implements StreamRelay {
     this.assertContent();
     let frames = "";
     if (!this.meter.finished) {
-      if (!terminated) throw malformedStream("the stream ended before the answer was finished");
+      if (!terminated) throw unfinishedStream();
       frames = this.finishFrames();
     }
     if (this.earlyUsage !== undefined && !this.meter.costShown)
@@ -367,8 +334,8 @@ class ChatStreamMeter {
   metadataShown = false;
   /** Whether the charge already stood on a chunk of the upstream's. */
   costShown = false;
-  private readonly inputTokens: number;
-  private readonly windowTokens: number;
+  readonly inputTokens: number;
+  readonly windowTokens: number;
   outputCharacters = 0;
   private usage: MeteredUsage | undefined;
   private calledTools = false;
@@ -412,11 +379,6 @@ class ChatStreamMeter {
     }
   }
 
-  /** Anything that a client could show or act on has come. */
-  get hasContent(): boolean {
-    return this.outputCharacters > 0;
-  }
-
   /** Every choice that said something has said how it finished. */
   get finished(): boolean {
     return this.finishReason !== null && this.open.size === 0;
@@ -441,7 +403,9 @@ class ChatStreamMeter {
    * limit, or filtered.
    */
   get isAcceptable(): boolean {
-    return this.hasContent || (this.finish !== undefined && !quietEnds.has(this.finish.reason));
+    return (
+      this.outputCharacters > 0 || (this.finish !== undefined && !quietEnds.has(this.finish.reason))
+    );
   }
 
   /**
@@ -455,15 +419,10 @@ class ChatStreamMeter {
 
   /** The provider's usage, or an estimate from what was delivered. */
   metered(): MeteredUsage {
-    if (this.usage !== undefined) {
-      return boundUsage(
-        this.finished ? this.usage : coveringDelivered(this.usage, this.outputCharacters),
-        this.windowTokens,
-      );
-    }
-    return estimateUsage({
-      inputCharacters: this.inputTokens * 4,
-      outputCharacters: this.outputCharacters,
-    });
+    const { usage, outputCharacters } = this;
+    return boundOrEstimated(
+      usage === undefined || this.finished ? usage : coveringDelivered(usage, outputCharacters),
+      this,
+    );
   }
 }

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
 import { totalInputTokens, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
-import { estimateUsage, readChatUsage, readUsageOf } from "./usage.ts";
+import { estimateUsage } from "../../canonical/usage.ts";
+import { readChatUsage, readUsageOf } from "./usage.ts";
 
 const details = (prompt: object, completion: object = {}): object => ({
   prompt_tokens_details: prompt,

@@ -11,7 +11,6 @@ import {
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import { fieldsOf, readOpenaiUsage as readChatUsage } from "../openai-fields.ts";
 
-export { estimateUsage } from "../../canonical/usage.ts";
 export { readChatUsage };
 
 /**

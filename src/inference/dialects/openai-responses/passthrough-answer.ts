@@ -2,9 +2,9 @@ import { editScanned, scanMembers } from "../../../platform/kernel/json-members.
 import { type FinishReason, reconcileFinish, type GatewayFacts } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { sealWithProvenance } from "../../canonical/reasoning.ts";
-import { coveringDelivered, estimateUsage, type MeteredUsage } from "../../canonical/usage.ts";
+import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";
 import {
-  boundUsage,
+  boundOrEstimated,
   type OriginalRequest,
   type ShownAnswer,
   type WholeAnswer,
@@ -207,16 +207,12 @@ export class ResponseMeter {
     inputTokens: number;
     windowTokens: number;
   }): MeteredUsage {
-    if (this.usage !== undefined) {
-      const isInterim = this.finishReason === null;
-      return boundUsage(
-        isInterim ? coveringDelivered(this.usage, this.outputCharacters) : this.usage,
-        windowTokens,
-      );
-    }
-    return estimateUsage({
-      inputCharacters: inputTokens * 4,
-      outputCharacters: this.outputCharacters,
+    const { usage, outputCharacters } = this;
+    const isWhole = usage === undefined || this.finishReason !== null;
+    return boundOrEstimated(isWhole ? usage : coveringDelivered(usage, outputCharacters), {
+      inputTokens,
+      windowTokens,
+      outputCharacters,
     });
   }
 }

@@ -6,15 +6,15 @@ import type { MeteredUsage } from "../../canonical/usage.ts";
 import { reportError } from "../errors.ts";
 import { asGatewayFacts } from "../gateway-facts.ts";
 import {
+  inOneLine,
+  KeptRelay,
   type OriginalRequest,
   type RelayOptions,
   type SseEvent,
-  type StreamRelay,
-  emptyStream,
-  malformedStream,
   type ReportedDetails,
   reportedFault,
   type StreamFault,
+  unfinishedStream,
 } from "../passthrough.ts";
 import { failureFrames } from "./errors.ts";
 import {
@@ -53,31 +53,21 @@ interface WireEvent extends ItemEvent {
  * objects with the client's id and model, numbers without a gap, and the charge in the terminal
  * event, which a stream that was cut never gets.
  */
-export class ResponsesRelay implements StreamRelay {
-  ended = false;
+export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
   upstreamId: string | null = null;
-  // A comment that ends in a single line break, so that no client mistakes it for an event.
-  readonly pingFrame = ": ping\n";
   private readonly options: ResponsesRelayOptions;
-  private readonly meter = new ResponseMeter();
+  protected readonly meter = new ResponseMeter();
   private readonly delivered = new DeliveredItems();
   private sequenceNumber = 0;
   private createdAtSeconds = 0;
 
   constructor(options: ResponsesRelayOptions) {
+    super();
     this.options = options;
-  }
-
-  get hasContent(): boolean {
-    return this.meter.outputCharacters > 0;
   }
 
   get finished(): boolean {
     return this.ended;
-  }
-
-  get finishReason(): string | null {
-    return this.meter.finishReason;
   }
 
   metered(): MeteredUsage {
@@ -86,10 +76,8 @@ export class ResponsesRelay implements StreamRelay {
 
   accept(sse: SseEvent): string | Promise<string> {
     const { data } = sse;
-    // Heartbeats that are no JSON, such as `data: : keepalive`, and terminators of other dialects
-    // are no content.
-    if (!data.startsWith("{") && sse.event !== "error") return "";
-    const event = this.parse(sse);
+    const event = this.eventOf(sse);
+    if (event === undefined) return "";
     const type = typeof event.type === "string" ? event.type : (sse.event ?? "");
     if (type === "error" || (event.response === undefined && event.error))
       throw reportedFault(detailsOf(event));
@@ -101,12 +89,8 @@ export class ResponsesRelay implements StreamRelay {
   }
 
   finish(): string {
-    if (!this.meter.isAcceptable) throw emptyStream();
-    throw malformedStream("the stream ended before the answer was finished");
-  }
-
-  get outputCharacters(): number {
-    return this.meter.outputCharacters;
+    this.assertContent();
+    throw unfinishedStream();
   }
 
   async endAtCap(): Promise<string> {
@@ -144,16 +128,6 @@ export class ResponsesRelay implements StreamRelay {
       requestBody: request.body,
     });
     return withSealedProvenance(frames.join(""), providerId);
-  }
-
-  private parse({ data, event }: SseEvent): WireEvent {
-    try {
-      return JSON.parse(data) as WireEvent;
-    } catch {
-      // Some servers end a stream with `event: error` and a sentence.
-      if (event === "error") return { type: "error", error: data };
-      throw malformedStream("an event of the stream is not valid JSON");
-    }
   }
 
   private failedFault({ response }: WireEvent): StreamFault {
@@ -223,7 +197,7 @@ export class ResponsesRelay implements StreamRelay {
       event.sequence_number === number
         ? text
         : editMembers(text, new Map([["sequence_number", String(number)]]));
-    return `event: ${type}\ndata: ${numbered.includes("\n") ? numbered.replaceAll("\n", " ") : numbered}\n\n`;
+    return `event: ${type}\ndata: ${inOneLine(numbered)}\n\n`;
   }
 
   /**
@@ -239,7 +213,7 @@ export class ResponsesRelay implements StreamRelay {
       for (const item of itemsOf(response)) this.meter.addItem(item);
     this.observeResponse({ ...response, status: type.slice("response.".length) });
     const { options } = this;
-    if (!this.meter.isAcceptable) throw emptyStream();
+    this.assertContent();
     const { chargedNano, isByok } = await options.settle();
     const metered = this.metered();
     const metadataText = options.metadataText();
