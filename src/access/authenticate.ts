@@ -154,6 +154,26 @@ function assertEndpointAllowed(credential: Credential, endpoint: EndpointPath): 
   );
 }
 
+const anonymousIn = (context: Pick<RequestContext, "clientAddress">): Caller => ({
+  kind: "anonymous",
+  address: context.clientAddress(),
+});
+
+/**
+ * The credential that a secret opens. Anthropic's clients may send a key of their own in one header
+ * and ours in the other: the one that is good counts.
+ */
+function liveCredential(
+  secrets: readonly string[],
+  { directory, nowMs }: { directory: CredentialDirectory; nowMs: number },
+): Credential | undefined {
+  for (const secret of secrets) {
+    const found = directory.find(secret);
+    if (found !== undefined && isLive(found, nowMs)) return found;
+  }
+  return undefined;
+}
+
 /**
  * Who calls, if that caller may use the endpoint. Denies by default: an access rule that names no
  * family refuses every caller.
@@ -167,21 +187,13 @@ export function authenticate(options: {
   context: Pick<RequestContext, "clientAddress">;
 }): Caller {
   const { access } = options.endpoint;
-  const anonymous = (): Caller => ({
-    kind: "anonymous",
-    address: options.context.clientAddress(),
-  });
-  if (access.open) return anonymous();
+  if (access.open) return anonymousIn(options.context);
   const secrets = presentedSecrets(options.headers);
   if (secrets.length === 0) {
-    if (access.anonymous) return anonymous();
+    if (access.anonymous) return anonymousIn(options.context);
     throw missingKey(options.headers, access);
   }
-  // Anthropic's clients may send a key of their own in one header and ours in the other: the one
-  // that is good counts.
-  const credential = secrets
-    .map((secret) => options.directory.find(secret))
-    .find((found) => found !== undefined && isLive(found, options.nowMs));
+  const credential = liveCredential(secrets, options);
   if (credential === undefined) throw invalidKey();
   const connection = credential.kind === "llm-key" ? credential.key.connection : undefined;
   if (credential.kind === "llm-key" && connection !== undefined)

@@ -38,17 +38,22 @@ function minutesOf({ tiers }: RateCounters, { caller, rateClass }: CountedReques
   if (caller.kind === "anonymous")
     return [{ counter: `ip ${countedAddress(caller.address)}`, tier: anonymousTier }];
   const tier = tiers.tierFor(caller.workspace.plan, rateClass);
-  const windowOf = (id: string, perMinute: number | null = null): MinuteWindow => ({
-    counter: rateClass === "account" ? `${id} account` : `${id} ${tier.id}`,
-    tier: narrowedTier(tier, perMinute),
-  });
-  if (caller.kind === "session") return [windowOf(caller.user.id)];
+  const name = rateClass === "account" ? "account" : tier.id;
+  if (caller.kind === "session") return [{ counter: `${caller.user.id} ${name}`, tier }];
   if (caller.kind === "management-key" || caller.kind === "connection")
-    return [windowOf(caller.key.id)];
+    return [{ counter: `${caller.key.id} ${name}`, tier }];
   const { key, parent } = caller;
-  const own = windowOf(key.id, key.rateLimitPerMinute);
-  return parent === undefined ? [own] : [own, windowOf(parent.id, parent.rateLimitPerMinute)];
+  const own = windowOfKey(key, { name, tier });
+  return parent === undefined ? [own] : [own, windowOfKey(parent, { name, tier })];
 }
+
+const windowOfKey = (
+  { id, rateLimitPerMinute }: LlmKeyCaller["key"],
+  { name, tier }: { name: string; tier: RateTier },
+): MinuteWindow => ({
+  counter: `${id} ${name}`,
+  tier: narrowedTier(tier, rateLimitPerMinute),
+});
 
 /**
  * The window of hours that a request counts in beside its minute: its workspace's, since the plan
@@ -195,11 +200,21 @@ export function reserveTokens(
 ): TokensUsed | undefined | Promise<TokensUsed> {
   if (key.tokensPerMinute === null && (parent === undefined || parent.tokensPerMinute === null))
     return undefined;
-  const windows = [key, parent].flatMap((each): TokenWindow[] =>
+  return reserveIn(limiter, tokenWindowsOf({ key, parent }), estimateTokens);
+}
+
+const tokenWindowsOf = ({ key, parent }: Pick<LlmKeyCaller, "key" | "parent">): TokenWindow[] =>
+  [key, parent].flatMap((each) =>
     each === undefined || each.tokensPerMinute === null
       ? []
       : [{ keyId: each.id, perMinute: each.tokensPerMinute }],
   );
+
+function reserveIn(
+  limiter: RequestLimits,
+  windows: readonly TokenWindow[],
+  estimateTokens: () => number,
+): TokensUsed | Promise<TokensUsed> {
   const estimate = estimateTokens();
   const reserved = limiter.reserveTokens(windows, estimate);
   const used = (full: TokenWindow | undefined): TokensUsed => {

@@ -110,7 +110,7 @@ export class Guard implements RouterGuard<Caller> {
   around(
     endpoint: GuardedEndpoint,
     work: (context: RequestContext) => Answer | Promise<Answer>,
-  ): (context: RequestContext, bodyText: string) => Promise<Answer> {
+  ): (context: RequestContext, bodyText: string) => Answer | Promise<Answer> {
     const { security, operatorWorkspaceId, idempotentAnswers, onAnswerError } = this.options;
     const auditing = {
       log: security.auditLog,
@@ -121,7 +121,7 @@ export class Guard implements RouterGuard<Caller> {
       ? (context: RequestContext) =>
           auditChange(auditing, { endpoint, context }, () => work(context))
       : work;
-    if (!endpoint.idempotent) return async (context) => await change(context);
+    if (!endpoint.idempotent) return change;
     return (context, bodyText) =>
       answerOnce(
         idempotentAnswers,

@@ -182,28 +182,28 @@ const deadlineMs = (bytes: number): number => graceMs + (bytes / bytesPerSecondM
  * Waits for a part of the body, and refuses the request where it does not come in time or the
  * client leaves.
  */
-async function inTime<Part>(
-  request: HttpRequest,
-  part: Promise<Part>,
-  withinMs: number,
-): Promise<Part> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(tooSlow()), withinMs);
-  try {
-    return await Promise.race([part, late.promise]);
-  } catch (error) {
-    leaveUnread(request);
-    throw error instanceof GatewayError
-      ? error
-      : new GatewayError(
-          "client_closed_request",
-          "The client left before its request was complete.",
-          { cause: error },
-        );
-  } finally {
-    clearTimeout(timer);
-  }
+function inTime<Part>(request: HttpRequest, part: Promise<Part>, withinMs: number): Promise<Part> {
+  return new Promise((resolve, reject) => {
+    const refuse = (error: GatewayError): void => {
+      clearTimeout(timer);
+      leaveUnread(request);
+      reject(error);
+    };
+    const timer = setTimeout(() => refuse(tooSlow()), withinMs);
+    part.then(
+      (came) => {
+        clearTimeout(timer);
+        resolve(came);
+      },
+      (error: unknown) => refuse(error instanceof GatewayError ? error : clientLeft(error)),
+    );
+  });
 }
+
+const clientLeft = (cause: unknown): GatewayError =>
+  new GatewayError("client_closed_request", "The client left before its request was complete.", {
+    cause,
+  });
 
 function readWhole<Body>(
   request: RequestOfBody,

@@ -26,7 +26,7 @@ export interface RouterGuard<Caller> {
   around(
     endpoint: Endpoint<never>,
     work: (context: RequestContext<unknown, Caller>) => Answer | Promise<Answer>,
-  ): (context: RequestContext<unknown, Caller>, bodyText: string) => Promise<Answer>;
+  ): (context: RequestContext<unknown, Caller>, bodyText: string) => Answer | Promise<Answer>;
   /** Headers that describe the rate window of a caller, for answers given before counting. */
   windowHeaders(caller: Caller): Record<string, string>;
 }

@@ -25,7 +25,7 @@ interface CompiledEndpoint<Dependencies, Caller> {
   endpoint: Endpoint<Dependencies, unknown, Caller>;
   handler: RouteHandler;
   /** Does what an admitted request asks. */
-  work(context: RequestContext<unknown, Caller>): Promise<Answer>;
+  work(context: RequestContext<unknown, Caller>): Answer | Promise<Answer>;
 }
 
 /** The endpoints of one path by method. */
@@ -214,10 +214,11 @@ function compileWork<Dependencies, Caller>(
   const change = options.guard.around(endpoint, (context) =>
     endpoint.handle(context, options.dependencies),
   );
-  return async (context) => {
+  return (context) => {
     if (checksQuery) refuseUnknownParameters(endpoint.query, context.query);
-    const bodyText = endpoint.body === undefined ? "" : await readChecked(endpoint, context);
-    return await change(context, bodyText);
+    return endpoint.body === undefined
+      ? change(context, "")
+      : readChecked(endpoint, context).then((bodyText) => change(context, bodyText));
   };
 }
 

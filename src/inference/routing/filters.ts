@@ -167,7 +167,15 @@ export function leaveOutUnwell(
   { facts, leftOut }: { facts: Facts; leftOut: LeftOut[] },
 ): Able {
   const unwell = countUnwell(members, facts);
-  if (unwell === 0) return { kept: members, emptiedBy: undefined };
+  return unwell === 0
+    ? { kept: members, emptiedBy: undefined }
+    : leaveOut(members, { unwell, facts, leftOut });
+}
+
+function leaveOut(
+  members: PlannedCandidate[][],
+  { unwell, facts, leftOut }: { unwell: number; facts: Facts; leftOut: LeftOut[] },
+): Able {
   const nobodyElse = unwell === members.reduce((sum, { length }) => sum + length, 0);
   const kept = siftEach(members, {
     keeps: (candidate) => {

@@ -8,7 +8,13 @@ import {
 } from "./candidate.ts";
 import { sift } from "./filters.ts";
 import type { HealthMoment } from "./health-windows.ts";
-import { balancesLoad, orderPolicyFor, sortByCost, type OrderFacts } from "./order-policies.ts";
+import {
+  balancesLoad,
+  orderPolicyFor,
+  sortByCost,
+  type OrderFacts,
+  type OrderPolicy,
+} from "./order-policies.ts";
 import type { InputKind, RequestNeeds } from "../canonical/request.ts";
 
 /** What ordering works with. */
@@ -61,26 +67,40 @@ function orderGroup(group: Lists, ordering: Ordering): PlannedCandidate[] {
 function orderTiers(members: Lists, { request, facts }: Ordering): PlannedCandidate[] {
   const { preferences } = request;
   const isOnly = members.length === 1 && members[0]?.length === 1;
-  const policy = orderPolicyFor(preferences);
-  const arrange = (tier: PlannedCandidate[]): PlannedCandidate[] => {
-    if (tier.length > 0 && !isOnly) policy(tier, preferences, facts);
-    return tier;
+  const arranging = {
+    preferences,
+    facts,
+    policy: isOnly ? undefined : orderPolicyFor(preferences),
   };
   const wishes = wishesAmong(members, request);
   const [slow, troubled]: [PlannedCandidate[], PlannedCandidate[]] = [[], []];
-  const fine = members.map((member) => {
+  const fine: Lists = [];
+  for (const member of members) {
     const well = balancesLoad(preferences)
       ? withoutTroubled(member, { health: facts.health, troubled })
       : member;
-    if (wishes === undefined) return arrange(well);
     const late: PlannedCandidate[] = [];
-    const prompt = arrange(withoutLate(well, { wishes, health: facts.health, late }));
-    slow.push(...arrange(late));
-    return prompt;
-  });
+    const prompt =
+      wishes === undefined ? well : withoutLate(well, { wishes, health: facts.health, late });
+    fine.push(arrange(prompt, arranging));
+    slow.push(...arrange(late, arranging));
+  }
   for (const candidate of slow) candidate.place = `misses ${candidate.missed}`;
   const first = fine.length === 1 ? (fine[0] as PlannedCandidate[]) : fine.flat();
   return slow.length + troubled.length === 0 ? first : [...first, ...slow, ...troubled];
+}
+
+/** Puts candidates in the order of the policy, where there is more than one in the whole plan. */
+function arrange(
+  tier: PlannedCandidate[],
+  {
+    policy,
+    preferences,
+    facts,
+  }: { policy: OrderPolicy | undefined; preferences: ProviderFilter; facts: OrderFacts },
+): PlannedCandidate[] {
+  if (tier.length > 0) policy?.(tier, preferences, facts);
+  return tier;
 }
 
 /** Takes candidates out that are in trouble at the moment. */
@@ -88,7 +108,13 @@ function withoutTroubled(
   member: PlannedCandidate[],
   { health, troubled }: { health: HealthMoment; troubled: PlannedCandidate[] },
 ): PlannedCandidate[] {
-  if (!isAnyTroubled(member, health)) return member;
+  return isAnyTroubled(member, health) ? parted(member, { health, troubled }) : member;
+}
+
+function parted(
+  member: PlannedCandidate[],
+  { health, troubled }: { health: HealthMoment; troubled: PlannedCandidate[] },
+): PlannedCandidate[] {
   return sift(member, {
     keeps: ({ row, model }) => !health.isTroubled(row.provider, model.id),
     drop: (candidate) => {

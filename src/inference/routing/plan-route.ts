@@ -10,7 +10,7 @@ import {
   type RouteRow,
   type RowSources,
 } from "./candidate.ts";
-import { routeRules, leaveOutUnwell, siftEach } from "./filters.ts";
+import { routeRules, leaveOutUnwell, siftEach, type RouteRule } from "./filters.ts";
 import type { HealthMoment } from "./health-windows.ts";
 import { orderCandidates, cutsShort } from "./order-candidates.ts";
 import { isAtPlace, type StickySessions } from "./sticky-sessions.ts";
@@ -79,30 +79,39 @@ function candidatesOf(
   collecting: Collecting,
 ): PlannedCandidate[][] {
   const lists: PlannedCandidate[][] = [];
-  models.forEach((model, modelIndex) => {
+  for (const [modelIndex, model] of models.entries()) {
     const { router: pool } = model;
     const requested: Requested = { modelIndex, router: pool && model, inputTokens };
     for (const member of pool?.members ?? [model]) {
       const rows = servableRows(member, collecting);
-      if (rows.length > 0) lists.push(rows.map((row) => new PlannedCandidate(row, requested)));
+      if (rows.length > 0) lists.push(plannedOf(rows, requested));
     }
     for (const { id, reason } of pool?.missing ?? [])
       collecting.leftOut.push({ provider: "", model: id, rule: reason });
-  });
+  }
   return models.length > 1 && models.some(({ router }) => router !== undefined)
     ? eachOnce(lists)
     : lists;
 }
 
+const plannedOf = (rows: readonly RouteRow[], requested: Requested): PlannedCandidate[] =>
+  rows.map((row) => new PlannedCandidate(row, requested));
+
 function servableRows(model: CatalogModel, { facts, leftOut }: Collecting): readonly RouteRow[] {
   const { all, servable, notServable } = rowsOf(model, facts);
-  const { hasKey } = facts;
-  if (hasKey === undefined) {
-    for (const left of notServable) leftOut.push(left);
-    return servable;
-  }
-  return all.filter((row) => {
-    const serves = row.isServable || hasKey(row.route, model);
+  if (facts.hasKey !== undefined) return rowsWithKeys(all, facts.hasKey, leftOut);
+  for (const left of notServable) leftOut.push(left);
+  return servable;
+}
+
+/** The rows that this process's credentials or provider keys serve. */
+function rowsWithKeys(
+  rows: readonly RouteRow[],
+  hasKey: NonNullable<PlanFacts["hasKey"]>,
+  leftOut: LeftOut[],
+): RouteRow[] {
+  return rows.filter((row) => {
+    const serves = row.isServable || hasKey(row.route, row.model);
     if (!serves) leftOut.push(leftOutOf(row));
     return serves;
   });
@@ -117,22 +126,38 @@ function eachOnce(lists: readonly PlannedCandidate[][]): PlannedCandidate[][] {
   );
 }
 
+interface Ruling {
+  request: RoutingRequest;
+  leftOut: LeftOut[];
+}
+
 function applyRules(
   lists: PlannedCandidate[][],
-  { request, leftOut }: { request: RoutingRequest; leftOut: LeftOut[] },
+  { request, leftOut }: Ruling,
 ): { kept: PlannedCandidate[][]; emptiedBy: string | undefined } {
   let kept = lists;
   for (const rule of routeRules) {
     if (kept.length === 0 || !rule.applies(request.preferences, request)) continue;
-    kept = siftEach(kept, {
-      keeps: (candidate) => rule.keeps(candidate, request),
-      drop: ({ row, model }) =>
-        leftOut.push({ provider: row.provider.id, model: model.id, rule: rule.name }),
-    });
+    kept = keptBy(rule, kept, { request, leftOut });
     if (kept.length === 0) return { kept, emptiedBy: rule.name };
   }
   return { kept, emptiedBy: undefined };
 }
+
+/**
+ * The candidates that a rule keeps. A function of its own, since a closure in the loop over the
+ * rules would cost each of its turns an object, and most rules do not apply.
+ */
+const keptBy = (
+  rule: RouteRule,
+  lists: PlannedCandidate[][],
+  { request, leftOut }: Ruling,
+): PlannedCandidate[][] =>
+  siftEach(lists, {
+    keeps: (candidate) => rule.keeps(candidate, request),
+    drop: ({ row, model }) =>
+      leftOut.push({ provider: row.provider.id, model: model.id, rule: rule.name }),
+  });
 
 /**
  * Puts the provider that served the request's session last in front, so that its prompt cache is
