@@ -200,14 +200,14 @@ export function reserveTokens(
 ): TokensUsed | undefined | Promise<TokensUsed> {
   if (key.tokensPerMinute === null && (parent === undefined || parent.tokensPerMinute === null))
     return undefined;
-  return reserveIn(limiter, tokenWindowsOf({ key, parent }), estimateTokens);
+  return reserveIn(limiter, tokenWindowsOf([key, parent]), estimateTokens);
 }
 
-const tokenWindowsOf = ({ key, parent }: Pick<LlmKeyCaller, "key" | "parent">): TokenWindow[] =>
-  [key, parent].flatMap((each) =>
-    each === undefined || each.tokensPerMinute === null
+const tokenWindowsOf = (keys: readonly (LlmKeyCaller["key"] | undefined)[]): TokenWindow[] =>
+  keys.flatMap((key) =>
+    key === undefined || key.tokensPerMinute === null
       ? []
-      : [{ keyId: each.id, perMinute: each.tokensPerMinute }],
+      : [{ keyId: key.id, perMinute: key.tokensPerMinute }],
   );
 
 function reserveIn(

@@ -270,30 +270,36 @@ class FrameStreams {
       onEnd();
       control?.close();
     };
-    const give = (frames: string | undefined): void => {
+    const give = (frames: string | undefined): Promise<void> | undefined => {
       // Ended in the meantime.
-      if (each.place < 0) return;
-      if (frames === undefined) return close();
-      each.unreadSinceMs = clock.monotonicMs();
-      control?.enqueue(frames);
+      if (each.place < 0) return undefined;
+      // An empty piece would be taken for one that was sent.
+      if (frames === "") return ask();
+      if (frames === undefined) close();
+      else {
+        each.unreadSinceMs = clock.monotonicMs();
+        control?.enqueue(frames);
+      }
+      return undefined;
     };
     const fail = (error: unknown): void => {
       open.delete(each);
       onBroken(error);
       control?.error(error);
     };
+    const ask = (): Promise<void> => source.next().then(give, fail);
     open.add(each);
     return new ReadableStream<string>(
       {
         start(controller) {
           control = controller;
           const frames = source.ready?.();
-          if (frames !== undefined && frames !== "") give(frames);
+          if (frames !== undefined && frames !== "") void give(frames);
         },
         pull: () => {
           each.unreadSinceMs = undefined;
           if (source.isOver === true) return close();
-          return nextFrames(source).then(give, fail);
+          return ask();
         },
         cancel() {
           open.delete(each);
@@ -313,13 +319,6 @@ class FrameStreams {
         stream.end();
     });
   }
-}
-
-/** The next frames that are not empty: an empty piece would be taken for one that was sent. */
-async function nextFrames(source: FrameSource): Promise<string | undefined> {
-  let frames = await source.next();
-  while (frames === "") frames = await source.next();
-  return frames;
 }
 
 /**
