@@ -37,8 +37,9 @@ if (bun === undefined) fail(`Bun is not installed yet: run \`npm start\` once in
 
 const child = spawn(bun, [join(root, "src", "switchyard.ts"), ...process.argv.slice(2)], {
   stdio: "inherit",
-  // The number of requests to providers at once, which Bun otherwise bounds at 256.
-  env: { BUN_CONFIG_MAX_HTTP_REQUESTS: "16384", ...process.env },
+  // The number of requests to providers at once, which Bun otherwise bounds at 256, and how many
+  // milliseconds freed memory is kept for the next request.
+  env: { BUN_CONFIG_MAX_HTTP_REQUESTS: "16384", MIMALLOC_PURGE_DELAY: "1000", ...process.env },
 });
 // A terminal sends its signals to both; others reach this process alone.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])

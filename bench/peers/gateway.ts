@@ -64,6 +64,7 @@ async function start(
     cores: cores.peer,
     environment: {
       BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
+      MIMALLOC_PURGE_DELAY: "1000",
       HOST: "127.0.0.1",
       PORT: "0",
       SWITCHYARD_CONFIG: configPath,
