@@ -38,6 +38,8 @@ const read = [
   "GET /prompts",
   "GET /skills",
   "GET /hubs",
+  "GET /hubs/{slug}/items",
+  "GET /hubs/{slug}/items/{item}/versions",
   "GET /admin/overview",
   "GET /admin/workspaces",
   "GET /admin/users",

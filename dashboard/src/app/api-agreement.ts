@@ -1,6 +1,6 @@
 import type { Explanation, Failures, Generation, Histogram } from "../features/activity/api.ts";
 import type { Credits } from "../features/credits/api.ts";
-import type { Entry, Hub } from "../features/hub/api.ts";
+import type { Entry, Hub, Version } from "../features/hub/api.ts";
 import type { Key } from "../features/keys/api.ts";
 import type { Model } from "../features/models/api.ts";
 import type {
@@ -47,8 +47,16 @@ export interface ApiAgreement {
   health: Read<Answers["GET /health"], Pick<Health, "status">>;
   conversation: Read<RowOf<Answers["GET /conversations"]>, Conversation>;
   prompt: Read<RowOf<Answers["GET /prompts"]>, Omit<Entry, "workspace_id">>;
-  skill: Read<RowOf<Answers["GET /skills"]>, Omit<Entry, "workspace_id" | "title" | "status">>;
+  skill: Read<
+    RowOf<Answers["GET /skills"]>,
+    Omit<Entry, "workspace_id" | "title" | "status" | "category">
+  >;
   hub: Read<RowOf<Answers["GET /hubs"]>, Hub>;
+  hubItem: Read<
+    RowOf<Answers["GET /hubs/{slug}/items"]>,
+    Omit<Entry, "workspace_id" | "title" | "name" | "status" | "category">
+  >;
+  entryVersion: Read<RowOf<Answers["GET /hubs/{slug}/items/{item}/versions"]>, Version>;
   overview: Read<Answers["GET /admin/overview"], Overview>;
   operatorsWorkspace: Read<RowOf<Answers["GET /admin/workspaces"]>, OperatorsWorkspace>;
   person: Read<RowOf<Answers["GET /admin/users"]>, Person>;

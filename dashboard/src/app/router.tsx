@@ -28,6 +28,7 @@ const filterNames = [
   "to",
   "days",
   "id",
+  "item",
   "group",
   "figure",
   "q",

@@ -56,6 +56,15 @@ export type CurrentSession = {
   "workspace": Workspace;
   "scopes": readonly (string)[];
 };
+export type EntryVersion = {
+  "object": "version";
+  "version": number;
+  "title": string;
+  "description": string | null;
+  "tags": readonly (string)[];
+  "body": string;
+  "created_at": string;
+};
 export type Generation = {
   "id": string;
   "upstream_id": string | null;
@@ -204,6 +213,27 @@ export type Hub = {
   "created_at": string;
   "updated_at": string;
 };
+export type KnowledgeDocument = {
+  "object": "knowledge_document";
+  "name": string;
+  "source_ref": string | null;
+  "id": string;
+  "description": string | null;
+  "tags": readonly (string)[];
+  "body"?: string | null;
+  "slug": string | null;
+  "hub": string | null;
+  "visibility": "private" | "workspace" | "public";
+  "version": number;
+  "published_version": number | null;
+  "stars": number;
+  "starred": boolean;
+  "forks": number;
+  "forked_from": string | null;
+  "created_by": string | null;
+  "created_at": string;
+  "updated_at": string;
+};
 export type LlmKey = {
   "id": string;
   "hash": string;
@@ -313,6 +343,27 @@ export type ModelRoute = {
     "distillable_text"?: boolean;
   };
   "billing"?: "byok";
+};
+export type Plugin = {
+  "object": "plugin";
+  "name": string;
+  "source_ref": string | null;
+  "id": string;
+  "description": string | null;
+  "tags": readonly (string)[];
+  "body"?: string | null;
+  "slug": string | null;
+  "hub": string | null;
+  "visibility": "private" | "workspace" | "public";
+  "version": number;
+  "published_version": number | null;
+  "stars": number;
+  "starred": boolean;
+  "forks": number;
+  "forked_from": string | null;
+  "created_by": string | null;
+  "created_at": string;
+  "updated_at": string;
 };
 export type Preset = {
   "id": string;
@@ -723,6 +774,16 @@ export interface Answers {
     "data": readonly (Hub)[];
     "has_more": boolean;
     "next_cursor": string | null;
+  };
+  "GET /hubs/{slug}/items": {
+    "object": "list";
+    "data": readonly (Prompt | Skill | KnowledgeDocument | Plugin)[];
+    "has_more": boolean;
+    "next_cursor": string | null;
+  };
+  "GET /hubs/{slug}/items/{item}/versions": {
+    "object": "list";
+    "data": readonly (EntryVersion)[];
   };
   "GET /admin/overview": {
     "object": "overview";

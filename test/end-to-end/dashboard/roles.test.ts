@@ -42,6 +42,7 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     ["/hub", "Publish a prompt", ["operator", "owner", "developer", "member"]],
     ["/activity?status=failed", "Ask broken no more", ["operator", "owner", "developer"]],
     ["/hub", "Reviews", ["operator"]],
+    ["/hub?group=hubs", "Create collection", ["operator", "owner", "developer", "member"]],
     ["/members", "Delete organisation", ["operator", "owner"]],
     ["/budgets", "Create budget", ["operator", "owner", "developer"]],
     ["/provider-keys", "Add provider key", ["operator", "owner", "developer"]],

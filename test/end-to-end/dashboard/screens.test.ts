@@ -30,6 +30,7 @@ const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/budgets", "owner"],
   ["/security", "owner"],
   ["/hub", "developer"],
+  ["/hub?group=hubs", "developer"],
   ["/hub?group=reviews", "operator"],
   ["/operator", "operator"],
   ["/operator?group=workspaces", "operator"],

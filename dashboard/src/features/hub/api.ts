@@ -1,14 +1,18 @@
-import { queryOptions } from "@tanstack/react-query";
+import { useMutation, useQueryClient, queryOptions } from "@tanstack/react-query";
 import { type List, queryOf, request } from "../../lib/api.ts";
+import { useScope, useSession } from "../../lib/session.ts";
 
-/** A prompt, a skill or a knowledge document, as a list has it. */
+/** A prompt, a skill, a knowledge document or a plugin, as a list has it. */
 export interface Entry {
   id: string;
   object: string;
   title?: string;
   name?: string;
   description: string | null;
+  category?: string | null;
   tags: readonly string[];
+  /** Slug of the collection that holds it. */
+  hub: string | null;
   visibility: string;
   version: number;
   stars: number;
@@ -19,6 +23,16 @@ export interface Entry {
   workspace_id?: string;
 }
 
+/** A version of an entry. */
+export interface Version {
+  version: number;
+  title: string;
+  description: string | null;
+  tags: readonly string[];
+  body: string;
+  created_at: string;
+}
+
 /** A collection of entries. */
 export interface Hub {
   slug: string;
@@ -26,10 +40,35 @@ export interface Hub {
   description: string | null;
   visibility: string;
   item_count: number;
+  owned: boolean;
+  created_by: string | null;
 }
 
 export type Kind = "prompts" | "skills";
 export type Scope = "workspace" | "public" | "starred";
+
+/** Who sees a record, for people. */
+export const visibilities = [
+  ["private", "Only you"],
+  ["workspace", "This workspace"],
+  ["public", "Everybody, prompts after a review"],
+] as const;
+
+export const nameOf = ({ title, name, id }: Entry): string => title ?? name ?? id;
+
+const part = encodeURIComponent;
+/** Where a collection is in the API. */
+export const hubPath = (slug: string): string => `/hubs/${part(slug)}`;
+/** Where an item of a collection is. */
+export const itemPath = (slug: string, id: string): string => `${hubPath(slug)}/items/${part(id)}`;
+/** Where a prompt or a skill is, in a collection or beside them. */
+export const entryPath = (kind: Kind, id: string): string => `/${kind}/${part(id)}`;
+/** Where an entry is changed: prompts and skills have fields of their own there. */
+export function pathOf({ object, id, hub }: Entry): string {
+  if (object === "prompt") return entryPath("prompts", id);
+  if (object === "skill") return entryPath("skills", id);
+  return itemPath(hub ?? "", id);
+}
 
 export const entriesQuery = (
   kind: Kind,
@@ -39,25 +78,61 @@ export const entriesQuery = (
     queryKey: ["hub", kind, scope, search],
     queryFn: () => request<List<Entry>>(`/${kind}${queryOf({ scope, search, limit: 50 })}`),
   });
-export const entryQuery = (kind: Kind, id: string) =>
+export const entryQuery = (path: string) =>
+  queryOptions({ queryKey: ["hub", "one", path], queryFn: () => request<Entry>(path) });
+export const versionsQuery = (path: string) =>
   queryOptions({
-    queryKey: ["hub", kind, "one", id],
-    queryFn: () => request<Entry>(`/${kind}/${encodeURIComponent(id)}`),
+    queryKey: ["hub", "versions", path],
+    queryFn: () => request<List<Version>>(`${path}/versions`),
   });
-export const hubsQuery = queryOptions({
-  queryKey: ["hub", "hubs"],
-  queryFn: () => request<List<Hub>>("/hubs?limit=50"),
-});
+export const hubsQuery = (filter: { scope: string; search: string | undefined }) =>
+  queryOptions({
+    queryKey: ["hub", "hubs", filter],
+    queryFn: () => request<List<Hub>>(`/hubs${queryOf({ ...filter, limit: 50 })}`),
+  });
+export const hubQuery = (slug: string) =>
+  queryOptions({
+    queryKey: ["hub", "hub", hubPath(slug)],
+    queryFn: () => request<Hub>(hubPath(slug)),
+  });
 export const hubItemsQuery = (slug: string) =>
   queryOptions({
-    queryKey: ["hub", "items", slug],
-    queryFn: () => request<List<Entry>>(`/hubs/${encodeURIComponent(slug)}/items?limit=50`),
+    queryKey: ["hub", "items", hubPath(slug)],
+    queryFn: () => request<List<Entry>>(`${hubPath(slug)}/items?limit=50`),
   });
 export const reviewsQuery = queryOptions({
   queryKey: ["hub", "reviews"],
   queryFn: () => request<List<Entry>>("/admin/prompts"),
 });
 
-/** A change of the hub. */
-export const change = ({ method, path, body }: { method: string; path: string; body?: unknown }) =>
-  request(path, { method, body });
+/** Whether a query reads what stands at a path, by itself or in its collection. */
+function readsPath(queryKey: readonly unknown[], path: string): boolean {
+  const gone = path.split("/").at(-1) ?? "";
+  return queryKey.some(
+    (part) => typeof part === "string" && part.startsWith("/") && part.split("/").includes(gone),
+  );
+}
+
+/** Changes the hub, and reads again what is shown of it; what was deleted is not asked for. */
+export function useChange() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ method, path, body }: { method: string; path: string; body?: unknown }) =>
+      request<Entry & Hub>(path, { method, body }),
+    onSuccess: (_, { method, path }) =>
+      queries.invalidateQueries({
+        queryKey: ["hub"],
+        predicate: ({ queryKey }) => method !== "DELETE" || !readsPath(queryKey, path),
+      }),
+  });
+}
+
+/** Says whether the person may change a record: its author, and who administers the workspace. */
+export function useMayChange(): (record: { created_by: string | null }) => boolean {
+  const { data: session } = useSession();
+  const mayWrite = useScope("write:hub");
+  return ({ created_by: author }) =>
+    mayWrite &&
+    author !== null &&
+    (author === session?.user.id || session?.workspace.role !== "member");
+}

@@ -1,6 +1,6 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { count } from "../../lib/format.ts";
@@ -11,27 +11,26 @@ import {
   Card,
   Code,
   Empty,
-  Facts,
-  Field,
   Input,
   Loaded,
   Problem,
   Select,
   Status,
 } from "../../ui/parts.tsx";
-import style from "../../ui/ui.module.css";
 import { RowButton, Table } from "../../ui/table.tsx";
 import {
   type Entry,
   type Kind,
   type Scope,
-  change,
   entriesQuery,
-  entryQuery,
-  hubItemsQuery,
-  hubsQuery,
+  entryPath,
+  nameOf,
   reviewsQuery,
+  useChange,
 } from "./api.ts";
+import { Collections, HubForm } from "./collections.tsx";
+import { EntryForm } from "./entry-form.tsx";
+import { EntryShown } from "./entry-shown.tsx";
 
 const route = getRouteApi("/hub");
 const scopes = [
@@ -39,164 +38,6 @@ const scopes = [
   ["public", "Public"],
   ["starred", "Starred"],
 ] as const;
-const visibilities = [
-  ["private", "Only you"],
-  ["workspace", "This workspace"],
-  ["public", "Everybody, after a review"],
-] as const;
-
-const nameOf = ({ title, name, id }: Entry): string => title ?? name ?? id;
-
-function useChange() {
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: change,
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["hub"] }),
-  });
-}
-
-/** Publishes a prompt, or a skill as an Agent Skills document. */
-function PublishForm({ kind, onDone }: { kind: Kind; onDone: () => void }) {
-  const [title, setTitle] = useState("");
-  const [description, setDescription] = useState("");
-  const [category, setCategory] = useState("");
-  const [body, setBody] = useState("");
-  const [visibility, setVisibility] = useState("workspace");
-  const publish = useChange();
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    publish.mutate(
-      {
-        method: "POST",
-        path: `/${kind}`,
-        body: { ...(kind === "prompts" ? { title, description, category } : {}), body, visibility },
-      },
-      { onSuccess: onDone },
-    );
-  };
-  return (
-    <form onSubmit={submit}>
-      {kind === "prompts" ? (
-        <>
-          <Field label="Title">
-            {(id) => (
-              <Input
-                id={id}
-                required
-                maxLength={200}
-                value={title}
-                onChange={(event) => setTitle(event.target.value)}
-              />
-            )}
-          </Field>
-          <Field label="About">
-            {(id) => (
-              <Input
-                id={id}
-                required
-                value={description}
-                onChange={(event) => setDescription(event.target.value)}
-              />
-            )}
-          </Field>
-          <Field label="Category">
-            {(id) => (
-              <Input
-                id={id}
-                required
-                maxLength={50}
-                value={category}
-                onChange={(event) => setCategory(event.target.value)}
-              />
-            )}
-          </Field>
-        </>
-      ) : null}
-      <Field
-        label={kind === "prompts" ? "Prompt" : "SKILL.md"}
-        hint={kind === "prompts" ? "" : "With front matter: name and description."}
-      >
-        {(id) => (
-          <textarea
-            id={id}
-            className={style["input"]}
-            required
-            value={body}
-            onChange={(event) => setBody(event.target.value)}
-          />
-        )}
-      </Field>
-      <Field label="Who sees it">
-        {(id) => (
-          <Select id={id} value={visibility} options={visibilities} onChange={setVisibility} />
-        )}
-      </Field>
-      {publish.error === null ? null : <Problem error={publish.error} />}
-      <br />
-      <Actions>
-        <Button type="submit" disabled={publish.isPending}>
-          Publish
-        </Button>
-      </Actions>
-    </form>
-  );
-}
-
-function EntryShown({ kind, id, onClose }: { kind: Kind; id: string; onClose: () => void }) {
-  const entry = useQuery(entryQuery(kind, id));
-  const mayWrite = useScope("write:hub");
-  const changing = useChange();
-  const path = `/${kind}/${encodeURIComponent(id)}`;
-  return (
-    <Loaded query={entry} height={320}>
-      {(shown) => (
-        <>
-          <h2>{nameOf(shown)}</h2>
-          {shown.description === null ? null : <p>{shown.description}</p>}
-          <Facts
-            rows={[
-              ["Seen by", shown.visibility],
-              ["Version", shown.version],
-              ["Stars", count(shown.stars)],
-              ["Tags", shown.tags.join(", ") || "–"],
-              ...(shown.status ? [["Review", shown.status] as const] : []),
-            ]}
-          />
-          {mayWrite ? (
-            <Actions>
-              <Button
-                look="plain"
-                onClick={() =>
-                  changing.mutate({
-                    method: shown.starred ? "DELETE" : "POST",
-                    path: `${path}/star`,
-                  })
-                }
-              >
-                {shown.starred ? "Take the star back" : "Star"}
-              </Button>
-              <Button
-                look="plain"
-                onClick={() => changing.mutate({ method: "POST", path: `${path}/fork`, body: {} })}
-              >
-                Copy into this workspace
-              </Button>
-              <Button
-                look="danger"
-                onClick={() => changing.mutate({ method: "DELETE", path }, { onSuccess: onClose })}
-              >
-                Delete
-              </Button>
-            </Actions>
-          ) : null}
-          {changing.error === null ? null : <Problem error={changing.error} />}
-          <Code text={shown.body ?? ""} />
-        </>
-      )}
-    </Loaded>
-  );
-}
-
 function Entries({
   kind,
   scope,
@@ -245,61 +86,6 @@ function Entries({
         )
       }
     </Loaded>
-  );
-}
-
-/** Collections, each with the knowledge, prompts and skills that it holds. */
-function Hubs() {
-  const hubs = useQuery(hubsQuery);
-  const [opened, setOpened] = useState<string>();
-  const items = useQuery({ ...hubItemsQuery(opened ?? ""), enabled: opened !== undefined });
-  return (
-    <>
-      <Loaded query={hubs} height={320}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty>No collection yet. POST /hubs makes one.</Empty>
-          ) : (
-            <Table
-              rows={data}
-              rowKey={({ slug }) => slug}
-              caption="Collections"
-              columns={[
-                {
-                  head: "Name",
-                  cell: ({ slug, name }) => (
-                    <RowButton onClick={() => setOpened(slug)}>{name}</RowButton>
-                  ),
-                },
-                { head: "About", cell: ({ description }) => description ?? "–" },
-                { head: "Seen by", cell: ({ visibility }) => visibility },
-                { head: "Entries", number: true, cell: ({ item_count: held }) => count(held) },
-              ]}
-            />
-          )
-        }
-      </Loaded>
-      <Drawer title="Collection" open={opened !== undefined} onClose={() => setOpened(undefined)}>
-        <Loaded query={items} height={240}>
-          {({ data }) =>
-            data.length === 0 ? (
-              <Empty>It holds nothing yet.</Empty>
-            ) : (
-              <Table
-                rows={data}
-                rowKey={({ id }) => id}
-                caption="Entries of the collection"
-                columns={[
-                  { head: "Name", cell: nameOf },
-                  { head: "Kind", cell: ({ object }) => object.replaceAll("_", " ") },
-                  { head: "About", cell: ({ description }) => description ?? "–" },
-                ]}
-              />
-            )
-          }
-        </Loaded>
-      </Drawer>
-    </>
   );
 }
 
@@ -363,32 +149,37 @@ const sections = [
   ["reviews", "Reviews"],
 ] as const;
 
+const creates = {
+  prompts: "Publish a prompt",
+  skills: "Publish a skill",
+  hubs: "Create collection",
+} as const;
+
 /**
- * Prompts, skills and knowledge of the workspace and of everybody; operators review what is to be
+ * Prompts, skills and collections of the workspace and of everybody; operators review what is to be
  * public.
  */
 export function HubPage() {
-  const { group, status, q, id } = route.useSearch();
+  const { group, status, q, id, item } = route.useSearch();
   const navigate = route.useNavigate();
   const { data: session } = useSession();
   const mayWrite = useScope("write:hub");
-  const [isPublishing, setPublishing] = useState(false);
+  const [isCreating, setCreating] = useState(false);
   const shown = sections.filter(
     ([section]) => section !== "reviews" || session?.user.operator === true,
   );
   const section = shown.find(([each]) => each === group)?.[0] ?? "prompts";
   const kind: Kind | undefined =
     section === "prompts" || section === "skills" ? section : undefined;
-  const scope = scopes.find(([each]) => each === status)?.[0] ?? "workspace";
+  const choices = kind === undefined ? scopes.slice(0, 2) : scopes;
+  const scope = choices.find(([each]) => each === status)?.[0] ?? "workspace";
   const set = (changed: Record<string, string | undefined>): void =>
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true });
   return (
     <>
       <PageHead title="Hub">
-        {mayWrite && kind !== undefined ? (
-          <Button onClick={() => setPublishing(true)}>
-            {kind === "prompts" ? "Publish a prompt" : "Publish a skill"}
-          </Button>
+        {mayWrite && section !== "reviews" ? (
+          <Button onClick={() => setCreating(true)}>{creates[section]}</Button>
         ) : null}
       </PageHead>
       <nav aria-label="Sections">
@@ -406,9 +197,12 @@ export function HubPage() {
         </Actions>
       </nav>
       <Card title={sections.find(([each]) => each === section)?.[1] ?? ""} flush>
-        {kind === undefined ? null : (
+        {section === "reviews" ? (
+          <Reviews />
+        ) : (
           <Actions>
             <Input
+              key={section}
               type="search"
               aria-label="Search the hub"
               placeholder="Search"
@@ -421,7 +215,7 @@ export function HubPage() {
             <Select
               label="Which"
               value={scope}
-              options={scopes}
+              options={choices}
               onChange={(value) => set({ status: value })}
             />
           </Actions>
@@ -429,8 +223,14 @@ export function HubPage() {
         {kind === undefined ? null : (
           <Entries kind={kind} scope={scope} search={q} onOpen={(opened) => set({ id: opened })} />
         )}
-        {section === "hubs" ? <Hubs /> : null}
-        {section === "reviews" ? <Reviews /> : null}
+        {section === "hubs" ? (
+          <Collections
+            scope={scope}
+            search={q}
+            opened={{ id, item }}
+            onOpen={(opened) => set({ id: opened.id, item: opened.item })}
+          />
+        ) : null}
       </Card>
       <Drawer
         title={kind === "skills" ? "Skill" : "Prompt"}
@@ -438,12 +238,26 @@ export function HubPage() {
         onClose={() => set({ id: undefined })}
       >
         {id === undefined || kind === undefined ? null : (
-          <EntryShown kind={kind} id={id} onClose={() => set({ id: undefined })} />
+          <EntryShown path={entryPath(kind, id)} onGone={() => set({ id: undefined })} />
         )}
       </Drawer>
-      <Modal title="Publish" open={isPublishing} onClose={() => setPublishing(false)}>
-        {kind === undefined ? null : (
-          <PublishForm kind={kind} onDone={() => setPublishing(false)} />
+      <Modal
+        title={section === "hubs" ? "Create a collection" : "Publish"}
+        open={isCreating}
+        onClose={() => setCreating(false)}
+      >
+        {kind === undefined ? (
+          <HubForm
+            onDone={({ slug }) => {
+              setCreating(false);
+              set({ id: slug });
+            }}
+          />
+        ) : (
+          <EntryForm
+            place={{ kind: kind === "prompts" ? "prompt" : "skill" }}
+            onDone={() => setCreating(false)}
+          />
         )}
       </Modal>
     </>

@@ -1,0 +1,155 @@
+import { useState } from "react";
+import { Form, TextArea, listOf } from "../../ui/form.tsx";
+import { Field, Input, Select } from "../../ui/parts.tsx";
+import { type Entry, nameOf, pathOf, useChange, visibilities } from "./api.ts";
+
+/** What an entry is, as its records have it. */
+type Kind = "prompt" | "skill" | "knowledge_document" | "plugin";
+
+const texts: Readonly<Record<Kind, readonly [label: string, hint: string]>> = {
+  prompt: ["Prompt", ""],
+  skill: ["SKILL.md", "With front matter: name and description."],
+  knowledge_document: [
+    "Document",
+    "Markdown; its front matter may have a title and a description.",
+  ],
+  plugin: ["Plugin", "Its manifest."],
+};
+const kinds = [
+  ["knowledge_document", "Knowledge document"],
+  ["prompt", "Prompt"],
+  ["skill", "Skill"],
+  ["plugin", "Plugin"],
+] as const;
+const kindOf = (text: string): Kind => kinds.find(([kind]) => kind === text)?.[0] ?? "prompt";
+
+interface Draft {
+  name: string;
+  description: string;
+  category: string;
+  tags: string;
+  body: string;
+  visibility: string;
+}
+
+const draftOf = (entry: Entry | undefined): Draft => ({
+  name: entry === undefined ? "" : nameOf(entry),
+  description: entry?.description ?? "",
+  category: entry?.category ?? "",
+  tags: entry?.tags.join(", ") ?? "",
+  body: entry?.body ?? "",
+  visibility: entry?.visibility ?? "workspace",
+});
+
+const unlessEmpty = (name: string, text: string): Record<string, string> =>
+  text.trim() === "" ? {} : { [name]: text };
+
+/** The request that a draft makes: a prompt is described by fields, the others by their text. */
+function bodyOf(draft: Draft, { kind, isItem }: { kind: Kind; isItem: boolean }): object {
+  const { name, description, category, body, visibility } = draft;
+  const shared = {
+    body,
+    tags: listOf(draft.tags),
+    ...(isItem ? {} : { visibility }),
+  };
+  if (kind === "prompt")
+    return {
+      ...shared,
+      ...unlessEmpty("title", name),
+      ...unlessEmpty("description", description),
+      ...unlessEmpty("category", category),
+    };
+  return { ...shared, ...(kind === "skill" ? {} : unlessEmpty("name", name)) };
+}
+
+/** An entry of a collection as it is added: prompts have their fields only once they are there. */
+const itemOf = (draft: Draft, kind: Kind): object => ({
+  kind: kind === "knowledge_document" ? "kb" : kind,
+  body: draft.body,
+  tags: listOf(draft.tags),
+  ...(kind === "skill" ? {} : unlessEmpty("name", draft.name)),
+});
+
+/** Where an entry goes: an own one is changed, another is published, or added to a collection. */
+type Place = { entry: Entry } | { kind: "prompt" | "skill" } | { hub: string };
+
+const actionOf = (place: Place): string => {
+  if ("entry" in place) return "Save changes";
+  return "hub" in place ? "Add entry" : "Publish";
+};
+
+/** Writes an entry: a new one, or another version of one. */
+export function EntryForm({ place, onDone }: { place: Place; onDone: () => void }) {
+  const entry = "entry" in place ? place.entry : undefined;
+  const [draft, setDraft] = useState(() => draftOf(entry));
+  const [chosen, setChosen] = useState<string>("knowledge_document");
+  const work = useChange();
+  const kind = kindOf(entry?.object ?? ("kind" in place ? place.kind : chosen));
+  const isItem = "hub" in place || (entry !== undefined && entry.hub !== null);
+  const [label, hint] = texts[kind];
+  const set =
+    (name: keyof Draft) =>
+    (value: string): void =>
+      setDraft((before) => ({ ...before, [name]: value }));
+  const line = (name: keyof Draft, title: string, required: boolean, max = 200) => (
+    <Field label={title}>
+      {(id) => (
+        <Input
+          id={id}
+          required={required}
+          maxLength={max}
+          value={draft[name]}
+          onChange={(event) => set(name)(event.target.value)}
+        />
+      )}
+    </Field>
+  );
+  const submit = (): void => {
+    const request =
+      "hub" in place
+        ? { method: "POST", path: `${place.hub}/items`, body: itemOf(draft, kind) }
+        : {
+            method: entry === undefined ? "POST" : "PATCH",
+            path: entry === undefined ? `/${kind}s` : pathOf(entry),
+            body: bodyOf(draft, { kind, isItem }),
+          };
+    work.mutate(request, { onSuccess: onDone });
+  };
+  const isPublished = kind === "prompt" && !("hub" in place);
+  return (
+    <Form action={actionOf(place)} work={work} onSubmit={submit}>
+      {"hub" in place ? (
+        <Field label="Kind">
+          {(id) => <Select id={id} value={chosen} options={kinds} onChange={setChosen} />}
+        </Field>
+      ) : null}
+      {kind === "skill" ? null : line("name", isPublished ? "Title" : "Name", isPublished)}
+      {isPublished ? line("description", "About", entry === undefined, 2_000) : null}
+      {isPublished ? line("category", "Category", entry === undefined, 50) : null}
+      {line("tags", "Tags", false, 1_000)}
+      <Field label={label} hint={hint}>
+        {(id) => (
+          <TextArea
+            id={id}
+            required
+            rows={12}
+            value={draft.body}
+            onChange={(event) => set("body")(event.target.value)}
+          />
+        )}
+      </Field>
+      {isItem ? null : (
+        <Field label="Who sees it">
+          {(id) => (
+            <Select
+              id={id}
+              value={draft.visibility}
+              options={visibilities}
+              onChange={set("visibility")}
+            />
+          )}
+        </Field>
+      )}
+    </Form>
+  );
+}

@@ -1,0 +1,148 @@
+import { readFileSync } from "node:fs";
+import { strFromU8, unzipSync } from "fflate";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { listAt, textAt } from "../api/at.ts";
+import { startDashboardScene, type DashboardScene, type Look } from "./dashboard-scene.ts";
+import { expectSound, tabTo } from "./screen.ts";
+
+const skill = (text: string): string =>
+  `---\nname: deploy\ndescription: How it is deployed.\n---\n\n${text}\n`;
+
+describe.skipIf(!hasChromium)(`the hub${missingChromium}`, () => {
+  let scene: DashboardScene;
+  beforeAll(async () => {
+    scene = await startDashboardScene(undefined, { seeded: false });
+  }, 60_000);
+  afterAll(() => scene.stop());
+
+  test("a collection is made, given knowledge, edited in versions and deleted, by the keyboard alone", async () => {
+    const screen = await scene.open("developer", "/hub?group=hubs");
+    const { page } = screen;
+    await tabTo(page, "Create collection");
+    await page.keyboard.press("Enter");
+    const making = page.getByRole("dialog", { name: "Create a collection" });
+    await making.getByLabel("Name").focus();
+    await page.keyboard.type("Runbooks");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/id=runbooks/);
+    const drawer = page.getByRole("dialog", { name: "Collection" });
+    await drawer.getByText("It holds nothing yet.").waitFor();
+    await tabTo(page, "Add an entry");
+    await page.keyboard.press("Enter");
+    await tabTo(page, "Name");
+    await page.keyboard.type("Outage");
+    await tabTo(page, "Document");
+    await page.keyboard.type("Call the operator.");
+    await tabTo(page, "Add entry");
+    await page.keyboard.press("Enter");
+    await drawer.getByRole("button", { name: "Outage" }).waitFor();
+    await expectSound(screen);
+    await tabTo(page, "Outage");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/item=kbd_/);
+    const entry = page.getByRole("dialog", { name: "Entry" });
+    await entry.getByText("Call the operator.").waitFor();
+    await tabTo(page, "Edit");
+    await page.keyboard.press("Enter");
+    await tabTo(page, "Document");
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("Look at the status page first.");
+    await tabTo(page, "Save changes");
+    await page.keyboard.press("Enter");
+    await entry.getByLabel("Version", { exact: true }).waitFor();
+    await entry.getByText("Look at the status page first.").waitFor();
+    await expectSound(screen);
+    const items = await scene.ask("developer", "GET", "/hubs/runbooks/items");
+    expect(listAt(items, "data")).toMatchObject([{ name: "Outage", version: 2 }]);
+    await tabTo(page, "Back to the collection");
+    await page.keyboard.press("Enter");
+    await tabTo(page, "Delete collection");
+    await page.keyboard.press("Enter");
+    const asking = page.getByRole("dialog", { name: "Delete Runbooks" });
+    await asking.getByLabel("Type runbooks to confirm").fill("runbooks");
+    await asking.getByRole("button", { name: "Delete collection" }).press("Enter");
+    await page.getByText("No collection yet.").waitFor();
+    expect(screen.problems).toEqual([]);
+    await screen.close();
+  });
+
+  test("an older version comes back as the newest, and the archive has it", async () => {
+    const made = await scene.ask("owner", "POST", "/skills", { body: skill("First text.") });
+    const id = textAt(made, "id");
+    await scene.ask("owner", "PATCH", `/skills/${id}`, { body: skill("Second text.") });
+    const screen = await scene.open("owner", `/hub?group=skills&id=${id}`);
+    const { page } = screen;
+    await page.getByText("Second text.").waitFor();
+    const versions = page.getByLabel("Version", { exact: true });
+    await versions.selectOption("1");
+    await page.getByText("First text.").waitFor();
+    expect(await page.getByText("Second text.").count()).toBe(0);
+    await page.getByRole("button", { name: "Restore this version" }).click();
+    await versions.locator('option[value="3"]').waitFor({ state: "attached" });
+    expect(await versions.inputValue()).toBe("3");
+    await page.getByText("First text.").waitFor();
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download" }).click();
+    const archive = unzipSync(readFileSync(await (await saved).path()));
+    expect(strFromU8(archive["deploy/SKILL.md"] ?? new Uint8Array())).toBe(skill("First text."));
+    await screen.close();
+  });
+
+  test("a prompt is changed by its author and by who administers, and read by the rest", async () => {
+    const made = await scene.ask("owner", "POST", "/prompts", {
+      title: "Summarise",
+      description: "For threads",
+      body: "In one sentence.",
+      category: "Writing",
+      visibility: "workspace",
+    });
+    const path = `/hub?id=${textAt(made, "id")}`;
+    const reader = await scene.open("member", path);
+    await reader.page.getByText("In one sentence.").waitFor();
+    expect(await reader.page.getByRole("button", { name: "Star", exact: true }).count()).toBe(1);
+    for (const name of ["Edit", "Delete"])
+      expect(await reader.page.getByRole("button", { name, exact: true }).count()).toBe(0);
+    await reader.close();
+    const { page, close } = await scene.open("developer", path);
+    await page.getByRole("button", { name: "Edit", exact: true }).click();
+    await page.getByLabel("Title").fill("Summarise briefly");
+    await page.getByLabel("Tags").fill("short, mail");
+    await page.getByRole("button", { name: "Save changes" }).click();
+    await page.getByRole("heading", { name: "Summarise briefly" }).waitFor();
+    expect(await scene.ask("owner", "GET", `/prompts/${textAt(made, "id")}`)).toMatchObject({
+      title: "Summarise briefly",
+      description: "For threads",
+      category: "Writing",
+      tags: ["short", "mail"],
+      version: 2,
+    });
+    await close();
+  });
+
+  test.each(["light", "dark", "phone"] as const satisfies readonly Look[])(
+    "a collection and an entry that is edited are sound, %s",
+    async (look) => {
+      const hub = await scene.ask("owner", "POST", "/hubs", { name: `Team ${look}` });
+      const slug = textAt(hub, "slug");
+      const item = await scene.ask("owner", "POST", `/hubs/${slug}/items`, {
+        name: "A name that goes on for longer than a phone is wide, as names of people's notes do",
+        body: `# Long\n\n${"unbroken".repeat(40)}`,
+        tags: ["one", "two"],
+      });
+      const screen = await scene.open("owner", `/hub?group=hubs&id=${slug}`, look);
+      const { page } = screen;
+      for (const name of ["Add an entry", "Import a skill", "Edit collection"]) {
+        await page.getByRole("button", { name }).click();
+        await expectSound(screen);
+      }
+      await screen.go(
+        `${scene.origin}/dashboard/hub?group=hubs&id=${slug}&item=${textAt(item, "id")}`,
+      );
+      await expectSound(screen);
+      await page.getByRole("button", { name: "Edit", exact: true }).click();
+      await expectSound(screen);
+      await screen.close();
+    },
+  );
+});
