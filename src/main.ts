@@ -53,6 +53,10 @@ function readOptions(parameters: readonly string[]): { noMigrate: boolean } {
 const dashboardPlace = {
   folder: resolve(import.meta.dirname, "../dashboard/dist"),
   buildScript: resolve(import.meta.dirname, "../scripts/build-dashboard.ts"),
+  // `npm run dev` restarts the server by Bun's `--watch`, which knows no source of the dashboard.
+  watchedSources: process.execArgv.includes("--watch")
+    ? resolve(import.meta.dirname, "../dashboard/src")
+    : undefined,
 };
 
 /**

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, watch } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Dashboard, DashboardFile } from "../endpoints/dependencies.ts";
@@ -43,7 +43,54 @@ export interface DashboardOptions {
    * the built folder.
    */
   buildScript: string | undefined;
+  /** Sources to build again whenever they change, and then load pages again (`npm run dev`). */
+  watchedSources?: string | undefined;
 }
+
+interface Build {
+  script: string;
+  onBuilt: () => void;
+  onError: (error: Error) => void;
+}
+
+/** Runs the build once at a time, and once more where it was asked for meanwhile. */
+function builds({ script, onBuilt, onError }: Build): () => void {
+  let isRunning = false;
+  let isStale = false;
+  const build = (): void => {
+    isStale = isRunning;
+    if (isRunning) return;
+    isRunning = true;
+    const child = spawn(process.execPath, [script], { stdio: ["ignore", "ignore", "pipe"] });
+    let problem = "";
+    child.stderr.on(
+      "data",
+      (chunk: Buffer) => (problem = (problem + chunk.toString()).slice(-2_000)),
+    );
+    child.once("error", onError);
+    child.once("close", (code) => {
+      isRunning = false;
+      if (code === 0) onBuilt();
+      else onError(new Error(`the dashboard could not be built: ${problem.trim()}`));
+      if (isStale) build();
+    });
+    child.unref();
+  };
+  return build;
+}
+
+/**
+ * Loads the page again once the gateway names other files than it has. A file of its own, since the
+ * policy allows no inline script.
+ */
+const reloadScript = `const named = [...document.querySelectorAll("[src^='/assets/'],[href^='/assets/']")]
+  .map((each) => each.getAttribute("src") ?? each.getAttribute("href"));
+setInterval(async () => {
+  const index = await fetch("/dashboard").then((answer) => (answer.ok ? answer.text() : undefined), () => undefined);
+  if (index !== undefined && named.some((name) => !index.includes(name))) location.reload();
+}, 500);
+`;
+const reloadName = "assets/reload.js";
 
 /**
  * Serves the built dashboard from memory, and builds it in the background of a start where its
@@ -53,10 +100,9 @@ export function openDashboard(
   options: DashboardOptions | undefined,
   logger: Pick<Logger, "error">,
 ): Dashboard {
-  const onError = (error: Error): void =>
-    logger.error({ err: error }, "the dashboard could not be built");
   if (options === undefined) return noDashboard;
-  const { folder, buildScript } = options;
+  const { folder, buildScript, watchedSources } = options;
+  const isWatched = watchedSources !== undefined;
   let index: string | undefined;
   let files = new Map<string, DashboardFile>();
   const load = (): void => {
@@ -64,22 +110,18 @@ export function openDashboard(
     if (!existsSync(path)) return;
     files = readFolder(folder);
     index = readFileSync(path, "utf8");
+    if (!isWatched) return;
+    index = index.replace("</body>", `<script type="module" src="/${reloadName}"></script></body>`);
+    const bytes = new TextEncoder().encode(reloadScript);
+    files.set(reloadName, { bytes, gzipped: undefined, type: types["js"] ?? "" });
   };
   load();
   if (buildScript !== undefined && existsSync(buildScript)) {
-    const child = spawn(process.execPath, [buildScript], { stdio: ["ignore", "ignore", "pipe"] });
-    let problem = "";
-    child.stderr.on(
-      "data",
-      (chunk: Buffer) => (problem = (problem + chunk.toString()).slice(-2_000)),
-    );
-    child.once("error", onError);
-    child.once("close", (code) =>
-      code === 0
-        ? load()
-        : onError(new Error(`the dashboard could not be built: ${problem.trim()}`)),
-    );
-    child.unref();
+    const onError = (error: Error): void =>
+      logger.error({ err: error }, "the dashboard could not be built");
+    const build = builds({ script: buildScript, onBuilt: load, onError });
+    if (isWatched) watch(watchedSources, { recursive: true, persistent: false }, build);
+    build();
   }
   return { isOn: true, index: () => index, file: (name) => files.get(name) };
 }

@@ -23,7 +23,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
       await page.keyboard.press("Control+k");
       const field = page.getByRole("combobox", { name: "Search" });
       await field.waitFor();
-      await page.waitForFunction("document.activeElement?.getAttribute('role') === 'combobox'");
+      await page.locator('[role="combobox"]:focus').waitFor();
       await page.keyboard.type(text);
       await page.getByRole("option").first().waitFor();
       await page.keyboard.press("Enter");
