@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { textAt } from "../api/at.ts";
 import {
+  emailOf,
+  passwordOf,
   persons,
   startDashboardScene,
   type DashboardScene,
@@ -154,6 +156,119 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
       await page.getByRole("dialog").waitFor({ state: "detached" });
     }
     await screen.close();
+  });
+
+  /** What stores a text as the owner, and the screen that shows it. */
+  const stored: readonly (readonly [what: string, store: () => Promise<unknown>, path: string])[] =
+    [
+      [
+        "a budget",
+        () => scene.ask("owner", "POST", "/budgets", { name: payload, limit: 5 }),
+        "/budgets",
+      ],
+      [
+        "a management key",
+        () =>
+          scene.ask("owner", "POST", "/management-keys", {
+            name: payload,
+            scopes: ["read:credits"],
+          }),
+        "/keys",
+      ],
+      [
+        "a provider key",
+        () =>
+          scene.ask("owner", "POST", "/auth/byok", {
+            provider_id: "broken",
+            api_key: "key-of-the-vendor",
+            label: payload,
+          }),
+        "/provider-keys",
+      ],
+      [
+        "a preset",
+        () =>
+          scene.ask("owner", "POST", "/presets", {
+            slug: "texts",
+            name: payload,
+            description: payload,
+            config: { model: payload, system: payload },
+          }),
+        "/presets/texts",
+      ],
+      [
+        "a collection",
+        () =>
+          scene.ask("owner", "POST", "/hubs", {
+            name: payload,
+            slug: "texts",
+            description: payload,
+          }),
+        "/hub?group=hubs&id=texts",
+      ],
+      [
+        "knowledge",
+        async () => {
+          await scene.ask("owner", "POST", "/hubs", { name: "Notes" });
+          await scene.ask("owner", "POST", "/hubs/notes/items", {
+            name: payload,
+            body: payload,
+            slug: "note",
+          });
+        },
+        "/hub?group=hubs&id=notes&item=note",
+      ],
+      [
+        "an address that may use the workspace",
+        () =>
+          scene.ask("owner", "POST", "/security/ip-allowlist", {
+            cidr: "127.0.0.0/8",
+            description: payload,
+          }),
+        "/security",
+      ],
+      [
+        "the browser of a session",
+        () =>
+          fetch(`${scene.origin}/api/auth/sign-in/email`, {
+            method: "POST",
+            headers: { "content-type": "application/json", "user-agent": payload },
+            body: JSON.stringify({ email: emailOf("owner"), password: passwordOf("owner") }),
+          }),
+        "/account",
+      ],
+      [
+        "an organisation",
+        () =>
+          scene.ask("owner", "PATCH", `/organizations/${scene.organizationId}`, { name: payload }),
+        "/members",
+      ],
+    ];
+  test.each(stored)("the text of %s is shown as a text", async (_, store, path) => {
+    await store();
+    const { page, close } = await scene.open("owner", path);
+    await page.locator("main, [role=dialog]").getByText(payload).first().waitFor();
+    expect(
+      await page.evaluate("[window.hacked, document.querySelectorAll('img[src=x]').length]"),
+    ).toEqual([undefined, 0]);
+    await close();
+  });
+
+  test("the title of a conversation is shown as a text, and so is what was said", async () => {
+    await scene.ask("owner", "PATCH", "/conversations/settings", { keep: true });
+    const messages = [
+      { role: "user", content: payload },
+      { role: "assistant", content: payload, model: payload },
+    ];
+    await scene.ask("owner", "POST", "/conversations", { title: payload, messages });
+    const { page, close } = await scene.open("owner", "/playground");
+    await page.getByLabel("Kept conversations").selectOption({ label: payload });
+    await page.getByRole("heading", { name: payload }).waitFor();
+    expect(await page.locator("main").getByText(payload).count()).toBeGreaterThan(2);
+    expect(
+      await page.evaluate("[window.hacked, document.querySelectorAll('img[src=x]').length]"),
+    ).toEqual([undefined, 0]);
+    await close();
   });
 
   test("no secret of a key is in the address, the storage of the browser or the log", async () => {
