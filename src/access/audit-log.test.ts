@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { MemoryCommits } from "../../test/support/memory-commits.ts";
-import { Reply } from "../http/reply.ts";
+import { Reply } from "../http/request-context.ts";
 import type { RequestContext } from "./define-endpoint.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { auditChange, AuditLog, isAudited } from "./audit-log.ts";

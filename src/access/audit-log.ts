@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Endpoint } from "../http/endpoint.ts";
-import type { Answer } from "../http/reply.ts";
+import type { Answer } from "../http/request-context.ts";
 import type { RequestContext } from "./define-endpoint.ts";
 import type { Caller } from "../identity/keys/caller.ts";
 import type { Clock } from "../platform/kernel/clock.ts";

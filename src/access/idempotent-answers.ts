@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { z } from "zod";
 import { idempotencyHeader, replayedHeader } from "../http/endpoint.ts";
-import { Reply, type Answer } from "../http/reply.ts";
+import { type Answer, Reply } from "../http/request-context.ts";
 import type { RequestContext } from "./define-endpoint.ts";
 import type { SecretHasher } from "../identity/keys/secret-hasher.ts";
 import { assert } from "../platform/kernel/assert.ts";

@@ -1,13 +1,16 @@
 import type { PlanId } from "../identity/workspaces/workspace.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
-import { NamedWindows, TokenCounter } from "../platform/rate-windows/named-windows.ts";
+import {
+  minuteWindow,
+  NamedWindows,
+  TokenCounter,
+} from "../platform/rate-windows/named-windows.ts";
 import {
   QuotaCounter,
   starterWindow,
   type Quota,
   type QuotaState,
 } from "../platform/rate-windows/quota.ts";
-import { minuteWindow } from "../platform/rate-windows/sliding-window.ts";
 
 /** A cap on requests in a sliding window of 60 seconds. */
 export interface RateTier {

@@ -1,5 +1,5 @@
 import { quotaStateOf, quotaWindowSize } from "../platform/rate-windows/quota.ts";
-import { minuteWindow, type WindowSize } from "../platform/rate-windows/sliding-window.ts";
+import { minuteWindow, type WindowSize } from "../platform/rate-windows/named-windows.ts";
 import { SharedStateAwayError } from "../platform/shared-state/shared-state-error.ts";
 import type { SharedScript, SharedState } from "../platform/shared-state/shared-state.ts";
 import type {

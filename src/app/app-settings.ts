@@ -1,7 +1,7 @@
 import type { EffectiveSetting } from "../platform/config/configuration.ts";
 import type { PaymentSettings } from "../billing/payments/cents.ts";
 import type { ReferralSettings } from "../billing/referrals/referral-store.ts";
-import type { MasterSecrets } from "../byok/provider-keys.ts";
+import type { MasterSecrets } from "../byok/open-byok.ts";
 import type { BootstrapSettings } from "../identity/workspaces/bootstrap.ts";
 import type { MailSettings } from "../platform/notify/mailer.ts";
 import type { ArchiveSettings } from "../insights/archive/open-archive.ts";

@@ -31,7 +31,7 @@ import type { Clock } from "../platform/kernel/clock.ts";
 import type { GatewayTables } from "../platform/storage/database-epoch.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
 import { openStorage } from "../platform/storage/open-storage.ts";
-import type { CommitStatements } from "../platform/storage/packed-unit.ts";
+import type { CommitStatements } from "../platform/storage/commit-queue.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { AppSettings } from "./app-settings.ts";

@@ -8,19 +8,20 @@ import type { SpentBy } from "../billing/budgets/budget-watch.ts";
 import { BlockingBudgets } from "../billing/budgets/budget.ts";
 import type { ReferralSettings, ReferralTables } from "../billing/referrals/referral-store.ts";
 import { openReferrals, type Referrals } from "../billing/referrals/referrals.ts";
-import { openByok, type Byok, type ByokTables, type MasterSecrets } from "../byok/provider-keys.ts";
+import { openByok, type Byok, type ByokTables, type MasterSecrets } from "../byok/open-byok.ts";
 import { openBudgets, type Budgets, type BudgetsTables } from "../billing/budgets/open-budgets.ts";
 import {
   openIdempotentAnswers,
   type IdempotencyTables,
   type IdempotentAnswers,
 } from "../access/idempotent-answers.ts";
-import { CredentialDirectory, loadCredentials } from "../identity/keys/credential-directory.ts";
 import {
+  CredentialDirectory,
   CredentialUseStore,
-  CredentialUseWriter,
   type CredentialUseTables,
-} from "../identity/keys/credential-uses.ts";
+  CredentialUseWriter,
+  loadCredentials,
+} from "../identity/keys/credential-directory.ts";
 import { LlmKeyEditor, LlmKeyMinter } from "../identity/keys/llm-key-editor.ts";
 import {
   ManagementKeyEditor,
@@ -40,8 +41,7 @@ import {
   type WorkspaceTables,
 } from "../identity/workspaces/workspace-store.ts";
 import { LlmKeyStore, type LlmKeyTables } from "../identity/keys/llm-key-store.ts";
-import { AccountBook } from "../billing/ledger/account-book.ts";
-import { BudgetCounters } from "../billing/ledger/budget-counters.ts";
+import { AccountBook, BudgetCounters } from "../billing/ledger/account-book.ts";
 import { Ledger } from "../billing/ledger/ledger.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import { LedgerStore, type LedgerTables } from "../billing/ledger/ledger-store.ts";

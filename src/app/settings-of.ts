@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { MasterSecrets } from "../byok/provider-keys.ts";
+import type { MasterSecrets } from "../byok/open-byok.ts";
 import type { ConfiguredProvider } from "../inference/catalog/configured-provider.ts";
 import type { Configuration } from "../platform/config/configuration.ts";
 import { loadEncryptionKey } from "../platform/config/encryption-key.ts";

@@ -2,7 +2,7 @@ import type { IpAllowlist, IpAllowlistStore } from "../access/ip-allowlist.ts";
 import type { BudgetStore } from "../billing/budgets/budget-editor.ts";
 import type { BlockingBudgets } from "../billing/budgets/budget.ts";
 import type { ProviderKeyStore } from "../byok/provider-key-editor.ts";
-import type { ProviderKeyDirectory } from "../byok/provider-key.ts";
+import type { ProviderKeyDirectory } from "../byok/provider-keys.ts";
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
 import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
 import type { ManagementKeyStore } from "../identity/keys/management-keys.ts";

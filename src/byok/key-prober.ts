@@ -1,6 +1,5 @@
 import { hourMs, minuteMs, type Clock } from "../platform/kernel/clock.ts";
-import type { ProviderKey, ProviderKeyDirectory } from "./provider-key.ts";
-import type { ProviderKeys } from "./provider-keys.ts";
+import type { ProviderKey, ProviderKeyDirectory, ProviderKeys } from "./provider-keys.ts";
 
 /**
  * What a probe found; `unknown` where the provider could not be asked, or said nothing about the

@@ -5,14 +5,14 @@ import { newId } from "../platform/kernel/ids.ts";
 import { Turns } from "../platform/kernel/keyed-mutex.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
 import {
-  previewOf,
   type Donation,
   type KeySource,
   type PauseReason,
+  previewOf,
   type ProviderKey,
   type ProviderKeyDirectory,
   type QuotaReset,
-} from "./provider-key.ts";
+} from "./provider-keys.ts";
 
 /** A key as its own workspace names it. */
 export interface ProviderKeyReference {

@@ -1,8 +1,8 @@
 import type { Kysely } from "kysely";
-import { RollingSpend } from "../billing/ledger/rolling-spend.ts";
+import { RollingSpend } from "../billing/ledger/account-book.ts";
 import { hourMs, type Clock } from "../platform/kernel/clock.ts";
 import type { AddStatement, CommitUnit } from "../platform/storage/commit-queue.ts";
-import { quotaWindowHours, type ProviderKey } from "./provider-key.ts";
+import { type ProviderKey, quotaWindowHours } from "./provider-keys.ts";
 
 /** Whose request goes through a key: its owner's, or that of a workspace that shares it. */
 type KeySourceOfRequest = "own_byok" | "pool";

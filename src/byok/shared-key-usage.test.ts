@@ -7,7 +7,7 @@ import { dayMs } from "../platform/kernel/clock.ts";
 import { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 import { SharedState } from "../platform/shared-state/shared-state.ts";
 import { ProviderKeyUsage, type KeyUse } from "./provider-key-usage.ts";
-import type { ProviderKey } from "./provider-key.ts";
+import type { ProviderKey } from "./provider-keys.ts";
 import { heldMs, SharedKeyUsage, type SharedKeyUsageOptions } from "./shared-key-usage.ts";
 
 type Channel = SharedKeyUsageOptions["channel"];

@@ -4,8 +4,7 @@ import {
   UnsafeTargetError,
   guardedFetch,
 } from "../platform/notify/public-address.ts";
-import { NamedWindows } from "../platform/rate-windows/named-windows.ts";
-import { minuteWindow } from "../platform/rate-windows/sliding-window.ts";
+import { minuteWindow, NamedWindows } from "../platform/rate-windows/named-windows.ts";
 import { brand } from "../platform/kernel/brand.ts";
 import { dayMs, hourMs, type Clock } from "../platform/kernel/clock.ts";
 import { withinTime } from "../platform/kernel/within-time.ts";

@@ -3,8 +3,7 @@ import { assert } from "../platform/kernel/assert.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import { closestName } from "../platform/kernel/known-keys.ts";
 import type { ErrorEncoder } from "./error-envelope.ts";
-import type { Answer } from "./reply.ts";
-import type { RequestContext } from "./request-context.ts";
+import type { Answer, RequestContext } from "./request-context.ts";
 
 /**
  * Which credentials open an endpoint. What is not named is refused. The guard gives these words

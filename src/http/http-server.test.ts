@@ -4,7 +4,7 @@ import { RawClient } from "../../test/support/raw-client.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { HttpServer, type CompiledRoutes } from "./http-server.ts";
 import { readBodyText } from "./read-body.ts";
-import { Reply } from "./reply.ts";
+import { Reply } from "./request-context.ts";
 
 const plain = { "content-type": "text/plain" };
 const clock = new FakeClock();

@@ -8,7 +8,7 @@ import { type Passing, PassingSet } from "../platform/kernel/passing.ts";
 import { encodeContractError } from "./error-envelope.ts";
 import { ServedRequest } from "./http-request.ts";
 import { BodyRoom } from "./read-body.ts";
-import { Reply, type Answer } from "./reply.ts";
+import { type Answer, Reply } from "./request-context.ts";
 
 /** Works on one request; what it throws is a mistake of ours. */
 export type RouteHandler = (request: ServedRequest) => Answer | Promise<Answer>;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { RawClient } from "../../test/support/raw-client.ts";
 import { HttpServer } from "./http-server.ts";
 import { readBodyText } from "./read-body.ts";
-import { Reply } from "./reply.ts";
+import { Reply } from "./request-context.ts";
 
 const plain = { "content-type": "text/plain" };
 let server: HttpServer;

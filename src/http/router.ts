@@ -1,24 +1,116 @@
 import { assert } from "../platform/kernel/assert.ts";
-import { GatewayError } from "../platform/kernel/errors.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import { errorAddress, GatewayError } from "../platform/kernel/errors.ts";
+import { timeOrderedHex } from "../platform/kernel/ids.ts";
+import { checkBody, refuseUnknownFields, refuseUnknownParameters } from "./check-body.ts";
 import {
   anyOrigin,
   deprecationHeaders,
+  type Endpoint,
   isOpenToOrigins,
+  type Method,
   pathsOf,
   takesKnownParametersOnly,
-  type Endpoint,
-  type Method,
 } from "./endpoint.ts";
-import { encodeContractError, type ErrorEncoder } from "./error-envelope.ts";
+import {
+  asGatewayError,
+  encodeContractError,
+  type ErrorEncoder,
+  errorHeaders,
+} from "./error-envelope.ts";
 import type { ServedRequest } from "./http-request.ts";
 import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
+import { innerAnswer, type InnerAnswer, type InnerCall, innerRequest } from "./inner-call.ts";
 import { parseJsonObject, readJsonText } from "./read-body.ts";
-import { Reply, type Answer } from "./reply.ts";
-import { pathOf, type RequestContext } from "./request-context.ts";
-import { errorResponse } from "./error-response.ts";
-import { innerAnswer, innerRequest, type InnerAnswer, type InnerCall } from "./inner-call.ts";
-import { newContext, type Compiling, type RouterOptions } from "./router-options.ts";
-import { checkBody, refuseUnknownFields, refuseUnknownParameters } from "./check-body.ts";
+import {
+  type Answer,
+  pathOf,
+  Reply,
+  RequestContext,
+  type RequestSource,
+} from "./request-context.ts";
+
+/** Decides who may use an endpoint, and surrounds its work. The router knows no credentials. */
+export interface RouterGuard<Caller> {
+  /** The caller of a request whose credential has not been looked at. */
+  readonly unknownCaller: Caller;
+  /** Finds the caller of a request and admits it, or throws the `GatewayError` that refuses it. */
+  admit(
+    endpoint: Endpoint<never>,
+    context: RequestContext<unknown, Caller>,
+  ): Promise<void> | undefined;
+  /** The same for a call of one endpoint by another. */
+  admitInner(
+    endpoint: Endpoint<never>,
+    context: RequestContext<unknown, Caller>,
+    call: InnerCall<Caller>,
+  ): void;
+  /** The work of an endpoint with what has to happen before and after it. */
+  around(
+    endpoint: Endpoint<never>,
+    work: (context: RequestContext<unknown, Caller>) => Answer | Promise<Answer>,
+  ): (context: RequestContext<unknown, Caller>, bodyText: string) => Answer | Promise<Answer>;
+  /** Headers that describe the rate window of a caller, for answers given before counting. */
+  windowHeaders(caller: Caller): Record<string, string>;
+}
+
+/** What the router itself needs; handlers get their own dependencies. */
+interface RouterOptions<Dependencies, Caller> {
+  endpoints: readonly Endpoint<Dependencies, unknown, Caller>[];
+  dependencies: Dependencies;
+  clock: Clock;
+  guard: RouterGuard<Caller>;
+  /** Where people reach the service, without a trailing slash. */
+  publicUrl(): string;
+  /**
+   * The address that anonymous requests are counted by, and that allowlists and the audit log use.
+   */
+  clientAddress(request: ServedRequest): string;
+  /** Whether a request was encrypted on its way. */
+  isEncrypted(request: ServedRequest): boolean;
+  /** Called for every refused or failed request, for logs and metrics. */
+  onError(
+    error: GatewayError,
+    context: { traceId: string; method: string; path: string; caller: Caller },
+  ): void;
+  /** Renders an error as a page where a person asks with a browser; undefined for programs. */
+  errorPage(
+    error: GatewayError,
+    answer: { context: RequestContext<unknown, Caller>; headers: Readonly<Record<string, string>> },
+  ): Response | undefined;
+  /**
+   * Leads a person who asks with a browser to the page that has a path which no endpoint has;
+   * undefined where none does.
+   */
+  pageElsewhere(context: RequestContext<unknown, Caller>): Response | undefined;
+  /** Called when an endpoint begins to work on a request. */
+  onBegin(): void;
+  /**
+   * Called for every answer; `settled` when its settlement counts it, as it does for served inference.
+   */
+  onEnd(answer: { path: string; status: number; settled: boolean }): void;
+}
+
+/** What compiling is given: the router's options, and where each request comes from. */
+interface Compiling<Dependencies, Caller> extends RouterOptions<Dependencies, Caller> {
+  source: RequestSource<Caller>;
+}
+
+/** The context of a request that has just come, or that an outer one makes. */
+function newContext<Dependencies, Caller>(
+  request: ServedRequest,
+  { clock, source, guard }: Compiling<Dependencies, Caller>,
+  outer?: RequestContext<unknown, Caller>,
+): RequestContext<unknown, Caller> {
+  return new RequestContext({
+    request,
+    traceId: outer?.traceId ?? timeOrderedHex(clock.nowMs()),
+    isInner: outer !== undefined,
+    startedMs: clock.monotonicMs(),
+    caller: guard.unknownCaller,
+    source,
+  });
+}
 
 /** An endpoint with what was compiled of it. */
 interface CompiledEndpoint<Dependencies, Caller> {
@@ -332,4 +424,57 @@ function compileFallback<Dependencies, Caller>(
     return errorResponse(error, { context, options, encodeError });
   };
   return soundly(handle, { options, encodeError: encodeContractError });
+}
+
+/** The answer to a request that was refused or failed, in the dialect of its client. */
+function errorResponse<Dependencies, Caller>(
+  thrown: unknown,
+  {
+    context,
+    options,
+    encodeError,
+    endpoint,
+  }: {
+    context: RequestContext<unknown, Caller>;
+    options: Compiling<Dependencies, Caller>;
+    encodeError: ErrorEncoder;
+    endpoint?: Endpoint<Dependencies, unknown, Caller>;
+  },
+): Answer {
+  const error = asGatewayError(thrown);
+  const { traceId, request, caller } = context;
+  error.metadata["doc_url"] ??= errorAddress(options.publicUrl(), error.code);
+  options.onError(error, { traceId, method: request.method, path: pathOf(request), caller });
+  if (!("x-ratelimit-limit" in context.headers))
+    Object.assign(context.headers, options.guard.windowHeaders(context.caller));
+  const headers = { ...errorHeaders(error), ...challengeOf(error, { context, options, endpoint }) };
+  return (
+    options.errorPage(error, { context, headers }) ??
+    context.json(encodeError(error, { traceId: context.traceId }), {
+      status: error.status,
+      headers,
+    })
+  );
+}
+
+/**
+ * Where a client learns how to get a credential for a protected resource (RFC 9728, section 5.1;
+ * RFC 6750, section 3).
+ */
+function challengeOf<Dependencies, Caller>(
+  { status, code }: GatewayError,
+  {
+    context,
+    options,
+    endpoint,
+  }: {
+    context: RequestContext<unknown, Caller>;
+    options: Compiling<Dependencies, Caller>;
+    endpoint: Endpoint<Dependencies, unknown, Caller> | undefined;
+  },
+): Record<string, string> {
+  if (status !== 401 || !endpoint?.protectedResource) return {};
+  const metadata = `${options.publicUrl()}/.well-known/oauth-protected-resource${pathOf(context.request).replace(/\/$/, "")}`;
+  const refused = code === "missing_api_key" ? "" : ', error="invalid_token"';
+  return { "www-authenticate": `Bearer resource_metadata="${metadata}"${refused}` };
 }

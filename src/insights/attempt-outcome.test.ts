@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { attemptOf } from "../../test/support/generation-records.ts";
-import { outcomeOf } from "./attempt-outcome.ts";
+import { outcomeOf } from "./generation-record.ts";
 
 /** Outcome, status and reason of an attempt, and what it says of its provider. */
 const table = `

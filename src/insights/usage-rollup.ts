@@ -1,7 +1,6 @@
 import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import type { AddStatement, CommitUnit } from "../platform/storage/commit-queue.ts";
-import { isOutage } from "./attempt-outcome.ts";
-import type { AttemptRecord, GenerationRecord } from "./generation-record.ts";
+import { type AttemptRecord, type GenerationRecord, isOutage } from "./generation-record.ts";
 
 /**
  * Sums of requests over one bucket of time. Reasoning tokens are part of the completion, cached

@@ -6,8 +6,7 @@ import {
   budgetTags,
   type Budget,
 } from "../../src/billing/budgets/budget.ts";
-import { BudgetCounters } from "../../src/billing/ledger/budget-counters.ts";
-import { AccountBook } from "../../src/billing/ledger/account-book.ts";
+import { AccountBook, BudgetCounters } from "../../src/billing/ledger/account-book.ts";
 import { Ledger, type SpendingKey } from "../../src/billing/ledger/ledger.ts";
 import type { LedgerPort } from "../../src/billing/ledger/ledger-port.ts";
 import { chargeFor } from "../../src/billing/ledger/price.ts";

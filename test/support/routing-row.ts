@@ -1,5 +1,4 @@
-import { usePreset } from "../../src/identity/presets/apply-preset.ts";
-import type { Preset } from "../../src/identity/presets/preset.ts";
+import { type Preset, usePreset } from "../../src/identity/presets/preset.ts";
 import {
   providerIdIn,
   type CatalogModel,

@@ -2,10 +2,9 @@ import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { AccountBook, addFresh } from "./account-book.ts";
-import { chargeTransferIds } from "./charge-rows.ts";
 import type { GrantTables } from "./grant-store.ts";
 import { monthOf, startOfMonthMs } from "./month.ts";
-import { bucketAccount, type Bucket } from "./transfer.ts";
+import { type Bucket, bucketAccount, chargeTransferIds } from "./transfer.ts";
 
 export interface LedgerTables extends GrantTables {
   transfers: {

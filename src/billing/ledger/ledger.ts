@@ -1,22 +1,23 @@
-import type { Budget } from "../budgets/budget.ts";
-import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
+import { type Clock, dayMs } from "../../platform/kernel/clock.ts";
 import { PassingMap } from "../../platform/kernel/passing.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
+import type { Budget } from "../budgets/budget.ts";
 import {
+  type AccountBook,
   addFresh,
   availableOf,
   balanceOf,
+  type BudgetCounters,
+  type BudgetUse,
   countedWithin,
-  type AccountBook,
+  lapsedOf,
   type WorkspaceAccount,
 } from "./account-book.ts";
-import type { BudgetCounters, BudgetUse } from "./budget-counters.ts";
-import { BookPurse } from "./book-purse.ts";
-import { chargeRows, splitOverBuckets } from "./charge-rows.ts";
 import { creditUnit } from "./credit-unit.ts";
 import { borneOf, type ReserveOutcome, type ReserveRequest } from "./hold-rule.ts";
-import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "./ledger-port.ts";
+import type { CreditRequest, LedgerPort, Purse, Taken, Withdrawal } from "./ledger-port.ts";
 import { monthOf } from "./month.ts";
+import { chargeRows, splitOverBuckets } from "./transfer.ts";
 
 /** A spending limit of a key, measured over a rolling window. */
 interface KeyLimit {
@@ -392,3 +393,28 @@ export class Ledger implements LedgerPort {
     }
   }
 }
+
+/** Takes credits out of the balances of a book that no other process shares. */
+class BookPurse implements Purse {
+  private readonly book: AccountBook;
+
+  constructor(book: AccountBook) {
+    this.book = book;
+  }
+
+  take({ workspaceId, bucket, mostNano, month }: Withdrawal): Taken {
+    const account = this.book.workspace(workspaceId);
+    const name = bucket === "monthly" ? "monthlyNano" : "topupNano";
+    const there =
+      bucket === "monthly" && month !== undefined ? lapsedOf(account, month) : account[name];
+    const takenNano = least(there, availableOf(account), mostNano ?? there);
+    account[name] -= takenNano;
+    return { takenNano, committed: () => undefined, undo: () => void (account[name] += takenNano) };
+  }
+}
+
+/** The least of some amounts, and never below zero. */
+const least = (...amounts: bigint[]): bigint => {
+  const smallest = amounts.reduce((one, other) => (other < one ? other : one));
+  return smallest > 0n ? smallest : 0n;
+};

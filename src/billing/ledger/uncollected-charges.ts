@@ -1,6 +1,6 @@
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
-import { chargeRows } from "./charge-rows.ts";
+import { chargeRows } from "./transfer.ts";
 
 /** A charge that the database refused although its answer was delivered. */
 export interface RefusedCharge {

@@ -3,7 +3,7 @@ import type { AuditEntry } from "../../access/audit-log.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import type { EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { Reply } from "../../http/reply.ts";
+import { Reply } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { checkBody } from "../../http/check-body.ts";
 import type { Dependencies } from "../dependencies.ts";

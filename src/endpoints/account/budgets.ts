@@ -10,7 +10,7 @@ import {
   type Span,
 } from "../../billing/budgets/budget.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { Answer } from "../../http/reply.ts";
+import type { Answer } from "../../http/request-context.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { ProviderKeyReference } from "../../byok/provider-key-editor.ts";
-import { keySources, type ProviderKey, type Quota } from "../../byok/provider-key.ts";
+import { keySources, type ProviderKey, type Quota } from "../../byok/provider-keys.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import type { Provider } from "../../inference/catalog/model.ts";

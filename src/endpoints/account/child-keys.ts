@@ -4,7 +4,7 @@ import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { Answer } from "../../http/reply.ts";
+import type { Answer } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { AccountCaller, KnownCaller } from "../../identity/keys/caller.ts";

@@ -5,10 +5,10 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
 import { versionsMax, type PresetReference } from "../../identity/presets/preset-store.ts";
 import {
-  presetReference,
   type Preset,
   type PresetChanges,
   type PresetConfig,
+  presetReference,
   type PresetVersion,
 } from "../../identity/presets/preset.ts";
 import { providerPreferencesSchema } from "../../inference/routing/provider-preferences.ts";

@@ -1,4 +1,4 @@
-import type { Answer } from "../../http/reply.ts";
+import type { Answer } from "../../http/request-context.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { type OcrPage, ocrCall, ocrTokens } from "../../inference/surfaces/ocr/ocr-call.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

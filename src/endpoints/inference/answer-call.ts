@@ -1,4 +1,4 @@
-import { eventStreamHeaders, Reply } from "../../http/reply.ts";
+import { eventStreamHeaders, Reply } from "../../http/request-context.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Loss } from "../../inference/canonical/request.ts";
 import type { UpstreamRoute } from "../../inference/catalog/model.ts";

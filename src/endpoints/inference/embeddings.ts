@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { Reply } from "../../http/reply.ts";
+import { Reply } from "../../http/request-context.ts";
 import { checkTrace, modelFor } from "../../inference/pipeline/plan-call.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import { recordCached } from "../../inference/pipeline/settle.ts";

@@ -5,7 +5,7 @@ import type { RequestHeaders } from "../../http/http-request.ts";
 import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
-import { usePreset } from "../../identity/presets/apply-preset.ts";
+import { usePreset } from "../../identity/presets/preset.ts";
 import { providerIdIn } from "../../inference/catalog/model.ts";
 import type { ClientDialect } from "../../inference/dialects/dialect.ts";
 import { estimateInputTokens } from "../../inference/dialects/requirements.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { eventStreamHeaders, Reply } from "../../http/reply.ts";
+import { eventStreamHeaders, Reply } from "../../http/request-context.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import {
   metadataPlaceHeaders,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { Reply, type Answer } from "../../http/reply.ts";
+import { type Answer, Reply } from "../../http/request-context.ts";
 import type { GenerationFilter, GenerationRange } from "../../insights/generation-search.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { workspaceOf } from "../account/account-fields.ts";

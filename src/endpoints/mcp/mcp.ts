@@ -3,7 +3,7 @@ import { countActions } from "../../access/count-request.ts";
 import { idempotencyHeader } from "../../http/endpoint.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { parseJson, readJsonText } from "../../http/read-body.ts";
-import { Reply, type Answer } from "../../http/reply.ts";
+import { type Answer, Reply } from "../../http/request-context.ts";
 import { checkTransport } from "../../mcp/check-transport.ts";
 import { encodeMcpError } from "../../mcp/encode-error.ts";
 import type { KnownCaller, ToolCaller } from "../../mcp/tool-access.ts";

@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { CredentialUses, CredentialUseWriter, type CredentialUseStore } from "./credential-uses.ts";
+import {
+  CredentialUses,
+  type CredentialUseStore,
+  CredentialUseWriter,
+} from "./credential-directory.ts";
 
 function writerOn(write: (uses: readonly { id: string; atMs: number }[]) => Promise<void>) {
   const uses = new CredentialUses();

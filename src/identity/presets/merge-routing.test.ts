@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { mergeRouting } from "./merge-routing.ts";
-import type { JsonFields, PresetConfig } from "./preset.ts";
+import { type JsonFields, mergeRouting, type PresetConfig } from "./preset.ts";
 
 const idOf = (name: string): string => (name === "Acme Inference" ? "acme" : name.toLowerCase());
 

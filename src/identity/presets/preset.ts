@@ -1,4 +1,6 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
+import { editScanned, type MemberEdits, scanMembers } from "../../platform/kernel/json-members.ts";
+import type { PresetDirectory } from "./preset-store.ts";
 
 /** A JSON object whose fields were checked where it came in. */
 export type JsonFields = Readonly<Record<string, unknown>>;
@@ -117,5 +119,207 @@ const sortSuffix = /:(?:nitro|floor|fast|exacto)$/i;
  * A model id with a suffix of the request, which takes the place of the id's own where both would
  * sort.
  */
-export const withSuffix = (model: string, suffix: string): string =>
+const withSuffix = (model: string, suffix: string): string =>
   suffix.startsWith(":") ? model.replace(sortSuffix, "") + suffix : model + suffix;
+
+/** How the settings of a preset are written in the dialect of a request, which inference knows. */
+interface PresetWriter {
+  /** The members that the settings give a request which has not set them itself. */
+  settings(config: PresetConfig, body: JsonFields): JsonFields;
+  /** Whether the request brings a system message. */
+  hasSystem(body: JsonFields): boolean;
+  /** The member that says `system`, as JSON text; `textOf` gives a member's own text. */
+  systemMember(
+    system: string,
+    textOf: (member: string) => string | undefined,
+  ): { member: string; text: string } | undefined;
+}
+
+/** A request as it came, whose `model` may name a preset. */
+interface PresetRequest {
+  presetFields: PresetWriter;
+  /** JSON text of the body. */
+  text: string;
+  /** The same, parsed. */
+  body: JsonFields;
+  /**
+   * Resolves a provider's name to its id, so that a slug and a display name match in `only`; lower
+   * case by default.
+   */
+  providerIdOf?: ProviderIdOf;
+}
+
+const lowerCase: ProviderIdOf = (name) => name.toLowerCase();
+
+/**
+ * The model that a request is for: the preset's own, else the first of the fallbacks. Throws
+ * `bad_request`.
+ */
+function modelOf({ slug, config }: Preset, { model, models }: JsonFields): string {
+  const first =
+    config.model ??
+    (Array.isArray(models) ? (models[0] as unknown) : undefined) ??
+    config.models?.[0];
+  if (typeof first === "string") return withSuffix(first, presetReference(model)?.suffix ?? "");
+  const message = `The preset ${JSON.stringify(slug)} names no model. Set config.model with PATCH /presets/${slug}, or send models.`;
+  throw new GatewayError("bad_request", message, { param: "model" });
+}
+
+/** Members of every dialect, with those that the preset changes. */
+function sharedMembers(
+  preset: Preset,
+  { body, providerIdOf = lowerCase }: PresetRequest,
+): JsonFields {
+  const { config } = preset;
+  const provider = mergeRouting(config, body["provider"], providerIdOf);
+  return {
+    model: modelOf(preset, body),
+    ...(config.models === undefined || !isAbsent(body["models"]) ? {} : { models: config.models }),
+    ...(provider === undefined ? {} : { provider }),
+  };
+}
+
+/**
+ * What a preset changes of a request that names it: top-level members with the JSON text of their
+ * new values. The request's own values win, field by field; null means absent. Pure. Throws
+ * `bad_request` where neither has a model.
+ */
+export function applyPreset(preset: Preset, request: PresetRequest): MemberEdits {
+  const { body, presetFields } = request;
+  const edits = new Map<string, string | undefined>();
+  const members = {
+    ...sharedMembers(preset, request),
+    ...presetFields.settings(preset.config, body),
+  };
+  for (const [member, value] of Object.entries(members)) edits.set(member, JSON.stringify(value));
+  const { system } = preset.config;
+  if (system !== undefined && system !== "" && !presetFields.hasSystem(body)) {
+    const written = presetFields.systemMember(system, (member) => memberText(request.text, member));
+    if (written !== undefined) edits.set(written.member, written.text);
+  }
+  return edits;
+}
+
+/**
+ * The text of a member's value; of several members of one name the last counts, as it does for
+ * `JSON.parse`.
+ */
+function memberText(text: string, name: string): string | undefined {
+  const member = scanMembers(text).findLast(({ key }) => key === name);
+  return member && text.slice(member.valueStart, member.valueEnd);
+}
+
+/**
+ * A request with the preset that its `model` names; the same request where it names none. Bytes of
+ * members that the preset leaves alone stay as they were. Throws `not_found` for a slug that the
+ * workspace lacks.
+ */
+export function usePreset(
+  presets: Pick<PresetDirectory, "resolvePreset">,
+  { workspaceId, ...request }: PresetRequest & { workspaceId: string },
+): { text: string; body: JsonFields; preset?: Preset } {
+  const { text, body } = request;
+  const named = presetReference(body["model"]);
+  if (named === undefined) return { text, body };
+  const preset = presets.resolvePreset(workspaceId, named.slug);
+  if (preset === undefined) throw noPreset(named.slug, "model");
+  const edits = applyPreset(preset, request);
+  const changed = [...edits].map(([member, value]): [string, unknown] => [
+    member,
+    value === undefined ? undefined : JSON.parse(value),
+  ]);
+  return {
+    text: editScanned(text, scanMembers(text), edits),
+    body: { ...body, ...Object.fromEntries(changed) },
+    preset,
+  };
+}
+
+/** Null means absent, as it does everywhere in requests. */
+const isAbsent = (value: unknown): value is null | undefined =>
+  value === null || value === undefined;
+
+/** A plain object, or undefined for everything else. */
+const asFields = (value: unknown): JsonFields | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as JsonFields)
+    : undefined;
+
+const asNames = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) && value.every((entry) => typeof entry === "string")
+    ? (value as string[])
+    : undefined;
+
+const present = (fields: JsonFields): JsonFields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => !isAbsent(value)));
+
+/** Resolves a name to an id, such as the slug; names with the same id mean one provider. */
+type ProviderIdOf = (name: string) => string;
+
+/** How the lists of two `provider` objects become one, the request's entries first. */
+function mergeLists(
+  own: readonly string[],
+  preset: readonly string[],
+  { idOf, keeps }: { idOf: ProviderIdOf; keeps: "either" | "both" },
+): string[] {
+  const presetIds = new Set(preset.map(idOf));
+  if (keeps === "both") return own.filter((name) => presetIds.has(idOf(name)));
+  const ownIds = new Set(own.map(idOf));
+  return [...own, ...preset.filter((name) => !ownIds.has(idOf(name)))];
+}
+
+const sameText: ProviderIdOf = (name) => name;
+
+/**
+ * The `provider` object of a request that names a preset (contract: reasoning rule 5): `order`,
+ * `ignore` and
+ * `require_params` are unioned, `only` lists intersect, the higher `min_context` counts, and `zdr` holds
+ * wherever it was asked for. Of every other field the request's own value wins. Undefined where the
+ * preset says nothing of routing. What is not of its type is left for the check of requests.
+ */
+export function mergeRouting(
+  config: PresetConfig,
+  own: unknown,
+  idOf: ProviderIdOf,
+): JsonFields | undefined {
+  const preset: JsonFields = {
+    ...config.provider,
+    ...withUnion(config.provider?.["require_params"], config.require_params),
+    ...withHigher(config.provider?.["min_context"], config.min_context),
+  };
+  if (Object.keys(preset).length === 0) return undefined;
+  if (isAbsent(own)) return preset;
+  const request = asFields(own);
+  if (request === undefined) return undefined;
+  const merged: Record<string, unknown> = { ...preset, ...present(request) };
+  for (const [field, keeps] of [
+    ["order", "either"],
+    ["ignore", "either"],
+    ["only", "both"],
+    ["require_params", "either"],
+  ] as const) {
+    const [ours, theirs] = [asNames(request[field]), asNames(preset[field])];
+    if (ours === undefined || theirs === undefined) continue;
+    merged[field] = mergeLists(ours, theirs, {
+      idOf: field === "require_params" ? sameText : idOf,
+      keeps,
+    });
+  }
+  Object.assign(merged, withHigher(merged["min_context"], preset["min_context"]));
+  if (preset["zdr"] === true && typeof request["zdr"] === "boolean") merged["zdr"] = true;
+  return merged;
+}
+
+function withUnion(
+  first: unknown,
+  second: readonly string[] | undefined,
+): { require_params?: string[] } {
+  const names = [...(asNames(first) ?? []), ...(second ?? [])];
+  return names.length === 0 ? {} : { require_params: [...new Set(names)] };
+}
+
+function withHigher(first: unknown, second: unknown): { min_context?: number } {
+  if (typeof second !== "number") return {};
+  if (isAbsent(first)) return { min_context: second };
+  return typeof first === "number" ? { min_context: Math.max(first, second) } : {};
+}

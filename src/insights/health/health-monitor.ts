@@ -1,6 +1,10 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { isOutage, outcomeOf } from "../attempt-outcome.ts";
-import type { AttemptRecord, GenerationRecord } from "../generation-record.ts";
+import {
+  type AttemptRecord,
+  type GenerationRecord,
+  isOutage,
+  outcomeOf,
+} from "../generation-record.ts";
 import type { RoutedProvider } from "./components.ts";
 import type { HealthEvents, Incident } from "./health-events.ts";
 import { type HealthParts, type HealthSnapshot, healthSnapshot } from "./health-snapshot.ts";

@@ -1,6 +1,5 @@
 import { type Clock, hourMs, minuteMs } from "../../platform/kernel/clock.ts";
-import { outcomeOf } from "../attempt-outcome.ts";
-import type { AttemptRecord, GenerationRecord } from "../generation-record.ts";
+import { type AttemptRecord, type GenerationRecord, outcomeOf } from "../generation-record.ts";
 
 /**
  * The name under which traffic of backends stands that no list shows (contract, "Health snapshot").

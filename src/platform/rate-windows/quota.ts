@@ -1,6 +1,5 @@
 import { minuteMs, type Clock } from "../kernel/clock.ts";
-import { NamedWindows } from "./named-windows.ts";
-import type { WindowSize } from "./sliding-window.ts";
+import { NamedWindows, type WindowSize } from "./named-windows.ts";
 
 /** A cap over hours beside the tier's cap of a minute. */
 export interface Quota {

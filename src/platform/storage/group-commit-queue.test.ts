@@ -1,14 +1,18 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { systemClock } from "../kernel/clock.ts";
-import type { CommitUnit, InsertStatement } from "./commit-queue.ts";
+import {
+  type CommitUnit,
+  createUnitPacker,
+  type InsertStatement,
+  type PackedUnit,
+} from "./commit-queue.ts";
 import {
   type BatchWriter,
   GroupCommitQueue,
   type GroupCommitOptions,
   type UnitFailure,
 } from "./group-commit-queue.ts";
-import { createUnitPacker, type PackedUnit } from "./packed-unit.ts";
 import { StorageUnavailableError } from "./storage-error.ts";
 
 const statement: InsertStatement = { name: "entry", table: "entries", columns: ["id"] };

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { SqlValue } from "./commit-queue.ts";
+import type { PackedUnit, SqlValue } from "./commit-queue.ts";
 import { mergeUnits } from "./merge-units.ts";
-import type { PackedUnit } from "./packed-unit.ts";
 
 test("inserts and adds go to their statements, equal keys once", () => {
   const units: PackedUnit[] = [

@@ -1,5 +1,4 @@
-import type { SqlValue } from "./commit-queue.ts";
-import type { PackedUnit } from "./packed-unit.ts";
+import type { PackedUnit, SqlValue } from "./commit-queue.ts";
 
 /** A batch by statement: what has to be inserted, and one sum per distinct counter key. */
 export interface MergedUnits {

@@ -1,8 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../kernel/clock.ts";
-import type { CommitQueue } from "./commit-queue.ts";
+import type { CommitQueue, CommitStatements } from "./commit-queue.ts";
 import type { Migration } from "./migrate.ts";
-import type { CommitStatements } from "./packed-unit.ts";
 
 /** The engines that the gateway runs on. */
 export type StorageKind = "sqlite" | "postgres";

@@ -2,10 +2,9 @@ import type { Kysely } from "kysely";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
 import { budgetScopes, readCounter, type Budget } from "../../budgets/budget.ts";
 import { dayMs, hourMs } from "../../../platform/kernel/clock.ts";
-import { chargeTransferIds } from "../charge-rows.ts";
 import type { LedgerTables } from "../ledger-store.ts";
 import { monthOf, startOfMonthMs } from "../month.ts";
-import { bucketAccount } from "../transfer.ts";
+import { bucketAccount, chargeTransferIds } from "../transfer.ts";
 
 /** Hours that the widest window of a key's limit looks back. */
 const hoursBack = 30 * 24 + 1;

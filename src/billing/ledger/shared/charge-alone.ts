@@ -1,5 +1,5 @@
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
-import { splitOverBuckets, type ChargeParts } from "../charge-rows.ts";
+import { type ChargeParts, splitOverBuckets } from "../transfer.ts";
 import type { PostedCharge, PostOutcome } from "../ledger.ts";
 import type { Balances } from "./account-readings.ts";
 

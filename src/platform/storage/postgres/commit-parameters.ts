@@ -1,7 +1,6 @@
-import type { AddStatement } from "../commit-queue.ts";
+import type { AddStatement, CommitStatements, PackedUnit } from "../commit-queue.ts";
 import { growthText, rowOf } from "../growths.ts";
 import { mergeUnits, type MergedAdd } from "../merge-units.ts";
-import type { CommitStatements, PackedUnit } from "../packed-unit.ts";
 
 /**
  * The JSON that `commitSql` takes for a batch: rows in the order of the statements, those of `adds`

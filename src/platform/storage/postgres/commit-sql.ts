@@ -1,6 +1,5 @@
-import type { AddStatement, InsertStatement } from "../commit-queue.ts";
+import type { AddStatement, CommitStatements, InsertStatement } from "../commit-queue.ts";
 import type { GrowthFormat } from "../growths.ts";
-import type { CommitStatements } from "../packed-unit.ts";
 
 /** Type of each column, by table and column name. */
 export type ColumnTypes = (table: string, column: string) => string;

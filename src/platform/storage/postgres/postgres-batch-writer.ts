@@ -1,10 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../../kernel/clock.ts";
 import { timeOrderedHex } from "../../kernel/ids.ts";
-import type { AddStatement } from "../commit-queue.ts";
+import type { AddStatement, CommitStatements, PackedUnit } from "../commit-queue.ts";
 import type { GrowthFormat } from "../growths.ts";
 import type { BatchWriter, UnitFailure } from "../group-commit-queue.ts";
-import type { CommitStatements, PackedUnit } from "../packed-unit.ts";
 import { StorageUnavailableError } from "../storage-error.ts";
 import { commitParameters } from "./commit-parameters.ts";
 import { type ColumnTypes, commitSql } from "./commit-sql.ts";

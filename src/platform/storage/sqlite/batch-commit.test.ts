@@ -3,8 +3,13 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AddStatement, InsertStatement } from "../commit-queue.ts";
-import { createUnitPacker, type CommitStatements, type PackedUnit } from "../packed-unit.ts";
+import {
+  type AddStatement,
+  type CommitStatements,
+  createUnitPacker,
+  type InsertStatement,
+  type PackedUnit,
+} from "../commit-queue.ts";
 import { BatchCommit, foldWhatIsLeft } from "./batch-commit.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-deferred-"));

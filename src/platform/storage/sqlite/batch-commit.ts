@@ -1,8 +1,7 @@
 import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
-import type { AddStatement } from "../commit-queue.ts";
+import type { AddStatement, CommitStatements, PackedUnit } from "../commit-queue.ts";
 import { formatText, growthFormatOf, growthText, readGrowths } from "../growths.ts";
 import { addGrowths, groupInserts, mergeAdds, type MergedUnits } from "../merge-units.ts";
-import type { CommitStatements, PackedUnit } from "../packed-unit.ts";
 import { addSql, insertSql } from "./commit-sql.ts";
 import { engineErrorOf, isDatabaseWide } from "./engine-error.ts";
 import type { BatchRefusal } from "./worker-protocol.ts";

@@ -1,8 +1,12 @@
+import type { PackedUnit } from "../commit-queue.ts";
+import type { BatchWriter, UnitFailure } from "../group-commit-queue.ts";
 import { DatabaseError, StorageUnavailableError } from "../storage-error.ts";
+import { isDatabaseWide } from "./engine-error.ts";
 import {
+  type BatchRefusal,
+  type QueryRows,
   restedMessage,
   restsAfter,
-  type QueryRows,
   type WorkerRequest,
   type WorkerResponse,
 } from "./worker-protocol.ts";
@@ -117,5 +121,87 @@ export class DatabaseWorker {
     this.#batch?.reject(this.#failure);
     this.#batch = undefined;
     this.#rest?.resolve();
+  }
+}
+
+/** Sends batches to the writer's thread, between the transactions of Kysely. */
+export class SqliteBatchWriter implements BatchWriter {
+  readonly #writer: DatabaseWorker;
+  readonly #turn: WriterTurn;
+
+  constructor({ writer, turn }: { writer: DatabaseWorker; turn: WriterTurn }) {
+    this.#writer = writer;
+    this.#turn = turn;
+  }
+
+  whenReady(): Promise<void> | undefined {
+    return this.#writer.whenRested();
+  }
+
+  async write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]> {
+    const json = JSON.stringify(units);
+    const reply = await new Promise<string>((resolve, reject) => {
+      this.#turn.whenFree(() => this.#writer.applyBatch(json, units.length).then(resolve, reject));
+    });
+    return reply === "" ? noFailures : (JSON.parse(reply) as BatchRefusal[]).map(failureOf);
+  }
+
+  /** A transaction of its own that changes nothing. */
+  async probe(): Promise<void> {
+    await new Promise<unknown>((resolve, reject) => {
+      this.#turn.whenFree(() => this.#writer.request({ kind: "probe" }).then(resolve, reject));
+    });
+  }
+}
+
+const noFailures: readonly UnitFailure[] = [];
+
+const failureOf = ([index, message, code]: BatchRefusal): UnitFailure => ({
+  index,
+  error: isDatabaseWide(code)
+    ? new StorageUnavailableError(message)
+    : new DatabaseError(message, code),
+});
+
+/**
+ * Whose turn it is on the writer's connection. A transaction spans several messages and holds the
+ * turn; single statements and batches are one message each and only wait while a transaction holds
+ * it.
+ */
+export class WriterTurn {
+  #held = false;
+  readonly #waiting: { exclusive: boolean; enter: () => void }[] = [];
+
+  /** Resolves when the caller alone may use the connection, until it calls `release`. */
+  acquire(): Promise<void> {
+    return new Promise((resolve) => this.#enter({ exclusive: true, enter: resolve }));
+  }
+
+  /**
+   * Sends one message at once, or when the turn is free. `send` runs inside `release`, so that its
+   * message is ahead of all that the next transaction sends.
+   */
+  whenFree(send: () => void): void {
+    this.#enter({ exclusive: false, enter: send });
+  }
+
+  /** Lets in the callers that wait, in order, up to and including the next transaction. */
+  release(): void {
+    this.#held = false;
+    while (!this.#held) {
+      const next = this.#waiting.shift();
+      if (!next) return;
+      this.#held = next.exclusive;
+      next.enter();
+    }
+  }
+
+  #enter(caller: { exclusive: boolean; enter: () => void }): void {
+    if (this.#held) {
+      this.#waiting.push(caller);
+      return;
+    }
+    this.#held = caller.exclusive;
+    caller.enter();
   }
 }

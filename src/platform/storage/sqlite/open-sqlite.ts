@@ -4,15 +4,13 @@ import { Kysely, sql } from "kysely";
 import { readsSumsOf } from "../growths.ts";
 import { GroupCommitQueue } from "../group-commit-queue.ts";
 import { migrate } from "../migrate.ts";
-import { createUnitPacker } from "../packed-unit.ts";
+import { createUnitPacker } from "../commit-queue.ts";
 import { DatabaseError, StorageInUseError } from "../storage-error.ts";
 import type { OpenedStorageOptions, Storage } from "../storage.ts";
 import { succeedsWithin } from "../../kernel/within-time.ts";
-import { DatabaseWorker } from "./database-worker.ts";
-import { SqliteBatchWriter } from "./sqlite-batch-writer.ts";
+import { DatabaseWorker, SqliteBatchWriter, WriterTurn } from "./database-worker.ts";
 import { WorkerDialect } from "./worker-dialect.ts";
 import { databaseInUseCode, type OpenRequest } from "./worker-protocol.ts";
-import { WriterTurn } from "./writer-turn.ts";
 
 interface Threads {
   writer: DatabaseWorker;

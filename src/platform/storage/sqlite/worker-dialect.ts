@@ -15,9 +15,8 @@ import {
 } from "kysely";
 import { assert } from "../../kernel/assert.ts";
 import { StorageUnavailableError } from "../storage-error.ts";
-import type { DatabaseWorker } from "./database-worker.ts";
+import type { DatabaseWorker, WriterTurn } from "./database-worker.ts";
 import type { QueryRows } from "./worker-protocol.ts";
-import type { WriterTurn } from "./writer-turn.ts";
 
 /** Kysely's SQLite dialect over the two database threads. */
 export class WorkerDialect implements Dialect {

@@ -1,4 +1,4 @@
-import type { CommitStatements } from "../packed-unit.ts";
+import type { CommitStatements } from "../commit-queue.ts";
 
 /** How a worker opens its connection. */
 export interface OpenRequest {

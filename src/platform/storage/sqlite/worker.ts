@@ -4,7 +4,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { assert } from "../../kernel/assert.ts";
-import type { PackedUnit } from "../packed-unit.ts";
+import type { PackedUnit } from "../commit-queue.ts";
 import { BatchCommit, foldWhatIsLeft } from "./batch-commit.ts";
 import { engineErrorOf } from "./engine-error.ts";
 import { QueryRunner } from "./query-runner.ts";

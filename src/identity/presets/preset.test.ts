@@ -1,8 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { applyPreset, usePreset } from "./apply-preset.ts";
+import {
+  applyPreset,
+  type JsonFields,
+  type Preset,
+  type PresetConfig,
+  usePreset,
+} from "./preset.ts";
 import { PresetDirectory } from "./preset-store.ts";
-import type { JsonFields, Preset, PresetConfig } from "./preset.ts";
 import { anthropicMessages } from "../../inference/dialects/anthropic-messages/index.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
 import { openaiResponses } from "../../inference/dialects/openai-responses/index.ts";

@@ -1,0 +1,72 @@
+import type { Kysely } from "kysely";
+import type { CredentialUses } from "../identity/keys/credential-directory.ts";
+import type { Clock } from "../platform/kernel/clock.ts";
+import { createMasterKeys } from "../platform/vault/envelope.ts";
+import { DataKeyStore, type DataKeyTables, KeyVault } from "../platform/vault/key-vault.ts";
+import {
+  ProviderKeyEditor,
+  ProviderKeyStore,
+  type ProviderKeyTables,
+} from "./provider-key-editor.ts";
+import {
+  loadProviderKeyUsage,
+  ProviderKeyUsage,
+  type ProviderKeyUsageTables,
+} from "./provider-key-usage.ts";
+import { ProviderKeyDirectory, ProviderKeys } from "./provider-keys.ts";
+
+/** Everything that provider keys keep in the database. */
+export type ByokTables = DataKeyTables & ProviderKeyTables & ProviderKeyUsageTables;
+
+/** 32-byte secrets that the master keys are derived from. */
+export interface MasterSecrets {
+  current: Uint8Array;
+  /** Those that may have wrapped data keys before. */
+  previous: readonly Uint8Array[];
+}
+
+/** The parts that provider keys are managed and used through. */
+export interface Byok {
+  providerKeys: ProviderKeys;
+  providerKeyDirectory: ProviderKeyDirectory;
+  providerKeyEditor: ProviderKeyEditor;
+  providerKeyUsage: ProviderKeyUsage;
+  providerKeyVault: KeyVault;
+}
+
+/**
+ * Builds what provider keys need, fills its memory from the database, and wraps again what an
+ * earlier master key has wrapped.
+ */
+export async function openByok({
+  database,
+  clock,
+  uses,
+  masterSecrets,
+  onError,
+}: {
+  database: Kysely<ByokTables>;
+  clock: Clock;
+  uses: CredentialUses;
+  masterSecrets: MasterSecrets;
+  onError(error: unknown): void;
+}): Promise<Byok> {
+  const vault = await KeyVault.open({
+    store: new DataKeyStore(database.withTables()),
+    masterKeys: createMasterKeys(masterSecrets),
+    clock,
+  });
+  const store = new ProviderKeyStore(database.withTables());
+  const directory = new ProviderKeyDirectory();
+  for (const key of await store.loadAll()) directory.put(key);
+  const usage = new ProviderKeyUsage(clock);
+  await loadProviderKeyUsage(database.withTables(), usage);
+  const editor = new ProviderKeyEditor({ store, directory, vault, clock });
+  return {
+    providerKeyDirectory: directory,
+    providerKeyVault: vault,
+    providerKeyEditor: editor,
+    providerKeyUsage: usage,
+    providerKeys: new ProviderKeys({ directory, usage, vault, editor, uses, clock, onError }),
+  };
+}
