@@ -22,6 +22,7 @@ export interface RateTier {
 /** What a request is, for its tier. */
 export type RateClass = "paid" | "free-model" | "decision" | "account";
 
+/** The cap on requests without a credential, for each address and minute. */
 export const anonymousTier: RateTier = { id: "ip", perMinute: 300 };
 /**
  * Whether a tier counts addresses, of which strangers have many, rather than keys, which callers

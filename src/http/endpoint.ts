@@ -68,6 +68,7 @@ interface AddressCounting {
  */
 type RateCounting = "at-door" | "by-handler" | "none" | AddressCounting;
 
+/** HTTP methods that an endpoint may answer to. */
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /**

@@ -7,6 +7,7 @@ import {
   type GenerationRecord,
 } from "./generation-record.ts";
 
+/** Table of generation records; `detail` is JSON of what no query filters by. */
 export interface GenerationTables {
   generations: {
     id: string;

@@ -6,6 +6,10 @@ import type { GrantTables } from "./grant-store.ts";
 import { monthOf, startOfMonthMs } from "./month.ts";
 import { type Bucket, bucketAccount, chargeTransferIds } from "./transfer.ts";
 
+/**
+ * Tables of the ledger; `migrations/first-schema/ledger.ts` says what they mean. Amounts are
+ * nano-USD.
+ */
 export interface LedgerTables extends GrantTables {
   transfers: {
     id: string;

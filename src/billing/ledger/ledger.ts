@@ -33,6 +33,7 @@ export interface SpendingKey {
   countsByok?: boolean;
 }
 
+/** The end of a hold: what the request cost, and the rows that are committed with its charge. */
 export interface PostRequest {
   holdId: string;
   /**
@@ -60,6 +61,7 @@ export interface PostedCharge {
   balanceAfterNano: bigint;
 }
 
+/** The charge as it was posted; refused where the hold was posted or voided before. */
 export type PostOutcome = ({ ok: true } & PostedCharge) | { ok: false; reason: "already_settled" };
 
 interface Hold extends BudgetUse {

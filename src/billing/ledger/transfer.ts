@@ -31,6 +31,7 @@ export const operatorAccounts = {
   grants: "operator:grants",
 } as const;
 
+/** The account of a workspace's bucket, such as `ws_1:topup`. */
 export const bucketAccount = (workspaceId: string, bucket: Bucket): string =>
   `${workspaceId}:${bucket}`;
 

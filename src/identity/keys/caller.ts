@@ -28,7 +28,9 @@ export type Caller =
 /** A caller with a credential. */
 export type KnownCaller = Exclude<Caller, AnonymousCaller>;
 
+/** A caller with an LLM key, which may use models. */
 export type LlmKeyCaller = Extract<Caller, { kind: "llm-key" }>;
+/** A caller with a management key, which administers its workspace within its scopes. */
 export type ManagementKeyCaller = Extract<Caller, { kind: "management-key" }>;
 /** A connected app that administers a workspace with the scopes that a person granted. */
 export type ConnectionCaller = Extract<Caller, { kind: "connection" }>;

@@ -29,6 +29,7 @@ interface LlmKeyRow {
   previous_until_ms: number | null;
 }
 
+/** Table of LLM keys. */
 export interface LlmKeyTables {
   llm_keys: LlmKeyRow;
 }

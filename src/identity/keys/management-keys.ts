@@ -53,6 +53,7 @@ interface ManagementKeyRow {
   creator_user_id: string | null;
 }
 
+/** Table of management keys. */
 export interface ManagementKeyTables {
   management_keys: ManagementKeyRow;
 }

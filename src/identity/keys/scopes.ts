@@ -19,8 +19,10 @@ export const scopes = [
   "inference",
 ] as const;
 
+/** What a management key may do, such as `read:llm-keys`. */
 export type Scope = (typeof scopes)[number];
 
+/** Whether a text names a scope of the contract. */
 export const isScope = (value: string): value is Scope =>
   (scopes as readonly string[]).includes(value);
 

@@ -23,6 +23,7 @@ interface WorkspaceChanges {
   blocked?: boolean | undefined;
 }
 
+/** Table of workspaces. */
 export interface WorkspaceTables {
   workspaces: WorkspaceRow;
 }

@@ -19,7 +19,9 @@ export interface Workspace {
 /** Plans a workspace can be on, by their wire ids. */
 export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"] as const;
 
+/** The id of a workspace's tariff, such as `pro`. */
 export type PlanId = (typeof planIds)[number];
 
+/** Whether a text names a plan of the contract. */
 export const isPlanId = (value: string): value is PlanId =>
   (planIds as readonly string[]).includes(value);

@@ -229,6 +229,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const referencePattern = /\$?\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
+/** A text with its references replaced, or the name of the first variable that is not set. */
 export type Expansion = { text: string } | { missing: string };
 
 /**

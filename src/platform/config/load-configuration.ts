@@ -13,6 +13,7 @@ import {
 import type { FileSettings } from "./file-schema.ts";
 import { assembleMail, assemblePayments, assembleReferrals } from "./setting-schemas.ts";
 
+/** What the configuration is read from. */
 export interface LoadOptions<Provider extends z.ZodType> {
   environment: Environment;
   /** Relative paths start here. */

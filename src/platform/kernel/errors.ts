@@ -32,6 +32,10 @@ const upstream = (status: number, type: string, retry = true): ErrorFacts => ({
   fault: "upstream",
 });
 
+/**
+ * Every error code with its HTTP status, its type on the wire, whether a repetition may help and
+ * who refused. Router, metrics, OpenAPI and docs read it.
+ */
 export const errorCatalog = {
   bad_request: client(400, "invalid_request_error"),
   invalid_request: client(400, "invalid_request_error"),
@@ -107,12 +111,14 @@ export const errorCatalog = {
   upstream_timeout: upstream(504, "upstream_timeout"),
 } as const satisfies Record<string, ErrorFacts>;
 
+/** A code of the catalogue, as clients see it. */
 export type ErrorCode = keyof typeof errorCatalog;
 
 /** Returns the address where a gateway's documentation explains an error code. */
 export const errorAddress = (publicUrl: string, code: ErrorCode): string =>
   `${publicUrl}/docs/reference/errors#${code}`;
 
+/** What an error carries beside its code and message. */
 export interface GatewayErrorOptions {
   /** Names the offending request field, such as `messages[2].content`. */
   param?: string;

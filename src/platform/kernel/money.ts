@@ -6,6 +6,7 @@
 export type NanoUsd = bigint;
 export type PicoUsd = bigint;
 
+/** Units of money in each other: amounts are counted in nano-USD, prices in pico-USD. */
 export const nanoUsdPerUsd = 1_000_000_000n;
 export const picoUsdPerNanoUsd = 1_000n;
 

@@ -9,6 +9,7 @@ const postgresTypes: Record<string, string> = {
   blob: "bytea",
 };
 
+/** A table for both engines; column types are translated by `createTable`. */
 export interface TableDefinition {
   name: string;
   /**

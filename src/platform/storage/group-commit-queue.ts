@@ -34,6 +34,7 @@ export interface BatchWriter {
   probe(): Promise<void>;
 }
 
+/** How units are written, and how many of them may wait for how long. */
 export interface GroupCommitOptions {
   pack: UnitPacker;
   writer: BatchWriter;

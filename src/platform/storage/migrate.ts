@@ -11,6 +11,7 @@ export interface Migration {
   up(database: Kysely<unknown>, kind: StorageKind): Promise<void>;
 }
 
+/** The database to migrate, and the migrations of this release in order. */
 export interface MigrateOptions {
   database: Kysely<unknown>;
   kind: StorageKind;

@@ -41,6 +41,7 @@ export interface StorageLogger {
   error(fields: object, message: string): void;
 }
 
+/** The database to open, what it must hold and how durable its commits are. */
 export interface StorageOptions {
   /** `sqlite:PATH`, or `postgres://` and `postgresql://` as libpq reads them. */
   url: string;

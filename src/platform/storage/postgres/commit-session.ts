@@ -19,6 +19,7 @@ import {
 import { failureKindOf, isAway, SessionLostError } from "./postgres-error.ts";
 import { valueTypes } from "./value-types.ts";
 
+/** How the connection that commits is opened and bounded; times are in milliseconds. */
 export interface CommitSessionOptions {
   url: string;
   lockTimeoutMs: number;

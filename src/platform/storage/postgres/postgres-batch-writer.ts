@@ -18,6 +18,7 @@ import {
 /** Pause before a batch, or the question what became of it, is sent again. */
 const askAgainMs = 50;
 
+/** The session that a batch is committed in, and how its statements are written. */
 export interface PostgresBatchWriterOptions {
   session: CommitSession;
   statements: CommitStatements;

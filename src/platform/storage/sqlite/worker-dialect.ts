@@ -116,6 +116,7 @@ async function runNamed(
   await connection.executeQuery(CompiledQuery.raw(`${command} "${name.replaceAll('"', '""')}"`));
 }
 
+/** The threads that queries run on: reads on one, writes on the other, which commits share. */
 export interface WorkerConnectionOptions {
   reader: DatabaseWorker;
   writer: DatabaseWorker;

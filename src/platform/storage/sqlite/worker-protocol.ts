@@ -38,6 +38,7 @@ export interface WorkerError {
   code: string;
 }
 
+/** The answer to the `WorkerRequest` of the same id: its rows, or why the engine refused. */
 export interface WorkerResponse {
   id: number;
   result?: QueryRows;
