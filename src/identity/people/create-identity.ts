@@ -101,7 +101,7 @@ function refuseWithoutIdToken<Tokens extends { idToken?: string | undefined }, P
 }
 
 function libraryOptions(options: IdentityOptions) {
-  const { database, secret, publicUrl, hasher, providers } = options;
+  const { database, secret, publicUrl, hasher } = options;
   return {
     appName: brand.productName,
     baseURL: publicUrl,
@@ -154,43 +154,47 @@ function libraryOptions(options: IdentityOptions) {
       fields: { ...times, expiresAt: "expires_at" },
       storeIdentifier: "hashed" as const,
     },
-    plugins: [
-      passkey({
-        rpID: new URL(publicUrl).hostname,
-        rpName: brand.productName,
-        origin: publicUrl,
-        advanced: { webAuthnChallengeCookie: "passkey_challenge" },
-        schema: { passkey: { modelName: "passkeys", fields: passkeyFields } },
-      }),
-      twoFactor({
-        issuer: brand.productName,
-        allowPasswordless: true,
-        schema: {
-          user: { fields: { twoFactorEnabled: "two_factor_enabled" } },
-          twoFactor: { modelName: "two_factors", fields: twoFactorFields },
-        },
-      }),
-      genericOAuth({ config: providers.map(libraryProvider) }),
-    ],
-    advanced: {
-      // On, it would call the cookie `__Secure-__session`.
-      useSecureCookies: false,
-      // Their defaults look at NODE_ENV.
-      disableOriginCheck: false,
-      disableCSRFCheck: false,
-      cookiePrefix: "switchyard",
-      defaultCookieAttributes: { secure: publicUrl.startsWith("https:") },
-      cookies: { session_token: { name: brand.sessionCookie } },
-      ipAddress: { ipAddressHeaders: [clientAddressHeader] },
-      database: {
-        validateSchema: false,
-        generateId: ({ model }: { model: string }) =>
-          newId(idPrefixes[model] ?? "vrf", options.nowMs()),
-      },
-    },
+    plugins: libraryPlugins(options),
+    advanced: advancedOptions(options),
     databaseHooks: hooks(options),
   };
 }
+
+const libraryPlugins = ({ publicUrl, providers }: IdentityOptions) => [
+  passkey({
+    rpID: new URL(publicUrl).hostname,
+    rpName: brand.productName,
+    origin: publicUrl,
+    advanced: { webAuthnChallengeCookie: "passkey_challenge" },
+    schema: { passkey: { modelName: "passkeys", fields: passkeyFields } },
+  }),
+  twoFactor({
+    issuer: brand.productName,
+    allowPasswordless: true,
+    schema: {
+      user: { fields: { twoFactorEnabled: "two_factor_enabled" } },
+      twoFactor: { modelName: "two_factors", fields: twoFactorFields },
+    },
+  }),
+  genericOAuth({ config: providers.map(libraryProvider) }),
+];
+
+const advancedOptions = (options: IdentityOptions) => ({
+  // On, it would call the cookie `__Secure-__session`.
+  useSecureCookies: false,
+  // Their defaults look at NODE_ENV.
+  disableOriginCheck: false,
+  disableCSRFCheck: false,
+  cookiePrefix: "switchyard",
+  defaultCookieAttributes: { secure: options.publicUrl.startsWith("https:") },
+  cookies: { session_token: { name: brand.sessionCookie } },
+  ipAddress: { ipAddressHeaders: [clientAddressHeader] },
+  database: {
+    validateSchema: false,
+    generateId: ({ model }: { model: string }) =>
+      newId(idPrefixes[model] ?? "vrf", options.nowMs()),
+  },
+});
 
 const libraryProvider = (provider: OidcProvider) => ({
   providerId: provider.id,

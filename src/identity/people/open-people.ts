@@ -79,16 +79,12 @@ const signingSecret = (encryptionKey: Uint8Array): string =>
 
 /** Builds accounts, sessions and organisations. The sign-in library is loaded by its first use. */
 export async function openPeople(options: PeopleOptions): Promise<People> {
-  const { database, clock, hasher, directory, settings } = options;
+  const { database, clock, hasher, directory, settings, mailer, referrals } = options;
   const secret = signingSecret(options.encryptionKey);
   const passwords = new PasswordHasher();
   const breached = new BreachedPasswords({
     url: settings.breachedPasswordsUrl,
-    onError: (error) =>
-      options.log(
-        "warn",
-        `a password was not looked up: ${error instanceof Error ? error.message : String(error)}`,
-      ),
+    onError: (error) => options.log("warn", `a password was not looked up: ${messageOf(error)}`),
   });
   const claim = await OwnerClaim.open({ database, hasher, clock });
   const invitations = new Invitations({ database, hasher, clock });
@@ -105,43 +101,19 @@ export async function openPeople(options: PeopleOptions): Promise<People> {
     breached,
     claim,
     policy: settings.signUp,
-    referrals: options.referrals,
+    referrals,
     firstWorkspace: () => directory.workspace(options.firstWorkspaceId),
   });
   const sessions = new SessionStore(database);
   const users = new UserStore(database);
-  const refusal = signUpByProviders({ claim, invitations, settings });
-  const identity = new LazyIdentity({
-    providerCount: settings.oidc.length,
-    nowMs: () => clock.nowMs(),
-    load: async () =>
-      (await import("./create-identity.ts")).createIdentity({
-        database,
-        secret,
-        publicUrl: options.publicUrl(),
-        providers: settings.oidc,
-        hasher: passwords,
-        nowMs: () => clock.nowMs(),
-        refusal,
-        beforeSession: async (userId) => {
-          await users.noteSignIn(userId, clock.nowMs());
-          await signUp.ensureWorkspace(userId);
-          await sessions.removeEnded(clock.nowMs());
-        },
-        log: options.log,
-      }),
-  });
   const onMailError = (error: unknown): void =>
-    options.log(
-      "error",
-      `a link could not be sent: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    options.log("error", `a link could not be sent: ${messageOf(error)}`);
   const recovery = new Recovery({
     ...options,
     hasher: passwords,
     breached,
     links: new UserLinks({ database, hasher, clock }),
-    onVerified: () => options.referrals?.soon(),
+    onVerified: () => referrals?.soon(),
     onMailError,
   });
   return {
@@ -161,15 +133,55 @@ export async function openPeople(options: PeopleOptions): Promise<People> {
     signUp,
     sessions,
     users,
-    identity,
+    identity: lazyIdentity(options, {
+      secret,
+      passwords,
+      claim,
+      invitations,
+      signUp,
+      sessions,
+      users,
+    }),
     passwords,
     breached,
     organizations: new Organizations(shared),
     reader: new SessionReader({ database, secret, workspace: (id) => directory.workspace(id) }),
     throttle: new SignInThrottle({ database, hasher, clock, secret }),
-    invitationMails: new InvitationMails({ mailer: options.mailer, clock, onMailError }),
+    invitationMails: new InvitationMails({ mailer, clock, onMailError }),
   };
 }
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+/** The sign-in library on the parts that it asks before it makes an account or a session. */
+const lazyIdentity = (
+  { database, clock, settings, publicUrl, log }: PeopleOptions,
+  parts: Pick<
+    People,
+    "secret" | "passwords" | "claim" | "invitations" | "signUp" | "sessions" | "users"
+  >,
+): LazyIdentity =>
+  new LazyIdentity({
+    providerCount: settings.oidc.length,
+    nowMs: () => clock.nowMs(),
+    load: async () =>
+      (await import("./create-identity.ts")).createIdentity({
+        database,
+        secret: parts.secret,
+        publicUrl: publicUrl(),
+        providers: settings.oidc,
+        hasher: parts.passwords,
+        nowMs: () => clock.nowMs(),
+        refusal: signUpByProviders({ ...parts, settings }),
+        beforeSession: async (userId) => {
+          await parts.users.noteSignIn(userId, clock.nowMs());
+          await parts.signUp.ensureWorkspace(userId);
+          await parts.sessions.removeEnded(clock.nowMs());
+        },
+        log,
+      }),
+  });
 
 /**
  * Who may get an account by signing in at a provider: whom the provider's entry, the policy or an

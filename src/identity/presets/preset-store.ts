@@ -346,3 +346,17 @@ export class PresetEditor {
     });
   }
 }
+
+/** The presets of all workspaces, in memory, and what changes them. */
+export interface Presets {
+  presets: PresetDirectory;
+  presetEditor: PresetEditor;
+}
+
+/** Reads every preset into memory. */
+export async function openPresets(database: Kysely<PresetTables>, clock: Clock): Promise<Presets> {
+  const store = new PresetStore(database.withTables());
+  const presets = new PresetDirectory();
+  for (const preset of await store.loadAll()) presets.put(preset);
+  return { presets, presetEditor: new PresetEditor({ store, directory: presets, clock }) };
+}

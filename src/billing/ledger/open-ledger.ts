@@ -1,0 +1,83 @@
+import type { Kysely } from "kysely";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { SharedState } from "../../platform/shared-state/shared-state.ts";
+import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
+import type { DatabaseEpoch } from "../../platform/storage/database-epoch.ts";
+import type { SpentBy } from "../budgets/budget-watch.ts";
+import { BlockingBudgets } from "../budgets/budget.ts";
+import { AccountBook, BudgetCounters } from "./account-book.ts";
+import type { LedgerPort } from "./ledger-port.ts";
+import { LedgerStore, type LedgerTables } from "./ledger-store.ts";
+import { Ledger } from "./ledger.ts";
+import { openSharedLedger } from "./shared/open-shared-ledger.ts";
+
+/** A server where several gateways see what each of them holds, and the place of this one. */
+export interface SharedHolds {
+  state: SharedState;
+  nodeId: string;
+  epoch?: DatabaseEpoch | undefined;
+}
+
+/** What the ledger is built from. */
+export interface LedgerOptions {
+  database: Kysely<LedgerTables>;
+  commits: CommitQueue;
+  clock: Clock;
+  /** What was spent, from the counters of settlements. */
+  spentBy: SpentBy;
+  /** Absent where this gateway is the only one on its database. */
+  shared?: SharedHolds | undefined;
+  /** Returns the keys that made others, by the ids of those. */
+  loadParents(): Promise<ReadonlyMap<string, string>>;
+  /** Called when the shared ledger could not be updated; it is tried again. */
+  onLedgerError(error: unknown): void;
+}
+
+/** The parts of the ledger. */
+export interface OpenedLedger {
+  ledger: LedgerPort;
+  ledgerStore: LedgerStore;
+  blockingBudgets: BlockingBudgets;
+  /** Reads balances and the sums of keys into memory. Called once, before the first request. */
+  load(): Promise<void>;
+}
+
+/** Builds the ledger of this process, or that of several where they share a server for it. */
+export function openLedger(options: LedgerOptions): OpenedLedger {
+  const { database, commits, clock, loadParents } = options;
+  const store = new LedgerStore({ database: database.withTables(), commits });
+  const blocking = new BlockingBudgets();
+  const ledger = ledgerOf(options, { store, blocking });
+  return {
+    ledger,
+    ledgerStore: store,
+    blockingBudgets: blocking,
+    load: async () =>
+      store.loadInto(ledger.book, { nowMs: clock.nowMs(), parents: await loadParents() }),
+  };
+}
+
+function ledgerOf(
+  { database, commits, clock, spentBy, shared, loadParents, onLedgerError }: LedgerOptions,
+  { store, blocking }: { store: LedgerStore; blocking: BlockingBudgets },
+): LedgerPort {
+  const book = new AccountBook();
+  if (shared === undefined) {
+    const budgets = new BudgetCounters({ blocking, spentBy });
+    return new Ledger({ book, commits, clock, budgets });
+  }
+  return openSharedLedger({
+    shared: shared.state,
+    nodeId: shared.nodeId,
+    epoch: shared.epoch,
+    database: database.withTables(),
+    store,
+    book,
+    commits,
+    clock,
+    blocking,
+    spentBy,
+    loadParents,
+    onError: onLedgerError,
+  });
+}
