@@ -139,7 +139,7 @@ export interface RequestLimits {
    * Counts again what a window of hours had counted before the process ended; `atMs` is a wall
    * time.
    */
-  restoreHours(past: readonly PastRequests[]): void | Promise<void>;
+  restoreHours(past: readonly PastRequests[]): Promise<void>;
 }
 
 /** Requests that a window of hours counted at a wall time. */
@@ -198,7 +198,7 @@ export class RateLimiter implements RequestLimits {
     this.tokens.add(keyId, tokens);
   }
 
-  restoreHours(past: readonly PastRequests[]): void {
+  async restoreHours(past: readonly PastRequests[]): Promise<void> {
     for (const { counter, ...requests } of past) this.quotas.restore(counter, requests);
   }
 }

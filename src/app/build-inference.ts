@@ -6,7 +6,6 @@ import type { Referrals } from "../billing/referrals/referrals.ts";
 import type { ProviderKeys } from "../byok/provider-keys.ts";
 import type { Security } from "../access/open-security.ts";
 import type { AppSettings } from "./app-settings.ts";
-import { withInsights } from "./build-insights.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
 import type { InferenceDependencies } from "../inference/pipeline/dependencies.ts";
 import { CallSignatures } from "../inference/pipeline/chat-call.ts";
@@ -17,7 +16,7 @@ import { StickySessions, type SharedPlaces } from "../inference/routing/sticky-s
 import { createTargetLookup, isServable } from "../inference/pipeline/upstream-targets.ts";
 import { UpstreamClient, type UpstreamNetwork } from "../inference/upstream/upstream-client.ts";
 import type { Insights } from "../insights/open-insights.ts";
-import { observeInference, observeUncollected } from "./observe.ts";
+import { observeInference, observeUncollected, withInsights } from "./observe.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { ProxyRules } from "../platform/kernel/proxy-rules.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";

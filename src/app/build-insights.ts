@@ -3,7 +3,6 @@ import type { AccountTables } from "./open-account.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
 import { providerLogoPath } from "../inference/catalog/provider-entry.ts";
-import type { InferenceObserver } from "../inference/pipeline/dependencies.ts";
 import { isServable } from "../inference/pipeline/upstream-targets.ts";
 import type { Archive } from "../insights/archive/open-archive.ts";
 import type { ArchivingTables } from "../insights/archive/outbox.ts";
@@ -15,12 +14,6 @@ import type { Clock } from "../platform/kernel/clock.ts";
 import { nanoFromUsd } from "../platform/kernel/money.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
-
-/** Codes with which requests end that were settled all the same, and so are counted already. */
-const settledCodes: ReadonlySet<string> = new Set([
-  "client_closed_request",
-  "max_tokens_too_small",
-]);
 
 /**
  * The insights of this gateway: they know no catalog, so what they need of it is handed to them
@@ -157,28 +150,4 @@ function routedProviders(snapshot: CatalogSnapshot): readonly RoutedProvider[] {
     routedBySnapshot.set(snapshot, routed);
   }
   return routed;
-}
-
-/** An observer that tells the insights as well. */
-export function withInsights(
-  observer: InferenceObserver,
-  { recorder }: Insights,
-): InferenceObserver {
-  return {
-    ...observer,
-    attemptEnded(attempt) {
-      observer.attemptEnded(attempt);
-      recorder.attemptEnded(attempt);
-    },
-    settled(record, timing) {
-      observer.settled(record, timing);
-      recorder.settled(record);
-    },
-    failed(request) {
-      observer.failed(request);
-      const { error, attempts } = request;
-      if (!settledCodes.has(error.code))
-        recorder.failed({ attempts, ownFault: error.fault === "gateway" });
-    },
-  };
 }

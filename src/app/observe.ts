@@ -2,6 +2,7 @@ import type { Archive } from "../insights/archive/open-archive.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { UncollectedReports } from "../billing/ledger/uncollected-charges.ts";
 import type { InferenceObserver, RequestTiming } from "../inference/pipeline/dependencies.ts";
+import type { Insights } from "../insights/open-insights.ts";
 import type { AttemptRecord, GenerationRecord } from "../insights/generation-record.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { GatewayError } from "../platform/kernel/errors.ts";
@@ -28,6 +29,12 @@ const attemptOutcomes: Record<AttemptRecord["outcome"], Outcome> = {
   failed: "failed",
   cancelled: "cancelled",
 };
+
+/** Codes with which requests end that were settled all the same, and so are counted already. */
+const settledCodes: ReadonlySet<string> = new Set([
+  "client_closed_request",
+  "max_tokens_too_small",
+]);
 
 /** Metrics, traces and logs of everything that inference reports. */
 export function observeInference({
@@ -75,6 +82,30 @@ export function observeInference({
       ),
     streamOpened: () => metrics.openStreams.inc(),
     streamClosed: () => metrics.openStreams.dec(),
+  };
+}
+
+/** An observer that tells the insights as well. */
+export function withInsights(
+  observer: InferenceObserver,
+  { recorder }: Insights,
+): InferenceObserver {
+  return {
+    ...observer,
+    attemptEnded(attempt) {
+      observer.attemptEnded(attempt);
+      recorder.attemptEnded(attempt);
+    },
+    settled(record, timing) {
+      observer.settled(record, timing);
+      recorder.settled(record);
+    },
+    failed(request) {
+      observer.failed(request);
+      const { error, attempts } = request;
+      if (!settledCodes.has(error.code))
+        recorder.failed({ attempts, ownFault: error.fault === "gateway" });
+    },
   };
 }
 

@@ -140,7 +140,7 @@ export class ProviderKeyEditor {
 
   /** Shares a key with all workspaces. Throws `not_found`, and `conflict` where it is shared. */
   donate(reference: ProviderKeyReference, dailyLimitNano: bigint | null): Promise<ProviderKey> {
-    return this.write(reference, (key) => {
+    return this.write(reference, async (key) => {
       if (key.donation !== null) {
         throw conflict(
           "This key is donated already. PATCH /byok/donated/{id} changes its daily_limit.",
@@ -161,7 +161,7 @@ export class ProviderKeyEditor {
   ): Promise<ProviderKey> {
     const key = this.find(reference);
     if (Object.keys(changes).length === 0 && donationOf(key)) return key;
-    return this.write(reference, (key) => ({
+    return this.write(reference, async (key) => ({
       ...key,
       donation: { ...donationOf(key), ...changes },
     }));
@@ -172,7 +172,7 @@ export class ProviderKeyEditor {
    * shared.
    */
   withdraw(reference: ProviderKeyReference): Promise<ProviderKey> {
-    return this.write(reference, (key) => {
+    return this.write(reference, async (key) => {
       donationOf(key);
       return { ...key, donation: null };
     });
@@ -186,7 +186,7 @@ export class ProviderKeyEditor {
     const from = works ? "credential" : null;
     const to = works ? null : "credential";
     if (this.directory.find(key.id)?.donation?.paused !== from) return;
-    await this.write(key, (current) => {
+    await this.write(key, async (current) => {
       // What was found out about the key before it was rotated says nothing of the new one.
       const applies = current.donation?.paused === from && current.sealed === key.sealed;
       return applies && current.donation !== null
@@ -197,7 +197,7 @@ export class ProviderKeyEditor {
 
   private write(
     reference: ProviderKeyReference,
-    change: (key: ProviderKey) => ProviderKey | Promise<ProviderKey>,
+    change: (key: ProviderKey) => Promise<ProviderKey>,
   ): Promise<ProviderKey> {
     return this.turns.run(reference.workspaceId, async () => {
       const changed = { ...(await change(this.find(reference))), updatedAtMs: this.clock.nowMs() };

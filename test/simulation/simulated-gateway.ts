@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { AccountBook } from "../../src/billing/ledger/account-book.ts";
 import { Ledger } from "../../src/billing/ledger/ledger.ts";
 import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
-import { withInsights } from "../../src/app/build-insights.ts";
+import { withInsights } from "../../src/app/observe.ts";
 import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
 import type { InferenceDependencies } from "../../src/inference/pipeline/dependencies.ts";
 import { execute } from "../../src/inference/pipeline/execute.ts";

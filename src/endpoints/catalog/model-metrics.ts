@@ -68,7 +68,7 @@ function routeMetrics({ inference: { health } }: Dependencies, each: ModelRoute)
   };
 }
 
-const metrics: Telling = (model, deps) => ({
+const metrics: Telling = async (model, deps) => ({
   object: "model.metrics",
   model: model.id,
   window_seconds: windowSeconds,

@@ -20,7 +20,7 @@ const response = z.object({
   ),
 });
 
-const privacy: Telling = (model) => ({
+const privacy: Telling = async (model) => ({
   object: "model.privacy",
   model: model.id,
   data: routesOf(model).map((each) => {

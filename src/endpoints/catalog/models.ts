@@ -191,7 +191,7 @@ const modelListQuerySchema = z.object({
  * One model as the caller's client reads it; Anthropic's clients are known by their
  * `anthropic-version` header.
  */
-const viewModel: Telling = (model, { inference }, { request }) =>
+const viewModel: Telling = async (model, { inference }, { request }) =>
   request.headers.has("anthropic-version")
     ? anthropicModelEntry(model)
     : shownObject(model, { inference });

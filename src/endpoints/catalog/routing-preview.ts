@@ -99,7 +99,7 @@ function candidatesFor(
 /**
  * The chain of a request that asks for nothing in particular; what is drawn most often comes first.
  */
-const preview: Telling = (model, { inference }: Dependencies, { caller }) => {
+const preview: Telling = async (model, { inference }: Dependencies, { caller }) => {
   assertMaySee(model, caller);
   const candidates = candidatesFor(model, { inference, caller });
   const shown = model.router === undefined ? candidates : eachMemberOnce(candidates);

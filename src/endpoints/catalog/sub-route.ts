@@ -36,7 +36,7 @@ export type Telling = (
   model: CatalogModel,
   deps: Dependencies,
   context: RequestContext<undefined>,
-) => object | Promise<object>;
+) => Promise<object>;
 
 /**
  * The handler of a model's sub-route. Where one segment stands before `name` and has no slash in

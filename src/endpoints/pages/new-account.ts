@@ -70,9 +70,9 @@ export async function submitNewAccount(
     read,
     again,
   }: {
-    read(form: URLSearchParams): Submission | Promise<Submission>;
+    read(form: URLSearchParams): Promise<Submission>;
     /** The page again, with what was typed and what is wrong. */
-    again(form: URLSearchParams, typed: Typed): Page | Promise<Page>;
+    again(form: URLSearchParams, typed: Typed): Promise<Page>;
   },
 ): Promise<Response> {
   const form = await readForm(context, deps);
@@ -156,7 +156,7 @@ export const submitClaim = defineEndpoint({
   rawBodyType: formType,
   handle: (context, deps: Dependencies) =>
     submitNewAccount(context, deps, {
-      read(form) {
+      async read(form) {
         const { token, ...person } = checkBody(tokenFormSchema, fieldsOf(form));
         return { person, entitlement: { by: "claim", token }, end: "/" };
       },
@@ -246,12 +246,12 @@ export const submitSignUp = defineEndpoint({
   rawBodyType: formType,
   handle: (context, deps: Dependencies) =>
     submitNewAccount(context, deps, {
-      read(form) {
+      async read(form) {
         const { token, ...person } = checkBody(signUpFormSchema, fieldsOf(form));
         const referred = token === "" ? person : { ...person, referralCode: token };
         return { person: referred, entitlement: { by: "policy" }, end: returnOf(form) };
       },
-      again: (form, typed) =>
+      again: async (form, typed) =>
         isOpen(deps)
           ? signUpForm({ code: tokenOf(form), returnTo: returnOf(form) }, typed)
           : byInvitation,

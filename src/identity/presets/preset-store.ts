@@ -290,7 +290,7 @@ export class PresetEditor {
   ): Promise<Preset> {
     if (name === undefined && description === undefined && config === undefined)
       return this.find(reference);
-    return this.write(reference, author, (preset) => ({
+    return this.write(reference, author, async (preset) => ({
       ...(name === undefined ? {} : { name }),
       ...(description === undefined ? {} : { description }),
       ...(config === undefined ? {} : { config: mergeConfig(preset.config, config) }),
@@ -320,7 +320,7 @@ export class PresetEditor {
   private write(
     reference: PresetReference,
     author: string,
-    change: (preset: Preset) => Partial<Preset> | Promise<Partial<Preset>>,
+    change: (preset: Preset) => Promise<Partial<Preset>>,
   ): Promise<Preset> {
     return this.turns.run(reference.workspaceId, async () => {
       const preset = this.find(reference);
