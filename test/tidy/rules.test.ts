@@ -153,6 +153,16 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
     ["src/inference/dialects/acme has no decode-stream.ts"],
   ],
   [
+    "dialect questions",
+    { "src/inference/pipeline/a.ts": 'const is = dialect === "openai-chat";\n' },
+    ["src/inference/pipeline/a.ts:1 asks which dialect it is"],
+  ],
+  [
+    "dialect questions",
+    { "src/inference/pipeline/a.ts": 'const request = { dialect: "openai-chat" };\n' },
+    [],
+  ],
+  [
     "wire fields",
     {
       "src/inference/pipeline/a.ts":

@@ -1,5 +1,6 @@
 import { bannedCalls } from "./banned-calls.ts";
 import { decisionHeads } from "./decision-heads.ts";
+import { dialectQuestions } from "./dialect-questions.ts";
 import { docComments } from "./doc-comments.ts";
 import { documentPaths } from "./document-paths.ts";
 import { endpointTable, testedEndpoints } from "./endpoint-table.ts";
@@ -29,6 +30,7 @@ export const rules: readonly Rule[] = [
   noAny,
   fileNames,
   sameDialectFiles,
+  dialectQuestions,
   wireFields,
   orphanFiles,
   endpointTable,
