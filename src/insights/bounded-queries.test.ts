@@ -154,6 +154,22 @@ test("what did not complete is found by an index that has nothing else", () => {
     expect(planOf(query.compile(storage.database)).some((detail) => uses.test(detail))).toBe(true);
 });
 
+test("a list by status reads no record but those of its page", () => {
+  const search = new GenerationSearch(parts());
+  const range = every({ statuses: ["failed"] });
+  const reads = [
+    search.stepSql(range, { ...wholeRange, limit: 101 }),
+    search.stepSizeSql(range, { ...wholeRange, rows: 100 }),
+  ].flatMap((query) =>
+    planOf(query.compile(storage.database)).filter((detail) => /generations/.test(detail)),
+  );
+  const [page, ...others] = reads;
+  expect(page).toMatch(/^SEARCH generations USING PRIMARY KEY \(workspace_id=\? AND id=\?\)/);
+  expect(others).toHaveLength(2);
+  for (const detail of others)
+    expect(detail).toMatch(/^SEARCH generations USING COVERING INDEX generations_unfinished/);
+});
+
 test("a page of generations is its workspace's newest", async () => {
   const { records, next } = await new GenerationSearch(parts()).page({
     ...every({}),

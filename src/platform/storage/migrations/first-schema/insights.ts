@@ -165,8 +165,9 @@ export const insightsSchema: SchemaPart = {
     },
   ],
   indexes: [
-    // The few records that did not complete: costs completed ones nothing.
-    "create index generations_unfinished on generations (workspace_id, id) where status <> 'completed'",
+    // The few records that did not complete: costs completed ones nothing. With their statuses, so
+    // that a list of those that failed reads no other record.
+    "create index generations_unfinished on generations (workspace_id, id, status) where status <> 'completed'",
     "create index archive_outbox_by_batch on archive_outbox (batch, generation_id) where batch is not null",
   ],
 };
