@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { request } from "../../lib/api.ts";
+import { type List, request } from "../../lib/api.ts";
 
 /** The health snapshot, as far as the overview shows it. */
 export interface Health {
@@ -23,4 +23,10 @@ export const healthQuery = queryOptions({
   queryKey: ["health"],
   queryFn: () => request<Health>("/health"),
   staleTime: 60_000,
+});
+
+/** Whether there is a key: one of them, and not the list that other screens show. */
+export const firstKeyQuery = queryOptions({
+  queryKey: ["keys", "first"],
+  queryFn: () => request<List<unknown>>("/keys?include_disabled=true&limit=1"),
 });

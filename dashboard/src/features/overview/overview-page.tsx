@@ -1,22 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { Suspense, lazy } from "react";
 import { useScope } from "../../lib/session.ts";
 import { Columns, PageHead } from "../../ui/page.tsx";
 import { change, count, duration, share, usd } from "../../lib/format.ts";
-import { Card, Code, Empty, Loaded, Skeleton, Stat, Stats, Status } from "../../ui/parts.tsx";
+import { Card, Code, Empty, Loaded, Stat, Stats, Status } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { latestQuery } from "../activity/api.ts";
 import { GenerationsTable } from "../activity/generations-table.tsx";
 import { creditsQuery } from "../credits/api.ts";
-import { keysQuery } from "../keys/api.ts";
 import { sumOf, usageQuery } from "../usage/api.ts";
-import { healthQuery } from "./api.ts";
+import { firstKeyQuery, healthQuery } from "./api.ts";
 import { SetUp } from "./set-up.tsx";
-
-const UsageChart = lazy(async () => ({
-  default: (await import("../usage/usage-chart.tsx")).UsageChart,
-}));
+import { SpendBars } from "./spend-bars.tsx";
 
 const days = 14;
 const range = { range: `${days}d` };
@@ -107,7 +102,7 @@ export function OverviewPage() {
   const usage = useQuery(usageQuery({ range, group: "model" }));
   const latest = useQuery(latestQuery);
   const mayMakeKeys = useScope("write:llm-keys");
-  const keys = useQuery({ ...keysQuery, enabled: mayMakeKeys });
+  const keys = useQuery({ ...firstKeyQuery, enabled: mayMakeKeys });
   return (
     <>
       <PageHead title="Overview">
@@ -125,13 +120,7 @@ export function OverviewPage() {
               rows.length === 0 ? (
                 <Empty>No request yet.</Empty>
               ) : (
-                <Suspense fallback={<Skeleton height={280} />}>
-                  <UsageChart
-                    rows={rows}
-                    nameOf={({ model }) => model ?? "unknown"}
-                    figure={sumOf(rows, "cost") > 0 ? "cost" : "requests"}
-                  />
-                </Suspense>
+                <SpendBars rows={rows} figure={sumOf(rows, "cost") > 0 ? "cost" : "requests"} />
               )
             }
           </Loaded>

@@ -1,7 +1,8 @@
+import { memo } from "react";
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import { count, shortDay, usd } from "../../lib/format.ts";
-import style from "../../ui/ui.module.css";
 import { type Figure, type UsageRow, chartOf } from "./api.ts";
+import { SeriesLegend } from "./series-legend.tsx";
 
 const axisTick = { fill: "var(--third)", fontSize: 11 } as const;
 const tooltipStyle = {
@@ -17,8 +18,11 @@ const bucketText = (
   { interval, zone }: { interval: "hour" | "day"; zone: string },
 ): string => (interval === "day" ? shortDay(iso, zone) : `${iso.slice(11, 16)}`);
 
-/** A figure over time as stacked bars, with a legend that carries the sums. */
-export function UsageChart({
+/**
+ * A figure over time as stacked bars, with a legend that carries the sums. Drawn again only when
+ * what it shows has changed.
+ */
+export const UsageChart = memo(function UsageChart({
   rows,
   figure,
   nameOf,
@@ -35,14 +39,7 @@ export function UsageChart({
   const shown = figure === "cost" ? usd : count;
   return (
     <>
-      <ul className={style["legend"]}>
-        {series.map(({ key, name, colour, total }) => (
-          <li key={key}>
-            <span className={style["swatch"]} style={{ background: colour }} />
-            <span className="mono">{name}</span> {shown(total)}
-          </li>
-        ))}
-      </ul>
+      <SeriesLegend series={series} figure={figure} />
       <ResponsiveContainer width="100%" height={240}>
         <BarChart
           data={buckets}
@@ -90,4 +87,4 @@ export function UsageChart({
       </ResponsiveContainer>
     </>
   );
-}
+});

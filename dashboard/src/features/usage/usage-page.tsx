@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { Suspense, lazy, useMemo } from "react";
+import { Suspense, lazy, useCallback, useMemo } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { type List, request } from "../../lib/api.ts";
@@ -88,14 +88,21 @@ const choiceOf = <Choice extends string>(
   given: string | undefined,
 ): Choice | undefined => choices.find(([choice]) => choice === given)?.[0];
 
-/** Names of the keys, and of the people who made them, as far as the session may read them. */
-function useNames(): Names {
+/**
+ * Names of the keys, and of the people who made them, where the page groups by them and as far as
+ * the session may read them.
+ */
+function useNames(group: PageGroup): Names {
   const { data: session } = useSession();
-  const keys = useQuery({ ...keysQuery, enabled: useScope("read:llm-keys") });
+  const seesKeys = useScope("read:llm-keys");
+  const keys = useQuery({
+    ...keysQuery,
+    enabled: seesKeys && (group === "key" || group === "person"),
+  });
   const organizationId = session?.workspace.organization_id ?? undefined;
   const members = useQuery({
     queryKey: ["members", organizationId, "names"],
-    enabled: organizationId !== undefined,
+    enabled: organizationId !== undefined && group === "person",
     queryFn: () =>
       request<List<{ user_id: string; name: string }>>(`/organizations/${organizationId}/members`),
   });
@@ -184,8 +191,8 @@ export function UsagePage() {
   const wanted = { range: { range, from, to }, group: apiGroup, local: search.days === "local" };
   const now = useQuery(usageQuery(wanted));
   const before = useQuery(usageQuery({ ...wanted, before: true }));
-  const names = useNames();
-  const nameOf = (row: UsageRow): string => groupOf(row, group, names);
+  const names = useNames(group);
+  const nameOf = useCallback((row: UsageRow): string => groupOf(row, group, names), [group, names]);
   const set = (changed: Record<string, string | undefined>): void =>
     void navigate({ search: (was) => ({ ...was, ...changed }), replace: true });
   const rows = now.data?.data ?? [];
