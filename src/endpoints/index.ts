@@ -107,13 +107,13 @@ import {
 } from "./account/password-reset.ts";
 import { acceptReferral, getReferrals } from "./account/referrals.ts";
 import { errorsOverview } from "./admin/errors.ts";
+import { explainAnyGeneration, listAllGenerations } from "./admin/generations.ts";
 import { grantCredits, listGrants } from "./admin/grants.ts";
-import { northStar } from "./admin/north-star.ts";
 import { listPlans } from "./admin/plans.ts";
 import { listSettings, reloadSettings } from "./admin/settings.ts";
 import { listSmokeTests, runSmokeTests } from "./admin/smoke-tests.ts";
 import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
-import { overview, serviceUsage } from "./admin/usage.ts";
+import { northStar, overview, serviceUsage } from "./admin/usage.ts";
 import { metricsRoutes } from "./catalog/model-metrics.ts";
 import { modelPrivacy, modelPrivacyByEncodedId } from "./catalog/model-privacy.ts";
 import { uptimeRoutes } from "./catalog/model-uptime.ts";
@@ -223,16 +223,14 @@ import {
 } from "./hub/prompts.ts";
 import { changeSkill, exportSkill, publishSkill, skillRoutes } from "./hub/skills.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
-import { explainGeneration } from "./insights/explain-generation.ts";
 import {
   errorAnalytics,
   generationAnalytics,
   generationHistogram,
   latencyAnalytics,
 } from "./insights/generation-list.ts";
-import { generationById, generationByQuery } from "./insights/generation.ts";
-import { health } from "./insights/health.ts";
-import { healthHistory } from "./insights/health-history.ts";
+import { explainGeneration, generationById, generationByQuery } from "./insights/generation.ts";
+import { health, healthHistory } from "./insights/health.ts";
 import { networkStatistics } from "./insights/network.ts";
 import { spendReport } from "./insights/spend-report.ts";
 import { docs, docsFile, docsPage, llmsText, openApi } from "./ops/documentation.ts";
@@ -523,6 +521,8 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   overview,
   serviceUsage,
   errorsOverview,
+  listAllGenerations,
+  explainAnyGeneration,
   northStar,
   listSettings,
   reloadSettings,

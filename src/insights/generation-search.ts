@@ -227,7 +227,7 @@ export function pageOf(records: GenerationRecord[], limit: number): GenerationPa
 const unfinished = sql<boolean>`status <> 'completed'`;
 
 /** Whether only records can meet a filter that did not complete. */
-const isUnfinished = ({ statuses, errors }: GenerationFilter): boolean =>
+export const isUnfinished = ({ statuses, errors }: GenerationFilter): boolean =>
   errors !== undefined || (statuses !== undefined && !statuses.includes("completed"));
 
 /** Whether a filter asks for such statuses and for nothing else. */

@@ -45,6 +45,12 @@ export function generationIdOf(id: string): string {
 /** What every generation id looks like; anything else is no record's, and need not be asked for. */
 const generationIdPattern = /^gen_[0-9a-f]{32}$/;
 
+/** The id that follows one; undefined for what is no id of a record. */
+export const idAfter = (id: string): string | undefined =>
+  generationIdPattern.test(id)
+    ? `gen_${(BigInt(`0x${id.slice("gen_".length)}`) + 1n).toString(16).padStart(32, "0")}`
+    : undefined;
+
 /**
  * The lowest id that a request of a wall time can have. Ids begin with the time, so the primary key
  * orders by it.

@@ -17,6 +17,7 @@ import type { RoutedProvider } from "./health/components.ts";
 import { type SmokePort, SmokeStore, type SmokeTables, SmokeTests } from "./health/smoke-tests.ts";
 import { Traffic } from "./health/traffic.ts";
 import { type DescribeModel, NetworkStatistics, NetworkStore } from "./network-statistics.ts";
+import { ServiceRequests } from "./service-requests.ts";
 import { ServiceUsageStore } from "./service-usage-store.ts";
 import { RefusedRequests, type RefusedTables } from "./refused-requests.ts";
 import { UnsettledRecords, type UnrecordedRequests } from "./unsettled-records.ts";
@@ -51,6 +52,8 @@ export interface Insights {
   usage: UsageStore;
   /** The counters of the whole service, for operators. */
   service: ServiceUsageStore;
+  /** Finds requests of every workspace, for operators. */
+  requests: ServiceRequests;
   /** Finds generation records, and what they add up to. */
   search: GenerationSearch;
   figures: GenerationFigures;
@@ -152,7 +155,7 @@ export async function openInsights(options: {
     events,
   });
   return {
-    service: new ServiceUsageStore({ database: database.withTables(), commits }),
+    ...serviceStores({ database, commits, kind: options.kind }),
     sizes: new GenerationSizes({ database: database.withTables(), kind: options.kind }),
     ...(archive?.stores ?? storesOf({ database, commits, kind: options.kind })),
     archive,
@@ -165,6 +168,15 @@ export async function openInsights(options: {
     stateOf: (providerId) => states.stateOf(providerId),
     ...upkeep({ network, health, refused, jobs, archive, onError }),
   };
+}
+
+/** The stores of the whole service; an archive is read within workspaces alone. */
+function serviceStores({
+  database,
+  ...parts
+}: Parameters<typeof storesOf>[0]): Pick<Insights, "service" | "requests"> {
+  const options = { database: database.withTables(), ...parts };
+  return { service: new ServiceUsageStore(options), requests: new ServiceRequests(options) };
 }
 
 /** The stores of records and usage where the database has all of them. */

@@ -21,6 +21,7 @@ const filterNames = [
   "provider",
   "status",
   "key_id",
+  "workspace_id",
   "error",
   "app",
   "range",

@@ -149,11 +149,7 @@ export function chargeWords(
 }
 
 /** The sums of a charge's sources as JSON numbers of USD. */
-export const sourcesObject = ({
-  monthlyNano,
-  topupNano,
-  uncollectedNano,
-}: ChargeSources): Record<string, number> => ({
+export const sourcesObject = ({ monthlyNano, topupNano, uncollectedNano }: ChargeSources) => ({
   monthly_usd: usdFromNano(monthlyNano),
   topup_usd: usdFromNano(topupNano),
   uncollected_usd: usdFromNano(uncollectedNano),

@@ -38,7 +38,7 @@ type Keys = ReadonlyMap<string, KeyNames>;
 /**
  * The filter that a query asks for; a person's requests are those of the keys that the person made.
  */
-function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFilter {
+export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFilter {
   const { user_id: userIds, key_id: keyIds } = query;
   const made =
     userIds &&

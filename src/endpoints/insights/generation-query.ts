@@ -32,7 +32,7 @@ const truthField = z
   .transform((text) => text === "true");
 
 /** Several values with commas between them. */
-const valuesField = z
+export const valuesField = z
   .string()
   .transform((text) =>
     text

@@ -1,10 +1,13 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { checkBody } from "../../http/check-body.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
+import type { UptimeDay } from "../../inference/catalog/route-history.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** Contract, "Limits": clients need not ask more often than once a minute. */
-const cacheControl = "public, max-age=60, s-maxage=300, stale-while-revalidate=600";
+export const publicCaching = "public, max-age=60, s-maxage=300, stale-while-revalidate=600";
 
 const statusSchema = z.enum(["healthy", "degraded", "partial", "down", "no_signal"]);
 const componentSchema = z.looseObject({
@@ -50,7 +53,128 @@ export const health = defineEndpoint({
   }),
   encodeError: encodeContractError,
   handle(context, { insights }: Pick<Dependencies, "insights">) {
-    context.headers["cache-control"] = cacheControl;
+    context.headers["cache-control"] = publicCaching;
     return context.json(insights.health.snapshot());
+  },
+});
+
+const daysMost = 90;
+const daysProblem = `must be a whole number from 1 to ${daysMost}`;
+
+const incidentSchema = z.object({
+  upstream_id: z.string(),
+  status: z.enum(["degraded", "down"]).describe("The worst that it was."),
+  started_at: z.string(),
+  ended_at: z.string().nullable().describe("Null while it lasts."),
+  messages: z.array(z.string()),
+});
+
+const historySchema = z.object({
+  object: z.literal("health.history"),
+  days: z.int(),
+  providers: z.array(
+    z.object({
+      id: z.string(),
+      uptime: z.number().nullable(),
+      buckets: z.array(
+        z.object({
+          date: z.iso.date(),
+          attempts: z.int(),
+          failures: z.int(),
+          uptime: z.number().nullable(),
+        }),
+      ),
+    }),
+  ),
+  incidents: z.array(incidentSchema),
+});
+
+/** Uptime by day and incidents, as the public endpoint and page show them. */
+export type HealthHistory = z.infer<typeof historySchema>;
+
+/** The share of attempts that found a provider there, at four decimals; null without attempts. */
+const uptimeOf = (attempts: number, failures: number): number | null =>
+  attempts === 0 ? null : Math.round((1 - failures / attempts) * 10_000) / 10_000;
+
+function providerHistory(
+  id: string,
+  days: readonly UptimeDay[],
+): HealthHistory["providers"][number] {
+  const attempts = days.reduce((sum, day) => sum + day.attempts, 0);
+  const failures = days.reduce((sum, day) => sum + day.failures, 0);
+  return {
+    id,
+    uptime: uptimeOf(attempts, failures),
+    buckets: days.map((day) => ({
+      date: new Date(day.day * dayMs).toISOString().slice(0, 10),
+      attempts: day.attempts,
+      failures: day.failures,
+      uptime: uptimeOf(day.attempts, day.failures),
+    })),
+  };
+}
+
+/** The history of the last days. */
+export async function healthHistoryOf(
+  { insights, routeHistory, clock }: Dependencies,
+  days = daysMost,
+): Promise<HealthHistory> {
+  const providers = await routeHistory.providers(days);
+  const sinceMs = clock.nowMs() - days * dayMs;
+  return {
+    object: "health.history",
+    days,
+    providers: [...providers]
+      .filter(([id]) => insights.health.isPublic(id))
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([id, each]) => providerHistory(id, each)),
+    incidents: insights.health
+      .incidents()
+      .filter(({ endedMs }) => endedMs === undefined || endedMs >= sinceMs)
+      .map((incident) => ({
+        upstream_id: incident.upstreamId,
+        status: incident.worst,
+        started_at: new Date(incident.startedMs).toISOString(),
+        ended_at: incident.endedMs === undefined ? null : new Date(incident.endedMs).toISOString(),
+        messages: [...incident.messages],
+      })),
+  };
+}
+
+const querySchema = z.object({
+  days: z.coerce
+    .number(daysProblem)
+    .int(daysProblem)
+    .min(1, daysProblem)
+    .max(daysMost, daysProblem)
+    .default(daysMost),
+});
+
+/** Uptime of each provider by day, and incidents. */
+export const healthHistory = defineEndpoint({
+  method: "GET",
+  path: "/health/history",
+  base: "api",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Insights",
+  summary: "Show each provider's uptime by day, and incidents.",
+  description:
+    "Days are UTC days, the oldest first; uptime is the share of attempts that found the provider there, null where no request " +
+    "came. Incidents come from the newest 1,000 changes of status.",
+  query: z.object({
+    days: z
+      .int()
+      .min(1)
+      .max(daysMost)
+      .optional()
+      .describe("Days until today, 90 unless it is given."),
+  }),
+  response: historySchema,
+  encodeError: encodeContractError,
+  async handle(context, deps: Dependencies) {
+    const { days } = checkBody(querySchema, Object.fromEntries(context.query));
+    context.headers["cache-control"] = publicCaching;
+    return context.json(await healthHistoryOf(deps, days));
   },
 });

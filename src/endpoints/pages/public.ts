@@ -12,7 +12,7 @@ import {
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { isListedFor, modelsToList, shownObject } from "../catalog/sub-route.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { healthHistoryOf, publicCaching } from "../insights/health-history.ts";
+import { healthHistoryOf, publicCaching } from "../insights/health.ts";
 import { pageResponse, pageRoute } from "./page-response.ts";
 
 /** The same for all visitors, so that caches may keep it. */

@@ -11,7 +11,7 @@ import {
 } from "../generation-figures.ts";
 import type { GenerationRecord } from "../generation-record.ts";
 import { type GenerationFilter, type GenerationRange, newerOf } from "../generation-search.ts";
-import { lowestIdAt, recordOfRow, timeOfId } from "../generation-store.ts";
+import { idAfter, lowestIdAt, recordOfRow, timeOfId } from "../generation-store.ts";
 import {
   intervals,
   lineOf,
@@ -122,7 +122,7 @@ export class ArchiveReads {
         workspaceId,
         filter: {},
         low: id,
-        end: `gen_${(BigInt(`0x${id.slice(4)}`) + 1n).toString(16).padStart(32, "0")}`,
+        end: idAfter(id) ?? id,
       },
       1,
     );

@@ -444,6 +444,12 @@ export const contract: Record<string, ContractRow> = {
   "GET /admin/overview": operators,
   "GET /admin/usage": operators,
   "GET /admin/errors": operators,
+  "GET /admin/generations": operators,
+  "GET /admin/generations/:id": {
+    ...operators,
+    path: "/admin/generations/gen_none",
+    accepted: 404,
+  },
   "GET /admin/north-star": operators,
   "GET /admin/smoke-tests": operators,
   "POST /admin/smoke-tests": operators,

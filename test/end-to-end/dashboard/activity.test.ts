@@ -73,6 +73,33 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await screen.close();
   });
 
+  test("the operator finds what failed across workspaces, and reads why", async () => {
+    const listed = await scene.ask("operator", "GET", "/admin/generations?status=failed");
+    const failed = listAt(listed, "data");
+    const screen = await scene.open("operator", "/operator?group=requests&status=failed");
+    const { page } = screen;
+    expect(failed.length).toBeGreaterThan(0);
+    expect(await rows(page).count()).toBe(failed.length);
+    expect(await rows(page).first().innerText()).toContain(textAt(failed[0], "workspace_name"));
+    await rows(page).first().getByRole("button").click();
+    const dialog = page.getByRole("dialog", { name: "Request" });
+    await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
+    expect(new URL(page.url()).searchParams.get("id")).toBe(textAt(failed[0], "id"));
+    // What would change this workspace, or ask in it, is no matter of another one's request.
+    expect(await dialog.getByRole("button", { name: /no more$/ }).count()).toBe(0);
+    expect(await dialog.getByRole("link", { name: "Open in the playground" }).count()).toBe(0);
+    await expectSound(screen);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await page.getByLabel("Workspace id").fill("ws_none");
+    await page.keyboard.press("Enter");
+    await page.getByText("Nothing matches.").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await rows(page).nth(failed.length).waitFor();
+    expect(new URL(page.url()).search).toBe("?group=requests");
+    await screen.close();
+  });
+
   test("filters live in the address: a link has them, a reload keeps them, and they clear", async () => {
     const screen = await scene.open("developer", "/activity");
     const { page } = screen;

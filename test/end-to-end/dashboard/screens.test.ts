@@ -37,6 +37,7 @@ const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/operator?group=people", "operator"],
   ["/operator?group=providers", "operator"],
   ["/operator?group=errors", "operator"],
+  ["/operator?group=requests", "operator"],
   ["/operator?group=settings", "operator"],
 ];
 

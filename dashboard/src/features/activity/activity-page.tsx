@@ -1,19 +1,9 @@
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { type KeyboardEvent, useRef } from "react";
+import { useRef } from "react";
 import { PageHead } from "../../ui/page.tsx";
 import { download } from "../../lib/download.ts";
-import {
-  Actions,
-  Button,
-  Card,
-  Empty,
-  Input,
-  Loaded,
-  Problem,
-  Select,
-  Status,
-} from "../../ui/parts.tsx";
+import { Actions, Button, Card, Empty, Loaded, Problem, Status } from "../../ui/parts.tsx";
 import {
   type ActivityFilters,
   csvPath,
@@ -22,78 +12,12 @@ import {
   newerQuery,
 } from "./api.ts";
 import { FailuresCard } from "./failures-card.tsx";
+import { type Change, Filters } from "./filters.tsx";
 import { GenerationDrawer } from "./generation-drawer.tsx";
 import { GenerationsTable } from "./generations-table.tsx";
 import { ActivityHistogram } from "./histogram.tsx";
 
 const route = getRouteApi("/activity");
-
-const statuses = [
-  ["", "Any status"],
-  ["completed", "Completed"],
-  ["failed", "Failed"],
-  ["cut", "Cut"],
-  ["cancelled", "Cancelled"],
-  ["cached", "From cache"],
-] as const;
-const ranges = [
-  ["", "All that is kept"],
-  ["1h", "Last hour"],
-  ["24h", "Last 24 hours"],
-  ["7d", "Last 7 days"],
-  ["30d", "Last 30 days"],
-  ["90d", "Last 90 days"],
-] as const;
-const texts = [
-  ["model", "Model"],
-  ["provider", "Provider"],
-  ["error", "Error code"],
-  ["app", "App"],
-  ["key_id", "Key id"],
-] as const;
-
-type Change = (change: Record<string, string | undefined>) => void;
-
-function Filters({ filters, onFilter }: { filters: ActivityFilters; onFilter: Change }) {
-  const take = (name: string, input: HTMLInputElement): void =>
-    onFilter({ [name]: input.value.trim() || undefined });
-  return (
-    <Card>
-      <Actions>
-        {texts.map(([name, label]) => (
-          // The key gives the field its new text where the filter was changed elsewhere.
-          <Input
-            key={`${name} ${filters[name] ?? ""}`}
-            type="search"
-            aria-label={label}
-            placeholder={label}
-            defaultValue={filters[name]}
-            onBlur={(event) => {
-              if ((filters[name] ?? "") !== event.target.value.trim()) take(name, event.target);
-            }}
-            onKeyDown={(event: KeyboardEvent<HTMLInputElement>) => {
-              if (event.key === "Enter") take(name, event.currentTarget);
-            }}
-          />
-        ))}
-        <Select
-          label="Status"
-          value={filters.status ?? ""}
-          options={statuses}
-          onChange={(value) => onFilter({ status: value || undefined })}
-        />
-        <Select
-          label="Range"
-          value={filters.range ?? ""}
-          options={ranges}
-          onChange={(value) =>
-            onFilter({ range: value || undefined, from: undefined, to: undefined })
-          }
-        />
-      </Actions>
-    </Card>
-  );
-}
 
 /**
  * The log of requests, with its filters in the address. It never moves by itself: it says how many

@@ -67,13 +67,15 @@ export interface ActivityFilters extends RangeSearch {
   key_id?: string | undefined;
   error?: string | undefined;
   app?: string | undefined;
+  /** Of lists across workspaces alone. */
+  workspace_id?: string | undefined;
 }
 
 /**
  * The query of a list, for a range that begins in the past and has no end, so that newer requests
  * belong to it.
  */
-function parametersOf({
+export function parametersOf({
   range,
   from,
   to,
@@ -181,11 +183,11 @@ export const latestQuery = queryOptions({
   queryFn: () => request<List<Generation>>("/analytics/generations?limit=6"),
 });
 
+/** The explanation of a request, from the path that has it. */
+export const explanationAt = (path: string) =>
+  queryOptions({ queryKey: ["explanation", path], queryFn: () => request<Explanation>(path) });
 export const explanationQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["explanation", id],
-    queryFn: () => request<Explanation>(`/generation/${encodeURIComponent(id)}/explain`),
-  });
+  explanationAt(`/generation/${encodeURIComponent(id)}/explain`);
 
 interface Privacy {
   blocked_providers: readonly string[];

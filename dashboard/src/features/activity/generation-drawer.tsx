@@ -15,15 +15,22 @@ import {
 import { GenerationStatus } from "./generations-table.tsx";
 import { Waterfall } from "./waterfall.tsx";
 
-/** One request: what was tried, what it cost and why. J and K walk the filtered list. */
+/**
+ * One request: what was tried, what it cost and why. J and K walk the filtered list. A request of
+ * another workspace is read elsewhere, and nothing of this workspace is changed for it.
+ */
 export function GenerationDrawer({
   id,
   onClose,
   onStep,
+  read = explanationQuery,
+  isOwn = true,
 }: {
   id: string | undefined;
   onClose: () => void;
   onStep: (by: number) => void;
+  read?: typeof explanationQuery;
+  isOwn?: boolean;
 }) {
   useEffect(() => {
     if (id === undefined) return undefined;
@@ -46,7 +53,7 @@ export function GenerationDrawer({
               Older (J)
             </Button>
           </Actions>
-          <GenerationShown id={id} />
+          <GenerationShown id={id} read={read} isOwn={isOwn} />
         </>
       )}
     </Drawer>
@@ -172,9 +179,17 @@ const curlOf = ({ requested_model: model, streamed }: GenerationDetails): string
   `curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n` +
   `  -d '${JSON.stringify({ model, stream: streamed, messages: [{ role: "user", content: "" }] })}'`;
 
-function GenerationShown({ id }: { id: string }) {
-  const query = useQuery(explanationQuery(id));
-  const mayAsk = useScope("inference");
+function GenerationShown({
+  id,
+  read,
+  isOwn,
+}: {
+  id: string;
+  read: typeof explanationQuery;
+  isOwn: boolean;
+}) {
+  const query = useQuery(read(id));
+  const mayAsk = useScope("inference") && isOwn;
   return (
     <Loaded query={query} height={400}>
       {(explanation) => {
@@ -213,7 +228,7 @@ function GenerationShown({ id }: { id: string }) {
             />
             <h2>Attempts</h2>
             <Waterfall attempts={generation.attempts} />
-            <SteerAway generation={generation} />
+            {isOwn ? <SteerAway generation={generation} /> : null}
             <h2>Routing</h2>
             <RoutingTrail routing={generation.routing} />
             <h2>Why it cost this</h2>

@@ -1,7 +1,7 @@
 import { count, duration, localTime, requestCost, utc } from "../../lib/format.ts";
 import { zoneName } from "../../lib/time.ts";
 import { Status } from "../../ui/parts.tsx";
-import { RowButton, Table } from "../../ui/table.tsx";
+import { type Column, RowButton, Table } from "../../ui/table.tsx";
 import type { Generation } from "./api.ts";
 
 const kinds: Readonly<Record<string, "good" | "warning" | "bad">> = {
@@ -28,13 +28,15 @@ const providerOf = ({ provider_name: name, attempts, fallback }: Generation) => 
   </>
 );
 
-/** Requests, newest first. */
-export function GenerationsTable({
+/** Requests, newest first; with further columns before who asked. */
+export function GenerationsTable<Row extends Generation>({
   rows,
   onOpen,
+  further = [],
 }: {
-  rows: readonly Generation[];
+  rows: readonly Row[];
   onOpen: (id: string) => void;
+  further?: readonly Column<Row>[];
 }) {
   return (
     <Table
@@ -62,6 +64,7 @@ export function GenerationsTable({
           ),
         },
         { head: "Provider", cell: providerOf },
+        ...further,
         {
           head: "Key",
           cell: ({ key_name: name, key_id: id, app_title: app }) => (

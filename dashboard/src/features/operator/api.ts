@@ -1,5 +1,11 @@
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { type List, queryOf, request } from "../../lib/api.ts";
+import {
+  type ActivityFilters,
+  type Generation,
+  explanationAt,
+  parametersOf,
+} from "../activity/api.ts";
 
 /** Sums of the whole service. */
 interface Sums {
@@ -96,6 +102,27 @@ export const plansQuery = reading<List<Plan>>("/admin/plans");
 export const upstreamsQuery = reading<List<Upstream>>("/admin/upstreams");
 export const errorsQuery = reading<Errors>("/admin/errors?days=7");
 export const settingsQuery = reading<List<Setting> & { version: string }>("/admin/settings");
+
+/** A request of any workspace. */
+export interface AnyGeneration extends Generation {
+  workspace_id: string;
+  workspace_name: string | null;
+}
+
+export const requestsQuery = (filters: ActivityFilters) =>
+  infiniteQueryOptions({
+    queryKey: ["operator", "generations", filters],
+    initialPageParam: "",
+    queryFn: ({ pageParam, signal }) =>
+      request<List<AnyGeneration>>(
+        `/admin/generations${queryOf({ ...parametersOf(filters), limit: 50, after: pageParam })}`,
+        { signal },
+      ),
+    getNextPageParam: (page) => (page.has_more ? (page.next_cursor ?? undefined) : undefined),
+  });
+
+export const anyExplanationQuery = (id: string) =>
+  explanationAt(`/admin/generations/${encodeURIComponent(id)}`);
 
 /** A change that an operator makes; what was read before is read again. */
 export const change = ({ method, path, body }: { method: string; path: string; body?: unknown }) =>

@@ -19,6 +19,7 @@ import {
 import { Table } from "../../ui/table.tsx";
 import { errorsQuery, overviewQuery, plansQuery, settingsQuery } from "./api.ts";
 import { People } from "./people.tsx";
+import { Requests } from "./requests.tsx";
 import { Upstreams } from "./upstreams.tsx";
 import { Workspaces } from "./workspaces.tsx";
 
@@ -204,6 +205,7 @@ const sections = [
   ["workspaces", "Workspaces"],
   ["people", "People"],
   ["plans", "Plans"],
+  ["requests", "Requests"],
   ["providers", "Providers"],
   ["errors", "Errors"],
   ["settings", "Settings"],
@@ -250,6 +252,7 @@ export function OperatorPage() {
       {shown === "workspaces" ? <Workspaces search={q} onSearch={search} /> : null}
       {shown === "people" ? <People search={q} onSearch={search} /> : null}
       {shown === "plans" ? <Plans /> : null}
+      {shown === "requests" ? <Requests /> : null}
       {shown === "providers" ? <Upstreams /> : null}
       {shown === "errors" ? <Troubles /> : null}
       {shown === "settings" ? <Settings /> : null}

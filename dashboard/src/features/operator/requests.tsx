@@ -1,0 +1,85 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { Button, Card, Empty, Loaded } from "../../ui/parts.tsx";
+import type { ActivityFilters } from "../activity/api.ts";
+import { type Change, Filters } from "../activity/filters.tsx";
+import { GenerationDrawer } from "../activity/generation-drawer.tsx";
+import { GenerationsTable } from "../activity/generations-table.tsx";
+import { anyExplanationQuery, requestsQuery } from "./api.ts";
+
+const route = getRouteApi("/operator");
+
+/** The requests of every workspace, with their filters in the address. */
+export function Requests() {
+  const { id, group, q: _, ...narrowed } = route.useSearch();
+  const filters: ActivityFilters = narrowed;
+  const navigate = route.useNavigate();
+  const query = useInfiniteQuery(requestsQuery(filters));
+  const rows = query.data?.pages.flatMap(({ data }) => data);
+  const filter: Change = (change) =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+  const step = (by: number): void => {
+    const next = rows?.[rows.findIndex((row) => row.id === id) + by];
+    if (next !== undefined) filter({ id: next.id });
+  };
+  const isFiltered = Object.values(filters).some((value) => value !== undefined);
+  return (
+    <>
+      <Filters filters={filters} onFilter={filter} acrossWorkspaces />
+      <Card title="Requests of every workspace" flush>
+        <Loaded query={{ ...query, data: rows }} height={480}>
+          {(shown) =>
+            shown.length === 0 ? (
+              <Empty
+                action={
+                  isFiltered ? (
+                    <Button onClick={() => void navigate({ search: { group } })}>
+                      Clear filters
+                    </Button>
+                  ) : undefined
+                }
+              >
+                {isFiltered ? "Nothing matches." : "No workspace has sent a request yet."}
+              </Empty>
+            ) : (
+              <GenerationsTable
+                rows={shown}
+                onOpen={(opened) => filter({ id: opened })}
+                further={[
+                  {
+                    head: "Workspace",
+                    cell: ({ workspace_id: workspace, workspace_name: name }) => (
+                      <span title={workspace}>{name ?? workspace}</span>
+                    ),
+                  },
+                ]}
+              />
+            )
+          }
+        </Loaded>
+        {query.hasNextPage ? (
+          <Empty
+            action={
+              <Button
+                look="plain"
+                disabled={query.isFetchingNextPage}
+                onClick={() => void query.fetchNextPage()}
+              >
+                Show older
+              </Button>
+            }
+          >
+            {" "}
+          </Empty>
+        ) : null}
+      </Card>
+      <GenerationDrawer
+        id={id}
+        onClose={() => filter({ id: undefined })}
+        onStep={step}
+        read={anyExplanationQuery}
+        isOwn={false}
+      />
+    </>
+  );
+}

@@ -1,0 +1,113 @@
+import { z } from "zod";
+import { checkBody } from "../../http/check-body.ts";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import type { GenerationRecord } from "../../insights/generation-record.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { chargeExplanation, chargeExplanationSchema } from "../insights/generation.ts";
+import { filterOf } from "../insights/generation-list.ts";
+import {
+  generationQueries,
+  readGenerationsQuery,
+  valuesField,
+} from "../insights/generation-query.ts";
+import { generationRow, generationRowSchema } from "../insights/generation-row.ts";
+import { forOperators } from "./admin-fields.ts";
+
+const workspaceFields = {
+  workspace_id: z.string().describe("The workspace that asked."),
+  workspace_name: z.string().nullable().describe("Its name; null where the workspace is gone."),
+};
+
+/** A request of any workspace, as operators see it. */
+const adminGenerationSchema = generationRowSchema
+  .extend(workspaceFields)
+  .meta({ id: "AdminGeneration" });
+
+const workspacesSchema = z.object({ workspace_id: valuesField.optional() });
+
+const documentedQuery = generationQueries.list.omit({ user_id: true, format: true }).extend({
+  workspace_id: z
+    .string()
+    .optional()
+    .describe("Id of the workspace that asked; several with commas between them."),
+});
+
+type Parts = Pick<Dependencies, "insights" | "llmKeys" | "directory" | "clock">;
+
+const workspaceOf = (
+  { workspaceId }: GenerationRecord,
+  { directory }: Pick<Dependencies, "directory">,
+) => ({
+  workspace_id: workspaceId,
+  workspace_name: directory.workspace(workspaceId)?.name ?? null,
+});
+
+/** Records as lines, with the names of their keys and workspaces. */
+async function rowsOf(records: readonly GenerationRecord[], deps: Parts) {
+  const owners = [...new Set(records.map(({ workspaceId }) => workspaceId))];
+  const names = await Promise.all(owners.map((id) => deps.llmKeys.creators(id)));
+  const keys = new Map(names.flatMap((each) => [...each]));
+  return records.map((record) => ({
+    ...generationRow(record, keys),
+    ...workspaceOf(record, deps),
+  }));
+}
+
+/** The requests of every workspace, newest first. */
+export const listAllGenerations = defineEndpoint({
+  ...forOperators,
+  method: "GET",
+  path: "/admin/generations",
+  summary: "List requests across workspaces, newest first (operators).",
+  description:
+    "Takes the filters of GET /analytics/generations, and workspace_id. Of the records that the database keeps; those that only an " +
+    "archive has are read within their workspace. next_cursor, sent as after, gives the requests before these; a page may have fewer " +
+    "than limit, or none, and still have a next_cursor: it continues the search.",
+  query: documentedQuery,
+  response: z.object({
+    object: z.literal("list"),
+    data: z.array(adminGenerationSchema),
+    has_more: z.boolean(),
+    next_cursor: z.string().nullable(),
+  }),
+  async handle(context, deps: Parts) {
+    const { requests } = deps.insights;
+    const { workspace_id: workspaceIds } = checkBody(
+      workspacesSchema,
+      Object.fromEntries(context.query),
+    );
+    const { id, filter, ...query } = readGenerationsQuery(context.query, deps.clock.nowMs());
+    const found = id === undefined ? undefined : await requests.find(id);
+    const { records, next } =
+      id === undefined
+        ? await requests.page({ ...query, workspaceIds, filter: filterOf(filter, new Map()) })
+        : { records: found === undefined ? [] : [found], next: undefined };
+    return context.json({
+      object: "list",
+      data: await rowsOf(records, deps),
+      has_more: next !== undefined,
+      next_cursor: next ?? null,
+    });
+  },
+});
+
+/** Explains a request of any workspace: what was tried, what it cost and why. */
+export const explainAnyGeneration = defineEndpoint({
+  ...forOperators,
+  method: "GET",
+  path: "/admin/generations/:id",
+  summary: "Explain a request of any workspace (operators).",
+  description:
+    "The answer of GET /generation/{id}/explain, with the workspace that asked. Records have neither prompts nor answers.",
+  response: chargeExplanationSchema.extend(workspaceFields),
+  async handle(context, deps: Pick<Dependencies, "insights" | "ledgerStore" | "directory">) {
+    const id = context.param("id");
+    const record = await deps.insights.requests.find(id);
+    if (record === undefined) throw new GatewayError("not_found", `There is no generation ${id}.`);
+    return context.json({
+      ...(await chargeExplanation(record, deps)),
+      ...workspaceOf(record, deps),
+    });
+  },
+});

@@ -1,0 +1,149 @@
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import { minuteMs } from "../platform/kernel/clock.ts";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import type { StorageKind } from "../platform/storage/storage.ts";
+import type { GenerationRecord } from "./generation-record.ts";
+import {
+  conditionOf,
+  type GenerationPage,
+  type GenerationPageQuery,
+  isUnfinished,
+  newerOf,
+  olderOf,
+  pageOf,
+  rowsReadMax,
+} from "./generation-search.ts";
+import {
+  generationIdOf,
+  type GenerationTables,
+  idAfter,
+  lowestIdAt,
+  recordOfRow,
+  timeOfId,
+} from "./generation-store.ts";
+
+/** Which requests of the whole service a list shows, newest first. */
+export interface ServicePageQuery extends Omit<GenerationPageQuery, "workspaceId"> {
+  /** The workspaces whose requests are wanted; undefined for those of every one. */
+  workspaceIds?: readonly string[] | undefined;
+}
+
+interface Window extends Pick<ServicePageQuery, "workspaceIds" | "filter"> {
+  low: string;
+  /** Exclusive. */
+  end: string;
+  /** The most rows that are read of one workspace, and in all. */
+  limit: number;
+}
+
+/** The stretch of time in which a page is looked for at first, and by how much the next one grows. */
+const firstSpanMs = minuteMs;
+const spanGrowth = 8;
+/** Records that one stretch may have, unless it is the shortest. */
+const stretchRows = 15_000;
+
+/**
+ * Finds requests across workspaces, for those who run the service. Records are ordered by workspace
+ * and time, and no index that every commit would have to write orders them by time alone: a stretch
+ * of time is a range of the primary key for each workspace.
+ */
+export class ServiceRequests {
+  private readonly database: Kysely<GenerationTables>;
+  private readonly commits: CommitQueue;
+  private readonly kind: StorageKind;
+
+  constructor(options: {
+    database: Kysely<GenerationTables>;
+    commits: CommitQueue;
+    kind: StorageKind;
+  }) {
+    this.database = options.database;
+    this.commits = options.commits;
+    this.kind = options.kind;
+  }
+
+  /**
+   * A page of the requests that meet the filter. One with `next` may have less than `limit` records
+   * where few of many meet it.
+   */
+  async page(query: ServicePageQuery): Promise<GenerationPage> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const lowest = lowestIdAt(query.fromMs);
+    const records: GenerationRecord[] = [];
+    let end = olderOf(query.after, lowestIdAt(query.toMs));
+    let spanMs: number = firstSpanMs;
+    for (let rowsLeft = rowsReadMax; end > lowest; ) {
+      if (rowsLeft <= 0) return { records, next: end };
+      const low = newerOf(lowest, lowestIdAt(timeOfId(end) - spanMs));
+      const window = { ...query, low, end };
+      const rows = await this.count({ ...window, limit: stretchRows + 1 });
+      if (rows > stretchRows && spanMs > firstSpanMs) {
+        spanMs /= spanGrowth;
+        continue;
+      }
+      rowsLeft -= rows;
+      if (rows > 0)
+        records.push(...(await this.read({ ...window, limit: query.limit + 1 - records.length })));
+      if (records.length > query.limit) return pageOf(records, query.limit);
+      end = low;
+      spanMs *= spanGrowth;
+    }
+    return { records, next: undefined };
+  }
+
+  /** A request of any workspace by any form of its id. */
+  async find(id: string): Promise<GenerationRecord | undefined> {
+    const low = generationIdOf(id);
+    const end = idAfter(low);
+    if (end === undefined) return undefined;
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const [record] = await this.read({ low, end, filter: {}, limit: 1 });
+    return record;
+  }
+
+  /** What a stretch of time asks the database: for each workspace a range of the primary key. */
+  stretchSql(window: Window): RawBuilder<GenerationTables["generations"]> {
+    return sql`select * from (${this.rowsSql(window, sql`generations.*`)}) as found
+      order by id desc limit ${sql.lit(window.limit)}`;
+  }
+
+  private async read(window: Window): Promise<GenerationRecord[]> {
+    return (await this.stretchSql(window).execute(this.database)).rows.map(recordOfRow);
+  }
+
+  /** How many records a stretch has, before any filter but the one that has an index. */
+  private async count({ filter, ...window }: Window): Promise<number> {
+    const rows = this.rowsSql(
+      {
+        ...window,
+        filter: isUnfinished(filter) ? { statuses: filter.statuses ?? ["failed"] } : {},
+      },
+      sql`id`,
+    );
+    const {
+      rows: [counted],
+    } = await sql<{ rows: number | string }>`
+      select count(*) as rows from (select 1 from (${rows}) as stretch limit ${sql.lit(window.limit)}) as counted`.execute(
+      this.database,
+    );
+    return Number(counted?.rows ?? 0);
+  }
+
+  private rowsSql(
+    { workspaceIds, filter, low, end, limit }: Window,
+    columns: RawBuilder<unknown>,
+  ): RawBuilder<unknown> {
+    const owners = sql`(select id as owner_id from workspaces where ${
+      workspaceIds === undefined ? sql`1 = 1` : sql`id in (${sql.join(workspaceIds)})`
+    }) as owners`;
+    const unfinished = isUnfinished(filter) ? sql`status <> 'completed' and` : sql``;
+    const condition = sql`${unfinished} workspace_id = owner_id and id >= ${low} and id < ${end} and ${conditionOf(filter, this.kind)}`;
+    // Both forms make the planner go from the workspaces to their records.
+    return this.kind === "sqlite"
+      ? sql`select ${columns} from ${owners} cross join generations ${
+          isUnfinished(filter) ? sql`indexed by generations_unfinished` : sql``
+        } where ${condition}`
+      : sql`select own.* from ${owners} cross join lateral (
+          select ${columns} from generations where ${condition} order by id desc limit ${sql.lit(limit)}) as own`;
+  }
+}
