@@ -8,6 +8,7 @@ import { type PaymentTables, paymentInserts } from "../billing/payments/payment-
 import { providerKeyAdd } from "../byok/provider-key-usage.ts";
 import type { ConsentTables } from "../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../documents/jobs/document-job-store.ts";
+import type { PriceTables } from "../inference/catalog/price-history.ts";
 import type { RouteHistoryTables } from "../inference/catalog/route-history.ts";
 import {
   type ResponseTables,
@@ -44,6 +45,7 @@ export type AppTables = AccountTables &
   GenerationTables &
   ResponseTables &
   RouteHistoryTables &
+  PriceTables &
   InsightTables &
   OutboxTables &
   DocumentJobTables &

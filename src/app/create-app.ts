@@ -10,11 +10,13 @@ import { errorPage } from "../endpoints/pages/error-page.ts";
 import { clientAddressReader, encryptionReader } from "../http/http-request.ts";
 import { compileRoutes } from "../http/router.ts";
 import type { CatalogModel, CatalogSnapshot } from "../inference/catalog/model.ts";
+import { PriceHistory } from "../inference/catalog/price-history.ts";
 import { RouteHistory } from "../inference/catalog/route-history.ts";
 import { probeKeyThrough, smokePort } from "../inference/pipeline/unbilled-asks.ts";
 import { findModel } from "../inference/routing/resolve-models.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { type Clock, systemClock } from "../platform/kernel/clock.ts";
+import type { Storage } from "../platform/storage/storage.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { App, AppTools } from "./app.ts";
 import { buildAccount } from "./build-account.ts";
@@ -23,7 +25,7 @@ import { buildInference, endInference, ownKeyLookup } from "./build-inference.ts
 import { buildInsights } from "./build-insights.ts";
 import { buildDocuments, buildMcp, openOperations } from "./build-operations.ts";
 import { buildPayments } from "./build-payments.ts";
-import { openDatabase } from "./build-storage.ts";
+import { type AppTables, openDatabase } from "./build-storage.ts";
 import { buildStoredResponses } from "./build-stored-responses.ts";
 import { openDashboard } from "./dashboard-files.ts";
 import { LiveCatalog } from "./live-catalog.ts";
@@ -133,7 +135,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     publicUrl: settings.publicUrl,
     claudeCode: settings.claudeCode ?? {},
     generations: insights.generations,
-    routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
+    ...openHistories(storage, { catalog: catalog.snapshot, clock }),
     embeddingCache: openEmbeddingCache(shared, clock),
     mcp: buildMcp(settings, tools),
     ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
@@ -198,6 +200,15 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     },
   };
 }
+
+/** What is known of the catalog beside its snapshot: how routes were used, and what they cost. */
+const openHistories = (
+  { database }: Pick<Storage<AppTables>, "database">,
+  parts: { catalog: LiveCatalog["snapshot"]; clock: Clock },
+): Pick<Dependencies, "routeHistory" | "priceHistory"> => ({
+  routeHistory: new RouteHistory({ database: database.withTables(), ...parts }),
+  priceHistory: new PriceHistory({ database: database.withTables(), ...parts }),
+});
 
 const buildConsent = (
   { clientDocumentNetworks, extraCertificates }: AppSettings,

@@ -137,7 +137,7 @@ export function forgetConsent(
 /** What is done every so often, and with what. */
 type RoundParts = Pick<
   Dependencies,
-  "payments" | "generations" | "documents" | "background" | "consent"
+  "payments" | "generations" | "documents" | "background" | "consent" | "priceHistory"
 > &
   SharedWork & {
     insights: Insights;
@@ -149,10 +149,13 @@ type RoundParts = Pick<
 /** Does, from now on, what is done every so often; gives what ends it. */
 export function startRounds(
   account: Account,
-  { insights, payments, generations, logger, ...parts }: RoundParts,
+  { insights, payments, generations, priceHistory, logger, ...parts }: RoundParts,
 ): () => Promise<void> {
   insights.start();
   payments?.rounds.start();
+  priceHistory.start((error) =>
+    logger.error({ err: error }, "changes of prices could not be written"),
+  );
   const retention = startRetention(parts.settings, {
     ...parts,
     insights,
@@ -178,6 +181,6 @@ export function startRounds(
     clearInterval(forgettingConsent);
     stopTakingUp();
     await payments?.rounds.stop();
-    await Promise.all([account.budgets.watch.stop(), retention.stop()]);
+    await Promise.all([account.budgets.watch.stop(), retention.stop(), priceHistory.stop()]);
   };
 }

@@ -28,6 +28,7 @@ import type { EndpointPaths } from "../http/endpoint.ts";
 import type { McpService } from "../mcp/mcp-service.ts";
 import type { Conversations } from "../mcp/hub/conversations.ts";
 import type { HubLibrary } from "../mcp/hub/open-hub.ts";
+import type { PriceHistory } from "../inference/catalog/price-history.ts";
 import type { RouteHistory } from "../inference/catalog/route-history.ts";
 import type { InferenceDependencies } from "../inference/pipeline/dependencies.ts";
 import type { AnswerCache } from "../inference/surfaces/embeddings/answer-cache.ts";
@@ -132,6 +133,7 @@ export interface Dependencies {
   generations: GenerationStore;
   insights: Insights;
   routeHistory: RouteHistory;
+  priceHistory: PriceHistory;
   responses: ResponseStore;
   background: BackgroundRunner;
   documents: Documents;

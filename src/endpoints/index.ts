@@ -115,7 +115,8 @@ import { listSmokeTests, runSmokeTests } from "./admin/smoke-tests.ts";
 import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
 import { northStar, overview, serviceUsage } from "./admin/usage.ts";
 import { metricsRoutes } from "./catalog/model-metrics.ts";
-import { modelPrivacy, modelPrivacyByEncodedId } from "./catalog/model-privacy.ts";
+import { pricesRoutes } from "./catalog/model-prices.ts";
+import { privacyRoutes } from "./catalog/model-privacy.ts";
 import { uptimeRoutes } from "./catalog/model-uptime.ts";
 import {
   addAllowedRange,
@@ -180,7 +181,7 @@ import {
 import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
 import { recommendModelsFor } from "./catalog/recommend.ts";
 import { providerLogo, listProviders } from "./catalog/providers.ts";
-import { routingPreview, routingPreviewByEncodedId } from "./catalog/routing-preview.ts";
+import { previewRoutes } from "./catalog/routing-preview.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { documentsParse } from "./documents/documents-parse.ts";
 import { ocrExtract } from "./documents/ocr-extract.ts";
@@ -295,11 +296,10 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   getModelByEncodedId,
   listProviders,
   providerLogo,
-  routingPreview,
-  routingPreviewByEncodedId,
+  ...previewRoutes,
   ...metricsRoutes,
-  modelPrivacy,
-  modelPrivacyByEncodedId,
+  ...privacyRoutes,
+  ...pricesRoutes,
   ...uptimeRoutes,
   // Pages
   startPage,

@@ -44,18 +44,19 @@ const shared = {
   response,
 };
 
-/** The data policies of a model's providers. */
-export const modelPrivacy = defineEndpoint<Dependencies>({
-  ...shared,
-  path: "/models/:owner/:model/privacy",
-  summary: "Show the data policies of a model's providers.",
-  handle: subRoute(privacy),
-});
-
-/** The same by a percent-encoded slug. */
-export const modelPrivacyByEncodedId = defineEndpoint<Dependencies>({
-  ...shared,
-  path: "/models/:id/privacy",
-  summary: "Show the data policies of a model's providers (slug percent-encoded in one segment).",
-  handle: subRoute(privacy, modelByEncodedId("privacy")),
-});
+/** The data policies of a model's providers, by both forms of its path. */
+export const privacyRoutes = [
+  defineEndpoint<Dependencies>({
+    ...shared,
+    path: "/models/:owner/:model/privacy",
+    summary: "Show the data policies of a model's providers.",
+    handle: subRoute(privacy),
+  }),
+  // The same by a percent-encoded slug.
+  defineEndpoint<Dependencies>({
+    ...shared,
+    path: "/models/:id/privacy",
+    summary: "Show the data policies of a model's providers (slug percent-encoded in one segment).",
+    handle: subRoute(privacy, modelByEncodedId("privacy")),
+  }),
+];

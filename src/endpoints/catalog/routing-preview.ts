@@ -126,18 +126,19 @@ const shared = {
   response,
 };
 
-/** The failover chain of a model as it is now. */
-export const routingPreview = defineEndpoint<Dependencies>({
-  ...shared,
-  path: "/models/:owner/:model/routing-preview",
-  summary: "Preview the routing of a model.",
-  handle: subRoute(preview),
-});
-
-/** The same by a percent-encoded slug. */
-export const routingPreviewByEncodedId = defineEndpoint<Dependencies>({
-  ...shared,
-  path: "/models/:id/routing-preview",
-  summary: "Preview the routing of a model (slug percent-encoded in one segment).",
-  handle: subRoute(preview, modelByEncodedId("routing-preview")),
-});
+/** The failover chain of a model as it is now, by both forms of its path. */
+export const previewRoutes = [
+  defineEndpoint<Dependencies>({
+    ...shared,
+    path: "/models/:owner/:model/routing-preview",
+    summary: "Preview the routing of a model.",
+    handle: subRoute(preview),
+  }),
+  // The same by a percent-encoded slug.
+  defineEndpoint<Dependencies>({
+    ...shared,
+    path: "/models/:id/routing-preview",
+    summary: "Preview the routing of a model (slug percent-encoded in one segment).",
+    handle: subRoute(preview, modelByEncodedId("routing-preview")),
+  }),
+];

@@ -37,6 +37,18 @@ const record = (
   [`DELETE ${name}`]: { scope: `write:${of}`, path, accepted: 404 },
 });
 
+/** Rows of a figure of a model, by both forms of its path; no credential is needed. */
+const modelFigure = (name: string): Record<string, ContractRow> =>
+  Object.fromEntries(
+    [
+      [":owner/:model", "nobody/nothing"],
+      [":id", "nobody%2Fnothing"],
+    ].map(([form, model]): [string, ContractRow] => [
+      `GET /models/${form}/${name}`,
+      { without: "optional", llm: true, path: `/models/${model}/${name}`, accepted: 404 },
+    ]),
+  );
+
 /**
  * Contract: "Index", "Credential families" and "Scopes"; each endpoint of the table has its row
  * here.
@@ -118,18 +130,8 @@ export const contract: Record<string, ContractRow> = {
     path: "/models/nobody%2Fnothing/privacy",
     accepted: 404,
   },
-  "GET /models/:owner/:model/uptime": {
-    without: "optional",
-    llm: true,
-    path: "/models/nobody/nothing/uptime",
-    accepted: 404,
-  },
-  "GET /models/:id/uptime": {
-    without: "optional",
-    llm: true,
-    path: "/models/nobody%2Fnothing/uptime",
-    accepted: 404,
-  },
+  ...modelFigure("prices"),
+  ...modelFigure("uptime"),
   "GET /providers": { without: "open" },
   "GET /logos/:file": { without: "open", path: "/logos/openai.svg", base: "root" },
   "POST /keys": { scope: "write:llm-keys", accepted: 400 },

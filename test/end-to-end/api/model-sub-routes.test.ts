@@ -82,7 +82,7 @@ const told = async (path: string): Promise<unknown> => (await gateway.get(path))
 const fieldOf = (body: unknown, field: string): unknown[] =>
   listAt(body, "data").map((entry) => at(entry, field));
 
-const names = ["routing-preview", "metrics", "privacy", "uptime"] as const;
+const names = ["routing-preview", "metrics", "privacy", "uptime", "prices"] as const;
 
 describe.each(names)("the sub-route %s", (name) => {
   const spellings = [

@@ -61,6 +61,14 @@ export interface Uptime {
   buckets: readonly { date: string; attempts: number; uptime: number | null }[];
 }
 
+/** What a provider asked for a model, from a time on. */
+export interface PriceChange {
+  provider: string;
+  model: string;
+  at: string;
+  prices: Readonly<Record<string, number>>;
+}
+
 /** How long the workspace's own requests took, over time. */
 export interface LatencyBucket {
   bucket: string;
@@ -88,6 +96,11 @@ export const uptimeQuery = (id: string) =>
   queryOptions({
     queryKey: ["model", id, "uptime"],
     queryFn: () => request<List<Uptime>>(`/models/${id}/uptime`),
+  });
+export const pricesQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["model", id, "prices"],
+    queryFn: () => request<List<PriceChange>>(`/models/${id}/prices`),
   });
 export const latencyQuery = (id: string) =>
   queryOptions({

@@ -6,6 +6,7 @@ import { Card, Code, Empty, Facts, Loaded } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { modelQuery, routePreviewQuery } from "./api.ts";
 import { ModelFigures } from "./model-figures.tsx";
+import { PriceChanges } from "./price-changes.tsx";
 
 const route = getRouteApi("/models/$owner/$model");
 
@@ -105,6 +106,7 @@ export function ModelPage() {
                 }
               </Loaded>
             </Card>
+            <PriceChanges id={id} />
             <ModelFigures id={id} />
             <Card title="Call it">
               <Code

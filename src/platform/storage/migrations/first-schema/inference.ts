@@ -1,8 +1,20 @@
 import type { SchemaPart } from "./schema-part.ts";
 
-/** Stored responses, document jobs and conversations. */
+/** Stored responses, document jobs, conversations, and the prices of models over time. */
 export const inferenceSchema: SchemaPart = {
   tables: [
+    // What a provider asks for a model, from a time on.
+    {
+      name: "price_changes",
+      clustered: true,
+      columns: {
+        model: "text not null",
+        provider: "text not null",
+        at_ms: "integer not null",
+        prices: "text not null",
+      },
+      constraints: ["primary key (model, provider, at_ms)"],
+    },
     // A walk along a conversation reads what is before the long texts and no more. Only the first of
     // the runs of a background response is charged under the response's own id.
     {

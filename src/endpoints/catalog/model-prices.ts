@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { defineEndpoint } from "../../access/define-endpoint.ts";
+import type { PriceChange } from "../../inference/catalog/price-history.ts";
+import type { Dependencies } from "../dependencies.ts";
+import { modelByEncodedId } from "./models.ts";
+import { catalogEndpoint, routesOf, subRoute, type Telling } from "./sub-route.ts";
+
+const response = z.object({
+  object: z.literal("model.prices"),
+  model: z.string(),
+  data: z
+    .array(
+      z.object({
+        provider: z.string(),
+        model: z.string(),
+        at: z.string().describe("From when on, UTC; of the first, when the gateway first saw it."),
+        prices: z
+          .record(z.string(), z.number())
+          .describe("USD per million tokens by part, such as input_per_1m; per_request in USD."),
+      }),
+    )
+    .describe("What each provider asked, the newest first."),
+});
+
+const newestFirst = (one: PriceChange, other: PriceChange): number => other.atMs - one.atMs;
+
+const prices: Telling = async (model, { priceHistory }) => {
+  const routes = routesOf(model);
+  const ids = new Set(routes.map((each) => each.model.id));
+  const providers = new Set(routes.map(({ route }) => route.provider.id));
+  const changes = await priceHistory.of([...ids]);
+  return {
+    object: "model.prices",
+    model: model.id,
+    data: changes
+      .filter(({ provider }) => providers.has(provider))
+      .sort(newestFirst)
+      .map(({ model: id, provider, atMs, prices: parts }) => ({
+        provider,
+        model: id,
+        at: new Date(atMs).toISOString(),
+        prices: parts,
+      })),
+  };
+};
+
+const shared = {
+  ...catalogEndpoint,
+  description:
+    "The prices of the model's providers since the gateway knows them, the newest first: a provider has another entry for each time " +
+    "that the catalog or the configuration brought other prices. A routing preset shows its members' together.",
+  response,
+};
+
+/** What a model cost before, by both forms of its path. */
+export const pricesRoutes = [
+  defineEndpoint<Dependencies>({
+    ...shared,
+    path: "/models/:owner/:model/prices",
+    summary: "Show when a model's prices changed.",
+    handle: subRoute(prices),
+  }),
+  // The same by a percent-encoded slug.
+  defineEndpoint<Dependencies>({
+    ...shared,
+    path: "/models/:id/prices",
+    summary: "Show when a model's prices changed (slug percent-encoded in one segment).",
+    handle: subRoute(prices, modelByEncodedId("prices")),
+  }),
+];
