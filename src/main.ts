@@ -37,8 +37,9 @@ import {
   StorageUnavailableError,
 } from "./platform/storage/storage-error.ts";
 import { type Logger, boundedLogger, createLogger } from "./platform/telemetry/logger.ts";
-import { createMetrics } from "./platform/telemetry/metrics.ts";
-import { createTracing } from "./platform/telemetry/tracing.ts";
+import { createMetricPush } from "./platform/telemetry/metric-push.ts";
+import { createMetrics, type Metrics } from "./platform/telemetry/metrics.ts";
+import { type Tracing, createTracing, tellingAll } from "./platform/telemetry/tracing.ts";
 
 /** Options of the command line; throws a `ConfigurationError` for one that does not exist. */
 function readOptions(parameters: readonly string[]): { noMigrate: boolean } {
@@ -80,6 +81,28 @@ function closeFiles(settings: Settings, logger: Logger): void {
     );
 }
 
+/** Sends traces and metrics to an OpenTelemetry collector, where one is configured. */
+function sendTelemetry(
+  { openTelemetry }: Settings,
+  parts: { logger: Logger; metrics: Metrics; nodeName: string | undefined },
+): Tracing {
+  const { serviceName, traces, metrics } = openTelemetry;
+  const warnOf = (what: string) => (error: unknown) =>
+    parts.logger.warn({ err: error }, `${what} could not be delivered`);
+  return tellingAll(
+    createTracing({ target: traces, serviceName, version, onExportError: warnOf("traces") }),
+    createMetricPush({
+      target: metrics,
+      serviceName,
+      version,
+      instanceId: parts.nodeName ?? hostname(),
+      definitions: parts.metrics.definitions,
+      clock: systemClock,
+      onExportError: warnOf("metrics"),
+    }),
+  );
+}
+
 async function start(): Promise<void> {
   // Every file that is made from here on (databases, logs of them, temporary files) is for this
   // user alone.
@@ -93,11 +116,8 @@ async function start(): Promise<void> {
   if (line === undefined && configuration.server.processes !== 1)
     return supervise(configuration, logger);
   closeFiles(configuration, logger);
-  const tracing = createTracing({
-    ...configuration.tracing,
-    version,
-    onExportError: (error) => logger.warn({ err: error }, "traces could not be delivered"),
-  });
+  const nodeName = line && `${hostname()}/${line.place.number}`;
+  const tracing = sendTelemetry(configuration, { logger, metrics, nodeName });
   let listeningUrl = "";
   const publicUrl = (): string => configuration.server.publicUrl ?? listeningUrl;
   const app = await createApp(
@@ -107,7 +127,7 @@ async function start(): Promise<void> {
       readAgain: readSettings,
       mayMigrate: !readOptions(process.argv.slice(2)).noMigrate,
       dashboard: configuration.dashboard ? dashboardPlace : undefined,
-      nodeName: line && `${hostname()}/${line.place.number}`,
+      nodeName,
     }),
     { logger, metrics: line ? { ...metrics, text: () => line.allMetrics() } : metrics, tracing },
   );

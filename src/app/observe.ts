@@ -13,6 +13,7 @@ import {
   type TracedAttempt,
   type TracedInference,
   genAi,
+  genAiProvider,
 } from "../platform/telemetry/traced-inference.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { FinishedInference, Metrics, Outcome } from "../platform/telemetry/metrics.ts";
@@ -168,6 +169,23 @@ function tracedAttempts(attempts: readonly AttemptRecord[], firstStartMs: number
   });
 }
 
+/** Only the last attempt has content; the others failed before any. */
+const withFirstChunk = (
+  attempts: readonly TracedAttempt[],
+  firstChunkMs: number | null,
+): readonly TracedAttempt[] =>
+  firstChunkMs === null
+    ? attempts
+    : attempts.map((attempt, index) =>
+        index < attempts.length - 1
+          ? attempt
+          : { ...attempt, firstChunkSeconds: Math.max(0, firstChunkMs - attempt.startMs) / 1000 },
+      );
+
+/** Tokens written to a cache, however long they are kept there; undefined where there were none. */
+const cacheWrites = (usage: Readonly<Record<string, number | undefined>>): number | undefined =>
+  (usage["cacheWriteTokens"] ?? 0) + (usage["cacheWriteOneHourTokens"] ?? 0) || undefined;
+
 function traceOf({
   record,
   timing,
@@ -178,6 +196,8 @@ function traceOf({
   nowMs: number;
 }): TracedInference {
   const startMs = nowMs - (timing.settledMs - timing.startedMs);
+  const firstChunkMs =
+    timing.firstContentMs === null ? null : startMs + (timing.firstContentMs - timing.startedMs);
   const { detail } = record;
   return {
     traceId: record.id.slice("gen_".length),
@@ -187,7 +207,7 @@ function traceOf({
     endMs: nowMs,
     attributes: {
       [genAi.operationName]: operationOf(record.surface),
-      [genAi.providerName]: record.provider,
+      [genAi.providerName]: record.provider === "" ? undefined : genAiProvider(record.provider),
       [genAi.requestModel]: record.requestedModel,
       [genAi.responseModel]: record.model,
       [genAi.requestStream]: record.streamed,
@@ -196,8 +216,16 @@ function traceOf({
         record.finishReason === null ? undefined : [record.finishReason],
       [genAi.usageInputTokens]: record.promptTokens,
       [genAi.usageOutputTokens]: record.completionTokens,
+      [genAi.usageCacheReadInputTokens]: detail.usage["cacheReadTokens"],
+      [genAi.usageCacheCreationInputTokens]: cacheWrites(detail.usage),
+      [genAi.usageReasoningOutputTokens]: detail.usage["reasoningTokens"],
+      [genAi.responseTimeToFirstChunk]:
+        record.firstTokenMs === null ? undefined : record.firstTokenMs / 1000,
     },
-    attempts: tracedAttempts(record.attempts, startMs + (timing.firstSendMs - timing.startedMs)),
+    attempts: withFirstChunk(
+      tracedAttempts(record.attempts, startMs + (timing.firstSendMs - timing.startedMs)),
+      firstChunkMs,
+    ),
     ...(record.status === "completed" ? {} : { error: { type: record.status } }),
   };
 }

@@ -7,7 +7,7 @@ import { HttpServer } from "../http/http-server.ts";
 import { brand } from "../platform/kernel/brand.ts";
 import { createLogger } from "../platform/telemetry/logger.ts";
 import { createMetrics } from "../platform/telemetry/metrics.ts";
-import { createTracing } from "../platform/telemetry/tracing.ts";
+import { noTracing } from "../platform/telemetry/tracing.ts";
 import { type CommandContext, CommandError } from "./terminal.ts";
 
 const probeTimeoutMs = 2_000;
@@ -153,7 +153,7 @@ async function openLocalGateway(context: CommandContext): Promise<LocalGateway> 
     {
       logger,
       metrics: createMetrics(),
-      tracing: createTracing({ ...configuration.tracing, version, onExportError: () => undefined }),
+      tracing: noTracing,
     },
   );
   const server = new HttpServer({

@@ -170,7 +170,9 @@ export const variables: readonly (readonly [name: string, standard: string, text
   [
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "off",
-    "Traces over OTLP/HTTP; the usual `OTEL_*` variables apply.",
+    "Traces and metrics over OTLP/HTTP; the usual `OTEL_*` variables apply.",
   ],
   ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "", "The same, for traces alone."],
+  ["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "", "The same, for metrics alone."],
+  ["OTEL_METRIC_EXPORT_INTERVAL", "60000", "Milliseconds between two exports of metrics."],
 ];

@@ -11,7 +11,7 @@ import {
 } from "../../src/inference/catalog/configured-provider.ts";
 import { createLogger } from "../../src/platform/telemetry/logger.ts";
 import { createMetrics, type Metrics } from "../../src/platform/telemetry/metrics.ts";
-import { createTracing } from "../../src/platform/telemetry/tracing.ts";
+import { noTracing } from "../../src/platform/telemetry/tracing.ts";
 
 export const testLlmKey = "sk-svc-v1-testtesttesttesttesttesttesttest";
 export const testManagementKey = "ak_test_management_key_with_all_scopes";
@@ -95,7 +95,7 @@ export async function startGateway(
     {
       logger: createLogger({ level: "debug", write: (line) => void logLines.push(line) }),
       metrics,
-      tracing: createTracing({ serviceName: "test", version: "0" }),
+      tracing: noTracing,
       // No upstream is asked for anything that a test did not ask for.
       smoke: {
         providerIds: () => [],

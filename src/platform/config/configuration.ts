@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { ProxySettings } from "../kernel/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
+import type { OtlpSettings } from "../telemetry/otlp-settings.ts";
 import type { Environment } from "./environment-settings.ts";
 import type { FileSettings } from "./file-schema.ts";
 import type { ConfiguredMail, ConfiguredPayments, ConfiguredReferrals } from "./setting-schemas.ts";
@@ -187,12 +188,7 @@ export interface Configuration<Provider> {
    * Each of these settings by name, with where it comes from and without secrets, for operators.
    */
   readonly effective: readonly EffectiveSetting[];
-  /** The endpoint is absent when tracing is off. */
-  readonly tracing: {
-    readonly endpoint?: string;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly serviceName: string;
-  };
+  readonly openTelemetry: OtlpSettings;
   readonly logLevel: LogLevel;
 }
 

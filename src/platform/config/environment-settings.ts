@@ -35,9 +35,15 @@ export type EnvironmentSettings = ReturnType<typeof readEnvironment>;
  */
 export function readEnvironment(environment: Environment, problems: ConfigurationProblem[]) {
   const read = new VariableReader(environment, problems);
-  // The tracing settings read these two by themselves.
+  // `readOtlpSettings` reads these by itself.
   read.checked("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrlSchema);
   read.checked("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", httpUrlSchema);
+  read.checked("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", httpUrlSchema);
+  read.matching(
+    "OTEL_METRIC_EXPORT_INTERVAL",
+    (text) => /^[1-9]\d{0,8}$/.test(text),
+    "expected over 0",
+  );
   return {
     configurationFile: read.text("SWITCHYARD_CONFIG"),
     dataDirectory: read.text("SWITCHYARD_DATA_DIR"),

@@ -111,7 +111,7 @@ describe("what stands where nothing is said", () => {
         creditsNanoUsd: undefined,
         plan: "enterprise",
       },
-      tracing: { headers: {}, serviceName: "switchyard" },
+      openTelemetry: { serviceName: "switchyard" },
       logLevel: "info",
     });
   });
@@ -184,7 +184,7 @@ storage: { url: sqlite:other.db, durability: process }
       dataDirectory: "/var/lib/switchyard",
       metricsPort: 9100,
       logLevel: "debug",
-      tracing: { endpoint: "http://collector:4318/v1/traces" },
+      openTelemetry: { traces: { endpoint: "http://collector:4318/v1/traces" } },
     });
   });
 
@@ -550,6 +550,7 @@ describe("what is wrong with the environment is said with its variable", () => {
       "collector",
       'OTEL_EXPORTER_OTLP_ENDPOINT: expected an http(s) URL, got "collector"',
     ],
+    ["OTEL_METRIC_EXPORT_INTERVAL", "0", 'OTEL_METRIC_EXPORT_INTERVAL: expected over 0, got "0"'],
     ["LOG_LEVEL", "loud", 'LOG_LEVEL: expected debug, info, warn, error, silent, got "loud"'],
     [
       "SWITCHYARD_CONFIG",

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { z } from "zod";
 import { nanoFromUsd } from "../kernel/money.ts";
-import { readTracingSettings } from "../telemetry/tracing.ts";
+import { readOtlpSettings } from "../telemetry/otlp-settings.ts";
 import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
 import { type Configuration, effectiveSettings } from "./configuration.ts";
 import {
@@ -212,7 +212,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     previousSecretsKey: variables.previousSecretsKey,
     metricsPort: variables.metricsPort,
     bootstrap: { ...variables.bootstrap, plan: variables.bootstrap.plan ?? "enterprise" },
-    tracing: tracingSettings(environment),
+    openTelemetry: readOtlpSettings(environment),
     logLevel: variables.logLevel ?? "info",
   } satisfies Omit<Configuration<z.output<Provider>>, "effective">;
   return { ...settings, effective: effectiveSettings(settings, { environment, file }) };
@@ -281,11 +281,6 @@ const oidcProvider = (entry: OidcEntry): Configuration<unknown>["auth"]["oidc"][
   scopes: entry.scopes ?? ["openid", "email", "profile"],
   signUp: entry.sign_up ?? false,
 });
-
-function tracingSettings(environment: Environment): Configuration<unknown>["tracing"] {
-  const { endpoint, headers = {}, serviceName } = readTracingSettings(environment);
-  return { ...(endpoint === undefined ? {} : { endpoint }), headers, serviceName };
-}
 
 function absoluteStorageUrl(url: string, workingDirectory: string): string {
   return url.startsWith("sqlite:")

@@ -1,6 +1,7 @@
 import type { Registry } from "prom-client";
 import { errorCatalog, type ErrorCode, type ErrorFacts } from "../kernel/errors.ts";
 import type { Usage, UsagePart } from "../kernel/usage.ts";
+import type { MetricDefinition } from "./exposition.ts";
 import {
   type CounterCell,
   type Families,
@@ -91,6 +92,8 @@ export interface Metrics {
   watchSharedState(read: () => number): void;
   /** Where the numbers of the archive are read. */
   watchArchive(read: NonNullable<Gauges["archive"]>): void;
+  /** Every metric, to be read where it is sent elsewhere. */
+  readonly definitions: readonly MetricDefinition[];
   /** The exposition in Prometheus' text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -129,9 +132,11 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   };
   const capModel = labelCap(options.maxModelLabels ?? 200);
   let registry: Promise<Registry> | undefined;
+  const definitions = definitionsOf(families, gauges);
   const loadRegistry = async (): Promise<Registry> =>
-    (await import("./exposition.ts")).exposition(definitionsOf(families, gauges));
+    (await import("./exposition.ts")).exposition(definitions);
   return {
+    definitions,
     request: (endpoint, status) => families.requests.at(endpoint, statusClass(status)),
     inference: (provider, model, outcome) =>
       families.inference.at(provider, capModel(model), outcome),

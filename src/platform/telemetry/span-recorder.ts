@@ -18,8 +18,15 @@ import {
   RandomIdGenerator,
   type SpanExporter,
 } from "@opentelemetry/sdk-trace-base";
+import type { OtlpTarget } from "./otlp-settings.ts";
 import { redactText } from "./redact.ts";
-import { type TracedAttempt, type TracedInference, genAi } from "./traced-inference.ts";
+import {
+  type TracedAttempt,
+  type TracedInference,
+  errorTypeOf,
+  genAi,
+  genAiProvider,
+} from "./traced-inference.ts";
 import type { TracingOptions } from "./tracing.ts";
 
 /** Turns settled requests into spans and sends them in batches. */
@@ -30,13 +37,13 @@ export interface SpanRecorder {
 
 const exportTimeoutMs = 5_000;
 
-/** A recorder that exports to `endpoint`; at most 8,192 spans wait, further ones are dropped. */
-export function createSpanRecorder(options: TracingOptions & { endpoint: string }): SpanRecorder {
+/** A recorder that exports to `target`; at most 8,192 spans wait, further ones are dropped. */
+export function createSpanRecorder(options: TracingOptions & { target: OtlpTarget }): SpanRecorder {
   const ids = traceIdGenerator();
   const onExportError = options.onExportError ?? (() => undefined);
   const exporter = new OTLPTraceExporter({
-    url: options.endpoint,
-    headers: { ...options.headers },
+    url: options.target.endpoint,
+    headers: { ...options.target.headers },
     timeoutMillis: exportTimeoutMs,
   });
   const processor = new BatchSpanProcessor(reportingErrors(exporter, onExportError), {
@@ -152,16 +159,16 @@ function recordAttempt(tracer: Tracer, { context, inference, attempt }: AttemptR
       startTime: attempt.startMs,
       attributes: {
         [genAi.operationName]: operation,
-        [genAi.providerName]: attempt.provider,
+        [genAi.providerName]: genAiProvider(attempt.provider),
         [genAi.requestModel]: model,
         [genAi.serverAddress]: attempt.serverAddress,
         [genAi.httpResponseStatusCode]: attempt.status === 0 ? undefined : attempt.status,
+        [genAi.responseTimeToFirstChunk]: attempt.firstChunkSeconds,
       },
     },
     context,
   );
-  const errorType =
-    attempt.errorType ?? (attempt.status >= 400 ? String(attempt.status) : undefined);
+  const errorType = errorTypeOf(attempt);
   if (errorType !== undefined) markFailed(span, { type: errorType });
   span.end(attempt.endMs);
 }

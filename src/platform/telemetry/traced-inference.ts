@@ -13,7 +13,13 @@ export interface TracedAttempt {
   serverAddress?: string;
   /** Error code of a failed attempt; absent on success. */
   errorType?: string;
+  /** Seconds from the start to the first content of a stream. */
+  firstChunkSeconds?: number;
 }
+
+/** How an attempt failed, as `error.type` says it; undefined where it did not. */
+export const errorTypeOf = ({ errorType, status }: TracedAttempt): string | undefined =>
+  errorType ?? (status >= 400 ? String(status) : undefined);
 
 /** An inference request after its settlement. */
 export interface TracedInference {
@@ -69,6 +75,33 @@ export const genAi = {
   serverPort: "server.port",
   httpResponseStatusCode: "http.response.status_code",
 } as const;
+
+/**
+ * Names of the metrics that the same conventions ask of a client; buckets are the ones that they
+ * recommend.
+ */
+export const genAiMetrics = {
+  operationDuration: "gen_ai.client.operation.duration",
+  timeToFirstChunk: "gen_ai.client.operation.time_to_first_chunk",
+  tokenUsage: "gen_ai.client.token.usage",
+  /** `input` or `output`, an attribute of the latter. */
+  tokenType: "gen_ai.token.type",
+} as const;
+
+/** Providers that the conventions know by another name than the catalogue. */
+const providerNames: Readonly<Record<string, string>> = {
+  "amazon-bedrock": "aws.bedrock",
+  azure: "azure.ai.openai",
+  google: "gcp.gemini",
+  "google-vertex": "gcp.vertex_ai",
+  "google-vertex-anthropic": "gcp.vertex_ai",
+  mistral: "mistral_ai",
+  moonshotai: "moonshot_ai",
+  xai: "x_ai",
+};
+
+/** What `gen_ai.provider.name` calls a provider: the conventions' word, or the slug. */
+export const genAiProvider = (slug: string): string => providerNames[slug] ?? slug;
 
 /** One of the names above. */
 type GenAiAttribute = (typeof genAi)[keyof typeof genAi];
