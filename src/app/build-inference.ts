@@ -12,10 +12,12 @@ import { CallSignatures } from "../inference/pipeline/chat-call.ts";
 import { OpenedRoutes } from "../inference/pipeline/provider-credentials.ts";
 import { KeepAliveTicker } from "../inference/pipeline/relayed-stream.ts";
 import { HealthWindows } from "../inference/routing/health-windows.ts";
-import { StickySessions, type SharedPlaces } from "../inference/routing/sticky-sessions.ts";
+import { shareOutages } from "../inference/routing/shared-outages.ts";
+import { StickySessions } from "../inference/routing/sticky-sessions.ts";
 import { createTargetLookup, isServable } from "../inference/pipeline/upstream-targets.ts";
 import { UpstreamClient, type UpstreamNetwork } from "../inference/upstream/upstream-client.ts";
 import type { Insights } from "../insights/open-insights.ts";
+import { type Shared, openSessionPlaces } from "./open-shared.ts";
 import { observeInference, observeUncollected, withInsights } from "./observe.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { ProxyRules } from "../platform/kernel/proxy-rules.ts";
@@ -34,11 +36,13 @@ export function buildInference(
     security: Security;
     providerKeys: ProviderKeys;
     referrals: Referrals | undefined;
-    /** Where other gateways tell where sessions were served; absent where there are none. */
-    sessionPlaces: SharedPlaces | undefined;
+    /** What other gateways share; undefined where there are none. */
+    shared: Shared | undefined;
   },
 ): InferenceDependencies {
-  const { clock, catalog, ledger, security, providerKeys, referrals } = parts;
+  const { clock, catalog, ledger, security, providerKeys, referrals, shared } = parts;
+  const health = new HealthWindows(clock, parts.insights.stateOf);
+  if (shared !== undefined) shareOutages(health, shared.channel);
   const upstream = new UpstreamClient({ clock, network: networkOf(settings) });
   return {
     catalog,
@@ -53,13 +57,13 @@ export function buildInference(
     }),
     clock,
     upstream,
-    health: new HealthWindows(clock, parts.insights.stateOf),
+    health,
     unsettled: parts.insights.unsettled,
     observer: withInsights(observeInference(parts), parts.insights),
     random: parts.random ?? Math.random,
     keepAlive: new KeepAliveTicker(() => clock.monotonicMs()),
     callSignatures: new CallSignatures(),
-    sessions: new StickySessions(clock, { shared: parts.sessionPlaces }),
+    sessions: new StickySessions(clock, { shared: openSessionPlaces(shared) }),
     privacyOf: (caller) => security.privacy.workspacePrivacy(caller.workspace.id, caller),
     holdsBonus: referrals && ((workspaceId) => referrals.holdsFor(workspaceId)),
     disconnect: settings.disconnect,

@@ -35,7 +35,6 @@ import {
   closeShared,
   openCounters,
   openEmbeddingCache,
-  openSessionPlaces,
   openShared,
   shareWork,
   sharedProbe,
@@ -82,7 +81,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     commits: storage.commits,
     ...account,
     insights,
-    sessionPlaces: openSessionPlaces(shared),
+    shared,
   });
   const keyProber = startKeyProber(account, tools.probeKey ?? probeKeyThrough(inference), {
     ...work,

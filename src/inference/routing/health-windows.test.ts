@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { HealthWindows, RetryBudget, retryBudgetLimits } from "./health-windows.ts";
+import { shareOutages } from "./shared-outages.ts";
 import { RollingDistribution } from "./rolling-distribution.ts";
 
 const minuteMs = 60_000;
@@ -9,6 +10,73 @@ function start(): { clock: FakeClock; health: HealthWindows } {
   const clock = new FakeClock();
   return { clock, health: new HealthWindows(clock) };
 }
+
+describe("outages that other gateways see", () => {
+  /** Two gateways that hear each other at once, and what was said. */
+  function two() {
+    const clock = new FakeClock();
+    const [here, there] = [new HealthWindows(clock), new HealthWindows(clock)];
+    const said: string[] = [];
+    const ears: ((message: string) => void)[] = [];
+    const channelOf = (own: number) => ({
+      on: (_: string, listener: (message: string) => void) => void (ears[own] = listener),
+      say: (_: string, message: string) => {
+        said.push(message);
+        ears[1 - own]?.(message);
+      },
+    });
+    shareOutages(here, channelOf(0));
+    shareOutages(there, channelOf(1));
+    return { clock, here, there, said };
+  }
+  const fail = (health: HealthWindows, ...of: [string, string?]): void => {
+    health.recordFailure(...of);
+    health.recordFailure(...of);
+  };
+
+  test("are known here as soon as they are, and pass as they do", () => {
+    const { clock, here, there } = two();
+    here.recordFailure("a");
+    expect(there.hasOutage("a")).toBe(false);
+    here.recordFailure("a");
+    expect(there.hasOutage("a")).toBe(true);
+    expect(there.errorRate("a")).toBeUndefined();
+    clock.advance(29_000);
+    expect(there.hasOutage("a")).toBe(true);
+    clock.advance(1_000);
+    expect(there.hasOutage("a")).toBe(false);
+  });
+
+  test("are of one model where only it fails", () => {
+    const { here, there } = two();
+    for (let count = 0; count < 5; count += 1) here.recordSuccess("a", { model: "m" });
+    fail(here, "a", "n");
+    expect(there.hasOutage("a")).toBe(false);
+    expect(there.hasOutage("a", "m")).toBe(false);
+    expect(there.hasOutage("a", "n")).toBe(true);
+  });
+
+  test("are over when they are over there, or when the provider answers here", () => {
+    const { here, there } = two();
+    fail(here, "a");
+    for (let count = 0; count < 3; count += 1) here.recordSuccess("a");
+    expect(there.hasOutage("a")).toBe(false);
+    fail(here, "b", "m");
+    there.recordSuccess("b", { model: "m" });
+    expect(there.hasOutage("b", "m")).toBe(false);
+    expect(here.hasOutage("b", "m")).toBe(true);
+  });
+
+  test("are told once a second while they last, and never of a provider that is well", () => {
+    const { clock, here, said } = two();
+    here.recordSuccess("a");
+    for (let count = 0; count < 50; count += 1) here.recordFailure("a");
+    expect(said).toEqual(['["seen","a",null]']);
+    clock.advance(1_000);
+    here.recordFailure("a");
+    expect(said).toHaveLength(2);
+  });
+});
 
 describe("outages", () => {
   test("two failures in half a minute are one, unless most attempts succeed; it passes", () => {

@@ -7,6 +7,14 @@ import { RollingDistribution, RollingCounts } from "./rolling-distribution.ts";
  */
 const pairsMax = 1_024;
 
+/** What one gateway tells others of an outage that it sees: that it begins or lasts, or is over. */
+export interface OutageNews {
+  said: "seen" | "over";
+  providerId: string;
+  /** Absent where it is the whole provider's. */
+  modelId?: string | undefined;
+}
+
 /**
  * What was seen of each provider, and of each model at it, lately: outages of the last 30 seconds,
  * error rates and percentiles of the last five minutes. Recording is constant work and memory is
@@ -17,6 +25,7 @@ export class HealthWindows {
   private readonly clock: Clock;
   private pairs = 0;
   private moments = 0;
+  private tellOthers: ((news: OutageNews) => void) | undefined;
   /** The gravest state of a provider, as the health of the whole service has it. */
   readonly stateOf: StateLookup;
 
@@ -34,6 +43,7 @@ export class HealthWindows {
       sample?.model === undefined ? windows.own : this.modelWindow(windows, sample.model);
     if (window !== windows.own) window.count(nowMs, false);
     if (sample !== undefined) window.measure(sample, nowMs);
+    if (this.tellOthers !== undefined) this.tell(windows, { modelId: sample?.model, nowMs });
   }
 
   /**
@@ -45,6 +55,25 @@ export class HealthWindows {
     windows.own.count(nowMs, true);
     windows.retries.count(nowMs, true);
     if (modelId !== undefined) this.modelWindow(windows, modelId).count(nowMs, true);
+    if (this.tellOthers !== undefined) this.tell(windows, { modelId, nowMs });
+  }
+
+  /** Tells other gateways of outages from now on. */
+  share(tellOthers: (news: OutageNews) => void): void {
+    this.tellOthers = tellOthers;
+  }
+
+  /**
+   * Takes another gateway's word for an outage, for as long as an outage counts, or until the
+   * provider answers here.
+   */
+  hear({ said, providerId, modelId }: OutageNews): void {
+    const nowMs = this.clock.monotonicMs();
+    const windows = this.windowsOf(providerId);
+    const window = modelId === undefined ? windows.own : this.modelWindow(windows, modelId);
+    if (said === "over") return window.disbelieve();
+    window.believe(nowMs);
+    if (window !== windows.own) windows.own.lookCloser(nowMs);
   }
 
   /** Whether the provider, or the model at it, had a significant outage in the last 30 seconds. */
@@ -93,6 +122,16 @@ export class HealthWindows {
         (windows = new ProviderWindows(providerId, this.clock.monotonicMs())),
       );
     return windows;
+  }
+
+  private tell(
+    { id: providerId, own, models }: ProviderWindows,
+    { modelId, nowMs }: { modelId: string | undefined; nowMs: number },
+  ): void {
+    const said = own.news(nowMs);
+    if (said !== undefined) this.tellOthers?.({ said, providerId });
+    const saidOfModel = modelId === undefined ? undefined : models.get(modelId)?.news(nowMs);
+    if (saidOfModel !== undefined) this.tellOthers?.({ said: saidOfModel, providerId, modelId });
   }
 
   private modelWindow({ models }: ProviderWindows, modelId: string): RecentWindow {
@@ -287,6 +326,9 @@ export interface HealthSample {
   model?: string;
 }
 
+/** How often an outage that lasts is said again. */
+const tellAgainMs = 1_000;
+
 /** What is remembered of a provider, or of one model at it. */
 export class RecentWindow {
   readonly outage = new RollingCounts({ cells: outageWindowSeconds, cellMs: 1_000 });
@@ -295,10 +337,15 @@ export class RecentWindow {
   tokensPerSecond: RollingDistribution | undefined;
   lastMs = 0;
   private lastFailureMs = Number.NEGATIVE_INFINITY;
+  /** When an outage that is seen here was said last. */
+  private toldMs = Number.NEGATIVE_INFINITY;
+  /** Until when another gateway's word for an outage holds. */
+  private heardUntilMs = Number.NEGATIVE_INFINITY;
 
   count(nowMs: number, failed: boolean): void {
     this.lastMs = nowMs;
     if (failed) this.lastFailureMs = nowMs;
+    else this.disbelieve();
     this.outage.record(nowMs, failed);
     this.rate.record(nowMs, failed);
   }
@@ -326,6 +373,38 @@ export class RecentWindow {
   }
 
   hasOutage(nowMs: number): boolean {
+    return nowMs < this.heardUntilMs || this.seesOutage(nowMs);
+  }
+
+  /** Takes another gateway's word for an outage. */
+  believe(nowMs: number): void {
+    this.lastMs = nowMs;
+    this.heardUntilMs = nowMs + outageWindowSeconds * 1_000;
+    this.lookCloser(nowMs);
+  }
+
+  disbelieve(): void {
+    this.heardUntilMs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Makes plans look at the models of a provider, of which one has an outage elsewhere. */
+  lookCloser(nowMs: number): void {
+    this.lastFailureMs = nowMs;
+  }
+
+  /** What there is to say to others after an attempt; undefined where there is nothing new. */
+  news(nowMs: number): "seen" | "over" | undefined {
+    const wasTold = this.toldMs > Number.NEGATIVE_INFINITY;
+    if (this.seesOutage(nowMs)) {
+      if (nowMs - this.toldMs < tellAgainMs) return undefined;
+      this.toldMs = nowMs;
+      return "seen";
+    }
+    this.toldMs = Number.NEGATIVE_INFINITY;
+    return wasTold ? "over" : undefined;
+  }
+
+  private seesOutage(nowMs: number): boolean {
     if (!this.failedLately(nowMs)) return false;
     const failures = this.outage.failures(nowMs);
     return (
