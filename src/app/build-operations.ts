@@ -48,6 +48,7 @@ export async function openOperations(
     shared,
     database: storage.database.withTables(),
   });
+  metrics.watchConfigurations(() => nodes.configurations());
   const state = { draining: false };
   const operations: Operations = {
     async unreadyParts() {

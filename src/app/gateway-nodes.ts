@@ -41,6 +41,8 @@ const databaseMs = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::b
  */
 export class GatewayNodes {
   private readonly options: GatewayNodesOptions;
+  /** How many different configurations the living gateways had at the last report. */
+  configurations = 1;
   private lastReload: string | undefined;
   private seenDifference = "";
   private reportedDifference = "";
@@ -134,6 +136,7 @@ export class GatewayNodes {
   /** Reports a difference that was there twice: while all reload, it is there for a moment. */
   private compare(nodes: readonly GatewayNode[]): void {
     const hashes = [...new Set(nodes.map(({ configuration }) => configuration))].sort();
+    this.configurations = hashes.length;
     const difference = hashes.length > 1 ? hashes.join(" ") : "";
     const lasts = difference === this.seenDifference;
     this.seenDifference = difference;

@@ -138,6 +138,8 @@ export interface Nodes {
   /** Reads the configuration of this gateway again, and lets the others read theirs. */
   reload(): Promise<Reloaded>;
   list(): Promise<readonly GatewayNode[]>;
+  /** How many different configurations they have, as far as this one knows. */
+  configurations(): number;
   stop(): Promise<void>;
 }
 
@@ -175,6 +177,7 @@ export async function joinNodes(
     return {
       reload: () => reload.run(),
       list: async () => [{ id: shared?.nodeId ?? "this", ...about() }],
+      configurations: () => 1,
       stop: async () => undefined,
     };
   }
@@ -202,6 +205,7 @@ export async function joinNodes(
       return reloaded;
     },
     list: () => nodes.list(),
+    configurations: () => nodes.configurations,
     stop: () => nodes.stop(),
   };
 }

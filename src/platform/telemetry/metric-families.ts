@@ -45,6 +45,8 @@ export interface Gauges {
   uncollectedWaiting: () => number;
   /** Undefined where there is no server of shared state. */
   sharedState?: (() => number) | undefined;
+  /** Undefined until the gateway has joined others. */
+  configurations?: (() => number) | undefined;
   /** Undefined where there is no archive. */
   archive?:
     | (() => Readonly<
@@ -152,6 +154,12 @@ function outsideMetrics(gauges: Gauges): MetricDefinition[] {
       "shared_state_up",
       "Whether the server of shared state answers; 1 where there is none.",
       () => gauges.sharedState?.() ?? 1,
+    ),
+    metric(
+      "gauge",
+      "configurations",
+      "Different configurations that the gateways on the database have; 1 where they are alike.",
+      () => gauges.configurations?.() ?? 1,
     ),
     metric("gauge", "archive_up", "Whether the archive answers; 1 where there is none.", () =>
       archive()?.isUp === false ? 0 : 1,

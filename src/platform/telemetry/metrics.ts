@@ -90,6 +90,8 @@ export interface Metrics {
    * absent, there is none.
    */
   watchSharedState(read: () => number): void;
+  /** Where it is read how many different configurations the gateways of the database have. */
+  watchConfigurations(read: () => number): void;
   /** Where the numbers of the archive are read. */
   watchArchive(read: NonNullable<Gauges["archive"]>): void;
   /** Every metric, to be read where it is sent elsewhere. */
@@ -128,6 +130,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     commitsRejected: () => 0,
     uncollectedWaiting: () => 0,
     sharedState: undefined,
+    configurations: undefined,
     archive: undefined,
   };
   const capModel = labelCap(options.maxModelLabels ?? 200);
@@ -162,6 +165,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     watchCommitsRejected: (read) => void (gauges.commitsRejected = read),
     watchUncollectedWaiting: (read) => void (gauges.uncollectedWaiting = read),
     watchSharedState: (read) => void (gauges.sharedState = read),
+    watchConfigurations: (read) => void (gauges.configurations = read),
     watchArchive: (read) => void (gauges.archive = read),
     text: async () => (await (registry ??= loadRegistry())).metrics(),
     contentType: "text/plain; version=0.0.4; charset=utf-8",

@@ -45,6 +45,8 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
   };
   const overview = (gateway: GatewayProcess): Promise<unknown> =>
     getJson(gateway, "/admin/overview", testManagementKey);
+  const metricsOf = async ({ url }: GatewayProcess): Promise<string> =>
+    (await fetch(`${url}/metrics`)).text();
   const untilPrices = (wanted: readonly number[], what: string): Promise<void> =>
     until(
       async () => Bun.deepEquals(await pricesOf(), wanted) || Bun.sleep(100).then(() => false),
@@ -113,6 +115,9 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     await untilPrices([0.9, 0.95], "each has the price of its file");
     await Promise.all(gateways.map((gateway) => gateway.stderrHas("are configured differently")));
     await untilShown(async () => at(await overview(gateways[1]!), "gateways.alike") === false);
+    await untilShown(async () =>
+      (await metricsOf(gateways[0]!)).includes("\nswitchyard_configurations 2\n"),
+    );
     const gatewaysShown = at(await overview(gateways[1]!), "gateways") as {
       alike: boolean;
       data: { configuration: string; needs_restart: string[]; problem: string | null }[];
