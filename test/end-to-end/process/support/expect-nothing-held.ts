@@ -21,6 +21,11 @@ export async function openHolds(gateway: GatewayProcess): Promise<number> {
   return holds;
 }
 
+/** Waits until every charge that the database had refused is in the books. */
+export async function untilUncollectedIsBooked(gateway: GatewayProcess): Promise<void> {
+  while ((await gauges(gateway, ["uncollected_charges_waiting"]))[0] !== 0);
+}
+
 /**
  * Connections are accepted in one turn of the gateway's event loop and read in the next; an answer
  * of a third has seen both.
