@@ -27,7 +27,7 @@ export interface ChaosResult {
   double: number;
   /** Whole answers without a charge. */
   free: number;
-  /** Requests that the provider was sent and that nobody was charged for. */
+  /** Requests that the provider was sent and no workspace was charged for. */
   unpaid: number;
   /** Charges that were booked to the operator. */
   uncollected: number;

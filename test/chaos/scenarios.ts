@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Redis } from "ioredis";
+import { Client } from "pg";
 import { backUp, restore } from "../end-to-end/nodes/support/database-copy.ts";
 import { commitFaults } from "../end-to-end/process/support/commit-faults.ts";
 import type { Load } from "./load.ts";
@@ -63,6 +64,12 @@ async function postgresProcesses(parts: ChaosParts): Promise<{ parent: number; o
   const one = Number(row?.["pid"]);
   const parent = /^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${one}/status`, "utf8"))?.[1];
   return { parent: Number(parent), one };
+}
+
+/** Whether a restore has to be tried again; throws what else it failed of. */
+function isDeadlock(error: unknown): false {
+  if (Reflect.get(Object(error), "code") === "40P01") return false;
+  throw error;
 }
 
 const childrenOf = (parent: number): number[] =>
@@ -225,7 +232,14 @@ export const scenarios: readonly Scenario[] = [
     name: "kill -9 of a process of Postgres, which restarts all",
     on: nodes,
     async breaks(parts) {
-      process.kill((await postgresProcesses(parts)).one, "SIGKILL");
+      const { one } = await postgresProcesses(parts);
+      const witness = new Client({ connectionString: parts.place });
+      await witness.connect();
+      const ended = new Promise((resolve) => witness.once("error", resolve));
+      process.kill(one, "SIGKILL");
+      await ended;
+      // Its recovery takes as long as the disk does.
+      while (!(await parts.query("select 1").then(Boolean, () => false))) await seconds(0.05);
       return nothing;
     },
   },
@@ -241,7 +255,8 @@ export const scenarios: readonly Scenario[] = [
     async breaks(parts) {
       await backUp(parts);
       await seconds(1);
-      await restore(parts);
+      // A gateway may hold what the restore wants, and want what it holds.
+      while (!(await restore(parts).then(() => true, isDeadlock))) await seconds(0.05);
       return nothing;
     },
   },

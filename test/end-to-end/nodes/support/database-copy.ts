@@ -5,8 +5,11 @@ export async function backUp({ query }: Pick<Nodes, "query">): Promise<void> {
   const names = await tableNames({ query });
   await query(
     [
+      // All tables as they were at one moment.
+      "begin isolation level repeatable read",
       "create schema backup",
       ...names.map((name) => `create table backup."${name}" as table public."${name}"`),
+      "commit",
     ].join(";"),
   );
 }
