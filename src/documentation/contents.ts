@@ -71,6 +71,7 @@ export const writtenSections: readonly Section[] = [
       { slug: "network", title: "Proxies and certificates" },
       { slug: "observability", title: "Observability" },
       { slug: "outages", title: "Stops and outages" },
+      { slug: "failure-modes", title: "Failure modes" },
       { slug: "security", title: "Security" },
       { slug: "capacity", title: "Capacity" },
     ],
