@@ -64,7 +64,10 @@ export class SharedState {
     waitMs?: number | undefined;
   }): Promise<SharedState> {
     const { host } = new URL(url);
-    const shared = new SharedState(await newRedisClient(url, certificates), logger);
+    const shared = new SharedState(
+      await newRedisClient(url, certificates, clientTimeoutMs),
+      logger,
+    );
     const opened = Promise.withResolvers<void>();
     const forget = shared.onRun(() => opened.resolve());
     const timer = setTimeout(() => opened.reject(shared.awayAt(host)), Math.max(waitMs, 1_000));
@@ -150,7 +153,7 @@ export class SharedState {
     const run = this.currentRun;
     if (run === undefined) throw new SharedStateAwayError("the server of shared state is away");
     try {
-      return await send();
+      return await inTime(send());
     } catch (error) {
       const failure = redisFailure(error);
       // A server that does not answer is asked nothing more until it answers a new connection.
@@ -202,7 +205,7 @@ export class SharedState {
 
   private async learnRun(): Promise<void> {
     try {
-      const run = /^run_id:(\w+)/m.exec(await this.client.info("server"))?.[1];
+      const run = /^run_id:(\w+)/m.exec(await inTime(this.client.info("server")))?.[1];
       if (run === undefined) throw new Error("the server of shared state does not tell its run_id");
       this.currentRun = run;
     } catch (error) {
@@ -217,6 +220,23 @@ export class SharedState {
 
 /** How long a command may take before the server counts as away. */
 const commandTimeoutMs = 1_000;
+
+/**
+ * Rejects where no answer comes in time. Answers that came while this process itself stood still
+ * are read before that is decided: timers run first after a pause, and a server that had answered
+ * would count as away.
+ */
+function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const give = (): void =>
+      reject(new Error(`no answer came within ${commandTimeoutMs} milliseconds`));
+    const timer = setTimeout(() => setImmediate(() => setImmediate(give)), commandTimeoutMs);
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** The client's own limit, where `inTime` has one before it. */
+const clientTimeoutMs = 5_000;
 const connectTimeoutMs = 2_000;
 const minBackoffMs = 50;
 const maxBackoffMs = 1_000;
@@ -236,6 +256,7 @@ const passingRefusal = /^(LOADING|READONLY|MASTERDOWN|TRYAGAIN|OOM)\b/;
 export async function newRedisClient(
   url: string,
   certificates: readonly string[] = [],
+  commandTimeout: number = commandTimeoutMs,
 ): Promise<Redis> {
   const { Redis } = await import("ioredis");
   const isSecret = url.startsWith("rediss:") && certificates.length > 0;
@@ -243,7 +264,7 @@ export async function newRedisClient(
     ...(isSecret && { tls: { ca: [...rootCertificates, ...certificates] } }),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
-    commandTimeout: commandTimeoutMs,
+    commandTimeout,
     enableOfflineQueue: false,
     enableReadyCheck: false,
     autoResendUnfulfilledCommands: false,
