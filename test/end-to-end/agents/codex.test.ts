@@ -123,12 +123,18 @@ describe.skipIf(missing !== undefined)(`Codex${missing ? ` (missing: ${missing})
 
   test("falls back at once where it would rather have a WebSocket", async () => {
     const { upstream } = stage;
-    const before = upstream.requests.length;
-    upstream.say({ text: ["Hello."] });
-    const startedMs = performance.now();
-    const done = await run(modelIn("openai-chat"), { provider: "supports_websockets = true" });
-    expect(saidIn(done)).toEqual(["Hello."]);
-    expect(upstream.requests.length - before).toBe(1);
-    expect(performance.now() - startedMs).toBeLessThan(4000);
+    const timed = async (settings: Parameters<typeof run>[1]): Promise<number> => {
+      const before = upstream.requests.length;
+      upstream.say({ text: ["Hello."] });
+      const startedMs = performance.now();
+      expect(saidIn(await run(modelIn("openai-chat"), settings))).toEqual(["Hello."]);
+      expect(upstream.requests.length - before).toBe(1);
+      return performance.now() - startedMs;
+    };
+    const plainMs = await timed({});
+    // Tries of a WebSocket that is not refused at once take it longer, each with a pause before.
+    expect(await timed({ provider: "supports_websockets = true" })).toBeLessThan(
+      2 * plainMs + 4000,
+    );
   });
 });
