@@ -54,8 +54,8 @@ const sliceBytes = 256 * 1024;
  * closed with unread bytes is reset, and its client may lose the answer (RFC 9112, 9.6).
  */
 const drainBytesMax = 64 * 1024 * 1024;
-const drainMs = 2_000;
-const drainIdleMs = 250;
+const drainMs = 5_000;
+const drainIdleMs = 1_000;
 
 /** How a body is read. */
 interface Reading {
