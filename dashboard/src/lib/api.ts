@@ -97,11 +97,17 @@ export interface List<Row> {
   next_cursor?: string | null;
 }
 
-/** Reads a list page by page, as people ask for more of it. */
-export const pagedQuery = <Row>(queryKey: readonly string[], path: string, limit = 50) =>
+/** Reads a list page by page, as people ask for more of it; narrowed by filters. */
+export const pagedQuery = <Row>(
+  queryKey: readonly string[],
+  path: string,
+  limit = 50,
+  filters: Readonly<Record<string, string | undefined>> = {},
+) =>
   infiniteQueryOptions({
-    queryKey: [...queryKey, "*"],
+    queryKey: [...queryKey, "*", filters],
     initialPageParam: "",
-    queryFn: ({ pageParam }) => request<List<Row>>(path + queryOf({ limit, cursor: pageParam })),
+    queryFn: ({ pageParam }) =>
+      request<List<Row>>(path + queryOf({ ...filters, limit, cursor: pageParam })),
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   });

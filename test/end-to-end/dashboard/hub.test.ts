@@ -120,6 +120,23 @@ describe.skipIf(!hasChromium)(`the hub${missingChromium}`, () => {
     await close();
   });
 
+  test("a collection of more than a page shows the rest when it is asked for", async () => {
+    await scene.ask("owner", "POST", "/hubs", { name: "Archive" });
+    for (let number = 1; number <= 51; number += 1)
+      await scene.ask("owner", "POST", "/hubs/archive/items", {
+        name: `Note ${number}`,
+        body: `Text ${number}`,
+      });
+    const { page, close } = await scene.open("developer", "/hub?group=hubs&id=archive");
+    const rows = page.getByRole("dialog").getByRole("table").locator("tbody tr");
+    await page.getByText("50 so far.").waitFor();
+    expect(await rows.count()).toBe(50);
+    await page.getByRole("button", { name: "Show more" }).click();
+    await page.getByRole("button", { name: "Note 1", exact: true }).waitFor();
+    expect(await rows.count()).toBe(51);
+    await close();
+  });
+
   test.each(["light", "dark", "phone"] as const satisfies readonly Look[])(
     "a collection and an entry that is edited are sound, %s",
     async (look) => {

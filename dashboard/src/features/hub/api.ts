@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient, queryOptions } from "@tanstack/react-query";
-import { type List, queryOf, request } from "../../lib/api.ts";
+import { type List, pagedQuery, request } from "../../lib/api.ts";
 import { useScope, useSession } from "../../lib/session.ts";
 
 /** A prompt, a skill, a knowledge document or a plugin, as a list has it. */
@@ -73,11 +73,7 @@ export function pathOf({ object, id, hub }: Entry): string {
 export const entriesQuery = (
   kind: Kind,
   { scope, search }: { scope: Scope; search: string | undefined },
-) =>
-  queryOptions({
-    queryKey: ["hub", kind, scope, search],
-    queryFn: () => request<List<Entry>>(`/${kind}${queryOf({ scope, search, limit: 50 })}`),
-  });
+) => pagedQuery<Entry>(["hub", kind], `/${kind}`, 50, { scope, search });
 export const entryQuery = (path: string) =>
   queryOptions({ queryKey: ["hub", "one", path], queryFn: () => request<Entry>(path) });
 export const versionsQuery = (path: string) =>
@@ -86,24 +82,15 @@ export const versionsQuery = (path: string) =>
     queryFn: () => request<List<Version>>(`${path}/versions`),
   });
 export const hubsQuery = (filter: { scope: string; search: string | undefined }) =>
-  queryOptions({
-    queryKey: ["hub", "hubs", filter],
-    queryFn: () => request<List<Hub>>(`/hubs${queryOf({ ...filter, limit: 50 })}`),
-  });
+  pagedQuery<Hub>(["hub", "hubs"], "/hubs", 50, filter);
 export const hubQuery = (slug: string) =>
   queryOptions({
     queryKey: ["hub", "hub", hubPath(slug)],
     queryFn: () => request<Hub>(hubPath(slug)),
   });
 export const hubItemsQuery = (slug: string) =>
-  queryOptions({
-    queryKey: ["hub", "items", hubPath(slug)],
-    queryFn: () => request<List<Entry>>(`${hubPath(slug)}/items?limit=50`),
-  });
-export const reviewsQuery = queryOptions({
-  queryKey: ["hub", "reviews"],
-  queryFn: () => request<List<Entry>>("/admin/prompts"),
-});
+  pagedQuery<Entry>(["hub", "items", hubPath(slug)], `${hubPath(slug)}/items`);
+export const reviewsQuery = pagedQuery<Entry>(["hub", "reviews"], "/admin/prompts", 20);
 
 /** Whether a query reads what stands at a path, by itself or in its collection. */
 function readsPath(queryKey: readonly unknown[], path: string): boolean {

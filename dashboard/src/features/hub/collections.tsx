@@ -1,11 +1,21 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { download } from "../../lib/download.ts";
 import { count } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
 import { Confirm, Form } from "../../ui/form.tsx";
 import { Drawer } from "../../ui/overlay.tsx";
-import { Actions, Button, Empty, Facts, Field, Input, Loaded, Select } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Button,
+  Empty,
+  Facts,
+  Field,
+  Input,
+  Loaded,
+  LoadedPages,
+  Select,
+} from "../../ui/parts.tsx";
 import { RowButton, Table } from "../../ui/table.tsx";
 import {
   type Hub,
@@ -102,10 +112,10 @@ function ImportForm({ path, onDone }: { path: string; onDone: () => void }) {
 }
 
 function Items({ slug, onOpen }: { slug: string; onOpen: (id: string) => void }) {
-  const items = useQuery(hubItemsQuery(slug));
+  const items = useInfiniteQuery(hubItemsQuery(slug));
   return (
-    <Loaded query={items} height={240}>
-      {({ data }) =>
+    <LoadedPages query={items} height={240}>
+      {(data) =>
         data.length === 0 ? (
           <Empty>It holds nothing yet.</Empty>
         ) : (
@@ -127,7 +137,7 @@ function Items({ slug, onOpen }: { slug: string; onOpen: (id: string) => void })
           />
         )
       }
-    </Loaded>
+    </LoadedPages>
   );
 }
 
@@ -224,11 +234,13 @@ export function Collections({
   opened: Opened;
   onOpen: (opened: Opened) => void;
 }) {
-  const hubs = useQuery(hubsQuery({ scope: scope === "public" ? scope : "workspace", search }));
+  const hubs = useInfiniteQuery(
+    hubsQuery({ scope: scope === "public" ? scope : "workspace", search }),
+  );
   return (
     <>
-      <Loaded query={hubs} height={320}>
-        {({ data }) =>
+      <LoadedPages query={hubs} height={320}>
+        {(data) =>
           data.length === 0 ? (
             <Empty>{search === undefined ? "No collection yet." : "Nothing matches."}</Empty>
           ) : (
@@ -250,7 +262,7 @@ export function Collections({
             />
           )
         }
-      </Loaded>
+      </LoadedPages>
       <Drawer
         title={item === undefined ? "Collection" : "Entry"}
         open={id !== undefined}

@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
@@ -12,7 +12,7 @@ import {
   Code,
   Empty,
   Input,
-  Loaded,
+  LoadedPages,
   Problem,
   Select,
   Status,
@@ -49,10 +49,10 @@ function Entries({
   search: string | undefined;
   onOpen: (id: string) => void;
 }) {
-  const entries = useQuery(entriesQuery(kind, { scope, search }));
+  const entries = useInfiniteQuery(entriesQuery(kind, { scope, search }));
   return (
-    <Loaded query={entries} height={320}>
-      {({ data }) =>
+    <LoadedPages query={entries} height={320}>
+      {(data) =>
         data.length === 0 ? (
           <Empty>
             {search === undefined ? "Nothing here yet. Publish the first one." : "Nothing matches."}
@@ -85,13 +85,13 @@ function Entries({
           />
         )
       }
-    </Loaded>
+    </LoadedPages>
   );
 }
 
 /** Public prompts that wait for an operator. */
 function Reviews() {
-  const reviews = useQuery(reviewsQuery);
+  const reviews = useInfiniteQuery(reviewsQuery);
   const changing = useChange();
   const judge = ({ id, version }: Entry, verdict: "approve" | "reject"): void =>
     changing.mutate({
@@ -102,8 +102,8 @@ function Reviews() {
   return (
     <>
       {changing.error === null ? null : <Problem error={changing.error} />}
-      <Loaded query={reviews} height={320}>
-        {({ data }) =>
+      <LoadedPages query={reviews} height={320}>
+        {(data) =>
           data.length === 0 ? (
             <Empty>Nothing waits for a review.</Empty>
           ) : (
@@ -137,7 +137,7 @@ function Reviews() {
             />
           )
         }
-      </Loaded>
+      </LoadedPages>
     </>
   );
 }
