@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { chatStream } from "../../support/upstream/healthy-chat.ts";
 import { at, listAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { expectSound, settled, tabTo } from "./screen.ts";
@@ -76,6 +77,34 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     ).toBe(true);
     await close();
   });
+
+  test.each(["light", "dark", "phone"] as const)(
+    "marks the words in which two answers differ, by the keyboard, %s",
+    async (look) => {
+      scene.serving.script(chatStream({ text: ["The quick brown", " fox jumps."] }));
+      const screen = await scene.open("developer", "/playground", look);
+      const { page } = screen;
+      await page.getByRole("button", { name: "Compare with another model" }).click();
+      await page.getByLabel("Model 1").fill("acme/large");
+      await page.getByLabel("Model 2").fill("sandbox/chat:free");
+      await page.getByLabel("Message").fill("The quick red fox jumps.");
+      await page.getByRole("button", { name: "Send", exact: true }).click();
+      await page.getByRole("link", { name: "Open the record" }).nth(1).waitFor();
+      await tabTo(page, "Show the difference");
+      await page.keyboard.press("Enter");
+      const [first, second] = ["acme/large", "sandbox/chat:free"].map((model) =>
+        page.getByRole("region", { name: `Only in ${model} is marked` }),
+      );
+      await first?.locator("del").first().waitFor();
+      expect((await first?.locator("del").allInnerTexts())?.join(" ")).toContain("brown");
+      expect((await second?.locator("ins").allInnerTexts())?.join(" ")).toContain("red");
+      const unmarked = (await first?.locator("span").allInnerTexts())?.join("") ?? "";
+      for (const word of ["quick", "fox", "jumps"]) expect(unmarked).toContain(word);
+      expect(unmarked).not.toContain("brown");
+      await expectSound(screen);
+      await screen.close();
+    },
+  );
 
   test("sends pictures, tools, a format, parameters and provider rules as they were set", async () => {
     const { page, close } = await scene.open("developer", "/playground");

@@ -1,20 +1,24 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { type FormEvent, useEffect, useState } from "react";
+import { type FormEvent, Suspense, lazy, useEffect, useState } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { Actions, Button, Card, Field, Input, Problem, Select } from "../../ui/parts.tsx";
+import { Actions, Button, Card, Field, Input, Problem, Select, Skeleton } from "../../ui/parts.tsx";
 import style from "../../ui/ui.module.css";
 import { type Model, reachableQuery } from "../models/api.ts";
 import { AnswerCard, ShareButton } from "./answer-card.tsx";
 import { conversationsQuery, keepsQuery, presetsQuery } from "./api.ts";
 import { Attachments } from "./attachments.tsx";
-import { useConversation } from "./conversation.ts";
+import { type Turn, useConversation } from "./conversation.ts";
 import { type Attachment, type Draft, emptyDraft, fragmentOf, sharedOf } from "./draft.ts";
 import own from "./playground.module.css";
 import { SettingsForm } from "./settings-form.tsx";
 
 const route = getRouteApi("/playground");
+// Loaded with the first comparison: most answers are read alone.
+const Differences = lazy(async () => ({
+  default: (await import("./differences.tsx")).Differences,
+}));
 const columnsMax = 4;
 const idsMax = 2_000;
 
@@ -72,6 +76,34 @@ function ModelFields({
         </Field>
       ))}
     </div>
+  );
+}
+
+/** Shows the words in which answers of a turn differ, once two of them are there. */
+function TurnDifferences({ turn: { models, answers } }: { turn: Turn }) {
+  const [isShown, setShown] = useState(false);
+  const columns = models.flatMap((model, column) => {
+    const answer = answers[column];
+    const isThere =
+      answer !== undefined &&
+      answer.text !== "" &&
+      (answer.state === "done" || answer.state === "stopped");
+    return isThere ? [{ model, answer }] : [];
+  });
+  if (columns.length < 2) return null;
+  return (
+    <>
+      <Actions>
+        <Button look="plain" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
+          {isShown ? "Hide the difference" : "Show the difference"}
+        </Button>
+      </Actions>
+      {isShown ? (
+        <Suspense fallback={<Skeleton height={160} />}>
+          <Differences columns={columns} />
+        </Suspense>
+      ) : null}
+    </>
   );
 }
 
@@ -243,6 +275,7 @@ export function PlaygroundPage() {
               />
             ))}
           </div>
+          <TurnDifferences turn={turn} />
         </section>
       ))}
     </>
