@@ -1,4 +1,10 @@
-import type { Explanation, Failures, Generation, Histogram } from "../features/activity/api.ts";
+import type {
+  Explanation,
+  Failures,
+  Generation,
+  GenerationDetails,
+  Histogram,
+} from "../features/activity/api.ts";
 import type { Credits } from "../features/credits/api.ts";
 import type { Entry, Hub, Version } from "../features/hub/api.ts";
 import type { Key } from "../features/keys/api.ts";
@@ -44,6 +50,7 @@ export interface ApiAgreement {
     Pick<UsageRow, "bucket" | "requests" | "errors" | "tokens" | "cost">
   >;
   explanation: Read<Answers["GET /generation/{id}/explain"], Omit<Explanation, "generation">>;
+  generationDetails: Read<Answers["GET /generation/{id}/explain"]["generation"], GenerationDetails>;
   health: Read<Answers["GET /health"], Pick<Health, "status">>;
   conversation: Read<RowOf<Answers["GET /conversations"]>, Conversation>;
   prompt: Read<RowOf<Answers["GET /prompts"]>, Omit<Entry, "workspace_id">>;

@@ -15,6 +15,9 @@ async function saved(page: Page, button: string): Promise<string> {
   return readFileSync(await download.path(), "utf8");
 }
 
+/** The id of the record of an answer. */
+const idOf = ({ headers }: Response): string => `gen_${headers.get("x-service-trace-id")}`;
+
 describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
@@ -211,5 +214,44 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     expect(head).toStartWith("bucket,model,provider,key_id,requests");
     expect(lines).toHaveLength((json as unknown[]).length);
     await screen.close();
+  });
+
+  test("a chat opens in the playground with its model, and says what its provider was not told", async () => {
+    const sent = await scene.chat({
+      model: "acme/large",
+      messages: [{ role: "user", content: "Hello" }],
+      reasoning: { effort: "low", summary: "auto" },
+    });
+    await sent.text();
+    const screen = await scene.open("developer", `/activity?id=${idOf(sent)}`);
+    const { page } = screen;
+    const dialog = page.getByRole("dialog", { name: "Request" });
+    await dialog.getByRole("heading", { name: "Lost in translation" }).waitFor();
+    expect(await dialog.getByText("reasoning.summary: chat has no such field").isVisible()).toBe(
+      true,
+    );
+    await expectSound(screen);
+    await tabTo(page, "Open in the playground");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/playground\?model=/);
+    await page.getByRole("heading", { name: "Playground" }).waitFor();
+    expect(await page.getByLabel("Model", { exact: true }).inputValue()).toBe("acme/large");
+    await screen.close();
+  });
+
+  test("what is no chat has no way to the playground", async () => {
+    const key = textAt(await scene.ask("developer", "POST", "/session/playground-key"), "key");
+    const sent = await fetch(`${scene.gateway.baseUrl}/embeddings`, {
+      method: "POST",
+      body: JSON.stringify({ model: "sandbox/embed:free", input: "Hello" }),
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    });
+    await sent.text();
+    const { page, close } = await scene.open("developer", `/activity?id=${idOf(sent)}`);
+    const dialog = page.getByRole("dialog", { name: "Request" });
+    await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
+    expect(await dialog.getByRole("heading", { name: "Repeat" }).count()).toBe(0);
+    expect(await dialog.getByRole("link", { name: "Open in the playground" }).count()).toBe(0);
+    await close();
   });
 });

@@ -47,10 +47,13 @@ interface Attempt {
 }
 
 /** What was tried, and what came of it. */
-export interface GenerationDetails extends Omit<Generation, "attempts"> {
+export interface GenerationDetails
+  extends Omit<Generation, "attempts" | "key_id" | "key_name" | "fallback" | "tokens_cached"> {
+  /** `completions` for chat, Messages and Responses. */
+  api_type: string | null;
   attempts: readonly Attempt[];
   routing: { order: readonly string[]; left_out: readonly string[] } | null;
-  translation_loss: readonly string[];
+  translation_loss: readonly { field: string; reason: string }[];
   usage_estimated: boolean;
   usage_clamped: boolean;
   output_cap: number | null;

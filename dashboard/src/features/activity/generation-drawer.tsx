@@ -179,6 +179,23 @@ const curlOf = ({ requested_model: model, streamed }: GenerationDetails): string
   `curl ${location.origin}/api/v1/chat/completions \\\n  -H "Authorization: Bearer $SWITCHYARD_KEY" -H "Content-Type: application/json" \\\n` +
   `  -d '${JSON.stringify({ model, stream: streamed, messages: [{ role: "user", content: "" }] })}'`;
 
+/** Ways to ask the same again; what is no chat has another path and other fields. */
+function Repeat({ generation, mayAsk }: { generation: GenerationDetails; mayAsk: boolean }) {
+  if (generation.api_type !== "completions") return null;
+  return (
+    <>
+      <h2>Repeat</h2>
+      {mayAsk ? (
+        <Link to="/playground" search={{ model: generation.requested_model }}>
+          Open in the playground
+        </Link>
+      ) : null}
+      <p>Records keep what was asked for, and neither messages nor settings.</p>
+      <Code text={curlOf(generation)} />
+    </>
+  );
+}
+
 function GenerationShown({
   id,
   read,
@@ -237,19 +254,15 @@ function GenerationShown({
               <>
                 <h2>Lost in translation</h2>
                 <ul>
-                  {generation.translation_loss.map((loss) => (
-                    <li key={loss}>{loss}</li>
+                  {generation.translation_loss.map(({ field, reason }) => (
+                    <li key={field}>
+                      <code>{field}</code>: {reason}
+                    </li>
                   ))}
                 </ul>
               </>
             )}
-            <h2>Repeat</h2>
-            {mayAsk ? (
-              <Link to="/playground" search={{ model: generation.requested_model }}>
-                Open in the playground
-              </Link>
-            ) : null}
-            <Code text={curlOf(generation)} />
+            <Repeat generation={generation} mayAsk={mayAsk} />
             <details>
               <summary>JSON</summary>
               <Code text={JSON.stringify(explanation, null, 2)} />
