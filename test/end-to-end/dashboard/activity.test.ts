@@ -254,4 +254,37 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     expect(await dialog.getByRole("link", { name: "Open in the playground" }).count()).toBe(0);
     await close();
   });
+
+  test("columns are chosen by the keyboard, in every browser of the person and of nobody else", async () => {
+    const heads = (page: Page): Promise<string[]> =>
+      page.getByRole("table").last().locator("thead th").allInnerTexts();
+    const screen = await scene.open("developer", "/activity");
+    const { page } = screen;
+    const before = await heads(page);
+    await tabTo(page, "Columns");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Columns" }).waitFor();
+    const kept = page.waitForResponse(
+      (response) => response.request().method() === "PATCH" && response.ok(),
+    );
+    await tabTo(page, "Provider");
+    await page.keyboard.press("Space");
+    await kept;
+    await expectSound(screen);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    const after = before.filter((head) => head !== "Provider");
+    expect(after).toHaveLength(before.length - 1);
+    expect(await heads(page)).toEqual(after);
+    await screen.close();
+    const phone = await scene.open("developer", "/activity", "phone");
+    const log = phone.page.getByRole("group", { name: "Requests" });
+    expect(await log.locator('td[data-label="Cost"]').count()).toBeGreaterThan(0);
+    expect(await log.locator('td[data-label="Provider"]').count()).toBe(0);
+    await expectSound(phone);
+    await phone.close();
+    const other = await scene.open("owner", "/activity");
+    expect(await heads(other.page)).toEqual(before);
+    await other.close();
+  });
 });

@@ -11,6 +11,7 @@ import {
   histogramQuery,
   newerQuery,
 } from "./api.ts";
+import { ColumnChoice, useHiddenColumns } from "./column-choice.tsx";
 import { FailuresCard } from "./failures-card.tsx";
 import { type Change, Filters } from "./filters.tsx";
 import { GenerationDrawer } from "./generation-drawer.tsx";
@@ -39,6 +40,7 @@ export function ActivityPage() {
   const newer = useQuery(
     newerQuery(filters, rows === undefined ? undefined : (rows[0]?.created_at ?? openedAt.current)),
   );
+  const hidden = useHiddenColumns();
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
   const step = (by: number): void => {
     const next = rows?.[rows.findIndex((row) => row.id === id) + by];
@@ -59,6 +61,7 @@ export function ActivityPage() {
               <Status kind="good">{`${newer.data?.text} newer requests`}</Status>
             </Button>
           ) : null}
+          <ColumnChoice hidden={hidden ?? []} />
           <Button look="plain" onClick={() => void query.refetch()}>
             Refresh
           </Button>
@@ -76,7 +79,7 @@ export function ActivityPage() {
       </Card>
       <FailuresCard filters={filters} onFilter={filter} />
       <Card title="Requests" flush>
-        <Loaded query={{ ...query, data: rows }} height={480}>
+        <Loaded query={{ ...query, data: hidden && rows }} height={480}>
           {(shown) =>
             shown.length === 0 ? (
               <Empty
@@ -89,7 +92,11 @@ export function ActivityPage() {
                 {isFiltered ? "Nothing matches." : "No request yet. Send one from the playground."}
               </Empty>
             ) : (
-              <GenerationsTable rows={shown} onOpen={(opened) => filter({ id: opened })} />
+              <GenerationsTable
+                rows={shown}
+                onOpen={(opened) => filter({ id: opened })}
+                {...(hidden === undefined ? {} : { hidden })}
+              />
             )
           }
         </Loaded>

@@ -28,16 +28,81 @@ const providerOf = ({ provider_name: name, attempts, fallback }: Generation) => 
   </>
 );
 
-/** Requests, newest first; with further columns before who asked. */
+/** A column that people may leave out, with the name under which their choice is kept. */
+interface ChoosableColumn extends Column<Generation> {
+  name: string;
+}
+
+const routeColumns: readonly ChoosableColumn[] = [
+  {
+    name: "model",
+    head: "Model",
+    cell: ({ model, requested_model: asked }) => (
+      <span className="mono">
+        {model}
+        {asked === model ? "" : ` (asked ${asked})`}
+      </span>
+    ),
+  },
+  { name: "provider", head: "Provider", cell: providerOf },
+];
+const outcomeColumns: readonly ChoosableColumn[] = [
+  {
+    name: "key",
+    head: "Key",
+    cell: ({ key_name: name, key_id: id, app_title: app }) => (
+      <>
+        {name ?? id}
+        {app === null ? "" : `, ${app}`}
+      </>
+    ),
+  },
+  {
+    name: "status",
+    head: "Status",
+    cell: ({ status, error }) => (
+      <>
+        <GenerationStatus status={status} />
+        {error === null ? "" : ` ${error.code}`}
+      </>
+    ),
+  },
+  {
+    name: "tokens",
+    head: "Tokens in / cached / out",
+    number: true,
+    cell: (row) =>
+      `${count(row.tokens_prompt)} / ${count(row.tokens_cached)} / ${count(row.tokens_completion)}`,
+  },
+  {
+    name: "first_token",
+    head: "First token",
+    number: true,
+    cell: ({ latency }) => duration(latency),
+  },
+  { name: "total", head: "Total", number: true, cell: ({ total_time: total }) => duration(total) },
+  { name: "cost", head: "Cost", number: true, cell: ({ total_cost: cost }) => requestCost(cost) },
+];
+
+/** The columns that people choose from, in their order; the time always stands before them. */
+export const choosableColumns: readonly Pick<ChoosableColumn, "name" | "head">[] = [
+  ...routeColumns,
+  ...outcomeColumns,
+];
+
+/** Requests, newest first; with further columns before who asked, and without those hidden. */
 export function GenerationsTable<Row extends Generation>({
   rows,
   onOpen,
   further = [],
+  hidden = [],
 }: {
   rows: readonly Row[];
   onOpen: (id: string) => void;
   further?: readonly Column<Row>[];
+  hidden?: readonly string[];
 }) {
+  const isShown = ({ name }: ChoosableColumn): boolean => !hidden.includes(name);
   return (
     <Table
       rows={rows}
@@ -54,44 +119,9 @@ export function GenerationsTable<Row extends Generation>({
             </RowButton>
           ),
         },
-        {
-          head: "Model",
-          cell: ({ model, requested_model: asked }) => (
-            <span className="mono">
-              {model}
-              {asked === model ? "" : ` (asked ${asked})`}
-            </span>
-          ),
-        },
-        { head: "Provider", cell: providerOf },
+        ...routeColumns.filter(isShown),
         ...further,
-        {
-          head: "Key",
-          cell: ({ key_name: name, key_id: id, app_title: app }) => (
-            <>
-              {name ?? id}
-              {app === null ? "" : `, ${app}`}
-            </>
-          ),
-        },
-        {
-          head: "Status",
-          cell: ({ status, error }) => (
-            <>
-              <GenerationStatus status={status} />
-              {error === null ? "" : ` ${error.code}`}
-            </>
-          ),
-        },
-        {
-          head: "Tokens in / cached / out",
-          number: true,
-          cell: (row) =>
-            `${count(row.tokens_prompt)} / ${count(row.tokens_cached)} / ${count(row.tokens_completion)}`,
-        },
-        { head: "First token", number: true, cell: ({ latency }) => duration(latency) },
-        { head: "Total", number: true, cell: ({ total_time: total }) => duration(total) },
-        { head: "Cost", number: true, cell: ({ total_cost: cost }) => requestCost(cost) },
+        ...outcomeColumns.filter(isShown),
       ]}
     />
   );
