@@ -55,7 +55,7 @@ const sliceBytes = 256 * 1024;
  */
 const drainBytesMax = 64 * 1024 * 1024;
 const drainMs = 5_000;
-const drainIdleMs = 1_000;
+const drainIdleMs = 500;
 
 /** How a body is read. */
 interface Reading {
