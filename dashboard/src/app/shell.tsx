@@ -1,5 +1,6 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { Suspense, lazy, useCallback, useEffect, useMemo, useState } from "react";
+import { AlertBell } from "./alert-bell.tsx";
 import { Button, Select } from "../ui/parts.tsx";
 import { type groups, visibleGroups } from "./navigation.ts";
 import { ShortcutHelp, useShortcuts } from "./shortcuts.tsx";
@@ -128,6 +129,7 @@ export function Shell() {
           </Button>
           <WorkspaceSwitch />
           <span className={style.spacer} />
+          <AlertBell />
           <Overlays />
           <ThemeSwitch />
           <span className={style.person}>{session?.user.email}</span>

@@ -143,4 +143,48 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     );
     await close();
   });
+
+  test("the bell counts alerts that the person has not seen, in every browser, and leads to them", async () => {
+    const made = await scene.ask("owner", "POST", "/budgets", {
+      name: "Watch",
+      scope: "workspace",
+      period: "monthly",
+      action: "alert",
+      limit: 10,
+      thresholds: [50, 80],
+    });
+    const { budgets } = scene.gateway.app;
+    const budget = await budgets.editor.find({
+      workspaceId: scene.workspaceId,
+      id: textAt(made, "data.id"),
+    });
+    await budgets.alerts.raise({
+      budget,
+      periodStartMs: 0,
+      thresholds: [50, 80],
+      spentNano: 8_000_000_000n,
+      nowMs: Date.now(),
+    });
+    const screen = await scene.open("owner", "/keys");
+    const { page } = screen;
+    await page.getByRole("link", { name: "Alerts: 2 new" }).waitFor();
+    await expectSound(screen);
+    await tabTo(page, "Alerts: 2 new");
+    const kept = page.waitForResponse(
+      (response) => response.request().method() === "PATCH" && response.ok(),
+    );
+    await page.keyboard.press("Enter");
+    await kept;
+    await page.getByRole("group", { name: "Alerts" }).getByText("80 %").waitFor();
+    await page.getByRole("link", { name: "Alerts", exact: true }).waitFor();
+    await screen.close();
+    const phone = await scene.open("owner", "/keys", "phone");
+    await phone.page.getByRole("link", { name: "Alerts", exact: true }).waitFor();
+    await expectSound(phone);
+    await phone.close();
+    const other = await scene.open("developer", "/keys", "phone");
+    await other.page.getByRole("link", { name: "Alerts: 2 new" }).waitFor();
+    await expectSound(other);
+    await other.close();
+  });
 });
