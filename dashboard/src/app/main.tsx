@@ -3,12 +3,15 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { CSPProvider } from "@base-ui/react/csp-provider";
-import { ApiError } from "../lib/api.ts";
+import { ApiError, isWorthRetrying } from "../lib/api.ts";
 import { router } from "./router.tsx";
 import "./tokens.css";
 // Styles of pages that are loaded later: the bundler loads no style sheet with them.
 import "../features/playground/playground.module.css";
 import "./palette.module.css";
+
+/** How long figures that could not be read again stand before another try. */
+const staleRetryMs = 15_000;
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -17,6 +20,8 @@ const queries = new QueryClient({
       refetchOnWindowFocus: false,
       // What the service refuses, it refuses again; only failures on the way are worth another try.
       retry: (failures, error) => !(error instanceof ApiError) && failures < 2,
+      refetchInterval: ({ state: { data, error } }) =>
+        data !== undefined && error !== null && isWorthRetrying(error) ? staleRetryMs : false,
     },
   },
 });

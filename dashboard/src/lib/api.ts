@@ -15,6 +15,10 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the same may be answered later; what the service refuses, it refuses again. */
+export const isWorthRetrying = (error: unknown): boolean =>
+  !(error instanceof ApiError) || error.status >= 500 || error.status === 429;
+
 interface ErrorBody {
   error?: { code?: string; message?: string };
 }

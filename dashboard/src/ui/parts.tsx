@@ -1,6 +1,7 @@
 import type { ButtonHTMLAttributes, InputHTMLAttributes, ReactNode } from "react";
 import { useId, useState } from "react";
-import { ApiError } from "../lib/api.ts";
+import { ApiError, isWorthRetrying } from "../lib/api.ts";
+import { localClock, utc } from "../lib/time.ts";
 import style from "./ui.module.css";
 
 const join = (...names: readonly (string | false | undefined)[]): string =>
@@ -82,6 +83,9 @@ export function Empty({ children, action }: { children: ReactNode; action?: Reac
   );
 }
 
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
 /** Says what could not be read; the rest of the page lives on. */
 export function Problem({
   error,
@@ -92,11 +96,10 @@ export function Problem({
   retry?: () => void;
   traceId?: string | undefined;
 }) {
-  const message = error instanceof Error ? error.message : String(error);
   const traceId = error instanceof ApiError ? error.traceId : (known ?? null);
   return (
     <div className={style.problem} role="alert">
-      <p>{message}</p>
+      <p>{messageOf(error)}</p>
       {traceId === null ? null : <code>{traceId}</code>}
       {retry === undefined ? null : (
         <Button look="plain" onClick={retry}>
@@ -112,17 +115,59 @@ export function Skeleton({ height }: { height: number }) {
   return <div className={style.skeleton} style={{ height }} role="status" aria-label="Loading" />;
 }
 
-/** What a query is: loading, failed or there. */
+/** What is told of a query whose data may be older than the last try to read them. */
+interface Aging {
+  data: unknown;
+  error: unknown;
+  /** When the data were read; 0 where they never were. */
+  dataUpdatedAt: number;
+  refetch: () => unknown;
+}
+
+/** Says how old figures are that stay, since they could not be read again. */
+export function Stale({ queries }: { queries: readonly Aging[] }) {
+  const stale = queries.filter(({ data, error }) => data !== undefined && error !== null);
+  const [oldest] = stale.toSorted((one, other) => one.dataUpdatedAt - other.dataUpdatedAt);
+  if (oldest === undefined) return null;
+  const at = new Date(oldest.dataUpdatedAt).toISOString();
+  return (
+    <div className={style.stale} role="status">
+      <span>
+        As of{" "}
+        <time dateTime={at} title={utc(at)}>
+          {localClock(at)}
+        </time>
+        {isWorthRetrying(oldest.error) ? ", retrying" : ""}. {messageOf(oldest.error)}
+      </span>
+      <Button
+        look="plain"
+        onClick={() => {
+          for (const { refetch } of stale) void refetch();
+        }}
+      >
+        Try again
+      </Button>
+    </div>
+  );
+}
+
+/** What a query is: loading, failed, there, or there with its age since it could not be read again. */
 export function Loaded<Data>({
   query,
   height,
   children,
 }: {
-  query: { data: Data | undefined; error: unknown; refetch: () => unknown };
+  query: Omit<Aging, "data"> & { data: Data | undefined };
   height: number;
   children: (data: Data) => ReactNode;
 }) {
-  if (query.data !== undefined) return <>{children(query.data)}</>;
+  if (query.data !== undefined)
+    return (
+      <>
+        <Stale queries={[query]} />
+        {children(query.data)}
+      </>
+    );
   if (query.error !== null)
     return <Problem error={query.error} retry={() => void query.refetch()} />;
   return <Skeleton height={height} />;
@@ -137,6 +182,7 @@ export function LoadedPages<Row>({
   query: {
     data: { pages: readonly { data: readonly Row[] }[] } | undefined;
     error: unknown;
+    dataUpdatedAt: number;
     refetch: () => unknown;
     hasNextPage: boolean;
     isFetchingNextPage: boolean;

@@ -287,4 +287,34 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     expect(await heads(other.page)).toEqual(before);
     await other.close();
   });
+
+  test("figures that cannot be read again stay with their age, and are tried again", async () => {
+    const screen = await scene.open("developer", "/activity");
+    const { page } = screen;
+    await page.clock.install();
+    const before = await rows(page).count();
+    const list = /\/analytics\/generations\?/;
+    const age = page.getByRole("status").filter({ hasText: /^As of \d\d:\d\d, retrying\./ });
+    const failOnce = async (): Promise<void> => {
+      await page.route(list, (route) =>
+        route.fulfill({ status: 503, json: { error: { message: "The storage is away." } } }),
+      );
+      await page.getByRole("button", { name: "Refresh" }).click();
+      await age.getByText("The storage is away.").waitFor();
+      await page.unroute(list);
+    };
+    await failOnce();
+    expect(await rows(page).count()).toBe(before);
+    expect(new Set(screen.problems.splice(0))).toEqual(
+      new Set(["503 GET /api/v1/analytics/generations"]),
+    );
+    await expectSound(screen);
+    await page.clock.fastForward(15_000);
+    await age.waitFor({ state: "detached" });
+    await failOnce();
+    await age.getByRole("button", { name: "Try again" }).click();
+    await age.waitFor({ state: "detached" });
+    expect(await rows(page).count()).toBe(before);
+    await screen.close();
+  });
 });

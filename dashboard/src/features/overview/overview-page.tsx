@@ -3,7 +3,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useScope } from "../../lib/session.ts";
 import { Columns, PageHead } from "../../ui/page.tsx";
 import { change, count, duration, share, usd } from "../../lib/format.ts";
-import { Card, Code, Empty, Loaded, Stat, Stats, Status } from "../../ui/parts.tsx";
+import { Card, Code, Empty, Loaded, Stale, Stat, Stats, Status } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { latestQuery } from "../activity/api.ts";
 import { GenerationsTable } from "../activity/generations-table.tsx";
@@ -30,28 +30,31 @@ function Figures() {
       ? ""
       : ` · lasts about ${Math.floor(balance / daily)} days`;
   return (
-    <Stats>
-      <Stat
-        name="Balance"
-        value={usd(balance)}
-        note={`${usd(credits.data?.today_cost)} today${lasts}`}
-      />
-      <Stat
-        name="Spend"
-        value={usd(spend)}
-        note={rows === undefined ? "" : change(spend ?? 0, sumOf(old, "cost"))}
-      />
-      <Stat
-        name="Requests"
-        value={count(rows && sumOf(rows, "requests"))}
-        note={rows === undefined ? "" : change(sumOf(rows, "requests"), sumOf(old, "requests"))}
-      />
-      <Stat
-        name="Failed"
-        value={rows === undefined ? "–" : share(sumOf(rows, "errors"), sumOf(rows, "requests"))}
-        note={rows === undefined ? "" : `${count(sumOf(rows, "errors"))} requests`}
-      />
-    </Stats>
+    <>
+      <Stale queries={[credits, now, before]} />
+      <Stats>
+        <Stat
+          name="Balance"
+          value={usd(balance)}
+          note={`${usd(credits.data?.today_cost)} today${lasts}`}
+        />
+        <Stat
+          name="Spend"
+          value={usd(spend)}
+          note={rows === undefined ? "" : change(spend ?? 0, sumOf(old, "cost"))}
+        />
+        <Stat
+          name="Requests"
+          value={count(rows && sumOf(rows, "requests"))}
+          note={rows === undefined ? "" : change(sumOf(rows, "requests"), sumOf(old, "requests"))}
+        />
+        <Stat
+          name="Failed"
+          value={rows === undefined ? "–" : share(sumOf(rows, "errors"), sumOf(rows, "requests"))}
+          note={rows === undefined ? "" : `${count(sumOf(rows, "errors"))} requests`}
+        />
+      </Stats>
+    </>
   );
 }
 
