@@ -23,6 +23,7 @@ const read = [
   "GET /models",
   "GET /keys",
   "GET /credits",
+  "GET /referrals",
   "GET /analytics/generations",
   "GET /analytics/generations/histogram",
   "GET /analytics/errors",

@@ -5,7 +5,7 @@ import type {
   GenerationDetails,
   Histogram,
 } from "../features/activity/api.ts";
-import type { Credits } from "../features/credits/api.ts";
+import type { Credits, ReferralProgram } from "../features/credits/api.ts";
 import type { Entry, Hub, Version } from "../features/hub/api.ts";
 import type { Key } from "../features/keys/api.ts";
 import type { Model } from "../features/models/api.ts";
@@ -42,6 +42,7 @@ export interface ApiAgreement {
   model: Read<RowOf<Answers["GET /models"]>, Model>;
   key: Read<RowOf<Answers["GET /keys"]>, Key>;
   credits: Read<Answers["GET /credits"], Credits>;
+  referrals: Read<Answers["GET /referrals"], ReferralProgram>;
   generation: Read<RowOf<Answers["GET /analytics/generations"]>, Generation>;
   histogram: Read<Answers["GET /analytics/generations/histogram"], Histogram>;
   failures: Read<Answers["GET /analytics/errors"], Failures>;

@@ -539,6 +539,23 @@ export interface Answers {
     "next_cursor"?: string | null;
   };
   "GET /credits": Credits;
+  "GET /referrals": {
+    "object": "referral_program";
+    "code": string;
+    "url": string;
+    "after": "first_top_up" | "sign_up";
+    "referrer_usd": number;
+    "referred_usd": number;
+    "maximum": number;
+    "signed_up": number;
+    "pending": number;
+    "rewarded": number;
+    "earned": number;
+    "referred": {
+      "status": "pending" | "rewarded";
+      "earned": number;
+    } | null;
+  };
   "GET /analytics/generations": {
     "object": "list";
     "data": readonly (GenerationRow)[];

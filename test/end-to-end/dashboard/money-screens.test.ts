@@ -16,6 +16,12 @@ describe.skipIf(!hasChromium)(`budgets, provider keys and credits${missingChromi
     scene = await startDashboardScene(undefined, {
       payments: paymentSettings(stripe.url),
       mail: { url: mail.url, from: "noreply@example.com" },
+      referrals: {
+        referrerNano: 5_000_000_000n,
+        referredNano: 2_000_000_000n,
+        after: "sign_up",
+        maximumPerWorkspace: 20,
+      },
       webhookNetworks: ["127.0.0.0/8"],
     });
   }, 60_000);
@@ -159,6 +165,34 @@ describe.skipIf(!hasChromium)(`budgets, provider keys and credits${missingChromi
     ).reduce<number>((total, entry) => total + Number(at(entry, "amount")), 0);
     expect(sum).toBeCloseTo(Number(at(await scene.ask("owner", "GET", "/credits"), "balance")), 5);
     await screen.close();
+  });
+
+  test("the referral link is shown with what it brings, and copied by the keyboard alone", async () => {
+    const screen = await scene.open("owner", "/credits", "light", {
+      permissions: ["clipboard-read", "clipboard-write"],
+    });
+    const { page } = screen;
+    const url = textAt(await scene.ask("owner", "GET", "/referrals"), "url");
+    const card = page.getByRole("region", { name: "Referrals" });
+    await card
+      .getByText(/gets \$2\.00 of monthly credits and this workspace \$5\.00, at once/)
+      .waitFor();
+    expect(await card.getByRole("definition").allInnerTexts()).toEqual([
+      "0",
+      "0",
+      "0 of 20 at most",
+      "$0.00",
+    ]);
+    await tabTo(page, "Copy link");
+    await page.keyboard.press("Enter");
+    await card.getByRole("button", { name: "Copied" }).waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(url);
+    await expectSound(screen);
+    await screen.close();
+    const phone = await scene.open("owner", "/credits", "phone");
+    await phone.page.getByRole("region", { name: "Referrals" }).waitFor();
+    await expectSound(phone);
+    await phone.close();
   });
 
   test("a member sees the balance, and neither buys nor changes a budget", async () => {

@@ -58,6 +58,20 @@ export interface Transaction {
   reference: string | null;
 }
 
+/** The workspace's referral code, and what came of it. */
+export interface ReferralProgram {
+  url: string;
+  after: "first_top_up" | "sign_up";
+  referrer_usd: number;
+  referred_usd: number;
+  maximum: number;
+  signed_up: number;
+  pending: number;
+  rewarded: number;
+  earned: number;
+  referred: { status: "pending" | "rewarded"; earned: number } | null;
+}
+
 export const creditsQuery = queryOptions({
   queryKey: ["credits"],
   queryFn: () => request<Credits>("/credits"),
@@ -67,6 +81,10 @@ export const invoicesQuery = pagedQuery<Invoice>(["credits", "invoices"], "/cred
 export const automaticQuery = queryOptions({
   queryKey: ["credits", "automatic"],
   queryFn: () => request<Automatic>("/credits/automatic"),
+});
+export const referralsQuery = queryOptions({
+  queryKey: ["credits", "referrals"],
+  queryFn: () => request<ReferralProgram>("/referrals"),
 });
 export const quoteQuery = (amount: string) =>
   queryOptions({

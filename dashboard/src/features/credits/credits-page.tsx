@@ -13,6 +13,7 @@ import {
   LoadedPages,
   Problem,
   Skeleton,
+  Stale,
   Stat,
   Stats,
   Status,
@@ -29,6 +30,7 @@ import {
   topUpsQuery,
 } from "./api.ts";
 import { AutomaticTopUps } from "./automatic.tsx";
+import { Referrals } from "./referrals.tsx";
 
 function TopUpForm() {
   const [amount, setAmount] = useState("10");
@@ -255,6 +257,7 @@ export function CreditsPage() {
   return (
     <>
       <PageHead title="Credits" />
+      <Stale queries={[credits]} />
       <Stats>
         <Stat
           name="Balance"
@@ -275,6 +278,7 @@ export function CreditsPage() {
       </Stats>
       <CardPayments mayChange={mayChange} />
       <Statement />
+      <Referrals />
     </>
   );
 }
