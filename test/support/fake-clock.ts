@@ -4,6 +4,7 @@ import type { Clock } from "../../src/platform/kernel/clock.ts";
 export class FakeClock implements Clock {
   private wallMs: number;
   private readonly startMs: number;
+  private lostMs = 0;
 
   constructor(startMs = Date.UTC(2026, 10, 21, 12)) {
     this.wallMs = startMs;
@@ -16,6 +17,16 @@ export class FakeClock implements Clock {
 
   monotonicMs(): number {
     return this.wallMs - this.startMs;
+  }
+
+  livedMs(): number {
+    return this.monotonicMs() - this.lostMs;
+  }
+
+  /** Time passes in which the process stands still. */
+  standStill(milliseconds: number): void {
+    this.lostMs += milliseconds;
+    this.advance(milliseconds);
   }
 
   advance(milliseconds: number): void {

@@ -50,7 +50,7 @@ const records: GenerationRecord[] = Array.from({ length: 260 }, (_, index) => {
 });
 const lastMs = records.at(-1)?.createdAtMs ?? 0;
 const nowMs = lastMs + hourMs;
-const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs, livedMs: () => nowMs };
 const middleMs = firstMs + 36 * hourMs;
 
 const filters: Record<string, GenerationFilter> = {

@@ -64,10 +64,7 @@ export class SharedState {
     waitMs?: number | undefined;
   }): Promise<SharedState> {
     const { host } = new URL(url);
-    const shared = new SharedState(
-      await newRedisClient(url, certificates, clientTimeoutMs),
-      logger,
-    );
+    const shared = new SharedState(await newRedisClient(url, certificates, {}), logger);
     const opened = Promise.withResolvers<void>();
     const forget = shared.onRun(() => opened.resolve());
     const timer = setTimeout(() => opened.reject(shared.awayAt(host)), Math.max(waitMs, 1_000));
@@ -235,8 +232,6 @@ function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
   });
 }
 
-/** The client's own limit, where `inTime` has one before it. */
-const clientTimeoutMs = 5_000;
 const connectTimeoutMs = 2_000;
 const minBackoffMs = 50;
 const maxBackoffMs = 1_000;
@@ -256,7 +251,7 @@ const passingRefusal = /^(LOADING|READONLY|MASTERDOWN|TRYAGAIN|OOM)\b/;
 export async function newRedisClient(
   url: string,
   certificates: readonly string[] = [],
-  commandTimeout: number = commandTimeoutMs,
+  timeouts: { commandTimeout?: number } = { commandTimeout: commandTimeoutMs },
 ): Promise<Redis> {
   const { Redis } = await import("ioredis");
   const isSecret = url.startsWith("rediss:") && certificates.length > 0;
@@ -264,7 +259,7 @@ export async function newRedisClient(
     ...(isSecret && { tls: { ca: [...rootCertificates, ...certificates] } }),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
-    commandTimeout,
+    ...timeouts,
     enableOfflineQueue: false,
     enableReadyCheck: false,
     autoResendUnfulfilledCommands: false,

@@ -171,6 +171,35 @@ test("units that wait too long are refused; those under way are not", async () =
   expect(writer.batches).toEqual([["sent"]]);
 });
 
+test("units do not wait while the process itself stands still", async () => {
+  const clock = new FakeClock();
+  const { writer, queue } = build({ clock, maxWaitMs: 5 });
+  const sent = queue.commit(unit("sent"));
+  await nextTurn();
+  const waiting = queue.commit(unit("waiting"));
+  clock.standStill(8_000);
+  expect([queue.stalled, queue.admits()]).toEqual([false, true]);
+  await untilTimersOf(5);
+  expect([queue.pendingCount, queue.rejectedCount, queue.admits()]).toEqual([2, 0, true]);
+  await writer.finish();
+  await writer.finish();
+  await Promise.all([sent, waiting]);
+  expect(writer.batches).toEqual([["sent"], ["waiting"]]);
+});
+
+/** Resolves after the timers of so many milliseconds that were started before, by one of them. */
+async function untilTimersOf(maxWaitMs: number): Promise<void> {
+  const clock = new FakeClock();
+  const { writer, queue } = build({ clock, maxWaitMs });
+  writer.ready = Promise.withResolvers();
+  const late = queue.commit(unit("late"));
+  clock.advance(maxWaitMs);
+  await expect(late).rejects.toBeInstanceOf(StorageUnavailableError);
+  const { resolve } = writer.ready;
+  writer.ready = undefined;
+  resolve();
+}
+
 test("flush waits for what was under way, even when later units were refused before it", async () => {
   const { writer, queue } = build({ maxWaitMs: 5 });
   let flushed = false;

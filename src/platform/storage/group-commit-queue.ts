@@ -91,7 +91,7 @@ type TestWrite = { atMs: number; ended: boolean; succeeded: Promise<boolean> };
  * idle queue writes at the end of the current turn of the event loop, or where others are under
  * way, of the first turn that brought no more; so a busy thread writes few large batches, and a
  * lone unit waits for no timer. What a database in trouble could not take is sent again until its
- * time is over.
+ * time is over; time in which this process itself stood still does not count.
  */
 export class GroupCommitQueue implements CommitQueue {
   readonly #pack: UnitPacker;
@@ -139,7 +139,7 @@ export class GroupCommitQueue implements CommitQueue {
     const oldest = this.#inFlight[0] ?? this.#waiting[0];
     const probedAtMs = this.#lastProbe?.ended === false ? this.#lastProbe.atMs : Infinity;
     return (
-      this.#clock.monotonicMs() - Math.min(oldest?.acceptedAtMs ?? Infinity, probedAtMs) >
+      this.#clock.livedMs() - Math.min(oldest?.acceptedAtMs ?? Infinity, probedAtMs) >
       this.#stalledAfterMs
     );
   }
@@ -151,7 +151,7 @@ export class GroupCommitQueue implements CommitQueue {
   /** Whether the database takes writes, by a test write that is at most a second old. */
   async takesWrites(): Promise<boolean> {
     if (this.stalled) return false;
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.#clock.livedMs();
     if (
       this.#lastProbe === undefined ||
       (this.#lastProbe.ended && nowMs - this.#lastProbe.atMs >= probeHoldsMs)
@@ -171,7 +171,7 @@ export class GroupCommitQueue implements CommitQueue {
       if (this.#closed) throw new StorageUnavailableError("the storage is closed");
       if (this.pendingCount >= this.#maxPendingUnits)
         throw new StorageUnavailableError("too many commits are waiting");
-      const acceptedAtMs = this.#clock.monotonicMs();
+      const acceptedAtMs = this.#clock.livedMs();
       this.#waiting.push({
         unit: this.#pack(unit),
         sequence: ++this.#lastSequence,
@@ -254,7 +254,7 @@ export class GroupCommitQueue implements CommitQueue {
       this.#moreMayFollow &&
       oldest !== undefined &&
       this.#waiting.length < this.#maxBatchUnits &&
-      this.#clock.monotonicMs() - oldest.acceptedAtMs < gatherMs
+      this.#clock.livedMs() - oldest.acceptedAtMs < gatherMs
     );
   }
 
@@ -307,7 +307,7 @@ export class GroupCommitQueue implements CommitQueue {
   }
 
   #mayTryAgain({ acceptedAtMs }: Entry): boolean {
-    return this.#clock.monotonicMs() - acceptedAtMs < this.#maxWaitMs;
+    return this.#clock.livedMs() - acceptedAtMs < this.#maxWaitMs;
   }
 
   #putBack(entries: Entry[]): void {
@@ -332,14 +332,14 @@ export class GroupCommitQueue implements CommitQueue {
   #watchExpiry(): void {
     const oldest = this.#waiting[0];
     if (!oldest) return;
-    const delayMs = oldest.acceptedAtMs + this.#maxWaitMs - this.#clock.monotonicMs();
+    const delayMs = oldest.acceptedAtMs + this.#maxWaitMs - this.#clock.livedMs();
     this.#expiryTimer = setTimeout(() => this.#expire(), Math.max(delayMs, 1));
     this.#expiryTimer.unref();
   }
 
   #expire(): void {
     this.#expiryTimer = undefined;
-    const deadlineMs = this.#clock.monotonicMs() - this.#maxWaitMs;
+    const deadlineMs = this.#clock.livedMs() - this.#maxWaitMs;
     const firstLive = this.#waiting.findIndex((entry) => entry.acceptedAtMs > deadlineMs);
     const tooLate = `the database did not take the commit within ${this.#maxWaitMs} ms`;
     const expired = this.#waiting.splice(0, firstLive === -1 ? this.#waiting.length : firstLive);
