@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { count, localTime, utc } from "../../lib/format.ts";
-import { Card, Status } from "../../ui/parts.tsx";
+import { Card, Problem, Stale, Status } from "../../ui/parts.tsx";
 import { RowButton, Table } from "../../ui/table.tsx";
 import { type ActivityFilters, failuresQuery } from "./api.ts";
 
@@ -20,14 +20,21 @@ export function FailuresCard({
   filters: ActivityFilters;
   onFilter: (change: Record<string, string | undefined>) => void;
 }) {
-  const { data: failures } = useQuery(failuresQuery(filters));
-  if (failures === undefined || (failures.data.length === 0 && failures.refused.length === 0))
-    return null;
+  const query = useQuery(failuresQuery(filters));
+  const failures = query.data;
+  if (failures === undefined)
+    return query.error === null ? null : (
+      <Card title="What failed">
+        <Problem error={query.error} retry={() => void query.refetch()} />
+      </Card>
+    );
+  if (failures.data.length === 0 && failures.refused.length === 0) return null;
   const refused = new Map<number, number>();
   for (const { http_status: status, requests } of failures.refused)
     refused.set(status, (refused.get(status) ?? 0) + requests);
   return (
     <Card title="What failed" flush>
+      <Stale queries={[query]} />
       {failures.data.length === 0 ? null : (
         <Table
           rows={failures.data}

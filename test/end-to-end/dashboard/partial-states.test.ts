@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
+import { expectSound } from "./screen.ts";
+
+describe.skipIf(!hasChromium)(
+  `screens of which a part fails, and wide ones${missingChromium}`,
+  () => {
+    let scene: DashboardScene;
+    beforeAll(async () => {
+      scene = await startDashboardScene();
+    }, 60_000);
+    afterAll(() => scene.stop());
+
+    test.each([
+      ["", "health", "Providers, last hour", "Latest requests"],
+      ["", "analytics/generations", "Latest requests", "Spend by model, last 14 days, UTC"],
+      ["/activity", "analytics/errors", "What failed", "Requests"],
+      ["/activity", "analytics/generations/histogram", "Last 7 days", "Requests"],
+    ])(
+      "%s without the answer of %s says so in one card, and shows the rest",
+      async (path, failing, card, alive) => {
+        const screen = await scene.open("owner", "/account");
+        const { page } = screen;
+        await page.route(
+          (url) => url.pathname === `/api/v1/${failing}`,
+          (route) => route.fulfill({ status: 503, json: { error: { message: "It is away." } } }),
+        );
+        await screen.go(`${scene.origin}/dashboard${path}`);
+        const region = page.getByRole("region", { name: card });
+        await region.getByRole("alert").getByText("It is away.").waitFor();
+        expect(await page.getByRole("alert").count()).toBe(1);
+        const rest = page.getByRole("region", { name: alive });
+        expect(await rest.getByRole("row").or(rest.getByRole("img")).count()).toBeGreaterThan(0);
+        await page.unrouteAll();
+        await region.getByRole("button", { name: "Try again" }).click();
+        await region.getByRole("alert").waitFor({ state: "detached" });
+        expect(new Set(screen.problems.splice(0))).toEqual(new Set([`503 GET /api/v1/${failing}`]));
+        await expectSound(screen);
+        await screen.close();
+      },
+    );
+
+    test.each(["", "/activity", "/usage", "/models", "/operator"])(
+      "%s is sound on a screen of 3840 pixels",
+      async (path) => {
+        const screen = await scene.open("operator", path, "light", {
+          viewport: { width: 3840, height: 2160 },
+        });
+        await expectSound(screen);
+        const widest = await screen.page.evaluate(
+          "Math.max(...[...document.querySelectorAll('main > *')].map((each) => each.getBoundingClientRect().width))",
+        );
+        expect(Number(widest)).toBeLessThanOrEqual(1_240);
+        await screen.close();
+      },
+    );
+  },
+);
