@@ -9,7 +9,7 @@ import {
   startDashboardScene,
   type DashboardScene,
 } from "./dashboard-scene.ts";
-import { expectSound, settled } from "./screen.ts";
+import { expectSound, settled, tabTo } from "./screen.ts";
 
 /** Gives the browser of a page a key that confirms every touch (WebAuthn, CDP). */
 async function plugInAuthenticator(page: Page): Promise<void> {
@@ -73,6 +73,29 @@ describe.skipIf(!hasChromium)(`what people do to their own account${missingChrom
       .getByRole("button", { name: "Remove" })
       .click();
     await ways.getByText(/^Passkey/).waitFor({ state: "detached" });
+    await screen.close();
+  });
+
+  test("a session of another browser is ended by the keyboard alone, and signs in again", async () => {
+    const other = await scene.openSignedOut("/sign-in?return_to=/dashboard/models");
+    await signIn(other.page, emailOf("owner"), passwordOf("owner"));
+    await other.page.waitForURL(`${scene.origin}/dashboard/models`);
+    await settled(other.page);
+    const screen = await scene.open("owner", "/account");
+    const { page } = screen;
+    const sessions = page.getByRole("group", { name: "Sessions" });
+    const ends = sessions.getByRole("button", { name: "End session" });
+    expect(await sessions.getByText("this one").count()).toBe(1);
+    expect(await ends.count()).toBe(1);
+    await tabTo(page, "End session");
+    await page.keyboard.press("Enter");
+    await ends.waitFor({ state: "detached" });
+    await expectSound(screen);
+    await other.page.reload();
+    await other.page.waitForURL(/\/sign-in\?return_to=/);
+    await other.close();
+    await screen.go(`${scene.origin}/dashboard/account`);
+    expect(await sessions.getByText("this one").count()).toBe(1);
     await screen.close();
   });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
+import { writePdf } from "../../support/documents/write-pdf.ts";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { chatStream } from "../../support/upstream/healthy-chat.ts";
 import { at, listAt } from "../api/at.ts";
@@ -143,6 +144,57 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
             {
               type: "image_url",
               image_url: { url: `data:image/png;base64,${pixel.toString("base64")}` },
+            },
+          ],
+        },
+      ],
+    });
+    await close();
+  });
+
+  test("asks a preset that is chosen among the models, with what the preset sets", async () => {
+    await scene.ask("developer", "POST", "/presets", {
+      slug: "brief",
+      name: "Brief",
+      config: { model: "acme/large", system: "Be brief.", provider: { ignore: ["broken"] } },
+    });
+    const { page, close } = await scene.open("developer", "/playground");
+    await page.locator('datalist option[value="@preset/brief"]').waitFor({ state: "attached" });
+    const servedBefore = scene.serving.requests.length;
+    await ask(page, "Hello", "@preset/brief");
+    await done(page);
+    expect(scene.serving.requests.length).toBe(servedBefore + 1);
+    expect(scene.serving.requests.at(-1)?.json()).toMatchObject({
+      model: "large-v2",
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "Hello" },
+      ],
+    });
+    await close();
+  });
+
+  test("sends a PDF along, whole and by its name", async () => {
+    const { page, close } = await scene.open("developer", "/playground");
+    const pdf = writePdf([{ texts: [{ text: "The sum is 42.", x: 72, y: 700 }] }]);
+    await page
+      .getByLabel("Pictures and documents")
+      .setInputFiles({ name: "sum.pdf", mimeType: "application/pdf", buffer: Buffer.from(pdf) });
+    await page.getByRole("button", { name: "sum.pdf: remove" }).waitFor();
+    await ask(page, "What is the sum?", "acme/large");
+    await done(page);
+    expect(scene.serving.requests.at(-1)?.json()).toMatchObject({
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "What is the sum?" },
+            {
+              type: "file",
+              file: {
+                filename: "sum.pdf",
+                file_data: `data:application/pdf;base64,${Buffer.from(pdf).toString("base64")}`,
+              },
             },
           ],
         },

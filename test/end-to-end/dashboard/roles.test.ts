@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { textAt } from "../api/at.ts";
+import { startWebhook } from "../api/receivers.ts";
 import {
   emailOf,
   passwordOf,
@@ -291,6 +293,91 @@ describe.skipIf(!hasChromium)(`who sees what${missingChromium}`, () => {
     expect(await page.getByText(secret).count()).toBe(0);
     await close();
   });
+});
+
+describe.skipIf(!hasChromium)(`secrets of an owner${missingChromium}`, () => {
+  const webhook = startWebhook();
+  let scene: DashboardScene;
+  beforeAll(async () => {
+    scene = await startDashboardScene(undefined, {
+      seeded: false,
+      webhookNetworks: ["127.0.0.0/8"],
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await scene.stop();
+    webhook.stop();
+  });
+
+  const shownIn = async (page: Page, title: string): Promise<string> => {
+    const code = page.getByRole("dialog", { name: title }).locator("code").first();
+    await code.waitFor();
+    return code.innerText();
+  };
+  /** What shows or sends a secret on a page, by the page's path; gives the secret. */
+  const ways: readonly (readonly [string, string, (page: Page) => Promise<string>])[] = [
+    [
+      "a management key",
+      "/keys",
+      async (page) => {
+        await page.getByRole("button", { name: "Create management key" }).click();
+        await page.getByLabel("Name").fill("Deployer");
+        await page.getByLabel("see usage and requests").check();
+        await page.getByRole("button", { name: "Create management key" }).last().click();
+        return shownIn(page, "Your management key");
+      },
+    ],
+    [
+      "a webhook",
+      "/budgets",
+      async (page) => {
+        await page.getByRole("button", { name: "Create budget" }).first().click();
+        await page.getByLabel("Name").fill("Watch");
+        await page.getByLabel("Limit in USD").fill("100");
+        await page.getByLabel("Webhook").fill(webhook.url);
+        await page.getByRole("button", { name: "Create budget" }).last().click();
+        return shownIn(page, "Secret of the webhook");
+      },
+    ],
+    [
+      "a provider key",
+      "/provider-keys",
+      async (page) => {
+        const secret = "sk-acme-a-secret-of-our-own";
+        await page.getByRole("button", { name: "Add provider key" }).first().click();
+        await page.getByLabel("Provider", { exact: true }).selectOption("acme");
+        await page.getByLabel("Key", { exact: true }).fill(secret);
+        await page.getByLabel("Label").fill("Ours");
+        await page.getByRole("button", { name: "Add provider key" }).last().click();
+        await page.getByRole("row").filter({ hasText: "Ours" }).waitFor();
+        return secret;
+      },
+    ],
+  ];
+  test.each(ways)(
+    "%s leaves its secret in no address, storage, console or log",
+    async (_, path, make) => {
+      const { page, close } = await scene.open("owner", path);
+      const said: string[] = [];
+      page.on("console", (message) => said.push(message.text()));
+      page.on("request", (request) => said.push(request.url()));
+      const secret = await make(page);
+      expect(secret.length).toBeGreaterThan(16);
+      said.push(
+        String(
+          await page.evaluate(
+            "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href, document.cookie])",
+          ),
+        ),
+        ...scene.gateway.logLines,
+      );
+      expect(said.filter((text) => text.includes(secret))).toEqual([]);
+      await page.reload();
+      await settled(page);
+      expect(await page.content()).not.toContain(secret);
+      await close();
+    },
+  );
 });
 
 describe.skipIf(!hasChromium)(`the operator and the hub${missingChromium}`, () => {
