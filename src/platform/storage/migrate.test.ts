@@ -31,6 +31,16 @@ const broken: Migration = {
   },
 };
 
+/** What the release after those with `migration-a` adds, and the one after that. */
+const nextRelease: readonly Migration[] = ["b", "c"].map((name) => ({
+  ...table(name),
+  name: `migration-${name} additive to migration-a`,
+}));
+const releaseAfterNext: Migration = {
+  ...table("d"),
+  name: "migration-d additive to migration-c",
+};
+
 interface Schema {
   a: { id: string };
   b: { id: string };
@@ -64,6 +74,19 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(error).toBeInstanceOf(SchemaMismatchError);
     expect(String(error)).toContain("written by a newer release (migration-b)");
     await (await open(url, [table("a"), table("b")])).close();
+  }, 30_000);
+
+  test("what only adds to the newest migration of a release is opened by it, and the release after the next is not", async () => {
+    const url = await freshUrl();
+    const next = [table("a"), ...nextRelease];
+    await (await open(url, next)).close();
+    await (await open(url, [table("a")])).close();
+    await (await open(url, [table("a")], false)).close();
+    await (await open(url, [...next, releaseAfterNext])).close();
+    await (await open(url, next)).close();
+    const error = await open(url, [table("a")]).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(SchemaMismatchError);
+    expect(String(error)).toContain(`written by a newer release (${releaseAfterNext.name})`);
   }, 30_000);
 
   test("a start that may not migrate refuses a database that lacks a migration, and opens one that has all", async () => {

@@ -6,7 +6,11 @@ import type { StorageKind } from "./storage.ts";
 
 /** One step of the schema, for both engines; `createTable` covers what differs between them. */
 export interface Migration {
-  /** Sorts after every migration that was released before it, such as `2026-11-21-ledger`. */
+  /**
+   * Sorts after every migration that was released before it, such as `2026-11-21-ledger`. One that
+   * only adds is named so, as `2026-12-01-notes additive to 2026-11-21-ledger`, after the newest
+   * migration of the release before, which can then still be started on the database.
+   */
   name: string;
   up(database: Kysely<unknown>, kind: StorageKind): Promise<void>;
 }
@@ -22,8 +26,8 @@ export interface MigrateOptions {
 
 /**
  * Runs what was not run yet, all in one transaction and under the engine's lock. Throws
- * `SchemaMismatchError` when the database holds a migration that this release does not know, and where migrations are
- * missing that may not be run here.
+ * `SchemaMismatchError` when the database holds a migration that this release does not know and that is not additive to
+ * its own newest, and where migrations are missing that may not be run here.
  */
 export async function migrate({
   database,
@@ -89,9 +93,18 @@ async function namesOfDone(database: Kysely<unknown>, kind: StorageKind): Promis
   return rows.map(({ name }) => name);
 }
 
+/** The name of a migration by itself, and that of the one that it is additive to. */
+function namePartsOf(fullName: string): { name: string; additiveTo: string | undefined } {
+  const [name = "", additiveTo] = fullName.split(" additive to ");
+  return { name, additiveTo };
+}
+
 function refuseNewerSchema(done: readonly string[], migrations: readonly Migration[]): void {
   const known = new Set(migrations.map(({ name }) => name));
-  const unknown = done.filter((name) => !known.has(name));
+  const newest = namePartsOf(migrations.at(-1)?.name ?? "").name;
+  const unknown = done.filter(
+    (name) => !known.has(name) && namePartsOf(name).additiveTo !== newest,
+  );
   if (unknown.length === 0) return;
   throw new SchemaMismatchError(
     `the database was written by a newer release (${unknown.join(", ")}): ` +

@@ -1,5 +1,10 @@
 import { freshDatabase } from "../../../support/postgres.ts";
-import { startProcess, type GatewayProcess } from "../../../support/process.ts";
+import {
+  runProcess,
+  startProcess,
+  type EndedProcess,
+  type GatewayProcess,
+} from "../../../support/process.ts";
 import { startRedis, type RedisServer } from "../../../support/redis.ts";
 import {
   startFaultUpstream,
@@ -16,8 +21,10 @@ export interface Nodes {
   redis: RedisServer;
   databaseUrl: string;
   query(text: string): Promise<Record<string, unknown>[]>;
-  /** Starts one more. */
-  start(): Promise<GatewayProcess>;
+  /** Starts one more, by a command other than that of the sources where one is named. */
+  start(command?: readonly string[]): Promise<GatewayProcess>;
+  /** Runs a program with the settings of the gateways, which is expected to end by itself. */
+  run(command: readonly string[]): Promise<EndedProcess>;
   /** Ends the upstream and the server; `endProcesses` ends the gateways. */
   stop(): Promise<void>;
 }
@@ -32,23 +39,25 @@ export async function startNodes({ yaml = "", credits = "10" } = {}): Promise<No
     startRedis(),
     freshDatabase(),
   ]);
-  const start = (): Promise<GatewayProcess> =>
-    startProcess({
-      yaml: acmeYaml(upstream.baseUrl, yaml),
-      environment: {
-        ...bootstrapVariables,
-        SWITCHYARD_BOOTSTRAP_CREDITS: credits,
-        DATABASE_URL: databaseUrl,
-        REDIS_URL: redis.url,
-        SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
-      },
-    });
+  const options = {
+    yaml: acmeYaml(upstream.baseUrl, yaml),
+    environment: {
+      ...bootstrapVariables,
+      SWITCHYARD_BOOTSTRAP_CREDITS: credits,
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redis.url,
+      SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
+    },
+  };
+  const start = (command?: readonly string[]): Promise<GatewayProcess> =>
+    startProcess({ ...options, ...(command !== undefined && { command }) });
   return {
     gateways: await Promise.all([start(), start()]),
     upstream,
     redis,
     databaseUrl,
     start,
+    run: (command) => runProcess({ ...options, command }),
     query: (text) => queryDatabase(databaseUrl, text),
     async stop() {
       upstream.stop();
