@@ -295,15 +295,15 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     const before = await rows(page).count();
     const list = /\/analytics\/generations\?/;
     const age = page.getByRole("status").filter({ hasText: /^As of \d\d:\d\d, retrying\./ });
-    const failOnce = async (): Promise<void> => {
+    const fail = async (): Promise<void> => {
       await page.route(list, (route) =>
         route.fulfill({ status: 503, json: { error: { message: "The storage is away." } } }),
       );
       await page.getByRole("button", { name: "Refresh" }).click();
       await age.getByText("The storage is away.").waitFor();
-      await page.unroute(list);
     };
-    await failOnce();
+    await fail();
+    await page.unroute(list);
     expect(await rows(page).count()).toBe(before);
     expect(new Set(screen.problems.splice(0))).toEqual(
       new Set(["503 GET /api/v1/analytics/generations"]),
@@ -311,8 +311,11 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await expectSound(screen);
     await page.clock.fastForward(15_000);
     await age.waitFor({ state: "detached" });
-    await failOnce();
-    await age.getByRole("button", { name: "Try again" }).click();
+    await fail();
+    const again = age.getByRole("button", { name: "Try again" });
+    await again.hover();
+    await page.unroute(list);
+    await again.click();
     await age.waitFor({ state: "detached" });
     expect(await rows(page).count()).toBe(before);
     await screen.close();
