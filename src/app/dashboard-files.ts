@@ -85,10 +85,12 @@ function builds({ script, onBuilt, onError }: Build): () => void {
  */
 const reloadScript = `const named = [...document.querySelectorAll("[src^='/assets/'],[href^='/assets/']")]
   .map((each) => each.getAttribute("src") ?? each.getAttribute("href"));
-setInterval(async () => {
+const compare = async () => {
   const index = await fetch("/dashboard").then((answer) => (answer.ok ? answer.text() : undefined), () => undefined);
   if (index !== undefined && named.some((name) => !index.includes(name))) location.reload();
-}, 500);
+  else setTimeout(compare, 1000);
+};
+setTimeout(compare, 1000);
 `;
 const reloadName = "assets/reload.js";
 

@@ -25,13 +25,16 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
       await field.waitFor();
       await page.locator('[role="combobox"]:focus').waitFor();
       await page.keyboard.type(text);
-      await page.getByRole("option").first().waitFor();
+      await page.locator('[role="option"][data-highlighted]', { hasText: text }).waitFor();
       await page.keyboard.press("Enter");
       await page.waitForURL(url);
       await settled(page);
     };
     await choose("usag", /\/dashboard\/usage$/);
-    await choose("acme/larg", /\/dashboard\/(?:models\/acme\/large|activity\?id=)/);
+    // A model without requests: those would come before it.
+    await choose("sandbox/reran", /\/dashboard\/models\/sandbox\/rerank:free$/);
+    await choose("acme/larg", /\/dashboard\/activity\?id=/);
+    await page.getByRole("dialog", { name: "Request" }).waitFor();
     await choose("Night wat", /\/dashboard\/activity\?key_id=/);
     const [newest] = listAt(
       await scene.ask("developer", "GET", "/analytics/generations?limit=1"),
