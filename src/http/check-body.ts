@@ -1,6 +1,7 @@
 import { z, type ZodType } from "zod";
 import { closestName, knownKeys } from "../platform/kernel/known-keys.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
+import { problemText } from "../platform/kernel/schema-problems.ts";
 
 /** Path of a field as callers write it, such as `messages[2].content`. */
 const fieldPath = (path: readonly PropertyKey[]): string =>
@@ -86,7 +87,7 @@ function problemOf(schema: ZodType, issue: z.core.$ZodIssue): { param: string; m
  * field's name.
  */
 export function checkBody<Body>(schema: ZodType<Body>, value: unknown): Body {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: problemText });
   if (result.success) return result.data;
   const issue = result.error.issues[0];
   const { param, message } =

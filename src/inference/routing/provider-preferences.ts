@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { GatewayError } from "../../platform/kernel/errors.ts";
+import { problemText } from "../../platform/kernel/schema-problems.ts";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
 import type { ProviderFilter } from "./candidate.ts";
 import type { Cutoff } from "./health-windows.ts";
@@ -156,11 +157,13 @@ type Issue = z.core.$ZodIssue;
 interface Problem {
   path: readonly PropertyKey[];
   message: string;
+  /** The value is of another kind than the alternative takes: text in place of a number. */
+  isOtherKind?: boolean;
 }
 
 /** Checks a request's `provider` object; throws `bad_request` naming the field. */
 function checkPreferences(value: unknown): ProviderPreferences {
-  const result = providerPreferencesSchema.safeParse(value);
+  const result = providerPreferencesSchema.safeParse(value, { error: problemText });
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const { path, message } =
@@ -174,11 +177,12 @@ function problemOf(issue: Issue): Problem {
   const { path } = issue;
   if (issue.code === "unrecognized_keys")
     return { path: [...path, issue.keys[0] ?? ""], message: "there is no such field" };
-  if (issue.code !== "invalid_union") return { path, message: issue.message };
+  if (issue.code !== "invalid_union")
+    return { path, message: issue.message, isOtherKind: issue.code === "invalid_type" };
   const inner = issue.errors.flat().map(problemOf);
   const resembled =
     inner.find((problem) => problem.path.length > 0) ??
-    inner.find(({ message }) => !message.startsWith("Invalid input"));
+    inner.find(({ isOtherKind }) => isOtherKind !== true);
   if (resembled !== undefined)
     return { path: [...path, ...resembled.path], message: resembled.message };
   return { path, message: inner.map(({ message }) => message).join(", or ") };
