@@ -4,7 +4,7 @@ import { brand } from "../platform/kernel/brand.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { conceptDocument } from "./okf/concept.ts";
 import { conceptsFor } from "./okf/concepts.ts";
-import { modelSchema } from "./tools/model-schema.ts";
+import { modelSchema } from "./tools/models/model-schema.ts";
 import type { McpSdk, ToolContext } from "./tool.ts";
 
 /** Resources of a page of `resources/list`. */

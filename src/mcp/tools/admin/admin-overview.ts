@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool } from "../tool.ts";
+import { defineTool } from "../../tool.ts";
 
 /** Shows the whole service at a glance. */
 export const adminOverview = defineTool({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool, idempotencyField } from "../tool.ts";
+import { defineTool, idempotencyField } from "../../tool.ts";
 
 /** Revokes an LLM key. */
 export const revokeKey = defineTool({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool } from "../tool.ts";
+import { defineTool } from "../../tool.ts";
 
 /** Shows what the whole service served. */
 export const adminUsageSummary = defineTool({

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import { defineTool, idempotencyField } from "../tool.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { defineTool, idempotencyField } from "../../tool.ts";
 
 const createdSchema = z.looseObject({ key: z.string(), data: z.looseObject({ id: z.string() }) });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import { defineTool, idempotencyField } from "../tool.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { defineTool, idempotencyField } from "../../tool.ts";
 
 /** Gives a person's workspace credits. */
 export const adminGrantCredits = defineTool({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool } from "../tool.ts";
+import { defineTool } from "../../tool.ts";
 
 const answerSchema = z.looseObject({
   data: z.array(z.looseObject({ keys: z.array(z.looseObject({ enabled: z.boolean() })) })),

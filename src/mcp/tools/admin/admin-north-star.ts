@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool } from "../tool.ts";
+import { defineTool } from "../../tool.ts";
 
 /** Shows the figures that the service is steered by. */
 export const adminNorthStar = defineTool({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool, idempotencyField } from "../tool.ts";
+import { defineTool, idempotencyField } from "../../tool.ts";
 
 /** Imports a skill into a hub. */
 export const hubImportSkill = defineTool({

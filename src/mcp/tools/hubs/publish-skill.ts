@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool, idempotencyField } from "../tool.ts";
+import { defineTool, idempotencyField } from "../../tool.ts";
 import { tagsField } from "./hub-fields.ts";
 
 /** Publishes a skill. */

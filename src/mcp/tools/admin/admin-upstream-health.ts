@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool } from "../tool.ts";
+import { defineTool } from "../../tool.ts";
 
 /** Shows how providers do. */
 export const adminUpstreamHealth = defineTool({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool } from "../tool.ts";
+import { defineTool } from "../../tool.ts";
 
 /** Finds public hubs. */
 export const searchPublicHubs = defineTool({

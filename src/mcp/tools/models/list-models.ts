@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { ModelObject } from "../../inference/catalog/model-object.ts";
-import { fitsTask, modelTasks, priceOf } from "../../inference/catalog/recommend-models.ts";
-import { defineTool } from "../tool.ts";
+import type { ModelObject } from "../../../inference/catalog/model-object.ts";
+import { fitsTask, modelTasks, priceOf } from "../../../inference/catalog/recommend-models.ts";
+import { defineTool } from "../../tool.ts";
 import { modelSchema } from "./model-schema.ts";
 
 /** The models' own schema is checked where the answer is written. */

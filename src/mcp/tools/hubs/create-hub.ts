@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool, idempotencyField } from "../tool.ts";
+import { defineTool, idempotencyField } from "../../tool.ts";
 import { visibilityOf } from "./hub-fields.ts";
 
 /** Creates a hub. */
