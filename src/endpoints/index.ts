@@ -1,5 +1,5 @@
 import type { Endpoint } from "../access/define-endpoint.ts";
-import { listAuditLog } from "./account/audit.ts";
+import { listAuditLog } from "./security/audit.ts";
 import {
   changeBudget,
   createBudget,
@@ -20,13 +20,13 @@ import {
   listProviderKeys,
   withdrawProviderKey,
 } from "./account/byok.ts";
-import { credits, listCreditTransactions } from "./account/credits.ts";
-import { changeKey, createKey, deleteKey, getKey, listKeys, rotateKey } from "./account/keys.ts";
+import { credits, listCreditTransactions } from "./credits/credits.ts";
+import { changeKey, createKey, deleteKey, getKey, listKeys, rotateKey } from "./keys/keys.ts";
 import {
   createManagementKey,
   listManagementKeys,
   revokeManagementKey,
-} from "./account/management-keys.ts";
+} from "./keys/management-keys.ts";
 import {
   acceptInvitation,
   changeMember,
@@ -41,7 +41,7 @@ import {
   removeMember,
   revokeInvitation,
 } from "./account/organization.ts";
-import { getInvoice, listInvoices } from "./account/payments-invoices.ts";
+import { getInvoice, listInvoices } from "./credits/invoices.ts";
 import {
   createTopUp,
   getTopUp,
@@ -49,8 +49,8 @@ import {
   quoteTopUp,
   stripeWebhook,
   topUpPage,
-} from "./account/payments-top-ups.ts";
-import { signInMethods, signUp } from "./account/people-sign-up.ts";
+} from "./credits/top-ups.ts";
+import { signInMethods, signUp } from "./session/sign-up.ts";
 import {
   changePreset,
   createPreset,
@@ -60,7 +60,7 @@ import {
   listPresetVersions,
   restorePresetVersion,
 } from "./account/presets.ts";
-import { changePrivacy, getPrivacy } from "./account/security-privacy.ts";
+import { changePrivacy, getPrivacy } from "./security/privacy.ts";
 import {
   changePassword,
   changePreferences,
@@ -70,7 +70,7 @@ import {
   listSessions,
   revokeOtherSessions,
   revokeSession,
-} from "./account/session.ts";
+} from "./session/session.ts";
 import {
   changeUser,
   deleteUser,
@@ -92,19 +92,19 @@ import {
   exchangeAuthorizationCode,
 } from "./consent/key-mint.ts";
 import { testNewProviderKey, testProviderKey } from "./account/byok-tests.ts";
-import { authKey, currentKey } from "./account/current-key.ts";
-import { createChildKey, createChildOfKey, deleteChildKey } from "./account/child-keys.ts";
+import { authKey, currentKey } from "./keys/current-key.ts";
+import { createChildKey, createChildOfKey, deleteChildKey } from "./keys/child-keys.ts";
 import {
   agreeToAutomaticTopUps,
   endAutomaticTopUps,
   getAutomaticTopUps,
-} from "./account/payments-automatic.ts";
+} from "./credits/automatic-top-ups.ts";
 import {
   requestPasswordReset,
   resetPassword,
   sendVerification,
   verifyEmail,
-} from "./account/password-reset.ts";
+} from "./session/password-reset.ts";
 import { acceptReferral, getReferrals } from "./account/referrals.ts";
 import { errorsOverview } from "./admin/errors.ts";
 import { explainAnyGeneration, listAllGenerations } from "./admin/generations.ts";
@@ -118,12 +118,8 @@ import { metricsRoutes } from "./catalog/model-metrics.ts";
 import { pricesRoutes } from "./catalog/model-prices.ts";
 import { privacyRoutes } from "./catalog/model-privacy.ts";
 import { uptimeRoutes } from "./catalog/model-uptime.ts";
-import {
-  addAllowedRange,
-  listAllowedRanges,
-  removeAllowedRange,
-} from "./account/security-ip-allowlist.ts";
-import { changeKeyPrivacy, listCredentials } from "./account/security-keys.ts";
+import { addAllowedRange, listAllowedRanges, removeAllowedRange } from "./security/ip-allowlist.ts";
+import { changeKeyPrivacy, listCredentials } from "./security/credentials.ts";
 import {
   addPasskey,
   deletePasskey,
@@ -131,27 +127,27 @@ import {
   passkeyRegistrationOptions,
   passkeySignInOptions,
   signInWithPasskey,
-} from "./account/session-passkeys.ts";
+} from "./session/passkeys.ts";
 import {
   linkProvider,
   providerCallback,
   signInByPassword,
   signInWithProvider,
   signOut,
-} from "./account/session-sign-in.ts";
+} from "./session/sign-in.ts";
 import {
   beginTwoFactor,
   confirmTwoFactor,
   endTwoFactor,
   renewBackupCodes,
   signInWithCode,
-} from "./account/session-two-factor.ts";
+} from "./session/two-factor.ts";
 import {
   changeEmail,
   deleteAccount,
   listSignInMethods,
   unlinkSignInMethod,
-} from "./account/session-account.ts";
+} from "./session/own-account.ts";
 import { changeWorkspace, listWorkspaces } from "./account/workspace.ts";
 import { authPage, submitAuth } from "./consent/auth-page.ts";
 import {

@@ -9,7 +9,7 @@ import {
   passwordField,
   plainText,
 } from "./account-fields.ts";
-import { linkTokenField } from "./password-reset.ts";
+import { linkTokenField } from "../session/password-reset.ts";
 
 const told = (field: z.ZodType, value: unknown): string | undefined => {
   try {

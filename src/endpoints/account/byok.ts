@@ -10,7 +10,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText } from "./account-fields.ts";
-import { limitField, limitNano, limitResetField } from "./llm-key-object.ts";
+import { limitField, limitNano, limitResetField } from "../keys/llm-key-object.ts";
 
 const keyCharactersMin = 12;
 const keyCharactersMax = 4_096;

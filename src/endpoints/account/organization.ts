@@ -32,7 +32,7 @@ import {
   organizationObjectSchema,
 } from "./people-object.ts";
 import { pageOf, pageQuery, placeFields } from "./list-page.ts";
-import { assertNothingLeft } from "./session-account.ts";
+import { assertNothingLeft } from "../session/own-account.ts";
 
 const nameSchema = z.object({ name: nameField });
 

@@ -7,7 +7,7 @@ import type { SignInWays, UserRecord } from "../../identity/people/user-store.ts
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
 import { organizationObject, organizationObjectSchema } from "../account/people-object.ts";
-import { deleteWithKeys } from "../account/session-account.ts";
+import { deleteWithKeys } from "../session/own-account.ts";
 import { endConnectionsOf } from "../consent/tell-connection.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {

@@ -7,7 +7,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
-import { limitRemaining } from "../account/llm-key-object.ts";
+import { limitRemaining } from "../keys/llm-key-object.ts";
 import { forOperators, pageFields, pageParameters, pageSchema } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 

@@ -5,7 +5,7 @@ import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
 import { EndpointPaths } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
-import { childFields } from "../account/child-keys.ts";
+import { childFields } from "../keys/child-keys.ts";
 import { childOf, termsFor } from "./key-mint.ts";
 
 const nowMs = Date.UTC(2026, 0, 1);

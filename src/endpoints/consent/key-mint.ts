@@ -20,8 +20,8 @@ import {
   neverCached,
   sessionOf,
 } from "../account/account-fields.ts";
-import { childFields } from "../account/child-keys.ts";
-import { limitField, limitResetField } from "../account/llm-key-object.ts";
+import { childFields } from "../keys/child-keys.ts";
+import { limitField, limitResetField } from "../keys/llm-key-object.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { endUngranted, mayStillGrant, tellGrant } from "./tell-connection.ts";
 

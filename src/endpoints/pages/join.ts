@@ -13,7 +13,7 @@ import {
   joinWithSecondFactor,
   type JoinState,
   type OpenInvitation,
-} from "../account/people-sign-up.ts";
+} from "../session/sign-up.ts";
 import {
   codeInput,
   fieldsOf,

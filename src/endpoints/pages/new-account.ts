@@ -7,8 +7,8 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Entitlement, NewPerson } from "../../identity/people/sign-up.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { newPersonFields } from "../account/account-fields.ts";
-import { signUpAndIn } from "../account/people-sign-up.ts";
-import { signInWithPassword, type DelegatedAnswer } from "../account/sign-in-flow.ts";
+import { signUpAndIn } from "../session/sign-up.ts";
+import { signInWithPassword, type DelegatedAnswer } from "../session/sign-in-flow.ts";
 import {
   fieldsOf,
   formType,

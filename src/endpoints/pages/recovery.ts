@@ -7,9 +7,9 @@ import { messagePage } from "../../pages/message-page.ts";
 import type { Page } from "../../pages/page.ts";
 import type { SessionCaller } from "../../identity/people/sessions.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { linkTokenField } from "../account/password-reset.ts";
+import { linkTokenField } from "../session/password-reset.ts";
 import { emailField, newPasswordField } from "../account/account-fields.ts";
-import { attemptOf } from "../account/sign-in-flow.ts";
+import { attemptOf } from "../session/sign-in-flow.ts";
 import {
   emailInput,
   fieldsOf,

@@ -12,7 +12,7 @@ import {
   signInWithPassword,
   signInWithSecondFactor,
   signOutOf,
-} from "../account/sign-in-flow.ts";
+} from "../session/sign-in-flow.ts";
 import {
   codeInput,
   emailInput,

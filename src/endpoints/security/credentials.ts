@@ -6,14 +6,9 @@ import type { EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, workspaceOf } from "./account-fields.ts";
-import { shownEndpoints } from "./llm-key-object.ts";
-import {
-  privacyChanges,
-  privacyChangesSchema,
-  privacyObject,
-  privacySchema,
-} from "./security-privacy.ts";
+import { accountBodyBytesMax, workspaceOf } from "../account/account-fields.ts";
+import { shownEndpoints } from "../keys/llm-key-object.ts";
+import { privacyChanges, privacyChangesSchema, privacyObject, privacySchema } from "./privacy.ts";
 
 const shared = {
   base: "api",

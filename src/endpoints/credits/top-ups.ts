@@ -8,8 +8,8 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { accountBodyBytesMax, neverCached, workspaceOf } from "./account-fields.ts";
-import { cutPage, pageQuery, placeFields, unknownCursor } from "./list-page.ts";
+import { accountBodyBytesMax, neverCached, workspaceOf } from "../account/account-fields.ts";
+import { cutPage, pageQuery, placeFields, unknownCursor } from "../account/list-page.ts";
 import {
   askingStripe,
   buyerOf,
@@ -23,7 +23,7 @@ import {
   topUpObject,
   topUpSchema,
   usdField,
-} from "./payments-object.ts";
+} from "./payment-objects.ts";
 
 const listMax = 100;
 const returnPath = "/top-up";

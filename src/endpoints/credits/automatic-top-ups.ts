@@ -6,7 +6,7 @@ import type { Payments } from "../../billing/payments/open-payments.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, workspaceOf } from "./account-fields.ts";
+import { accountBodyBytesMax, workspaceOf } from "../account/account-fields.ts";
 import {
   askingStripe,
   automaticObject,
@@ -18,7 +18,7 @@ import {
   paymentsOf,
   readsPayments,
   usdField,
-} from "./payments-object.ts";
+} from "./payment-objects.ts";
 
 const shared = { ...paymentRoute, path: "/credits/automatic", response: automaticSchema } as const;
 

@@ -16,8 +16,8 @@ import {
   nameField,
   neverCached,
   truthIn,
-} from "./account-fields.ts";
-import { pageOf, pageParameters, placeFields } from "./list-page.ts";
+} from "../account/account-fields.ts";
+import { pageOf, pageParameters, placeFields } from "../account/list-page.ts";
 import { assertRoomForChild, assertWithin, childFields } from "./child-keys.ts";
 import {
   allowedEndpointsField,

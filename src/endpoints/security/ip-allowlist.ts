@@ -3,7 +3,7 @@ import type { AllowedRange } from "../../access/ip-allowlist.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, plainText, truthIn, workspaceOf } from "./account-fields.ts";
+import { accountBodyBytesMax, plainText, truthIn, workspaceOf } from "../account/account-fields.ts";
 
 const shared = {
   base: "api",

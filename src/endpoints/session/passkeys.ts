@@ -2,9 +2,9 @@ import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, nameField, plainText, sessionOf } from "./account-fields.ts";
+import { accountBodyBytesMax, nameField, plainText, sessionOf } from "../account/account-fields.ts";
 import { answerWith, delegate, signInWithPasskeyAnswer } from "./sign-in-flow.ts";
-import { successSchema } from "./session-sign-in.ts";
+import { successSchema } from "./sign-in.ts";
 
 const shared = {
   base: "root",

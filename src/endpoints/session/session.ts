@@ -10,14 +10,14 @@ import {
   newPasswordField,
   passwordField,
   sessionOf,
-} from "./account-fields.ts";
+} from "../account/account-fields.ts";
 import {
   currentSession,
   currentSessionSchema,
   sessionObject,
   sessionObjectSchema,
-} from "./people-object.ts";
-import { signedIn, signedInSchema } from "./session-sign-in.ts";
+} from "../account/people-object.ts";
+import { signedIn, signedInSchema } from "./sign-in.ts";
 import { answerWith, attemptOf, delegate } from "./sign-in-flow.ts";
 
 /** Shows who is signed in, and where. */

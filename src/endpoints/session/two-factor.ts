@@ -9,7 +9,7 @@ import {
   forSessions,
   passwordField,
   sessionOf,
-} from "./account-fields.ts";
+} from "../account/account-fields.ts";
 import {
   answerWith,
   attemptOf,
@@ -18,7 +18,7 @@ import {
   type Delegated,
   type DelegatedAnswer,
 } from "./sign-in-flow.ts";
-import { signedIn, signedInSchema } from "./session-sign-in.ts";
+import { signedIn, signedInSchema } from "./sign-in.ts";
 
 const shared = { ...forSessions, base: "root", anywhere: true } as const;
 

@@ -8,7 +8,7 @@ import { dayMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { workspaceOf } from "./account-fields.ts";
+import { workspaceOf } from "../account/account-fields.ts";
 
 const usd = z.number();
 

@@ -9,8 +9,8 @@ import type { Entitlement, NewPerson } from "../../identity/people/sign-up.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { personOf } from "../pages/signed-in.ts";
-import { accountBodyBytesMax, newPersonFields, plainText } from "./account-fields.ts";
-import { signedIn, signedInSchema } from "./session-sign-in.ts";
+import { accountBodyBytesMax, newPersonFields, plainText } from "../account/account-fields.ts";
+import { signedIn, signedInSchema } from "./sign-in.ts";
 import {
   answerWith,
   attemptOf,

@@ -9,7 +9,7 @@ import { checkBody } from "../../http/check-body.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { range } from "../insights/analytics-query.ts";
 import { csvHeaders, csvLine, type CsvValue } from "../insights/csv.ts";
-import { workspaceOf } from "./account-fields.ts";
+import { workspaceOf } from "../account/account-fields.ts";
 
 const pageMax = 200;
 const pageDefault = 50;

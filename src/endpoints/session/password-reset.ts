@@ -10,7 +10,7 @@ import {
   forSessions,
   newPasswordField,
   sessionOf,
-} from "./account-fields.ts";
+} from "../account/account-fields.ts";
 import { attemptOf } from "./sign-in-flow.ts";
 
 const shared = {

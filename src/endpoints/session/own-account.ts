@@ -14,7 +14,7 @@ import {
   forSessions,
   passwordField,
   sessionOf,
-} from "./account-fields.ts";
+} from "../account/account-fields.ts";
 import { attemptOf } from "./sign-in-flow.ts";
 
 /** How fresh a session has to be where an account has no password to ask for. */

@@ -8,15 +8,15 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
 import { checkBody } from "../../http/check-body.ts";
-import { workspaceOf } from "./account-fields.ts";
-import { cutPage, pageQuery, placeFields, unknownCursor } from "./list-page.ts";
+import { workspaceOf } from "../account/account-fields.ts";
+import { cutPage, pageQuery, placeFields, unknownCursor } from "../account/list-page.ts";
 import {
   documentObject,
   documentSchema,
   paymentRoute,
   paymentsOf,
   readsPayments,
-} from "./payments-object.ts";
+} from "./payment-objects.ts";
 
 const present = (texts: readonly (string | undefined)[]): string[] =>
   texts.filter((text) => text !== undefined);

@@ -9,7 +9,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { AccountCaller, KnownCaller } from "../../identity/keys/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, neverCached, workspaceOf } from "./account-fields.ts";
+import { accountBodyBytesMax, neverCached, workspaceOf } from "../account/account-fields.ts";
 import {
   keyObject,
   llmKeyObjectSchema,

@@ -15,7 +15,7 @@ import {
   neverCached,
   plainText,
   truthIn,
-} from "./account-fields.ts";
+} from "../account/account-fields.ts";
 
 /** The public record of a management key. */
 const managementKeyObjectSchema = z

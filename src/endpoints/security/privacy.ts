@@ -4,7 +4,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Privacy } from "../../identity/workspaces/privacy.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, plainText, workspaceOf } from "./account-fields.ts";
+import { accountBodyBytesMax, plainText, workspaceOf } from "../account/account-fields.ts";
 
 /** The public form of what a workspace or a key demands of providers. */
 export const privacySchema = z

@@ -7,7 +7,7 @@ import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { expiryMs, momentField, nameField } from "./account-fields.ts";
+import { expiryMs, momentField, nameField } from "../account/account-fields.ts";
 
 /** A spending limit in USD, within what is counted exactly. */
 export const limitField = z.number().nonnegative().max(9_000_000);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { accountBodyBytesMax, emailField, passwordField } from "./account-fields.ts";
+import { accountBodyBytesMax, emailField, passwordField } from "../account/account-fields.ts";
 import {
   answerWith,
   beginProviderSignIn,
