@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { amazonBedrock } from "./amazon-bedrock.ts";
+import { amazonBedrock } from "./clouds/amazon-bedrock.ts";
 import { endpointPath, sendableDialects, fitToEndpoint, type EndpointRequest } from "./endpoint.ts";
-import { googleVertexAnthropic } from "./google-vertex.ts";
+import { googleVertexAnthropic } from "./clouds/google-vertex.ts";
 import { providerDefinitions } from "./index.ts";
 import type { ProviderQuirks, UpstreamDialect } from "./provider-definition.ts";
 

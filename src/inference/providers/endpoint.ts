@@ -1,4 +1,4 @@
-import { editScanned, scanMembers, type Member } from "../../platform/kernel/json-members.ts";
+import { editScanned, scanMembers, type Member } from "../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../canonical/request.ts";
 import type { ProviderQuirks, UpstreamDialect } from "./provider-definition.ts";
 

@@ -1,23 +1,23 @@
-import { amazonBedrock } from "./amazon-bedrock.ts";
-import { anthropic } from "./anthropic.ts";
-import { azure } from "./azure.ts";
-import { cerebras } from "./cerebras.ts";
-import { cohere } from "./cohere.ts";
-import { google } from "./google.ts";
-import { googleVertex, googleVertexAnthropic } from "./google-vertex.ts";
-import { groq } from "./groq.ts";
-import { huggingface } from "./huggingface.ts";
-import { jina } from "./jina.ts";
+import { amazonBedrock } from "./clouds/amazon-bedrock.ts";
+import { anthropic } from "./vendors/anthropic.ts";
+import { azure } from "./clouds/azure.ts";
+import { cerebras } from "./vendors/cerebras.ts";
+import { cohere } from "./vendors/cohere.ts";
+import { google } from "./vendors/google.ts";
+import { googleVertex, googleVertexAnthropic } from "./clouds/google-vertex.ts";
+import { groq } from "./vendors/groq.ts";
+import { huggingface } from "./vendors/huggingface.ts";
+import { jina } from "./vendors/jina.ts";
 import { lmStudio, ollama, vllm } from "./local-servers.ts";
-import { mistral } from "./mistral.ts";
-import { nvidia } from "./nvidia.ts";
-import { openai } from "./openai.ts";
+import { mistral } from "./vendors/mistral.ts";
+import { nvidia } from "./vendors/nvidia.ts";
+import { openai } from "./vendors/openai.ts";
 import { openaiCompatible } from "./openai-compatible.ts";
-import { openrouter } from "./openrouter.ts";
+import { openrouter } from "./vendors/openrouter.ts";
 import type { ProviderDefinition } from "./provider-definition.ts";
-import { venice } from "./venice.ts";
-import { voyage } from "./voyage.ts";
-import { xai } from "./xai.ts";
+import { venice } from "./vendors/venice.ts";
+import { voyage } from "./vendors/voyage.ts";
+import { xai } from "./vendors/xai.ts";
 
 /** Every vendor that the gateway ships with, in alphabetical order of slugs. */
 export const providerDefinitions: readonly ProviderDefinition[] = [

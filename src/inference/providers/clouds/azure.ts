@@ -1,4 +1,4 @@
-import { hostFrom, type ProviderDefinition } from "./provider-definition.ts";
+import { hostFrom, type ProviderDefinition } from "../provider-definition.ts";
 
 /** Azure. Source: https://azure.microsoft.com/products/ai-foundry */
 export const azure = {

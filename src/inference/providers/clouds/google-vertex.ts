@@ -3,7 +3,7 @@ import {
   type Environment,
   type ProviderDefinition,
   type SigningCredential,
-} from "./provider-definition.ts";
+} from "../provider-definition.ts";
 
 /** Google Vertex AI. Source: https://cloud.google.com/vertex-ai */
 export const googleVertex = {

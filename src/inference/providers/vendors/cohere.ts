@@ -1,4 +1,4 @@
-import type { ProviderDefinition } from "./provider-definition.ts";
+import type { ProviderDefinition } from "../provider-definition.ts";
 
 /** Cohere. Source: https://cohere.com */
 export const cohere = {

@@ -1,4 +1,4 @@
-import type { ProviderDefinition } from "./provider-definition.ts";
+import type { ProviderDefinition } from "../provider-definition.ts";
 
 /** Google AI Studio. Source: https://ai.google.dev */
 export const google = {

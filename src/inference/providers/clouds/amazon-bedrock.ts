@@ -3,7 +3,7 @@ import {
   type Environment,
   type ProviderDefinition,
   type SigningCredential,
-} from "./provider-definition.ts";
+} from "../provider-definition.ts";
 
 /** Amazon Bedrock. Source: https://aws.amazon.com/bedrock */
 export const amazonBedrock = {

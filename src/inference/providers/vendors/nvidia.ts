@@ -1,4 +1,4 @@
-import type { ProviderDefinition } from "./provider-definition.ts";
+import type { ProviderDefinition } from "../provider-definition.ts";
 
 /** NVIDIA. Source: https://build.nvidia.com */
 export const nvidia = {

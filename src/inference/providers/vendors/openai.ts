@@ -1,4 +1,4 @@
-import type { ProviderDefinition } from "./provider-definition.ts";
+import type { ProviderDefinition } from "../provider-definition.ts";
 
 /** OpenAI. Source: https://platform.openai.com */
 export const openai = {

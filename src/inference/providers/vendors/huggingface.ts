@@ -1,4 +1,4 @@
-import type { ProviderDefinition } from "./provider-definition.ts";
+import type { ProviderDefinition } from "../provider-definition.ts";
 
 /** Hugging Face. Source: https://huggingface.co/docs/inference-providers */
 export const huggingface = {

@@ -1,4 +1,4 @@
-import type { ProviderDefinition } from "./provider-definition.ts";
+import type { ProviderDefinition } from "../provider-definition.ts";
 
 /** Groq. Source: https://groq.com */
 export const groq = {
