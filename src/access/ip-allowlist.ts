@@ -1,6 +1,10 @@
 import type { Kysely } from "kysely";
 import type { RequestContext } from "./define-endpoint.ts";
-import { isWithin, parseRange, type AddressRange } from "../platform/kernel/address-range.ts";
+import {
+  isWithin,
+  parseRange,
+  type AddressRange,
+} from "../platform/kernel/network/address-range.ts";
 import { type Clock, DistinctTime } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";

@@ -11,7 +11,7 @@ import type { DisconnectPolicy } from "../inference/pipeline/dependencies.ts";
 import type { DashboardOptions } from "./dashboard-files.ts";
 import type { CatalogSources } from "./live-catalog.ts";
 import type { ReadConfiguration } from "./reload.ts";
-import type { ProxySettings } from "../platform/kernel/proxy-rules.ts";
+import type { ProxySettings } from "../platform/kernel/network/proxy-rules.ts";
 import type { Durability } from "../platform/storage/storage.ts";
 
 /** Everything that the app is built from; nothing below reads the environment. */

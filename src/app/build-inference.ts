@@ -20,7 +20,7 @@ import type { Insights } from "../insights/open-insights.ts";
 import { type Shared, openSessionPlaces } from "./open-shared.ts";
 import { observeInference, observeUncollected, withInsights } from "./observe.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
-import { ProxyRules } from "../platform/kernel/proxy-rules.ts";
+import { ProxyRules } from "../platform/kernel/network/proxy-rules.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { errorAddress } from "../platform/kernel/errors.ts";
 

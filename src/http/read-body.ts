@@ -12,7 +12,7 @@ import {
   JsonScanner,
   type PassedBound,
   isDeeperThan,
-} from "../platform/kernel/json-scanner.ts";
+} from "../platform/kernel/json/json-scanner.ts";
 import { withinTime } from "../platform/kernel/within-time.ts";
 import type { HttpRequest, ServedRequest } from "./http-request.ts";
 

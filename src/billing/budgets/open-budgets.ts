@@ -5,7 +5,7 @@ import type { Mailer } from "../../platform/notify/mailer.ts";
 import { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { UserStore } from "../../identity/people/user-store.ts";
-import { parseRange } from "../../platform/kernel/address-range.ts";
+import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import { AlertStore, type AlertTables } from "./alert-store.ts";
 import { BudgetEditor, BudgetStore, type BudgetTables } from "./budget-editor.ts";
 import { BudgetWatch, DeliveryRunner, type SpentBy } from "./budget-watch.ts";

@@ -25,7 +25,7 @@ import {
   type StoredRequest,
 } from "../../inference/responses/stored-request.ts";
 import type { ResponseRecord, ResponseItem } from "../../inference/responses/stored-response.ts";
-import { editMembers } from "../../platform/kernel/json-members.ts";
+import { editMembers } from "../../platform/kernel/json/json-members.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { streamResponse, wholeResponse, wholeText, outputCapHeader } from "./answer-call.ts";
 import { inferenceBodyBytesMax, readCall, responsesHeaders, type CallReader } from "./read-call.ts";

@@ -18,7 +18,7 @@ import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { assert } from "../../platform/kernel/assert.ts";
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
-import { editMembers } from "../../platform/kernel/json-members.ts";
+import { editMembers } from "../../platform/kernel/json/json-members.ts";
 import { responsesReader, withConversation } from "./responses.ts";
 
 const responseIdPrefix = "resp_";

@@ -1,5 +1,9 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { editScanned, type MemberEdits, scanMembers } from "../../platform/kernel/json-members.ts";
+import {
+  editScanned,
+  type MemberEdits,
+  scanMembers,
+} from "../../platform/kernel/json/json-members.ts";
 import type { PresetDirectory } from "./preset-store.ts";
 
 /** A JSON object whose fields were checked where it came in. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
-import { proxyProblem } from "../../platform/kernel/proxy-rules.ts";
+import { proxyProblem } from "../../platform/kernel/network/proxy-rules.ts";
 import { dialectIds } from "../canonical/dialect-id.ts";
 import { contradictedBy, deviationNames } from "../providers/deviations.ts";
 import { providerDefinitions } from "../providers/index.ts";

@@ -1,5 +1,5 @@
 import type { Socket, TLSOptions } from "bun";
-import type { Proxy } from "../../platform/kernel/proxy-rules.ts";
+import type { Proxy } from "../../platform/kernel/network/proxy-rules.ts";
 import { ResponseParser, type ResponseHead, parseHead } from "./response-parser.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 

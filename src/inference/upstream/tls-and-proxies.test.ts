@@ -7,7 +7,7 @@ import {
 } from "../../../test/support/certificates.ts";
 import { startHttpProxy } from "../../../test/support/http-proxy.ts";
 import { systemClock } from "../../platform/kernel/clock.ts";
-import { ProxyRules, type ProxySettings } from "../../platform/kernel/proxy-rules.ts";
+import { ProxyRules, type ProxySettings } from "../../platform/kernel/network/proxy-rules.ts";
 import { Lifeline } from "./lifeline.ts";
 import { UpstreamClient, upstreamTarget } from "./upstream-client.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { parseProxy, type Proxy, ProxyRules } from "../../platform/kernel/proxy-rules.ts";
+import { parseProxy, type Proxy, ProxyRules } from "../../platform/kernel/network/proxy-rules.ts";
 import { Connection, type Origin, type Place, type WireRequest } from "./connection.ts";
 import {
   DeadlineWatch,

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { AddressGuard } from "../../platform/notify/public-address.ts";
-import { parseRange } from "../../platform/kernel/address-range.ts";
+import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { Turns } from "../../platform/kernel/keyed-mutex.ts";

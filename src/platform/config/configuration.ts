@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ProxySettings } from "../kernel/proxy-rules.ts";
+import type { ProxySettings } from "../kernel/network/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
 import type { OtlpSettings } from "../telemetry/otlp-settings.ts";
 import type { Environment } from "./environment-settings.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { z } from "zod";
 import { brand } from "../kernel/brand.ts";
 import { nanoFromUsd } from "../kernel/money.ts";
-import { proxyProblem } from "../kernel/proxy-rules.ts";
+import { proxyProblem } from "../kernel/network/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
 import { ConfigurationError, type ConfigurationProblem, gotText } from "./configuration-error.ts";
 import { planIds } from "./configuration.ts";

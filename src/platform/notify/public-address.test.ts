@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseRange } from "../kernel/address-range.ts";
+import { parseRange } from "../kernel/network/address-range.ts";
 import { isPublicAddress, resolveTarget } from "./public-address.ts";
 
 test.each([

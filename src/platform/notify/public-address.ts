@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { lookup } from "node:dns/promises";
 import { isIPv6 } from "node:net";
-import { type AddressRange, isWithin } from "../kernel/address-range.ts";
+import { type AddressRange, isWithin } from "../kernel/network/address-range.ts";
 
 /** Finds every address of a name. */
 type Resolve = (name: string) => Promise<readonly string[]>;

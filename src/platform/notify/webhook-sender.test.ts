@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "../kernel/clock.ts";
-import { parseRange } from "../kernel/address-range.ts";
+import { parseRange } from "../kernel/network/address-range.ts";
 import { WebhookSender, signatureOf } from "./webhook-sender.ts";
 
 let host: string | null = null;

@@ -4,7 +4,7 @@ import {
   ClientDocuments,
   documentBytesMax,
 } from "../../../src/consent/client-documents.ts";
-import { parseRange } from "../../../src/platform/kernel/address-range.ts";
+import { parseRange } from "../../../src/platform/kernel/network/address-range.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { at, textAt } from "../api/at.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";

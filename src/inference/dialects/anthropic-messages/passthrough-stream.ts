@@ -1,6 +1,6 @@
 import { brand } from "../../../platform/kernel/brand.ts";
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
-import { editMembers, memberText } from "../../../platform/kernel/json-members.ts";
+import { editMembers, memberText } from "../../../platform/kernel/json/json-members.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import {

@@ -2,7 +2,7 @@ import {
   editMembers,
   type MemberEdits,
   memberText,
-} from "../../../platform/kernel/json-members.ts";
+} from "../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../canonical/reasoning.ts";
 import type { DialectQuirks } from "../dialect.ts";

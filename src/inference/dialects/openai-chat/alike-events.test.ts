@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
-import { editMembers } from "../../../platform/kernel/json-members.ts";
+import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import { AlikeEvents, swapped } from "./alike-events.ts";
 import { type ChatChunk, ChatRelay } from "./passthrough-stream.ts";
 

@@ -1,5 +1,9 @@
 import type { EventText } from "../passthrough.ts";
-import { editMembers, replaceEach, scanMembers } from "../../../platform/kernel/json-members.ts";
+import {
+  editMembers,
+  replaceEach,
+  scanMembers,
+} from "../../../platform/kernel/json/json-members.ts";
 import type { ChatChunk } from "./passthrough-stream.ts";
 
 /** Which choice it is; servers that give one alone may leave it out. */

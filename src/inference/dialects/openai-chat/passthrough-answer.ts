@@ -3,7 +3,7 @@ import {
   editScanned,
   replaceEach,
   scanMembers,
-} from "../../../platform/kernel/json-members.ts";
+} from "../../../platform/kernel/json/json-members.ts";
 import { type Finish, reconcileFinish } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { fallbackMembers } from "../gateway-facts.ts";

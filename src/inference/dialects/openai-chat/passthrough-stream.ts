@@ -1,6 +1,10 @@
 import { brand } from "../../../platform/kernel/brand.ts";
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
-import { editMembers, replaceEach, scanMembers } from "../../../platform/kernel/json-members.ts";
+import {
+  editMembers,
+  replaceEach,
+  scanMembers,
+} from "../../../platform/kernel/json/json-members.ts";
 import type { Finish, FinishReason } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";

@@ -1,4 +1,4 @@
-import { editMembers, scanMembers } from "../../../platform/kernel/json-members.ts";
+import { editMembers, scanMembers } from "../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../canonical/reasoning.ts";
 import type { DialectQuirks } from "../dialect.ts";

@@ -1,4 +1,4 @@
-import { editMembers, scanMembers } from "../../../platform/kernel/json-members.ts";
+import { editMembers, scanMembers } from "../../../platform/kernel/json/json-members.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import type { GatewayFacts } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";

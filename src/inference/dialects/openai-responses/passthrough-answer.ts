@@ -1,4 +1,4 @@
-import { editScanned, scanMembers } from "../../../platform/kernel/json-members.ts";
+import { editScanned, scanMembers } from "../../../platform/kernel/json/json-members.ts";
 import { type FinishReason, reconcileFinish, type GatewayFacts } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import { sealWithProvenance } from "../../canonical/reasoning.ts";

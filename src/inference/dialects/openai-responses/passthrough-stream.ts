@@ -1,6 +1,10 @@
 import { brand } from "../../../platform/kernel/brand.ts";
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
-import { editMembers, editScanned, scanMembers } from "../../../platform/kernel/json-members.ts";
+import {
+  editMembers,
+  editScanned,
+  scanMembers,
+} from "../../../platform/kernel/json/json-members.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import { reportError } from "../errors.ts";
