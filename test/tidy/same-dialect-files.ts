@@ -17,8 +17,8 @@ const clientFiles = [
   "decode-request.ts",
   "encode-response.ts",
   "encode-stream.ts",
-  "passthrough.ts",
-  "passthrough-stream.ts",
+  "passthrough/passthrough.ts",
+  "passthrough/passthrough-stream.ts",
   "preset-fields.ts",
   "requirements.ts",
 ];

@@ -2,7 +2,7 @@ import type { Annotation } from "../../canonical/message.ts";
 import type { Finish, FinishReason } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
-import { fieldsOfOwn, ownFields } from "./own-fields.ts";
+import { fieldsOfOwn, ownFields } from "./messages/own-fields.ts";
 
 const reasonByWord: ReadonlyMap<string, FinishReason> = new Map([
   ["end_turn", "stop"],

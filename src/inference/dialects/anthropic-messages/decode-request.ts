@@ -4,8 +4,8 @@ import type { CanonicalRequest, OutputFormat, Sampling } from "../../canonical/r
 import type { FunctionTool, Tool, ToolChoice } from "../../canonical/tool.ts";
 import { decodeGateway } from "../gateway-facts.ts";
 import { asObject, RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
-import { decodeCache, extensionsOf, laterDefinitions } from "./own-fields.ts";
-import { decodeMessages } from "./decode-messages.ts";
+import { decodeCache, extensionsOf, laterDefinitions } from "./messages/own-fields.ts";
+import { decodeMessages } from "./messages/decode-messages.ts";
 import { checkMessagesRequest } from "./request-schema.ts";
 
 const knownFields: ReadonlySet<string> = new Set([

@@ -9,7 +9,7 @@ import type { DecodeContext } from "../dialect.ts";
 import { asArray, asObject, asString, withoutUndefined } from "../wire-fields.ts";
 import { unwrapInput } from "../tools.ts";
 import { decodeCitations, decodeFinish } from "./answer-fields.ts";
-import { ownFields } from "./own-fields.ts";
+import { ownFields } from "./messages/own-fields.ts";
 import { readError } from "./errors.ts";
 import { readUsage } from "./usage.ts";
 

@@ -5,8 +5,8 @@ import { closedSchema, jsonAdvice, refuseOtherAnswers } from "../json-schema.ts"
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { EncodeState } from "../encode-state.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../wire-fields.ts";
-import { encodeMessages } from "./encode-messages.ts";
-import { encodeToolFields } from "./encode-tools.ts";
+import { encodeMessages } from "./messages/encode-messages.ts";
+import { encodeToolFields } from "./messages/encode-tools.ts";
 
 /** A Messages request for an upstream; see `UpstreamDialect.encodeRequest`. */
 export function encodeRequest(

@@ -9,7 +9,7 @@ import { gatewayFields } from "../gateway-facts.ts";
 import { argumentsObject, wrapInput } from "../tools.ts";
 import { encodeCitation, encodeFinish, withRefusal } from "./answer-fields.ts";
 import { encodeUsage } from "./usage.ts";
-import { fieldsOfOwn, legalCallId } from "./own-fields.ts";
+import { fieldsOfOwn, legalCallId } from "./messages/own-fields.ts";
 
 /** A message for a client. Messages has one answer; further choices are not shown. */
 export function encodeResponse(

@@ -18,7 +18,7 @@ import { encodeCitation, encodeFinish, withRefusal } from "./answer-fields.ts";
 import { errorFrame } from "./errors.ts";
 import { encodeUsage } from "./usage.ts";
 import { deltaFrame, frame } from "./frame.ts";
-import { fieldsOfOwn, legalCallId } from "./own-fields.ts";
+import { fieldsOfOwn, legalCallId } from "./messages/own-fields.ts";
 
 /**
  * Canonical parts to the events of a Messages stream: `message_start`, the blocks one after

@@ -9,7 +9,7 @@ import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { MessagesStreamEncoder } from "./encode-stream.ts";
 import { estimateMessagesInput, readCountedInput } from "./estimate-input.ts";
 import { pingFrame } from "./frame.ts";
-import { passThrough, versionDefault } from "./passthrough.ts";
+import { passThrough, versionDefault } from "./passthrough/passthrough.ts";
 import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
 

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import { totalCacheWrites, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
 import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";
 import { CountReader, asNumber, asObject, withoutUndefined } from "../wire-fields.ts";
-import { fieldsOfOwn, ownFields } from "./own-fields.ts";
+import { fieldsOfOwn, ownFields } from "./messages/own-fields.ts";
 
 const countFields: ReadonlySet<string> = new Set([
   "input_tokens",

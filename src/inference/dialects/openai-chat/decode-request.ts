@@ -20,7 +20,7 @@ import {
   filled,
 } from "../openai-fields.ts";
 import { asArray, badRequest, RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
-import { decodeMessages } from "./decode-messages.ts";
+import { decodeMessages } from "./messages/decode-messages.ts";
 import { chatRequestFields, checkChatRequest } from "./request-schema.ts";
 
 /** A chat completion request from the wire; see `ClientDialect.decodeRequest`. */

@@ -21,7 +21,7 @@ import {
   sealsOf,
   thoughtSignature,
 } from "./answer-fields.ts";
-import { argumentsText, thinkingText } from "./decode-messages.ts";
+import { argumentsText, thinkingText } from "./messages/decode-messages.ts";
 import { readError } from "./errors.ts";
 import { readUsageOf } from "./usage.ts";
 

@@ -25,7 +25,7 @@ import {
   type SealReader,
   sealsOf,
 } from "./answer-fields.ts";
-import { thinkingText } from "./decode-messages.ts";
+import { thinkingText } from "./messages/decode-messages.ts";
 import { decodeImage } from "./decode-response.ts";
 import { readStreamError } from "./errors.ts";
 import { readUsageOf } from "./usage.ts";

@@ -15,7 +15,7 @@ import { cachingFields, furtherSampling } from "../openai-fields.ts";
 import { flatEffort } from "../reasoning-rules.ts";
 import { wrappedDescription, wrappedParameters } from "../tools.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
-import { encodeMessages } from "./encode-messages.ts";
+import { encodeMessages } from "./messages/encode-messages.ts";
 
 /** OpenAI's bound on tool names. */
 const toolNameLengthMax = 64;

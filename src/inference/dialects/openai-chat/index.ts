@@ -6,7 +6,7 @@ import { encodeError, encodeStreamError, readError } from "./errors.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { ChatStreamEncoder, eventsOfWhole } from "./encode-stream.ts";
-import { passThrough } from "./passthrough.ts";
+import { passThrough } from "./passthrough/passthrough.ts";
 import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
 

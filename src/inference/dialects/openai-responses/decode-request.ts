@@ -1,4 +1,4 @@
-import { decodeToolFields } from "./decode-tools.ts";
+import { decodeToolFields } from "./items/decode-tools.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReasoningRequest } from "../../canonical/reasoning.ts";
 import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
@@ -9,7 +9,7 @@ import {
   filled,
 } from "../openai-fields.ts";
 import { RequestFields, joined, withoutUndefined } from "../wire-fields.ts";
-import { decodeInput } from "./decode-input.ts";
+import { decodeInput } from "./items/decode-input.ts";
 import { checkResponsesRequest, responsesRequestFields } from "./request-schema.ts";
 
 /** `include` entries that the gateway itself understands; the others are the upstream's. */

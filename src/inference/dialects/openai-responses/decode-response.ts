@@ -9,7 +9,7 @@ import { decodeTokens, readOpenaiUsage } from "../openai-fields.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../wire-fields.ts";
 import { unwrapInput } from "../tools.ts";
 import { decodeAnnotations, decodeFinish, decodeReasoningItem, sealsOf } from "./answer-fields.ts";
-import { argumentsText } from "./decode-input.ts";
+import { argumentsText } from "./items/decode-input.ts";
 import { readReportedError } from "./errors.ts";
 
 /**

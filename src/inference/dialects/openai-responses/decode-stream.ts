@@ -15,7 +15,7 @@ import {
   MessageStream,
   type StreamSurroundings,
   ThoughtStream,
-} from "./stream-items.ts";
+} from "./items/stream-items.ts";
 
 /**
  * Events of a Responses stream to canonical parts. What only the closing event of a part, of an

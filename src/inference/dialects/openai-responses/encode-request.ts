@@ -16,7 +16,7 @@ import { flatEffort } from "../reasoning-rules.ts";
 import { asArray, asObject, unsupportedContent, joined, withoutUndefined } from "../wire-fields.ts";
 import { wrappedDescription, wrappedParameters } from "../tools.ts";
 import { includedProbabilities, includedSeals } from "./decode-request.ts";
-import { encodeInput } from "./encode-input.ts";
+import { encodeInput } from "./items/encode-input.ts";
 
 /** OpenAI's bound on tool names here. */
 const toolNameLengthMax = 128;

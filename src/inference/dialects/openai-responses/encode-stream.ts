@@ -25,7 +25,7 @@ import {
   type ItemStatus,
   MessageBuilder,
   ReasoningBuilder,
-} from "./item-builders.ts";
+} from "./items/item-builders.ts";
 import { errorEvent, eventFrame, failure } from "./errors.ts";
 import { encodeFinish, type Ending, signatureItem } from "./answer-fields.ts";
 import { responseRecord } from "./response-record.ts";

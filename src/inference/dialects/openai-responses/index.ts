@@ -6,7 +6,7 @@ import { encodeError, encodeStreamError, readError } from "./errors.ts";
 import { encodeRequest, maxOutputTokensMin } from "./encode-request.ts";
 import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { ResponsesStreamEncoder } from "./encode-stream.ts";
-import { passThrough } from "./passthrough.ts";
+import { passThrough } from "./passthrough/passthrough.ts";
 import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
 

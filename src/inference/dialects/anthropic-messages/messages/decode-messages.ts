@@ -1,0 +1,329 @@
+import type {
+  DocumentPart,
+  ImagePart,
+  MediaSource,
+  OpaquePart,
+  TextPart,
+  AssistantPart,
+  Message,
+  SystemMessage,
+  ToolMessage,
+  UserMessage,
+} from "../../../canonical/message.ts";
+import { openProvenance, type ReasoningPart } from "../../../canonical/reasoning.ts";
+import type { ToolCallPart } from "../../../canonical/tool.ts";
+import { asObject, badRequest, RequestFields, withoutUndefined } from "../../wire-fields.ts";
+import { decodeCache, extensionsOf } from "./own-fields.ts";
+import { decodeCitations } from "../answer-fields.ts";
+
+const knownFields: ReadonlySet<string> = new Set(["role", "content"]);
+const knownCallFields: ReadonlySet<string> = new Set([
+  "type",
+  "id",
+  "name",
+  "input",
+  "cache_control",
+]);
+const knownDirectCallFields: ReadonlySet<string> = new Set([...knownCallFields, "caller"]);
+const knownResultFields: ReadonlySet<string> = new Set([
+  "type",
+  "tool_use_id",
+  "content",
+  "is_error",
+  "cache_control",
+]);
+const knownThinkingFields: ReadonlySet<string> = new Set(["type", "thinking", "signature", "data"]);
+
+/** The instructions and the conversation from the wire. */
+export const decodeMessages = (body: RequestFields): Message[] => [
+  ...decodeSystem(body),
+  ...(body.nestedList("messages") ?? []).flatMap(decodeMessage),
+];
+
+function decodeSystem(body: RequestFields): SystemMessage[] {
+  const parts = decodeTexts(body, "system");
+  return parts.length === 0 ? [] : [{ role: "system", parts }];
+}
+
+function decodeMessage(message: RequestFields): Message[] {
+  const extensions = extensionsOf(message, knownFields);
+  const shared = extensions && { extensions };
+  const role = message.requiredString("role");
+  switch (role) {
+    case "user":
+      return decodeUser(message, shared);
+    case "assistant":
+      return [{ role, parts: contentBlocks(message).map(decodeAssistantBlock), ...shared }];
+    case "system":
+      return [decodeLaterSystem(message)];
+    default:
+      throw badRequest(message.pathOf("role"), "must be one of user, assistant, system.");
+  }
+}
+
+/**
+ * Instructions within the conversation. Blocks that are no text (changes of the tools, in beta)
+ * stay beside the texts.
+ */
+function decodeLaterSystem(message: RequestFields): SystemMessage {
+  const blocks = contentBlocks(message);
+  const others = blocks
+    .filter((block) => block.object.type !== "text")
+    .map((block) => block.object);
+  const fields = {
+    ...extensionsOf(message, knownFields)?.fields,
+    ...(others.length > 0 && { content: others }),
+  };
+  return {
+    role: "system",
+    parts: blocks.filter((block) => block.object.type === "text").map(decodeText),
+    ...(Object.keys(fields).length > 0 && {
+      extensions: { dialect: "anthropic-messages", fields },
+    }),
+  };
+}
+
+/**
+ * Results of tools are messages of their own; what else the user sends along follows them as one.
+ */
+function decodeUser(
+  message: RequestFields,
+  shared: Pick<UserMessage, "extensions"> | undefined,
+): Message[] {
+  const blocks = contentBlocks(message);
+  const results = blocks
+    .filter((block) => block.object.type === "tool_result")
+    .map(decodeToolResult);
+  const rest = blocks.filter((block) => block.object.type !== "tool_result");
+  if (results.length > 0 && rest.length === 0) return results;
+  return [...results, { role: "user", parts: rest.map(decodeUserBlock), ...shared }];
+}
+
+const decodeToolResult = (block: RequestFields): ToolMessage =>
+  withoutUndefined<ToolMessage>({
+    role: "tool",
+    toolCallId: block.requiredString("tool_use_id"),
+    parts: contentBlocks(block).map(decodeUserBlock),
+    isError: block.boolean("is_error"),
+    cache: decodeCache(block.object),
+    extensions: extensionsOf(block, knownResultFields),
+  });
+
+function decodeAssistantBlock(block: RequestFields): AssistantPart {
+  switch (block.requiredString("type")) {
+    case "text":
+      return decodeText(block);
+    case "thinking":
+      return decodeThinking(block);
+    case "redacted_thinking":
+      return decodeRedacted(block);
+    case "tool_use":
+      return decodeToolUse(block);
+    default:
+      return opaque(block);
+  }
+}
+
+/** A thought with its maker's seal; clients write an empty one for unsealed thoughts. */
+function decodeThinking(block: RequestFields): ReasoningPart {
+  const sealed = block.string("signature");
+  const { seal, provenance } = sealed ? openProvenance(sealed) : {};
+  return withoutUndefined<ReasoningPart>({
+    type: "reasoning",
+    text: block.string("thinking") || undefined,
+    signature: seal,
+    provenance,
+    extensions: extensionsOf(block, knownThinkingFields),
+  });
+}
+
+function decodeRedacted(block: RequestFields): ReasoningPart {
+  const { seal, provenance } = openProvenance(block.requiredString("data"));
+  return withoutUndefined<ReasoningPart>({
+    type: "reasoning",
+    encrypted: seal,
+    provenance,
+    extensions: extensionsOf(block, knownThinkingFields),
+  });
+}
+
+/** A call; older clients leave out the input of tools that take none. */
+const decodeToolUse = (block: RequestFields): ToolCallPart =>
+  withoutUndefined<ToolCallPart>({
+    type: "tool-call",
+    kind: "function",
+    id: block.requiredString("id"),
+    name: block.requiredString("name"),
+    arguments: JSON.stringify(block.object.input ?? {}),
+    cache: decodeCache(block.object),
+    extensions: extensionsOf(
+      block,
+      isDirect(block.object.caller) ? knownDirectCallFields : knownCallFields,
+    ),
+  });
+
+/**
+ * That the model itself called is what every dialect takes for granted; SDKs write it into every
+ * call.
+ */
+const isDirect = (caller: unknown): boolean => asObject(caller)?.type === "direct";
+
+const knownBlockFields = {
+  text: new Set(["type", "text", "citations", "cache_control"]),
+  image: new Set(["type", "source", "cache_control"]),
+  document: new Set(["type", "source", "title", "context", "citations", "cache_control"]),
+  // Its type and its source stay beside the canonical document and make a search result of it
+  // again.
+  searchResult: new Set(["content", "title", "citations", "cache_control"]),
+};
+
+/** Content as fields, one for each block; text is one block, and nothing is none. */
+function contentBlocks(fields: RequestFields, key = "content"): RequestFields[] {
+  const content = fields.object[key];
+  const path = fields.pathOf(key);
+  if (content === undefined || content === null || content === "") return [];
+  if (typeof content === "string")
+    return [new RequestFields({ type: "text", text: content }, path)];
+  if (!Array.isArray(content))
+    throw badRequest(path, "must be a string or an array of content blocks.");
+  return content.map((block, index) => new RequestFields(block, `${path}[${index}]`));
+}
+
+/** Blocks of instructions, which are text alone. */
+function decodeTexts(fields: RequestFields, key: string): TextPart[] {
+  return contentBlocks(fields, key).map((block) => {
+    const type = block.requiredString("type");
+    if (type !== "text")
+      throw badRequest(block.pathOf("type"), `must be "text" here, not "${type}".`);
+    return decodeText(block);
+  });
+}
+
+/** A block that a user or a tool may send; what only this dialect knows is kept as it is. */
+function decodeUserBlock(block: RequestFields): TextPart | ImagePart | DocumentPart | OpaquePart {
+  switch (block.requiredString("type")) {
+    case "text":
+      return decodeText(block);
+    case "image":
+      return decodeImage(block) ?? opaque(block);
+    case "document":
+      return decodeDocument(block) ?? opaque(block);
+    case "search_result":
+      return decodeSearchResult(block);
+    default:
+      return opaque(block);
+  }
+}
+
+/** A block that no other dialect understands. */
+const opaque = (block: RequestFields): OpaquePart => ({
+  type: "opaque",
+  dialect: "anthropic-messages",
+  value: block.object,
+});
+
+/** A text block. Throws `bad_request` when its text is no string. */
+const decodeText = (block: RequestFields): TextPart =>
+  withoutUndefined<TextPart>({
+    type: "text",
+    text: block.requiredString("text"),
+    annotations: decodeCitations(block.object.citations),
+    cache: decodeCache(block.object),
+    extensions: extensionsOf(block, knownBlockFields.text),
+  });
+
+function decodeImage(block: RequestFields): ImagePart | undefined {
+  const source = mediaSource(requiredSource(block));
+  return (
+    source &&
+    withoutUndefined<ImagePart>({
+      type: "image",
+      source,
+      cache: decodeCache(block.object),
+      extensions: extensionsOf(block, knownBlockFields.image),
+    })
+  );
+}
+
+function requiredSource(block: RequestFields): RequestFields {
+  const source = block.nested("source");
+  if (source === undefined) {
+    throw badRequest(
+      block.pathOf("source"),
+      'is required: {"type": "base64", "media_type": "...", "data": "..."}.',
+    );
+  }
+  return source;
+}
+
+function mediaSource(source: RequestFields): MediaSource | undefined {
+  switch (source.requiredString("type")) {
+    case "base64":
+      return {
+        type: "base64",
+        mediaType: mediaTypeOf(source.requiredString("media_type")),
+        data: source.requiredString("data"),
+      };
+    case "url":
+      return { type: "url", url: source.requiredString("url") };
+    case "file":
+      return { type: "file", fileId: source.requiredString("file_id") };
+    default:
+      return undefined;
+  }
+}
+
+/** Folded to lower case without parameters; `image/jpg` is no registered type. */
+function mediaTypeOf(written: string): string {
+  const type = (written.split(";")[0] ?? "").trim().toLowerCase();
+  return type === "image/jpg" ? "image/jpeg" : type;
+}
+
+function decodeDocument(block: RequestFields): DocumentPart | undefined {
+  const source = documentSource(requiredSource(block));
+  return (
+    source &&
+    withoutUndefined<DocumentPart>({
+      type: "document",
+      source,
+      title: block.string("title"),
+      context: block.string("context"),
+      citations: block.nested("citations")?.boolean("enabled"),
+      cache: decodeCache(block.object),
+      extensions: extensionsOf(block, knownBlockFields.document),
+    })
+  );
+}
+
+function documentSource(source: RequestFields): DocumentPart["source"] | undefined {
+  switch (source.requiredString("type")) {
+    case "text": {
+      const mediaType = source.string("media_type") ?? "text/plain";
+      return {
+        type: "text",
+        text: source.requiredString("data"),
+        ...(mediaType !== "text/plain" && { mediaType }),
+      };
+    }
+    case "content": {
+      const parts = contentBlocks(source).map(decodeUserBlock);
+      const plain = parts.filter(
+        (part): part is TextPart | ImagePart => part.type === "text" || part.type === "image",
+      );
+      return plain.length === parts.length ? { type: "parts", parts: plain } : undefined;
+    }
+    default:
+      return mediaSource(source);
+  }
+}
+
+/** A search result is a document of texts with an address. */
+const decodeSearchResult = (block: RequestFields): DocumentPart =>
+  withoutUndefined<DocumentPart>({
+    type: "document",
+    source: { type: "parts", parts: decodeTexts(block, "content") },
+    title: block.string("title"),
+    citations: block.nested("citations")?.boolean("enabled"),
+    cache: decodeCache(block.object),
+    extensions: extensionsOf(block, knownBlockFields.searchResult),
+  });

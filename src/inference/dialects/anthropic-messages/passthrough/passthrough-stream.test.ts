@@ -1,0 +1,308 @@
+import Anthropic from "@anthropic-ai/sdk";
+import { describe, expect, test } from "bun:test";
+import { readCassettes } from "../../../../../test/support/cassettes.ts";
+import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { ResponseAssembler } from "../../../canonical/response-assembler.ts";
+import { SseDecoder, type SseEvent } from "../../../upstream/sse-decoder.ts";
+import { type RelayOptions, StreamFault } from "../../passthrough.ts";
+import { type FailureWithUsage, failureOf } from "../../../pipeline/attempt.ts";
+import { MessagesStreamDecoder } from "../decode-stream.ts";
+import { encodeResponse } from "../encode-response.ts";
+import { MessagesRelay } from "./passthrough-stream.ts";
+
+const cassettes = readCassettes("anthropic-messages");
+const shown = { id: "msg_gw", model: "anthropic/claude-opus-4.7" };
+const fallback = { requestedModel: "acme/large", reason: "timeout", attempts: [] };
+
+function relayFor(changes: Partial<RelayOptions> = {}): {
+  relay: MessagesRelay;
+  settled: () => number;
+} {
+  let settlements = 0;
+  const relay = new MessagesRelay({
+    shown,
+    inputTokens: 40,
+    windowTokens: 200_000,
+    fallback: undefined,
+    traceId: "t",
+    settle: () => {
+      settlements += 1;
+      return Promise.resolve({ chargedNano: 5_000n });
+    },
+    metadataText: () => '{"timings":{"total":1}}',
+    ...changes,
+  });
+  return { relay, settled: () => settlements };
+}
+
+async function relayed(relay: MessagesRelay, events: readonly SseEvent[]): Promise<string> {
+  let frames = "";
+  for (const event of events) if (!relay.ended) frames += await relay.accept(event);
+  return relay.ended ? frames : frames + (await relay.finish());
+}
+
+const eventsOf = (bytes: Uint8Array): SseEvent[] => {
+  const sse = new SseDecoder();
+  return [...sse.push(bytes), ...sse.end()];
+};
+
+const event = (fields: { type: string } & Record<string, unknown>): SseEvent => ({
+  event: fields.type,
+  data: JSON.stringify(fields),
+});
+const start = event({
+  type: "message_start",
+  message: { id: "msg_1", type: "message", role: "assistant", model: "m", content: [] },
+});
+const open = event({
+  type: "content_block_start",
+  index: 0,
+  content_block: { type: "text", text: "" },
+});
+const hello = event({
+  type: "content_block_delta",
+  index: 0,
+  delta: { type: "text_delta", text: "Hello" },
+});
+const close = event({ type: "content_block_stop", index: 0 });
+const stop = event({ type: "message_stop" });
+const ending = (usage?: object, reason = "end_turn"): SseEvent =>
+  event({
+    type: "message_delta",
+    delta: { stop_reason: reason, stop_sequence: null },
+    ...(usage && { usage }),
+  });
+
+const faultOf = async (promise: Promise<unknown>): Promise<FailureWithUsage> => {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof StreamFault))
+    throw new Error("no stream fault was thrown", { cause: error });
+  return failureOf(error, 200);
+};
+
+const sdkRead = (body: string): Promise<Anthropic.Message> =>
+  new Anthropic({
+    apiKey: "none",
+    baseURL: "http://gateway.invalid",
+    maxRetries: 0,
+    fetch: () =>
+      Promise.resolve(new Response(body, { headers: { "content-type": "text/event-stream" } })),
+  }).messages
+    .stream({ model: "m", max_tokens: 9, messages: [] })
+    .finalMessage();
+
+describe("a whole stream", () => {
+  // Anthropic's client knows no block that is filled without being opened, which the decoder
+  // forgives.
+  const rows = cassettes
+    .filter(
+      ({ name, parts }) => parts.at(-1)?.type === "response-end" && name !== "no-block-starts",
+    )
+    .map((cassette) => [cassette.name, cassette] as const);
+
+  test.each(rows)("%s reads the same through the relay", async (_name, { bytes }) => {
+    const { relay, settled } = relayFor();
+    const frames = await relayed(relay, eventsOf(bytes));
+    const message = await sdkRead(frames);
+    const decoder = new MessagesStreamDecoder();
+    const assembler = new ResponseAssembler();
+    for (const each of eventsOf(bytes))
+      for (const part of decoder.decode(each)) assembler.add(part);
+    for (const part of decoder.end()) assembler.add(part);
+    const whole = encodeResponse(assembler.response());
+    const said = (blocks: unknown): unknown =>
+      (blocks as { type: string; text?: string; input?: unknown }[]).map(
+        ({ type, text, input }) => [type, text, input],
+      );
+    expect(said(message.content)).toEqual(said(whole.content));
+    expect([message.id, message.model]).toEqual([shown.id, shown.model]);
+    expect(frames).toContain('"cost":0.000005');
+    expect(message.usage.output_tokens).toBe(
+      (whole.usage as { output_tokens: number }).output_tokens,
+    );
+    expect(settled()).toBe(1);
+    expect(frames.match(/event: message_delta/g)).toHaveLength(1);
+    expect(frames).toEndWith('"service_metadata":{"timings":{"total":1}}}\n\n');
+    expect([relay.ended, relay.finished, relay.hasContent, relay.upstreamId]).toEqual([
+      true,
+      true,
+      true,
+      "msg_01",
+    ]);
+  });
+
+  test("passes events on as they came, but for id, model, charge and metadata", async () => {
+    const odd: SseEvent = {
+      event: "content_block_delta",
+      data: '{ "type":"content_block_delta", "x_foo":1e2, "index":0,"delta":{"type":"text_delta","text":"\\u0041"} }',
+    };
+    const { relay } = relayFor();
+    expect(await relay.accept(odd)).toBe(`event: content_block_delta\ndata: ${odd.data}\n\n`);
+    expect(await relay.accept({ data: '{"type":"vendor_news","a":\n1}' })).toBe(
+      'event: vendor_news\ndata: {"type":"vendor_news","a": 1}\n\n',
+    );
+    expect(await relay.accept({ event: "ping", data: '{"type": "ping"}' })).toBe(relay.pingFrame);
+  });
+
+  test("tells of a fallback on the first event with usage", async () => {
+    const { relay } = relayFor({ fallback });
+    const first = JSON.parse((await relay.accept(start)).split("data: ")[1] ?? "") as object;
+    expect(first).toMatchObject({
+      message: shown,
+      requested_model: "acme/large",
+      fallback: { used: true, reason: "timeout", attempts: [] },
+    });
+  });
+
+  test("shows the gateway's charge and not the provider's own cost", async () => {
+    const { relay } = relayFor();
+    const begun = event({
+      type: "message_start",
+      message: { id: "x", model: "m", usage: { input_tokens: 3, output_tokens: 1, cost: 9 } },
+    });
+    const frames = await relayed(relay, [
+      begun,
+      open,
+      hello,
+      close,
+      ending({ input_tokens: 3, output_tokens: 2, cost: 0.5 }),
+      stop,
+    ]);
+    expect(frames).not.toContain('"cost":9');
+    expect(frames).toContain(
+      '"usage":{"input_tokens":3,"output_tokens":2,"cost":0.000005,"cost_details":{"upstream_inference_cost":0.5}}',
+    );
+  });
+
+  test("estimates where the provider reports nothing, and says so", async () => {
+    const { relay } = relayFor();
+    const frames = await relayed(relay, [start, open, hello, close, ending(), stop]);
+    expect(relay.metered()).toEqual({
+      usage: { inputTokens: 40, outputTokens: 2 },
+      estimated: true,
+      clamped: false,
+    });
+    expect(frames).toContain('"usage":{"input_tokens":40,"output_tokens":2,"cost":0.000005}');
+  });
+
+  test("takes the estimate of the input where only the output is reported", async () => {
+    const { relay } = relayFor();
+    await relayed(relay, [start, open, hello, close, ending({ output_tokens: 9 }), stop]);
+    expect(relay.metered()).toEqual({
+      usage: { inputTokens: 40, outputTokens: 9 },
+      estimated: true,
+      clamped: false,
+    });
+  });
+
+  test("cuts counts that no model can have had", async () => {
+    const { relay } = relayFor({ windowTokens: 1_000 });
+    await relayed(relay, [
+      start,
+      open,
+      hello,
+      ending({ input_tokens: 5, output_tokens: 900_000 }),
+      stop,
+    ]);
+    expect(relay.metered()).toEqual({
+      usage: { inputTokens: 5, outputTokens: 1_000 },
+      estimated: false,
+      clamped: true,
+    });
+  });
+
+  test("closes the block that the upstream left open, before the ending that it left out", async () => {
+    const { relay } = relayFor();
+    const types = (await relayed(relay, [start, open, hello, stop])).match(/(?<=^event: ).*$/gm);
+    expect(types).toEqual([
+      "message_start",
+      "content_block_start",
+      "content_block_delta",
+      "content_block_stop",
+      "message_delta",
+      "message_stop",
+    ]);
+  });
+
+  test("takes an empty answer that was cut or refused for an answer", async () => {
+    const { relay } = relayFor();
+    expect(
+      await relayed(relay, [start, ending({ input_tokens: 5, output_tokens: 0 }, "refusal"), stop]),
+    ).toContain("message_stop");
+  });
+});
+
+describe("a stream that breaks", () => {
+  const rows = cassettes
+    .filter(({ parts }) => parts.at(-1)?.type === "error")
+    .map((cassette) => [cassette.name, cassette] as const);
+
+  test.each(rows)("%s is a fault and never looks complete", async (_name, { bytes }) => {
+    const { relay, settled } = relayFor();
+    const failure = await faultOf(relayed(relay, eventsOf(bytes)));
+    expect(settled()).toBe(0);
+    expect(failure.failover || failure.code === "context_length_exceeded").toBe(true);
+    const last = relay.fail(new GatewayError("upstream_error", "It broke."));
+    expect(last).toStartWith(
+      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"It broke."',
+    );
+    expect(relay.ended).toBe(true);
+  });
+
+  test("without content is an empty answer, whether it ends or is cut", async () => {
+    expect(
+      await faultOf(relayed(relayFor().relay, [start, ending({ output_tokens: 0 }), stop])),
+    ).toMatchObject({ code: "empty_stream" });
+    expect(await faultOf(relayed(relayFor().relay, [start]))).toMatchObject({
+      code: "empty_stream",
+    });
+  });
+
+  test("after its content, without a reason, is cut", async () => {
+    const { relay } = relayFor();
+    expect(await faultOf(relayed(relay, [start, open, hello]))).toMatchObject({
+      code: "bad_gateway",
+    });
+    expect(relay.metered()).toMatchObject({
+      usage: { inputTokens: 40, outputTokens: 2 },
+      estimated: true,
+    });
+  });
+
+  const reported: [type: string, code: string][] = [
+    ["overloaded_error", "upstream_error"],
+    ["rate_limit_error", "rate_limit_exceeded"],
+    ["invalid_request_error", "bad_request"],
+    ["authentication_error", "upstream_401"],
+    ["api_error", "upstream_error"],
+  ];
+  test.each(reported)("with the event of an %s is judged as %s", async (type, code) => {
+    const failure = event({ type: "error", error: { type, message: "Words." } });
+    expect(await faultOf(relayed(relayFor().relay, [start, failure]))).toMatchObject({
+      code,
+      upstreamMessage: "Words.",
+    });
+  });
+
+  test("with a sentence for an error keeps the sentence", async () => {
+    expect(
+      await faultOf(relayed(relayFor().relay, [start, { event: "error", data: "gone" }])),
+    ).toMatchObject({ upstreamMessage: "gone" });
+  });
+});
+
+test("a stream that is ended at its cap closes its block and says max_tokens, with the charge", async () => {
+  const { relay, settled } = relayFor();
+  let frames = "";
+  for (const each of [start, open, hello]) frames += await relay.accept(each);
+  const message = await sdkRead(frames + (await relay.endAtCap()));
+  expect([message.stop_reason, message.content, settled(), relay.ended]).toMatchObject([
+    "max_tokens",
+    [{ text: "Hello" }],
+    1,
+    true,
+  ]);
+});

@@ -1,0 +1,293 @@
+import { brand } from "../../../../platform/kernel/brand.ts";
+import type { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { editMembers, memberText } from "../../../../platform/kernel/json/json-members.ts";
+import type { JsonObject } from "../../../canonical/json.ts";
+import type { MeteredUsage } from "../../../canonical/usage.ts";
+import {
+  boundOrEstimated,
+  inOneLine,
+  KeptRelay,
+  type RelayOptions,
+  type SseEvent,
+  reportedFault,
+  unfinishedStream,
+} from "../../passthrough.ts";
+import { fallbackMembers } from "../../gateway-facts.ts";
+import { isQuietEnd } from "../answer-fields.ts";
+import { encodeStreamError, readStreamError } from "../errors.ts";
+import { pingFrame } from "../frame.ts";
+import { deltaLength, pricedUsageText, UsageTally, withoutCost } from "../usage.ts";
+
+/** What a relay of Messages is made of. */
+interface MessagesRelayOptions extends RelayOptions {
+  traceId: string;
+}
+
+/**
+ * Relays a Messages stream in its own dialect: every event goes on as it came, but for id and model
+ * at the start, the charge in the last usage and the metadata on `message_stop`. A stream that was
+ * cut never looks complete.
+ */
+export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter> {
+  override readonly pingFrame = pingFrame;
+  private readonly options: MessagesRelayOptions;
+  protected readonly meter: MessagesStreamMeter;
+  /** `delta` of an ending whose usage has not come, as JSON text. */
+  private heldEnding: string | undefined;
+  private costShown = false;
+
+  constructor(options: MessagesRelayOptions) {
+    super();
+    this.options = options;
+    this.meter = new MessagesStreamMeter(options);
+  }
+
+  get finished(): boolean {
+    return this.meter.finishReason !== null;
+  }
+
+  get upstreamId(): string | null {
+    return this.meter.upstreamId;
+  }
+
+  metered(): MeteredUsage {
+    return this.meter.metered();
+  }
+
+  accept(sse: SseEvent): string | Promise<string> {
+    const { event: name, data } = sse;
+    const event = this.eventOf(sse);
+    if (event === undefined) return "";
+    const type = typeof event.type === "string" ? event.type : name;
+    if (type === "error" || (type === undefined && "error" in event))
+      throw reportedFault(readStreamError(event as JsonObject));
+    event.type = type;
+    this.meter.observe(event);
+    switch (type) {
+      case undefined:
+        return "";
+      case "message_start":
+        return this.startFrame(data);
+      case "message_delta":
+        return this.ending(data, event);
+      case "message_stop":
+        return this.stop(data);
+      default:
+        return eventFrame(type, data);
+    }
+  }
+
+  /** The upstream went away without `message_stop`: whole where it had said why it ended. */
+  finish(): Promise<string> {
+    this.assertContent();
+    if (!this.finished) throw unfinishedStream();
+    return this.stop('{"type":"message_stop"}');
+  }
+
+  endAtCap(): Promise<string> {
+    this.meter.finishReason ??= "max_tokens";
+    return this.stop('{"type":"message_stop"}');
+  }
+
+  fail(error: GatewayError): string {
+    this.ended = true;
+    return encodeStreamError(error, { traceId: this.options.traceId }).join("");
+  }
+
+  /**
+   * The first event: the client's id and model, and the fallback, since this is the first that
+   * carries usage.
+   */
+  private startFrame(data: string): string {
+    const { shown, fallback, inputTokens } = this.options;
+    const message = memberText(data, "message") ?? "{}";
+    const usage = memberText(message, "usage");
+    const renamed = editMembers(
+      message,
+      new Map([
+        ["id", JSON.stringify(shown.id)],
+        ["model", JSON.stringify(shown.model)],
+        // Clients throw at a start without usage.
+        [
+          "usage",
+          usage === undefined
+            ? `{"input_tokens":${inputTokens},"output_tokens":0}`
+            : withoutCost(usage),
+        ],
+      ]),
+    );
+    return eventFrame(
+      "message_start",
+      editMembers(
+        data,
+        new Map([
+          ["message", renamed],
+          ...(fallback === undefined ? [] : fallbackMembers(fallback)),
+        ]),
+      ),
+    );
+  }
+
+  /**
+   * The charge belongs to the usage that stands with the reason; reason and usage may come in two
+   * events.
+   */
+  private ending(data: string, { delta }: MessagesEvent): string | Promise<string> {
+    const usage = memberText(data, "usage");
+    if (this.costShown) return "";
+    if (usage !== undefined && this.finished) return this.withCharge(data, usage);
+    if (typeof delta?.stop_reason === "string") {
+      this.heldEnding = memberText(data, "delta");
+      return "";
+    }
+    return usage === undefined
+      ? eventFrame("message_delta", data)
+      : eventFrame("message_delta", editMembers(data, new Map([["usage", withoutCost(usage)]])));
+  }
+
+  private async withCharge(data: string, original: string | undefined): Promise<string> {
+    this.assertContent();
+    const { chargedNano } = await this.options.settle();
+    this.costShown = true;
+    const edits = new Map([
+      ["usage", pricedUsageText({ original, metered: this.metered(), chargedNano })],
+    ]);
+    if (this.heldEnding !== undefined) edits.set("delta", this.heldEnding);
+    return this.closeBlocks() + eventFrame("message_delta", editMembers(data, edits));
+  }
+
+  /** Clients take no ending while a block is open. */
+  private closeBlocks(): string {
+    const open = [...this.meter.openBlocks];
+    this.meter.openBlocks.clear();
+    return open
+      .map((index) =>
+        eventFrame("content_block_stop", `{"type":"content_block_stop","index":${index}}`),
+      )
+      .join("");
+  }
+
+  private async stop(data: string): Promise<string> {
+    this.assertContent();
+    this.meter.finishReason ??= this.meter.inferredReason;
+    const ending = this.costShown ? "" : await this.withCharge(this.ownEnding(), undefined);
+    this.ended = true;
+    const edits = new Map([[brand.metadataKey as string, this.options.metadataText()]]);
+    return ending + eventFrame("message_stop", editMembers(data, edits));
+  }
+
+  /** An ending that the upstream did not send, or sent without its usage. */
+  private ownEnding(): string {
+    const delta = { stop_reason: this.finishReason, stop_sequence: null };
+    return JSON.stringify({ type: "message_delta", delta });
+  }
+}
+
+/** An event as it came. */
+const eventFrame = (type: string, data: string): string =>
+  `event: ${type}\ndata: ${inOneLine(data)}\n\n`;
+
+/** The parts of an event that are read while it is relayed. */
+interface MessagesEvent {
+  type?: unknown;
+  index?: unknown;
+  message?: { id?: unknown; usage?: unknown } | null;
+  content_block?: { type?: unknown; name?: unknown; text?: unknown } | null;
+  delta?: (JsonObject & { stop_reason?: unknown }) | null;
+  usage?: unknown;
+}
+
+/**
+ * Follows a Messages stream for what its settlement needs; one small step per event. Values of
+ * other shapes count as nothing.
+ */
+class MessagesStreamMeter {
+  finishReason: string | null = null;
+  upstreamId: string | null = null;
+  /** Blocks that the upstream has not closed. */
+  readonly openBlocks = new Set<number>();
+  readonly inputTokens: number;
+  readonly windowTokens: number;
+  private readonly tally = new UsageTally();
+  outputCharacters = 0;
+  private calledTools = false;
+
+  /**
+   * `inputTokens` is the estimate for a provider that reports none, `windowTokens` what the model
+   * can hold.
+   */
+  constructor({ inputTokens, windowTokens }: { inputTokens: number; windowTokens: number }) {
+    this.inputTokens = inputTokens;
+    this.windowTokens = windowTokens;
+  }
+
+  observe(event: MessagesEvent): void {
+    switch (event.type) {
+      case "message_start":
+        this.tally.start(event.message?.usage);
+        if (typeof event.message?.id === "string") this.upstreamId ??= event.message.id;
+        break;
+      case "content_block_start":
+        if (typeof event.index === "number") this.openBlocks.add(event.index);
+        this.observeBlock(event.content_block ?? {});
+        break;
+      case "content_block_stop":
+        if (typeof event.index === "number") this.openBlocks.delete(event.index);
+        break;
+      case "content_block_delta":
+        this.say(event.delta ? charactersOf(event.delta) : 0);
+        break;
+      case "message_delta":
+        this.tally.end(event.usage);
+        if (typeof event.delta?.stop_reason === "string")
+          this.finishReason ??= event.delta.stop_reason;
+        break;
+    }
+  }
+
+  /**
+   * There is content, or an end without any that still tells the client something: cut by its own
+   * limit, or refused.
+   */
+  get isAcceptable(): boolean {
+    return (
+      this.outputCharacters > 0 || (this.finishReason !== null && !isQuietEnd(this.finishReason))
+    );
+  }
+
+  /** The reason for a stream that ended without one. */
+  get inferredReason(): string {
+    return this.calledTools ? "tool_use" : "end_turn";
+  }
+
+  /** The provider's usage, or an estimate from what was delivered. */
+  metered(): MeteredUsage {
+    const reported = this.tally.metered();
+    const isWhole = reported === undefined || reported.usage.inputTokens !== undefined;
+    return boundOrEstimated(
+      isWhole
+        ? reported
+        : {
+            ...reported,
+            usage: { ...reported.usage, inputTokens: this.inputTokens },
+            estimated: true,
+          },
+      this,
+    );
+  }
+
+  private observeBlock({ type, name, text }: NonNullable<MessagesEvent["content_block"]>): void {
+    if (type === "tool_use") this.calledTools = true;
+    if (type === "text") this.say(typeof text === "string" ? text.length : 0);
+    else if (type !== "thinking") this.say(1 + (typeof name === "string" ? name.length : 0));
+  }
+
+  private say(characters: number): void {
+    this.outputCharacters += characters;
+    this.tally.said(characters);
+  }
+}
+
+/** A thought whose words are not shown comes as its seal alone. */
+const charactersOf = (delta: JsonObject): number =>
+  delta.type === "signature_delta" ? 1 : deltaLength(delta);

@@ -1,0 +1,296 @@
+import { describe, expect, test } from "bun:test";
+import type { OriginalRequest, ShownAnswer, TargetRoute } from "../../passthrough.ts";
+import { readMessage, requestHeaders, requestText } from "./passthrough.ts";
+
+const route = {
+  model: {},
+  route: { upstreamModel: "claude-opus-4-7", provider: { id: "anthropic", quirks: {} } },
+} as TargetRoute;
+
+const sent = (text: string): ReturnType<typeof requestText> =>
+  requestText(
+    { text, body: JSON.parse(text) as Record<string, unknown> } as OriginalRequest,
+    route,
+  );
+
+describe("the body for a native upstream", () => {
+  test("is the client's text with another model", () => {
+    const text =
+      '{ "model" : "anthropic/claude-opus-4.7","max_tokens":1e3, "x_foo":{"b":[1,{"c":"\\u00e9"}]},\n' +
+      '"messages":[{"role":"user","content":"Hi"}] }';
+    expect(sent(text)).toEqual({
+      text: text.replace("anthropic/claude-opus-4.7", "claude-opus-4-7"),
+      losses: [],
+    });
+  });
+
+  test("asks for no more than the route allows, and names what it lowered", () => {
+    const allowed = { ...route, route: { ...route.route, maxCompletionTokens: 8_192 } };
+    const thinking = { type: "enabled", budget_tokens: 10_000 };
+    const of = (fields: object): [unknown, unknown] => {
+      const text = JSON.stringify({ model: "m", messages: [], ...fields });
+      const { text: told, losses } = requestText(
+        { text, body: JSON.parse(text) as Record<string, unknown> } as OriginalRequest,
+        allowed,
+      );
+      return [JSON.parse(told), losses];
+    };
+    const losses = [
+      { field: "max_tokens", reason: "cut to the 8192 that the provider allows for this model" },
+    ];
+    const model = "claude-opus-4-7";
+    expect(of({ max_tokens: 8_192 })).toEqual([{ model, messages: [], max_tokens: 8_192 }, []]);
+    expect(of({ max_tokens: 8_193 })).toEqual([{ model, messages: [], max_tokens: 8_192 }, losses]);
+    expect(of({ max_tokens: 64_000, thinking })).toEqual([
+      {
+        model,
+        messages: [],
+        max_tokens: 8_192,
+        thinking: { type: "enabled", budget_tokens: 6_553 },
+      },
+      losses,
+    ]);
+  });
+
+  test("holds nothing that is the gateway's own", () => {
+    const text = JSON.stringify({
+      model: "m",
+      models: ["n"],
+      provider: { sort: "price" },
+      session_id: "s",
+      trace: {},
+      require_params: [],
+      min_context: 1,
+      messages: [],
+      thinking: { type: "adaptive", display: "omitted" },
+      context_management: { edits: [] },
+    });
+    expect(JSON.parse(sent(text).text)).toEqual({
+      model: "claude-opus-4-7",
+      messages: [],
+      thinking: { type: "adaptive", display: "omitted" },
+      context_management: { edits: [] },
+    });
+  });
+
+  describe("leaves out thoughts that nobody sealed", () => {
+    const thought = { type: "thinking", thinking: "t", signature: "" };
+    const said = { type: "text", text: "a" };
+    const use = { type: "tool_use", id: "c", name: "f", input: {} };
+    const result = {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: "c", content: "1" }],
+    };
+    const user = { role: "user", content: "Hi" };
+    const of = (messages: unknown[], more: object = {}): [unknown, string[]] => {
+      const { text, losses } = sent(JSON.stringify({ model: "m", messages, ...more }));
+      return [JSON.parse(text), losses.map(({ field }) => field)];
+    };
+
+    test.each<[block: object]>([
+      [thought],
+      [{ type: "thinking", thinking: "t" }],
+      [{ ...thought, signature: null }],
+      [{ type: "redacted_thinking", data: "" }],
+    ])("%j", (block) => {
+      const [body, losses] = of([user, { role: "assistant", content: [block, said] }, user]);
+      expect(body).toEqual({
+        model: "claude-opus-4-7",
+        messages: [user, { role: "assistant", content: [said] }, user],
+      });
+      expect(losses).toEqual(["messages[1].content[0]"]);
+    });
+
+    test("and a turn that was nothing else", () => {
+      expect(of([user, { role: "assistant", content: [thought] }, user])[0]).toMatchObject({
+        messages: [user, user],
+      });
+    });
+
+    test("and a thinking budget where calls under way have lost theirs", () => {
+      const thinking = { type: "enabled", budget_tokens: 1_024 };
+      const called = (...blocks: object[]): object => ({
+        role: "assistant",
+        content: [...blocks, use],
+      });
+      expect(of([user, called(thought), result], { thinking })).toEqual([
+        { model: "claude-opus-4-7", messages: [user, called(), result] },
+        ["messages[1].content[0]", "thinking"],
+      ]);
+      // A turn that is over needs none, and neither does a model that thinks as it sees fit.
+      expect(of([user, called(thought), result, user], { thinking })[0]).toMatchObject({
+        thinking,
+      });
+      const adaptive = { thinking: { type: "adaptive" } };
+      expect(of([user, called(thought), result], adaptive)[0]).toMatchObject(adaptive);
+    });
+
+    test("but for a server that wants them", () => {
+      const text = JSON.stringify({
+        model: "m",
+        messages: [user, { role: "assistant", content: [thought, said] }],
+      });
+      const provider = { ...route.route.provider, quirks: { reasoningReplay: "content" as const } };
+      const own = { ...route, route: { ...route.route, provider } };
+      const request = {
+        text,
+        body: JSON.parse(text) as Record<string, unknown>,
+      } as OriginalRequest;
+      expect(requestText(request, own).text).toBe(text.replace('"m"', '"claude-opus-4-7"'));
+    });
+  });
+
+  test("brings the upstream's own seals back as it made them, and leaves out those of others", () => {
+    const thinking = (signature: string): object => ({
+      type: "thinking",
+      thinking: "t",
+      signature,
+    });
+    const content = [
+      thinking("gw1:anthropic:own"),
+      thinking("gw1:google:theirs"),
+      thinking("plain"),
+      { type: "redacted_thinking", data: "gw1:openai:theirs" },
+      { type: "text", text: "a" },
+    ];
+    const { text, losses } = sent(
+      JSON.stringify({
+        model: "m",
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", content },
+        ],
+      }),
+    );
+    expect(JSON.parse(text)).toEqual({
+      model: "claude-opus-4-7",
+      messages: [
+        { role: "user", content: "Hi" },
+        {
+          role: "assistant",
+          content: [thinking("own"), thinking("plain"), { type: "text", text: "a" }],
+        },
+      ],
+    });
+    expect(losses.map((loss) => loss.field)).toEqual([
+      "messages[1].content[1]",
+      "messages[1].content[3]",
+    ]);
+  });
+});
+
+describe("the headers for a native upstream", () => {
+  test("name a version where the client names none", () => {
+    expect(requestHeaders({})).toEqual({ "anthropic-version": "2023-06-01" });
+  });
+
+  test("are the client's own", () => {
+    const headers = {
+      "anthropic-version": "2026-10-21",
+      "anthropic-beta": "a-2025-01-01,unknown-2027-01-01",
+    };
+    expect(requestHeaders({ ...headers, "x-other": "y" })).toEqual(headers);
+  });
+});
+
+const metered = { usage: { inputTokens: 3, outputTokens: 2 }, estimated: false, clamped: false };
+const shown: ShownAnswer = {
+  id: "msg_gw",
+  model: "acme/claude",
+  metered,
+  chargedNano: 5_000n,
+  fallback: undefined,
+  metadataText: () => "{}",
+};
+const message = {
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  model: "m",
+  content: [{ type: "text", text: "Hi" }],
+  stop_reason: "end_turn",
+};
+
+const read = (body: Record<string, unknown>): ReturnType<typeof readMessage> =>
+  readMessage(JSON.stringify(body), body);
+
+describe("a whole message", () => {
+  test("is read for its settlement", () => {
+    expect(read({ ...message, usage: { input_tokens: 3, output_tokens: 2 } })).toMatchObject({
+      upstreamId: "msg_1",
+      finishReason: "end_turn",
+      metered,
+      outputCharacters: 2,
+      hasContent: true,
+      spentOnReasoning: false,
+    });
+  });
+
+  test("goes on as it came, with the gateway's id, model and charge", () => {
+    const text =
+      '{"id":"msg_1", "x_foo" : [1e2],"model":"m","content":[{"type":"text","text":"\\u0041"}],' +
+      '"usage":{"input_tokens":3,"output_tokens":2,"x":{}}}';
+    expect(readMessage(text, JSON.parse(text) as object)?.render(shown)).toBe(
+      '{"id":"msg_gw", "x_foo" : [1e2],"model":"acme/claude","content":[{"type":"text","text":"\\u0041"}],' +
+        '"usage":{"input_tokens":3,"output_tokens":2,"x":{},"cost":0.000005}}',
+    );
+  });
+
+  test("shows our count where the provider's cannot be true, and tells of a fallback", () => {
+    const fallback = { requestedModel: "acme/large", reason: "timeout", attempts: [] };
+    const answer = read({ ...message, usage: { input_tokens: -1, output_tokens: 2 } })?.render({
+      ...shown,
+      metered: { ...metered, clamped: true },
+      fallback,
+    });
+    expect(JSON.parse(answer ?? "")).toMatchObject({
+      usage: { input_tokens: 3, output_tokens: 2, cost: 0.000005 },
+      requested_model: "acme/large",
+      fallback: { used: true },
+    });
+  });
+
+  const contents: [what: string, body: object, content: boolean, spent: boolean][] = [
+    ["nothing", { content: [] }, false, false],
+    ["nothing, refused", { content: [], stop_reason: "refusal" }, true, false],
+    [
+      "thoughts alone, cut",
+      { content: [{ type: "thinking", thinking: "t" }], stop_reason: "max_tokens" },
+      true,
+      true,
+    ],
+    [
+      "thoughts that only usage tells of, cut",
+      {
+        content: [],
+        stop_reason: "max_tokens",
+        usage: { output_tokens: 9, output_tokens_details: { thinking_tokens: 9 } },
+      },
+      true,
+      true,
+    ],
+    ["thoughts alone, ended", { content: [{ type: "thinking", thinking: "t" }] }, false, false],
+    [
+      "a call",
+      { content: [{ type: "tool_use", id: "a", name: "f", input: {} }], stop_reason: "tool_use" },
+      true,
+      false,
+    ],
+    [
+      "a search under way",
+      {
+        content: [{ type: "server_tool_use", id: "a", name: "f", input: {} }],
+        stop_reason: "pause_turn",
+      },
+      true,
+      false,
+    ],
+  ];
+  test.each(contents)("with %s", (_what, body, hasContent, spentOnReasoning) => {
+    expect(read({ ...message, ...body })).toMatchObject({ hasContent, spentOnReasoning });
+  });
+
+  test("is none without content", () => {
+    expect(read({ type: "error", error: {} })).toBeUndefined();
+  });
+});

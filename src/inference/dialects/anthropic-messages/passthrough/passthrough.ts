@@ -1,0 +1,278 @@
+import {
+  editMembers,
+  type MemberEdits,
+  memberText,
+} from "../../../../platform/kernel/json/json-members.ts";
+import type { Loss } from "../../../canonical/request.ts";
+import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
+import type { DialectQuirks } from "../../dialect.ts";
+import { fallbackMembers } from "../../gateway-facts.ts";
+import {
+  budgetWithin,
+  fittedCap,
+  type OriginalRequest,
+  type Passthrough,
+  type ShownAnswer,
+  type TargetRoute,
+  type WholeAnswer,
+} from "../../passthrough.ts";
+import { pricedUsageText, readUsage } from "../usage.ts";
+import { MessagesRelay } from "./passthrough-stream.ts";
+import { isQuietEnd } from "../answer-fields.ts";
+import { messagesGatewayFields } from "../request-schema.ts";
+
+/**
+ * Messages clients to Messages upstreams: the original bytes, with only those members replaced that
+ * have to change.
+ */
+export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
+  const { text, losses } = requestText(request, route);
+  return {
+    requestText: text,
+    requestHeaders: requestHeaders(request.dialectHeaders),
+    losses,
+    readWhole: readMessage,
+    createRelay: (options) => new MessagesRelay({ ...options, traceId: request.traceId }),
+  };
+}
+
+/**
+ * The body for an upstream that speaks the caller's dialect: the original text without what is the
+ * gateway's own.
+ */
+export function requestText(
+  { text, body }: OriginalRequest,
+  { route, outputCap }: TargetRoute,
+): { text: string; losses: readonly Loss[] } {
+  const edits = new Map<string, string | undefined>([
+    ["model", JSON.stringify(route.upstreamModel)],
+  ]);
+  for (const field of messagesGatewayFields) if (field in body) edits.set(field, undefined);
+  const { max_tokens: asked } = body;
+  const fitted = fittedCap(asked, { field: "max_tokens", route, outputCap });
+  if (fitted.cap !== undefined && fitted.cap !== asked)
+    lowerCaps({ text, body }, { edits, cap: fitted.cap });
+  const { messages, lacksThoughts, losses } = openSeals(text, {
+    messages: body["messages"],
+    route,
+  });
+  if (messages !== undefined) edits.set("messages", JSON.stringify(messages));
+  const stopsThinking =
+    lacksThoughts && (Object(body["thinking"]) as { type?: unknown }).type === "enabled";
+  if (stopsThinking) edits.set("thinking", undefined);
+  const reason = "the calls under way were made without thoughts of this model";
+  const unthought: Loss[] = stopsThinking ? [{ field: "thinking", reason }] : [];
+  return {
+    text: editMembers(text, edits satisfies MemberEdits),
+    losses: [...fitted.losses, ...losses, ...unthought],
+  };
+}
+
+/** The lowered cap, and a budget for thoughts below it. */
+function lowerCaps(
+  { text, body }: Pick<OriginalRequest, "text" | "body">,
+  { edits, cap }: { edits: Map<string, string | undefined>; cap: number },
+): void {
+  edits.set("max_tokens", String(cap));
+  const budget = (body["thinking"] as { budget_tokens?: unknown } | null | undefined)
+    ?.budget_tokens;
+  const written =
+    typeof budget === "number" && budget >= cap ? memberText(text, "thinking") : undefined;
+  if (written === undefined || typeof budget !== "number") return;
+  edits.set(
+    "thinking",
+    editMembers(written, new Map([["budget_tokens", String(budgetWithin(cap, budget))]])),
+  );
+}
+
+/** How every seal begins that the gateway has marked with its maker. */
+const mark = '"gw1:';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What one upstream is sent of the thoughts of earlier turns. */
+interface ReplayedThoughts {
+  /** Undefined where the client's own text can stay as it is. */
+  messages: readonly unknown[] | undefined;
+  /**
+   * The calls under way have lost the thoughts that they were made with, which a thinking budget
+   * demands.
+   */
+  lacksThoughts: boolean;
+  losses: readonly Loss[];
+}
+
+const unchanged: ReplayedThoughts = { messages: undefined, lacksThoughts: false, losses: [] };
+
+/**
+ * The messages with thoughts as their maker sealed them. Answers that were translated carry their
+ * maker's name in front of the seal, and thoughts of models that seal nothing have an empty
+ * signature; a conversation that moves to a native upstream brings both along. A seal of the
+ * upstream's own is opened; thoughts that another maker sealed, or that are unsealed, are left out,
+ * which Anthropic allows, while it answers 400 to a seal that it cannot verify. Bodies without
+ * thoughts stay unchanged.
+ */
+function openSeals(
+  text: string,
+  { messages, route: { provider } }: { messages: unknown; route: TargetRoute["route"] },
+): ReplayedThoughts {
+  if (
+    !Array.isArray(messages) ||
+    ![mark, '"thinking"', '"redacted_thinking"'].some((part) => text.includes(part))
+  )
+    return unchanged;
+  const losses: Loss[] = [];
+  let isChanged = false;
+  const stripped = new Set<number>();
+  const opened = messages.map((message: unknown, index): unknown => {
+    const { content } = Object(message) as Fields;
+    if (!Array.isArray(content)) return message;
+    const blocks = content.flatMap((block: unknown, position): unknown[] => {
+      const own = replayedBlock(block, { providerId: provider.id, quirks: provider.quirks });
+      if (typeof own !== "string") return [own];
+      losses.push({ field: `messages[${index}].content[${position}]`, reason: own });
+      return [];
+    });
+    if (
+      blocks.length === content.length &&
+      blocks.every((block, position) => block === content[position])
+    )
+      return message;
+    isChanged = true;
+    if (blocks.length < content.length) stripped.add(index);
+    return { ...(Object(message) as object), content: blocks };
+  });
+  if (!isChanged) return unchanged;
+  const lacksThoughts = callsUnderWay(opened).some(
+    ({ index, content }) => stripped.has(index) && !content.some(isThought),
+  );
+  // A turn that was nothing but such thoughts would be refused as an empty one.
+  return { messages: opened.filter((message) => !isEmptied(message)), lacksThoughts, losses };
+}
+
+const contentOf = (message: unknown): readonly unknown[] => {
+  const { content } = Object(message) as Fields;
+  return Array.isArray(content) ? content : [];
+};
+
+const isEmptied = (message: unknown): boolean => {
+  const { role, content } = Object(message) as Fields;
+  return role === "assistant" && Array.isArray(content) && content.length === 0;
+};
+
+const typeOf = (block: unknown): unknown => (Object(block) as Fields).type;
+
+const isThought = (block: unknown): boolean =>
+  typeOf(block) === "thinking" || typeOf(block) === "redacted_thinking";
+
+/** Turns with calls, after the last words of the user. */
+function callsUnderWay(
+  messages: readonly unknown[],
+): { index: number; content: readonly unknown[] }[] {
+  const isUserTurn = (message: unknown): boolean =>
+    (Object(message) as Fields).role === "user" &&
+    !contentOf(message).some((block) => typeOf(block) === "tool_result");
+  const from = messages.findLastIndex(isUserTurn) + 1;
+  return messages
+    .slice(from)
+    .map((message, offset) => ({ index: from + offset, content: contentOf(message) }))
+    .filter(({ content }) => content.some((block) => typeOf(block) === "tool_use"));
+}
+
+/** The block as its upstream takes it back, or why it does not. */
+function replayedBlock(
+  block: unknown,
+  { providerId, quirks }: { providerId: string; quirks: DialectQuirks },
+): unknown {
+  if (!isThought(block)) return block;
+  const fields = Object(block) as Fields;
+  const field = fields.type === "thinking" ? "signature" : "data";
+  const sealed = fields[field];
+  // Servers of other makers seal nothing and want their thoughts back.
+  if (typeof sealed !== "string" || sealed === "")
+    return quirks.reasoningReplay === "content" ? block : "a thought without a seal";
+  const { seal, provenance } = openProvenance(sealed);
+  if (provenance === undefined) return block;
+  return isForeignReasoning({ provenance }, providerId)
+    ? "sealed by another provider"
+    : { ...fields, [field]: seal };
+}
+
+/**
+ * The version that every Messages server knows; that of 2026-10-21 refuses what only its own
+ * clients leave out.
+ */
+export const versionDefault = "2023-06-01";
+
+/**
+ * Headers that a Messages upstream wants beside its credential: the version and the betas of the
+ * client's own headers, where the client speaks Messages too.
+ */
+export function requestHeaders(
+  dialectHeaders: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const { "anthropic-version": version = versionDefault, "anthropic-beta": beta } = dialectHeaders;
+  return { "anthropic-version": version, ...(beta !== undefined && { "anthropic-beta": beta }) };
+}
+
+interface Block {
+  type?: unknown;
+  text?: unknown;
+  thinking?: unknown;
+  data?: unknown;
+}
+
+const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
+
+/** Reads what settlement needs from a message; undefined when it is none. */
+export function readMessage(
+  text: string,
+  {
+    content,
+    stop_reason: reason,
+    usage,
+    id,
+  }: { content?: unknown; stop_reason?: unknown; usage?: unknown; id?: unknown },
+): WholeAnswer | undefined {
+  if (!Array.isArray(content)) return undefined;
+  let visible = 0;
+  let thought = 0;
+  for (const block of content as (Block | null)[]) {
+    if (block?.type === "thinking" || block?.type === "redacted_thinking")
+      thought += Math.max(1, lengthOf(block.thinking));
+    else if (block?.type === "text") visible += lengthOf(block.text);
+    else visible += JSON.stringify(block).length;
+  }
+  const finishReason = typeof reason === "string" ? reason : null;
+  const metered = readUsage(usage);
+  const thinks = thought > 0 || (metered?.usage.reasoningTokens ?? 0) > 0;
+  return {
+    upstreamId: typeof id === "string" ? id : null,
+    finishReason,
+    metered,
+    outputCharacters: visible + thought,
+    hasContent: visible > 0 || (finishReason !== null && !isQuietEnd(finishReason)),
+    spentOnReasoning: visible === 0 && finishReason === "max_tokens" && thinks,
+    render: (shown) => renderMessage(text, shown),
+  };
+}
+
+/**
+ * The answer as the client gets it: the upstream's text with id, model, usage and fallback
+ * replaced.
+ */
+function renderMessage(
+  text: string,
+  { id, model, metered, chargedNano, fallback }: ShownAnswer,
+): string {
+  const usage = pricedUsageText({ original: memberText(text, "usage"), metered, chargedNano });
+  return editMembers(
+    text,
+    new Map([
+      ["id", JSON.stringify(id)],
+      ["model", JSON.stringify(model)],
+      ["usage", usage],
+      ...(fallback === undefined ? [] : fallbackMembers(fallback)),
+    ]),
+  );
+}

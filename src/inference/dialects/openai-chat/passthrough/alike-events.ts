@@ -1,0 +1,283 @@
+import type { EventText } from "../../passthrough.ts";
+import {
+  editMembers,
+  replaceEach,
+  scanMembers,
+} from "../../../../platform/kernel/json/json-members.ts";
+import type { ChatChunk } from "./passthrough-stream.ts";
+
+/** Which choice it is; servers that give one alone may leave it out. */
+export const indexOf = ({ index }: { index?: unknown }): number =>
+  typeof index === "number" ? index : 0;
+
+/** What events that differ in their text alone have around it. */
+interface Form {
+  /** The event up to its text's opening quote. */
+  before: string;
+  /** The event from its text's closing quote on. */
+  after: string;
+  /** The same as a stream has it, as it comes and as the client gets it. */
+  lines: FormLines;
+  shown: FormLines;
+  /** The choice that speaks. */
+  index: number;
+  /** Whether it was tried out that the text stands where it is taken from. */
+  proved: boolean;
+}
+
+/** What a stream has before a text, after it, and between the texts of two events in a row. */
+interface FormLines {
+  before: string;
+  after: string;
+  between: string;
+}
+
+const linesOf = (before: string, after: string): FormLines => ({
+  before: `data: ${before}`,
+  after: `${after}\n\n`,
+  between: `${after}\n\ndata: ${before}`,
+});
+
+/** So many forms in a row may fit no further event before no more are learned. */
+const triesMax = 4;
+
+/**
+ * What a JSON text may not say within quotes as it is (RFC 8259, 7), and the escapes, which stand
+ * for something else.
+ */
+const needsReading = /["\\\x00-\x1f]/;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const space = 0x20;
+const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+
+/** A text that stands in no event, for trying out whether a place is the one of the text. */
+const probe = "\u2058text\u2058";
+
+/** Pieces of text that needed no reading: the client's frames, and what is counted. */
+interface AlikeRun {
+  frames: string;
+  index: number;
+  characters: number;
+}
+
+/**
+ * Most events of a chat stream differ from the one before in nothing but their piece of text. Such
+ * an event need not be read: it is known to be JSON, and what it says, once an event of its form
+ * was read.
+ */
+export class AlikeEvents {
+  private form: Form | undefined;
+  private triesLeft = triesMax;
+  /** Characters that the escapes of the latest text have beyond those that they stand for. */
+  private surplus = 0;
+
+  /** An event of the known form; undefined for every other, which is to be read. */
+  find(data: string): AlikeRun | undefined {
+    const { form } = this;
+    if (
+      form === undefined ||
+      !data.startsWith(form.before) ||
+      !data.endsWith(form.after) ||
+      !this.proves(form)
+    )
+      return undefined;
+    const start = form.before.length;
+    const end = this.endOfText(data, start);
+    if (end <= start || end !== data.length - form.after.length) return undefined;
+    this.triesLeft = triesMax;
+    const frames = form.shown.before + data.slice(start, end) + form.shown.after;
+    return { frames, index: form.index, characters: end - start - this.surplus };
+  }
+
+  /**
+   * Takes all events of the known form that stand in a row from the position on; undefined where
+   * the next one is to be read.
+   */
+  take(events: EventText): AlikeRun | undefined {
+    const { form } = this;
+    const { text, position } = events;
+    if (
+      form === undefined ||
+      !text.startsWith(form.lines.before, position) ||
+      !events.isBetween ||
+      !this.proves(form)
+    )
+      return undefined;
+    const { lines, shown, index } = form;
+    let frames = "";
+    let characters = 0;
+    let start = position + lines.before.length;
+    for (let before = shown.before, isFollowed = true; isFollowed; before = shown.between) {
+      const end = this.endOfText(text, start);
+      isFollowed = text.startsWith(lines.between, end);
+      if (end <= start || !(isFollowed || text.startsWith(lines.after, end))) break;
+      frames += before + text.slice(start, end);
+      characters += end - start - this.surplus;
+      events.position = end + lines.after.length;
+      start = end + lines.between.length;
+    }
+    if (characters === 0) return undefined;
+    this.triesLeft = triesMax;
+    return { frames: frames + shown.after, index, characters };
+  }
+
+  /**
+   * Learns the form of an event that was read, where it says nothing but a piece of text, and of
+   * what the client is shown of it.
+   */
+  learn(
+    data: string,
+    {
+      chunk,
+      prefix,
+      shown,
+    }: { chunk: ChatChunk; prefix: SwappedPrefix | undefined; shown: string },
+  ): void {
+    if (
+      this.triesLeft === 0 ||
+      prefix === undefined ||
+      !data.startsWith(prefix.from) ||
+      data.includes("\n")
+    )
+      return;
+    const text = textAlone(chunk);
+    if (text === undefined || needsReading.test(text)) return;
+    this.triesLeft -= 1;
+    const start = data.indexOf(`"${text}"`, prefix.from.length) + 1;
+    const before = data.slice(0, start);
+    const after = data.slice(start + text.length);
+    const shownStart = shown.indexOf(`"${text}"`, shown.indexOf('"choices"')) + 1;
+    if (shownStart === 0) return;
+    this.form = {
+      before,
+      after,
+      lines: linesOf(before, after),
+      shown: linesOf(shown.slice(0, shownStart), shown.slice(shownStart + text.length)),
+      index: indexOf(chunk.choices?.[0] ?? {}),
+      proved: false,
+    };
+  }
+
+  /**
+   * Tries a form out when it is first met again, since many a first event of a stream has a form of
+   * its own.
+   */
+  private proves(form: Form): boolean {
+    form.proved ||= saysText(form);
+    if (!form.proved) this.form = undefined;
+    return form.proved;
+  }
+
+  /** The index of the quote that closes the text; -1 where it is none that JSON can have. */
+  private endOfText(data: string, start: number): number {
+    this.surplus = 0;
+    for (let index = start; index < data.length; index += 1) {
+      const code = data.charCodeAt(index);
+      if (code === quote) return index;
+      if (code < space) return -1;
+      if (code !== backslash) continue;
+      escape.lastIndex = index;
+      if (!escape.test(data)) return -1;
+      this.surplus += escape.lastIndex - index - 1;
+      index = escape.lastIndex - 1;
+    }
+    return -1;
+  }
+}
+
+/**
+ * Whether a text in the form's place is what the event says: what was found there first may be
+ * another member, or none.
+ */
+function saysText({ before, after, shown }: Form): boolean {
+  try {
+    const [came, goes] = [
+      `${before}${probe}${after}`,
+      `${shown.before}${probe}${shown.after}`.slice("data: ".length),
+    ];
+    return [came, goes].every((data) => textAlone(JSON.parse(data) as ChatChunk) === probe);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The one piece of text that is all that an event says; undefined where it says nothing, or more.
+ */
+function textAlone({ choices, usage, x_groq: groq }: ChatChunk): string | undefined {
+  if ((usage ?? groq ?? undefined) !== undefined || !Array.isArray(choices) || choices.length !== 1)
+    return undefined;
+  const { delta, finish_reason: finishReason } = choices[0] ?? {};
+  if (typeof delta !== "object" || delta === null || (finishReason ?? "") !== "") return undefined;
+  if (delta.tool_calls || delta.function_call || delta.audio) return undefined;
+  const said = [delta.content, delta.refusal, delta.reasoning_content ?? delta.reasoning].filter(
+    (text) => (text ?? "") !== "",
+  );
+  return said.length === 1 && typeof said[0] === "string" ? said[0] : undefined;
+}
+
+/** The start that all events of a stream share, as it came and as the client gets it. */
+export interface SwappedPrefix {
+  from: string;
+  to: string;
+}
+
+const names = ["id", "model", "choices"] as const;
+const choicesIndex = 2;
+
+/**
+ * An event with another id and model, which are given as JSON text, and the start that events like
+ * it have in common: the text before
+ * `choices`; undefined where id or model stand elsewhere.
+ */
+export function swapped(
+  data: string,
+  shown: { id: string; model: string },
+): { text: string; prefix: SwappedPrefix | undefined } {
+  let placedBefore = 0;
+  let start = 0;
+  const text = replaceEach(data, names, (index, valueStart, valueEnd) => {
+    if (index === choicesIndex) {
+      start = data.lastIndexOf('"choices"', valueStart);
+      return data.slice(valueStart, valueEnd);
+    }
+    if (start === 0) placedBefore += 1;
+    return index === 0 ? shown.id : shown.model;
+  });
+  if (text === undefined) return swappedByName(data, shown);
+  const from = data.slice(0, start);
+  const isFirst = placedBefore === choicesIndex;
+  return {
+    text,
+    prefix: isFirst ? { from, to: text.slice(0, start + text.length - data.length) } : undefined,
+  };
+}
+
+/** The same where a member is missing, comes twice or has an escape in its name. */
+function swappedByName(
+  data: string,
+  shown: { id: string; model: string },
+): ReturnType<typeof swapped> {
+  const edits = new Map(Object.entries(shown));
+  return { text: editMembers(data, edits), prefix: swappedPrefix(data, edits) };
+}
+
+function swappedPrefix(
+  data: string,
+  edits: ReadonlyMap<string, string>,
+): SwappedPrefix | undefined {
+  const members = scanMembers(data);
+  const index = members.findIndex((member) => member.key === "choices");
+  const choices = members[index];
+  const last = members[index - 1];
+  if (choices === undefined || last === undefined) return undefined;
+  const leading = new Set(members.slice(0, index).map((member) => member.key));
+  if (!leading.has("id") || !leading.has("model")) return undefined;
+  const head = editMembers(`${data.slice(0, last.valueEnd)}}`, edits);
+  return {
+    from: data.slice(0, choices.keyStart),
+    to: head.slice(0, -1) + data.slice(last.valueEnd, choices.keyStart),
+  };
+}

@@ -1,0 +1,317 @@
+import { describe, expect, test } from "bun:test";
+import { adaptIn, relayIn, routeIn } from "../../../../../test/support/in-process.ts";
+import type { ShownAnswer } from "../../passthrough.ts";
+import { readCompletion } from "./passthrough-answer.ts";
+
+const shownAnswer: ShownAnswer = {
+  id: "chatcmpl-1",
+  model: "acme/large",
+  chargedNano: 5_000n,
+  isByok: false,
+  free: false,
+  fallback: undefined,
+  metered: { usage: { inputTokens: 1, outputTokens: 2 }, estimated: false, clamped: false },
+  metadataText: () => "",
+};
+const usual = {
+  id: "up-1",
+  object: "chat.completion",
+  created: 7,
+  model: "large-v2",
+  choices: [{ index: 0, message: { role: "assistant", content: "Hi" }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+};
+
+const shape = { legacyFunctions: false, hidesReasoning: false };
+
+const rendered = (changes: Record<string, unknown>): unknown => {
+  const text = JSON.stringify({ ...usual, ...changes });
+  const answer = readCompletion(text, JSON.parse(text) as Record<string, unknown>, {
+    shape,
+    nowSeconds: () => 1_000,
+  });
+  return JSON.parse(answer?.render(shownAnswer) ?? "null");
+};
+
+describe("what every completion has (contract: chat completions, response)", () => {
+  const whole = {
+    object: "chat.completion",
+    created: 7,
+    id: "chatcmpl-1",
+    model: "acme/large",
+    usage: { ...usual.usage, cost: 0.000005 },
+  };
+
+  test.each<[what: string, changes: Record<string, unknown>, created: number]>([
+    ["stays as it came", {}, 7],
+    ["is added where a provider leaves it out", { object: undefined, created: undefined }, 1_000],
+    ["is put right where it is something else", { object: "chat", created: "today" }, 1_000],
+    ["is an integer", { created: 7.9 }, 7],
+  ])("%s", (_, changes, created) => {
+    expect(rendered(changes)).toMatchObject({ ...whole, created });
+  });
+});
+
+type Fields = Record<string, unknown>;
+
+const call = { index: 0, id: "a", type: "function", function: { name: "f", arguments: "{}" } };
+const text = { role: "assistant", content: "So." };
+const calls = { role: "assistant", content: null, tool_calls: [call] };
+
+/** What a provider wrote, what it said, and the reason that the client is to see. */
+const ends: readonly [word: unknown, said: Fields, seen: string][] = [
+  ...["stop", "length", "content_filter"].map(
+    (word) => [word, text, word] as [string, Fields, string],
+  ),
+  ["tool_calls", calls, "tool_calls"],
+  ["eos", text, "stop"],
+  ["end_turn", text, "stop"],
+  ["STOP", text, "stop"],
+  ["max_tokens", text, "length"],
+  ["MAX_TOKENS", text, "length"],
+  ["", text, "stop"],
+  [null, text, "stop"],
+  [undefined, text, "stop"],
+  ["something else", text, "stop"],
+  ["stop", calls, "tool_calls"],
+  ["", calls, "tool_calls"],
+  ["tool_calls", text, "stop"],
+  ["tool_use", calls, "tool_calls"],
+  ["refusal", text, "content_filter"],
+];
+
+const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+const body = { model: "acme/large", messages: [{ role: "user", content: "Hi" }] };
+const shown: ShownAnswer = {
+  id: "chatcmpl-1",
+  model: "acme/large",
+  chargedNano: 5_000n,
+  fallback: undefined,
+  metadataText: () => "{}",
+  metered: { usage: { inputTokens: 1, outputTokens: 2 }, estimated: false, clamped: false },
+};
+
+/** The whole answer that a client gets of a provider's. */
+function whole(answer: Fields, asked: Fields = {}): Fields {
+  const completion = {
+    id: "c1",
+    object: "chat.completion",
+    created: 7,
+    model: "m",
+    system_fingerprint: "fp",
+    usage,
+    ...answer,
+  };
+  const read = adaptIn("openai-chat", {
+    body: { ...body, ...asked },
+    route: routeIn("openai-chat"),
+  }).readWhole(JSON.stringify(completion), completion);
+  return JSON.parse(read?.render(shown) ?? "null") as Fields;
+}
+
+/**
+ * The chunks that a client gets of a provider's, without `[DONE]`; the last one has the metadata.
+ */
+async function streamed(chunks: readonly Fields[], asked: Fields = {}): Promise<Fields[]> {
+  const adapter = adaptIn("openai-chat", {
+    body: { ...body, stream: true, ...asked },
+    route: routeIn("openai-chat"),
+  });
+  const envelope = { id: "c1", object: "chat.completion.chunk", created: 7, model: "m" };
+  const events = [...chunks.map((chunk) => JSON.stringify({ ...envelope, ...chunk })), "[DONE]"];
+  const relayed = await relayIn(
+    adapter,
+    events.map((event) => Buffer.from(`data: ${event}\n\n`)),
+  );
+  return relayed.text
+    .split("\n\n")
+    .filter((frame) => frame.startsWith("data: {"))
+    .map((frame) => JSON.parse(frame.slice(6)) as Fields);
+}
+
+const entriesOf = (chunk: Fields): Fields[] => chunk.choices as Fields[];
+const reasonsOf = (chunks: readonly Fields[]): unknown[] =>
+  chunks
+    .flatMap(entriesOf)
+    .map(({ finish_reason: reason }) => reason)
+    .filter((reason) => reason !== null);
+
+describe("a finish reason is one of the contract's five", () => {
+  test.each(ends)("whole: %p", (word, said, seen) => {
+    expect(whole({ choices: [{ index: 0, message: said, finish_reason: word }] }).choices).toEqual([
+      expect.objectContaining({ finish_reason: seen }),
+    ]);
+  });
+
+  test.each(ends)("streamed, once: %p", async (word, delta, seen) => {
+    const apart = [
+      { choices: [{ index: 0, delta }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: word }] },
+    ];
+    expect(reasonsOf(await streamed(apart))).toEqual([seen]);
+    expect(
+      reasonsOf(await streamed([{ choices: [{ index: 0, delta, finish_reason: word }] }])),
+    ).toEqual([seen]);
+  });
+
+  test("streamed twice by the provider: once", async () => {
+    const end = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
+    expect(reasonsOf(await streamed([{ choices: [{ index: 0, delta: text }] }, end, end]))).toEqual(
+      ["stop"],
+    );
+  });
+
+  test("the older function field keeps its own", async () => {
+    const said = {
+      role: "assistant",
+      content: null,
+      function_call: { name: "f", arguments: "{}" },
+    };
+    const choice = { index: 0, finish_reason: "stop" };
+    expect(whole({ choices: [{ ...choice, message: said }] }).choices).toEqual([
+      expect.objectContaining({ finish_reason: "function_call" }),
+    ]);
+    const chunks = await streamed([{ choices: [{ ...choice, delta: said }] }], {
+      functions: [{ name: "f" }],
+    });
+    expect(reasonsOf(chunks)).toEqual(["function_call"]);
+  });
+
+  test.each(["error", "abort", "insufficient_system_resource"])(
+    "%s stands beside an error, and breaks a stream off",
+    async (word) => {
+      const answer = whole({ choices: [{ index: 0, message: text, finish_reason: word }] });
+      expect(answer).toMatchObject({
+        choices: [{ finish_reason: "error" }],
+        error: { code: "upstream_error" },
+      });
+      const chunks = await streamed([
+        { choices: [{ index: 0, delta: text }] },
+        { choices: [{ index: 0, delta: {}, finish_reason: word }] },
+      ]);
+      expect(chunks.at(-1)).toMatchObject({ error: { message: expect.any(String) as unknown } });
+      expect(reasonsOf(chunks.filter((chunk) => "choices" in chunk))).not.toContain("stop");
+    },
+  );
+});
+
+describe("an answer is repaired to the contract's shape", () => {
+  const choices = [{ index: 0, message: text, finish_reason: "stop" }];
+
+  test("one that has it stays as it is", () => {
+    expect(whole({ choices })).toMatchObject({ created: 7, system_fingerprint: "fp", choices });
+  });
+
+  test.each([
+    [0, 1_763_700_000],
+    [7.9, 7],
+    [1_763_700_000_123, 1_763_700_000],
+    ["today", 1_763_700_000],
+    [undefined, 1_763_700_000],
+  ])("created %p is %p", async (created, seen) => {
+    expect(whole({ created, choices }).created).toBe(seen);
+    const end = { created, choices: [{ delta: {}, finish_reason: "stop" }] };
+    const chunks = await streamed([{ created, choices: [{ index: 0, delta: text }] }, end]);
+    expect(new Set(chunks.map((chunk) => chunk.created))).toEqual(new Set([seen]));
+  });
+
+  test("whole: role, content, index, object and system_fingerprint", () => {
+    const answer = whole({
+      object: undefined,
+      system_fingerprint: undefined,
+      choices: [{ message: { content: "So." } }],
+    });
+    expect(answer).toMatchObject({ object: "chat.completion", system_fingerprint: null, choices });
+    expect(
+      whole({
+        choices: [{ index: 0, message: { tool_calls: [call] }, finish_reason: "tool_calls" }],
+      }).choices,
+    ).toMatchObject([{ message: { role: "assistant", content: null } }]);
+  });
+
+  test("streamed: object, one role, a finish_reason in each entry, and nothing that is null where clients want text", async () => {
+    const bare = (delta: Fields): Fields => ({
+      object: undefined,
+      system_fingerprint: null,
+      usage: null,
+      choices: [{ index: 0, delta }],
+    });
+    const deltas = [
+      { content: "So" },
+      { role: null, content: " be" },
+      { content: " it" },
+      { content: "." },
+    ];
+    const chunks = await streamed(deltas.map(bare));
+    expect(chunks.every(({ object }) => object === "chat.completion.chunk")).toBe(true);
+    expect(chunks.flatMap(entriesOf).map((entry) => (entry.delta as Fields).role)).toEqual([
+      "assistant",
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(chunks.flatMap(entriesOf).every((entry) => "finish_reason" in entry)).toBe(true);
+    expect(
+      chunks.filter((chunk) => chunk.system_fingerprint === null || chunk.usage === null),
+    ).toEqual([]);
+    expect(
+      chunks
+        .flatMap(entriesOf)
+        .map((entry) => (entry.delta as Fields).content ?? "")
+        .join(""),
+    ).toBe("So be it.");
+  });
+
+  test.each([
+    ["a total that is none", { prompt_tokens: 1, completion_tokens: 2, total_tokens: 9 }],
+    ["no total", { prompt_tokens: 1, completion_tokens: 2 }],
+    ["a total of nothing", { prompt_tokens: 1, completion_tokens: 2, total_tokens: 0 }],
+  ])("usage adds up: %s", async (_, told) => {
+    expect(whole({ choices, usage: told }).usage).toMatchObject(usage);
+    const chunks = await streamed([
+      { choices: [{ index: 0, delta: text, finish_reason: "stop" }] },
+      { choices: [], usage: told },
+    ]);
+    expect(chunks.at(-1)?.usage).toMatchObject(usage);
+  });
+});
+
+describe("reasoning.exclude hides thoughts", () => {
+  const thoughts = {
+    reasoning_content: "Hm.",
+    reasoning: "Hm.",
+    reasoning_details: [{ type: "reasoning.text", text: "Hm." }],
+  };
+  const asked = { reasoning: { exclude: true } };
+
+  test("whole, in each of their fields", () => {
+    const answer = whole(
+      { choices: [{ index: 0, message: { ...text, ...thoughts }, finish_reason: "stop" }] },
+      asked,
+    );
+    expect(answer.choices).toEqual([{ index: 0, message: text, finish_reason: "stop" }]);
+    const parts = {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: [] },
+        { type: "text", text: "So." },
+      ],
+    };
+    expect(
+      whole({ choices: [{ index: 0, message: parts, finish_reason: "stop" }] }, asked).choices,
+    ).toMatchObject([{ message: { content: [{ type: "text", text: "So." }] } }]);
+  });
+
+  test("streamed, event by event", async () => {
+    const thinking = (word: string): Fields => ({
+      choices: [{ index: 0, delta: { reasoning_content: word }, finish_reason: null }],
+    });
+    const end = { choices: [{ index: 0, delta: text, finish_reason: "stop" }] };
+    const sent = [...["One", "Two", "Three", "Four"].map(thinking), end];
+    const hidden = await streamed(sent, asked);
+    expect(JSON.stringify(hidden)).not.toMatch(/reasoning|One|Two|Three|Four/);
+    expect(hidden).toHaveLength(sent.length + 1);
+    expect(JSON.stringify(await streamed(sent))).toContain("Three");
+  });
+});

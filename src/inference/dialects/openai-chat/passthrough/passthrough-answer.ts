@@ -1,0 +1,412 @@
+import {
+  editMembers,
+  editScanned,
+  replaceEach,
+  scanMembers,
+} from "../../../../platform/kernel/json/json-members.ts";
+import { type Finish, reconcileFinish } from "../../../canonical/response.ts";
+import type { JsonObject } from "../../../canonical/json.ts";
+import { fallbackMembers } from "../../gateway-facts.ts";
+import type { OriginalRequest, ShownAnswer, WholeAnswer } from "../../passthrough.ts";
+import {
+  decodeFinish,
+  encodeFinish,
+  errorOfFinish,
+  hasFinished,
+  reasoningFields,
+} from "../answer-fields.ts";
+import { pricedUsageText, readChatUsage } from "../usage.ts";
+
+interface ChoiceMessage {
+  content?: unknown;
+  refusal?: unknown;
+  reasoning_content?: unknown;
+  reasoning?: unknown;
+  tool_calls?: unknown;
+  function_call?: unknown;
+  audio?: unknown;
+}
+
+interface CompletionBody {
+  id?: unknown;
+  object?: unknown;
+  created?: unknown;
+  system_fingerprint?: unknown;
+  error?: unknown;
+  choices?: unknown;
+  usage?: unknown;
+}
+
+const lengthOf = (value: unknown): number => {
+  if (typeof value === "string") return value.length;
+  return Array.isArray(value)
+    ? value.reduce<number>((sum, part: { text?: unknown } | null) => sum + lengthOf(part?.text), 0)
+    : 0;
+};
+
+const toolLength = (value: unknown): number =>
+  Array.isArray(value) && value.length > 0 ? JSON.stringify(value).length : 0;
+
+/** Reads what settlement needs from a completion; undefined when it is none. */
+export function readCompletion(
+  text: string,
+  body: CompletionBody,
+  { shape, nowSeconds }: { shape: AnswerShape; nowSeconds: () => number },
+): WholeAnswer | undefined {
+  const choices = body.choices;
+  if (!Array.isArray(choices)) return undefined;
+  let content = 0;
+  let reasoning = 0;
+  let other = 0;
+  let finishReason: string | null = null;
+  let finish: Finish | undefined;
+  for (const choice of choices as ({ message?: ChoiceMessage; finish_reason?: unknown } | null)[]) {
+    const message = choice?.message ?? {};
+    content += lengthOf(message.content) + lengthOf(message.refusal);
+    reasoning += lengthOf(message.reasoning_content ?? message.reasoning);
+    other += toolLength(message.tool_calls);
+    if (message.function_call || message.audio) other += 1;
+    if (typeof choice?.finish_reason !== "string") continue;
+    finishReason ??= choice.finish_reason;
+    finish ??= decodeFinish(choice as JsonObject);
+  }
+  const metered = readChatUsage(body.usage);
+  const answered = content + other > 0;
+  const isCut = finish?.reason === "length";
+  return {
+    finishReason,
+    metered,
+    upstreamId: typeof body.id === "string" ? body.id : null,
+    outputCharacters: content + reasoning + other,
+    hasContent: answered || isCut || isRefused(finish) || (reasoning > 0 && !isQuietEnd(finish)),
+    spentOnReasoning:
+      !answered && isCut && (reasoning > 0 || (metered?.usage.reasoningTokens ?? 0) > 0),
+    render: (shown) =>
+      renderCompletion(text, shown, lackingMembers(body, { choices, finish, shape, nowSeconds })),
+  };
+}
+
+const isRefused = (finish: Finish | undefined): boolean =>
+  finish?.reason === "content_filter" || finish?.reason === "refusal";
+
+/** Ends after which thoughts alone are no answer. */
+const isQuietEnd = (finish: Finish | undefined): boolean =>
+  finish !== undefined && ["stop", "stop_sequence", "error"].includes(finish.reason);
+
+const objectName = "chat.completion";
+
+/** Members that the contract wants otherwise, as JSON text; usually none. */
+function lackingMembers(
+  body: CompletionBody,
+  {
+    choices,
+    finish,
+    shape,
+    nowSeconds,
+  }: {
+    choices: readonly unknown[];
+    finish: Finish | undefined;
+    shape: AnswerShape;
+    nowSeconds: () => number;
+  },
+): ReadonlyMap<string, string> {
+  const lacking = new Map<string, string>();
+  if (body.object !== objectName) lacking.set("object", JSON.stringify(objectName));
+  const created = unixSeconds(body.created);
+  if (created === undefined || created !== body.created)
+    lacking.set("created", String(created ?? nowSeconds()));
+  // OpenRouter's client (1.3.19) refuses a completion without this member.
+  if (typeof body.system_fingerprint !== "string" && body.system_fingerprint !== null)
+    lacking.set("system_fingerprint", "null");
+  const shaped = shapedChoices(choices, shape);
+  if (shaped !== undefined) lacking.set("choices", JSON.stringify(shaped));
+  if (finish?.reason === "error" && (body.error ?? undefined) === undefined)
+    lacking.set("error", JSON.stringify(errorOfFinish(finish)));
+  return lacking;
+}
+
+/** What every answer shows of its own, in the order of `replaceEach`. */
+const shownNames = ["id", "model", "usage"] as const;
+
+/**
+ * The answer as the client gets it: the upstream's text with id, model, usage and fallback
+ * replaced.
+ */
+function renderCompletion(
+  text: string,
+  shown: ShownAnswer,
+  lacking: ReadonlyMap<string, string>,
+): string {
+  const { metered, chargedNano, fallback } = shown;
+  const usual =
+    fallback !== undefined || lacking.size > 0
+      ? undefined
+      : replaceEach(text, shownNames, (index, start, end) => {
+          if (index < 2) return JSON.stringify(index === 0 ? shown.id : shown.model);
+          return pricedUsageText({ original: text.slice(start, end), metered, chargedNano });
+        });
+  return usual ?? renderUnusual(text, shown, lacking);
+}
+
+/**
+ * The same for an answer that lacks any of them or what every completion has beside, or that has
+ * more to show.
+ */
+function renderUnusual(
+  text: string,
+  { id, model, metered, chargedNano, fallback }: ShownAnswer,
+  lacking: ReadonlyMap<string, string>,
+): string {
+  const members = scanMembers(text);
+  const usage = members.find((member) => member.key === "usage");
+  const original = usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd);
+  const edits = new Map<string, string | undefined>([
+    ["id", JSON.stringify(id)],
+    ["model", JSON.stringify(model)],
+    ["usage", pricedUsageText({ original, metered, chargedNano })],
+  ]);
+  for (const [key, value] of lacking) edits.set(key, value);
+  for (const [key, value] of fallback === undefined ? [] : fallbackMembers(fallback))
+    edits.set(key, value);
+  return editScanned(text, members, edits);
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What the request says of the answer's shape. */
+export interface AnswerShape {
+  /** The client calls functions by the older field, whose finish reason is `function_call`. */
+  legacyFunctions: boolean;
+  /** The client asked not to see thoughts (`reasoning.exclude`). */
+  hidesReasoning: boolean;
+}
+
+/** What a chat request says of the shape of its answer. */
+export const answerShapeOf = ({ body }: Pick<OriginalRequest, "body">): AnswerShape => ({
+  legacyFunctions:
+    Array.isArray(body["functions"]) || (body["function_call"] ?? undefined) !== undefined,
+  hidesReasoning: fieldsOf(body["reasoning"])?.exclude === true,
+});
+
+const fieldsOf = (value: unknown): Fields | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : undefined;
+
+/** The value as Unix seconds: some servers tell milliseconds, fractions, 0 or nothing. */
+function unixSeconds(created: unknown): number | undefined {
+  if (typeof created !== "number" || !(created >= 1)) return undefined;
+  return Math.floor(created > latestSeconds ? created / 1_000 : created);
+}
+
+/** In the year 5138; a greater number is one of milliseconds. */
+const latestSeconds = 1e11;
+
+/** Whether the message or delta calls tools. */
+const callsTools = ({ tool_calls: calls, function_call: call }: Fields): boolean =>
+  (Array.isArray(calls) && calls.length > 0) || fieldsOf(call) !== undefined;
+
+/**
+ * One of the contract's finish reasons for any word of the provider (`function_call` for clients of
+ * that field).
+ */
+function finishWord(
+  choice: Fields,
+  { calls, legacyFunctions }: { calls: boolean; legacyFunctions: boolean },
+): unknown {
+  return encodeFinish(reconcileFinish(decodeFinish(choice as JsonObject), calls), {
+    legacyFunctions,
+  }).finish_reason;
+}
+
+/** The message or delta without thoughts, in whichever field they are. */
+function withoutThoughts(said: Fields): Fields {
+  const { content } = said;
+  const hasThoughts = Array.isArray(content) && content.some(isThought);
+  if (!hasThoughts && !reasoningFields.some((field) => field in said)) return said;
+  const rest: Record<string, unknown> = { ...said };
+  for (const field of reasoningFields) delete rest[field];
+  return hasThoughts ? { ...rest, content: content.filter((part) => !isThought(part)) } : rest;
+}
+
+/** Mistral's thoughts are parts of the content. */
+const isThought = (part: unknown): boolean => fieldsOf(part)?.type === "thinking";
+
+/**
+ * Choices of a whole completion in the contract's shape: an index, a message with its role, one of
+ * five finish reasons, and no thoughts where they are not wanted. Undefined where they have it
+ * already, so that their text can stay as it is.
+ */
+function shapedChoices(
+  choices: readonly unknown[],
+  shape: AnswerShape,
+): readonly unknown[] | undefined {
+  const shaped = choices.map((value, position) =>
+    shapedChoice(fieldsOf(value) ?? {}, { position, shape }),
+  );
+  return shaped.some((choice, position) => choice !== choices[position]) ? shaped : undefined;
+}
+
+function shapedChoice(
+  choice: Fields,
+  { position, shape }: { position: number; shape: AnswerShape },
+): Fields {
+  const message = shapedMessage(choice.message, shape);
+  const calls = callsTools(message);
+  const legacyFunctions = shape.legacyFunctions || (calls && !Array.isArray(message.tool_calls));
+  const finish = finishWord(choice, { calls, legacyFunctions });
+  if (
+    typeof choice.index === "number" &&
+    message === choice.message &&
+    finish === choice.finish_reason
+  )
+    return choice;
+  return {
+    ...choice,
+    index: typeof choice.index === "number" ? choice.index : position,
+    message,
+    finish_reason: finish,
+  };
+}
+
+function shapedMessage(value: unknown, { hidesReasoning }: AnswerShape): Fields {
+  const message = fieldsOf(value) ?? {};
+  const shown = hidesReasoning ? withoutThoughts(message) : message;
+  if (shown.role === "assistant" && shown.content !== undefined) return shown;
+  return { ...shown, role: "assistant", content: shown.content ?? null };
+}
+
+/** A chunk as far as its shape is read. */
+interface ShapedChunk {
+  object?: unknown;
+  created?: unknown;
+  system_fingerprint?: unknown;
+  usage?: unknown;
+  choices?: readonly unknown[];
+}
+
+/** A chunk as the client gets it. */
+interface ShownChunk {
+  text: string;
+  /** A chunk that differs in its text alone is shown alike. */
+  isSteady: boolean;
+}
+
+const chunkObject = "chat.completion.chunk";
+
+/**
+ * Brings the chunks of a stream into the contract's shape, and says nothing of those that have it:
+ * `object`, `created` in seconds, a role in the first delta of each choice, `finish_reason` in each
+ * entry, one of five words and once.
+ */
+export class ChunkShape {
+  private readonly shape: AnswerShape;
+  private readonly nowSeconds: () => number;
+  private readonly choices = new Map<number, { calls: boolean; finished: boolean }>();
+  private firstCreated: number | undefined;
+
+  constructor(shape: AnswerShape, { nowSeconds }: { nowSeconds: () => number }) {
+    this.shape = shape;
+    this.nowSeconds = nowSeconds;
+  }
+
+  /** When the answer was begun, for chunks that do not say it. */
+  get created(): number {
+    return (this.firstCreated ??= this.nowSeconds());
+  }
+
+  /** The chunk's text, changed where its shape has to. */
+  shown(text: string, chunk: ShapedChunk): ShownChunk {
+    const seconds = unixSeconds(chunk.created);
+    this.firstCreated ??= seconds;
+    const edits = new Map<string, string | undefined>();
+    if (chunk.object !== chunkObject) edits.set("object", JSON.stringify(chunkObject));
+    if (seconds === undefined || seconds !== chunk.created)
+      edits.set("created", String(this.created));
+    // OpenRouter's client refuses chunks with these members where they are null.
+    if (chunk.system_fingerprint === null) edits.set("system_fingerprint", undefined);
+    if (chunk.usage === null) edits.set("usage", undefined);
+    const choices = Array.isArray(chunk.choices) ? (chunk.choices as readonly unknown[]) : [];
+    const isFirst = choices.some((value) => !this.choices.has(indexOf(fieldsOf(value) ?? {})));
+    const shaped = choices.map((value) => this.shapedEntry(fieldsOf(value) ?? {}));
+    const isSame =
+      choices === chunk.choices && shaped.every((entry, position) => entry === choices[position]);
+    const withRole =
+      isSame || shaped.length !== 1
+        ? undefined
+        : addRole(text, { came: choices[0], shown: shaped[0] });
+    if (!isSame && withRole === undefined) edits.set("choices", JSON.stringify(shaped));
+    const shownText = withRole ?? text;
+    // What the first entry of a choice gets beside its text is sent once: clients add up the
+    // deltas.
+    return {
+      text: edits.size === 0 ? shownText : editMembers(shownText, edits),
+      isSteady: isSame || !isFirst,
+    };
+  }
+
+  private shapedEntry(entry: Fields): Fields {
+    const index = indexOf(entry);
+    const delta = this.shapedDelta(entry.delta, { isFirst: !this.choices.has(index) });
+    const state = this.choices.get(index) ?? { calls: false, finished: false };
+    this.choices.set(index, state);
+    state.calls ||= callsTools(delta);
+    const ends = !state.finished && hasFinished(entry as JsonObject);
+    const finish = ends
+      ? finishWord(entry, { calls: state.calls, legacyFunctions: this.shape.legacyFunctions })
+      : null;
+    state.finished ||= ends;
+    if (index === entry.index && delta === entry.delta && finish === entry.finish_reason)
+      return entry;
+    return { ...entry, index, delta, finish_reason: finish };
+  }
+
+  private shapedDelta(value: unknown, { isFirst }: { isFirst: boolean }): Fields {
+    const delta = fieldsOf(value) ?? emptyDelta;
+    let shown = this.shape.hidesReasoning ? withoutThoughts(delta) : delta;
+    if (shown.tool_calls === null) {
+      const { tool_calls: _none, ...rest } = shown;
+      shown = rest;
+    }
+    if (isFirst && shown.role !== "assistant") {
+      const { role: _other, ...rest } = shown;
+      return { role: "assistant", ...rest };
+    }
+    if (isFirst || shown.role === undefined || shown.role === "assistant") return shown;
+    const { role: _none, ...rest } = shown;
+    return rest;
+  }
+}
+
+const emptyDelta: Fields = {};
+
+/** Which choice it is; servers that give one alone may leave it out. */
+const indexOf = ({ index }: Fields): number => (typeof index === "number" ? index : 0);
+
+/**
+ * The chunk's text with a role in its only delta, where nothing else is to change: every other
+ * character stays.
+ */
+function addRole(
+  text: string,
+  { came, shown }: { came: unknown; shown: Fields | undefined },
+): string | undefined {
+  const [before, after] = [fieldsOf(came) ?? {}, shown ?? {}];
+  const [deltaBefore, deltaAfter] = [fieldsOf(before.delta), fieldsOf(after.delta) ?? {}];
+  if (
+    deltaBefore === undefined ||
+    "role" in deltaBefore ||
+    before.index !== after.index ||
+    before.finish_reason !== after.finish_reason
+  ) {
+    return undefined;
+  }
+  if (Object.keys(deltaAfter).length !== Object.keys(deltaBefore).length + 1) return undefined;
+  const role = `"role":"assistant"${Object.keys(deltaBefore).length === 0 ? "" : ","}`;
+  const place = /"delta"\s*:\s*\{/.exec(text);
+  return place === null
+    ? undefined
+    : text.slice(0, place.index + place[0].length) +
+        role +
+        text.slice(place.index + place[0].length);
+}

@@ -1,0 +1,432 @@
+import { brand } from "../../../../platform/kernel/brand.ts";
+import type { GatewayError } from "../../../../platform/kernel/errors.ts";
+import {
+  editMembers,
+  replaceEach,
+  scanMembers,
+} from "../../../../platform/kernel/json/json-members.ts";
+import type { Finish, FinishReason } from "../../../canonical/response.ts";
+import type { JsonObject } from "../../../canonical/json.ts";
+import { coveringDelivered, type MeteredUsage } from "../../../canonical/usage.ts";
+import {
+  boundOrEstimated,
+  type EventText,
+  inOneLine,
+  KeptRelay,
+  type RelayOptions,
+  type ReportedDetails,
+  type SseEvent,
+  reportedFault,
+  unfinishedStream,
+} from "../../passthrough.ts";
+import { fallbackMembers, type ModelFallback } from "../../gateway-facts.ts";
+import { indexOf, AlikeEvents, swapped, type SwappedPrefix } from "./alike-events.ts";
+import { decodeFinish } from "../answer-fields.ts";
+import { encodeStreamError } from "../errors.ts";
+import { type AnswerShape, ChunkShape } from "./passthrough-answer.ts";
+import { pricedUsageText, readChatUsage, tellsCost, withoutCost } from "../usage.ts";
+
+/** What a chat relay is made of. */
+interface ChatRelayOptions extends RelayOptions {
+  traceId: string;
+  shape: AnswerShape;
+  nowSeconds(): number;
+}
+
+/**
+ * Relays a chat stream in the dialect that it came in: every event goes on with id and model
+ * replaced, the charge is shown where usage is, and a stream that was cut never looks complete.
+ */
+export class ChatRelay extends KeptRelay<ChatChunk, ChatStreamMeter> {
+  upstreamId: string | null = null;
+  private readonly options: ChatRelayOptions;
+  protected readonly meter: ChatStreamMeter;
+  private readonly shape: ChunkShape;
+  private readonly alike = new AlikeEvents();
+  private prefix: SwappedPrefix | undefined;
+  private untoldFallback: ModelFallback | undefined;
+  /** Usage that came before any finish; clients look for the finish first. */
+  private earlyUsage: { text: string; chunk: ChatChunk } | undefined;
+
+  constructor(options: ChatRelayOptions) {
+    super();
+    this.options = options;
+    this.untoldFallback = options.fallback;
+    this.meter = new ChatStreamMeter(options);
+    this.shape = new ChunkShape(options.shape, options);
+  }
+
+  get finished(): boolean {
+    return this.meter.finished;
+  }
+
+  metered(): MeteredUsage {
+    return this.meter.metered();
+  }
+
+  acceptAlike(events: EventText): string {
+    const alike = this.alike.take(events);
+    if (alike === undefined) return "";
+    this.meter.observeText(alike);
+    return alike.frames;
+  }
+
+  accept(event: SseEvent): string | Promise<string> {
+    const { data } = event;
+    const alike = event.event === undefined ? this.alike.find(data) : undefined;
+    if (alike !== undefined) {
+      this.meter.observeText(alike);
+      return alike.frames;
+    }
+    if (data === "[DONE]") return this.close({ terminated: true });
+    const chunk = this.eventOf(event);
+    if (chunk === undefined) return "";
+    const error = chunk.error ?? (event.event === "error" ? (chunk as ReportedDetails) : undefined);
+    if (error !== undefined && error !== null)
+      throw reportedFault(typeof error === "object" ? error : { message: error });
+    this.meter.observe(chunk);
+    // OpenRouter and its like report a failure as the reason of a finish.
+    const { finish } = this.meter;
+    if (finish?.reason === "error")
+      throw reportedFault({ message: finish.explanation ?? brokenOff(this.meter.finishReason) });
+    this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : null;
+    const line = inOneLine(data);
+    const renamed = this.renamed(line);
+    const { text, isSteady } = this.shape.shown(renamed, chunk);
+    if (chunk.usage === undefined || chunk.usage === null) {
+      if (isSteady) this.alike.learn(line, { chunk, prefix: this.prefix, shown: text });
+      return `data: ${text}\n\n`;
+    }
+    if (!this.meter.finished && chunk.choices?.length === 0) {
+      this.earlyUsage = { text, chunk };
+      return "";
+    }
+    return this.withUsage(text, chunk);
+  }
+
+  finish(): Promise<string> {
+    return this.close({ terminated: false });
+  }
+
+  endAtCap(): Promise<string> {
+    const frames = this.finishFrames("length");
+    return this.close({ terminated: true }).then((rest) => frames + rest);
+  }
+
+  fail(error: GatewayError): string {
+    this.ended = true;
+    return encodeStreamError(error, { traceId: this.options.traceId }).join("");
+  }
+
+  /**
+   * The event with the client's id and model. All events of a stream start alike, so the start is
+   * swapped as a whole.
+   */
+  private renamed(data: string): string {
+    if (this.prefix !== undefined && data.startsWith(this.prefix.from)) {
+      return this.prefix.to + data.slice(this.prefix.from.length);
+    }
+    const { id, model } = this.options.shown;
+    const { text, prefix } = swapped(data, {
+      id: JSON.stringify(id),
+      model: JSON.stringify(model),
+    });
+    this.prefix = prefix;
+    return text;
+  }
+
+  private async withUsage(renamed: string, chunk: ChatChunk): Promise<string> {
+    let text = renamed;
+    if (this.meter.showsUsage(chunk)) text = await this.withCharge(text, chunk);
+    else if (tellsCost(chunk.usage)) text = withoutCost(text);
+    if (this.untoldFallback !== undefined) text = this.withFallback(text, this.untoldFallback);
+    return `data: ${text}\n\n`;
+  }
+
+  private async withCharge(text: string, chunk: ChatChunk): Promise<string> {
+    this.assertContent();
+    const { chargedNano } = await this.options.settle();
+    this.meter.costShown = true;
+    const priced = pricedText(text, { metered: this.meter.metered(), chargedNano });
+    if (Array.isArray(chunk.choices) && chunk.choices.length > 0) return priced;
+    this.meter.metadataShown = true;
+    const metadata = this.options.metadataText();
+    if (!Array.isArray(chunk.choices))
+      return editMembers(
+        priced,
+        new Map([
+          ["choices", "[]"],
+          [brand.metadataKey, metadata],
+        ]),
+      );
+    return withMember(priced, brand.metadataKey, metadata);
+  }
+
+  /**
+   * Adds a model fallback to the first chunk that carries usage, whether or not it is the one with
+   * the charge.
+   */
+  private withFallback(text: string, fallback: ModelFallback): string {
+    this.untoldFallback = undefined;
+    return editMembers(text, new Map(fallbackMembers(fallback)));
+  }
+
+  /**
+   * The upstream has said everything: complete only if it said how it finished, or that it is done.
+   */
+  private async close({ terminated }: { terminated: boolean }): Promise<string> {
+    this.assertContent();
+    let frames = "";
+    if (!this.meter.finished) {
+      if (!terminated) throw unfinishedStream();
+      frames = this.finishFrames();
+    }
+    if (this.earlyUsage !== undefined && !this.meter.costShown)
+      frames += await this.withUsage(this.earlyUsage.text, this.earlyUsage.chunk);
+    const { chargedNano } = await this.options.settle();
+    if (!this.meter.metadataShown) frames += this.ownChunk("[]", this.closingMembers(chargedNano));
+    this.ended = true;
+    return `${frames}data: [DONE]\n\n`;
+  }
+
+  /** Frames that finish the choices which have not said how they did. */
+  private finishFrames(because?: string): string {
+    return this.meter
+      .finishOpen(because)
+      .map(({ index, reason }) =>
+        this.ownChunk(`[{"index":${index},"delta":{},"finish_reason":"${reason}"}]`, ""),
+      )
+      .join("");
+  }
+
+  /**
+   * Members of the final frame: the metadata, and the charge where no chunk of the upstream's
+   * showed it.
+   */
+  private closingMembers(chargedNano: bigint): string {
+    const usage = this.meter.costShown
+      ? ""
+      : `,"usage":${pricedUsageText({ original: undefined, metered: this.meter.metered(), chargedNano })}`;
+    return `${usage},"${brand.metadataKey}":${this.options.metadataText()}`;
+  }
+
+  /** A frame that the upstream did not send. */
+  private ownChunk(choices: string, members: string): string {
+    const { id, model } = this.options.shown;
+    const head = JSON.stringify({
+      id,
+      object: "chat.completion.chunk",
+      created: this.shape.created,
+      model,
+    });
+    return `data: ${head.slice(0, -1)},"choices":${choices}${members}}\n\n`;
+  }
+}
+
+const brokenOff = (word: string | null): string =>
+  `The provider broke off the answer (finish reason ${JSON.stringify(word)}).`;
+
+/** A chunk whose usage reports the charge. */
+function pricedText(text: string, charge: { metered: MeteredUsage; chargedNano: bigint }): string {
+  const pricedOf = (original: string | undefined): string =>
+    pricedUsageText({ original, ...charge });
+  const priced = replaceEach(text, ["usage"], (_, start, end) => pricedOf(text.slice(start, end)));
+  if (priced !== undefined) return priced;
+  const usage = scanMembers(text).find((member) => member.key === "usage");
+  return editMembers(
+    text,
+    new Map([
+      [
+        "usage",
+        pricedOf(usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd)),
+      ],
+    ]),
+  );
+}
+
+/**
+ * An object with a member set. One that ends with its last value, as nearly all do, and does not
+ * name the member is not walked through.
+ */
+function withMember(text: string, name: string, value: string): string {
+  const quoted = JSON.stringify(name);
+  if (!/[^\s{]\}$/.test(text.slice(-2)) || text.includes(quoted) || text.includes("\\"))
+    return editMembers(text, new Map([[name, value]]));
+  return `${text.slice(0, -1)},${quoted}:${value}}`;
+}
+
+/** The parts of a chat chunk that are read while it is relayed. */
+export interface ChatChunk {
+  id?: unknown;
+  created?: unknown;
+  choices?: (ChatChoice | null)[];
+  usage?: unknown;
+  object?: unknown;
+  system_fingerprint?: unknown;
+  x_groq?: { usage?: unknown };
+  error?: { message?: unknown; code?: unknown; type?: unknown } | string | null;
+}
+
+interface ChatChoice {
+  index?: unknown;
+  delta?: ChatDelta | null;
+  finish_reason?: unknown;
+  error?: { message?: unknown } | null;
+}
+
+interface ChatDelta {
+  content?: unknown;
+  refusal?: unknown;
+  reasoning_content?: unknown;
+  reasoning?: unknown;
+  tool_calls?:
+    | ({
+        function?: { name?: unknown; arguments?: unknown };
+        custom?: { input?: unknown };
+      } | null)[]
+    | null;
+  function_call?: { arguments?: unknown } | null;
+  audio?: unknown;
+}
+
+const textLength = (value: unknown): number => {
+  if (typeof value === "string") return value.length;
+  return Array.isArray(value)
+    ? value.reduce<number>(
+        (sum, part: { text?: unknown } | null) => sum + textLength(part?.text),
+        0,
+      )
+    : 0;
+};
+
+function deltaLength(delta: ChatDelta): number {
+  let length =
+    textLength(delta.content) +
+    textLength(delta.refusal) +
+    textLength(delta.reasoning_content ?? delta.reasoning);
+  for (const call of Array.isArray(delta.tool_calls) ? delta.tool_calls : []) {
+    length +=
+      1 +
+      textLength(call?.function?.name) +
+      textLength(call?.function?.arguments) +
+      textLength(call?.custom?.input);
+  }
+  if (delta.function_call) length += 1 + textLength(delta.function_call.arguments);
+  return delta.audio ? length + 1 : length;
+}
+
+/** Ends that tell nothing where nothing was said. */
+const quietEnds: ReadonlySet<FinishReason> = new Set([
+  "stop",
+  "stop_sequence",
+  "tool_calls",
+  "error",
+]);
+
+const isFinish = (reason: unknown): reason is string => typeof reason === "string" && reason !== "";
+
+/**
+ * Follows a chat stream for what its settlement needs; one small step per event. Values of another
+ * shape than a chunk's count as nothing.
+ */
+class ChatStreamMeter {
+  /** The word that the upstream wrote. */
+  finishReason: string | null = null;
+  /** What that word means; undefined while there is none, and of a word that is not known. */
+  finish: Finish | undefined;
+  /** Whether the final metadata already stood on a chunk of the upstream's. */
+  metadataShown = false;
+  /** Whether the charge already stood on a chunk of the upstream's. */
+  costShown = false;
+  readonly inputTokens: number;
+  readonly windowTokens: number;
+  outputCharacters = 0;
+  private usage: MeteredUsage | undefined;
+  private calledTools = false;
+  /** Choices that said something and did not say how they finished. */
+  private readonly open = new Set<number>();
+
+  /**
+   * `inputTokens` is the estimate for a provider that reports none, `windowTokens` what the model
+   * can hold.
+   */
+  constructor({ inputTokens, windowTokens }: { inputTokens: number; windowTokens: number }) {
+    this.inputTokens = inputTokens;
+    this.windowTokens = windowTokens;
+  }
+
+  observe(chunk: ChatChunk): void {
+    for (const choice of Array.isArray(chunk.choices) ? chunk.choices : []) {
+      if (typeof choice === "object" && choice !== null) this.observeChoice(choice);
+    }
+    const usage = chunk.usage ?? chunk.x_groq?.usage;
+    if (usage !== undefined && usage !== null) this.usage = readChatUsage(usage) ?? this.usage;
+  }
+
+  /** Counts text that a choice said, of events that need not be read. */
+  observeText({ index, characters }: { index: number; characters: number }): void {
+    this.outputCharacters += characters;
+    this.open.add(index);
+  }
+
+  private observeChoice(choice: ChatChoice): void {
+    const length = choice.delta ? deltaLength(choice.delta) : 0;
+    if (length > 0) {
+      this.outputCharacters += length;
+      this.open.add(indexOf(choice));
+      if (choice.delta?.tool_calls) this.calledTools = true;
+    }
+    if (isFinish(choice.finish_reason)) {
+      this.finishReason = choice.finish_reason;
+      this.finish = decodeFinish(choice as JsonObject);
+      this.open.delete(indexOf(choice));
+    }
+  }
+
+  /** Every choice that said something has said how it finished. */
+  get finished(): boolean {
+    return this.finishReason !== null && this.open.size === 0;
+  }
+
+  /**
+   * Choices that ended without a reason, with the reason that a client needs for each: `reason`, or
+   * the one that fits what was said.
+   */
+  finishOpen(
+    reason = this.calledTools ? "tool_calls" : "stop",
+  ): { index: number; reason: string }[] {
+    const unsaid = this.finishReason === null && this.open.size === 0 ? [0] : [...this.open];
+    const closed = unsaid.map((index) => ({ index, reason }));
+    this.open.clear();
+    this.finishReason ??= reason;
+    return closed;
+  }
+
+  /**
+   * There is content, or an end without any that still tells the client something: cut by its own
+   * limit, or filtered.
+   */
+  get isAcceptable(): boolean {
+    return (
+      this.outputCharacters > 0 || (this.finish !== undefined && !quietEnds.has(this.finish.reason))
+    );
+  }
+
+  /**
+   * Whether the charge belongs on this chunk: it carries usage and is a last one, not one of many.
+   */
+  showsUsage(chunk: ChatChunk): boolean {
+    if (chunk.usage === undefined || chunk.usage === null || this.usage === undefined) return false;
+    if (!Array.isArray(chunk.choices) || chunk.choices.length === 0) return this.finished;
+    return this.finished && chunk.choices.some((choice) => isFinish(choice?.finish_reason));
+  }
+
+  /** The provider's usage, or an estimate from what was delivered. */
+  metered(): MeteredUsage {
+    const { usage, outputCharacters } = this;
+    return boundOrEstimated(
+      usage === undefined || this.finished ? usage : coveringDelivered(usage, outputCharacters),
+      this,
+    );
+  }
+}

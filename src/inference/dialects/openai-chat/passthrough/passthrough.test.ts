@@ -1,0 +1,92 @@
+import { describe, expect, test } from "bun:test";
+import { adaptIn, routeIn } from "../../../../../test/support/in-process.ts";
+import type { UpstreamRoute } from "../../../catalog/model.ts";
+import type { ProviderQuirks } from "../../../providers/provider-definition.ts";
+
+type Fields = Record<string, unknown>;
+
+/** What an upstream is sent of a client's members, and the names of what it is not told. */
+function sent(
+  members: Fields,
+  { quirks = {}, ...more }: Partial<UpstreamRoute> & { quirks?: ProviderQuirks } = {},
+): [Fields, string[]] {
+  const { model, route } = routeIn("openai-chat");
+  const own = { model, route: { ...route, ...more, provider: { ...route.provider, quirks } } };
+  const body = { model: "acme/large", messages: [{ role: "user", content: "Hi" }], ...members };
+  const { requestText, losses } = adaptIn("openai-chat", { body, route: own });
+  const { model: _model, messages: _messages, ...rest } = JSON.parse(requestText) as Fields;
+  return [rest, losses.map(({ field }) => field)];
+}
+
+describe("the reasoning object", () => {
+  test.each<[asked: Fields, effort: string | undefined, losses: string[]]>([
+    [{ effort: "low" }, "low", []],
+    [{ enabled: false }, "none", []],
+    [{ enabled: false, effort: "high" }, "none", []],
+    [{ enabled: true }, "high", []],
+    [{ max_tokens: 1_000 }, "low", ["reasoning.budget_tokens"]],
+    [{ max_tokens: 50_000 }, "xhigh", ["reasoning.budget_tokens"]],
+    [{ exclude: true }, undefined, []],
+    [{ effort: "medium", summary: "auto" }, "medium", ["reasoning.summary"]],
+    [{}, undefined, []],
+  ])("%j is %p for a provider that does not know it", (reasoning, effort, losses) => {
+    expect(sent({ reasoning })).toEqual([
+      effort === undefined ? {} : { reasoning_effort: effort },
+      losses,
+    ]);
+  });
+
+  test("a flat effort beside it wins, and what is declared bounds both", () => {
+    expect(sent({ reasoning: { effort: "low" }, reasoning_effort: "high" })[0]).toEqual({
+      reasoning_effort: "high",
+    });
+    const declared = { reasoning: { levels: ["low", "medium"] } };
+    expect(sent({ reasoning: { effort: "high" } }, declared)[0]).toEqual({
+      reasoning_effort: "medium",
+    });
+    expect(sent({ reasoning: { enabled: true } }, declared)[0]).toEqual({
+      reasoning_effort: "medium",
+    });
+  });
+
+  test("goes as it is to a provider that knows it", () => {
+    const reasoning = { max_tokens: 1_000, exclude: true, x: 1 };
+    expect(sent({ reasoning }, { quirks: { reasoningObject: true } })).toEqual([{ reasoning }, []]);
+  });
+});
+
+describe("the format of the answer (reasoning rule 6)", () => {
+  const format = { response_format: { type: "json_object" } };
+
+  test.each<[declared: string[] | undefined, goes: boolean]>([
+    [undefined, true],
+    [[], true],
+    [["response_format"], true],
+    [["structured_outputs"], true],
+    [["tools"], false],
+  ])("with %j declared: %p", (supportedParameters, goes) => {
+    expect(sent(format, supportedParameters && { supportedParameters })).toEqual(
+      goes ? [format, []] : [{}, ["response_format"]],
+    );
+  });
+
+  test("is left out for clients of other dialects too", () => {
+    const { model, route } = routeIn("openai-chat");
+    const own = { model, route: { ...route, supportedParameters: ["tools"] } };
+    const json = { type: "json_schema", name: "x", schema: { type: "object" } };
+    const asked = { model: "acme/large", input: "Hi", text: { verbosity: "low", format: json } };
+    const { requestText, losses } = adaptIn("openai-responses", { body: asked, route: own });
+    expect([JSON.parse(requestText), losses]).toMatchObject([{}, [{ field: "response_format" }]]);
+    expect(requestText).not.toContain("json_schema");
+    const native = {
+      model,
+      route: { ...routeIn("openai-responses").route, supportedParameters: ["tools"] },
+    };
+    const kept = adaptIn("openai-responses", { body: asked, route: native });
+    expect([JSON.parse(kept.requestText), kept.losses]).toMatchObject([
+      { text: { verbosity: "low" } },
+      [{ field: "text.format" }],
+    ]);
+    expect(kept.requestText).not.toContain("json_schema");
+  });
+});

@@ -1,0 +1,305 @@
+import { editMembers, scanMembers } from "../../../../platform/kernel/json/json-members.ts";
+import type { Loss } from "../../../canonical/request.ts";
+import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
+import type { DialectQuirks } from "../../dialect.ts";
+import {
+  budgetWithin,
+  type OriginalRequest,
+  type Passthrough,
+  type TargetRoute,
+} from "../../passthrough.ts";
+import { clampEffort, flatEffort, takesFormat, undeclaredFormat } from "../../reasoning-rules.ts";
+import { answerShapeOf, readCompletion } from "./passthrough-answer.ts";
+import { ChatRelay } from "./passthrough-stream.ts";
+import { chatGatewayFields } from "../request-schema.ts";
+
+/**
+ * Chat clients to chat upstreams: the original bytes, with only those members replaced that have to
+ * change.
+ */
+export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
+  const { text, losses } = requestText(request, route);
+  const shape = answerShapeOf(request);
+  const { traceId, nowSeconds } = request;
+  return {
+    requestText: text,
+    losses,
+    readWhole: (answer, body) => readCompletion(answer, body, { shape, nowSeconds }),
+    createRelay: (options) => new ChatRelay({ ...options, traceId, shape, nowSeconds }),
+  };
+}
+
+type Edits = Map<string, string | undefined>;
+
+/** A request as it goes upstream. */
+interface RequestText {
+  text: string;
+  losses: readonly Loss[];
+}
+
+/**
+ * The body for a candidate that speaks the caller's dialect: the original text with only those
+ * members replaced that have to change, so that fields unknown to the gateway arrive as sent.
+ */
+function requestText(
+  request: OriginalRequest,
+  { route, model, outputCap }: TargetRoute,
+): RequestText {
+  const { body } = request;
+  const { quirks } = route.provider;
+  const losses: Loss[] = [];
+  const edits: Edits = new Map([["model", JSON.stringify(route.upstreamModel)]]);
+  for (const field of chatGatewayFields) if (field in body) edits.set(field, undefined);
+  const declared = route.reasoning ?? model.reasoning;
+  if (quirks.reasoningObject === true) clampEfforts(request, { edits, declared });
+  else flattenReasoning(request, { edits, declared, losses });
+  if (body["stream"] === true && !quirks.noStreamOptions) {
+    const options = body["stream_options"];
+    const asked =
+      typeof options === "object" &&
+      options !== null &&
+      (options as { include_usage?: unknown }).include_usage === true;
+    if (!asked)
+      edits.set(
+        "stream_options",
+        withUsage(request, { isObject: typeof options === "object" && options !== null }),
+      );
+  }
+  if ((body["response_format"] ?? undefined) !== undefined && !takesFormat(route)) {
+    edits.set("response_format", undefined);
+    losses.push(undeclaredFormat());
+  }
+  renameMaxTokens(request, { edits, field: quirks.maxTokensField });
+  if (outputCap !== undefined)
+    lowerMaxTokens(request, { edits, field: quirks.maxTokensField, outputCap });
+  const opened = openSeals(request.text, {
+    messages: body["messages"],
+    providerId: route.provider.id,
+  });
+  if (opened.messages !== undefined) edits.set("messages", JSON.stringify(opened.messages));
+  return { text: editMembers(request.text, edits), losses: [...losses, ...opened.losses] };
+}
+
+type Declared = Parameters<typeof clampEffort>[1];
+
+/** Clamps the flat effort, and the one in OpenRouter's `reasoning` object. */
+function clampEfforts(
+  { body, text }: OriginalRequest,
+  { edits, declared }: { edits: Edits; declared: Declared },
+): void {
+  clampFlat(body["reasoning_effort"], { edits, declared });
+  const nested = (body["reasoning"] as { effort?: unknown } | null | undefined)?.effort;
+  if (typeof nested !== "string") return;
+  const clamped = clampEffort(nested, declared);
+  const member =
+    clamped === nested ? undefined : scanMembers(text).findLast(({ key }) => key === "reasoning");
+  if (member === undefined) return;
+  const value = clamped === undefined ? undefined : JSON.stringify(clamped);
+  edits.set(
+    "reasoning",
+    editMembers(text.slice(member.valueStart, member.valueEnd), new Map([["effort", value]])),
+  );
+}
+
+function clampFlat(
+  effort: unknown,
+  { edits, declared }: { edits: Edits; declared: Declared },
+): void {
+  if (typeof effort !== "string") return;
+  const clamped = clampEffort(effort, declared);
+  if (clamped !== effort)
+    edits.set("reasoning_effort", clamped === undefined ? undefined : JSON.stringify(clamped));
+}
+
+/**
+ * Says the `reasoning` object as a flat effort, for providers that do not know the object and
+ * ignore or refuse it. A flat effort beside it wins, as it does in translation.
+ */
+function flattenReasoning(
+  { body }: OriginalRequest,
+  { edits, declared, losses }: { edits: Edits; declared: Declared; losses: Loss[] },
+): void {
+  const flat = body["reasoning_effort"];
+  clampFlat(flat, { edits, declared });
+  if (!("reasoning" in body)) return;
+  edits.set("reasoning", undefined);
+  const {
+    effort,
+    enabled,
+    max_tokens: budgetTokens,
+    summary,
+  } = Object(body["reasoning"]) as Readonly<Record<string, unknown>>;
+  if (typeof summary === "string")
+    losses.push({ field: "reasoning.summary", reason: "chat has no such field" });
+  if (typeof flat === "string") return;
+  if (typeof budgetTokens === "number")
+    losses.push({ field: "reasoning.budget_tokens", reason: "chat states an effort instead" });
+  const asked = flatEffort({
+    ...(typeof effort === "string" && { effort }),
+    ...(typeof enabled === "boolean" && { enabled }),
+    ...(typeof budgetTokens === "number" && { budgetTokens }),
+  });
+  const clamped = asked === undefined ? undefined : clampEffort(asked, declared);
+  if (clamped !== undefined) edits.set("reasoning_effort", JSON.stringify(clamped));
+}
+
+/** The stream options as the caller wrote them, with usage asked for. */
+function withUsage({ text }: OriginalRequest, { isObject }: { isObject: boolean }): string {
+  const options = isObject
+    ? scanMembers(text).findLast(({ key }) => key === "stream_options")
+    : undefined;
+  if (options === undefined) return '{"include_usage":true}';
+  return editMembers(
+    text.slice(options.valueStart, options.valueEnd),
+    new Map([["include_usage", "true"]]),
+  );
+}
+
+/**
+ * Writes the output cap under the name that the upstream knows: one that does not know the client's
+ * would ignore the cap.
+ */
+function renameMaxTokens(
+  { body }: OriginalRequest,
+  { edits, field = "max_tokens" }: { edits: Edits; field: DialectQuirks["maxTokensField"] },
+): void {
+  if (field === "either") return;
+  const other = field === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+  const limit = body["max_completion_tokens"] ?? body["max_tokens"];
+  if (!(other in body) || typeof limit !== "number") return;
+  edits.set(other, undefined);
+  edits.set(field, String(limit));
+}
+
+const capFields = ["max_completion_tokens", "max_tokens"] as const;
+
+/**
+ * The cap that is borne, in each field that says how long the answer may be, and a budget for
+ * thoughts below it.
+ */
+function lowerMaxTokens(
+  request: OriginalRequest,
+  {
+    edits,
+    field = "max_tokens",
+    outputCap,
+  }: { edits: Edits; field: DialectQuirks["maxTokensField"]; outputCap: number },
+): void {
+  const sent = capFields
+    .map((name) => ({
+      name,
+      text: edits.has(name) ? edits.get(name) : numberText(request.body[name]),
+    }))
+    .filter(({ text }) => text !== undefined);
+  if (sent.length === 0) edits.set(field === "either" ? "max_tokens" : field, String(outputCap));
+  for (const { name, text } of sent)
+    if (Number(text) > outputCap) edits.set(name, String(outputCap));
+  lowerBudget(request, { edits, outputCap });
+}
+
+const numberText = (value: unknown): string | undefined =>
+  typeof value === "number" ? String(value) : undefined;
+
+function lowerBudget(
+  { body, text }: OriginalRequest,
+  { edits, outputCap }: { edits: Edits; outputCap: number },
+): void {
+  const budget = (body["reasoning"] as { max_tokens?: unknown } | null | undefined)?.max_tokens;
+  if (typeof budget !== "number" || budget < outputCap) return;
+  // The object is gone where it was said as an effort.
+  if (edits.has("reasoning") && edits.get("reasoning") === undefined) return;
+  const member = scanMembers(text).findLast(({ key }) => key === "reasoning");
+  const written =
+    edits.get("reasoning") ?? (member && text.slice(member.valueStart, member.valueEnd));
+  if (written === undefined) return;
+  edits.set(
+    "reasoning",
+    editMembers(written, new Map([["max_tokens", String(budgetWithin(outputCap, budget))]])),
+  );
+}
+
+/** How every seal begins that the gateway has marked with its maker. */
+const mark = '"gw1:';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Messages as one provider takes them back. */
+interface OpenedMessages {
+  /** Undefined where the client's own text can stay as it is. */
+  messages: readonly unknown[] | undefined;
+  losses: readonly Loss[];
+}
+
+/**
+ * The messages with seals as their maker wrote them: answers that were translated carry their
+ * maker's name in front of each seal. One of the provider's own is opened, and a thought or a
+ * call's signature of another's is left out. Bodies without a mark, nearly all, are not looked
+ * into.
+ */
+function openSeals(
+  text: string,
+  { messages, providerId }: { messages: unknown; providerId: string },
+): OpenedMessages {
+  if (!text.includes(mark) || !Array.isArray(messages)) return { messages: undefined, losses: [] };
+  const losses: Loss[] = [];
+  const opened = messages.map((message: unknown, index): unknown => {
+    if (!isFields(message)) return message;
+    const lose = (field: string): void =>
+      void losses.push({
+        field: `messages[${index}].${field}`,
+        reason: "sealed by another provider",
+      });
+    return openedCalls(openedDetails(message, { providerId, lose }), { providerId, lose });
+  });
+  return { messages: opened, losses };
+}
+
+interface Opening {
+  providerId: string;
+  lose(field: string): void;
+}
+
+function openedDetails(message: Fields, { providerId, lose }: Opening): Fields {
+  const { reasoning_details: details, ...rest } = message;
+  if (!Array.isArray(details)) return message;
+  const own = details.flatMap((detail: unknown, position): unknown[] => {
+    const shown = isFields(detail)
+      ? openedMember(openedMember(detail, "signature", providerId), "data", providerId)
+      : detail;
+    if (shown === undefined) lose(`reasoning_details[${position}]`);
+    return shown === undefined ? [] : [shown];
+  });
+  return own.length === 0 ? rest : { ...message, reasoning_details: own };
+}
+
+function openedCalls(message: Fields, { providerId, lose }: Opening): Fields {
+  const { tool_calls: calls } = message;
+  if (!Array.isArray(calls)) return message;
+  const opened = calls.map((call: unknown, position): unknown => {
+    const extra = isFields(call) ? call.extra_content : undefined;
+    const google = isFields(extra) ? extra.google : undefined;
+    if (!isFields(call) || !isFields(extra) || !isFields(google)) return call;
+    const own = openedMember(google, "thought_signature", providerId);
+    if (own !== undefined) return { ...call, extra_content: { ...extra, google: own } };
+    lose(`tool_calls[${position}].extra_content`);
+    const { extra_content: _foreign, ...rest } = call;
+    return rest;
+  });
+  return { ...message, tool_calls: opened };
+}
+
+/** The object with a seal as its maker wrote it; undefined where another provider made it. */
+function openedMember(
+  fields: Fields | undefined,
+  member: string,
+  providerId: string,
+): Fields | undefined {
+  const sealed = fields?.[member];
+  if (fields === undefined || typeof sealed !== "string") return fields;
+  const { seal, provenance } = openProvenance(sealed);
+  if (provenance === undefined) return fields;
+  return isForeignReasoning({ provenance }, providerId) ? undefined : { ...fields, [member]: seal };
+}

@@ -1,0 +1,361 @@
+import type {
+  DocumentPart,
+  ImagePart,
+  MediaSource,
+  TextPart,
+  AssistantMessage,
+  AssistantPart,
+  Message,
+  ToolMessage,
+  ToolResultPart,
+  UserPart,
+} from "../../../canonical/message.ts";
+import type { Extensions } from "../../../canonical/dialect-id.ts";
+import type { JsonValue } from "../../../canonical/json.ts";
+import type { Tool, ToolCallPart, ToolKind } from "../../../canonical/tool.ts";
+import {
+  mediaSource,
+  decodeCache,
+  decodeSound,
+  fileBytes,
+  markerFields,
+} from "../../openai-fields.ts";
+import { badRequest, RequestFields, withoutUndefined } from "../../wire-fields.ts";
+import { type CallSignature, decodeAnnotations, decodeReasoningItem } from "../answer-fields.ts";
+import { decodeTool } from "./decode-tools.ts";
+
+const knownMessageFields = new Set(["type", "role", "content", "id", "status", "phase"]);
+const knownCallFields = new Set([
+  "type",
+  "id",
+  "status",
+  "call_id",
+  "name",
+  "arguments",
+  "input",
+  "namespace",
+]);
+const knownOutputFields = new Set(["type", "id", "status", "call_id", "output"]);
+
+/** A conversation with the tools that items of it brought along. */
+interface DecodedInput {
+  messages: Message[];
+  tools: Tool[];
+}
+
+/**
+ * `instructions` and `input` as messages; items of the model that follow each other are one turn.
+ */
+export function decodeInput(body: RequestFields): DecodedInput {
+  const decoder = new InputDecoder();
+  const instructions = body.string("instructions");
+  if (instructions)
+    decoder.messages.push({ role: "system", parts: [{ type: "text", text: instructions }] });
+  const { input } = body.object;
+  if (typeof input === "string") {
+    decoder.messages.push({
+      role: "user",
+      parts: input === "" ? [] : [{ type: "text", text: input }],
+    });
+  } else {
+    for (const item of body.nestedList("input") ?? []) decoder.add(item);
+  }
+  return { messages: decoder.finish(), tools: decoder.tools };
+}
+
+/** Reads item by item; gathers what the model made until an item of another author. */
+class InputDecoder {
+  readonly messages: Message[] = [];
+  readonly tools: Tool[] = [];
+  private turn: AssistantPart[] = [];
+  private turnExtensions: Extensions | undefined;
+  private hasMessage = false;
+  private readonly signatures = new Map<string, CallSignature>();
+
+  add(item: RequestFields): void {
+    const type = item.string("type") ?? "message";
+    switch (type) {
+      case "message":
+        this.addMessage(item);
+        break;
+      case "function_call":
+        this.addCall(item, "function");
+        break;
+      case "custom_tool_call":
+        this.addCall(item, "custom");
+        break;
+      case "function_call_output":
+        this.addResult(item, "function");
+        break;
+      case "custom_tool_call_output":
+        this.addResult(item, "custom");
+        break;
+      case "reasoning":
+        this.addReasoning(item);
+        break;
+      case "item_reference":
+        throw badRequest(item.path, "names an item that is not stored here; send the item itself.");
+      case "additional_tools":
+        this.addTools(item);
+        break;
+      case "tool_search_output":
+        this.addTools(item);
+        this.addOpaque(item);
+        break;
+      default:
+        this.addOpaque(item);
+    }
+  }
+
+  finish(): Message[] {
+    this.closeTurn();
+    return this.messages;
+  }
+
+  private addMessage(item: RequestFields): void {
+    const role = item.requiredString("role");
+    if (role === "assistant") {
+      this.addAssistantMessage(item);
+      return;
+    }
+    this.closeTurn();
+    const extensions = item.unknown("openai-responses", knownMessageFields);
+    const shared = extensions && { extensions };
+    switch (role) {
+      case "user":
+        this.messages.push({
+          role,
+          parts: contentParts(item, "content").map(decodeUserPart),
+          ...shared,
+        });
+        break;
+      case "system":
+        this.messages.push({ role, parts: decodeInstructions(item), ...shared });
+        break;
+      case "developer":
+        this.messages.push({
+          role: "system",
+          developer: true,
+          parts: decodeInstructions(item),
+          ...shared,
+        });
+        break;
+      default:
+        throw badRequest(item.pathOf("role"), "must be one of user, assistant, system, developer.");
+    }
+  }
+
+  /** Later messages of one turn are set apart, and each part knows the phase of its message. */
+  private addAssistantMessage(item: RequestFields): void {
+    const phase = item.string("phase");
+    const parts = contentParts(item, "content").map(decodeAssistantPart);
+    parts.forEach((part, index) => {
+      if (part.type !== "text") return;
+      if (phase !== undefined) part.phase = phase;
+      if (index === 0 && this.hasMessage) part.startsMessage = true;
+    });
+    this.hasMessage = true;
+    this.turn.push(...parts);
+    this.turnExtensions ??= item.unknown("openai-responses", knownMessageFields);
+  }
+
+  private addCall(item: RequestFields, kind: ToolKind): void {
+    const id = item.requiredString("call_id");
+    const { signature, provenance } = this.signatures.get(id) ?? {};
+    this.turn.push(
+      withoutUndefined<ToolCallPart>({
+        type: "tool-call",
+        kind,
+        id,
+        name: item.requiredString("name"),
+        arguments:
+          kind === "custom" ? (item.string("input") ?? "") : argumentsText(item.object.arguments),
+        namespace: item.string("namespace"),
+        signature,
+        provenance,
+        itemId: item.string("id"),
+        extensions: item.unknown("openai-responses", knownCallFields),
+      }),
+    );
+  }
+
+  private addResult(item: RequestFields, kind: ToolKind): void {
+    this.closeTurn();
+    this.messages.push(
+      withoutUndefined<ToolMessage>({
+        role: "tool",
+        toolCallId: item.requiredString("call_id"),
+        parts: contentParts(item, "output").map(decodeResultPart),
+        kind: kind === "custom" ? kind : undefined,
+        extensions: item.unknown("openai-responses", knownOutputFields),
+      }),
+    );
+  }
+
+  private addReasoning(item: RequestFields): void {
+    const thought = decodeReasoningItem(item.object);
+    if ("callId" in thought) this.signatures.set(thought.callId, thought);
+    else this.turn.push(thought);
+  }
+
+  private addTools(item: RequestFields): void {
+    this.tools.push(...(item.nestedList("tools") ?? []).flatMap((tool) => decodeTool(tool)));
+  }
+
+  /** Items of no one else's: calls that the provider ran, with what came of them. */
+  private addOpaque(item: RequestFields): void {
+    this.turn.push({ type: "opaque", dialect: "openai-responses", value: item.object });
+  }
+
+  private closeTurn(): void {
+    if (this.turn.length > 0 || this.hasMessage) {
+      const extensions = this.turnExtensions;
+      this.messages.push({
+        role: "assistant",
+        parts: this.turn,
+        ...(extensions && { extensions }),
+      } satisfies AssistantMessage);
+    }
+    this.turn = [];
+    this.turnExtensions = undefined;
+    this.hasMessage = false;
+  }
+}
+
+/**
+ * Arguments as JSON text; some clients send the object itself, or nothing for a tool without
+ * parameters.
+ */
+export function argumentsText(value: JsonValue | undefined): string {
+  if (typeof value === "string") return value.trim() === "" ? "{}" : value;
+  return value === undefined || value === null ? "{}" : JSON.stringify(value);
+}
+
+const knownFields = {
+  text: new Set(["type", "text", "annotations", "logprobs", ...markerFields]),
+  image: new Set(["type", "image_url", "file_id", "detail", ...markerFields]),
+  audio: new Set(["type", "input_audio", ...markerFields]),
+  file: new Set(["type", "file_data", "file_id", "file_url", "filename", ...markerFields]),
+};
+
+/** A member that is text or parts, as parts: `content` of a message, `output` of a result. */
+function contentParts(fields: RequestFields, key: string): RequestFields[] {
+  const content = fields.object[key];
+  const path = fields.pathOf(key);
+  if (content === undefined || content === null || content === "") return [];
+  if (typeof content === "string")
+    return [new RequestFields({ type: "input_text", text: content }, path)];
+  if (!Array.isArray(content))
+    throw badRequest(path, "must be a string or an array of content parts.");
+  return content.map(
+    (part: JsonValue, index) =>
+      new RequestFields(
+        typeof part === "string" ? { type: "input_text", text: part } : part,
+        `${path}[${index}]`,
+      ),
+  );
+}
+
+const isText = (type: string): boolean =>
+  type === "input_text" || type === "output_text" || type === "text" || type === "summary_text";
+
+/** Content of instructions: text alone. */
+function decodeInstructions(message: RequestFields): TextPart[] {
+  return contentParts(message, "content").map((part) => {
+    const type = part.requiredString("type");
+    if (!isText(type))
+      throw badRequest(part.pathOf("type"), `must be "input_text" here, not "${type}".`);
+    return decodeText(part);
+  });
+}
+
+/** A part of a user's message; types that are not known are kept as they are. */
+function decodeUserPart(part: RequestFields): UserPart {
+  const type = part.requiredString("type");
+  if (isText(type)) return decodeText(part);
+  switch (type) {
+    case "input_image":
+      return decodeImage(part);
+    case "input_file":
+      return decodeFile(part);
+    case "input_audio":
+      return decodeAudio(part);
+    default:
+      return { type: "opaque", dialect: "openai-responses", value: part.object };
+  }
+}
+
+/** A part of the model's message. */
+function decodeAssistantPart(part: RequestFields): AssistantPart {
+  const type = part.requiredString("type");
+  if (isText(type)) return decodeText(part);
+  if (type === "refusal") return { type: "refusal", refusal: part.requiredString("refusal") };
+  return { type: "opaque", dialect: "openai-responses", value: part.object };
+}
+
+/** A part of a tool's result. */
+function decodeResultPart(part: RequestFields): ToolResultPart {
+  const decoded = decodeUserPart(part);
+  if (decoded.type === "audio")
+    throw badRequest(
+      part.pathOf("type"),
+      "must be text, an image or a file; tool results carry no audio.",
+    );
+  return decoded;
+}
+
+function decodeText(part: RequestFields): TextPart {
+  return withoutUndefined<TextPart>({
+    type: "text",
+    text: part.requiredString("text"),
+    annotations: decodeAnnotations(part.object.annotations),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-responses", knownFields.text),
+  });
+}
+
+function decodeImage(part: RequestFields): ImagePart {
+  const url = part.string("image_url");
+  const fileId = part.string("file_id");
+  if (url === undefined && fileId === undefined) {
+    throw badRequest(
+      part.pathOf("image_url"),
+      "is required: an address or a data URL, or a file_id.",
+    );
+  }
+  return withoutUndefined<ImagePart>({
+    type: "image",
+    source: url === undefined ? { type: "file", fileId: fileId ?? "" } : mediaSource(url),
+    detail: part.string("detail"),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-responses", knownFields.image),
+  });
+}
+
+function decodeAudio(part: RequestFields): UserPart {
+  return withoutUndefined<Extract<UserPart, { type: "audio" }>>({
+    ...decodeSound(part),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-responses", knownFields.audio),
+  });
+}
+
+function decodeFile(part: RequestFields): DocumentPart {
+  return withoutUndefined<DocumentPart>({
+    type: "document",
+    source: fileSource(part),
+    title: part.string("filename"),
+    cache: decodeCache(part),
+    extensions: part.unknown("openai-responses", knownFields.file),
+  });
+}
+
+function fileSource(part: RequestFields): MediaSource {
+  const data = part.string("file_data");
+  if (data !== undefined) return fileBytes(data);
+  const url = part.string("file_url");
+  if (url !== undefined) return { type: "url", url };
+  const fileId = part.string("file_id");
+  if (fileId === undefined) throw badRequest(part.path, "needs file_data, file_url or file_id.");
+  return { type: "file", fileId };
+}

@@ -1,0 +1,170 @@
+import type { CanonicalRequest } from "../../../canonical/request.ts";
+import type {
+  AllowedTool,
+  CustomTool,
+  FunctionTool,
+  Tool,
+  ToolChoice,
+} from "../../../canonical/tool.ts";
+import { decodeCache, markerFields } from "../../openai-fields.ts";
+import { badRequest, RequestFields, withoutUndefined } from "../../wire-fields.ts";
+
+const knownFunctionFields = new Set([
+  "type",
+  "name",
+  "description",
+  "parameters",
+  "strict",
+  "defer_loading",
+  ...markerFields,
+]);
+const knownCustomFields = new Set([
+  "type",
+  "name",
+  "description",
+  "format",
+  "defer_loading",
+  ...markerFields,
+]);
+
+type ToolFields = Pick<CanonicalRequest, "tools" | "toolChoice" | "parallelToolCalls">;
+
+/**
+ * Tools and how they may be called; `loaded` are those that items of the conversation brought
+ * along.
+ */
+export function decodeToolFields(
+  body: RequestFields,
+  loaded: readonly Tool[],
+): Partial<ToolFields> {
+  const named = body.nestedList("tools")?.flatMap((tool) => decodeTool(tool));
+  const tools = loaded.length === 0 ? named : [...(named ?? []), ...loaded];
+  return withoutUndefined<Partial<ToolFields>>({
+    tools,
+    toolChoice: decodeToolChoice(body),
+    parallelToolCalls: body.boolean("parallel_tool_calls"),
+  });
+}
+
+/** One tool, or those of a namespace. Tools that the provider runs are kept as they are. */
+export function decodeTool(tool: RequestFields, namespace?: string): Tool[] {
+  switch (tool.requiredString("type")) {
+    case "function":
+      return [decodeFunction(tool, namespace)];
+    case "custom":
+      return [decodeCustom(tool, namespace)];
+    case "namespace":
+      return decodeNamespace(tool);
+    default: {
+      const cache = decodeCache(tool);
+      return [
+        {
+          type: "hosted",
+          dialect: "openai-responses",
+          value: tool.object,
+          ...(cache && { cache }),
+        },
+      ];
+    }
+  }
+}
+
+/**
+ * The namespace's own description has no place in other dialects; it stays with the first of its
+ * tools.
+ */
+function decodeNamespace(tool: RequestFields): Tool[] {
+  const name = tool.requiredString("name");
+  const description = tool.string("description");
+  const tools = (tool.nestedList("tools") ?? []).flatMap((inner) => decodeTool(inner, name));
+  const [first, ...rest] = tools;
+  if (first === undefined || first.type === "hosted" || description === undefined) return tools;
+  const fields = { ...first.extensions?.fields, namespace_description: description };
+  return [{ ...first, extensions: { dialect: "openai-responses", fields } }, ...rest];
+}
+
+const decodeFunction = (tool: RequestFields, namespace: string | undefined): FunctionTool =>
+  withoutUndefined<FunctionTool>({
+    type: "function",
+    name: tool.requiredString("name"),
+    description: tool.string("description"),
+    parameters: tool.objectField("parameters"),
+    strict: tool.boolean("strict"),
+    deferred: tool.boolean("defer_loading"),
+    namespace,
+    cache: decodeCache(tool),
+    extensions: tool.unknown("openai-responses", knownFunctionFields),
+  });
+
+const decodeCustom = (tool: RequestFields, namespace: string | undefined): CustomTool =>
+  withoutUndefined<CustomTool>({
+    type: "custom",
+    name: tool.requiredString("name"),
+    description: tool.string("description"),
+    format: decodeFormat(tool.nested("format")),
+    deferred: tool.boolean("defer_loading"),
+    namespace,
+    cache: decodeCache(tool),
+    extensions: tool.unknown("openai-responses", knownCustomFields),
+  });
+
+function decodeFormat(format: RequestFields | undefined): CustomTool["format"] {
+  if (format === undefined) return undefined;
+  if (format.requiredString("type") !== "grammar") return { type: "text" };
+  return {
+    type: "grammar",
+    syntax: format.requiredString("syntax"),
+    definition: format.requiredString("definition"),
+  };
+}
+
+function decodeToolChoice(body: RequestFields): ToolChoice | undefined {
+  const value = body.object.tool_choice;
+  if (value === undefined || value === null) return undefined;
+  if (value === "auto" || value === "none" || value === "required") return { type: value };
+  // Anthropic's word for `required`, which several clients send here as well.
+  if (value === "any") return { type: "required" };
+  if (typeof value === "string") {
+    throw badRequest(
+      "tool_choice",
+      'must be "none", "auto", "required" or an object that names a tool.',
+    );
+  }
+  const choice = new RequestFields(value, "tool_choice");
+  const type = choice.requiredString("type");
+  switch (type) {
+    case "auto":
+    case "none":
+    case "required":
+      return { type };
+    case "function":
+    case "custom":
+      return { type: "tool", kind: type, name: nameOf(choice, type) };
+    case "allowed_tools":
+      return decodeAllowed(choice);
+    default:
+      return { type: "hosted", dialect: "openai-responses", value: choice.object };
+  }
+}
+
+/** The name stands in the choice itself; some clients nest it as chat does. */
+const nameOf = (choice: RequestFields, type: string): string =>
+  choice.string("name") ?? choice.nested(type)?.string("name") ?? choice.requiredString("name");
+
+function decodeAllowed(choice: RequestFields): ToolChoice {
+  const tools = choice.nestedList("tools");
+  if (tools === undefined)
+    throw badRequest(choice.pathOf("tools"), "is required: the tools that may be called.");
+  const mode = choice.string("mode") ?? "auto";
+  if (mode !== "auto" && mode !== "required")
+    throw badRequest(choice.pathOf("mode"), "must be auto or required.");
+  return { type: "allowed", mode, tools: tools.map(decodeAllowedTool) };
+}
+
+function decodeAllowedTool(tool: RequestFields): AllowedTool {
+  const type = tool.requiredString("type");
+  const plain = (type === "function" || type === "custom") && Object.keys(tool.object).length === 2;
+  return plain
+    ? { type, name: tool.requiredString("name") }
+    : { type: "hosted", value: tool.object };
+}

@@ -1,0 +1,342 @@
+import type { Annotation } from "../../../canonical/message.ts";
+import type { JsonObject } from "../../../canonical/json.ts";
+import type { TokenLogProbability } from "../../../canonical/response.ts";
+import type { Provenance, ReasoningPart } from "../../../canonical/reasoning.ts";
+import type { ToolCallStart } from "../../../canonical/stream-part.ts";
+import { encodeTokens } from "../../openai-fields.ts";
+import { encodeAnnotation, sealedContent, summaryParts } from "../answer-fields.ts";
+
+/**
+ * Reports one step, in the words of the stream, by its members or their JSON text; whole answers
+ * are built without listening.
+ */
+export type Emit = (type: string, members: JsonObject | string) => void;
+
+/** Where an item stands and how it is called. */
+export interface ItemHead {
+  id: string;
+  outputIndex: number;
+  /** Absent where no stream is written. */
+  emit: Emit | undefined;
+}
+
+/** How an item ended. */
+export type ItemStatus = "completed" | "incomplete";
+
+/** An item of the output while it is being made. */
+export interface ItemBuilder {
+  /** Ends the item; later calls do nothing. */
+  close(status: ItemStatus): void;
+  /** The item as far as it came. */
+  item(status: string): JsonObject;
+}
+
+interface OpenPart {
+  type: "output_text" | "refusal";
+  /** The canonical item that fills it. */
+  key: number;
+  text: string;
+  annotations: JsonObject[];
+  logprobs: JsonObject[];
+}
+
+const wirePart = ({ type, text, annotations, logprobs }: OpenPart): JsonObject =>
+  type === "refusal" ? { type, refusal: text } : { type, text, annotations, logprobs };
+
+/** A message that is one text. */
+export const plainMessage = ({
+  id,
+  status,
+  text,
+}: {
+  id: string;
+  status: string;
+  text: string;
+}): JsonObject => ({
+  id,
+  type: "message",
+  status,
+  role: "assistant",
+  content: [{ type: "output_text", text, annotations: [], logprobs: [] }],
+});
+
+/** A message: its parts open and close one after the other. */
+export class MessageBuilder implements ItemBuilder {
+  readonly phase: string | undefined;
+  private readonly head: ItemHead;
+  private readonly content: OpenPart[] = [];
+  private partIsOpen = false;
+  /** JSON text of the members that tell where the open part stands. */
+  private placeText = "";
+  private closed = false;
+
+  constructor(head: ItemHead, phase: string | undefined) {
+    this.head = head;
+    this.phase = phase;
+    head.emit?.("response.output_item.added", {
+      output_index: head.outputIndex,
+      item: this.item("in_progress"),
+    });
+  }
+
+  text(
+    key: number,
+    { text, tokens }: { text: string; tokens: readonly TokenLogProbability[] },
+  ): void {
+    const part = this.part("output_text", key);
+    part.text += text;
+    if (tokens.length === 0) {
+      // What most events are: written without an object.
+      this.head.emit?.(
+        "response.output_text.delta",
+        `${this.placeText},"delta":${JSON.stringify(text)},"logprobs":[]`,
+      );
+      return;
+    }
+    const logprobs = encodeTokens(tokens);
+    part.logprobs.push(...logprobs);
+    this.head.emit?.("response.output_text.delta", { ...this.place(), delta: text, logprobs });
+  }
+
+  refusal(key: number, refusal: string): void {
+    this.part("refusal", key).text += refusal;
+    this.head.emit?.("response.refusal.delta", { ...this.place(), delta: refusal });
+  }
+
+  /** A citation; one for a part that was sent already comes too late for a stream. */
+  annotate(key: number, annotation: Annotation): void {
+    const part = this.partIsOpen ? this.content.at(-1) : undefined;
+    if (part?.key !== key || part.type !== "output_text") return;
+    for (const wire of encodeAnnotation(annotation)) {
+      this.head.emit?.("response.output_text.annotation.added", {
+        ...this.place(),
+        annotation_index: part.annotations.length,
+        annotation: wire,
+      });
+      part.annotations.push(wire);
+    }
+  }
+
+  close(status: ItemStatus): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.closePart();
+    this.head.emit?.("response.output_item.done", {
+      output_index: this.head.outputIndex,
+      item: this.item(status),
+    });
+  }
+
+  item(status: string): JsonObject {
+    return {
+      id: this.head.id,
+      type: "message",
+      status,
+      role: "assistant",
+      content: this.content.map(wirePart),
+      ...(this.phase !== undefined && { phase: this.phase }),
+    };
+  }
+
+  private part(type: OpenPart["type"], key: number): OpenPart {
+    const current = this.partIsOpen ? this.content.at(-1) : undefined;
+    if (current?.key === key && current.type === type) return current;
+    this.closePart();
+    const part: OpenPart = { type, key, text: "", annotations: [], logprobs: [] };
+    // Told before it is filled, from a copy that stays empty.
+    const empty = wirePart({ ...part, annotations: [], logprobs: [] });
+    this.content.push(part);
+    this.partIsOpen = true;
+    this.placeText = JSON.stringify(this.place()).slice(1, -1);
+    this.head.emit?.("response.content_part.added", { ...this.place(), part: empty });
+    return part;
+  }
+
+  private closePart(): void {
+    const part = this.content.at(-1);
+    if (!this.partIsOpen || part === undefined) return;
+    const done =
+      part.type === "refusal"
+        ? { refusal: part.text }
+        : { text: part.text, logprobs: part.logprobs };
+    this.head.emit?.(
+      part.type === "refusal" ? "response.refusal.done" : "response.output_text.done",
+      { ...this.place(), ...done },
+    );
+    this.head.emit?.("response.content_part.done", { ...this.place(), part: wirePart(part) });
+    this.partIsOpen = false;
+  }
+
+  private place(): JsonObject {
+    return {
+      item_id: this.head.id,
+      output_index: this.head.outputIndex,
+      content_index: this.content.length - 1,
+    };
+  }
+}
+
+/** A call of a function or of a custom tool. */
+export class CallBuilder implements ItemBuilder {
+  /** The call is whole; it is closed when it is known whether the answer was cut. */
+  ended = false;
+  private readonly head: ItemHead;
+  private readonly start: ToolCallStart;
+  private text = "";
+  private closed = false;
+
+  constructor(head: ItemHead, start: ToolCallStart) {
+    this.head = head;
+    this.start = start;
+    head.emit?.("response.output_item.added", {
+      output_index: head.outputIndex,
+      item: this.item("in_progress"),
+    });
+  }
+
+  append(text: string): void {
+    if (text === "" || this.closed) return;
+    this.text += text;
+    this.head.emit?.(`${this.stem}.delta`, { ...this.place(), delta: text });
+  }
+
+  close(status: ItemStatus): void {
+    if (this.closed) return;
+    // A function that got no arguments gets empty ones: clients parse the text.
+    if (this.start.kind === "function" && this.text.trim() === "") this.append("{}");
+    this.closed = true;
+    const done =
+      this.start.kind === "custom"
+        ? { input: this.text }
+        : { name: this.start.name, arguments: this.text };
+    this.head.emit?.(`${this.stem}.done`, { ...this.place(), ...done });
+    this.head.emit?.("response.output_item.done", {
+      output_index: this.head.outputIndex,
+      item: this.item(status),
+    });
+  }
+
+  item(status: string): JsonObject {
+    const { kind, id, name, namespace } = this.start;
+    return {
+      id: this.head.id,
+      type: kind === "custom" ? "custom_tool_call" : "function_call",
+      status,
+      call_id: id,
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(kind === "custom" ? { input: this.text } : { arguments: this.text }),
+    };
+  }
+
+  private get stem(): string {
+    return this.start.kind === "custom"
+      ? "response.custom_tool_call_input"
+      : "response.function_call_arguments";
+  }
+
+  private place(): JsonObject {
+    return { item_id: this.head.id, output_index: this.head.outputIndex };
+  }
+}
+
+/** What a thought's end brings. */
+interface Seals {
+  signature?: string;
+  encrypted?: string;
+  provenance?: Provenance;
+}
+
+/**
+ * A thought, shown as summaries, which is what clients display: each summary of its maker's is one,
+ * and the thought itself is one.
+ */
+export class ReasoningBuilder implements ItemBuilder {
+  private readonly head: ItemHead;
+  private readonly summaries: string[] = [];
+  private readonly part: ReasoningPart;
+  /** Which summary is open: its index with its maker, or the thought itself. */
+  private open: number | "text" | undefined;
+  private encryptedContent: string | undefined;
+  private closed = false;
+
+  constructor(head: ItemHead, { format }: { format?: string }) {
+    this.head = head;
+    this.part = { type: "reasoning", ...(format !== undefined && { format }) };
+    head.emit?.("response.output_item.added", {
+      output_index: head.outputIndex,
+      item: this.item(),
+    });
+  }
+
+  think(text: string, summaryIndex: number | undefined): void {
+    const key = summaryIndex ?? "text";
+    if (this.open !== key) {
+      this.closeSummary();
+      this.open = key;
+      this.summaries.push("");
+      this.head.emit?.("response.reasoning_summary_part.added", {
+        ...this.place(),
+        part: { type: "summary_text", text: "" },
+      });
+    }
+    const last = this.summaries.length - 1;
+    this.summaries[last] += text;
+    this.keep(text, summaryIndex);
+    this.head.emit?.("response.reasoning_summary_text.delta", { ...this.place(), delta: text });
+  }
+
+  seal(seals: Seals): void {
+    this.encryptedContent = sealedContent({ ...this.part, ...seals });
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.closeSummary();
+    this.head.emit?.("response.output_item.done", {
+      output_index: this.head.outputIndex,
+      item: this.item(),
+    });
+  }
+
+  item(): JsonObject {
+    return {
+      id: this.head.id,
+      type: "reasoning",
+      summary: summaryParts(this.summaries),
+      ...(this.encryptedContent !== undefined && { encrypted_content: this.encryptedContent }),
+    };
+  }
+
+  /** Remembers the thought as its maker has it, for the seal over it. */
+  private keep(text: string, summaryIndex: number | undefined): void {
+    if (summaryIndex === undefined) {
+      this.part.text = (this.part.text ?? "") + text;
+      return;
+    }
+    const summary = [...(this.part.summary ?? [])];
+    while (summary.length <= summaryIndex) summary.push("");
+    summary[summaryIndex] += text;
+    this.part.summary = summary;
+  }
+
+  private closeSummary(): void {
+    if (this.open === undefined) return;
+    const text = this.summaries.at(-1) ?? "";
+    this.head.emit?.("response.reasoning_summary_text.done", { ...this.place(), text });
+    this.head.emit?.("response.reasoning_summary_part.done", {
+      ...this.place(),
+      part: { type: "summary_text", text },
+    });
+    this.open = undefined;
+  }
+
+  private place(): JsonObject {
+    return {
+      item_id: this.head.id,
+      output_index: this.head.outputIndex,
+      summary_index: this.summaries.length - 1,
+    };
+  }
+}

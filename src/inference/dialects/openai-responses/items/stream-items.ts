@@ -1,0 +1,359 @@
+import type { JsonObject } from "../../../canonical/json.ts";
+import type { ItemPlace, StreamPart } from "../../../canonical/stream-part.ts";
+import type { DecodeContext } from "../../dialect.ts";
+import { decodeTokens } from "../../openai-fields.ts";
+import { asArray, asNumber, asObject, asString } from "../../wire-fields.ts";
+import { unwrapInput } from "../../tools.ts";
+import { decodeAnnotation } from "../answer-fields.ts";
+import { callFacts, decodeThought, mintedCallId } from "../decode-response.ts";
+
+/** One item of an upstream's stream, from its first event to its last. */
+export interface ItemStream {
+  /** An event of the item other than its beginning and its end. */
+  read(type: string, event: JsonObject): StreamPart[];
+  /** The item is whole: tells what no event told, and ends it. */
+  done(item: JsonObject): StreamPart[];
+  /** Ends what is open, because something else begins or the answer has ended. */
+  close(): StreamPart[];
+}
+
+/** What an item knows of the stream around it. */
+export interface StreamSurroundings {
+  context: DecodeContext;
+  /** Position of the item in the upstream's output. */
+  outputIndex: number;
+  nextPlace(): ItemPlace;
+  /** True when another message was heard before. */
+  startsMessage(): boolean;
+  messageBegan(): void;
+  callBegan(): void;
+  responseId(): string;
+}
+
+/**
+ * What a whole text adds to what came of it; nothing when the two disagree, since what was said is
+ * said.
+ */
+function suffixOf(whole: string | undefined, told: string): string {
+  if (whole === undefined || !whole.startsWith(told)) return "";
+  return whole.slice(told.length);
+}
+
+interface PartState {
+  place: ItemPlace | undefined;
+  /** Where the citations of the part belong, which may come after its end. */
+  lastPlace: ItemPlace | undefined;
+  text: string;
+  annotationCount: number;
+}
+
+/** A message of an upstream's stream: texts and refusals by their content index. */
+export class MessageStream implements ItemStream {
+  private readonly surroundings: StreamSurroundings;
+  private readonly phase: string | undefined;
+  private hasBegun = false;
+  private readonly parts = new Map<number, PartState>();
+
+  constructor(item: JsonObject, surroundings: StreamSurroundings) {
+    this.surroundings = surroundings;
+    this.phase = asString(item.phase);
+  }
+
+  read(type: string, event: JsonObject): StreamPart[] {
+    const index = asNumber(event.content_index) ?? 0;
+    switch (type) {
+      case "response.output_text.delta":
+        return this.text(index, { text: asString(event.delta) ?? "", event });
+      case "response.output_text.done":
+        return [...this.rest(index, asString(event.text)), ...this.end(index)];
+      case "response.output_text.annotation.added":
+        return this.annotations(index, [event.annotation ?? null]);
+      case "response.refusal.delta":
+        return this.refusal(index, asString(event.delta) ?? "");
+      case "response.refusal.done":
+        return this.restOfRefusal(index, asString(event.refusal));
+      case "response.content_part.done":
+        return this.reconcile(index, asObject(event.part) ?? {});
+      default:
+        return [];
+    }
+  }
+
+  done(item: JsonObject): StreamPart[] {
+    const whole = (asArray(item.content) ?? []).flatMap((part, index) =>
+      this.reconcile(index, asObject(part) ?? {}),
+    );
+    return [...whole, ...this.close()];
+  }
+
+  close(): StreamPart[] {
+    return [...this.parts.keys()].flatMap((index) => this.end(index));
+  }
+
+  /** What a whole part tells beyond what its deltas told. */
+  private reconcile(index: number, part: JsonObject): StreamPart[] {
+    if (part.type === "refusal") return this.restOfRefusal(index, asString(part.refusal));
+    const text = this.rest(index, asString(part.text));
+    const told = this.parts.get(index)?.annotationCount ?? 0;
+    const annotations = this.annotations(index, (asArray(part.annotations) ?? []).slice(told));
+    return [...text, ...annotations, ...this.end(index)];
+  }
+
+  private part(index: number): PartState {
+    let part = this.parts.get(index);
+    if (part === undefined)
+      this.parts.set(
+        index,
+        (part = { place: undefined, lastPlace: undefined, text: "", annotationCount: 0 }),
+      );
+    return part;
+  }
+
+  private rest(index: number, whole: string | undefined): StreamPart[] {
+    return this.text(index, { text: suffixOf(whole, this.part(index).text), event: {} });
+  }
+
+  private text(index: number, { text, event }: { text: string; event: JsonObject }): StreamPart[] {
+    if (text === "") return [];
+    const part = this.part(index);
+    part.text += text;
+    const parts = part.place === undefined ? this.start(part) : [];
+    const tokens = decodeTokens(event.logprobs);
+    if (tokens.length > 0) parts.push({ type: "logprobs", choiceIndex: 0, content: tokens });
+    const { choiceIndex, itemIndex } = part.place ?? this.surroundings.nextPlace();
+    parts.push({ type: "text-delta", choiceIndex, itemIndex, text });
+    return parts;
+  }
+
+  private start(part: PartState): StreamPart[] {
+    const others = this.close();
+    const place = this.surroundings.nextPlace();
+    part.place = place;
+    part.lastPlace = place;
+    const { phase } = this;
+    const startsMessage = !this.hasBegun && this.surroundings.startsMessage();
+    this.hasBegun = true;
+    this.surroundings.messageBegan();
+    return [
+      ...others,
+      {
+        type: "text-start",
+        ...place,
+        ...(startsMessage && { startsMessage }),
+        ...(phase !== undefined && { phase }),
+      },
+    ];
+  }
+
+  private end(index: number): StreamPart[] {
+    const part = this.parts.get(index);
+    if (part?.place === undefined) return [];
+    const { place } = part;
+    part.place = undefined;
+    return [{ type: "text-end", ...place }];
+  }
+
+  private annotations(index: number, values: readonly unknown[]): StreamPart[] {
+    const part = this.part(index);
+    const place = part.lastPlace;
+    // A citation of nothing: the whole part will bring it again.
+    if (place === undefined) return [];
+    return values.flatMap((value): StreamPart[] => {
+      const annotation = decodeAnnotation(asObject(value) ?? null);
+      if (annotation === undefined) return [];
+      part.annotationCount += 1;
+      return [{ type: "annotation", ...place, annotation }];
+    });
+  }
+
+  private restOfRefusal(index: number, whole: string | undefined): StreamPart[] {
+    return this.refusal(index, suffixOf(whole, this.part(index).text));
+  }
+
+  private refusal(index: number, refusal: string): StreamPart[] {
+    if (refusal === "") return [];
+    const part = this.part(index);
+    part.text += refusal;
+    part.lastPlace ??= this.surroundings.nextPlace();
+    this.surroundings.messageBegan();
+    return [{ type: "refusal-delta", ...part.lastPlace, refusal }];
+  }
+}
+
+/** A call of an upstream's stream; it is announced when its name is known. */
+export class CallStream implements ItemStream {
+  private readonly surroundings: StreamSurroundings;
+  private place: ItemPlace | undefined;
+  private ended = false;
+  /** Everything that came so far. */
+  private text = "";
+  /** How much of it was passed on. */
+  private told = 0;
+  /**
+   * A custom tool that went out as a function: its input is known only when the arguments are
+   * whole.
+   */
+  private unwraps = false;
+  private accumulates: boolean | undefined;
+
+  constructor(item: JsonObject, surroundings: StreamSurroundings) {
+    this.surroundings = surroundings;
+    this.text = textOf(item);
+  }
+
+  /** The announcement, for a call that tells its name at once. */
+  begin(item: JsonObject): StreamPart[] {
+    return [...this.announce(item), ...this.tell()];
+  }
+
+  read(type: string, event: JsonObject): StreamPart[] {
+    if (type.endsWith(".delta")) this.text += this.fresh(event);
+    else if (type.endsWith(".done"))
+      this.text += suffixOf(asString(event.arguments) ?? asString(event.input), this.text);
+    return this.tell();
+  }
+
+  done(item: JsonObject): StreamPart[] {
+    this.text += suffixOf(textOf(item), this.text);
+    return [...this.announce(item), ...this.tell(), ...this.close()];
+  }
+
+  close(): StreamPart[] {
+    if (this.place === undefined || this.ended) return [];
+    this.ended = true;
+    const end: StreamPart = { type: "tool-call-end", ...this.place };
+    return this.unwraps
+      ? [{ type: "tool-call-delta", ...this.place, arguments: unwrapInput(this.text) }, end]
+      : [end];
+  }
+
+  /**
+   * Some servers repeat the call and all of its arguments in every delta; the first repetition
+   * tells which kind it is.
+   */
+  private fresh(event: JsonObject): string {
+    const delta = asString(event.delta) ?? "";
+    const repeats = asString(event.name) !== undefined || asString(event.call_id) !== undefined;
+    if (!repeats || this.text === "" || delta === "") return delta;
+    this.accumulates ??= delta.startsWith(this.text);
+    return this.accumulates ? suffixOf(delta, this.text) : delta;
+  }
+
+  private announce(item: JsonObject): StreamPart[] {
+    const { context, nextPlace, responseId, outputIndex, callBegan } = this.surroundings;
+    const { unwraps, ...facts } = callFacts(item, context);
+    if (this.place !== undefined || facts.name === "") return [];
+    this.place = nextPlace();
+    this.unwraps = unwraps;
+    callBegan();
+    const id =
+      asString(item.call_id) || asString(item.id) || mintedCallId(responseId(), outputIndex);
+    return [{ type: "tool-call-start", ...this.place, ...facts, id }];
+  }
+
+  private tell(): StreamPart[] {
+    if (this.place === undefined || this.ended || this.unwraps || this.told === this.text.length)
+      return [];
+    const fresh = this.text.slice(this.told);
+    this.told = this.text.length;
+    return [{ type: "tool-call-delta", ...this.place, arguments: fresh }];
+  }
+}
+
+/** Arguments are text; a few servers send the object itself. */
+function textOf(item: JsonObject): string {
+  const value = item.type === "custom_tool_call" ? item.input : item.arguments;
+  if (typeof value === "string") return value;
+  return value === undefined || value === null ? "" : JSON.stringify(value);
+}
+
+/** A thought of an upstream's stream; it begins with the first thing that it says. */
+export class ThoughtStream implements ItemStream {
+  private readonly surroundings: StreamSurroundings;
+  private id: string | undefined;
+  private place: ItemPlace | undefined;
+  private readonly told = new Map<string, string>();
+
+  constructor(item: JsonObject, surroundings: StreamSurroundings) {
+    this.surroundings = surroundings;
+    this.id = asString(item.id) || undefined;
+  }
+
+  read(type: string, event: JsonObject): StreamPart[] {
+    const summaryIndex = asNumber(event.summary_index) ?? 0;
+    switch (type) {
+      case "response.reasoning_summary_text.delta":
+        return this.think(asString(event.delta) ?? "", summaryIndex);
+      case "response.reasoning_summary_text.done":
+        return this.rest(asString(event.text), summaryIndex);
+      // Open Responses (2026-07) has a shorter name for the thought itself.
+      case "response.reasoning_text.delta":
+      case "response.reasoning.delta":
+        return this.think(asString(event.delta) ?? "");
+      case "response.reasoning_text.done":
+      case "response.reasoning.done":
+        return this.rest(asString(event.text));
+      default:
+        return [];
+    }
+  }
+
+  done(item: JsonObject): StreamPart[] {
+    this.id ??= asString(item.id) || undefined;
+    const texts = (value: unknown): string[] =>
+      (asArray(value) ?? []).map((entry) => asString(asObject(entry)?.text) ?? "");
+    const parts = [
+      ...texts(item.summary).flatMap((text, index) => this.rest(text, index)),
+      ...this.rest(texts(item.content).join("")),
+    ];
+    const { encrypted, signature, provenance } =
+      decodeThought(item, this.surroundings.context) ?? {};
+    const seals = {
+      ...(encrypted !== undefined && { encrypted }),
+      ...(signature !== undefined && { signature }),
+      ...(provenance !== undefined && { provenance }),
+    };
+    const start = encrypted !== undefined || signature !== undefined ? this.start() : [];
+    return [...parts, ...start, ...this.end(seals)];
+  }
+
+  close(): StreamPart[] {
+    return this.end({});
+  }
+
+  private rest(whole: string | undefined, summaryIndex?: number): StreamPart[] {
+    return this.think(suffixOf(whole, this.told.get(String(summaryIndex)) ?? ""), summaryIndex);
+  }
+
+  private think(text: string, summaryIndex?: number): StreamPart[] {
+    if (text === "") return [];
+    const key = String(summaryIndex);
+    this.told.set(key, (this.told.get(key) ?? "") + text);
+    const start = this.start();
+    const place = this.place ?? this.surroundings.nextPlace();
+    return [
+      ...start,
+      {
+        type: "reasoning-delta",
+        ...place,
+        text,
+        ...(summaryIndex !== undefined && { summaryIndex }),
+      },
+    ];
+  }
+
+  private start(): StreamPart[] {
+    if (this.place !== undefined) return [];
+    this.place = this.surroundings.nextPlace();
+    return [
+      { type: "reasoning-start", ...this.place, ...(this.id !== undefined && { id: this.id }) },
+    ];
+  }
+
+  private end(seals: object): StreamPart[] {
+    if (this.place === undefined) return [];
+    const { place } = this;
+    this.place = undefined;
+    return [{ type: "reasoning-end", ...place, ...seals }];
+  }
+}

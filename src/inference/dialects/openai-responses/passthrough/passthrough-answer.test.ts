@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import { responsesRequest } from "../../../../../test/support/responses-request.ts";
+import type { ShownAnswer, WholeAnswer } from "../../passthrough.ts";
+import { readResponse } from "./passthrough-answer.ts";
+
+const usage = {
+  input_tokens: 20,
+  input_tokens_details: { cached_tokens: 8 },
+  output_tokens: 9,
+  output_tokens_details: { reasoning_tokens: 4 },
+  total_tokens: 29,
+};
+const message = {
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  status: "completed",
+  content: [{ type: "output_text", text: "Hi", annotations: [] }],
+};
+const thought = { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "e==" };
+
+function read(
+  response: Record<string, unknown>,
+  body: Record<string, unknown> = {},
+): WholeAnswer | undefined {
+  const text = JSON.stringify(response);
+  return readResponse(text, response, {
+    request: responsesRequest({ model: "m", input: "Hi", ...body }),
+    providerId: "acme",
+  });
+}
+
+const shown = (answer: WholeAnswer | undefined, more: Partial<ShownAnswer> = {}): ShownAnswer => ({
+  id: "resp_own",
+  model: "openai/large",
+  metered: answer?.metered ?? {
+    usage: {},
+    estimated: true,
+    clamped: false,
+  },
+  chargedNano: 1_500_000n,
+  fallback: undefined,
+  metadataText: () => '{"requestId":"r"}',
+  ...more,
+});
+
+describe("a whole response", () => {
+  const whole = {
+    id: "resp_up",
+    object: "response",
+    status: "completed",
+    model: "large-v2",
+    store: false,
+    x_foo: [1],
+    output: [thought, message],
+    usage,
+  };
+
+  test("goes on with the client's id, model and storage, the charge, and its seals marked", () => {
+    const answer = read(whole, { previous_response_id: "resp_before" });
+    expect(answer).toMatchObject({
+      upstreamId: "resp_up",
+      finishReason: "stop",
+      hasContent: true,
+      outputCharacters: 3,
+      spentOnReasoning: false,
+    });
+    expect(JSON.parse(answer?.render(shown(answer)) ?? "")).toEqual({
+      ...whole,
+      id: "resp_own",
+      model: "openai/large",
+      store: true,
+      background: false,
+      previous_response_id: "resp_before",
+      output: [{ ...thought, encrypted_content: "gw1:acme:e==" }, message],
+      output_text: "Hi",
+      completed_at: 1_763_700_009,
+      usage: { ...usage, cost: 0.0015, is_byok: false },
+      service_metadata: { requestId: "r" },
+    });
+  });
+
+  test("shows our usage where the provider's cannot be true", () => {
+    const answer = read({ ...whole, usage: { ...usage, output_tokens: -5 } });
+    const rendered = JSON.parse(answer?.render(shown(answer)) ?? "") as {
+      usage: { output_tokens: number; total_tokens: number };
+    };
+    expect(rendered.usage.output_tokens).toBeGreaterThanOrEqual(0);
+    expect(rendered.usage.total_tokens).toBe(20 + rendered.usage.output_tokens);
+  });
+
+  test("of hosted calls alone has content", () => {
+    expect(
+      read({ status: "completed", output: [{ type: "web_search_call", id: "ws_1" }] })?.hasContent,
+    ).toBe(true);
+    expect(read({ status: "completed", output: [] })?.hasContent).toBe(false);
+    expect(read({ status: "completed", output: [thought] })?.hasContent).toBe(false);
+  });
+
+  test("that was cut while thinking spent its budget on thoughts", () => {
+    const cut = {
+      status: "incomplete",
+      incomplete_details: { reason: "max_output_tokens" },
+      output: [{ ...thought }],
+      usage,
+    };
+    expect(read(cut)).toMatchObject({
+      spentOnReasoning: true,
+      finishReason: "length",
+      hasContent: true,
+    });
+    expect(read({ ...cut, output: [message] })?.spentOnReasoning).toBe(false);
+  });
+
+  test.each(["failed", "cancelled", "in_progress", "queued", undefined])(
+    "with the status %p is none",
+    (status) => {
+      expect(
+        read({ status, output: [], error: { code: "server_error", message: "No." } }),
+      ).toBeUndefined();
+    },
+  );
+});

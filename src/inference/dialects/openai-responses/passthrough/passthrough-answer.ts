@@ -1,0 +1,303 @@
+import { editScanned, scanMembers } from "../../../../platform/kernel/json/json-members.ts";
+import {
+  type FinishReason,
+  reconcileFinish,
+  type GatewayFacts,
+} from "../../../canonical/response.ts";
+import type { JsonObject } from "../../../canonical/json.ts";
+import { sealWithProvenance } from "../../../canonical/reasoning.ts";
+import { coveringDelivered, type MeteredUsage } from "../../../canonical/usage.ts";
+import {
+  boundOrEstimated,
+  type OriginalRequest,
+  type ShownAnswer,
+  type WholeAnswer,
+} from "../../passthrough.ts";
+import { asGatewayFacts, gatewayFields } from "../../gateway-facts.ts";
+import { readOpenaiUsage } from "../../openai-fields.ts";
+import { decodeFinish } from "../answer-fields.ts";
+import { outputText } from "../response-record.ts";
+import { encodeUsage, usageCost } from "../usage.ts";
+
+/** The output items of a response. */
+export const itemsOf = ({ output }: ResponseFields): (ItemFields & JsonObject)[] =>
+  Array.isArray(output)
+    ? output.filter(
+        (item): item is ItemFields & JsonObject => typeof item === "object" && item !== null,
+      )
+    : [];
+
+/** What is added to a response that has ended, beside the charge. */
+export const endOf = (
+  response: ResponseFields & { completed_at?: unknown },
+  nowSeconds: number,
+): {
+  outputText: string;
+  completedAtSeconds: number | undefined;
+} => ({
+  outputText: outputText(itemsOf(response)),
+  completedAtSeconds:
+    response.status === "completed" && typeof response.completed_at !== "number"
+      ? nowSeconds
+      : undefined,
+});
+
+/**
+ * Reads what settlement needs from a response; undefined when it is none, or has not ended well.
+ */
+export function readResponse(
+  text: string,
+  response: ResponseFields,
+  { request, providerId }: { request: OriginalRequest; providerId: string },
+): WholeAnswer | undefined {
+  const { status, output } = response;
+  if (!Array.isArray(output) || (status !== "completed" && status !== "incomplete"))
+    return undefined;
+  const meter = new ResponseMeter();
+  for (const item of itemsOf(response)) meter.addItem(item);
+  meter.addResponse(response);
+  const thought = meter.thought > 0 || (meter.usage?.usage.reasoningTokens ?? 0) > 0;
+  return {
+    upstreamId: typeof response.id === "string" ? response.id : null,
+    finishReason: meter.finishReason,
+    metered: meter.usage,
+    outputCharacters: meter.outputCharacters,
+    hasContent: meter.isAnswer,
+    spentOnReasoning: meter.visible === 0 && meter.finishReason === "length" && thought,
+    render: (shown) => renderResponse(text, response, { shown, request, providerId }),
+  };
+}
+
+function renderResponse(
+  text: string,
+  response: ResponseFields,
+  {
+    shown,
+    request,
+    providerId,
+  }: { shown: ShownAnswer; request: OriginalRequest; providerId: string },
+): string {
+  const { id, model, metered } = shown;
+  const gateway = asGatewayFacts({ ...shown, metadataText: shown.metadataText() });
+  return responseText(text, {
+    id,
+    model,
+    providerId,
+    requestBody: request.body,
+    end: { metered, gateway, ...endOf(response, request.nowSeconds()) },
+  });
+}
+
+/** A response object as far as it is read. */
+export interface ResponseFields {
+  id?: unknown;
+  status?: unknown;
+  output?: unknown;
+  usage?: unknown;
+  incomplete_details?: { reason?: unknown } | null;
+  error?: unknown;
+}
+
+/** An output item as far as it is read. */
+export interface ItemFields {
+  type?: unknown;
+  content?: unknown;
+  summary?: unknown;
+  arguments?: unknown;
+  input?: unknown;
+  name?: unknown;
+  encrypted_content?: unknown;
+}
+
+const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
+
+interface TextFields {
+  text?: unknown;
+  refusal?: unknown;
+}
+
+const partsLength = (value: unknown): number =>
+  Array.isArray(value)
+    ? value.reduce<number>(
+        (sum, part: TextFields | null) => sum + lengthOf(part?.text) + lengthOf(part?.refusal),
+        0,
+      )
+    : 0;
+
+/** Whether an item is a call that the caller runs. */
+export const isCall = (item: ItemFields | null | undefined): item is ItemFields =>
+  item?.type === "function_call" || item?.type === "custom_tool_call";
+
+/** How much one item says. A tool that the provider ran itself says something in any case. */
+function itemLength(item: ItemFields): { visible: number; thought: number } {
+  switch (item.type) {
+    case "message":
+      return { visible: partsLength(item.content), thought: 0 };
+    case "reasoning": {
+      const sealed = lengthOf(item.encrypted_content) > 0 ? 1 : 0;
+      return {
+        visible: 0,
+        thought: partsLength(item.summary) + partsLength(item.content) + sealed,
+      };
+    }
+    case "function_call":
+    case "custom_tool_call":
+      return {
+        visible: 1 + lengthOf(item.name) + lengthOf(item.arguments) + lengthOf(item.input),
+        thought: 0,
+      };
+    default:
+      return { visible: 1, thought: 0 };
+  }
+}
+
+/**
+ * Counts what a Responses answer says, for estimates where nothing is reported and to tell an
+ * answer from silence.
+ */
+export class ResponseMeter {
+  visible = 0;
+  thought = 0;
+  /** How the answer ended; Responses has no words for it but a status. */
+  finishReason: FinishReason | null = null;
+  usage: MeteredUsage | undefined;
+  private hasCalls = false;
+
+  /** A text that was added to the item that it belongs to. */
+  addDelta(type: string, delta: unknown): void {
+    if (type.startsWith("response.reasoning")) this.thought += lengthOf(delta);
+    else this.visible += lengthOf(delta);
+  }
+
+  addItem(item: ItemFields): void {
+    this.hasCalls ||= isCall(item);
+    const { visible, thought } = itemLength(item);
+    this.visible += visible;
+    this.thought += thought;
+  }
+
+  /** A response object, whole or on its way. */
+  addResponse(response: ResponseFields): void {
+    const { usage } = response;
+    if (usage !== undefined && usage !== null) this.usage = readOpenaiUsage(usage) ?? this.usage;
+    const finish = decodeFinish(response as JsonObject);
+    if (finish !== undefined) this.finishReason = reconcileFinish(finish, this.hasCalls).reason;
+  }
+
+  get outputCharacters(): number {
+    return this.visible + this.thought;
+  }
+
+  /** There is content, or an end without any that still tells the client something. */
+  get isAcceptable(): boolean {
+    return this.outputCharacters > 0 || this.endTells;
+  }
+
+  /** The same of a whole answer, of which thoughts alone are no content. */
+  get isAnswer(): boolean {
+    return this.visible > 0 || this.endTells;
+  }
+
+  private get endTells(): boolean {
+    const { finishReason } = this;
+    return finishReason !== null && finishReason !== "stop" && finishReason !== "tool_calls";
+  }
+
+  /** The provider's usage as far as it can be true, or an estimate from what was said. */
+  metered({
+    inputTokens,
+    windowTokens,
+  }: {
+    inputTokens: number;
+    windowTokens: number;
+  }): MeteredUsage {
+    const { usage, outputCharacters } = this;
+    const isWhole = usage === undefined || this.finishReason !== null;
+    return boundOrEstimated(isWhole ? usage : coveringDelivered(usage, outputCharacters), {
+      inputTokens,
+      windowTokens,
+      outputCharacters,
+    });
+  }
+}
+
+/** What a response's text is edited with. */
+export interface ResponseEdits {
+  id: string;
+  model: string;
+  /** Slug of the provider that answered. */
+  providerId: string;
+  /** The request as its client wrote it: what was asked of storage is the gateway's to answer. */
+  requestBody: Readonly<Record<string, unknown>>;
+  /** How the response ended; absent while it is under way. */
+  end?: {
+    metered: MeteredUsage;
+    gateway: GatewayFacts;
+    outputText: string | undefined;
+    completedAtSeconds: number | undefined;
+  };
+}
+
+/**
+ * Response objects as the client gets them: the upstream's text with what is the gateway's to say.
+ */
+export function responseText(
+  text: string,
+  { id, model, providerId, requestBody, end }: ResponseEdits,
+): string {
+  const members = scanMembers(text);
+  const edits = new Map<string, string | undefined>([
+    ["id", JSON.stringify(id)],
+    ["model", JSON.stringify(model)],
+    ["store", JSON.stringify(requestBody["store"] ?? true)],
+    ["background", JSON.stringify(requestBody["background"] ?? false)],
+    ["previous_response_id", JSON.stringify(requestBody["previous_response_id"] ?? null)],
+  ]);
+  if (end !== undefined) {
+    const usage = members.findLast(({ key }) => key === "usage");
+    const original = usage === undefined ? undefined : text.slice(usage.valueStart, usage.valueEnd);
+    edits.set("usage", pricedUsage(original, end));
+    if (end.outputText !== undefined) edits.set("output_text", JSON.stringify(end.outputText));
+    if (end.completedAtSeconds !== undefined)
+      edits.set("completed_at", String(end.completedAtSeconds));
+    for (const [key, value] of Object.entries(gatewayFields(end.gateway)))
+      edits.set(key, JSON.stringify(value));
+  }
+  return withSealedProvenance(editScanned(text, members, edits), providerId);
+}
+
+const countNames = ["input_tokens", "output_tokens", "total_tokens"];
+
+/** The provider's own usage with the charge, or ours where the provider's cannot be shown. */
+function pricedUsage(
+  original: string | undefined,
+  { metered, gateway }: { metered: MeteredUsage; gateway: GatewayFacts },
+): string {
+  const usable =
+    original !== undefined &&
+    original.startsWith("{") &&
+    !metered.clamped &&
+    !metered.estimated &&
+    countNames.every((name) => original.includes(`"${name}"`));
+  if (!usable) return JSON.stringify(encodeUsage(metered, gateway));
+  const edits = new Map<string, string | undefined>([["cost_details", undefined]]);
+  for (const [key, value] of Object.entries(usageCost(gateway)))
+    edits.set(key, JSON.stringify(value));
+  return editScanned(original, scanMembers(original), edits);
+}
+
+/**
+ * A quote cannot stand unescaped within a string of JSON text, so this finds names of members
+ * alone. Empty values are no seals.
+ */
+const sealedMember = /("encrypted_content"\s*:\s*")(?!")/g;
+
+/**
+ * JSON text of an answer whose sealed thoughts name their maker, so that only the maker gets them
+ * back.
+ */
+export function withSealedProvenance(text: string, providerId: string): string {
+  if (!text.includes('"encrypted_content"')) return text;
+  const mark = sealWithProvenance("", { providerId });
+  return text.replace(sealedMember, (member) => member + mark);
+}

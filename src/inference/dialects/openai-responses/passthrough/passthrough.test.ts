@@ -1,0 +1,118 @@
+import { describe, expect, test } from "bun:test";
+import { responsesRequest, responsesRoute } from "../../../../../test/support/responses-request.ts";
+import type { OriginalRequest, TargetRoute } from "../../passthrough.ts";
+import { requestText } from "./passthrough.ts";
+
+const sent = (
+  body: Record<string, unknown>,
+  route: TargetRoute["route"] = responsesRoute().route,
+): Record<string, unknown> =>
+  JSON.parse(requestText(responsesRequest(body), { ...responsesRoute(), route }).text) as Record<
+    string,
+    unknown
+  >;
+
+describe("a request to a provider of the same dialect", () => {
+  test("keeps every character that need not change", () => {
+    const text =
+      '{ "model":"openai/large",\t"input": [ {"role":"user","content":"H\\u00e9"} ], "x_foo":{"deep":[1.0]},"store":true }';
+    const request: OriginalRequest = {
+      ...responsesRequest({}),
+      text,
+      body: JSON.parse(text) as Record<string, unknown>,
+    };
+    expect(requestText(request, responsesRoute()).text).toBe(
+      '{ "model":"large-v2",\t"input": [ {"role":"user","content":"H\\u00e9"} ], "x_foo":{"deep":[1.0]},"store":false }',
+    );
+  });
+
+  test("loses what speaks to the gateway, and stores nothing", () => {
+    expect(
+      sent({
+        model: "m",
+        input: "Hi",
+        models: ["a"],
+        provider: { order: ["acme"] },
+        session_id: "s",
+        trace: {},
+        require_params: [],
+        min_context: 1,
+        background: true,
+        previous_response_id: "resp_1",
+        stream: true,
+      }),
+    ).toEqual({ model: "large-v2", input: "Hi", stream: true, store: false });
+  });
+
+  test("says by an effort what the gateway's own words say", () => {
+    expect(
+      sent({ model: "m", input: "", reasoning: { enabled: false, max_tokens: 5 } }).reasoning,
+    ).toEqual({ effort: "none" });
+    expect(
+      sent({ model: "m", input: "", reasoning: { enabled: false, effort: "high" } }).reasoning,
+    ).toEqual({ effort: "none" });
+    expect(
+      sent({ model: "m", input: "", reasoning: { max_tokens: 2_000, summary: "auto" } }).reasoning,
+    ).toEqual({ effort: "medium", summary: "auto" });
+    expect(
+      sent({ model: "m", input: "", reasoning: { enabled: true, max_tokens: 2_000 } }).reasoning,
+    ).toEqual({});
+    expect(
+      sent({ model: "m", input: "", reasoning: { effort: "high", summary: "auto", exclude: true } })
+        .reasoning,
+    ).toEqual({ effort: "high" });
+    expect(
+      sent({ model: "m", input: "", reasoning: { effort: "low", context: "auto" } }).reasoning,
+    ).toEqual({ effort: "low", context: "auto" });
+  });
+
+  test("clamps the effort, and asks a thinking model for its seals", () => {
+    const route = responsesRoute({ reasoning: { levels: ["low", "medium"] } }).route;
+    const body = sent(
+      {
+        model: "m",
+        input: "",
+        reasoning: { effort: "xhigh" },
+        include: ["web_search_call.results"],
+      },
+      route,
+    );
+    expect(body.reasoning).toEqual({ effort: "medium" });
+    expect(body.include).toEqual(["web_search_call.results", "reasoning.encrypted_content"]);
+    expect(sent({ model: "m", input: "" })).not.toHaveProperty("include");
+  });
+});
+
+describe("thoughts of earlier turns", () => {
+  const input = [
+    { role: "user", content: "Hi" },
+    { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gw1:acme:own==" },
+    { type: "reasoning", id: "rs_2", summary: [], encrypted_content: "gw1:other:foreign==" },
+    { type: "reasoning", id: "rs_3", summary: [], encrypted_content: "unmarked==" },
+    { type: "reasoning", id: "rs_4", summary: [] },
+    { type: "reasoning", id: "rs_5", summary: [{ type: "summary_text", text: "hm" }] },
+    { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
+  ];
+
+  test("go back to their maker alone, and never as bare ids", () => {
+    const { text, losses } = requestText(responsesRequest({ model: "m", input }), responsesRoute());
+    expect((JSON.parse(text) as { input: unknown }).input).toEqual([
+      input[0],
+      { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "own==" },
+      input[3],
+      { type: "reasoning", summary: [{ type: "summary_text", text: "hm" }] },
+      input[6],
+    ]);
+    expect(losses.map((loss) => loss.field)).toEqual(["input[2]", "input[4]"]);
+  });
+
+  test("a reference that nobody resolved is the client's mistake", () => {
+    const request = responsesRequest({
+      model: "m",
+      input: [{ type: "item_reference", id: "msg_1" }],
+    });
+    expect(() => requestText(request, responsesRoute())).toThrow(
+      expect.objectContaining({ code: "bad_request", param: "input[0]" }),
+    );
+  });
+});

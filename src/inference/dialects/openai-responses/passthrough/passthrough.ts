@@ -1,0 +1,191 @@
+import { editMembers, scanMembers } from "../../../../platform/kernel/json/json-members.ts";
+import type { Loss } from "../../../canonical/request.ts";
+import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
+import {
+  fittedCap,
+  type OriginalRequest,
+  type Passthrough,
+  type TargetRoute,
+} from "../../passthrough.ts";
+import { wantsMetadataInLastEvent } from "../../gateway-facts.ts";
+import { clampEffort, flatEffort, takesFormat, undeclaredFormat } from "../../reasoning-rules.ts";
+import { badRequest } from "../../wire-fields.ts";
+import { includedSeals } from "../decode-request.ts";
+import { readResponse } from "./passthrough-answer.ts";
+import { responsesGatewayFields, responsesLifecycleFields } from "../request-schema.ts";
+import { ResponsesRelay } from "./passthrough-stream.ts";
+
+/**
+ * Responses clients to Responses upstreams: the original bytes, with only those members replaced
+ * that have to change.
+ */
+export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
+  const { text, losses } = requestText(request, route);
+  const providerId = route.route.provider.id;
+  return {
+    requestText: text,
+    losses,
+    readWhole: (whole, body) => readResponse(whole, body, { request, providerId }),
+    createRelay: (options) =>
+      new ResponsesRelay({
+        ...options,
+        request,
+        providerId,
+        metadataInLastEvent: wantsMetadataInLastEvent(request),
+      }),
+  };
+}
+
+type Edits = Map<string, string | undefined>;
+
+/** A request as it goes upstream. */
+interface RequestText {
+  text: string;
+  losses: readonly Loss[];
+}
+
+/**
+ * The body for a candidate that speaks Responses too: the original text with only those members
+ * replaced that have to change. Nothing is stored upstream; the gateway keeps what is to be kept.
+ */
+export function requestText(
+  request: OriginalRequest,
+  { route, model, outputCap }: TargetRoute,
+): RequestText {
+  const { body, text } = request;
+  const edits: Edits = new Map([
+    ["model", JSON.stringify(route.upstreamModel)],
+    ["store", "false"],
+  ]);
+  for (const field of [...responsesGatewayFields, ...responsesLifecycleFields])
+    if (field in body) edits.set(field, undefined);
+  const { max_output_tokens: asked } = body;
+  const fitted = fittedCap(asked, { field: "max_output_tokens", route, outputCap });
+  if (fitted.cap !== undefined && fitted.cap !== asked)
+    edits.set("max_output_tokens", String(fitted.cap));
+  const declared = route.reasoning ?? model.reasoning;
+  editReasoning(request, { edits, declared });
+  if (declared !== undefined || route.reasoningFeature === true) askForSeals(body, edits);
+  const { items, losses } = replayedItems(body["input"], route.provider.id);
+  if (items !== undefined) edits.set("input", JSON.stringify(items));
+  const stripped = stripFormat(request, { edits, route });
+  return { text: editMembers(text, edits), losses: [...fitted.losses, ...losses, ...stripped] };
+}
+
+/** Leaves out the format of the answer for a route that does not declare it. */
+function stripFormat(
+  { body, text }: OriginalRequest,
+  { edits, route }: { edits: Edits; route: TargetRoute["route"] },
+): Loss[] {
+  const { format } = Object(body["text"]) as { format?: { type?: unknown } | null };
+  if (!format || format.type === "text" || takesFormat(route)) return [];
+  const member = scanMembers(text).findLast(({ key }) => key === "text");
+  if (member === undefined) return [];
+  edits.set(
+    "text",
+    editMembers(text.slice(member.valueStart, member.valueEnd), new Map([["format", undefined]])),
+  );
+  return [undeclaredFormat("text.format")];
+}
+
+/**
+ * Members of `reasoning` that are the gateway's own words for what OpenAI says by an effort and by
+ * summaries.
+ */
+const ownMembers = ["enabled", "max_tokens", "exclude"] as const;
+
+function editReasoning(
+  { body, text }: OriginalRequest,
+  { edits, declared }: { edits: Edits; declared: Parameters<typeof clampEffort>[1] },
+): void {
+  const reasoning = body["reasoning"] as Readonly<Record<string, unknown>> | null | undefined;
+  const member = reasoning
+    ? scanMembers(text).findLast(({ key }) => key === "reasoning")
+    : undefined;
+  if (!reasoning || member === undefined) return;
+  const inner: Edits = new Map(
+    ownMembers.filter((name) => name in reasoning).map((name) => [name, undefined]),
+  );
+  if (reasoning.exclude === true && "summary" in reasoning) inner.set("summary", undefined);
+  const asked = askedEffort(reasoning);
+  const effort = asked === undefined ? undefined : clampEffort(asked, declared);
+  if (asked !== undefined && effort !== reasoning.effort)
+    inner.set("effort", effort === undefined ? undefined : JSON.stringify(effort));
+  if (inner.size > 0)
+    edits.set("reasoning", editMembers(text.slice(member.valueStart, member.valueEnd), inner));
+}
+
+/**
+ * The effort that stands in the caller's words, or that its switch or its budget means;
+ * thinking that is merely on has none.
+ */
+function askedEffort({
+  effort,
+  enabled,
+  max_tokens: budget,
+}: Readonly<Record<string, unknown>>): string | undefined {
+  if (enabled === false) return "none";
+  if (typeof effort === "string") return effort;
+  return typeof budget === "number" && enabled !== true
+    ? flatEffort({ budgetTokens: budget })
+    : undefined;
+}
+
+/** Without storage a thought comes back only as ciphertext, which has to be asked for. */
+function askForSeals(body: OriginalRequest["body"], edits: Edits): void {
+  const include: unknown = body["include"] ?? [];
+  if (!Array.isArray(include) || include.includes(includedSeals)) return;
+  edits.set("include", JSON.stringify([...(include as unknown[]), includedSeals]));
+}
+
+type Item = Readonly<Record<string, unknown>>;
+
+/** Input items as one provider takes them. */
+interface ReplayedItems {
+  /** Undefined where the client's own text can stay as it is. */
+  items: readonly unknown[] | undefined;
+  losses: readonly Loss[];
+}
+
+/**
+ * Thoughts of earlier turns for the provider that is asked: its own ones without the gateway's
+ * mark, none of another provider's, and no bare ids, since nothing is stored behind them. Throws
+ * `bad_request` for a reference that was not resolved.
+ */
+function replayedItems(input: unknown, providerId: string): ReplayedItems {
+  if (!Array.isArray(input)) return { items: undefined, losses: [] };
+  const losses: Loss[] = [];
+  let changed = false;
+  const items = input.flatMap((value: unknown, index): unknown[] => {
+    const item = Object(value) as Item;
+    if (item.type === "item_reference")
+      throw badRequest(
+        `input[${index}]`,
+        "names an item that is not stored here; send the item itself.",
+      );
+    const replayed = item.type === "reasoning" ? replayedThought(item, providerId) : item;
+    if (replayed === item) return [value];
+    changed = true;
+    if (typeof replayed !== "string") return [replayed];
+    losses.push({ field: `input[${index}]`, reason: replayed });
+    return [];
+  });
+  return { items: changed ? items : undefined, losses };
+}
+
+/** The thought itself, a changed one, or why there is none. */
+function replayedThought(item: Item, providerId: string): Item | string {
+  const { encrypted_content: sealed, id: _id, ...rest } = item;
+  if (typeof sealed !== "string" || sealed === "") {
+    if (!isReadable(item)) return "an id without its content";
+    return item.id === undefined ? item : rest;
+  }
+  const { seal, provenance } = openProvenance(sealed);
+  if (provenance === undefined) return item;
+  return isForeignReasoning({ provenance }, providerId)
+    ? "sealed by another provider"
+    : { ...item, encrypted_content: seal };
+}
+
+const isReadable = ({ summary, content }: Item): boolean =>
+  (Array.isArray(summary) && summary.length > 0) || (Array.isArray(content) && content.length > 0);
