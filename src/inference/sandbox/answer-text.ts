@@ -1,7 +1,6 @@
 import { brand } from "../../platform/kernel/brand.ts";
 import { withoutDirectives } from "./directives.ts";
-import type { Effort } from "./effort.ts";
-import type { SimulatedPrompt } from "./prompt.ts";
+import type { Effort, SimulatedPrompt } from "./prompt.ts";
 import { exampleOfSchema } from "./schema-example.ts";
 import { splitTokens } from "./tokens.ts";
 

@@ -1,6 +1,8 @@
 import { type Directives, readDirectives } from "./directives.ts";
-import type { Effort } from "./effort.ts";
 import { tokensOfLength, tokensPerMedium } from "./tokens.ts";
+
+/** How long the sandbox makes its reasoning. */
+export type Effort = "low" | "medium" | "high";
 
 /** Whose words a turn holds; "tool" is a tool's result. */
 type TurnRole = "system" | "user" | "assistant" | "tool";
@@ -91,6 +93,19 @@ export function completePrompt(read: ReadPrompt, facts: RequestFacts): Simulated
     inputTokens: countInputTokens(read.turns, tools),
     directives: readDirectives(lastUserText),
   };
+}
+
+/** The sandbox's three efforts, for every name that a dialect has for one; undefined for none. */
+export function effortFromName(name: string | null | undefined): Effort | undefined {
+  if (name === null || name === undefined || name === "none") return undefined;
+  if (name === "minimal" || name === "low") return "low";
+  return name === "medium" ? "medium" : "high";
+}
+
+/** The effort that a budget of reasoning tokens means. */
+export function effortFromBudget(budgetTokens: number): Effort {
+  if (budgetTokens <= 1024) return "low";
+  return budgetTokens <= 4096 ? "medium" : "high";
 }
 
 function trailingToolText(spoken: readonly Turn[]): string | undefined {

@@ -3,8 +3,16 @@ import type { AssistantPart, Message, UserPart } from "../../canonical/message.t
 import { isReasoningDisabled } from "../../canonical/reasoning.ts";
 import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
 import type { Tool, ToolChoice as CanonicalToolChoice } from "../../canonical/tool.ts";
-import { type Effort, effortFromBudget, effortFromName } from "../effort.ts";
-import type { AnswerFormat, OfferedTool, ReadPrompt, ToolChoice, Turn } from "../prompt.ts";
+import {
+  type AnswerFormat,
+  type Effort,
+  effortFromBudget,
+  effortFromName,
+  type OfferedTool,
+  type ReadPrompt,
+  type ToolChoice,
+  type Turn,
+} from "../prompt.ts";
 
 /** The prompt of a request that a dialect has decoded. */
 export const readPrompt = (request: CanonicalRequest): ReadPrompt => ({

@@ -1,6 +1,14 @@
 import { z } from "zod";
-import { type Effort, effortFromBudget, effortFromName } from "../effort.ts";
-import type { AnswerFormat, OfferedTool, ReadPrompt, ToolChoice, Turn } from "../prompt.ts";
+import {
+  type AnswerFormat,
+  type Effort,
+  effortFromBudget,
+  effortFromName,
+  type OfferedTool,
+  type ReadPrompt,
+  type ToolChoice,
+  type Turn,
+} from "../prompt.ts";
 
 const part = z.looseObject({
   text: z.string().optional(),
