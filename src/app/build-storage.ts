@@ -2,14 +2,14 @@ import type { Kysely } from "kysely";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { auditChainInsert } from "../access/audit-chain.ts";
 import { auditInsert, auditOutcomeInsert } from "../access/audit-log.ts";
-import { grantInsert } from "../billing/ledger/grants.ts";
+import { grantInsert } from "../billing/credits/grants.ts";
 import { ledgerAdds, transferInsert } from "../billing/ledger/transfer.ts";
 import { type PaymentTables, paymentInserts } from "../billing/payments/payment-store.ts";
 import { providerKeyAdd } from "../byok/provider-key-usage.ts";
 import type { ConsentTables } from "../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../documents/jobs/document-job-store.ts";
-import type { PriceTables } from "../inference/catalog/price-history.ts";
-import type { RouteHistoryTables } from "../inference/catalog/route-history.ts";
+import type { PriceTables } from "../inference/catalog/history/price-history.ts";
+import type { RouteHistoryTables } from "../inference/catalog/history/route-history.ts";
 import {
   type ResponseTables,
   storedResponseInserts,

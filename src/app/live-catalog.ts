@@ -14,7 +14,7 @@ import {
 import type {
   ConfiguredPricing,
   ConfiguredProvider,
-} from "../inference/catalog/configured-provider.ts";
+} from "../inference/catalog/configured/configured-provider.ts";
 import { hasPlatformCredential, type CatalogSnapshot } from "../inference/catalog/model.ts";
 import type { ConfiguredRouters } from "../inference/catalog/router-models.ts";
 import { sandboxProvider } from "../inference/sandbox/sandbox-models.ts";

@@ -8,7 +8,7 @@ import { openSecurity, type Security, type SecurityTables } from "../access/open
 import type { SpentBy } from "../billing/budgets/budget-watch.ts";
 import { type Budgets, type BudgetsTables, openBudgets } from "../billing/budgets/open-budgets.ts";
 import type { LedgerTables } from "../billing/ledger/ledger-store.ts";
-import { type Credits, openCredits, type PlanCredits } from "../billing/ledger/open-credits.ts";
+import { type Credits, openCredits, type PlanCredits } from "../billing/credits/open-credits.ts";
 import { type OpenedLedger, openLedger, type SharedHolds } from "../billing/ledger/open-ledger.ts";
 import type { ReferralSettings, ReferralTables } from "../billing/referrals/referral-store.ts";
 import { openReferrals, type Referrals } from "../billing/referrals/referrals.ts";

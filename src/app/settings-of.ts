@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { MasterSecrets } from "../byok/open-byok.ts";
-import type { ConfiguredProvider } from "../inference/catalog/configured-provider.ts";
+import type { ConfiguredProvider } from "../inference/catalog/configured/configured-provider.ts";
 import type { Configuration } from "../platform/config/configuration.ts";
 import { loadEncryptionKey } from "../platform/config/encryption-key.ts";
 import { type Environment, withSecretFiles } from "../platform/config/environment-settings.ts";
@@ -29,7 +29,8 @@ export async function readConfiguration(process: {
     environment,
     workingDirectory,
     providerSchema: async () =>
-      (await import("../inference/catalog/configured-provider.ts")).configuredProviderSchema,
+      (await import("../inference/catalog/configured/configured-provider.ts"))
+        .configuredProviderSchema,
   });
   return { ...configuration, environment };
 }

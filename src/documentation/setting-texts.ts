@@ -1,6 +1,6 @@
 import { isMap, isPair, isScalar, isSeq, parseDocument, type Node, type Pair } from "yaml";
 import { z } from "zod";
-import { configuredProviderSchema } from "../inference/catalog/configured-provider.ts";
+import { configuredProviderSchema } from "../inference/catalog/configured/configured-provider.ts";
 import { createFileSchema } from "../platform/config/file-schema.ts";
 
 /** A key of switchyard.yaml. */

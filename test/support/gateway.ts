@@ -8,7 +8,7 @@ import { HttpServer } from "../../src/http/http-server.ts";
 import {
   configuredProviderSchema,
   type ConfiguredProvider,
-} from "../../src/inference/catalog/configured-provider.ts";
+} from "../../src/inference/catalog/configured/configured-provider.ts";
 import { createLogger } from "../../src/platform/telemetry/logger.ts";
 import { createMetrics, type Metrics } from "../../src/platform/telemetry/metrics.ts";
 import { noTracing } from "../../src/platform/telemetry/tracing.ts";

@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { AccountBook, addFresh } from "./account-book.ts";
-import type { GrantTables } from "./grant-store.ts";
+import type { GrantTables } from "../credits/grant-store.ts";
 import { monthOf, startOfMonthMs } from "./month.ts";
 import { type Bucket, bucketAccount, chargeTransferIds } from "./transfer.ts";
 

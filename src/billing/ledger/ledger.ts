@@ -13,11 +13,10 @@ import {
   lapsedOf,
   type WorkspaceAccount,
 } from "./account-book.ts";
-import { creditUnit } from "./credit-unit.ts";
 import { borneOf, type ReserveOutcome, type ReserveRequest } from "./hold-rule.ts";
 import type { CreditRequest, LedgerPort, Purse, Taken, Withdrawal } from "./ledger-port.ts";
 import { monthOf } from "./month.ts";
-import { chargeRows, splitOverBuckets } from "./transfer.ts";
+import { chargeRows, creditUnit, splitOverBuckets } from "./transfer.ts";
 
 /** A spending limit of a key, measured over a rolling window. */
 interface KeyLimit {

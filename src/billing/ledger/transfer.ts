@@ -5,6 +5,7 @@ import {
   recordInsert,
 } from "../../platform/storage/commit-queue.ts";
 import type { WorkspaceAccount } from "./account-book.ts";
+import type { CreditRequest } from "./ledger-port.ts";
 import type { LedgerTables } from "./ledger-store.ts";
 
 /** Credits that a workspace spends first (plan, referral, grants) and those it bought. */
@@ -240,4 +241,14 @@ function move(
   });
   rows.inserts.push(insert);
   for (const add of adds) rows.adds.push(add);
+}
+
+/** What makes credits stand. */
+export function creditUnit(
+  { workspaceId, bucket, alongside, ...transfer }: CreditRequest,
+  atMs: number,
+): CommitUnit {
+  const from = transfer.kind === "topup" ? operatorAccounts.payments : operatorAccounts.grants;
+  const rows = transferRows({ ...transfer, from, to: bucketAccount(workspaceId, bucket), atMs });
+  return { inserts: [rows.insert, ...(alongside?.(atMs) ?? [])], adds: rows.adds };
 }

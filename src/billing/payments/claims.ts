@@ -1,5 +1,5 @@
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { Withdrawals } from "../ledger/withdrawals.ts";
+import type { Withdrawals } from "../credits/withdrawals.ts";
 import { nanoFromCents, type Quote } from "./cents.ts";
 import { documentValues, seriesOf, type IssuedDocument } from "./document.ts";
 import { creditTransferId, type Order } from "./orders.ts";

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { Withdrawals } from "../ledger/withdrawals.ts";
+import type { Withdrawals } from "../credits/withdrawals.ts";
 import { Turns } from "../../platform/kernel/keyed-mutex.ts";
 import { AutomaticStore, AutomaticTopUps } from "./automatic-top-ups.ts";
 import { isLiveKey, type PaymentSettings } from "./cents.ts";

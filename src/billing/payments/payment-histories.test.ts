@@ -22,7 +22,7 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import { AccountBook } from "../ledger/account-book.ts";
 import { LedgerStore, type LedgerTables } from "../ledger/ledger-store.ts";
 import { Ledger } from "../ledger/ledger.ts";
-import { openCredits } from "../ledger/open-credits.ts";
+import { openCredits } from "../credits/open-credits.ts";
 import { ledgerAdds, transferInsert } from "../ledger/transfer.ts";
 import { auditInsert, auditOutcomeInsert } from "../../access/audit-log.ts";
 import { quoteOf } from "./cents.ts";

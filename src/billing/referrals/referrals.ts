@@ -5,7 +5,7 @@ import type { Referrer, SignUpReferrals } from "../../identity/people/sign-up.ts
 import { UserStore } from "../../identity/people/user-store.ts";
 import { dayMs, minuteMs, type Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { Grants } from "../ledger/grants.ts";
+import type { Grants } from "../credits/grants.ts";
 import {
   dueAtOnceMax,
   ReferralStore,

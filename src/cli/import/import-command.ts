@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { stringify } from "yaml";
 import { buildCatalog } from "../../inference/catalog/build-catalog.ts";
-import { configuredProviderSchema } from "../../inference/catalog/configured-provider.ts";
+import { configuredProviderSchema } from "../../inference/catalog/configured/configured-provider.ts";
 import { checkSettings } from "../../platform/config/check-settings.ts";
 import {
   ConfigurationError,

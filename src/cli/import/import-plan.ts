@@ -2,7 +2,7 @@ import { buildCatalog } from "../../inference/catalog/build-catalog.ts";
 import type {
   ConfiguredModel,
   ConfiguredProvider,
-} from "../../inference/catalog/configured-provider.ts";
+} from "../../inference/catalog/configured/configured-provider.ts";
 import { makerOfName } from "../../inference/catalog/model-names.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { providerDefinitions } from "../../inference/providers/index.ts";

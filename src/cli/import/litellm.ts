@@ -1,4 +1,4 @@
-import type { ConfiguredModel } from "../../inference/catalog/configured-provider.ts";
+import type { ConfiguredModel } from "../../inference/catalog/configured/configured-provider.ts";
 import {
   credentialVariableOf,
   type ImportPlan,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { balanceOf } from "../../billing/ledger/account-book.ts";
-import type { StatementCursor, StatementEntry } from "../../billing/ledger/statement.ts";
+import type { StatementCursor, StatementEntry } from "../../billing/credits/statement.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { UptimeDay } from "../../inference/catalog/route-history.ts";
+import type { UptimeDay } from "../../inference/catalog/history/route-history.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 

@@ -3,7 +3,7 @@ import { chargeFor } from "../../billing/ledger/price.ts";
 import type { Environment } from "../providers/provider-definition.ts";
 import { buildCatalog, type CatalogOptions } from "./build-catalog.ts";
 import type { CatalogFacts, FactRow } from "./catalog-facts.ts";
-import { configuredProviderSchema } from "./configured-provider.ts";
+import { configuredProviderSchema } from "./configured/configured-provider.ts";
 import type { CatalogSnapshot, UpstreamRoute } from "./model.ts";
 
 const nowMs = Date.UTC(2026, 10, 21);

@@ -8,7 +8,7 @@ import {
 import { providerDefinitions } from "../providers/index.ts";
 import type { ProviderDefinition } from "../providers/provider-definition.ts";
 import type { FactRow, FactPrices } from "./catalog-facts.ts";
-import type { ConfiguredPricing } from "./configured-provider.ts";
+import type { ConfiguredPricing } from "./configured/configured-provider.ts";
 import type {
   CatalogModel,
   Provider,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { buildCatalog } from "./build-catalog.ts";
 import type { CatalogFacts, FactRow } from "./catalog-facts.ts";
-import { configuredProviderSchema } from "./configured-provider.ts";
+import { configuredProviderSchema } from "./configured/configured-provider.ts";
 import { modelObject, type ModelObject } from "./model-object.ts";
 import { isReachable, type CatalogModel, type CatalogSnapshot } from "./model.ts";
 import type { ConfiguredRouters } from "./router-models.ts";

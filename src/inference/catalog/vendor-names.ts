@@ -1,5 +1,5 @@
 import { providerDefinitions } from "../providers/index.ts";
-import type { ConfiguredPricing } from "./configured-provider.ts";
+import type { ConfiguredPricing } from "./configured/configured-provider.ts";
 import { ownerOf, configurationVersion, configuredPriceRow, priceVersion } from "./fact-model.ts";
 import { makerAliases, makerOfName, makersName } from "./model-names.ts";
 import type { CatalogModel, Provider } from "./model.ts";

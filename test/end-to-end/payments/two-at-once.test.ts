@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { openCredits } from "../../../src/billing/ledger/open-credits.ts";
+import { openCredits } from "../../../src/billing/credits/open-credits.ts";
 import { openPayments, type Payments } from "../../../src/billing/payments/open-payments.ts";
 import {
   paymentSettings,

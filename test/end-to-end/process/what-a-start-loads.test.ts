@@ -33,7 +33,7 @@ const always = [
 const lateParts = [
   "src/billing/payments/open-payments.ts",
   "src/identity/people/create-identity.ts",
-  "src/inference/catalog/configured-provider.ts",
+  "src/inference/catalog/configured/configured-provider.ts",
   "src/inference/sandbox/wire/",
   "src/insights/archive/archive-client.ts",
   "src/insights/archive/open-archive.ts",

@@ -4,8 +4,7 @@ import { SharedStateAwayError } from "../../../platform/shared-state/shared-stat
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
 import { balanceOf, type AccountBook } from "../account-book.ts";
-import { type ChargeParts, chargeRows } from "../transfer.ts";
-import { creditUnit } from "../credit-unit.ts";
+import { type ChargeParts, chargeRows, creditUnit } from "../transfer.ts";
 import type { CreditRequest, LedgerPort, Taken, Withdrawal } from "../ledger-port.ts";
 import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
 import type { PostedCharge, PostOutcome, PostRequest } from "../ledger.ts";

@@ -7,8 +7,7 @@ import { SharedState } from "../../../platform/shared-state/shared-state.ts";
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
 import type { Storage } from "../../../platform/storage/storage.ts";
 import type { LedgerTables } from "../ledger-store.ts";
-import { creditUnit } from "../credit-unit.ts";
-import { accountAdd } from "../transfer.ts";
+import { accountAdd, creditUnit } from "../transfer.ts";
 import { nodeLeaseMs } from "./node-lease.ts";
 
 const nothing = () => ({ inserts: [], adds: [] });

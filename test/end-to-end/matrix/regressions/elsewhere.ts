@@ -10,7 +10,7 @@ export const elsewhere: Readonly<Record<string, readonly string[]>> = {
   ],
   C40: [`${matrix}/faults-on-the-only-provider.test.ts`],
   C41: [`${matrix}/support/chat-client.ts`, `${scenarios}/keep-alive.test.ts`],
-  C42: ["src/inference/dialects/anthropic-messages/passthrough-stream.test.ts"],
+  C42: ["src/inference/dialects/anthropic-messages/passthrough/passthrough-stream.test.ts"],
   C43: [`${matrix}/faults-on-the-only-provider.test.ts`, `${scenarios}/keep-alive.test.ts`],
   C45: [`${matrix}/faults-on-the-only-provider.test.ts`],
   C46: [`${matrix}/faults-on-the-only-provider.test.ts`],

@@ -1,6 +1,6 @@
 import type { AppSettings } from "../../../../src/app/app-settings.ts";
 import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
-import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
+import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured/configured-provider.ts";
 import { provider, startGateway, type TestGateway } from "../../../support/gateway.ts";
 import type { Fault } from "../../../support/upstream/fault.ts";
 import {

@@ -1,4 +1,4 @@
-import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
+import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured/configured-provider.ts";
 import type { AppTools } from "../../../../src/app/app.ts";
 import type { LlmKey } from "../../../../src/identity/keys/llm-key.ts";
 import {

@@ -1,5 +1,5 @@
 import type { AppSettings } from "../../../../src/app/app-settings.ts";
-import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured-provider.ts";
+import type { ConfiguredProvider } from "../../../../src/inference/catalog/configured/configured-provider.ts";
 import { acme, provider, startGateway, type TestGateway } from "../../../support/gateway.ts";
 import {
   startFaultUpstream,

@@ -16,13 +16,13 @@ import { dayMs } from "../../platform/kernel/clock.ts";
 import { migrations } from "../../platform/storage/migrations/index.ts";
 import { openStorage } from "../../platform/storage/open-storage.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
-import { AccountBook, balanceOf } from "./account-book.ts";
+import { AccountBook, balanceOf } from "../ledger/account-book.ts";
 import { GrantStore } from "./grant-store.ts";
 import { grantInsert, Grants } from "./grants.ts";
-import { LedgerStore, type LedgerTables } from "./ledger-store.ts";
-import { Ledger } from "./ledger.ts";
-import { monthOf } from "./month.ts";
-import { ledgerAdds, transferInsert } from "./transfer.ts";
+import { LedgerStore, type LedgerTables } from "../ledger/ledger-store.ts";
+import { Ledger } from "../ledger/ledger.ts";
+import { monthOf } from "../ledger/month.ts";
+import { ledgerAdds, transferInsert } from "../ledger/transfer.ts";
 import { Withdrawals } from "./withdrawals.ts";
 
 /**

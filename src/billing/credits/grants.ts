@@ -1,8 +1,27 @@
 import type { InsertStatement } from "../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
-import type { Grant } from "./grant.ts";
+import type { Bucket } from "../ledger/transfer.ts";
 import type { GrantStore } from "./grant-store.ts";
-import type { LedgerPort } from "./ledger-port.ts";
+import type { LedgerPort } from "../ledger/ledger-port.ts";
+
+/** Why credits were given: with the plan, by the operator, or for a referral. */
+export type GrantKind = "plan" | "admin" | "referral";
+
+/**
+ * Credits that the operator gives. Monthly ones end with their month, those of the top-up bucket
+ * never.
+ */
+export interface Grant {
+  /** Id of the transfer, and the idempotency key. */
+  transferId: string;
+  workspaceId: string;
+  bucket: Bucket;
+  kind: GrantKind;
+  amountNano: bigint;
+  description: string | null;
+  /** Id of who gave them; `system` for those of a plan. */
+  grantedBy: string;
+}
 
 /** What became of a grant. */
 export type GrantOutcome = "ok" | "exists" | "exists_with_different_fields";

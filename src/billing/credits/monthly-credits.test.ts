@@ -7,12 +7,12 @@ import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import { migrations } from "../../platform/storage/migrations/index.ts";
 import { openStorage } from "../../platform/storage/open-storage.ts";
 import type { Workspace } from "../../identity/workspaces/workspace.ts";
-import { AccountBook } from "./account-book.ts";
+import { AccountBook } from "../ledger/account-book.ts";
 import { grantInsert } from "./grants.ts";
-import { LedgerStore, type LedgerTables } from "./ledger-store.ts";
-import { Ledger } from "./ledger.ts";
+import { LedgerStore, type LedgerTables } from "../ledger/ledger-store.ts";
+import { Ledger } from "../ledger/ledger.ts";
 import { openCredits } from "./open-credits.ts";
-import { ledgerAdds, transferInsert } from "./transfer.ts";
+import { ledgerAdds, transferInsert } from "../ledger/transfer.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "switchyard-months-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

@@ -1,4 +1,4 @@
-import type { PriceRow } from "../../billing/ledger/price.ts";
+import type { PriceRow } from "../../../billing/ledger/price.ts";
 import { configuredDataPolicy } from "./configure-provider.ts";
 import type { ConfiguredModel } from "./configured-provider.ts";
 import {
@@ -9,9 +9,9 @@ import {
   configuredPriceRow,
   freePriceRow,
   priceVersion,
-} from "./fact-model.ts";
-import type { CatalogModel, Provider, ReasoningLevels, Surface, UpstreamRoute } from "./model.ts";
-import { present } from "./present.ts";
+} from "../fact-model.ts";
+import type { CatalogModel, Provider, ReasoningLevels, Surface, UpstreamRoute } from "../model.ts";
+import { present } from "../present.ts";
 
 /** Where a configured model goes. */
 export interface ConfiguredPlace {

@@ -4,9 +4,9 @@ import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { Workspace } from "../../identity/workspaces/workspace.ts";
 import { GrantStore } from "./grant-store.ts";
 import { Grants } from "./grants.ts";
-import type { LedgerPort } from "./ledger-port.ts";
+import type { LedgerPort } from "../ledger/ledger-port.ts";
 import { MonthlyCredits } from "./monthly-credits.ts";
-import type { LedgerTables } from "./ledger-store.ts";
+import type { LedgerTables } from "../ledger/ledger-store.ts";
 import { Statements } from "./statement.ts";
 import { Withdrawals } from "./withdrawals.ts";
 

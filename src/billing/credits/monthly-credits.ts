@@ -1,7 +1,7 @@
 import { minuteMs, type Clock } from "../../platform/kernel/clock.ts";
 import type { PlanId, Workspace } from "../../identity/workspaces/workspace.ts";
 import type { Grants } from "./grants.ts";
-import { monthOf, startOfMonthMs, type Month } from "./month.ts";
+import { monthOf, startOfMonthMs, type Month } from "../ledger/month.ts";
 import type { GrantStore } from "./grant-store.ts";
 import type { Withdrawals } from "./withdrawals.ts";
 

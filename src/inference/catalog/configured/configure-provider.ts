@@ -1,10 +1,10 @@
-import { quirksOf } from "../providers/deviations.ts";
-import { providerDefinitions } from "../providers/index.ts";
+import { quirksOf } from "../../providers/deviations.ts";
+import { providerDefinitions } from "../../providers/index.ts";
 import {
   firstSet,
   type Environment,
   type ProviderDefinition,
-} from "../providers/provider-definition.ts";
+} from "../../providers/provider-definition.ts";
 import type { ConfiguredProvider } from "./configured-provider.ts";
 import type {
   CredentialHeader,
@@ -12,8 +12,8 @@ import type {
   Provider,
   UpstreamDialect,
   UpstreamTimeouts,
-} from "./model.ts";
-import { present } from "./present.ts";
+} from "../model.ts";
+import { present } from "../present.ts";
 
 /**
  * A provider of the configuration: its own keys over those of the built-in one of the same id, if

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from "kysely";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
-import type { LedgerTables } from "./ledger-store.ts";
-import { bucketAccount, type Bucket, type TransferKind } from "./transfer.ts";
+import type { LedgerTables } from "../ledger/ledger-store.ts";
+import { bucketAccount, type Bucket, type TransferKind } from "../ledger/transfer.ts";
 
 /** A line of a statement. Amounts are nano-USD, negative where credits went. */
 export interface StatementEntry {

@@ -1,9 +1,9 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
-import type { Purse, Withdrawal } from "./ledger-port.ts";
-import { monthOf } from "./month.ts";
-import { bucketAccount, operatorAccounts, transferRows } from "./transfer.ts";
+import type { Purse, Withdrawal } from "../ledger/ledger-port.ts";
+import { monthOf } from "../ledger/month.ts";
+import { bucketAccount, operatorAccounts, transferRows } from "../ledger/transfer.ts";
 
 interface Movement extends Withdrawal {
   kind: "refund" | "expiry";

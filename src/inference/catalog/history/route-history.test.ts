@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { startGateway, type TestGateway } from "../../../test/support/gateway.ts";
-import { freshDatabase } from "../../../test/support/postgres.ts";
-import { dayMs } from "../../platform/kernel/clock.ts";
+import { FakeClock } from "../../../../test/support/fake-clock.ts";
+import { startGateway, type TestGateway } from "../../../../test/support/gateway.ts";
+import { freshDatabase } from "../../../../test/support/postgres.ts";
+import { dayMs } from "../../../platform/kernel/clock.ts";
 import { RouteHistory, uptimeDays } from "./route-history.ts";
 
 const clock = new FakeClock();

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
-import { minuteMs, type Clock } from "../../platform/kernel/clock.ts";
-import { routePricing } from "./model-object.ts";
-import type { CatalogSnapshot } from "./model.ts";
+import { minuteMs, type Clock } from "../../../platform/kernel/clock.ts";
+import { routePricing } from "../model-object.ts";
+import type { CatalogSnapshot } from "../model.ts";
 
 /** The table of what models cost over time. */
 export interface PriceTables {

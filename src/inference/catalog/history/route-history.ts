@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
+import { dayMs, type Clock } from "../../../platform/kernel/clock.ts";
 
 /**
  * What is read here of the daily sums that settlements write (src/insights/usage-rollup.ts); days

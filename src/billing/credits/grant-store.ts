@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { Grant, GrantKind } from "./grant.ts";
-import type { Bucket } from "./transfer.ts";
+import type { Grant, GrantKind } from "./grants.ts";
+import type { Bucket } from "../ledger/transfer.ts";
 
 interface GrantRow {
   transfer_id: string;
