@@ -6,7 +6,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildStorage, type AppTables } from "../src/app/build-storage.ts";
+import { buildStorage, type AppTables } from "../src/app/parts/build-storage.ts";
 import { chargeRows } from "../src/billing/ledger/transfer.ts";
 import { generationRow } from "../src/insights/generation-record.ts";
 import { usageAdds } from "../src/insights/usage-rollup.ts";

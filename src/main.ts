@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
 import { createApp } from "./app/create-app.ts";
-import { exampleModel } from "./app/build-operations.ts";
+import { exampleModel } from "./app/parts/build-operations.ts";
 import {
   appSettings,
   databasePathOf,
@@ -13,8 +13,8 @@ import {
   type Settings,
 } from "./app/settings-of.ts";
 import { announcement } from "./app/announcement.ts";
-import { endOnSignal, reloadOnSignal } from "./app/signals.ts";
-import { type ProcessPlace, SupervisorLine } from "./app/supervised.ts";
+import { endOnSignal, reloadOnSignal } from "./app/process/signals.ts";
+import { type ProcessPlace, SupervisorLine } from "./app/process/supervised.ts";
 import {
   countConnections,
   HttpServer,
@@ -196,7 +196,9 @@ const endMarginMs = 10_000;
 
 /** Runs as many gateways as the configuration says, in processes of their own. */
 async function supervise({ server, metricsPort }: Settings, logger: Logger): Promise<void> {
-  const { ProcessFailedError, Supervisor, processorsHere } = await import("./app/supervisor.ts");
+  const { ProcessFailedError, Supervisor, processorsHere } = await import(
+    "./app/process/supervisor.ts"
+  );
   const { host, port, processes } = server;
   if (port !== 0) {
     // Where another gateway shares it, the port would not be taken for its processes.

@@ -1,4 +1,4 @@
-import { buildStorage } from "./app/build-storage.ts";
+import { buildStorage } from "./app/parts/build-storage.ts";
 import { readConfiguration, storageSettingsOf } from "./app/settings-of.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
 import { createLogger } from "./platform/telemetry/logger.ts";

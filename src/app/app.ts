@@ -17,7 +17,7 @@ import type { Storage } from "../platform/storage/storage.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
 import type { Tracing } from "../platform/telemetry/tracing.ts";
-import type { AppTables } from "./build-storage.ts";
+import type { AppTables } from "./parts/build-storage.ts";
 import type { CatalogSources } from "./live-catalog.ts";
 import type { Account } from "./open-account.ts";
 import type { Nodes } from "./reload.ts";

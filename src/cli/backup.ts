@@ -18,7 +18,7 @@ import {
   readConfiguration,
   type Settings,
 } from "../app/settings-of.ts";
-import { buildStorage } from "../app/build-storage.ts";
+import { buildStorage } from "../app/parts/build-storage.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
 import { createLogger } from "../platform/telemetry/logger.ts";
 import { type CommandContext, CommandError } from "./terminal.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { version } from "../../package.json";
-import { buildDocumentation } from "../app/build-operations.ts";
+import { buildDocumentation } from "../app/parts/build-operations.ts";
 import { staticFiles } from "../documentation/static-site.ts";
 import { type CommandContext, CommandError } from "./terminal.ts";
 

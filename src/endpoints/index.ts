@@ -187,8 +187,8 @@ import {
   cancelStoredResponse,
   deleteStoredResponse,
   getStoredResponse,
-} from "./inference/stored-response.ts";
-import { compactResponse } from "./inference/compact-response.ts";
+} from "./inference/responses/stored-response.ts";
+import { compactResponse } from "./inference/responses/compact-response.ts";
 import { countMessageTokens, messages } from "./inference/messages.ts";
 import { decisions, systemOne } from "./inference/decisions.ts";
 import { cohereEmbedPath, embeddings } from "./inference/embeddings.ts";
@@ -197,7 +197,7 @@ import { agentTelemetry, agentUsage, managedSettings } from "./inference/claude-
 import { mcp } from "./mcp/mcp.ts";
 import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
-import { responses } from "./inference/responses.ts";
+import { responses } from "./inference/responses/responses.ts";
 import {
   addMessages,
   changeConversation,

@@ -20,7 +20,7 @@ import {
   isPaid,
   tightHold,
   type ExpectedUse,
-} from "../../src/inference/pipeline/hold-ceiling.ts";
+} from "../../src/inference/pipeline/hold/hold-ceiling.ts";
 import type { Candidate } from "../../src/inference/routing/candidate.ts";
 import { SharedState } from "../../src/platform/shared-state/shared-state.ts";
 import { FakeClock } from "../support/fake-clock.ts";

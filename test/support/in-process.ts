@@ -18,7 +18,7 @@ import {
   RelayedStream,
   type RelayedStreamOptions,
   type StreamEnd,
-} from "../../src/inference/pipeline/relayed-stream.ts";
+} from "../../src/inference/pipeline/stream/relayed-stream.ts";
 import { asGatewayError } from "../../src/http/error-envelope.ts";
 import type { AttemptFailure } from "../../src/inference/upstream/classify-failure.ts";
 import type { UpstreamResponse } from "../../src/inference/upstream/upstream-client.ts";

@@ -34,7 +34,7 @@ const bans: readonly Ban[] = [
   { name: "performance.now", except: clock, instead: "use the injected clock" },
   {
     name: "Math.random",
-    except: { "src/app/build-inference.ts": "is the default of an injected source" },
+    except: { "src/app/parts/build-inference.ts": "is the default of an injected source" },
     instead: "take the random source as a dependency",
   },
   {

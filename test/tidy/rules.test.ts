@@ -22,6 +22,9 @@ const almostADialect = Object.fromEntries(
   ].map((name) => [`src/inference/dialects/acme/${name}.ts`, ""]),
 );
 
+const filesIn = (folder: string, count: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${folder}/${index}.ts`, ""]));
+
 /**
  * A tree that breaks a rule, and what the rule says of it; an empty list where nothing is wrong.
  */
@@ -228,6 +231,12 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
     "file size",
     { "src/a.ts": "\n".repeat(501), "src/b.ts": "\n".repeat(500) },
     ["src/a.ts has 501 lines"],
+  ],
+  ["folder size", filesIn("src/a", 16), ["src/a has 16 files"]],
+  [
+    "folder size",
+    { ...filesIn("src/a", 15), ...filesIn("src/a/b", 15), "src/a/c.test.ts": "" },
+    [],
   ],
   [
     "function length",

@@ -14,7 +14,7 @@ import { orphanFiles } from "./orphan-files.ts";
 import type { Rule } from "./rule.ts";
 import { sameDialectFiles } from "./same-dialect-files.ts";
 import { separateNeighbours } from "./separate-neighbours.ts";
-import { fileSize, functionLength, lineLength } from "./sizes.ts";
+import { fileSize, folderSize, functionLength, lineLength } from "./sizes.ts";
 import { wireFields } from "./wire-fields.ts";
 import { plainEnglish, plainMessages, wording } from "./wording.ts";
 
@@ -37,6 +37,7 @@ export const rules: readonly Rule[] = [
   testedEndpoints,
   lineLength,
   fileSize,
+  folderSize,
   functionLength,
   docComments,
   wording,

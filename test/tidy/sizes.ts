@@ -1,5 +1,5 @@
 import { isIdentifier, SyntaxKind, type Node } from "typescript/unstable/ast";
-import { isTest, type Finding, type Rule } from "./rule.ts";
+import { isProgram, isTest, type Finding, type Rule } from "./rule.ts";
 import type { SourceFile } from "./source-tree.ts";
 import { lineAt, lineOf } from "./syntax-nodes.ts";
 
@@ -8,6 +8,7 @@ const fileLinesMax = 500;
 /** Tests are tables and histories, which a second file would not make easier to read. */
 const testLinesMax = 600;
 const functionLinesMax = 70;
+const folderFilesMax = 15;
 
 /** Lines that fit beside each other on a screen. */
 export const lineLength: Rule = {
@@ -35,6 +36,23 @@ export const fileSize: Rule = {
           count > (path.startsWith("src/") && !isTest(path) ? fileLinesMax : testLinesMax),
       )
       .map(({ path, count }): Finding => ({ path, problem: `has ${count} lines`, weight: count })),
+};
+
+const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
+
+/** Folders that are a table of contents; files below their folders are those folders' own. */
+export const folderSize: Rule = {
+  name: "folder size",
+  fix: `Fold what one neighbour imports, or group by nouns: at most ${folderFilesMax} files, tests aside.`,
+  check({ files }): Finding[] {
+    const folders = Map.groupBy(
+      files.filter(({ path }) => isProgram(path)),
+      ({ path }) => folderOf(path),
+    );
+    return [...folders]
+      .filter(([, { length }]) => length > folderFilesMax)
+      .map(([path, { length }]) => ({ path, problem: `has ${length} files`, weight: length }));
+  },
 };
 
 const functionKinds = [

@@ -102,7 +102,7 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: [...declaredParameters, "cache_control", "reasoning_content", "reasoning_details"],
     why: "a provider's deviation names the field in which it deviates",
   },
-  "src/inference/pipeline/translated-relay.ts": {
+  "src/inference/pipeline/stream/translated-relay.ts": {
     names: ["tool_calls"],
     why: "asks for a canonical finish reason",
   },

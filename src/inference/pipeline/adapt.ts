@@ -24,7 +24,12 @@ import type {
   ResponseContext,
   UpstreamDialect,
 } from "../dialects/dialect.ts";
-import { keepSignature, withSignatures, SpokenMeter, TranslatedRelay } from "./translated-relay.ts";
+import {
+  keepSignature,
+  withSignatures,
+  SpokenMeter,
+  TranslatedRelay,
+} from "./stream/translated-relay.ts";
 import {
   asGatewayFacts,
   fallbackBlock,

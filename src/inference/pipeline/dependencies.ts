@@ -9,7 +9,7 @@ import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/mo
 import type { HealthWindows } from "../routing/health-windows.ts";
 import type { StickySessions } from "../routing/sticky-sessions.ts";
 import type { CallSignatures } from "./chat-call.ts";
-import type { KeepAliveTicker } from "./relayed-stream.ts";
+import type { KeepAliveTicker } from "./stream/relayed-stream.ts";
 import type { OpenedRoutes } from "./provider-credentials.ts";
 import type { TargetLookup } from "./upstream-targets.ts";
 import type { UpstreamClient } from "../upstream/upstream-client.ts";

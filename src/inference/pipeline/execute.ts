@@ -19,7 +19,7 @@ import {
 import { failedHeaders } from "./answer-metadata.ts";
 import { errorOfAttempts, type FailureContext, withoutCredential } from "./failure-error.ts";
 import type { InferenceCall, Adapter, RequestPieces } from "./inference-call.ts";
-import { asEventStream, openStream } from "./open-stream.ts";
+import { asEventStream, openStream } from "./stream/open-stream.ts";
 import { capFieldOf } from "../dialects/index.ts";
 import { boundUsage, type WholeAnswer } from "../dialects/passthrough.ts";
 import { exceptionFormOf } from "./adapt.ts";

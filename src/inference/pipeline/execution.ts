@@ -7,11 +7,11 @@ import type { FailedAttempt } from "./failure-error.ts";
 import type { AdaptedRoute, InferenceCall, Adapter } from "./inference-call.ts";
 import { boundOrEstimated, type WholeAnswer } from "../dialects/passthrough.ts";
 import type { ModelFallback } from "../dialects/gateway-facts.ts";
-import type { RelayedStream } from "./relayed-stream.ts";
+import type { RelayedStream } from "./stream/relayed-stream.ts";
 import { sessionOf, modelFor } from "./plan-call.ts";
 import type { Candidate, LeftOut } from "../routing/candidate.ts";
 import { type Settled, planOrRecord } from "./settle.ts";
-import { type Allowance, takeHold, outputCapFor } from "./take-hold.ts";
+import { type Allowance, takeHold, outputCapFor } from "./hold/take-hold.ts";
 import { Lifeline } from "../upstream/lifeline.ts";
 
 /** Everything that an answer, whole or streamed, is accompanied by. */

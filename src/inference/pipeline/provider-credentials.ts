@@ -13,7 +13,7 @@ import { balancesLoad } from "../routing/order-policies.ts";
 import type { InferenceDependencies } from "./dependencies.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Execution } from "./execution.ts";
-import { listCeiling } from "./hold-ceiling.ts";
+import { listCeiling } from "./hold/hold-ceiling.ts";
 import type { AttemptFailure } from "../upstream/classify-failure.ts";
 import type { KeyVerdict, ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";

@@ -5,7 +5,7 @@ import type { Browser } from "playwright-core";
 import { writtenSections } from "../../../src/documentation/contents.ts";
 import { settings, variables } from "../../../src/documentation/setting-texts.ts";
 import { headerTexts } from "../../../src/documentation/header-texts.ts";
-import { buildDocumentation } from "../../../src/app/build-operations.ts";
+import { buildDocumentation } from "../../../src/app/parts/build-operations.ts";
 import { staticFiles } from "../../../src/documentation/static-site.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { describedEndpoints } from "../../../src/http/open-api.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { RelayedStreamOptions } from "../../../src/inference/pipeline/relayed-stream.ts";
+import type { RelayedStreamOptions } from "../../../src/inference/pipeline/stream/relayed-stream.ts";
 import { readCassettes } from "../../support/cassettes.ts";
 import { adaptIn, relayIn, routeIn } from "../../support/in-process.ts";
 import { nameOf, pairs, type Pair } from "./support/pairs.ts";

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
-import { FrameWait, KeepAliveTicker } from "../../../src/inference/pipeline/relayed-stream.ts";
+import {
+  FrameWait,
+  KeepAliveTicker,
+} from "../../../src/inference/pipeline/stream/relayed-stream.ts";
 import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { openaiClient } from "../clients/openai-client.ts";
 import { errorsIn, readReply, saidIn } from "./support/chat-reply.ts";

@@ -1,11 +1,11 @@
-import type { Account } from "./open-account.ts";
-import type { Payments } from "../billing/payments/open-payments.ts";
-import type { PaymentTables } from "../billing/payments/payment-store.ts";
-import type { AppSettings } from "./app-settings.ts";
-import type { Insights } from "../insights/open-insights.ts";
-import type { Clock } from "../platform/kernel/clock.ts";
-import type { Storage } from "../platform/storage/storage.ts";
-import type { Logger } from "../platform/telemetry/logger.ts";
+import type { Account } from "../open-account.ts";
+import type { Payments } from "../../billing/payments/open-payments.ts";
+import type { PaymentTables } from "../../billing/payments/payment-store.ts";
+import type { AppSettings } from "../app-settings.ts";
+import type { Insights } from "../../insights/open-insights.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
 
 /** Card payments; undefined, with nothing loaded, where no key for Stripe is configured. */
 export async function buildPayments(
@@ -19,7 +19,7 @@ export async function buildPayments(
   },
 ): Promise<Payments | undefined> {
   if (settings?.stripe.secretKey === undefined) return undefined;
-  const { openPayments } = await import("../billing/payments/open-payments.ts");
+  const { openPayments } = await import("../../billing/payments/open-payments.ts");
   const {
     account: { ledger, withdrawals, directory, referrals },
     storage,

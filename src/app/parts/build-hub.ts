@@ -1,14 +1,14 @@
-import type { Account } from "./open-account.ts";
-import { outputItems, type NewResponse } from "../inference/responses/stored-response.ts";
-import type { ResponseStore } from "../inference/responses/response-store.ts";
-import { messageOf } from "../mcp/hub/conversation.ts";
-import { Conversations } from "../mcp/hub/conversations.ts";
-import { openHub, type HubLibrary } from "../mcp/hub/open-hub.ts";
-import { SearchIndex } from "../mcp/hub/search-index.ts";
-import { hourMs, type Clock } from "../platform/kernel/clock.ts";
-import type { Storage } from "../platform/storage/storage.ts";
-import type { Logger } from "../platform/telemetry/logger.ts";
-import type { AppSettings } from "./app-settings.ts";
+import type { Account } from "../open-account.ts";
+import { outputItems, type NewResponse } from "../../inference/responses/stored-response.ts";
+import type { ResponseStore } from "../../inference/responses/response-store.ts";
+import { messageOf } from "../../mcp/hub/conversation.ts";
+import { Conversations } from "../../mcp/hub/conversations.ts";
+import { openHub, type HubLibrary } from "../../mcp/hub/open-hub.ts";
+import { SearchIndex } from "../../mcp/hub/search-index.ts";
+import { hourMs, type Clock } from "../../platform/kernel/clock.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { AppSettings } from "../app-settings.ts";
 import type { AppTables } from "./build-storage.ts";
 
 /** The hub and the conversations, and what ends their work. */

@@ -1,5 +1,5 @@
-import type { AttemptRecord } from "../../insights/generation-record.ts";
-import { attemptRecord, type FailureWithUsage } from "./attempt.ts";
+import type { AttemptRecord } from "../../../insights/generation-record.ts";
+import { attemptRecord, type FailureWithUsage } from "../attempt.ts";
 import {
   fallbackOf,
   joinLosses,
@@ -8,23 +8,23 @@ import {
   type ServedStream,
   type Told,
   windowTokensOf,
-} from "./execution.ts";
-import { exceptionFormOf } from "./adapt.ts";
-import { noteKeyServed } from "./provider-credentials.ts";
+} from "../execution.ts";
+import { exceptionFormOf } from "../adapt.ts";
+import { noteKeyServed } from "../provider-credentials.ts";
 import { type EndedStream, RelayedStream } from "./relayed-stream.ts";
-import { metadataText } from "./answer-metadata.ts";
-import type { UpstreamRoute } from "../catalog/model.ts";
-import type { Candidate } from "../routing/candidate.ts";
-import { routingTrail, settle, type Settled } from "./settle.ts";
-import { StreamAllowance } from "./take-hold.ts";
-import { asStreamError } from "./failure-error.ts";
-import type { EventDecoder } from "../upstream/sse-decoder.ts";
-import { openEventStream } from "../upstream/event-stream.ts";
-import type { UpstreamResponse } from "../upstream/upstream-client.ts";
-import { UpstreamFailure } from "../upstream/upstream-failure.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
-import type { Loss } from "../canonical/request.ts";
-import type { ModelFallback } from "../dialects/gateway-facts.ts";
+import { metadataText } from "../answer-metadata.ts";
+import type { UpstreamRoute } from "../../catalog/model.ts";
+import type { Candidate } from "../../routing/candidate.ts";
+import { routingTrail, settle, type Settled } from "../settle.ts";
+import { StreamAllowance } from "../hold/take-hold.ts";
+import { asStreamError } from "../failure-error.ts";
+import type { EventDecoder } from "../../upstream/sse-decoder.ts";
+import { openEventStream } from "../../upstream/event-stream.ts";
+import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
+import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
+import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { ModelFallback } from "../../dialects/gateway-facts.ts";
 
 /** A request for a stream as a candidate has answered it. */
 interface SentStream extends Told {

@@ -2,10 +2,10 @@ import type { Subprocess } from "bun";
 import { availableParallelism } from "node:os";
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { systemClock } from "../platform/kernel/clock.ts";
-import { withinTime } from "../platform/kernel/within-time.ts";
-import type { Logger } from "../platform/telemetry/logger.ts";
-import { mergeExpositions } from "../platform/telemetry/merge-expositions.ts";
+import { systemClock } from "../../platform/kernel/clock.ts";
+import { withinTime } from "../../platform/kernel/within-time.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import { mergeExpositions } from "../../platform/telemetry/merge-expositions.ts";
 import { sameSignalMs } from "./signals.ts";
 import {
   type ProcessPlace,

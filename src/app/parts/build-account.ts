@@ -1,17 +1,17 @@
-import { openAccount, type Account } from "./open-account.ts";
-import type { AppSettings } from "./app-settings.ts";
+import { openAccount, type Account } from "../open-account.ts";
+import type { AppSettings } from "../app-settings.ts";
 import type { AppTables } from "./build-storage.ts";
-import { SpendStore } from "../insights/service-usage-store.ts";
+import { SpendStore } from "../../insights/service-usage-store.ts";
 import {
   hasSeveralGateways,
   shareChanges,
   shareKeyUsage,
   shareWork,
   type Shared,
-} from "./open-shared.ts";
-import type { Clock } from "../platform/kernel/clock.ts";
-import type { Storage } from "../platform/storage/storage.ts";
-import type { Logger } from "../platform/telemetry/logger.ts";
+} from "../open-shared.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
 
 /** Logs the failures of the account plane's background work. */
 const accountLog = (logger: Logger) => ({

@@ -1,16 +1,16 @@
-import type { TightHold } from "../../billing/ledger/hold-rule.ts";
-import { effectivePrice, unitPrice, type PriceVector } from "../../billing/ledger/price.ts";
+import type { TightHold } from "../../../billing/ledger/hold-rule.ts";
+import { effectivePrice, unitPrice, type PriceVector } from "../../../billing/ledger/price.ts";
 import {
   nanoFromPico,
   picoUsdPerNanoUsd,
   type NanoUsd,
   type PicoUsd,
-} from "../../platform/kernel/money.ts";
-import type { UsagePart } from "../../platform/kernel/usage.ts";
-import { isFreeRoute, routeDialect } from "../catalog/model.ts";
-import type { UpstreamDialect } from "../dialects/dialect.ts";
-import { upstreamDialects } from "../dialects/index.ts";
-import type { Candidate } from "../routing/candidate.ts";
+} from "../../../platform/kernel/money.ts";
+import type { UsagePart } from "../../../platform/kernel/usage.ts";
+import { isFreeRoute, routeDialect } from "../../catalog/model.ts";
+import type { UpstreamDialect } from "../../dialects/dialect.ts";
+import { upstreamDialects } from "../../dialects/index.ts";
+import type { Candidate } from "../../routing/candidate.ts";
 
 /** Output tokens that a hold begins with where its worst case is too dear to be held whole. */
 const beginTokens = 4_096;

@@ -1,21 +1,21 @@
 import { z } from "zod";
-import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { type Answer, eventStreamHeaders, Reply } from "../../http/request-context.ts";
-import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { defineEndpoint, type RequestContext } from "../../../access/define-endpoint.ts";
+import { type Answer, eventStreamHeaders, Reply } from "../../../http/request-context.ts";
+import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import {
   wantsMetadataInLastEvent,
   metadataPlaceHeaders,
-} from "../../inference/dialects/gateway-facts.ts";
-import { openaiResponses } from "../../inference/dialects/openai-responses/index.ts";
+} from "../../../inference/dialects/gateway-facts.ts";
+import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
 import {
   checkResponsesRequest,
   responsesRequestSchema,
-} from "../../inference/dialects/openai-responses/request-schema.ts";
-import { responseRecord } from "../../inference/dialects/openai-responses/response-record.ts";
-import { chatCall } from "../../inference/pipeline/chat-call.ts";
-import { execute } from "../../inference/pipeline/execute.ts";
-import type { ChatCall } from "../../inference/pipeline/inference-call.ts";
-import { tryOut } from "../../inference/pipeline/execution.ts";
+} from "../../../inference/dialects/openai-responses/request-schema.ts";
+import { responseRecord } from "../../../inference/dialects/openai-responses/response-record.ts";
+import { chatCall } from "../../../inference/pipeline/chat-call.ts";
+import { execute } from "../../../inference/pipeline/execute.ts";
+import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import { tryOut } from "../../../inference/pipeline/execution.ts";
 import {
   keepResponse,
   keptStream,
@@ -23,14 +23,19 @@ import {
   queuedResponse,
   type ResponseOrigin,
   type StoredRequest,
-} from "../../inference/responses/stored-request.ts";
-import type { ResponseRecord, ResponseItem } from "../../inference/responses/stored-response.ts";
-import { editMembers } from "../../platform/kernel/json/json-members.ts";
-import type { Dependencies } from "../dependencies.ts";
-import { streamResponse, wholeResponse, wholeText, outputCapHeader } from "./answer-call.ts";
-import { inferenceBodyBytesMax, readCall, responsesHeaders, type CallReader } from "./read-call.ts";
+} from "../../../inference/responses/stored-request.ts";
+import type { ResponseRecord, ResponseItem } from "../../../inference/responses/stored-response.ts";
+import { editMembers } from "../../../platform/kernel/json/json-members.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { streamResponse, wholeResponse, wholeText, outputCapHeader } from "../answer-call.ts";
+import {
+  inferenceBodyBytesMax,
+  readCall,
+  responsesHeaders,
+  type CallReader,
+} from "../read-call.ts";
 import { withoutMetadataEvent, withPings } from "./stored-response.ts";
-import { responseEventSchema } from "./stream-events.ts";
+import { responseEventSchema } from "../stream-events.ts";
 
 /** Whose response an answer is. */
 const originOf = ({ shownId: id, caller }: ChatCall, createdAtMs: number): ResponseOrigin => ({

@@ -1,26 +1,29 @@
 import { z } from "zod";
-import { checkBody } from "../../http/check-body.ts";
-import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
-import { eventStreamHeaders, Reply } from "../../http/request-context.ts";
-import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { checkBody } from "../../../http/check-body.ts";
+import { defineEndpoint, type RequestContext } from "../../../access/define-endpoint.ts";
+import { encodeContractError } from "../../../http/error-envelope.ts";
+import { eventStreamHeaders, Reply } from "../../../http/request-context.ts";
+import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import {
   metadataPlaceHeaders,
   wantsMetadataInLastEvent,
-} from "../../inference/dialects/gateway-facts.ts";
-import { FrameWait, type KeepAliveTicker } from "../../inference/pipeline/relayed-stream.ts";
-import { pageOfItems } from "../../inference/responses/conversation.ts";
+} from "../../../inference/dialects/gateway-facts.ts";
+import {
+  FrameWait,
+  type KeepAliveTicker,
+} from "../../../inference/pipeline/stream/relayed-stream.ts";
+import { pageOfItems } from "../../../inference/responses/conversation.ts";
 import {
   hasEnded,
   shownRecordText,
   type StoredResponse,
-} from "../../inference/responses/stored-response.ts";
-import { brand } from "../../platform/kernel/brand.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { FrameSource } from "../../platform/kernel/frame-source.ts";
-import type { Dependencies } from "../dependencies.ts";
-import { pickHeaders } from "./read-call.ts";
-import { responseEventSchema } from "./stream-events.ts";
+} from "../../../inference/responses/stored-response.ts";
+import { brand } from "../../../platform/kernel/brand.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { pickHeaders } from "../read-call.ts";
+import { responseEventSchema } from "../stream-events.ts";
 
 const shared = {
   base: "api" as const,

@@ -1,44 +1,44 @@
 import type { Kysely } from "kysely";
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { auditChainInsert } from "../access/audit-chain.ts";
-import { auditInsert, auditOutcomeInsert } from "../access/audit-log.ts";
-import { grantInsert } from "../billing/credits/grants.ts";
-import { ledgerAdds, transferInsert } from "../billing/ledger/transfer.ts";
-import { type PaymentTables, paymentInserts } from "../billing/payments/payment-store.ts";
-import { providerKeyAdd } from "../byok/provider-key-usage.ts";
-import type { ConsentTables } from "../consent/consent-tables.ts";
-import type { DocumentJobTables } from "../documents/jobs/document-job-store.ts";
-import type { PriceTables } from "../inference/catalog/history/price-history.ts";
-import type { RouteHistoryTables } from "../inference/catalog/history/route-history.ts";
+import { auditChainInsert } from "../../access/audit-chain.ts";
+import { auditInsert, auditOutcomeInsert } from "../../access/audit-log.ts";
+import { grantInsert } from "../../billing/credits/grants.ts";
+import { ledgerAdds, transferInsert } from "../../billing/ledger/transfer.ts";
+import { type PaymentTables, paymentInserts } from "../../billing/payments/payment-store.ts";
+import { providerKeyAdd } from "../../byok/provider-key-usage.ts";
+import type { ConsentTables } from "../../consent/consent-tables.ts";
+import type { DocumentJobTables } from "../../documents/jobs/document-job-store.ts";
+import type { PriceTables } from "../../inference/catalog/history/price-history.ts";
+import type { RouteHistoryTables } from "../../inference/catalog/history/route-history.ts";
 import {
   type ResponseTables,
   storedResponseInserts,
-} from "../inference/responses/response-store.ts";
+} from "../../inference/responses/response-store.ts";
 import {
   archiveOutboxAdd,
   archivingCommits,
   forgetOutbox,
   type OutboxTables,
-} from "../insights/archive/outbox-add.ts";
-import { generationInsert } from "../insights/generation-record.ts";
-import type { GenerationTables } from "../insights/generation-store.ts";
-import type { InsightTables } from "../insights/open-insights.ts";
-import { refusedHourAdd } from "../insights/refused-requests.ts";
-import { usageAddStatements } from "../insights/usage-rollup.ts";
-import type { ConversationTables } from "../mcp/hub/conversation.ts";
-import type { HubTables } from "../mcp/hub/hub-tables.ts";
-import { ConfigurationError } from "../platform/config/configuration-error.ts";
-import type { Clock } from "../platform/kernel/clock.ts";
-import type { GatewayTables } from "../platform/storage/database-epoch.ts";
-import { migrations } from "../platform/storage/migrations/index.ts";
-import { openStorage } from "../platform/storage/open-storage.ts";
-import type { CommitStatements } from "../platform/storage/commit-queue.ts";
-import type { Storage } from "../platform/storage/storage.ts";
-import type { Logger } from "../platform/telemetry/logger.ts";
-import type { AppSettings } from "./app-settings.ts";
-import type { AccountTables } from "./open-account.ts";
-import type { NodeTables } from "./gateway-nodes.ts";
-import { type Shared, hasSeveralGateways, openEpoch } from "./open-shared.ts";
+} from "../../insights/archive/outbox-add.ts";
+import { generationInsert } from "../../insights/generation-record.ts";
+import type { GenerationTables } from "../../insights/generation-store.ts";
+import type { InsightTables } from "../../insights/open-insights.ts";
+import { refusedHourAdd } from "../../insights/refused-requests.ts";
+import { usageAddStatements } from "../../insights/usage-rollup.ts";
+import type { ConversationTables } from "../../mcp/hub/conversation.ts";
+import type { HubTables } from "../../mcp/hub/hub-tables.ts";
+import { ConfigurationError } from "../../platform/config/configuration-error.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { GatewayTables } from "../../platform/storage/database-epoch.ts";
+import { migrations } from "../../platform/storage/migrations/index.ts";
+import { openStorage } from "../../platform/storage/open-storage.ts";
+import type { CommitStatements } from "../../platform/storage/commit-queue.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { AppSettings } from "../app-settings.ts";
+import type { AccountTables } from "../open-account.ts";
+import type { NodeTables } from "../gateway-nodes.ts";
+import { type Shared, hasSeveralGateways, openEpoch } from "../open-shared.ts";
 
 /** Every table of the gateway. */
 export type AppTables = AccountTables &

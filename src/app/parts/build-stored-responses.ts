@@ -1,18 +1,18 @@
-import type { AppTools } from "./app.ts";
-import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
-import type { AppSettings } from "./app-settings.ts";
-import { runBackground } from "../endpoints/inference/run-background.ts";
-import type { InferenceDependencies } from "../inference/pipeline/dependencies.ts";
-import { BackgroundRunner } from "../inference/responses/background-runner.ts";
-import { JobStore } from "../inference/responses/job-store.ts";
+import type { AppTools } from "../app.ts";
+import type { CredentialDirectory } from "../../identity/keys/credential-directory.ts";
+import type { AppSettings } from "../app-settings.ts";
+import { runBackground } from "../../endpoints/inference/responses/run-background.ts";
+import type { InferenceDependencies } from "../../inference/pipeline/dependencies.ts";
+import { BackgroundRunner } from "../../inference/responses/background-runner.ts";
+import { JobStore } from "../../inference/responses/job-store.ts";
 import {
   ResponseRetention,
   ResponseStore,
   type ResponseTables,
-} from "../inference/responses/response-store.ts";
-import type { Insights } from "../insights/open-insights.ts";
-import type { Claims } from "../platform/shared-state/shared-claims.ts";
-import type { Storage } from "../platform/storage/storage.ts";
+} from "../../inference/responses/response-store.ts";
+import type { Insights } from "../../insights/open-insights.ts";
+import type { Claims } from "../../platform/shared-state/shared-claims.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
 
 /** Builds the storage of responses, what works on those in the background, and their retention. */
 export function buildStoredResponses(

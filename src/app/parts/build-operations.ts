@@ -1,28 +1,28 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { DocumentationSite } from "../documentation/site.ts";
-import type { AppSettings } from "./app-settings.ts";
+import type { DocumentationSite } from "../../documentation/site.ts";
+import type { AppSettings } from "../app-settings.ts";
 import type { AppTables } from "./build-storage.ts";
-import type { LiveCatalog } from "./live-catalog.ts";
-import { type Shared, sharedProbe } from "./open-shared.ts";
-import { type Nodes, joinNodes } from "./reload.ts";
-import type { AppTools } from "./app.ts";
-import type { Dependencies, Operations } from "../endpoints/dependencies.ts";
-import { endpoints } from "../endpoints/index.ts";
-import { fieldWords } from "../endpoints/ops/field-words.ts";
-import type { Endpoint } from "../access/define-endpoint.ts";
-import { EndpointPaths } from "../http/endpoint.ts";
-import { openApiDocument } from "../http/open-api.ts";
-import type { CatalogSnapshot } from "../inference/catalog/model.ts";
-import { isServable } from "../inference/pipeline/upstream-targets.ts";
-import { McpService } from "../mcp/mcp-service.ts";
-import type { ToolEndpoint } from "../mcp/tool-endpoint.ts";
-import { ToolServer } from "../mcp/tool-server.ts";
-import { tools } from "../mcp/tools/index.ts";
-import type { Storage } from "../platform/storage/storage.ts";
-import type { Clock } from "../platform/kernel/clock.ts";
-import type { Logger } from "../platform/telemetry/logger.ts";
-import type { Metrics } from "../platform/telemetry/metrics.ts";
+import type { LiveCatalog } from "../live-catalog.ts";
+import { type Shared, sharedProbe } from "../open-shared.ts";
+import { type Nodes, joinNodes } from "../reload.ts";
+import type { AppTools } from "../app.ts";
+import type { Dependencies, Operations } from "../../endpoints/dependencies.ts";
+import { endpoints } from "../../endpoints/index.ts";
+import { fieldWords } from "../../endpoints/ops/field-words.ts";
+import type { Endpoint } from "../../access/define-endpoint.ts";
+import { EndpointPaths } from "../../http/endpoint.ts";
+import { openApiDocument } from "../../http/open-api.ts";
+import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
+import { isServable } from "../../inference/pipeline/upstream-targets.ts";
+import { McpService } from "../../mcp/mcp-service.ts";
+import type { ToolEndpoint } from "../../mcp/tool-endpoint.ts";
+import { ToolServer } from "../../mcp/tool-server.ts";
+import { tools } from "../../mcp/tools/index.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { Metrics } from "../../platform/telemetry/metrics.ts";
 
 /** Builds what operational endpoints tell, and joins the gateways on the database. */
 export async function openOperations(
@@ -120,8 +120,8 @@ export async function buildDocumentation({
   version: string;
   publicUrl: string;
 }): Promise<DocumentationSite> {
-  const { DocumentationSite: Site } = await import("../documentation/site.ts");
-  const root = join(import.meta.dirname, "..", "..");
+  const { DocumentationSite: Site } = await import("../../documentation/site.ts");
+  const root = join(import.meta.dirname, "..", "..", "..");
   return new Site(join(root, "docs"), {
     openApi: openApiDocument(endpoints as readonly Endpoint<never>[], {
       version,

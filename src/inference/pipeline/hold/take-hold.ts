@@ -1,10 +1,10 @@
-import { budgetTags, type Budget } from "../../billing/budgets/budget.ts";
-import type { NotReserved, Reserved, ReserveOutcome } from "../../billing/ledger/hold-rule.ts";
-import { spendingKeyOf } from "../../identity/keys/caller.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
-import type { Execution } from "./execution.ts";
-import type { InferenceCall } from "./inference-call.ts";
+import { budgetTags, type Budget } from "../../../billing/budgets/budget.ts";
+import type { NotReserved, Reserved, ReserveOutcome } from "../../../billing/ledger/hold-rule.ts";
+import { spendingKeyOf } from "../../../identity/keys/caller.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { usdFromNano, usdText } from "../../../platform/kernel/money.ts";
+import type { Execution } from "../execution.ts";
+import type { InferenceCall } from "../inference-call.ts";
 import {
   affordedBy,
   hidesThoughts,
@@ -16,12 +16,12 @@ import {
   type ExpectedUse,
   costOfTokens,
 } from "./hold-ceiling.ts";
-import type { Candidate } from "../routing/candidate.ts";
-import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
-import { totalOutputTokens } from "../../platform/kernel/usage.ts";
-import { holdsMedia, saysSomething, type StreamRelay } from "../dialects/passthrough.ts";
-import type { EventReader } from "../upstream/sse-decoder.ts";
-import type { UpstreamResponse } from "../upstream/upstream-client.ts";
+import type { Candidate } from "../../routing/candidate.ts";
+import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
+import { totalOutputTokens } from "../../../platform/kernel/usage.ts";
+import { holdsMedia, saysSomething, type StreamRelay } from "../../dialects/passthrough.ts";
+import type { EventReader } from "../../upstream/sse-decoder.ts";
+import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 
 /** What a request may use, where its worst case was too dear to be held whole. */
 export interface Allowance {

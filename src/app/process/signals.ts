@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { HttpServer } from "../http/http-server.ts";
-import { systemClock } from "../platform/kernel/clock.ts";
-import type { Logger } from "../platform/telemetry/logger.ts";
-import type { App } from "./app.ts";
+import type { HttpServer } from "../../http/http-server.ts";
+import { systemClock } from "../../platform/kernel/clock.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { App } from "../app.ts";
 
 /**
  * Signals that come together are one: on Ctrl-C the terminal tells the gateway, and `npm start`

@@ -1,22 +1,22 @@
-import { assert } from "../../platform/kernel/assert.ts";
-import type { GatewayError } from "../../platform/kernel/errors.ts";
-import type { FrameSource } from "../../platform/kernel/frame-source.ts";
-import { type Passing, PassingSet } from "../../platform/kernel/passing.ts";
-import { type StreamRelay, malformedStream } from "../dialects/passthrough.ts";
-import { failureOf, type FailureWithUsage } from "./attempt.ts";
-import type { Settled } from "./settle.ts";
+import { assert } from "../../../platform/kernel/assert.ts";
+import type { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
+import { type Passing, PassingSet } from "../../../platform/kernel/passing.ts";
+import { type StreamRelay, malformedStream } from "../../dialects/passthrough.ts";
+import { failureOf, type FailureWithUsage } from "../attempt.ts";
+import type { Settled } from "../settle.ts";
 import {
   FramedEvents,
   type EventReader,
   type EventDecoder,
   SseDecoder,
-} from "../upstream/sse-decoder.ts";
-import { UpstreamFailure } from "../upstream/upstream-failure.ts";
-import type { Loss } from "../canonical/request.ts";
-import type { MeteredUsage } from "../canonical/usage.ts";
-import type { StreamAllowance } from "./take-hold.ts";
-import type { AttemptFailure } from "../upstream/classify-failure.ts";
-import type { UpstreamResponse } from "../upstream/upstream-client.ts";
+} from "../../upstream/sse-decoder.ts";
+import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { MeteredUsage } from "../../canonical/usage.ts";
+import type { StreamAllowance } from "../hold/take-hold.ts";
+import type { AttemptFailure } from "../../upstream/classify-failure.ts";
+import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 
 /** Bytes and time that a drained stream may still take after its client has left. */
 const drainChunksMax = 20_000;

@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { StreamRelay } from "../dialects/passthrough.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { StreamRelay } from "../../dialects/passthrough.ts";
 import { type FrameWait, KeepAliveTicker, RelayedStream } from "./relayed-stream.ts";
 
 /** An upstream whose answer the test tells piece by piece. */

@@ -1,11 +1,11 @@
-import type { GatewayError } from "../../platform/kernel/errors.ts";
-import type { StreamPart } from "../canonical/stream-part.ts";
-import { coveringDelivered, type MeteredUsage } from "../canonical/usage.ts";
-import type { Loss } from "../canonical/request.ts";
-import type { AnswerLosses } from "../dialects/encode-state.ts";
-import type { StreamDecoder, StreamEncoder } from "../dialects/dialect.ts";
-import { reportError } from "../dialects/errors.ts";
-import type { SseEvent } from "../upstream/sse-decoder.ts";
+import type { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { StreamPart } from "../../canonical/stream-part.ts";
+import { coveringDelivered, type MeteredUsage } from "../../canonical/usage.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { AnswerLosses } from "../../dialects/encode-state.ts";
+import type { StreamDecoder, StreamEncoder } from "../../dialects/dialect.ts";
+import { reportError } from "../../dialects/errors.ts";
+import type { SseEvent } from "../../upstream/sse-decoder.ts";
 import {
   boundOrEstimated,
   type RelayOptions,
@@ -14,12 +14,12 @@ import {
   malformedStream,
   reportedFault,
   type StreamFault,
-} from "../dialects/passthrough.ts";
-import { asGatewayFacts } from "../dialects/gateway-facts.ts";
-import type { FinishReason, CanonicalResponse } from "../canonical/response.ts";
-import type { AssistantPart, Message } from "../canonical/message.ts";
-import type { Provenance } from "../canonical/reasoning.ts";
-import type { WorkspaceSignatures } from "./inference-call.ts";
+} from "../../dialects/passthrough.ts";
+import { asGatewayFacts } from "../../dialects/gateway-facts.ts";
+import type { FinishReason, CanonicalResponse } from "../../canonical/response.ts";
+import type { AssistantPart, Message } from "../../canonical/message.ts";
+import type { Provenance } from "../../canonical/reasoning.ts";
+import type { WorkspaceSignatures } from "../inference-call.ts";
 
 /** What a relay between two dialects is made of. */
 interface TranslatedRelayOptions extends RelayOptions {

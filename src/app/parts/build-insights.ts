@@ -1,19 +1,19 @@
 import type { Kysely } from "kysely";
-import type { AccountTables } from "./open-account.ts";
-import type { AppSettings } from "./app-settings.ts";
-import type { CatalogSnapshot } from "../inference/catalog/model.ts";
-import { providerLogoPath } from "../inference/catalog/provider-entry.ts";
-import { isServable } from "../inference/pipeline/upstream-targets.ts";
-import type { Archive } from "../insights/archive/open-archive.ts";
-import type { ArchivingTables } from "../insights/archive/outbox.ts";
-import { openInsights, type Insights, type InsightTables } from "../insights/open-insights.ts";
-import type { UsageTables } from "../insights/usage-rollup.ts";
-import type { RoutedProvider } from "../insights/health/components.ts";
-import type { SmokePort } from "../insights/health/smoke-tests.ts";
-import type { Clock } from "../platform/kernel/clock.ts";
-import { nanoFromUsd } from "../platform/kernel/money.ts";
-import type { Storage } from "../platform/storage/storage.ts";
-import type { Logger } from "../platform/telemetry/logger.ts";
+import type { AccountTables } from "../open-account.ts";
+import type { AppSettings } from "../app-settings.ts";
+import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
+import { providerLogoPath } from "../../inference/catalog/provider-entry.ts";
+import { isServable } from "../../inference/pipeline/upstream-targets.ts";
+import type { Archive } from "../../insights/archive/open-archive.ts";
+import type { ArchivingTables } from "../../insights/archive/outbox.ts";
+import { openInsights, type Insights, type InsightTables } from "../../insights/open-insights.ts";
+import type { UsageTables } from "../../insights/usage-rollup.ts";
+import type { RoutedProvider } from "../../insights/health/components.ts";
+import type { SmokePort } from "../../insights/health/smoke-tests.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { nanoFromUsd } from "../../platform/kernel/money.ts";
+import type { Storage } from "../../platform/storage/storage.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
 
 /**
  * The insights of this gateway: they know no catalog, so what they need of it is handed to them
@@ -77,7 +77,7 @@ function archiveOpener(
 ): ((database: Kysely<ArchivingTables & UsageTables>) => Promise<Archive>) | undefined {
   if (archive === undefined) return undefined;
   return async (database) =>
-    (await import("../insights/archive/open-archive.ts")).openArchive({
+    (await import("../../insights/archive/open-archive.ts")).openArchive({
       settings: archive,
       database,
       commits,

@@ -1,19 +1,19 @@
 import { z } from "zod";
-import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
-import { defineEndpoint } from "../../access/define-endpoint.ts";
-import { chatCall } from "../../inference/pipeline/chat-call.ts";
-import { openaiResponses } from "../../inference/dialects/openai-responses/index.ts";
-import { execute } from "../../inference/pipeline/execute.ts";
+import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
+import { defineEndpoint } from "../../../access/define-endpoint.ts";
+import { chatCall } from "../../../inference/pipeline/chat-call.ts";
+import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
+import { execute } from "../../../inference/pipeline/execute.ts";
 import {
   compactionItem,
   compactionRequest,
   readStoredRequest,
-} from "../../inference/responses/stored-request.ts";
-import { assert } from "../../platform/kernel/assert.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { Dependencies } from "../dependencies.ts";
-import { wholeResponse, wholeText } from "./answer-call.ts";
-import { inferenceBodyBytesMax, readCall, type CallReader } from "./read-call.ts";
+} from "../../../inference/responses/stored-request.ts";
+import { assert } from "../../../platform/kernel/assert.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { wholeResponse, wholeText } from "../answer-call.ts";
+import { inferenceBodyBytesMax, readCall, type CallReader } from "../read-call.ts";
 import { responsesReader } from "./responses.ts";
 
 /**

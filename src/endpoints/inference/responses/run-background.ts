@@ -1,24 +1,24 @@
-import { parseJsonObject } from "../../http/read-body.ts";
-import { chatCall } from "../../inference/pipeline/chat-call.ts";
-import type { InferenceDependencies } from "../../inference/pipeline/dependencies.ts";
-import { encodeUsage } from "../../inference/dialects/openai-responses/usage.ts";
-import { execute } from "../../inference/pipeline/execute.ts";
-import type { ChatCall } from "../../inference/pipeline/inference-call.ts";
-import type { RelayedStream } from "../../inference/pipeline/relayed-stream.ts";
+import { parseJsonObject } from "../../../http/read-body.ts";
+import { chatCall } from "../../../inference/pipeline/chat-call.ts";
+import type { InferenceDependencies } from "../../../inference/pipeline/dependencies.ts";
+import { encodeUsage } from "../../../inference/dialects/openai-responses/usage.ts";
+import { execute } from "../../../inference/pipeline/execute.ts";
+import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import type { RelayedStream } from "../../../inference/pipeline/stream/relayed-stream.ts";
 import type {
   BackgroundJob,
   BackgroundSink,
   RunBackground,
-} from "../../inference/responses/background-job.ts";
-import { createdAt, endIn, eventsIn } from "../../inference/responses/response-event.ts";
-import type { ResponseStore } from "../../inference/responses/response-store.ts";
-import { readStoredRequest } from "../../inference/responses/stored-request.ts";
-import { asGatewayFacts } from "../../inference/dialects/gateway-facts.ts";
-import { brand } from "../../platform/kernel/brand.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import { assert } from "../../platform/kernel/assert.ts";
-import { timeOrderedHex } from "../../platform/kernel/ids.ts";
-import { editMembers } from "../../platform/kernel/json/json-members.ts";
+} from "../../../inference/responses/background-job.ts";
+import { createdAt, endIn, eventsIn } from "../../../inference/responses/response-event.ts";
+import type { ResponseStore } from "../../../inference/responses/response-store.ts";
+import { readStoredRequest } from "../../../inference/responses/stored-request.ts";
+import { asGatewayFacts } from "../../../inference/dialects/gateway-facts.ts";
+import { brand } from "../../../platform/kernel/brand.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { assert } from "../../../platform/kernel/assert.ts";
+import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
+import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import { responsesReader, withConversation } from "./responses.ts";
 
 const responseIdPrefix = "resp_";
