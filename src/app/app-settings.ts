@@ -38,6 +38,11 @@ export interface AppSettings extends CatalogSources {
    * of this process.
    */
   sharedUrl?: string | undefined;
+  /**
+   * Sentinels that are asked for the address of that server, whose host is then the name by which
+   * they know it; absent or empty, it is its address.
+   */
+  sharedSentinels?: readonly string[] | undefined;
   /** 32 bytes. */
   encryptionKey: Uint8Array;
   /** What protects callers' own provider keys; absent means the encryption key. */

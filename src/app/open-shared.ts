@@ -105,15 +105,17 @@ export const whileLeading = (
 export async function openShared(
   {
     sharedUrl: url,
+    sharedSentinels: sentinels,
     waitMs,
     extraCertificates: certificates,
-  }: Pick<AppSettings, "sharedUrl" | "waitMs" | "extraCertificates">,
+  }: Pick<AppSettings, "sharedUrl" | "sharedSentinels" | "waitMs" | "extraCertificates">,
   { logger, clock }: { logger: Logger; clock: Clock },
 ): Promise<Shared | undefined> {
   if (url === undefined) return undefined;
-  const state = await SharedState.open({ url, certificates, logger, waitMs });
+  const server = { url, sentinels, certificates };
+  const state = await SharedState.open({ ...server, logger, waitMs });
   const nodeId = randomBase62(12);
-  const channel = await SharedChannel.open({ url, certificates, shared: state, nodeId, logger });
+  const channel = await SharedChannel.open({ ...server, shared: state, nodeId, logger });
   const claims = new SharedClaims({
     shared: state,
     nodeId,
@@ -153,8 +155,8 @@ export async function openEpoch(
 
 /**
  * Rate windows, shared where there is a server for it. Windows of hours count what they had counted
- * before: those in memory with every start, shared ones once in each run of the server, whichever
- * gateway is the first to see it.
+ * before: those in memory with every start, shared ones once where the server has lost them, by
+ * whichever gateway is the first to see it.
  */
 export async function openCounters(
   shared: Shared | undefined,
@@ -175,9 +177,10 @@ export async function openCounters(
   }
   const { state } = shared;
   const counters = { limiter: new SharedRateLimiter({ shared: state, ownWindows }), tiers };
-  state.onRun((runId) => {
+  state.onRun(() => {
+    // The mark goes where the windows go: with a run that kept nothing, not with a replica's.
     state
-      .setIfAbsent(`hours-restored:${runId}`, "")
+      .setIfAbsent("hours-restored", "")
       .then((isFirst) => (isFirst ? restoreQuotas(database, { counters, ...parts }) : undefined))
       .catch((error: unknown) =>
         logger.warn({ err: error }, "windows of hours could not be counted again"),

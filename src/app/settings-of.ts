@@ -124,13 +124,14 @@ export const storageSettingsOf = ({
   shared,
 }: Settings): Pick<
   AppSettings,
-  "storageUrl" | "durability" | "waitMs" | "poolSize" | "sharedUrl"
+  "storageUrl" | "durability" | "waitMs" | "poolSize" | "sharedUrl" | "sharedSentinels"
 > => ({
   storageUrl: storage.url,
   durability: storage.durability,
   waitMs: storage.waitMs,
   poolSize: storage.poolSize,
   sharedUrl: shared.url === "memory:" ? undefined : shared.url,
+  sharedSentinels: shared.sentinels,
 });
 
 /** What the app is built from, as the configuration has it. */

@@ -123,6 +123,11 @@ export const variables: readonly (readonly [name: string, standard: string, text
     "`redis://` or `rediss://`: a Valkey or Redis server, for several gateways on one Postgres.",
   ],
   [
+    "REDIS_SENTINEL_URLS",
+    "none",
+    "`redis://` or `rediss://` of each sentinel, with commas between; the host of `REDIS_URL` is then the name of the primary.",
+  ],
+  [
     "CLICKHOUSE_URL",
     "none",
     "`clickhouse+http(s)://USER:PASSWORD@HOST:PORT/DATABASE`: the archive of generation records.",

@@ -1,8 +1,10 @@
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
+import { Redis } from "ioredis";
 import { freePort } from "../end-to-end/process/support/ports.ts";
+import { until } from "../end-to-end/nodes/support/until.ts";
 
 /** The server program of the machine: Valkey, or Redis, which speaks the same. */
 const program = Bun.which("valkey-server") ?? Bun.which("redis-server");
@@ -50,10 +52,7 @@ export async function startRedis(
   let launched = await launch(port, changes);
   return {
     url: `redis://127.0.0.1:${port}`,
-    async kill() {
-      launched.shell.stdin.end();
-      await launched.shell.exited;
-    },
+    kill: () => end(launched),
     restart: async () => void (launched = await launch(port, changes)),
     pause: () => process.kill(launched.serverPid, "SIGSTOP"),
     resume: () => process.kill(launched.serverPid, "SIGCONT"),
@@ -77,17 +76,126 @@ async function launch(port: number, changes: Readonly<Record<string, string>>): 
     `--${name}`,
     value,
   ]);
-  const command = ["sh", "-c", keeper, "redis", directory, program, ...flags];
-  const shell = Bun.spawn(command, { stdin: "pipe", stdout: "pipe", stderr: "ignore" });
+  return keep([program, ...flags], { directory, isReady: /ready to accept connections/i });
+}
+
+/** Runs the program until its keeper ends; its directory goes with it. */
+async function keep(
+  command: readonly string[],
+  { directory, isReady }: { directory: string; isReady: RegExp },
+): Promise<Launched> {
+  const shell = Bun.spawn(["sh", "-c", keeper, "redis", directory, ...command], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "ignore",
+  });
   let log = "";
   const decoder = new TextDecoder();
   for await (const chunk of shell.stdout) {
     log += decoder.decode(chunk);
     const serverPid = /^pid (\d+)$/m.exec(log)?.[1];
-    if (serverPid !== undefined && /ready to accept connections/i.test(log))
+    if (serverPid !== undefined && isReady.test(log))
       return { shell, serverPid: Number(serverPid) };
   }
   throw new Error(`the Redis of the tests did not start: ${log}`);
+}
+
+/** A primary with two replicas, and the three sentinels that watch them. */
+export interface WatchedServers {
+  /** URLs of the sentinels. */
+  sentinelUrls: string[];
+  /** Ends the server that the first sentinel names as the primary, with all that it knew. */
+  killPrimary(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** One sentinel over one server; `lines` are of its configuration. */
+export async function startSentinel(
+  name: string,
+  primaryUrl: string,
+  lines: readonly string[],
+): Promise<{ url: string; kill(): Promise<void> }> {
+  const port = freePort();
+  const watched = `sentinel monitor ${name} 127.0.0.1 ${new URL(primaryUrl).port} 1`;
+  const sentinel = await launchSentinel([
+    ...(lines.some((line) => line.startsWith("tls-"))
+      ? ["port 0", `tls-port ${port}`]
+      : [`port ${port}`]),
+    watched,
+    ...lines,
+  ]);
+  return { url: `redis://127.0.0.1:${port}`, kill: () => end(sentinel) };
+}
+
+/** Lines of a sentinel's configuration; it takes over once two find the primary away for 2 s. */
+const sentinelLines = (name: string, primaryPort: number): string[] => [
+  `sentinel monitor ${name} 127.0.0.1 ${primaryPort} 2`,
+  `sentinel down-after-milliseconds ${name} 2000`,
+  `sentinel failover-timeout ${name} 4000`,
+];
+
+async function launchSentinel(lines: readonly string[]): Promise<Launched> {
+  if (program === null) throw new Error("neither valkey-server nor redis-server is installed");
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-sentinel-"));
+  const path = join(directory, "sentinel.conf");
+  writeFileSync(path, ["bind 127.0.0.1", ...lines, ""].join("\n"));
+  return keep([program, path, "--sentinel"], { directory, isReady: /\+monitor/ });
+}
+
+const end = async ({ shell }: Launched): Promise<void> => {
+  shell.stdin.end();
+  await shell.exited;
+};
+
+/**
+ * Starts them and waits until each sentinel knows both replicas and the other two sentinels, which
+ * a failover needs.
+ */
+export async function startWatchedServers(name: string): Promise<WatchedServers> {
+  const ports = [freePort(), freePort(), freePort()] as const;
+  const replicas = { replicaof: `127.0.0.1 ${ports[0]}` };
+  const servers = await Promise.all([
+    launch(ports[0], {}),
+    launch(ports[1], replicas),
+    launch(ports[2], replicas),
+  ]);
+  const sentinelPorts = [freePort(), freePort(), freePort()];
+  const sentinels = await Promise.all(
+    sentinelPorts.map((port) => launchSentinel([`port ${port}`, ...sentinelLines(name, ports[0])])),
+  );
+  await Promise.all(
+    sentinelPorts.map((port) => untilSentinel(port, name, { replicas: 2, sentinels: 2 })),
+  );
+  const sentinelUrls = sentinelPorts.map((port) => `redis://127.0.0.1:${port}`);
+  return {
+    sentinelUrls,
+    async killPrimary() {
+      const client = new Redis(sentinelUrls[0]!);
+      const [, port] = (await client.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)) as string[];
+      client.disconnect();
+      await end(servers[ports.findIndex((each) => String(each) === port)]!);
+    },
+    stop: async () => void (await Promise.all([...sentinels, ...servers].map(end))),
+  };
+}
+
+/** Waits until a sentinel counts as many replicas and other sentinels as there are. */
+async function untilSentinel(
+  port: number,
+  name: string,
+  { replicas, sentinels }: { replicas: number; sentinels: number },
+): Promise<void> {
+  const client = new Redis(`redis://127.0.0.1:${port}`);
+  const isKnown = async (): Promise<boolean> => {
+    const facts = (await client.call("SENTINEL", "MASTER", name)) as string[];
+    const fact = (key: string): number => Number(facts[facts.indexOf(key) + 1]);
+    return fact("num-slaves") >= replicas && fact("num-other-sentinels") >= sentinels;
+  };
+  try {
+    await until(isKnown, { patienceMs: 120_000, what: "a sentinel knows the others" });
+  } finally {
+    client.disconnect();
+  }
 }
 
 let shared: Promise<RedisServer> | undefined;

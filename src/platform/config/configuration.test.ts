@@ -46,14 +46,18 @@ test("no secret is among them", async () => {
     STRIPE_SECRET_KEY: "sk_test_0123456789abcdef0123",
     STRIPE_WEBHOOK_SECRET: "whsec_0123456789abcdef0123",
     REDIS_URL: "redis://user:hidden@cache:6379",
+    REDIS_SENTINEL_URLS: "redis://:veiled@one:26379, redis://:veiled@two:26379",
     HTTPS_PROXY: "http://me:concealed@proxy:3128",
   };
   const { effective } = await load({ SWITCHYARD_CONFIG: "a.yaml", ...secrets });
   const text = JSON.stringify(effective);
   const keys = [secrets.SWITCHYARD_ENCRYPTION_KEY, secrets.SWITCHYARD_SECRETS_KEY];
-  for (const part of ["secret@", "hidden", "concealed", "sk_test", "whsec", ...keys]) {
+  for (const part of ["secret@", "hidden", "veiled", "concealed", "sk_test", "whsec", ...keys]) {
     expect(text).not.toContain(part);
   }
+  expect(effective.find(({ key }) => key === "shared.sentinels")?.value).toBe(
+    "redis://:***@one:26379, redis://:***@two:26379",
+  );
   expect(effective.find(({ key }) => key === "payments")).toMatchObject({
     value: "set",
     source: "environment",

@@ -55,8 +55,15 @@ export interface Configuration<Provider> {
     /** Connections to Postgres that queries may take. */
     readonly poolSize: number;
   };
-  /** `memory:`, or the URL of a Valkey or Redis server. */
-  readonly shared: { readonly url: string };
+  readonly shared: {
+    /**
+     * `memory:`, or the URL of a Valkey or Redis server; where sentinels are asked for its address,
+     * its host is the name by which they know it.
+     */
+    readonly url: string;
+    /** URLs of sentinels; they may hold credentials. */
+    readonly sentinels: readonly string[];
+  };
   readonly archive: {
     /** `none`, or where ClickHouse is; it may hold credentials. */
     readonly url: string;
@@ -255,6 +262,11 @@ const rows: readonly Row[] = [
   ["storage.durability", [], ({ storage }) => storage.durability],
   ["storage.pool_size", [], ({ storage }) => storage.poolSize],
   ["shared.url", ["REDIS_URL"], ({ shared }) => withoutCredentials(shared.url)],
+  [
+    "shared.sentinels",
+    ["REDIS_SENTINEL_URLS"],
+    ({ shared }) => listed(shared.sentinels.map(withoutCredentials)),
+  ],
   ["archive.url", ["CLICKHOUSE_URL"], ({ archive }) => withoutCredentials(archive.url)],
   ["archive.reads", [], ({ archive }) => archive.reads],
   ["archive.days", [], ({ archive }) => archive.keepDays ?? "for good"],

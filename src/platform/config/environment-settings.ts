@@ -10,6 +10,7 @@ import {
   archiveUrlSchema,
   httpUrlSchema,
   mailFromSchema,
+  sentinelListSchema,
   sharedUrlSchema,
   smtpUrlSchema,
   storageUrlSchema,
@@ -53,6 +54,7 @@ export function readEnvironment(environment: Environment, problems: Configuratio
     publicUrl: read.checked("SWITCHYARD_PUBLIC_URL", httpUrlSchema),
     storageUrl: read.checked("DATABASE_URL", storageUrlSchema),
     sharedUrl: read.checked("REDIS_URL", sharedUrlSchema),
+    sentinelUrls: read.checked("REDIS_SENTINEL_URLS", sentinelListSchema),
     archiveUrl: read.checked("CLICKHOUSE_URL", archiveUrlSchema),
     encryptionKey: read.matching(
       "SWITCHYARD_ENCRYPTION_KEY",
@@ -180,7 +182,7 @@ class VariableReader {
 }
 
 /** Names of variables that hold secrets, or URLs with passwords in them. */
-const secretName = /_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|URL|KEY_PREVIOUS)$/;
+const secretName = /_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|URLS?|KEY_PREVIOUS)$/;
 
 /** Variables that end alike and are paths to the libraries that read them. */
 const pathsOfLibraries: ReadonlySet<string> = new Set([
@@ -192,7 +194,7 @@ const pathsOfLibraries: ReadonlySet<string> = new Set([
  * Returns the environment with every secret that a file holds: `DATABASE_URL_FILE=/run/secrets/db`
  * sets `DATABASE_URL` to the text of that file, without the white space around it, as the official
  * images of databases do. Any variable whose name ends with KEY, TOKEN, SECRET, PASSWORD,
- * CREDENTIALS or URL may be given so, those of providers and of `${NAME}` references too. Throws
+ * CREDENTIALS, URL or URLS may be given so, those of providers and of `${NAME}` references too. Throws
  * `ConfigurationError` for files that cannot be read, and where both `NAME` and `NAME_FILE` are
  * set.
  */

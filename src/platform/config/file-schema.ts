@@ -14,6 +14,7 @@ import {
   numberFromText,
   paymentsSchema,
   referralsSchema,
+  sentinelUrlsSchema,
   sharedUrlSchema,
   storageUrlSchema,
   webhooksSchema,
@@ -173,7 +174,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
           pool_size: integer(2, 1_000),
         })
         .partial(),
-      shared: z.strictObject({ url: sharedUrlSchema }).partial(),
+      shared: z.strictObject({ url: sharedUrlSchema, sentinels: sentinelUrlsSchema }).partial(),
       archive: z
         .strictObject({ url: archiveUrlSchema, reads: z.enum(["older", "always"]), days })
         .partial(),

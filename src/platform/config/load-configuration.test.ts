@@ -68,7 +68,7 @@ describe("what stands where nothing is said", () => {
         waitMs: 30_000,
         poolSize: 10,
       },
-      shared: { url: "memory:" },
+      shared: { url: "memory:", sentinels: [] },
       archive: { url: "none", reads: "older", keepDays: undefined },
       retention: { generationsDays: 90, responsesDays: 30, logBudgetGb: 10 },
       disconnect: "abort",

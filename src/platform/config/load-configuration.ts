@@ -47,6 +47,14 @@ function mismatchesOf({
   storage,
   shared,
 }: Pick<Configuration<unknown>, "server" | "storage" | "shared">): ConfigurationProblem[] {
+  if (shared.url === "memory:" && shared.sentinels.length > 0)
+    return [
+      {
+        key: "shared.sentinels",
+        message:
+          "sentinels need the name of the primary that they watch: set shared.url (REDIS_URL) to redis://NAME, with its user and password",
+      },
+    ];
   if (server.processes === 1) return [];
   const missing = [
     ...(storage.embedded ? ["Postgres (DATABASE_URL or storage.url)"] : []),
@@ -156,7 +164,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     server: serverSettings({ workingDirectory, variables, file }),
     dataDirectory,
     storage: storageSettings({ workingDirectory, file }, storageUrl),
-    shared: { url: variables.sharedUrl ?? file.shared?.url ?? "memory:" },
+    shared: sharedSettings(variables, file.shared),
     archive: assembleArchive(variables.archiveUrl, file.archive),
     retention: {
       generationsDays: file.retention?.generations_days ?? 90,
@@ -217,6 +225,14 @@ function assembleConfiguration<Provider extends z.ZodType>({
   } satisfies Omit<Configuration<z.output<Provider>>, "effective">;
   return { ...settings, effective: effectiveSettings(settings, { environment, file }) };
 }
+
+const sharedSettings = (
+  { sharedUrl, sentinelUrls }: EnvironmentSettings,
+  file: FileSettings<z.ZodType>["shared"] = {},
+): Configuration<unknown>["shared"] => ({
+  url: sharedUrl ?? file.url ?? "memory:",
+  sentinels: sentinelUrls ?? file.sentinels ?? [],
+});
 
 const storageSettings = (
   {

@@ -49,6 +49,45 @@ export const sharedUrlSchema = z
     "expected memory:, redis:// or rediss://",
   );
 
+const isSentinelUrl = (text: string): boolean => {
+  const url = parsedUrl(text);
+  if (url === undefined || !/^rediss?:$/.test(url.protocol)) return false;
+  return url.hostname !== "" && /^\/?$/.test(url.pathname) && !/[?#]/.test(text);
+};
+
+const loginOf = (text: string): string => {
+  const { protocol, username, password } = parsedUrl(text) ?? {};
+  return [protocol, username, password].join(" ");
+};
+
+/** Sentinels that name the primary of shared state; all of them are asked with one login. */
+export const sentinelUrlsSchema = z
+  .array(
+    z
+      .string()
+      .refine(
+        isSentinelUrl,
+        "expected redis://HOST:26379 or rediss://USER:PASSWORD@HOST:26379 of a sentinel",
+      ),
+  )
+  .min(1, "expected at least one sentinel")
+  .superRefine((urls, context) => {
+    const [first] = urls;
+    const other = urls.findIndex((url) => first !== undefined && loginOf(url) !== loginOf(first));
+    if (other < 0) return;
+    context.addIssue({
+      code: "custom",
+      path: [other],
+      message: "expected the scheme, user and password of the sentinel before it",
+    });
+  });
+
+/** The same as one text, with commas between. */
+export const sentinelListSchema = z
+  .string()
+  .transform((text) => text.split(",").map((part) => part.trim()))
+  .pipe(sentinelUrlsSchema);
+
 const isClickHouseUrl = (text: string): boolean =>
   /^clickhouse\+https?:$/.test(parsedUrl(text)?.protocol ?? "") &&
   parsedUrl(text)?.hostname !== "" &&

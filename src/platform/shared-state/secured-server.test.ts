@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAuthority } from "../../../test/support/certificates.ts";
-import { hasRedis, redisMissing, startRedis } from "../../../test/support/redis.ts";
+import { hasRedis, redisMissing, startRedis, startSentinel } from "../../../test/support/redis.ts";
 import { silentLogger } from "../../../test/support/silent-logger.ts";
 import { SharedChannel } from "./shared-channel.ts";
 import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-error.ts";
@@ -65,6 +65,43 @@ user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scrip
       SharedState.open({ ...options, url: urlFor("gateway:wrong"), certificates }),
     ).rejects.toThrow(SharedStateUnfitError);
     await expect(SharedState.open({ ...options, url })).rejects.toThrow(SharedStateAwayError);
+    await server.kill();
+  }, 60_000);
+
+  test("sentinels with TLS and a password of their own name it; a wrong one is named by the start", async () => {
+    const { server } = await startSecured();
+    const sentinel = await startSentinel("mymaster", server.url, [
+      ...["cert", "key", "ca-cert"].map(
+        (file) => `tls-${file}-file ${join(directory, file.replace("-cert", ""))}`,
+      ),
+      "tls-auth-clients no",
+      "tls-replication yes",
+      "requirepass watched",
+      "sentinel auth-user mymaster gateway",
+      "sentinel auth-pass mymaster secret",
+    ]);
+    const open = (
+      password: string,
+      { name = "mymaster", waitMs = 10_000 } = {},
+    ): Promise<SharedState> =>
+      SharedState.open({
+        url: `rediss://gateway:secret@${name}`,
+        sentinels: [sentinel.url.replace("redis://", `rediss://:${password}@`)],
+        certificates,
+        logger: silentLogger,
+        waitMs,
+      });
+    const state = await open("watched");
+    await state.set("a", "kept", 60_000);
+    expect(await state.get("a")).toBe("kept");
+    state.close();
+    await expect(open("wrong", { waitMs: 4_000 })).rejects.toThrow(
+      /as 127\.0\.0\.1:\d+ name it refuses: .*WRONGPASS/,
+    );
+    await expect(open("watched", { name: "other", waitMs: 1_000 })).rejects.toThrow(
+      /no Valkey or Redis answers at other as/,
+    );
+    await sentinel.kill();
     await server.kill();
   }, 60_000);
 

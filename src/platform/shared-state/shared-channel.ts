@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import {
+  type SharedServer,
   type SharedState,
   type SharedStateLogger,
   newRedisClient,
@@ -8,10 +9,7 @@ import {
 import { SharedStateAwayError } from "./shared-state-error.ts";
 
 /** How a channel is opened. */
-export interface ChannelOptions {
-  url: string;
-  /** In PEM, trusted beside the platform's own list. */
-  certificates?: readonly string[] | undefined;
+export interface ChannelOptions extends SharedServer {
   shared: Pick<SharedState, "publish">;
   /** Id of this gateway, which ignores its own messages. */
   nodeId: string;
@@ -32,7 +30,7 @@ export class SharedChannel {
 
   private constructor(
     ears: Redis,
-    { shared, nodeId, logger }: Omit<ChannelOptions, "url" | "certificates">,
+    { shared, nodeId, logger }: Omit<ChannelOptions, keyof SharedServer>,
   ) {
     this.shared = shared;
     this.nodeId = nodeId;
@@ -46,8 +44,8 @@ export class SharedChannel {
   }
 
   /** Begins to listen; resolves once it does, or the server is away and it will. */
-  static async open({ url, certificates, ...options }: ChannelOptions): Promise<SharedChannel> {
-    const channel = new SharedChannel(await newRedisClient(url, certificates), options);
+  static async open(options: ChannelOptions): Promise<SharedChannel> {
+    const channel = new SharedChannel(await newRedisClient(options), options);
     await channel.ears.connect().catch(() => undefined);
     return channel;
   }

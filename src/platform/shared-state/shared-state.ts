@@ -1,5 +1,5 @@
 import { rootCertificates } from "node:tls";
-import type { Redis } from "ioredis";
+import type { Redis, RedisOptions } from "ioredis";
 import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-error.ts";
 
 /** A script that runs on the server as one step. */
@@ -7,6 +7,16 @@ export interface SharedScript {
   /** Unique; a command of that name is made of it. */
   name: string;
   lua: string;
+}
+
+/** Where the server is, and how it is known. */
+export interface SharedServer {
+  /** Where sentinels are asked for its address, its host is the name by which they know it. */
+  url: string;
+  /** URLs of sentinels, all of one scheme and login; absent or empty, none are asked. */
+  sentinels?: readonly string[] | undefined;
+  /** In PEM, trusted beside the platform's own list. */
+  certificates?: readonly string[] | undefined;
 }
 
 /** Where trouble is reported. */
@@ -29,19 +39,25 @@ const waitMsDefault = 10_000;
  */
 export class SharedState {
   private readonly client: Redis;
+  private readonly server: SharedServer;
   private readonly logger: SharedStateLogger;
   private readonly scripts = new Map<string, Script>();
   private readonly listeners = new Set<(runId: string) => void>();
   private currentRun: string | undefined;
   /** Why the server could not be asked the last time. */
   private lastFailure: unknown;
+  /** Why a sentinel named no primary since the last connection. */
+  private sentinelFailure: Error | undefined;
 
-  private constructor(client: Redis, logger: SharedStateLogger) {
+  private constructor(client: Redis, server: SharedServer, logger: SharedStateLogger) {
     this.client = client;
+    this.server = server;
     this.logger = logger;
+    // Says more than the error that follows once none of them knew a primary.
+    client.on("sentinelError", (error: Error) => (this.sentinelFailure = error));
     client.on("error", (error: Error) => {
-      this.lastFailure = error;
-      this.logger.warn({ err: error }, "the server of shared state cannot be reached");
+      this.lastFailure = this.sentinelFailure ?? error;
+      this.logger.warn({ err: this.lastFailure }, "the server of shared state cannot be reached");
     });
     client.on("close", () => this.lose());
     client.on("ready", () => void this.learnRun());
@@ -52,26 +68,21 @@ export class SharedState {
    * `SharedStateUnfitError` where it refuses the login, evicts keys or is part of a cluster.
    */
   static async open({
-    url,
-    certificates,
     logger,
     waitMs = waitMsDefault,
-  }: {
-    url: string;
-    /** In PEM, trusted beside the platform's own list. */
-    certificates?: readonly string[] | undefined;
+    ...server
+  }: SharedServer & {
     logger: SharedStateLogger;
     waitMs?: number | undefined;
   }): Promise<SharedState> {
-    const { host } = new URL(url);
-    const shared = new SharedState(await newRedisClient(url, certificates, {}), logger);
+    const shared = new SharedState(await newRedisClient(server, {}), server, logger);
     const opened = Promise.withResolvers<void>();
     const forget = shared.onRun(() => opened.resolve());
-    const timer = setTimeout(() => opened.reject(shared.awayAt(host)), Math.max(waitMs, 1_000));
+    const timer = setTimeout(() => opened.reject(shared.awayError()), Math.max(waitMs, 1_000));
     shared.client.connect().catch(() => undefined);
     try {
       await opened.promise;
-      await shared.requireFit(host);
+      await shared.requireFit();
       return shared;
     } catch (error) {
       shared.close();
@@ -172,19 +183,27 @@ export class SharedState {
     this.logger.warn({}, "the server of shared state is away");
   }
 
-  private awayAt(host: string): Error {
+  private get place(): string {
+    const { url, sentinels = [] } = this.server;
+    const { host } = new URL(url);
+    if (sentinels.length === 0) return host;
+    return `${host} as ${sentinels.map((each) => new URL(each).host).join(", ")} name it`;
+  }
+
+  private awayError(): Error {
     const { message = "" } = this.lastFailure instanceof Error ? this.lastFailure : {};
     if (refusedLogin.test(message))
-      return new SharedStateUnfitError(`the Valkey or Redis at ${host} refuses: ${message}`);
+      return new SharedStateUnfitError(`the Valkey or Redis at ${this.place} refuses: ${message}`);
     const reason = message === "" ? "" : ` (${message})`;
-    return new SharedStateAwayError(`no Valkey or Redis answers at ${host}${reason}`);
+    return new SharedStateAwayError(`no Valkey or Redis answers at ${this.place}${reason}`);
   }
 
   /**
    * Refuses a server of a cluster, whose parts share no scripts, and one that evicts: holds and
    * windows would be taken a second time.
    */
-  private async requireFit(host: string): Promise<void> {
+  private async requireFit(): Promise<void> {
+    const host = this.place;
     if (/^cluster_enabled:1/m.test(await this.ask(() => this.client.info("cluster"))))
       throw new SharedStateUnfitError(
         `the Valkey or Redis at ${host} is part of a cluster, and what gateways share is kept by scripts over keys of several of ` +
@@ -200,10 +219,19 @@ export class SharedState {
     );
   }
 
+  /** Rejects where a sentinel that knows no better yet named what is a replica by now. */
+  private async requirePrimary(): Promise<void> {
+    if ((this.server.sentinels ?? []).length === 0) return;
+    const replication = await inTime(this.client.info("replication"));
+    if (!/^role:master/m.test(replication)) throw new Error("the server is no primary any more");
+  }
+
   private async learnRun(): Promise<void> {
     try {
+      await this.requirePrimary();
       const run = /^run_id:(\w+)/m.exec(await inTime(this.client.info("server")))?.[1];
       if (run === undefined) throw new Error("the server of shared state does not tell its run_id");
+      this.sentinelFailure = undefined;
       this.currentRun = run;
     } catch (error) {
       this.lastFailure = error;
@@ -237,10 +265,13 @@ const minBackoffMs = 50;
 const maxBackoffMs = 1_000;
 
 /** Refusals of the user or the password, or of a right that the user lacks. */
-const refusedLogin = /^(NOAUTH|WRONGPASS|NOPERM)\b/;
+const refusedLogin = /(^|because )(NOAUTH|WRONGPASS|NOPERM)\b/;
 
-/** Refusals that pass by themselves: the server loads its data, or is no primary any more. */
-const passingRefusal = /^(LOADING|READONLY|MASTERDOWN|TRYAGAIN|OOM)\b/;
+/**
+ * Refusals that pass by themselves: the server loads its data, is no primary any more, or has too
+ * few replicas to be one.
+ */
+const passingRefusal = /^(LOADING|READONLY|NOREPLICAS|MASTERDOWN|TRYAGAIN|OOM)\b/;
 
 /**
  * A client that never waits for a server that is away: commands fail at once, and it reconnects by
@@ -249,14 +280,16 @@ const passingRefusal = /^(LOADING|READONLY|MASTERDOWN|TRYAGAIN|OOM)\b/;
  * caught by any caller.) The library is loaded with the first client.
  */
 export async function newRedisClient(
-  url: string,
-  certificates: readonly string[] = [],
+  server: SharedServer,
   timeouts: { commandTimeout?: number } = { commandTimeout: commandTimeoutMs },
 ): Promise<Redis> {
   const { Redis } = await import("ioredis");
-  const isSecret = url.startsWith("rediss:") && certificates.length > 0;
-  return new Redis(url, {
-    ...(isSecret && { tls: { ca: [...rootCertificates, ...certificates] } }),
+  const isSecret = server.url.startsWith("rediss:");
+  const retryStrategy = (attempt: number): number =>
+    Math.min(minBackoffMs * 2 ** Math.min(attempt, 5), maxBackoffMs);
+  return new Redis(server.url, {
+    ...(isSecret && trusted(server)),
+    ...sentinelOptions(server),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     ...timeouts,
@@ -265,8 +298,35 @@ export async function newRedisClient(
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
-    retryStrategy: (attempt) => Math.min(minBackoffMs * 2 ** Math.min(attempt, 5), maxBackoffMs),
+    retryStrategy,
+    sentinelRetryStrategy: retryStrategy,
   });
+}
+
+/** TLS with the certificates that are trusted beside the platform's own. */
+const trusted = ({ certificates = [] }: SharedServer): Pick<RedisOptions, "tls"> =>
+  certificates.length === 0 ? {} : { tls: { ca: [...rootCertificates, ...certificates] } };
+
+const sentinelPort = 26_379;
+
+/** How sentinels are asked for the primary; nothing where there are none. */
+function sentinelOptions(server: SharedServer) {
+  const urls = (server.sentinels ?? []).map((url) => new URL(url));
+  const [first] = urls;
+  if (first === undefined) return {};
+  const { tls = {} } = trusted(server);
+  return {
+    name: decodeURIComponent(new URL(server.url).hostname),
+    sentinels: urls.map(({ hostname, port }) => ({
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port: Number(port || sentinelPort),
+    })),
+    ...(first.username !== "" && { sentinelUsername: decodeURIComponent(first.username) }),
+    ...(first.password !== "" && { sentinelPassword: decodeURIComponent(first.password) }),
+    ...(first.protocol === "rediss:" && { sentinelTLS: tls }),
+    ...(server.url.startsWith("rediss:") && { tls, enableTLSForSentinelMode: true }),
+    sentinelCommandTimeout: commandTimeoutMs,
+  };
 }
 
 /**
