@@ -1,5 +1,8 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { sql } from "kysely";
+import { moreThanAdded } from "../../../../test/support/added-only.ts";
 import { dayMs, systemClock } from "../../kernel/clock.ts";
+import { createTable } from "../create-table.ts";
 import { migrations } from "./index.ts";
 
 test("names begin with a date that has come, so that tomorrow's migration sorts after them", () => {
@@ -8,4 +11,64 @@ test("names begin with a date that has come, so that tomorrow's migration sorts 
     expect(name).toMatch(/^\d{4}-\d{2}-\d{2}-[a-z]/);
     expect(name < tomorrow).toBe(true);
   }
+});
+
+/** @see `docs/decisions/0118-two-releases-on-one-database.md` */
+describe.each(["sqlite", "postgres"] as const)("a migration that only adds, on %s", (kind) => {
+  const additive = migrations.filter(({ name }) => name.includes(" additive to "));
+  test(`is one that says so (${additive.length} of ${migrations.length} do)`, async () => {
+    const released = migrations.map(({ name }) => name.split(" additive to ")[0]);
+    for (const migration of additive) {
+      expect(await moreThanAdded(migration, kind)).toEqual([]);
+      expect(released).toContain(migration.name.split(" additive to ")[1]);
+    }
+  });
+
+  const more = (statement: string): Promise<string[]> =>
+    moreThanAdded(
+      { up: async (database) => void (await sql.raw(statement).execute(database)) },
+      kind,
+    );
+
+  test.each([
+    "alter table transfers add column note text",
+    "alter table transfers add column note text not null default 'none'",
+    "create index transfers_by_note on transfers (note)",
+  ])("may say: %s", async (statement) => {
+    expect(await more(statement)).toEqual([]);
+  });
+
+  test("may make a table in any way, and fill it", async () => {
+    const up = async (database: Parameters<typeof createTable>[0]): Promise<void> => {
+      await createTable(database, kind, {
+        name: "notes",
+        columns: { id: "text primary key", note: "text not null" },
+      });
+      await sql.raw("create unique index notes_by_note on notes (note)").execute(database);
+      await sql.raw("insert into notes select id, id from transfers").execute(database);
+    };
+    expect(await moreThanAdded({ up }, kind)).toEqual([]);
+  });
+
+  test.each([
+    "alter table transfers drop column note",
+    "alter table transfers rename column note to text",
+    "alter table transfers rename to movements",
+    "alter table transfers alter column note type bigint",
+    "alter table transfers add column note text not null",
+    "alter table transfers add column note text not null default null",
+    "alter table transfers add column note text unique",
+    "alter table transfers add column note text check (note <> '')",
+    "alter table transfers add column note text, drop column id",
+    "alter table transfers add constraint named check (note <> '')",
+    "create unique index transfers_by_note on transfers (note)",
+    "create trigger noted before insert on transfers execute function note()",
+    "drop table transfers",
+    "drop index transfers_by_note",
+    "update transfers set note = ''",
+    "delete from transfers",
+    "insert into transfers (id) values ('a')",
+  ])("may not say: %s", async (statement) => {
+    expect(await more(statement)).toEqual([statement]);
+  });
 });

@@ -1,0 +1,62 @@
+import {
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from "kysely";
+import type { Migration } from "../../src/platform/storage/migrate.ts";
+import type { StorageKind } from "../../src/platform/storage/storage.ts";
+
+/** The statements of a migration, run on nothing. */
+async function statementsOf({ up }: Pick<Migration, "up">, kind: StorageKind): Promise<string[]> {
+  const statements: string[] = [];
+  const isSqlite = kind === "sqlite";
+  const database = new Kysely<unknown>({
+    dialect: {
+      createDriver: () => new DummyDriver(),
+      createAdapter: () => (isSqlite ? new SqliteAdapter() : new PostgresAdapter()),
+      createIntrospector: (db) =>
+        isSqlite ? new SqliteIntrospector(db) : new PostgresIntrospector(db),
+      createQueryCompiler: () =>
+        isSqlite ? new SqliteQueryCompiler() : new PostgresQueryCompiler(),
+    },
+    log: ({ query }) => void statements.push(...query.sql.split(";")),
+  });
+  await up(database, kind);
+  return statements.map((text) => text.replace(/\s+/g, " ").trim()).filter((text) => text !== "");
+}
+
+const table = /^create (?:unlogged )?table (?:if not exists )?"?(\w+)"? ?\(/i;
+const index = /^create (unique )?index (?:if not exists )?"?\w+"? on "?(\w+)"?/i;
+const column = /^alter table "?(\w+)"? add column "?\w+"? (.*)$/i;
+const constraint = /\b(check|references|unique|primary key|generated|constraint)\b|, (add|drop) /i;
+
+/**
+ * The statements of a migration that do more than add what the release before can work beside
+ * (decision 0118): tables, indexes, and columns with a default or without `not null`. A table of
+ * the migration itself may be made in any way, and filled.
+ */
+export async function moreThanAdded(
+  migration: Pick<Migration, "up">,
+  kind: StorageKind,
+): Promise<string[]> {
+  const own = new Set<string | undefined>();
+  return (await statementsOf(migration, kind)).filter((statement) => {
+    const [, made] = table.exec(statement) ?? [];
+    if (made !== undefined) return void own.add(made);
+    const [, isUnique, indexed] = index.exec(statement) ?? [];
+    if (indexed !== undefined) return isUnique !== undefined && !own.has(indexed);
+    const [, , definition] = column.exec(statement) ?? [];
+    if (definition !== undefined)
+      return (
+        constraint.test(definition) ||
+        (/\bnot null\b/i.test(definition) && !/\bdefault (?!null\b)/i.test(definition))
+      );
+    const [, filled] = /^insert into "?(\w+)"?/i.exec(statement) ?? [];
+    return !own.has(filled);
+  });
+}
