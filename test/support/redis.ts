@@ -127,11 +127,11 @@ export async function startSentinel(
   return { url: `redis://127.0.0.1:${port}`, kill: () => end(sentinel) };
 }
 
-/** Lines of a sentinel's configuration; it takes over once two find the primary away for 2 s. */
+/** Lines of a sentinel's configuration; it takes over once two find the primary away for 5 s. */
 const sentinelLines = (name: string, primaryPort: number): string[] => [
   `sentinel monitor ${name} 127.0.0.1 ${primaryPort} 2`,
-  `sentinel down-after-milliseconds ${name} 2000`,
-  `sentinel failover-timeout ${name} 4000`,
+  `sentinel down-after-milliseconds ${name} 5000`,
+  `sentinel failover-timeout ${name} 10000`,
 ];
 
 async function launchSentinel(lines: readonly string[]): Promise<Launched> {
