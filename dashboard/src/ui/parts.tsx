@@ -88,10 +88,13 @@ const messageOf = (error: unknown): string =>
 
 /** Says what could not be read; the rest of the page lives on. */
 export function Problem({
+  what,
   error,
   retry,
   traceId: known,
 }: {
+  /** What could not be read, where no title of a card says it. */
+  what?: string | undefined;
   error: unknown;
   retry?: () => void;
   traceId?: string | undefined;
@@ -99,6 +102,7 @@ export function Problem({
   const traceId = error instanceof ApiError ? error.traceId : (known ?? null);
   return (
     <div className={style.problem} role="alert">
+      {what === undefined ? null : <strong>{what} could not be read.</strong>}
       <p>{messageOf(error)}</p>
       {traceId === null ? null : <code>{traceId}</code>}
       {retry === undefined ? null : (
@@ -112,7 +116,29 @@ export function Problem({
 
 /** Keeps the room of what is being loaded, so that nothing jumps. */
 export function Skeleton({ height }: { height: number }) {
-  return <div className={style.skeleton} style={{ height }} role="status" aria-label="Loading" />;
+  return (
+    <div
+      className={style.skeleton}
+      style={{ height }}
+      data-loading="true"
+      role="status"
+      aria-label="Loading"
+    />
+  );
+}
+
+/** Whether the first answer of a query, good or bad, is still to come. */
+export const isAwaited = ({
+  isLoading,
+  isFetched,
+}: {
+  isLoading: boolean;
+  isFetched: boolean;
+}): boolean => isLoading && !isFetched;
+
+/** Keeps back what follows on the page until queries have answered, where that decides its place. */
+export function Awaiting({ queries }: { queries: readonly Parameters<typeof isAwaited>[0][] }) {
+  return queries.some(isAwaited) ? <span data-loading="true" hidden /> : null;
 }
 
 /** What is told of a query whose data may be older than the last try to read them. */
@@ -154,10 +180,12 @@ export function Stale({ queries }: { queries: readonly Aging[] }) {
 /** What a query is: loading, failed, there, or there with its age since it could not be read again. */
 export function Loaded<Data>({
   query,
+  what,
   height,
   children,
 }: {
   query: Omit<Aging, "data"> & { data: Data | undefined };
+  what?: string;
   height: number;
   children: (data: Data) => ReactNode;
 }) {
@@ -169,7 +197,7 @@ export function Loaded<Data>({
       </>
     );
   if (query.error !== null)
-    return <Problem error={query.error} retry={() => void query.refetch()} />;
+    return <Problem what={what} error={query.error} retry={() => void query.refetch()} />;
   return <Skeleton height={height} />;
 }
 

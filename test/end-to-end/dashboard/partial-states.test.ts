@@ -41,6 +41,37 @@ describe.skipIf(!hasChromium)(
       },
     );
 
+    test.each([
+      ["", "credits", ["The balance"], "Balance"],
+      ["", "analytics/usage", ["Spend and requests", "The period before"], "Spend"],
+      ["/credits", "credits", ["The balance"], "Balance"],
+    ])(
+      "%s says which figures could not be read without the answer of %s, and tries again",
+      async (path, failing, unread, shown) => {
+        const screen = await scene.open("owner", "/account");
+        const { page } = screen;
+        await page.route(
+          (url) => url.pathname === `/api/v1/${failing}`,
+          (route) => route.fulfill({ status: 503, json: { error: { message: "It is away." } } }),
+        );
+        await screen.go(`${scene.origin}/dashboard${path}`);
+        const alerts = unread.map((what) =>
+          page.getByRole("alert").filter({ hasText: `${what} could not be read.It is away.` }),
+        );
+        for (const alert of alerts) await alert.waitFor();
+        expect(await page.getByRole("region", { name: /./ }).count()).toBeGreaterThan(1);
+        await page.unrouteAll();
+        for (const alert of alerts) {
+          await alert.getByRole("button", { name: "Try again" }).click();
+          await alert.waitFor({ state: "detached" });
+        }
+        const figure = page.getByText(shown, { exact: true }).locator("..");
+        await figure.getByText(/^\$\d/).first().waitFor();
+        expect(new Set(screen.problems.splice(0))).toEqual(new Set([`503 GET /api/v1/${failing}`]));
+        await screen.close();
+      },
+    );
+
     test.each(["", "/activity", "/usage", "/models", "/operator"])(
       "%s is sound on a screen of 3840 pixels",
       async (path) => {

@@ -5,15 +5,16 @@ import { PageHead } from "../../ui/page.tsx";
 import { ApiError } from "../../lib/api.ts";
 import { count, localTime, shortDay, usd, utc } from "../../lib/format.ts";
 import {
+  Awaiting,
   Button,
   Card,
   Empty,
   Field,
   Input,
+  Loaded,
   LoadedPages,
   Problem,
   Skeleton,
-  Stale,
   Stat,
   Stats,
   Status,
@@ -53,6 +54,7 @@ function TopUpForm() {
       : `${usd(quote.data.amount)} of credits and a fee of ${usd(quote.data.fee)}: the card is charged ${usd(quote.data.total)}.`;
   return (
     <Card title="Top up">
+      <Awaiting queries={[quote]} />
       <Form
         action="Top up by card"
         work={{ isPending: topUp.isPending, error: topUp.error ?? quote.error }}
@@ -163,6 +165,7 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
       </Card>
     );
   }
+  if (topUps.isLoading) return <Skeleton height={320} />;
   return (
     <>
       {mayChange ? <TopUpForm /> : null}
@@ -257,25 +260,26 @@ export function CreditsPage() {
   return (
     <>
       <PageHead title="Credits" />
-      <Stale queries={[credits]} />
-      <Stats>
-        <Stat
-          name="Balance"
-          value={usd(credits.data?.balance)}
-          note="Monthly credits are spent first."
-        />
-        <Stat
-          name="Monthly credits"
-          value={usd(credits.data?.monthly_balance)}
-          note="Lapse at the end of the month (UTC)"
-        />
-        <Stat name="Top-ups" value={usd(credits.data?.topup_balance)} note="Never expire" />
-        <Stat
-          name="Spent in all"
-          value={usd(credits.data?.used)}
-          note={`${usd(credits.data?.today_cost)} today (UTC)`}
-        />
-      </Stats>
+      <Loaded query={credits} what="The balance" height={88}>
+        {({
+          balance,
+          monthly_balance: monthly,
+          topup_balance: toppedUp,
+          used,
+          today_cost: today,
+        }) => (
+          <Stats>
+            <Stat name="Balance" value={usd(balance)} note="Monthly credits are spent first." />
+            <Stat
+              name="Monthly credits"
+              value={usd(monthly)}
+              note="Lapse at the end of the month (UTC)"
+            />
+            <Stat name="Top-ups" value={usd(toppedUp)} note="Never expire" />
+            <Stat name="Spent in all" value={usd(used)} note={`${usd(today)} today (UTC)`} />
+          </Stats>
+        )}
+      </Loaded>
       <CardPayments mayChange={mayChange} />
       <Statement />
       <Referrals />

@@ -3,12 +3,25 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useScope } from "../../lib/session.ts";
 import { Columns, PageHead } from "../../ui/page.tsx";
 import { change, count, duration, share, usd } from "../../lib/format.ts";
-import { Card, Code, Empty, Loaded, Stale, Stat, Stats, Status } from "../../ui/parts.tsx";
+import {
+  Awaiting,
+  Card,
+  Code,
+  Empty,
+  Loaded,
+  Problem,
+  Skeleton,
+  Stale,
+  Stat,
+  Stats,
+  Status,
+  isAwaited,
+} from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { latestQuery } from "../activity/api.ts";
 import { GenerationsTable } from "../activity/generations-table.tsx";
 import { creditsQuery } from "../credits/api.ts";
-import { sumOf, usageQuery } from "../usage/api.ts";
+import { type Figure, sumOf, usageQuery } from "../usage/api.ts";
 import { firstKeyQuery, healthQuery } from "./api.ts";
 import { SetUp } from "./set-up.tsx";
 import { SpendBars } from "./spend-bars.tsx";
@@ -21,7 +34,7 @@ function Figures() {
   const now = useQuery(usageQuery({ range, group: "model" }));
   const before = useQuery(usageQuery({ range, before: true }));
   const rows = now.data?.data;
-  const old = before.data?.data ?? [];
+  const old = before.data?.data;
   const spend = rows === undefined ? undefined : sumOf(rows, "cost");
   const daily = spend === undefined ? 0 : spend / days;
   const balance = credits.data?.balance;
@@ -29,24 +42,34 @@ function Figures() {
     balance === undefined || daily === 0
       ? ""
       : ` · lasts about ${Math.floor(balance / daily)} days`;
+  const queries = [credits, now, before];
+  if (queries.some(isAwaited)) return <Skeleton height={88} />;
+  const against = (figure: Figure): string =>
+    rows === undefined || old === undefined ? "" : change(sumOf(rows, figure), sumOf(old, figure));
+  const unread = [
+    ["The balance", credits],
+    ["Spend and requests", now],
+    ["The period before", before],
+  ] as const;
   return (
     <>
-      <Stale queries={[credits, now, before]} />
+      {unread.map(([what, { data, error, refetch }]) =>
+        data === undefined && error !== null ? (
+          <Problem key={what} what={what} error={error} retry={() => void refetch()} />
+        ) : null,
+      )}
+      <Stale queries={queries} />
       <Stats>
         <Stat
           name="Balance"
           value={usd(balance)}
-          note={`${usd(credits.data?.today_cost)} today${lasts}`}
+          note={credits.data && `${usd(credits.data.today_cost)} today${lasts}`}
         />
-        <Stat
-          name="Spend"
-          value={usd(spend)}
-          note={rows === undefined ? "" : change(spend ?? 0, sumOf(old, "cost"))}
-        />
+        <Stat name="Spend" value={usd(spend)} note={against("cost")} />
         <Stat
           name="Requests"
           value={count(rows && sumOf(rows, "requests"))}
-          note={rows === undefined ? "" : change(sumOf(rows, "requests"), sumOf(old, "requests"))}
+          note={against("requests")}
         />
         <Stat
           name="Failed"
@@ -111,6 +134,7 @@ export function OverviewPage() {
       <PageHead title="Overview">
         {mayMakeKeys ? <Link to="/keys">Create a key</Link> : null}
       </PageHead>
+      <Awaiting queries={[keys, latest]} />
       <SetUp
         hasKey={(keys.data?.data.length ?? 0) > 0}
         hasRequest={(latest.data?.data.length ?? 0) > 0}

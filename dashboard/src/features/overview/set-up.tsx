@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useScope } from "../../lib/session.ts";
-import { Button, Card, Status } from "../../ui/parts.tsx";
+import { Awaiting, Button, Card, Status, isAwaited } from "../../ui/parts.tsx";
 import { changePreferences, preferencesQuery } from "../account/api.ts";
 import { budgetsQuery } from "../budgets/api.ts";
 import { creditsQuery } from "../credits/api.ts";
@@ -32,6 +32,8 @@ export function SetUp({ hasKey, hasRequest }: { hasKey: boolean; hasRequest: boo
     },
     { done: (budgets.data?.data.length ?? 0) > 0, label: "Set a budget", to: "/budgets" as const },
   ];
+  const answers = [preferences, credits, ownKeys, budgets];
+  if (answers.some(isAwaited)) return <Awaiting queries={answers} />;
   const done = steps.filter((step) => step.done).length;
   if (
     preferences.data === undefined ||
