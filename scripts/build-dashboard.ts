@@ -48,17 +48,19 @@ function sourceHash(): string {
 const themeScript = `var t=localStorage.getItem("theme");document.documentElement.dataset.theme=t||
 (matchMedia("(prefers-color-scheme: dark)").matches?"dark":"light")`;
 
-const indexHtml = ({ script, style }: { script: string; style: string }): string => `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Switchyard</title><link rel="icon" href="/favicon.svg" type="image/svg+xml"><script src="/assets/theme.js"></script>
-<link rel="stylesheet" href="/assets/${style}"></head>
-<body><div id="root"></div><script type="module" src="/assets/${script}"></script></body></html>
-`;
-
 const fonts = [
   ["@fontsource-variable/inter/files/inter-latin-wght-normal.woff2", "inter.woff2"],
   ["@fontsource-variable/geist-mono/files/geist-mono-latin-wght-normal.woff2", "geist-mono.woff2"],
 ] as const;
+
+const indexHtml = ({ script, style }: { script: string; style: string }): string => `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Switchyard</title><link rel="icon" href="/favicon.svg" type="image/svg+xml">
+${fonts.map(([, name]) => `<link rel="preload" href="/fonts/${name}" as="font" type="font/woff2" crossorigin>`).join("\n")}
+<script src="/assets/theme.js"></script>
+<link rel="stylesheet" href="/assets/${style}"></head>
+<body><div id="root"></div><script type="module" src="/assets/${script}"></script></body></html>
+`;
 
 async function build(stamp: string): Promise<void> {
   mkdirSync(join(root, "dashboard"), { recursive: true });

@@ -81,5 +81,10 @@ function Bell({ workspaceId }: { workspaceId: string }) {
 export function AlertBell() {
   const { data: session } = useSession();
   const mayRead = useScope("read:analytics");
-  return session !== undefined && mayRead ? <Bell workspaceId={session.workspace.id} /> : null;
+  // Its place is kept for those who see none.
+  return session !== undefined && mayRead ? (
+    <Bell workspaceId={session.workspace.id} />
+  ) : (
+    <span className={style.bell} />
+  );
 }

@@ -26,15 +26,29 @@ const queries = new QueryClient({
   },
 });
 
+/** How long the first paint waits for the fonts at most. */
+const fontsWithinMs = 2_000;
+
+/** Waits for the fonts, so that no line of text changes its length once it is seen. */
+const fontsReady = (): Promise<unknown> =>
+  Promise.race([
+    Promise.allSettled(
+      ["14px Inter", '13px "Geist Mono"'].map((font) => document.fonts.load(font)),
+    ),
+    new Promise((late) => setTimeout(late, fontsWithinMs)),
+  ]);
+
 const root = document.getElementById("root");
 if (root !== null) {
-  createRoot(root).render(
-    <StrictMode>
-      <CSPProvider disableStyleElements>
-        <QueryClientProvider client={queries}>
-          <RouterProvider router={router} />
-        </QueryClientProvider>
-      </CSPProvider>
-    </StrictMode>,
+  void fontsReady().then(() =>
+    createRoot(root).render(
+      <StrictMode>
+        <CSPProvider disableStyleElements>
+          <QueryClientProvider client={queries}>
+            <RouterProvider router={router} />
+          </QueryClientProvider>
+        </CSPProvider>
+      </StrictMode>,
+    ),
   );
 }

@@ -1,7 +1,7 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { Suspense, lazy, useCallback, useEffect, useMemo, useState } from "react";
 import { AlertBell } from "./alert-bell.tsx";
-import { Button, Select } from "../ui/parts.tsx";
+import { Button, Select, Skeleton } from "../ui/parts.tsx";
 import { type groups, visibleGroups } from "./navigation.ts";
 import { ShortcutHelp, useShortcuts } from "./shortcuts.tsx";
 import { useEnterWorkspace, useSession, useWorkspaces } from "../lib/session.ts";
@@ -11,13 +11,18 @@ import { type Theme, chooseTheme, chosenTheme } from "../lib/theme.ts";
 // Loaded with the first use: it is not needed for the first paint.
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
 
-/** The screens of the person who is signed in. */
+/** The screens of the person who is signed in; none until it is known who that is. */
 function useVisibleGroups(): typeof groups {
-  const { data: session } = useSession();
+  const { data: session, isLoading } = useSession();
   return useMemo(
     () =>
-      visibleGroups({ scopes: session?.scopes ?? [], operator: session?.user.operator ?? false }),
-    [session],
+      isLoading
+        ? []
+        : visibleGroups({
+            scopes: session?.scopes ?? [],
+            operator: session?.user.operator ?? false,
+          }),
+    [session, isLoading],
   );
 }
 
@@ -57,15 +62,16 @@ function WorkspaceSwitch() {
   const { data: session } = useSession();
   const { data: workspaces } = useWorkspaces();
   const enter = useEnterWorkspace();
-  if (session === undefined || workspaces === undefined) return null;
   return (
     <div className={style.workspace}>
-      <Select
-        label="Workspace"
-        value={session.workspace.id}
-        onChange={(id) => enter.mutate(id)}
-        options={workspaces.data.map(({ id, name }) => [id, name] as const)}
-      />
+      {session === undefined || workspaces === undefined ? null : (
+        <Select
+          label="Workspace"
+          value={session.workspace.id}
+          onChange={(id) => enter.mutate(id)}
+          options={workspaces.data.map(({ id, name }) => [id, name] as const)}
+        />
+      )}
     </div>
   );
 }
@@ -110,7 +116,7 @@ export function Shell() {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new path closes the menu.
   useEffect(() => setOpen(false), [path]);
-  const { data: session } = useSession();
+  const { data: session, isLoading } = useSession();
   return (
     <div className={style.shell}>
       <a className={style.skip} href="#content">
@@ -128,14 +134,20 @@ export function Shell() {
             Menu
           </Button>
           <WorkspaceSwitch />
-          <span className={style.spacer} />
-          <AlertBell />
-          <Overlays />
-          <ThemeSwitch />
-          <span className={style.person}>{session?.user.email}</span>
-          <a href="/sign-out">Sign out</a>
+          <div className={style.own} data-known={!isLoading}>
+            <AlertBell />
+            <Overlays />
+            <ThemeSwitch />
+            <span className={style.person}>{session?.user.email}</span>
+            <a href="/sign-out">Sign out</a>
+          </div>
         </header>
         <main id="content" className={style.content}>
+          {isLoading ? (
+            <div className={style.unknown}>
+              <Skeleton height={320} />
+            </div>
+          ) : null}
           <Outlet />
         </main>
       </div>

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
-import type { Browser as Chromium, BrowserContextOptions } from "playwright-core";
+import type { Browser as Chromium, BrowserContext, BrowserContextOptions } from "playwright-core";
 import type { AppSettings } from "../../../src/app/app-settings.ts";
 import { brand } from "../../../src/platform/kernel/brand.ts";
 import { startChromium } from "../../support/chromium.ts";
@@ -60,6 +60,8 @@ export interface DashboardScene {
   ask(person: Person, method: string, path: string, body?: unknown): Promise<unknown>;
   /** Sends a chat request with the organisation's key; returns the answer of any status. */
   chat(body: Record<string, unknown>, headers?: Record<string, string>): Promise<Response>;
+  /** Makes a window of a person who is signed in, with nothing in it yet. */
+  window(person: Person, look?: Look, options?: BrowserContextOptions): Promise<BrowserContext>;
   /**
    * Opens a screen below `/dashboard` in a window of its own, signed in, and waits until it has
    * loaded.
@@ -199,6 +201,15 @@ export async function startDashboardScene(
     });
   if (seeded) await seed(chat);
   const chromium: Chromium = await startChromium();
+  const window: DashboardScene["window"] = async (person, look = "light", options = {}) => {
+    const context = await chromium.newContext({ ...looks[look], ...options });
+    const cookie = people[person].cookies.get(brand.sessionCookie);
+    if (cookie === undefined) throw new Error(`${person} has no session`);
+    await context.addCookies([
+      { name: brand.sessionCookie, value: cookie, url: origin, httpOnly: true },
+    ]);
+    return context;
+  };
   return {
     gateway,
     origin,
@@ -207,14 +218,9 @@ export async function startDashboardScene(
     failing,
     ask,
     chat,
-    async open(person, path, look = "light", options = {}) {
-      const context = await chromium.newContext({ ...looks[look], ...options });
-      const cookie = people[person].cookies.get(brand.sessionCookie);
-      if (cookie === undefined) throw new Error(`${person} has no session`);
-      await context.addCookies([
-        { name: brand.sessionCookie, value: cookie, url: origin, httpOnly: true },
-      ]);
-      return openScreen(context, `${origin}/dashboard${path}`);
+    window,
+    async open(person, path, look, options) {
+      return openScreen(await window(person, look, options), `${origin}/dashboard${path}`);
     },
     async openSignedOut(path, look = "light", options = {}) {
       return openScreen(await chromium.newContext({ ...looks[look], ...options }), origin + path);

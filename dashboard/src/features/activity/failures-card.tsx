@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { count, localTime, utc } from "../../lib/format.ts";
-import { Card, Problem, Stale, Status } from "../../ui/parts.tsx";
+import { Awaiting, Card, Problem, Stale, Status } from "../../ui/parts.tsx";
 import { RowButton, Table } from "../../ui/table.tsx";
 import { type ActivityFilters, failuresQuery } from "./api.ts";
 
@@ -23,7 +23,9 @@ export function FailuresCard({
   const query = useQuery(failuresQuery(filters));
   const failures = query.data;
   if (failures === undefined)
-    return query.error === null ? null : (
+    return query.error === null ? (
+      <Awaiting queries={[query]} />
+    ) : (
       <Card title="What failed">
         <Problem error={query.error} retry={() => void query.refetch()} />
       </Card>

@@ -9,6 +9,7 @@ import { timeZone } from "../../lib/time.ts";
 import { change, count, share, usd } from "../../lib/format.ts";
 import {
   Actions,
+  Awaiting,
   Button,
   Card,
   Empty,
@@ -254,6 +255,7 @@ export function UsagePage() {
             </Card>
           ) : (
             <>
+              <Awaiting queries={[before]} />
               <Sums rows={data} before={before.data?.data} />
               <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
                 <Suspense fallback={<Skeleton height={280} />}>

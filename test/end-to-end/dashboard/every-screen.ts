@@ -1,0 +1,32 @@
+import type { Person } from "./dashboard-scene.ts";
+
+/** Every screen, with the person who works there. */
+export const screens: readonly (readonly [path: string, person: Person])[] = [
+  ["", "owner"],
+  ["/playground", "developer"],
+  ["/activity", "developer"],
+  ["/usage", "owner"],
+  ["/models", "developer"],
+  ["/models?id=acme/large,sandbox/chat:free", "developer"],
+  ["/models/acme/large", "developer"],
+  ["/keys", "developer"],
+  ["/connections", "developer"],
+  ["/credits", "owner"],
+  ["/members", "owner"],
+  ["/account", "member"],
+  ["/presets", "developer"],
+  ["/provider-keys", "owner"],
+  ["/routing", "developer"],
+  ["/budgets", "owner"],
+  ["/security", "owner"],
+  ["/hub", "developer"],
+  ["/hub?group=hubs", "developer"],
+  ["/hub?group=reviews", "operator"],
+  ["/operator", "operator"],
+  ["/operator?group=workspaces", "operator"],
+  ["/operator?group=people", "operator"],
+  ["/operator?group=providers", "operator"],
+  ["/operator?group=errors", "operator"],
+  ["/operator?group=requests", "operator"],
+  ["/operator?group=settings", "operator"],
+];
