@@ -118,6 +118,7 @@ async function start(): Promise<void> {
   closeFiles(configuration, logger);
   const nodeName = line && `${hostname()}/${line.place.number}`;
   const tracing = sendTelemetry(configuration, { logger, metrics, nodeName });
+  const announced = Promise.withResolvers<void>();
   let listeningUrl = "";
   const publicUrl = (): string => configuration.server.publicUrl ?? listeningUrl;
   const app = await createApp(
@@ -126,7 +127,9 @@ async function start(): Promise<void> {
       publicUrl,
       readAgain: readSettings,
       mayMigrate: !readOptions(process.argv.slice(2)).noMigrate,
-      dashboard: configuration.dashboard ? dashboardPlace : undefined,
+      dashboard: configuration.dashboard
+        ? { ...dashboardPlace, buildAfter: announced.promise }
+        : undefined,
       nodeName,
     }),
     { logger, metrics: line ? { ...metrics, text: () => line.allMetrics() } : metrics, tracing },
@@ -163,6 +166,7 @@ async function start(): Promise<void> {
   const ready = { port: server.port, url: urlOf(scheme, host, server.port), lines };
   if (line === undefined) tellReady(ready);
   else line.ready(ready);
+  announced.resolve();
 }
 
 /** Listens for the gateway, at a port of its own or one that several processes share. */

@@ -43,6 +43,8 @@ export interface DashboardOptions {
    * the built folder.
    */
   buildScript: string | undefined;
+  /** The build waits for it, so that a start shares the machine with no build; absent, for nothing. */
+  buildAfter?: Promise<void>;
   /** Sources to build again whenever they change, and then load pages again (`npm run dev`). */
   watchedSources?: string | undefined;
 }
@@ -94,36 +96,54 @@ setTimeout(compare, 1000);
 `;
 const reloadName = "assets/reload.js";
 
+/** What one build made. */
+interface BuiltDashboard {
+  index: string;
+  files: ReadonlyMap<string, DashboardFile>;
+}
+
+/** Reads a built folder; undefined where there is none. */
+function readBuilt(
+  folder: string,
+  { isWatched }: { isWatched: boolean },
+): BuiltDashboard | undefined {
+  const path = join(folder, "index.html");
+  if (!existsSync(path)) return undefined;
+  const files = readFolder(folder);
+  const index = readFileSync(path, "utf8");
+  if (!isWatched) return { index, files };
+  const bytes = new TextEncoder().encode(reloadScript);
+  files.set(reloadName, { bytes, gzipped: undefined, type: types["js"] ?? "" });
+  const element = `<script type="module" src="/${reloadName}"></script>`;
+  return { index: index.replace("</body>", `${element}</body>`), files };
+}
+
 /**
- * Serves the built dashboard from memory, and builds it in the background of a start where its
- * sources are newer.
+ * Serves the built dashboard from memory, into which it is read when it is first asked for, and
+ * builds it in the background where its sources are newer.
  */
 export function openDashboard(
   options: DashboardOptions | undefined,
   logger: Pick<Logger, "error">,
 ): Dashboard {
   if (options === undefined) return noDashboard;
-  const { folder, buildScript, watchedSources } = options;
+  const { folder, buildScript, buildAfter, watchedSources } = options;
   const isWatched = watchedSources !== undefined;
-  let index: string | undefined;
-  let files = new Map<string, DashboardFile>();
-  const load = (): void => {
-    const path = join(folder, "index.html");
-    if (!existsSync(path)) return;
-    files = readFolder(folder);
-    index = readFileSync(path, "utf8");
-    if (!isWatched) return;
-    index = index.replace("</body>", `<script type="module" src="/${reloadName}"></script></body>`);
-    const bytes = new TextEncoder().encode(reloadScript);
-    files.set(reloadName, { bytes, gzipped: undefined, type: types["js"] ?? "" });
-  };
-  load();
+  let built: BuiltDashboard | undefined;
+  const current = (): BuiltDashboard | undefined => (built ??= readBuilt(folder, { isWatched }));
   if (buildScript !== undefined && existsSync(buildScript)) {
-    const onError = (error: Error): void =>
-      logger.error({ err: error }, "the dashboard could not be built");
-    const build = builds({ script: buildScript, onBuilt: load, onError });
+    const build = builds({
+      script: buildScript,
+      onBuilt: () => (built &&= readBuilt(folder, { isWatched }) ?? built),
+      onError: (error) => logger.error({ err: error }, "the dashboard could not be built"),
+    });
     if (isWatched) watch(watchedSources, { recursive: true, persistent: false }, build);
-    build();
+    if (buildAfter === undefined) build();
+    else void buildAfter.then(build);
   }
-  return { isOn: true, index: () => index, file: (name) => files.get(name) };
+  return {
+    isOn: true,
+    index: () => current()?.index,
+    file: (name) => current()?.files.get(name),
+  };
 }
