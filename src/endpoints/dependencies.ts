@@ -168,7 +168,7 @@ export interface Dependencies {
   /** Where people reach the service, without a trailing slash. */
   publicUrl(): string;
   /** Text of the OpenAPI document of the table. */
-  openApiText(): string;
+  openApiText(): Promise<string>;
   /** The documentation, opened when it is first asked for. */
   documentation(): Promise<Documentation>;
   /** Id of a model for examples, which costs nothing where there is such a one. */

@@ -9,18 +9,15 @@ import { type Nodes, joinNodes } from "../reload.ts";
 import type { AppTools } from "../app.ts";
 import type { Dependencies, Operations } from "../../endpoints/dependencies.ts";
 import { endpoints } from "../../endpoints/index.ts";
-import { fieldWords } from "../../endpoints/ops/field-words.ts";
 import type { Endpoint } from "../../access/define-endpoint.ts";
 import { EndpointPaths } from "../../http/endpoint.ts";
-import { openApiDocument } from "../../http/open-api.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { isServable } from "../../inference/pipeline/upstream-targets.ts";
 import { McpService } from "../../mcp/mcp-service.ts";
 import type { ToolEndpoint } from "../../mcp/tool-endpoint.ts";
-import { ToolServer } from "../../mcp/tool-server.ts";
-import { tools } from "../../mcp/tools/index.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
+import { lazily } from "../../platform/kernel/keyed-mutex.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 
@@ -69,22 +66,30 @@ export async function openOperations(
   return { operations, nodes, state };
 }
 
-/** The MCP server over the table: its tools call the REST endpoints. */
+/**
+ * The MCP server over the table: its tools call the REST endpoints, and are loaded by the first
+ * request.
+ */
 export function buildMcp(
   { version }: AppSettings,
   { logger, buildMcpServer }: Pick<AppTools, "logger" | "buildMcpServer">,
 ): McpService {
   const table = endpoints as readonly ToolEndpoint[];
-  const server = new ToolServer({
-    version,
-    tools,
-    endpoints: table,
-    onError: (error) => logger.error({ err: error }, "a tool of the MCP server failed"),
-  });
   return new McpService({
     endpoints: table,
-    tools,
-    build: buildMcpServer ?? ((sdk, request) => server.build(sdk, request)),
+    async loadTools() {
+      const [{ tools }, { ToolServer }] = await Promise.all([
+        import("../../mcp/tools/index.ts"),
+        import("../../mcp/tool-server.ts"),
+      ]);
+      const server = new ToolServer({
+        version,
+        tools,
+        endpoints: table,
+        onError: (error) => logger.error({ err: error }, "a tool of the MCP server failed"),
+      });
+      return { tools, build: buildMcpServer ?? ((sdk, request) => server.build(sdk, request)) };
+    },
   });
 }
 
@@ -93,43 +98,47 @@ export function buildDocuments(
   settings: AppSettings,
   catalog: () => CatalogSnapshot,
 ): Pick<Dependencies, "openApiText" | "documentation" | "endpointPaths" | "exampleModel"> {
-  const table = endpoints as readonly Endpoint<never>[];
-  let openApi: string | undefined;
-  let site: Promise<DocumentationSite> | undefined;
   return {
-    endpointPaths: new EndpointPaths(table),
-    openApiText: () =>
-      (openApi ??= JSON.stringify(
-        openApiDocument(table, {
-          version: settings.version,
-          publicUrl: settings.publicUrl(),
-          words: fieldWords,
-        }),
-      )),
+    endpointPaths: new EndpointPaths(endpoints as readonly Endpoint<never>[]),
+    openApiText: lazily(async () => JSON.stringify(await describeApi(placeOf(settings)))),
     exampleModel: () => exampleModel(catalog()),
-    documentation: () =>
-      (site ??= buildDocumentation({ version: settings.version, publicUrl: settings.publicUrl() })),
+    documentation: lazily(() => buildDocumentation(placeOf(settings))),
   };
 }
 
-/** The documentation site; what it is made with is loaded when it is first asked for. */
-export async function buildDocumentation({
-  version,
-  publicUrl,
-}: {
+/** What documents say of where they come from. */
+interface DocumentPlace {
   version: string;
   publicUrl: string;
-}): Promise<DocumentationSite> {
-  const { DocumentationSite: Site } = await import("../../documentation/site.ts");
+}
+
+const placeOf = ({ version, publicUrl }: AppSettings): DocumentPlace => ({
+  version,
+  publicUrl: publicUrl(),
+});
+
+/** The OpenAPI document of the table. */
+async function describeApi(place: DocumentPlace): Promise<Record<string, unknown>> {
+  const [{ openApiDocument }, { fieldWords }] = await Promise.all([
+    import("../../http/open-api.ts"),
+    import("../../endpoints/ops/field-words.ts"),
+  ]);
+  const table = endpoints as readonly Endpoint<never>[];
+  return openApiDocument(table, { ...place, words: fieldWords });
+}
+
+/** The documentation site; what it is made with is loaded when it is first asked for. */
+export async function buildDocumentation(place: DocumentPlace): Promise<DocumentationSite> {
+  const [{ DocumentationSite: Site }, { tools }, openApi] = await Promise.all([
+    import("../../documentation/site.ts"),
+    import("../../mcp/tools/index.ts"),
+    describeApi(place),
+  ]);
   const root = join(import.meta.dirname, "..", "..", "..");
   return new Site(join(root, "docs"), {
-    openApi: openApiDocument(endpoints as readonly Endpoint<never>[], {
-      version,
-      publicUrl,
-      words: fieldWords,
-    }),
+    openApi,
     tools,
-    publicUrl,
+    publicUrl: place.publicUrl,
     exampleYaml: readFileSync(join(root, "switchyard.example.yaml"), "utf8"),
   });
 }

@@ -85,7 +85,7 @@ async function handle(context: RequestContext<unknown>, deps: Dependencies): Pro
     tier: callTier,
     actions: callsIn(parsedBody),
   });
-  const operator = deps.mcp.concernsOperators(parsedBody)
+  const operator = (await deps.mcp.concernsOperators(parsedBody))
     ? await operatorOf(caller, deps)
     : undefined;
   const idempotencyKey = context.request.headers.get(idempotencyHeader) ?? undefined;

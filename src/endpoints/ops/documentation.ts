@@ -19,8 +19,8 @@ export const openApi = defineEndpoint({
   counting: "at-door",
   summary: "Describe this API as OpenAPI 3.1.",
   response: z.looseObject({ openapi: z.string() }),
-  handle: (context, { openApiText }: Pick<Dependencies, "openApiText">) =>
-    new Response(openApiText(), {
+  handle: async (context, { openApiText }: Pick<Dependencies, "openApiText">) =>
+    new Response(await openApiText(), {
       headers: { "content-type": "application/json", ...context.headers },
     }),
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Turns } from "./keyed-mutex.ts";
+import { Turns, lazily } from "./keyed-mutex.ts";
 
 test("work under one name waits for the work before it, whatever became of that; other names do not wait", async () => {
   const turns = new Turns();
@@ -15,4 +15,24 @@ test("work under one name waits for the work before it, whatever became of that;
   await expect(failing).rejects.toThrow("broken");
   await waiting;
   expect(done).toEqual(["b", "a"]);
+});
+
+test("what is made lazily is made once, for callers of the same time too", async () => {
+  let times = 0;
+  const made = lazily(async () => ++times);
+  expect(times).toBe(0);
+  expect(await Promise.all([made(), made()])).toEqual([1, 1]);
+  expect(await made()).toBe(1);
+});
+
+test("a failure is told to those who waited, and the next caller tries again", async () => {
+  let times = 0;
+  const made = lazily(async () => {
+    times += 1;
+    if (times === 1) throw new Error("no file may be opened");
+    return times;
+  });
+  const both = await Promise.allSettled([made(), made()]);
+  expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(await made()).toBe(2);
 });

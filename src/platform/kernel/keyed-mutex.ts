@@ -20,3 +20,16 @@ export class Turns {
     return turn;
   }
 }
+
+/**
+ * Returns what `make` gives, made when it is first asked for and then kept; callers of that time
+ * wait for the one attempt. One that fails is not kept: the next caller tries again.
+ */
+export function lazily<Made>(make: () => Promise<Made>): () => Promise<Made> {
+  let made: Promise<Made> | undefined;
+  return () =>
+    (made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    }));
+}

@@ -32,12 +32,16 @@ const always = [
 /** Files and folders of the program that a start with no settings has no use for. */
 const lateParts = [
   "src/billing/payments/open-payments.ts",
+  "src/endpoints/ops/field-words.ts",
+  "src/http/open-api.ts",
   "src/identity/people/create-identity.ts",
   "src/inference/catalog/configured/configured-provider.ts",
   "src/inference/sandbox/wire/",
   "src/insights/archive/archive-client.ts",
   "src/insights/archive/open-archive.ts",
   "src/insights/archive/outbox.ts",
+  "src/mcp/okf/",
+  "src/mcp/tools/",
   "src/platform/config/file-schema.ts",
   "src/platform/storage/postgres/",
   "src/platform/telemetry/exposition.ts",
