@@ -14,7 +14,7 @@ import {
 import { startMockUpstream, type MockUpstream } from "./mock-upstream.ts";
 import { alignedTable, failureLines, reportText } from "./report.ts";
 import { figuresOf, median, medianFigures, type PeerResults } from "./results.ts";
-import { fullPlan } from "./scenarios.ts";
+import { adjustedPlan, fullPlan } from "./scenarios.ts";
 import { cpuTimeMs, memoryOf, processTree } from "./process/proc-stat.ts";
 
 let mock: MockUpstream;
@@ -224,6 +224,34 @@ describe.skipIf(process.platform !== "linux")("process figures", () => {
   });
 });
 
+describe("a plan", () => {
+  test("measures the scenarios whose names were asked for, as often as was asked, in as much time", () => {
+    const { scenarios, rounds, budgetMs } = adjustedPlan(fullPlan, {
+      rounds: 6,
+      names: ["1 KB", "stream paced, 50/s"],
+    });
+    expect(scenarios.map(({ name }) => name)).toEqual([
+      "1 KB, 500/s",
+      "1 KB, c10",
+      "1 KB, c200",
+      "1 KB, 300/s",
+      "stream paced, 50/s",
+    ]);
+    expect({ rounds, budgetMs }).toEqual({ rounds: 6, budgetMs: 2 * fullPlan.budgetMs });
+  });
+
+  test("is the plan itself where nothing was asked for", () => {
+    expect(adjustedPlan(fullPlan, { rounds: undefined, names: [] })).toEqual(fullPlan);
+  });
+
+  test("is refused without scenarios or rounds", () => {
+    expect(() => adjustedPlan(fullPlan, { rounds: undefined, names: ["2 KB"] })).toThrow(
+      "no scenario's name begins with 2 KB",
+    );
+    expect(() => adjustedPlan(fullPlan, { rounds: 0, names: [] })).toThrow("rounds");
+  });
+});
+
 describe("figures", () => {
   const latency = (p50Us: number) => ({
     count: 1,
@@ -266,9 +294,14 @@ describe("figures", () => {
 
   test("of rounds are medians", () => {
     const rounds = [3, 1, 2].map((times) =>
-      figuresOf(scenario, { result: window(1_000 * times, 100 * times), baseline: undefined }),
+      figuresOf(scenario, {
+        result: window(1_000 * times, 100 * times),
+        baseline: undefined,
+        rssKb: 1_024 * times,
+      }),
     );
     expect(medianFigures(rounds)).toMatchObject({
+      rssKb: 2_048,
       requestsPerSecond: 2_000,
       p50Us: 200,
       errors: 0,

@@ -61,6 +61,7 @@ const scenarioHead = [
   "cpu us/event",
   "delay p50",
   "delay p99",
+  "RSS MB",
   "errors",
 ];
 
@@ -93,6 +94,7 @@ function scenarioCells(figures: Figures | ScenarioFailure): string[] {
     microsecondText(figures.cpuUsPerEvent),
     millisecondText(figures.eventDelayP50Us),
     millisecondText(figures.eventDelayP99Us),
+    megabyteText(figures.rssKb),
     String(figures.errors),
   ];
 }

@@ -22,6 +22,8 @@ export interface Figures {
   cpuUsPerRequest: number | undefined;
   cpuUsPerEvent: number | undefined;
   requestsPerCpuSecond: number | undefined;
+  /** Resident memory of the peer's process tree at the end of the window. */
+  rssKb: number | undefined;
 }
 
 /** Why a scenario has no figures. */
@@ -53,9 +55,9 @@ const leastCpuMs = 100;
  */
 export function figuresOf(
   scenario: Scenario,
-  window: { result: LoadResult; baseline: LoadResult | undefined },
+  window: { result: LoadResult; baseline: LoadResult | undefined; rssKb?: number | undefined },
 ): Figures {
-  const { result, baseline } = window;
+  const { result, baseline, rssKb } = window;
   const seconds = result.durationMs / 1000;
   const isPaced = scenario.model === "paced";
   const events = isPaced ? result.eventDelay.count : result.events;
@@ -76,6 +78,7 @@ export function figuresOf(
     cpuUsPerEvent: cpuMs === undefined || !scenario.stream ? undefined : (cpuMs * 1000) / events,
     requestsPerCpuSecond:
       cpuMs === undefined || isPaced ? undefined : result.completed / (cpuMs / 1000),
+    rssKb,
   };
 }
 
@@ -104,6 +107,7 @@ export function medianFigures(rounds: readonly Figures[]): Figures {
     cpuUsPerRequest: middleIfAny((figures) => figures.cpuUsPerRequest),
     cpuUsPerEvent: middleIfAny((figures) => figures.cpuUsPerEvent),
     requestsPerCpuSecond: middleIfAny((figures) => figures.requestsPerCpuSecond),
+    rssKb: middleIfAny((figures) => figures.rssKb),
   };
 }
 

@@ -7,7 +7,7 @@ import { measureStreams, type StreamsMemory } from "./measure-streams.ts";
 import type { Peer, PeerContext, RunningPeer } from "./peers/peer.ts";
 import { waitForLine, type Child, type Children } from "./process/children.ts";
 import type { Cores } from "./process/cores.ts";
-import { processTree } from "./process/proc-stat.ts";
+import { memoryOf, processTree } from "./process/proc-stat.ts";
 import {
   figuresOf,
   medianFigures,
@@ -178,20 +178,22 @@ interface Turn {
 }
 
 async function measureScenario(stage: Stage, { entries, scenario }: Turn): Promise<void> {
-  const windows: { entry: Entry; result: LoadResult }[] = [];
+  const windows: { entry: Entry; result: LoadResult; rssKb: number | undefined }[] = [];
   for (const entry of entries) {
     const { peer, running } = entry;
     if (running === undefined || isFailed(entry, scenario)) continue;
     try {
-      windows.push({ entry, result: await measureWindow(stage, { peer, running, scenario }) });
+      const result = await measureWindow(stage, { peer, running, scenario });
+      windows.push({ entry, result, rssKb: memoryOf(processTree(running.pid))?.rssKb });
     } catch (error) {
       entry.results.scenarios[scenario.name] = { failure: textOf(error) };
     }
   }
   const baseline = windows.find(({ entry }) => entry.peer.name === "direct")?.result;
-  for (const { entry, result } of windows) {
+  for (const { entry, result, rssKb } of windows) {
     const figures = figuresOf(scenario, {
       result,
+      rssKb,
       baseline: entry.peer.name === "direct" ? undefined : baseline,
     });
     entry.rounds.set(scenario.name, [...(entry.rounds.get(scenario.name) ?? []), figures]);

@@ -15,13 +15,15 @@ import { Children } from "./process/children.ts";
 import { assignCores } from "./process/cores.ts";
 import { failureLines, reportText } from "./report.ts";
 import { runBenchmark } from "./run-benchmark.ts";
-import { fullPlan, quickPlan } from "./scenarios.ts";
+import { adjustedPlan, fullPlan, quickPlan } from "./scenarios.ts";
 
 const usage = `npm run bench -- [--quick] [--json FILE] [--peers direct,gateway,floor,nginx,portkey]
-    [--entry FILE] [--before DIRECTORY]
+    [--rounds NUMBER] [--scenario NAME]... [--entry FILE] [--before DIRECTORY]
   --quick   the main figures once, in under a minute
   --json    where the figures go; bench/results/<time>.json otherwise
   --peers   only those whose names begin so; "direct" is always among them
+  --rounds  how often each scenario is measured in place of the plan's three times (once with --quick)
+  --scenario  only those whose names begin so, such as "1 KB"; may be given several times
   --entry   another program to measure in place of src/main.ts
   --before  a checkout of another release, with its packages, to measure in turns with this one`;
 
@@ -30,6 +32,8 @@ const { values: options } = parseArgs({
     quick: { type: "boolean", default: false },
     json: { type: "string" },
     peers: { type: "string", default: "" },
+    rounds: { type: "string" },
+    scenario: { type: "string", multiple: true, default: [] },
     entry: { type: "string", default: "src/main.ts" },
     before: { type: "string" },
     help: { type: "boolean", default: false },
@@ -96,7 +100,10 @@ async function measureAndReport({
   interruption,
 }: Run): Promise<void> {
   const startedAt = new Date();
-  const plan = options.quick ? quickPlan : fullPlan;
+  const plan = adjustedPlan(options.quick ? quickPlan : fullPlan, {
+    rounds: options.rounds === undefined ? undefined : Number(options.rounds),
+    names: options.scenario,
+  });
   const cores = assignCores();
   const machine = describeMachine(directory);
   const peers = await runBenchmark({

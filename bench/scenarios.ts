@@ -42,6 +42,14 @@ const scenarios: readonly Scenario[] = [
   { name: "1 KB, 500/s", ...whole, bodyBytes: 1_000, connections: 10, ratePerSecond: 500 },
   { name: "1 KB, c10", ...whole, bodyBytes: 1_000, connections: 10 },
   { name: "1 KB, c200", ...whole, bodyBytes: 1_000, connections: 200 },
+  {
+    name: "1 KB, 300/s",
+    ...whole,
+    bodyBytes: 1_000,
+    connections: 10,
+    ratePerSecond: 300,
+    durationMs: 2_500,
+  },
   { name: "100 KB, c10", ...whole, bodyBytes: 100_000, connections: 10 },
   { name: "100 KB, c200", ...whole, bodyBytes: 100_000, connections: 200 },
   { name: "1 MB, c10", ...whole, bodyBytes: 1_000_000, connections: 10 },
@@ -73,7 +81,7 @@ const quickNames = new Set([
   "stream paced, c200",
 ]);
 
-/** Everything, in under seven minutes with five peers. */
+/** Everything, in under seven minutes with five peers; some 16 seconds a peer and round. */
 export const fullPlan: Plan = {
   rounds: 3,
   peerWarmupMs: 5_000,
@@ -96,3 +104,25 @@ export const quickPlan: Plan = {
   wrkMs: 0,
   budgetMs: 58_000,
 };
+
+/**
+ * A plan with other rounds, or with those scenarios alone whose names begin so; the time that it may
+ * take grows with its rounds. Throws where no scenario is left.
+ */
+export function adjustedPlan(
+  plan: Plan,
+  { rounds, names }: { rounds: number | undefined; names: readonly string[] },
+): Plan {
+  const chosen = plan.scenarios.filter(
+    ({ name }) => names.length === 0 || names.some((each) => name.startsWith(each)),
+  );
+  if (chosen.length === 0) throw new Error(`no scenario's name begins with ${names.join(" or ")}`);
+  if (rounds === undefined) return { ...plan, scenarios: chosen };
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error("rounds: expected a whole number");
+  return {
+    ...plan,
+    scenarios: chosen,
+    rounds,
+    budgetMs: (plan.budgetMs * Math.max(rounds, plan.rounds)) / plan.rounds,
+  };
+}
