@@ -57,6 +57,13 @@ export interface TestGateway {
 }
 
 /**
+ * Forgets what failed at a provider. Ten failures in a row over ten seconds keep it from being
+ * asked, and whether a table of failures takes that long is the machine's affair.
+ */
+export const forgetFailuresOf = ({ app }: TestGateway, providerId: string): void =>
+  app.insights.health.clear(providerId);
+
+/**
  * A gateway in this process on a port of its own and an empty SQLite database that is removed
  * afterwards.
  */

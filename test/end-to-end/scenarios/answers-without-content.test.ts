@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { forgetFailuresOf } from "../../support/gateway.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import {
   chatChunks,
@@ -28,6 +29,7 @@ afterAll(() => scene.end());
 
 const ask = async (script: Script, changes: Record<string, unknown>): Promise<ChatReply> => {
   scene.acme.script(script);
+  forgetFailuresOf(scene.gateway, "acme");
   return readReply(await scene.gateway.post("/chat/completions", chatRequest(changes)));
 };
 

@@ -9,6 +9,7 @@ import {
   type FaultUpstream,
 } from "../../../support/upstream/fault-upstream.ts";
 import { expectSoundBooks } from "../../scenarios/support/expect-sound-books.ts";
+import { haltingTimeouts } from "../../scenarios/support/scene.ts";
 import type { ClientDialect } from "./client-dialect.ts";
 import type { Fields } from "./json-value.ts";
 import { upstreams } from "./pairs.ts";
@@ -20,16 +21,25 @@ export const model = "acme/large";
 /** Timeouts that are over soon, for upstreams that stall after they have answered at once. */
 const hastyTimeouts = { connect: 1_000, first_token: 120, idle: 120, total: 1_000 };
 
-/** How one provider of a dialect behaves: it has time, it has none, or it is not there. */
-export type Manner = "patient" | "hasty" | "absent";
+/**
+ * How one provider of a dialect behaves: it has time, it has none, it has none once it began, or it
+ * is not there.
+ */
+export type Manner = "patient" | "hasty" | "halting" | "absent";
 
 /** The provider of a dialect that behaves so. */
 export const providerId = (dialect: DialectId, manner: Manner = "patient"): string =>
   `${dialect}-${manner}`;
 
 /** The provider under which a fault is met. */
-export const providerUnder = (dialect: DialectId, { refusesConnections, waits }: Fault): string =>
-  providerId(dialect, refusesConnections ? "absent" : waits ? "hasty" : "patient");
+export function providerUnder(
+  dialect: DialectId,
+  { refusesConnections, waits, effect }: Fault,
+): string {
+  if (refusesConnections) return providerId(dialect, "absent");
+  if (!waits) return providerId(dialect);
+  return providerId(dialect, effect === "after-content" ? "halting" : "hasty");
+}
 
 /** A gateway before one upstream of every dialect. */
 export interface MatrixScene {
@@ -75,6 +85,7 @@ function entries(at: (dialect: DialectId) => string, modelFields: Fields): Confi
     return [
       entry("patient", at(dialect)),
       entry("hasty", at(dialect), hastyTimeouts),
+      entry("halting", at(dialect), haltingTimeouts),
       entry("absent", refusingBaseUrl()),
     ];
   });

@@ -1,5 +1,6 @@
 import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import { wireOf } from "../../../support/scripted-upstream/scripted-upstream.ts";
+import { forgetFailuresOf } from "../../../support/gateway.ts";
 import type { Fault } from "../../../support/upstream/fault.ts";
 import { faultsOf, type FaultName } from "../../../support/upstream/faults.ts";
 import { kindsOf } from "../../scenarios/support/fault-scenes.ts";
@@ -53,6 +54,8 @@ export async function meetFaults(
   scene.upstreams[upstream].script(
     (request) => byTitle.get(asked(request.body))?.fault.script ?? [],
   );
+  for (const { fault } of encounters)
+    forgetFailuresOf(scene.gateway, providerUnder(upstream, fault));
   const meet = async (encounter: Encounter): Promise<[string, Reply]> => {
     const title = titleOf(encounter);
     const body = { ...client.ask(`<<${title}>>`), stream: encounter.kind === "stream" };

@@ -1,11 +1,16 @@
-import { provider, startGateway, type TestGateway } from "../../../support/gateway.ts";
+import {
+  forgetFailuresOf,
+  provider,
+  startGateway,
+  type TestGateway,
+} from "../../../support/gateway.ts";
 import type { Fault } from "../../../support/upstream/fault.ts";
 import {
   startFaultUpstream,
   refusingBaseUrl,
   type FaultUpstream,
 } from "../../../support/upstream/fault-upstream.ts";
-import { backupProvider, chatRequest, hastyTimeouts } from "./scene.ts";
+import { backupProvider, chatRequest, haltingTimeouts, hastyTimeouts } from "./scene.ts";
 import { readReply, type ChatReply } from "./chat-reply.ts";
 
 /**
@@ -28,6 +33,7 @@ export interface FaultScenes {
 /** Ids of the providers under a fault. */
 const patient = "acme";
 const hasty = "hasty";
+const halting = "halting";
 const absent = "absent";
 
 const upstreamEntry = (id: string, baseUrl: string, timeouts: Record<string, number> = {}) =>
@@ -58,6 +64,7 @@ export async function startFaultScenes({
     providers: [
       upstreamEntry(patient, acme.baseUrl),
       upstreamEntry(hasty, acme.baseUrl, hastyTimeouts),
+      upstreamEntry(halting, acme.baseUrl, haltingTimeouts),
       upstreamEntry(absent, refusingBaseUrl()),
       ...(withBackup ? [backupProvider(backup.baseUrl)] : []),
     ],
@@ -68,6 +75,7 @@ export async function startFaultScenes({
     backup,
     async meet(fault, kind, changes = {}) {
       acme.script(fault.script);
+      forgetFailuresOf(gateway, providerUnder(fault));
       const order = [providerUnder(fault), ...(withBackup ? ["backup"] : [])];
       const body = chatRequest({
         stream: kind === "stream",
@@ -87,7 +95,8 @@ export async function startFaultScenes({
 /** The id of the provider that is under a fault. */
 export function providerUnder(fault: Fault): string {
   if (fault.refusesConnections) return absent;
-  return fault.waits ? hasty : patient;
+  if (!fault.waits) return patient;
+  return fault.effect === "after-content" ? halting : hasty;
 }
 
 /** The kinds of request that a fault is made for. */

@@ -11,6 +11,12 @@ import { expectSoundBooks } from "./expect-sound-books.ts";
 export const hastyTimeouts = { connect: 60, first_token: 60, idle: 60, total: 150 };
 
 /**
+ * Timeouts for providers that stall in the middle: what they send before is waited for on any
+ * machine.
+ */
+export const haltingTimeouts = { connect: 5_000, first_token: 5_000, idle: 120, total: 20_000 };
+
+/**
  * Timeouts that are over before a test is and that a healthy answer stays below on a busy machine.
  */
 export const shortTimeouts = { connect: 1_000, first_token: 300, idle: 300, total: 2_000 };
