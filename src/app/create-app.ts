@@ -1,8 +1,10 @@
 import type { RateCounters } from "../access/count-request.ts";
 import { Guard } from "../access/guard.ts";
 import { RateTiers } from "../access/rate-limiter.ts";
+import type { Payments } from "../billing/payments/open-payments.ts";
+import type { KeyProber } from "../byok/key-prober.ts";
 import { type Consent, type ConsentParts, openConsent } from "../consent/open-consent.ts";
-import { openDocuments } from "../documents/open-documents.ts";
+import { type Documents, openDocuments } from "../documents/open-documents.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
@@ -12,21 +14,28 @@ import { compileRoutes } from "../http/router.ts";
 import type { CatalogModel, CatalogSnapshot } from "../inference/catalog/model.ts";
 import { PriceHistory } from "../inference/catalog/history/price-history.ts";
 import { RouteHistory } from "../inference/catalog/history/route-history.ts";
+import type { InferenceDependencies } from "../inference/pipeline/dependencies.ts";
 import { probeKeyThrough, smokePort } from "../inference/pipeline/unbilled-asks.ts";
 import { findModel } from "../inference/routing/resolve-models.ts";
+import type { Insights } from "../insights/open-insights.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { type Clock, systemClock } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { App, AppTools } from "./app.ts";
 import { buildAccount } from "./parts/build-account.ts";
-import { buildHub } from "./parts/build-hub.ts";
+import { buildHub, type HubParts } from "./parts/build-hub.ts";
 import { buildInference, endInference, ownKeyLookup } from "./parts/build-inference.ts";
 import { buildInsights } from "./parts/build-insights.ts";
-import { buildDocuments, buildMcp, openOperations } from "./parts/build-operations.ts";
+import {
+  buildDocuments,
+  buildMcp,
+  type JoinedOperations,
+  openOperations,
+} from "./parts/build-operations.ts";
 import { buildPayments } from "./parts/build-payments.ts";
 import { type AppTables, openDatabase } from "./parts/build-storage.ts";
-import { buildStoredResponses } from "./parts/build-stored-responses.ts";
+import { buildStoredResponses, type StoredResponses } from "./parts/build-stored-responses.ts";
 import { openDashboard } from "./dashboard-files.ts";
 import { LiveCatalog } from "./live-catalog.ts";
 import { observeErrors, observeRequests, watchFigures } from "./observe.ts";
@@ -36,6 +45,8 @@ import {
   openCounters,
   openEmbeddingCache,
   openShared,
+  type Shared,
+  type SharedWork,
   shareWork,
   sharedProbe,
   stopSharing,
@@ -46,16 +57,72 @@ import { startKeyProber, startRounds } from "./start-rounds.ts";
 const buildCatalog = async (settings: AppSettings, clock: Clock): Promise<LiveCatalog> =>
   new LiveCatalog({ ...settings, clock }, settings);
 
+/** What all other parts stand on. */
+interface Ground {
+  clock: Clock;
+  shared: Shared | undefined;
+  work: SharedWork;
+  storage: Storage<AppTables>;
+  catalog: LiveCatalog;
+}
+
+/** What serves inference and accounts. */
+interface Core extends Ground {
+  account: Account;
+  counters: RateCounters;
+  insights: Insights;
+  inference: InferenceDependencies;
+  keyProber: KeyProber;
+}
+
+/** Every part that is opened, and has to be closed. */
+interface Parts extends Core, JoinedOperations {
+  stored: StoredResponses;
+  hubParts: HubParts;
+  documents: Documents;
+  payments: Payments | undefined;
+}
+
 /** Builds every part once and hands it down. */
 export async function createApp(settings: AppSettings, tools: AppTools): Promise<App> {
+  const parts = await openParts(settings, tools);
+  const { account, clock, counters, insights, inference, stored, documents } = parts;
+  const dependencies = dependenciesOf(settings, { ...parts, tools });
+  watchFigures(tools.metrics, { ...account, ...parts.storage, ...insights, ...inference });
+  const stopRounds = startRounds(account, {
+    ...dependencies,
+    ...parts.work,
+    settings,
+    logger: tools.logger,
+  });
+  await Promise.all([stored.start(), documents.start()]);
+  const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
+  return {
+    ...compiled,
+    ...facesOf(parts),
+    consent: dependencies.consent,
+    async close() {
+      await stopRounds();
+      await closeParts({ ...parts, mcp: dependencies.mcp });
+      await tools.tracing.shutdown();
+    },
+  };
+}
+
+async function openGround(settings: AppSettings, tools: AppTools): Promise<Ground> {
   const clock = tools.clock ?? systemClock;
   const shared = await openShared(settings, { clock, logger: tools.logger });
-  const work = shareWork(shared, settings);
   // The catalog is built while the threads of the database start.
   const [storage, catalog] = await Promise.all([
     openDatabase(settings, { ...tools, shared, clock }),
     buildCatalog(settings, clock),
   ]);
+  return { clock, shared, work: shareWork(shared, settings), storage, catalog };
+}
+
+async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
+  const ground = await openGround(settings, tools);
+  const { clock, shared, work, storage, catalog } = ground;
   const account = await buildAccount(settings, { storage, clock, shared, logger: tools.logger });
   const counters = await openCounters(shared, {
     ...tools,
@@ -88,8 +155,19 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
     clock,
     logger: tools.logger,
   });
-  const parts = { ...tools, storage, shared, catalog, clock };
-  const { operations, nodes, state } = await openOperations(settings, parts);
+  return { ...ground, account, counters, insights, inference, keyProber };
+}
+
+async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts> {
+  const core = await openCore(settings, tools);
+  const { clock, shared, work, storage, catalog, account, insights, inference } = core;
+  const operations = await openOperations(settings, {
+    ...tools,
+    storage,
+    shared,
+    catalog,
+    clock,
+  });
   const stored = buildStoredResponses(settings, {
     ...tools,
     ...work,
@@ -116,88 +194,98 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
       insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
   });
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
-  const dependencies: Dependencies = {
-    ...account,
-    documents,
-    payments,
-    inference,
-    dashboard: openDashboard(settings.dashboard, tools.logger),
-    consent: buildConsent(settings, { ...account, database: storage.database.withTables(), clock }),
-    operations,
-    insights,
-    clock,
-    counters,
-    keyProber,
-    ...hubParts,
-    responses: stored.responses,
-    background: stored.background,
-    publicUrl: settings.publicUrl,
-    claudeCode: settings.claudeCode ?? {},
-    generations: insights.generations,
-    ...openHistories(storage, { catalog: catalog.snapshot, clock }),
-    embeddingCache: openEmbeddingCache(shared, clock),
-    mcp: buildMcp(settings, tools),
-    ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
-    ...buildDocuments(settings, catalog.snapshot),
-  };
-  watchFigures(tools.metrics, { ...account, ...storage, ...insights, ...inference });
-  const stopRounds = startRounds(account, {
-    ...dependencies,
-    ...work,
-    settings,
-    logger: tools.logger,
-  });
-  await Promise.all([stored.start(), documents.start()]);
-  const compiled = compileApp(settings, { ...account, dependencies, counters, clock, tools });
-  return {
-    ...compiled,
-    storage,
-    mintFirstKey: account.mintFirstKey,
-    issueClaim: () => account.people.claim.issue(),
-    ledger: account.ledger,
-    budgets: account.budgets,
-    people: account.people,
-    referrals: account.referrals,
-    insights,
-    payments,
-    background: stored.background,
-    prober: keyProber,
-    consent: dependencies.consent,
-    ...hubParts,
-    catalog: catalog.snapshot,
-    sandbox: catalog.sandbox,
-    nodes,
-    refreshCatalog: (sources) => catalog.refresh(sources),
-    startDraining: () => {
-      state.draining = true;
-      stored.background.drain();
-      documents.drain();
-    },
-    breakOffUpstreams() {
-      // First, so that they hear of a shutdown and not of a provider that failed. Resolves within
-      // its own patience.
-      void stored.background.stop();
-      inference.upstream.breakOff();
-    },
-    async close() {
-      await stopRounds();
-      await Promise.all([
-        stored.stop(),
-        account.useWriter.stop(),
-        account.monthlyCredits.stop(),
-        insights.stop(),
-      ]);
-      await Promise.all([account.referrals?.stop(), keyProber.stop()]);
-      await Promise.all([documents.stop(), dependencies.mcp.close(), hubParts.stopHub()]);
-      await endInference(inference);
-      await catalog.stop();
-      await nodes.stop();
-      await stopSharing(shared, account);
-      await storage.close();
-      closeShared(shared);
-      await tools.tracing.shutdown();
-    },
-  };
+  return { ...core, ...operations, stored, hubParts, documents, payments };
+}
+
+/** What the handlers of endpoints are given. */
+const dependenciesOf = (
+  settings: AppSettings,
+  { tools, account, storage, catalog, shared, clock, ...parts }: Parts & { tools: AppTools },
+): Dependencies => ({
+  ...account,
+  documents: parts.documents,
+  payments: parts.payments,
+  inference: parts.inference,
+  dashboard: openDashboard(settings.dashboard, tools.logger),
+  consent: buildConsent(settings, { ...account, database: storage.database.withTables(), clock }),
+  operations: parts.operations,
+  insights: parts.insights,
+  clock,
+  counters: parts.counters,
+  keyProber: parts.keyProber,
+  ...parts.hubParts,
+  responses: parts.stored.responses,
+  background: parts.stored.background,
+  publicUrl: settings.publicUrl,
+  claudeCode: settings.claudeCode ?? {},
+  generations: parts.insights.generations,
+  ...openHistories(storage, { catalog: catalog.snapshot, clock }),
+  embeddingCache: openEmbeddingCache(shared, clock),
+  mcp: buildMcp(settings, tools),
+  ocrModel: ocrModelOf(settings.ocrModel, catalog.snapshot()),
+  ...buildDocuments(settings, catalog.snapshot),
+});
+
+/** What the process does with the app beside serving its routes. */
+const facesOf = ({
+  account,
+  insights,
+  inference,
+  stored,
+  documents,
+  catalog,
+  ...parts
+}: Parts): Omit<App, "routes" | "fallback" | "consent" | "close"> => ({
+  storage: parts.storage,
+  mintFirstKey: account.mintFirstKey,
+  issueClaim: () => account.people.claim.issue(),
+  ledger: account.ledger,
+  budgets: account.budgets,
+  people: account.people,
+  referrals: account.referrals,
+  insights,
+  payments: parts.payments,
+  background: stored.background,
+  prober: parts.keyProber,
+  ...parts.hubParts,
+  catalog: catalog.snapshot,
+  sandbox: catalog.sandbox,
+  nodes: parts.nodes,
+  refreshCatalog: (sources) => catalog.refresh(sources),
+  startDraining: () => {
+    parts.state.draining = true;
+    stored.background.drain();
+    documents.drain();
+  },
+  breakOffUpstreams() {
+    // First, so that they hear of a shutdown and not of a provider that failed. Resolves within
+    // its own patience.
+    void stored.background.stop();
+    inference.upstream.breakOff();
+  },
+});
+
+/** Writes what is pending, and lets go of what all parts stand on last. */
+async function closeParts({
+  account,
+  shared,
+  stored,
+  ...parts
+}: Parts & Pick<Dependencies, "mcp">): Promise<void> {
+  await Promise.all([
+    stored.stop(),
+    account.useWriter.stop(),
+    account.monthlyCredits.stop(),
+    parts.insights.stop(),
+  ]);
+  await Promise.all([account.referrals?.stop(), parts.keyProber.stop()]);
+  await Promise.all([parts.documents.stop(), parts.mcp.close(), parts.hubParts.stopHub()]);
+  await endInference(parts.inference);
+  await parts.catalog.stop();
+  await parts.nodes.stop();
+  await stopSharing(shared, account);
+  await parts.storage.close();
+  closeShared(shared);
 }
 
 /** What is known of the catalog beside its snapshot: how routes were used, and what they cost. */

@@ -21,6 +21,13 @@ import { lazily } from "../../platform/kernel/keyed-mutex.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 
+/** What operational endpoints tell, and this gateway among those on its database. */
+export interface JoinedOperations {
+  operations: Operations;
+  nodes: Nodes;
+  state: { draining: boolean };
+}
+
 /** Builds what operational endpoints tell, and joins the gateways on the database. */
 export async function openOperations(
   settings: AppSettings,
@@ -37,7 +44,7 @@ export async function openOperations(
     logger: Logger;
     metrics: Metrics;
   },
-): Promise<{ operations: Operations; nodes: Nodes; state: { draining: boolean } }> {
+): Promise<JoinedOperations> {
   const isSharedUp = sharedProbe(shared, settings);
   if (isSharedUp !== undefined) metrics.watchSharedState(() => (isSharedUp() ? 1 : 0));
   const nodes = await joinNodes(settings, {

@@ -14,6 +14,15 @@ import type { Insights } from "../../insights/open-insights.ts";
 import type { Claims } from "../../platform/shared-state/shared-claims.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 
+/** Responses that are stored, ready to be started. */
+export interface StoredResponses {
+  responses: ResponseStore;
+  background: BackgroundRunner;
+  /** Takes up what an earlier process has left. */
+  start(): Promise<void>;
+  stop(): Promise<unknown>;
+}
+
 /** Builds the storage of responses, what works on those in the background, and their retention. */
 export function buildStoredResponses(
   { responseDays: keepDays }: AppSettings,
@@ -26,7 +35,7 @@ export function buildStoredResponses(
     claims: Claims | undefined;
     isLeader: (() => boolean) | undefined;
   },
-) {
+): StoredResponses {
   const {
     storage,
     inference,
