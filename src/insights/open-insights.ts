@@ -84,8 +84,7 @@ export interface Insights {
   stop(): Promise<void>;
 }
 
-/** Builds the insights of a gateway and reads what the process before it left. */
-export async function openInsights(options: {
+interface InsightOptions {
   database: Kysely<InsightTables & GenerationTables>;
   /** Opens the archive of generation records; undefined where there is none. */
   openArchive?: ((database: Kysely<ArchivingTables & UsageTables>) => Promise<Archive>) | undefined;
@@ -100,12 +99,52 @@ export async function openInsights(options: {
   isSharedUp?: (() => boolean) | undefined;
   onError(error: unknown, message: string): void;
   onExcess(excess: UnrecordedRequests): void;
-}): Promise<Insights> {
-  const { database, commits, clock, ports, onError } = options;
+}
+
+/** Builds the insights of a gateway and reads what the process before it left. */
+export async function openInsights(options: InsightOptions): Promise<Insights> {
+  const { database, commits, kind, clock, ports, onError } = options;
   const jobs = new JobRegistry(clock);
-  const traffic = new Traffic(clock);
   const store = new NetworkStore({ database: database.withTables(), commits });
   const network = new NetworkStatistics({ store, clock, describe: ports.describeModel });
+  const watch = await openWatch(options, store);
+  const archive = await options.openArchive?.(database.withTables());
+  const { unsettled, refused } = writersOf(options);
+  const health = new HealthMonitor({
+    ...options,
+    ...ports,
+    probeClickHouse: archive && (() => archive.isUp()),
+    ...watch,
+    jobs,
+  });
+  return {
+    ...serviceStores({ database, commits, kind }),
+    sizes: new GenerationSizes({ database: database.withTables(), kind }),
+    ...(archive?.stores ?? storesOf({ database, commits, kind })),
+    archive,
+    network,
+    health,
+    recorder: new HealthRecorder(watch),
+    unsettled,
+    refused,
+    jobs,
+    stateOf: (providerId) => watch.states.stateOf(providerId),
+    ...upkeep({ network, health, refused, jobs, archive, onError }),
+  };
+}
+
+/** What the health of providers is read from: traffic, spend, smoke tests, and past changes. */
+async function openWatch(
+  { database, clock, ports, onError }: InsightOptions,
+  store: NetworkStore,
+): Promise<{
+  traffic: Traffic;
+  events: HealthEvents;
+  states: ProviderStates;
+  budgets: ProviderBudgets;
+  smoke: SmokeTests;
+}> {
+  const traffic = new Traffic(clock);
   const events = await HealthEvents.open({
     database: database.withTables(),
     clock,
@@ -128,47 +167,31 @@ export async function openInsights(options: {
     port: ports.smoke,
     onSignal,
   });
-  const archive = await options.openArchive?.(database.withTables());
-  const recorder = new HealthRecorder({ traffic, states, budgets });
-  const unsettled = new UnsettledRecords({
+  return { traffic, events, states, budgets, smoke };
+}
+
+/** What is written of requests that no settlement writes. */
+const writersOf = ({
+  database,
+  commits,
+  clock,
+  onError,
+  onExcess,
+}: InsightOptions): Pick<Insights, "unsettled" | "refused"> => ({
+  unsettled: new UnsettledRecords({
     commits,
     clock,
-    onExcess: options.onExcess,
+    onExcess,
     onError: (error) =>
       onError(error, "the record of a failed or cached request could not be written"),
-  });
-  const refused = new RefusedRequests({
+  }),
+  refused: new RefusedRequests({
     database: database.withTables(),
     commits,
     clock,
     onError: (error) => onError(error, "the count of refused requests could not be written"),
-  });
-  const health = new HealthMonitor({
-    ...options,
-    ...ports,
-    probeClickHouse: archive && (() => archive.isUp()),
-    traffic,
-    states,
-    budgets,
-    smoke,
-    jobs,
-    events,
-  });
-  return {
-    ...serviceStores({ database, commits, kind: options.kind }),
-    sizes: new GenerationSizes({ database: database.withTables(), kind: options.kind }),
-    ...(archive?.stores ?? storesOf({ database, commits, kind: options.kind })),
-    archive,
-    network,
-    health,
-    recorder,
-    unsettled,
-    refused,
-    jobs,
-    stateOf: (providerId) => states.stateOf(providerId),
-    ...upkeep({ network, health, refused, jobs, archive, onError }),
-  };
-}
+  }),
+});
 
 /** The stores of the whole service; an archive is read within workspaces alone. */
 function serviceStores({

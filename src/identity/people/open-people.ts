@@ -108,14 +108,7 @@ export async function openPeople(options: PeopleOptions): Promise<People> {
   const users = new UserStore(database);
   const onMailError = (error: unknown): void =>
     options.log("error", `a link could not be sent: ${messageOf(error)}`);
-  const recovery = new Recovery({
-    ...options,
-    hasher: passwords,
-    breached,
-    links: new UserLinks({ database, hasher, clock }),
-    onVerified: () => referrals?.soon(),
-    onMailError,
-  });
+  const recovery = recoveryOf(options, { passwords, breached, onMailError });
   return {
     pendingSignUps: new PendingSignUps({
       ...options,
@@ -150,6 +143,23 @@ export async function openPeople(options: PeopleOptions): Promise<People> {
     invitationMails: new InvitationMails({ mailer, clock, onMailError }),
   };
 }
+
+const recoveryOf = (
+  options: PeopleOptions,
+  {
+    passwords,
+    breached,
+    onMailError,
+  }: Pick<People, "passwords" | "breached"> & { onMailError(error: unknown): void },
+): Recovery =>
+  new Recovery({
+    ...options,
+    hasher: passwords,
+    breached,
+    links: new UserLinks(options),
+    onVerified: () => options.referrals?.soon(),
+    onMailError,
+  });
 
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);

@@ -174,16 +174,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     disconnect: file.disconnect ?? "abort",
     providers: file.providers ?? [],
     sandbox: { enabled: file.sandbox?.enabled ?? "auto" },
-    catalog: {
-      factsPath:
-        file.catalog?.facts === undefined
-          ? undefined
-          : resolve(workingDirectory, file.catalog.facts),
-      unknownModelPricing:
-        file.catalog?.unknown_models === "pass_through"
-          ? file.catalog.unknown_model_pricing
-          : undefined,
-    },
+    catalog: catalogSettings({ workingDirectory, file }),
     ocr: { model: file.ocr?.model },
     routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({
       members,
@@ -197,13 +188,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
         : { monthlyCreditsNanoUsd: nanoFromUsd(monthly_credits) ?? 0n }),
     })),
     dashboard: file.dashboard ?? true,
-    auth: {
-      signUp: file.auth?.sign_up ?? "invitation",
-      plan: file.auth?.plan ?? "free",
-      breachedPasswordsUrl: file.auth?.breached_passwords_url,
-      oidc: (file.auth?.oidc ?? []).map(oidcProvider),
-      clientDocumentNetworks: file.auth?.client_document_networks ?? [],
-    },
+    auth: authSettings(file),
     proxies: variables.proxies,
     extraCertificates: (file.tls?.ca_files ?? []).flat(),
     mail: assembleMail(variables.mail, file.mail, variables.publicUrl ?? file.server?.public_url),
@@ -232,6 +217,28 @@ const sharedSettings = (
 ): Configuration<unknown>["shared"] => ({
   url: sharedUrl ?? file.url ?? "memory:",
   sentinels: sentinelUrls ?? file.sentinels ?? [],
+});
+
+const catalogSettings = ({
+  workingDirectory,
+  file: { catalog },
+}: Pick<
+  ConfigurationParts<z.ZodType>,
+  "workingDirectory" | "file"
+>): Configuration<unknown>["catalog"] => ({
+  factsPath: catalog?.facts === undefined ? undefined : resolve(workingDirectory, catalog.facts),
+  unknownModelPricing:
+    catalog?.unknown_models === "pass_through" ? catalog.unknown_model_pricing : undefined,
+});
+
+const authSettings = ({
+  auth,
+}: ConfigurationParts<z.ZodType>["file"]): Configuration<unknown>["auth"] => ({
+  signUp: auth?.sign_up ?? "invitation",
+  plan: auth?.plan ?? "free",
+  breachedPasswordsUrl: auth?.breached_passwords_url,
+  oidc: (auth?.oidc ?? []).map(oidcProvider),
+  clientDocumentNetworks: auth?.client_document_networks ?? [],
 });
 
 const storageSettings = (

@@ -63,11 +63,6 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
     help,
     family,
   });
-  const gauge = (
-    name: string,
-    help: string,
-    read: () => number | Promise<number>,
-  ): MetricDefinition => ({ kind: "gauge", name: `switchyard_${name}`, help, read });
   const histogram = (
     name: string,
     help: string,
@@ -114,6 +109,19 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
     ),
     counter("errors_total", "Errors answered, by code and whose fault it was.", families.errors),
     counter("rate_limited_total", "Requests refused by a rate limit.", families.rateLimited),
+    ...insideMetrics(gauges),
+    ...outsideMetrics(gauges),
+  ];
+}
+
+/** Metrics of what the gateway is doing now. */
+function insideMetrics(gauges: Gauges): MetricDefinition[] {
+  const gauge = (
+    name: string,
+    help: string,
+    read: () => number | Promise<number>,
+  ): MetricDefinition => ({ kind: "gauge", name: `switchyard_${name}`, help, read });
+  return [
     gauge("requests_in_flight", "Requests being worked on.", () => gauges.requestsInFlight.value),
     gauge("open_streams", "Event streams open towards clients.", () => gauges.openStreams.value),
     gauge("client_connections", "Connections of clients, idle ones included.", () =>
@@ -135,7 +143,6 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
       "Refused charges that wait for the database to be booked.",
       () => gauges.uncollectedWaiting(),
     ),
-    ...outsideMetrics(gauges),
   ];
 }
 
