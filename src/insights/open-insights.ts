@@ -35,7 +35,7 @@ const checkEveryMs = 10_000;
 const refreshEveryMs = 10 * minuteMs;
 
 /** What the app gives insights about providers and models; insights know no catalog. */
-export interface InsightPorts {
+interface InsightPorts {
   describeModel: DescribeModel;
   /** Whether the list of providers shows one. */
   isPublic(providerId: string): boolean;
