@@ -143,7 +143,7 @@ describe.each(engines)("counters on %s", (_, freshUrl) => {
     ).toBe("refused");
     await expectCountersToMatch(storage.database, records);
     await storage.close();
-  }, 30_000);
+  }, 60_000);
 });
 
 const child = join(import.meta.dir, "../../test/support/settle-until-killed.ts");

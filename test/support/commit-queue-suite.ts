@@ -23,7 +23,7 @@ export function commitQueueSuite(name: string, freshUrl: () => Promise<string>):
     beforeEach(async () => {
       url = await freshUrl();
       storage = await openStorage<SampleSchema>({ url, ...sampleOptions });
-    }, 30_000);
+    }, 60_000);
 
     afterEach(() => storage.close());
 

@@ -56,7 +56,7 @@ export function storesOn(engine: Engine): StoresOfEngine {
   beforeEach(async () => {
     url = engine === "SQLite" ? `sqlite:${join(root, `${++count}.db`)}` : await freshDatabase();
     stores = await open(url);
-  }, 30_000);
+  }, 60_000);
   afterEach(() => stores.storage.close());
   afterAll(() => rmSync(root, { recursive: true, force: true }));
   return {

@@ -57,7 +57,7 @@ describe.each(engines)("status changes on %s", (_, freshUrl) => {
     await second.events.written();
     expect([...first.errors, ...second.errors]).toEqual([]);
     await second.storage.close();
-  }, 30_000);
+  }, 60_000);
 });
 
 test("at most 50 are shown and 1000 kept, with the last status of every provider among them", async () => {

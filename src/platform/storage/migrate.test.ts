@@ -65,7 +65,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(await storage.database.selectFrom("a").selectAll().execute()).toEqual([]);
     expect(await storage.database.selectFrom("b").selectAll().execute()).toEqual([]);
     await storage.close();
-  }, 30_000);
+  }, 60_000);
 
   test("a database of a newer release is refused, and left alone", async () => {
     const url = await freshUrl();
@@ -74,7 +74,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(error).toBeInstanceOf(SchemaMismatchError);
     expect(String(error)).toContain("written by a newer release (migration-b)");
     await (await open(url, [table("a"), table("b")])).close();
-  }, 30_000);
+  }, 60_000);
 
   test("what only adds to the newest migration of a release is opened by it, and the release after the next is not", async () => {
     const url = await freshUrl();
@@ -87,7 +87,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     const error = await open(url, [table("a")]).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(SchemaMismatchError);
     expect(String(error)).toContain(`written by a newer release (${releaseAfterNext.name})`);
-  }, 30_000);
+  }, 60_000);
 
   test("a start that may not migrate refuses a database that lacks a migration, and opens one that has all", async () => {
     const url = await freshUrl();
@@ -98,7 +98,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(error).toBeInstanceOf(SchemaMismatchError);
     expect(String(error)).toContain("the database lacks 1 migration of this release");
     await (await open(url, [table("a")], false)).close();
-  }, 30_000);
+  }, 60_000);
 
   test("of migrations that fail nothing stays", async () => {
     const url = await freshUrl();
@@ -113,14 +113,14 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(names).not.toContain("b");
     expect(names).not.toContain("half");
     await storage.close();
-  }, 30_000);
+  }, 60_000);
 
   test("a list that is out of order is a mistake of ours", async () => {
     const error = await open(await freshUrl(), [table("b"), table("a")]).catch(
       (reason: unknown) => reason,
     );
     expect(String(error)).toContain("migration-a has to come before migration-b");
-  }, 30_000);
+  }, 60_000);
 });
 
 test("one definition is a table of either engine", () => {

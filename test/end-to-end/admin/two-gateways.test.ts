@@ -8,7 +8,7 @@ import { startNodes, type Nodes } from "../nodes/support/nodes.ts";
 import { until } from "../nodes/support/until.ts";
 
 /** A change is in force everywhere within a second; the tests' machine has more to do. */
-const patienceMs = 5_000;
+const patienceMs = 50_000;
 
 describe.skipIf(!hasRedis)(`an operator at one of two gateways${redisMissing}`, () => {
   let nodes: Nodes;

@@ -48,7 +48,7 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     await ask(secondKey, "acme/one");
     upstream.enqueue(json(chatError("no"), { status: 500 }));
     await ask(secondKey, "acme/two");
-  }, 30_000);
+  }, 60_000);
   afterAll(async () => {
     await stage.stop();
     upstream.stop();
@@ -205,7 +205,7 @@ describe.each(engines)("analytics on %s", (_, freshUrl) => {
     const before = await bodyOf("/analytics/usage?group_by=model,key,provider");
     await stage.restart();
     expect(await bodyOf("/analytics/usage?group_by=model,key,provider")).toEqual(before);
-  }, 20_000);
+  }, 60_000);
 
   test("the whole service's statistics are public, exact and may be cached for ten minutes", async () => {
     await stage.gateway().app.insights.network.refresh();

@@ -78,7 +78,7 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     ).toBe(200);
     upstream.enqueue(json(chatError("no"), { status: 500 }));
     expect(await ask(secondKey, chatRequest({ model: "acme/two" }))).toBe(502);
-  }, 30_000);
+  }, 60_000);
   afterAll(async () => {
     await stage.stop();
     upstream.stop();

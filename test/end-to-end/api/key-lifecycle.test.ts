@@ -317,5 +317,5 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
       await chat(deleted),
       await chat(next),
     ]).toEqual([401, 401, 401, 200]);
-  }, 30_000);
+  }, 60_000);
 });

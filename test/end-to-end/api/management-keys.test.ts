@@ -186,5 +186,5 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     await workspaces.restart();
     expect([await recordOf(kept.id), await recordOf(gone.id)]).toEqual(before);
     expect([await balance(kept.secret), await balance(gone.secret)]).toEqual([200, 401]);
-  }, 30_000);
+  }, 60_000);
 });

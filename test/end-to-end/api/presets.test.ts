@@ -299,5 +299,5 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
       description: "d",
       config: { ...everything, seed: 99 },
     });
-  }, 30_000);
+  }, 60_000);
 });

@@ -35,7 +35,7 @@ describe.each(engines)("records of requests that were not charged, on %s", (_, f
         at("two", [{ id: "acme/large", pricing }]),
       ],
     });
-  }, 30_000);
+  }, 60_000);
   afterAll(async () => {
     await stage.stop();
     upstream.stop();

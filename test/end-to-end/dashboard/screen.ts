@@ -48,7 +48,7 @@ function watch(page: Page, { problems, scripts }: Pick<Screen, "problems" | "scr
 
 /** Opens an address in a new window of a context. */
 export async function openScreen(context: BrowserContext, url: string): Promise<Screen> {
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(50_000);
   const page = await context.newPage();
   const problems: string[] = [];
   const scripts = new Map<string, number>();

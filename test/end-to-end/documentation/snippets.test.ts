@@ -187,7 +187,7 @@ describe("snippets of README, start, guides and operate", () => {
     async (_, snippet) => {
       await runners[snippet.language]?.(snippet);
     },
-    30_000,
+    120_000,
   );
 });
 
@@ -199,7 +199,7 @@ describe.skipIf(!hasPython)(
       async (_, snippet) => {
         await runners[snippet.language]?.(snippet);
       },
-      30_000,
+      120_000,
     );
   },
 );

@@ -293,5 +293,5 @@ describe.each(engines)("prompts on %s", (_, freshUrl) => {
     await workspaces.restart();
     expect(await show(id)).toEqual(before);
     expect(await idsOf(workspaces.own, "/prompts?search=surviv")).toEqual([id]);
-  }, 30_000);
+  }, 60_000);
 });

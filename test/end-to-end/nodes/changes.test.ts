@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     await nodes.query("update changed_workspaces set at_ms = at_ms + 1");
     for (const gateway of nodes.gateways) {
       await until(async () => (await statusAt(gateway, key)) === 200, {
-        patienceMs: 20_000,
+        patienceMs: 50_000,
         what: "the database is asked, too",
       });
     }

@@ -18,7 +18,7 @@ import {
 import { formWith } from "../consent/page-form.ts";
 import { until } from "./support/until.ts";
 
-const patienceMs = 20_000;
+const patienceMs = 50_000;
 
 /** Consent is given at A, and its app asks B. */
 describe.skipIf(!hasRedis)(`consent at one of two gateways${redisMissing}`, () => {

@@ -110,7 +110,7 @@ describe.skipIf(!hasRedis).each(payers)(
       const settled = (): Promise<Record<string, unknown>[]> =>
         nodes.query("select status, cost_nano, detail from generations");
       await until(async () => (await settled()).length === streams, {
-        patienceMs: 20_000,
+        patienceMs: 50_000,
         what: "every stream is in the books",
       });
       const rows = await settled();

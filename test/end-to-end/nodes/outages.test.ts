@@ -9,7 +9,7 @@ import { getJson, postChat } from "../process/support/ask.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
-const patienceMs = 20_000;
+const patienceMs = 50_000;
 
 describe.skipIf(!hasRedis)(`an outage that one of two gateways sees${redisMissing}`, () => {
   let nodes: Nodes;

@@ -111,7 +111,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     for (let each = 0; each < 20; each += 1) expect(await asked()).toBe(200);
     const isBack = async (): Promise<boolean> =>
       (await reporting()).length === 3 || Bun.sleep(100).then(() => false);
-    await until(isBack, { patienceMs: 30_000, what: "three processes report metrics again" });
+    await until(isBack, { patienceMs: 50_000, what: "three processes report metrics again" });
     expect(childrenOf(gateway.child.pid)).not.toContain(killed);
     expect((await nodesOf()).filter(({ id }) => !before.includes(id))).toHaveLength(1);
     expect(gateway.stdoutLines.filter((line) => line.startsWith("switchyard ready"))).toHaveLength(
@@ -143,7 +143,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     const times = async (): Promise<boolean> =>
       gateway.stderrText.split("the catalog was replaced").length - 1 >= 3 ||
       Bun.sleep(50).then(() => false);
-    await until(times, { patienceMs: 20_000, what: "three catalogs were replaced" });
+    await until(times, { patienceMs: 50_000, what: "three catalogs were replaced" });
   }, 60_000);
 
   test("SIGTERM under a load of 32 connections drops no request and ends with 0", async () => {
@@ -197,7 +197,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     await other.kill9();
     const isOver = async (): Promise<boolean> =>
       (await isRefused(other.port)) || Bun.sleep(50).then(() => false);
-    await until(isOver, { patienceMs: 30_000, what: "none of them listens any more" });
+    await until(isOver, { patienceMs: 50_000, what: "none of them listens any more" });
   }, 60_000);
 
   const books = () =>

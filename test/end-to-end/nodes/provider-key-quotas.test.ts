@@ -10,7 +10,7 @@ import { until } from "./support/until.ts";
 
 /** 1,000,000 tokens of output cost 1.50 USD at list price. */
 const usage = { prompt_tokens: 0, completion_tokens: 1_000_000, total_tokens: 1_000_000 };
-const patienceMs = 20_000;
+const patienceMs = 50_000;
 
 describe.skipIf(!hasRedis)(
   `an own provider key with a quota, used through two gateways${redisMissing}`,

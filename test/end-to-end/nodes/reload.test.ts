@@ -50,12 +50,12 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
   const untilPrices = (wanted: readonly number[], what: string): Promise<void> =>
     until(
       async () => Bun.deepEquals(await pricesOf(), wanted) || Bun.sleep(100).then(() => false),
-      { patienceMs: 20_000, what },
+      { patienceMs: 50_000, what },
     );
 
   const untilShown = (isShown: () => Promise<boolean>): Promise<void> =>
     until(async () => (await isShown()) || Bun.sleep(100).then(() => false), {
-      patienceMs: 20_000,
+      patienceMs: 50_000,
       what: "it is shown",
     });
 

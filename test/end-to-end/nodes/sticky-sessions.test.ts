@@ -169,7 +169,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => 
       await ask(here, { session_id, provider: { only: ["first"] } });
       return (await ask(there, { session_id })) === "first";
     };
-    await until(follows, { patienceMs: 20_000, what: "a session goes on at the other gateway" });
+    await until(follows, { patienceMs: 50_000, what: "a session goes on at the other gateway" });
     const session_id = `s ${count - 1}`;
     await redis.kill();
     expect(await ask(there, { session_id })).toBe("first");

@@ -136,7 +136,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
         const refused = async (): Promise<Response> =>
           postChat(gateway, request(), { secret: key });
         await until(async () => (await refused()).status !== 503, {
-          patienceMs: 20_000,
+          patienceMs: 50_000,
           what: "the server of shared state is back",
         });
         const answer = await refused();

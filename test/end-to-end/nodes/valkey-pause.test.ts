@@ -85,7 +85,7 @@ describe.skipIf(!hasRedis).each([1, 2])(
             seen.push(...chargeIn(await response.text()));
             return response.status === 200;
           },
-          { patienceMs: 30_000, what: "requests are served again" },
+          { patienceMs: 50_000, what: "requests are served again" },
         );
       }
       await Promise.all(gateways.map(untilIdle));

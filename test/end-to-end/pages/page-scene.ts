@@ -147,7 +147,7 @@ export async function startPageScene(
   const browser: Browser = await startChromium([otherName]);
   const open: PageScene["open"] = async (options = {}) => {
     const context = await browser.newContext({ javaScriptEnabled: false, ...options });
-    context.setDefaultTimeout(15_000);
+    context.setDefaultTimeout(50_000);
     return { context, page: await context.newPage() };
   };
   const ask = askOf(gateway, origin);

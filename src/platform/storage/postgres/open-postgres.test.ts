@@ -38,7 +38,7 @@ describe("Postgres behind an unreliable network", () => {
     });
     // The statement is prepared on its first use; from then on a commit is one message.
     await storage.commits.commit(entryUnit("first", 1));
-  }, 30_000);
+  }, 60_000);
 
   afterEach(async () => {
     proxy.mode = "pass";
@@ -112,7 +112,7 @@ describe("Postgres behind an unreliable network", () => {
       { entries: committed + 1 },
     ]);
     expect(await totals("entries::int as entries")).toEqual([{ entries: committed + 1 }]);
-  }, 20_000);
+  }, 60_000);
 
   test("while the database is down commits are refused after their time; one that was under way is settled afterwards", async () => {
     proxy.mode = "refuse";
@@ -133,7 +133,7 @@ describe("Postgres behind an unreliable network", () => {
     await storage.commits.commit(entryUnit("fourth", 4));
     expect(await totals("amount")).toEqual([{ amount: "7" }]);
     expect(await storage.isHealthy()).toBe(true);
-  }, 20_000);
+  }, 60_000);
 
   test("a storage that is closed while the database is down does not wait for ever", async () => {
     proxy.mode = "refuse";
@@ -145,7 +145,7 @@ describe("Postgres behind an unreliable network", () => {
     proxy.cutAll();
     await storage.close();
     expect(await undecided).toBeInstanceOf(StorageUnavailableError);
-  }, 20_000);
+  }, 60_000);
 
   test("a connection that is dead without a word is replaced, and what it carried stands once", async () => {
     proxy.mode = "lose-request";
@@ -160,7 +160,7 @@ describe("Postgres behind an unreliable network", () => {
     proxy.mode = "pass";
     await commit;
     expect(await entryIds()).toEqual(["first", "second"]);
-  }, 20_000);
+  }, 60_000);
 });
 
 describe("one gateway to a database", () => {
@@ -175,7 +175,7 @@ describe("one gateway to a database", () => {
       /another gateway uses this database \(process \d+ from 127\.0\.0\.1 since /,
     );
     await first.close();
-  }, 30_000);
+  }, 60_000);
 
   test("a successor waits for its predecessor to go", async () => {
     const url = await freshDatabase();
@@ -183,7 +183,7 @@ describe("one gateway to a database", () => {
     const second = openStorage({ ...sampleOptions, url });
     await first.close();
     await (await second).close();
-  }, 30_000);
+  }, 60_000);
 
   test("a server that is not there is named without its password", async () => {
     const error = await openStorage({
@@ -206,5 +206,5 @@ describe("one gateway to a database", () => {
       commitStatements,
     }).catch((reason: unknown) => reason);
     expect(String(error)).toContain("entries.acount");
-  }, 30_000);
+  }, 60_000);
 });

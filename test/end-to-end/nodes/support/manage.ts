@@ -31,7 +31,7 @@ export async function createKey(
   for (const { url } of gateways) {
     const isTaken = async (): Promise<boolean> =>
       (await fetch(`${url}/api/v1/auth/key`, { headers: { authorization: `Bearer ${key}` } })).ok;
-    await until(isTaken, { patienceMs: 5_000, what: "a new key is taken" });
+    await until(isTaken, { patienceMs: 50_000, what: "a new key is taken" });
   }
   return { key, hash: textAt(created, "data.hash") };
 }

@@ -1,5 +1,5 @@
 /** How long a condition may take to come true before the test fails, in milliseconds. */
-const patienceMs = 10_000;
+const patienceMs = 50_000;
 
 /**
  * Resolves in the turn of the event loop in which the condition first holds, for what a gateway
