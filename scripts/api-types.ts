@@ -1,5 +1,5 @@
 // Writes dashboard/src/lib/api-types.ts from the endpoint table: the answers that the dashboard
-// reads, as the OpenAPI document has them.
+// reads and the bodies that it sends, as the OpenAPI document has them.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -49,6 +49,58 @@ const read = [
   "GET /admin/errors",
   "GET /admin/settings",
   "GET /security/privacy",
+] as const;
+
+/** Operations that screens send a body to. */
+const sent = [
+  "PATCH /session",
+  "PATCH /session/preferences",
+  "DELETE /session/user",
+  "POST /organizations",
+  "PATCH /organizations/{id}",
+  "DELETE /organizations/{id}",
+  "POST /organizations/{id}/invitations",
+  "PATCH /organizations/{id}/members/{user_id}",
+  "DELETE /organizations/{id}/members/{user_id}",
+  "POST /keys",
+  "PATCH /keys/{hash}",
+  "POST /keys/{hash}/rotate",
+  "POST /keys/{hash}/children",
+  "POST /management-keys",
+  "DELETE /management-keys/{id}",
+  "POST /presets",
+  "PATCH /presets/{slug}",
+  "POST /auth/byok",
+  "POST /auth/byok/test",
+  "PATCH /auth/byok/keys/{key_id}",
+  "POST /byok/donated",
+  "PATCH /byok/donated/{id}",
+  "POST /prompts",
+  "PATCH /prompts/{id}",
+  "POST /prompts/{id}/fork",
+  "POST /skills",
+  "PATCH /skills/{id}",
+  "POST /skills/{id}/fork",
+  "POST /hubs",
+  "PATCH /hubs/{slug}",
+  "POST /hubs/{slug}/items",
+  "PATCH /hubs/{slug}/items/{item}",
+  "POST /hubs/{slug}/import",
+  "POST /conversations",
+  "POST /conversations/{id}/messages",
+  "POST /credits/top-ups",
+  "POST /credits/automatic",
+  "POST /budgets",
+  "PATCH /budgets/{id}",
+  "POST /security/ip-allowlist",
+  "DELETE /security/ip-allowlist/{id}",
+  "PATCH /security/privacy",
+  "POST /admin/grants",
+  "PATCH /admin/users/{id}",
+  "PATCH /admin/workspaces/{id}",
+  "POST /admin/smoke-tests",
+  "POST /admin/prompts/{id}/approve",
+  "POST /admin/prompts/{id}/reject",
 ] as const;
 
 /** TypeScript for a JSON schema of the document. */
@@ -113,15 +165,17 @@ export function apiTypesText(): string {
   });
   const paths = member(document, "paths");
   const writer = new TypeWriter(member(document, "components"));
-  const answers = read.map((name) => {
+  const typed = (name: string, ...where: readonly string[]): string => {
     const [method = "", path = ""] = name.split(" ");
     const operation =
       member(paths, path, method.toLowerCase()) ??
       member(paths, `/api/v1${path}`, method.toLowerCase());
-    const schema = member(operation, "responses", "200", "content", "application/json", "schema");
-    if (schema === undefined) throw new Error(`the API has no ${name} with an answer in JSON`);
-    return `${`${JSON.stringify(name)}: ${writer.of(schema)};`.replaceAll(/^/gm, "  ")}`;
-  });
+    const schema = member(operation, ...where, "content", "application/json", "schema");
+    if (schema === undefined) throw new Error(`the API has no ${name} with ${where[0]} in JSON`);
+    return `${JSON.stringify(name)}: ${writer.of(schema)};`.replaceAll(/^/gm, "  ");
+  };
+  const answers = read.map((name) => typed(name, "responses", "200"));
+  const bodies = sent.map((name) => typed(name, "requestBody"));
   const components = [...writer.named]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, text]) => `export type ${name} = ${text};`);
@@ -131,6 +185,11 @@ ${components.join("\n")}
 /** Answers by operation. */
 export interface Answers {
 ${answers.join("\n")}
+}
+
+/** Bodies by operation. */
+export interface Bodies {
+${bodies.join("\n")}
 }
 `;
 }

@@ -962,3 +962,419 @@ export interface Answers {
   };
   "GET /security/privacy": PrivacySettings;
 }
+
+/** Bodies by operation. */
+export interface Bodies {
+  "PATCH /session": {
+    "workspace_id"?: string | null;
+    "name"?: string;
+  };
+  "PATCH /session/preferences": Readonly<Record<string, unknown>>;
+  "DELETE /session/user": {
+    "password"?: string;
+    "confirm"?: boolean;
+  };
+  "POST /organizations": {
+    "name": string;
+  };
+  "PATCH /organizations/{id}": {
+    "name": string;
+  };
+  "DELETE /organizations/{id}": {
+    "confirm"?: boolean;
+  };
+  "POST /organizations/{id}/invitations": {
+    "email": string;
+    "role"?: "owner" | "admin" | "member";
+  };
+  "PATCH /organizations/{id}/members/{user_id}": {
+    "role": "owner" | "admin" | "member";
+  };
+  "DELETE /organizations/{id}/members/{user_id}": {
+    "revoke_keys"?: "management" | "all" | "none";
+  };
+  "POST /keys": {
+    "name": string;
+    "expires_at"?: string | null;
+    "limit"?: number | null;
+    "limit_reset"?: "daily" | "weekly" | "monthly" | null;
+    "include_byok_in_limit"?: boolean | null;
+    "rate_limit"?: number | null;
+    "disabled"?: boolean | null;
+    "allowed_models"?: readonly (string)[] | null;
+    "allowed_endpoints"?: readonly (string)[] | null;
+    "tpm"?: number | null;
+  };
+  "PATCH /keys/{hash}": {
+    "name"?: string;
+    "disabled"?: boolean;
+    "include_byok_in_limit"?: boolean;
+    "limit"?: number | null;
+    "limit_reset"?: "daily" | "weekly" | "monthly" | null;
+    "rate_limit"?: number | null;
+    "expires_at"?: string | null;
+    "allowed_models"?: readonly (string)[] | null;
+    "allowed_endpoints"?: readonly (string)[] | null;
+    "tpm"?: number | null;
+  };
+  "POST /keys/{hash}/rotate": {
+    "grace_seconds"?: number;
+  };
+  "POST /keys/{hash}/children": {
+    "name": string;
+    "expires_at"?: string | null;
+    "limit"?: number | null;
+    "limit_reset"?: "daily" | "weekly" | "monthly" | null;
+    "include_byok_in_limit"?: boolean | null;
+    "rate_limit"?: number | null;
+    "disabled"?: boolean | null;
+    "allowed_models"?: readonly (string)[] | null;
+    "allowed_endpoints"?: readonly (string)[] | null;
+    "tpm"?: number | null;
+  };
+  "POST /management-keys": {
+    "name": string;
+    "description"?: string | null;
+    "scopes": readonly ("read:llm-keys" | "write:llm-keys" | "read:presets" | "write:presets" | "read:byok" | "write:byok" | "read:credits" | "read:analytics" | "read:management-keys" | "write:management-keys" | "read:security" | "write:security" | "read:hub" | "write:hub" | "read:connections" | "write:connections" | "inference")[];
+    "expires_at"?: string | null;
+  };
+  "DELETE /management-keys/{id}": {
+    "revocation_reason"?: string | null;
+  };
+  "POST /presets": {
+    "slug": string;
+    "name": string;
+    "description"?: string | null;
+    "config": {
+      "model"?: string | null;
+      "models"?: readonly (string)[] | null;
+      "system"?: string | null;
+      "temperature"?: number | null;
+      "max_tokens"?: number | null;
+      "max_completion_tokens"?: number | null;
+      "top_p"?: number | null;
+      "top_k"?: number | null;
+      "frequency_penalty"?: number | null;
+      "presence_penalty"?: number | null;
+      "repetition_penalty"?: number | null;
+      "stop"?: string | readonly (string)[] | null;
+      "seed"?: number | null;
+      "response_format"?: {
+        "type": string;
+      } | null;
+      "tools"?: readonly (Readonly<Record<string, unknown>>)[] | null;
+      "tool_choice"?: string | Readonly<Record<string, unknown>> | null;
+      "provider"?: {
+        "order"?: readonly (string)[] | null;
+        "allow_fallbacks"?: boolean | null;
+        "require_parameters"?: boolean | null;
+        "require_params"?: readonly (string)[] | null;
+        "min_context"?: number | null;
+        "data_collection"?: "allow" | "deny" | null;
+        "zdr"?: boolean | null;
+        "enforce_distillable_text"?: boolean | null;
+        "only"?: readonly (string)[] | null;
+        "ignore"?: readonly (string)[] | null;
+        "quantizations"?: readonly (string)[] | null;
+        "sort"?: "price" | "throughput" | "latency" | "cost" | "ttft" | "tps" | "exacto" | {
+          "by": "price" | "throughput" | "latency" | "cost" | "ttft" | "tps";
+          "partition"?: "model" | "none" | null;
+        } | null;
+        "preferred_min_throughput"?: number | {
+          "p50"?: number;
+          "p75"?: number;
+          "p90"?: number;
+          "p99"?: number;
+        } | null;
+        "preferred_max_latency"?: number | {
+          "p50"?: number;
+          "p75"?: number;
+          "p90"?: number;
+          "p99"?: number;
+        } | null;
+        "max_price"?: {
+          "prompt"?: string | number | null;
+          "completion"?: string | number | null;
+        } | null;
+      } | null;
+      "reasoning"?: {
+        "effort"?: string;
+        "max_tokens"?: number;
+        "exclude"?: boolean;
+        "enabled"?: boolean;
+      } | null;
+      "stream_options"?: {
+        "include_usage"?: boolean;
+      } | null;
+      "require_params"?: readonly (string)[] | null;
+      "min_context"?: number | null;
+    };
+  };
+  "PATCH /presets/{slug}": {
+    "name"?: string;
+    "description"?: string | null;
+    "config"?: {
+      "model"?: string | null;
+      "models"?: readonly (string)[] | null;
+      "system"?: string | null;
+      "temperature"?: number | null;
+      "max_tokens"?: number | null;
+      "max_completion_tokens"?: number | null;
+      "top_p"?: number | null;
+      "top_k"?: number | null;
+      "frequency_penalty"?: number | null;
+      "presence_penalty"?: number | null;
+      "repetition_penalty"?: number | null;
+      "stop"?: string | readonly (string)[] | null;
+      "seed"?: number | null;
+      "response_format"?: {
+        "type": string;
+      } | null;
+      "tools"?: readonly (Readonly<Record<string, unknown>>)[] | null;
+      "tool_choice"?: string | Readonly<Record<string, unknown>> | null;
+      "provider"?: {
+        "order"?: readonly (string)[] | null;
+        "allow_fallbacks"?: boolean | null;
+        "require_parameters"?: boolean | null;
+        "require_params"?: readonly (string)[] | null;
+        "min_context"?: number | null;
+        "data_collection"?: "allow" | "deny" | null;
+        "zdr"?: boolean | null;
+        "enforce_distillable_text"?: boolean | null;
+        "only"?: readonly (string)[] | null;
+        "ignore"?: readonly (string)[] | null;
+        "quantizations"?: readonly (string)[] | null;
+        "sort"?: "price" | "throughput" | "latency" | "cost" | "ttft" | "tps" | "exacto" | {
+          "by": "price" | "throughput" | "latency" | "cost" | "ttft" | "tps";
+          "partition"?: "model" | "none" | null;
+        } | null;
+        "preferred_min_throughput"?: number | {
+          "p50"?: number;
+          "p75"?: number;
+          "p90"?: number;
+          "p99"?: number;
+        } | null;
+        "preferred_max_latency"?: number | {
+          "p50"?: number;
+          "p75"?: number;
+          "p90"?: number;
+          "p99"?: number;
+        } | null;
+        "max_price"?: {
+          "prompt"?: string | number | null;
+          "completion"?: string | number | null;
+        } | null;
+      } | null;
+      "reasoning"?: {
+        "effort"?: string;
+        "max_tokens"?: number;
+        "exclude"?: boolean;
+        "enabled"?: boolean;
+      } | null;
+      "stream_options"?: {
+        "include_usage"?: boolean;
+      } | null;
+      "require_params"?: readonly (string)[] | null;
+      "min_context"?: number | null;
+    };
+  };
+  "POST /auth/byok": {
+    "provider_id": string;
+    "api_key": string;
+    "source"?: "cli" | "dashboard" | "api";
+    "base_url"?: unknown;
+    "label"?: string;
+    "enabled"?: boolean;
+    "quota"?: {
+      "limit": number;
+      "reset"?: "daily" | "weekly" | "monthly" | null;
+    } | null;
+  };
+  "POST /auth/byok/test": {
+    "provider_id": string;
+    "api_key": string;
+  };
+  "PATCH /auth/byok/keys/{key_id}": {
+    "api_key"?: string;
+    "source"?: unknown;
+    "provider_id"?: unknown;
+    "kind"?: unknown;
+    "base_url"?: unknown;
+    "label"?: string;
+    "enabled"?: boolean;
+    "quota"?: {
+      "limit": number;
+      "reset"?: "daily" | "weekly" | "monthly" | null;
+    } | null;
+  };
+  "POST /byok/donated": {
+    "key_id": string;
+    "consent": true;
+    "daily_limit"?: number | null;
+  };
+  "PATCH /byok/donated/{id}": {
+    "paused"?: boolean;
+    "daily_limit"?: number | null;
+  };
+  "POST /prompts": {
+    "title": string;
+    "description": string;
+    "body": string;
+    "category": string;
+    "tags"?: readonly ((unknown) & (unknown))[];
+    "platforms"?: readonly (string)[];
+    "recommended_agents"?: readonly (string)[];
+    "recommended_model"?: string | null;
+    "visibility"?: "private" | "workspace" | "public";
+  };
+  "PATCH /prompts/{id}": {
+    "title"?: string;
+    "description"?: string;
+    "body"?: string;
+    "category"?: string;
+    "tags"?: readonly ((unknown) & (unknown))[];
+    "platforms"?: readonly (string)[];
+    "recommended_agents"?: readonly (string)[];
+    "recommended_model"?: string | null;
+    "visibility"?: "private" | "workspace" | "public";
+  };
+  "POST /prompts/{id}/fork": {
+    "title"?: string;
+    "body"?: string;
+    "visibility"?: "private" | "workspace" | "public";
+  };
+  "POST /skills": {
+    "body": string;
+    "name"?: string;
+    "slug"?: string;
+    "tags"?: readonly ((unknown) & (unknown))[];
+    "hub"?: string;
+    "visibility"?: "private" | "workspace" | "public";
+  };
+  "PATCH /skills/{id}": {
+    "body"?: string;
+    "name"?: string;
+    "slug"?: string;
+    "tags"?: readonly ((unknown) & (unknown))[];
+    "visibility"?: "private" | "workspace" | "public";
+  };
+  "POST /skills/{id}/fork": {
+    "title"?: string;
+    "body"?: string;
+    "visibility"?: "private" | "workspace" | "public";
+  };
+  "POST /hubs": {
+    "name": string;
+    "slug"?: string;
+    "description"?: string | null;
+    "visibility"?: "private" | "workspace" | "public";
+  };
+  "PATCH /hubs/{slug}": {
+    "name"?: string;
+    "slug"?: string;
+    "description"?: string | null;
+    "visibility"?: "private" | "workspace" | "public";
+  };
+  "POST /hubs/{slug}/items": {
+    "body": string;
+    "kind"?: "prompt" | "skill" | "kb" | "plugin";
+    "name"?: string;
+    "slug"?: string;
+    "tags"?: readonly ((unknown) & (unknown))[];
+  };
+  "PATCH /hubs/{slug}/items/{item}": {
+    "body"?: string;
+    "name"?: string;
+    "slug"?: string;
+    "tags"?: readonly ((unknown) & (unknown))[];
+  };
+  "POST /hubs/{slug}/import": {
+    "source_ref": string;
+  };
+  "POST /conversations": {
+    "title"?: string;
+    "model"?: string;
+    "messages": readonly ({
+      "role": "system" | "developer" | "user" | "assistant" | "tool";
+      "content": string;
+      "model"?: string;
+    })[];
+  };
+  "POST /conversations/{id}/messages": {
+    "messages": readonly ({
+      "role": "system" | "developer" | "user" | "assistant" | "tool";
+      "content": string;
+      "model"?: string;
+    })[];
+  };
+  "POST /credits/top-ups": {
+    "amount": number;
+    "save_card"?: boolean;
+    "return_url"?: string;
+  };
+  "POST /credits/automatic": {
+    "threshold": number;
+    "amount": number;
+    "monthly_limit": number;
+    "consent": true;
+  };
+  "POST /budgets": {
+    "name": string;
+    "scope"?: "workspace" | "key" | "user" | "model" | "provider";
+    "subject"?: string | null;
+    "period"?: "daily" | "weekly" | "monthly";
+    "action"?: "alert" | "block";
+    "limit": number;
+    "thresholds"?: readonly (number)[];
+    "emails"?: readonly (string)[];
+    "webhook_url"?: string | null;
+  };
+  "PATCH /budgets/{id}": {
+    "name"?: string;
+    "action"?: "alert" | "block";
+    "limit"?: number;
+    "thresholds"?: readonly (number)[];
+    "emails"?: readonly (string)[];
+    "webhook_url"?: string | null;
+  };
+  "POST /security/ip-allowlist": {
+    "cidr": string;
+    "description"?: string | null;
+    "confirm"?: boolean;
+  };
+  "DELETE /security/ip-allowlist/{id}": {
+    "confirm"?: boolean;
+  };
+  "PATCH /security/privacy": {
+    "zdr"?: boolean;
+    "blocked_providers"?: readonly (string)[];
+  };
+  "POST /admin/grants": {
+    "workspace_id"?: string;
+    "user_id"?: string;
+    "amount": number;
+    "bucket"?: "monthly" | "topup";
+    "kind"?: "admin" | "referral";
+    "description"?: string | null;
+    "idempotency_key"?: string;
+  };
+  "PATCH /admin/users/{id}": {
+    "operator"?: boolean;
+    "blocked"?: boolean;
+  };
+  "PATCH /admin/workspaces/{id}": {
+    "plan"?: "free" | "payg" | "go" | "pro" | "pro_plus" | "max" | "enterprise";
+    "blocked"?: boolean;
+  };
+  "POST /admin/smoke-tests": {
+    "provider"?: string;
+  };
+  "POST /admin/prompts/{id}/approve": {
+    "note"?: string | null;
+    "version"?: number;
+  };
+  "POST /admin/prompts/{id}/reject": {
+    "note"?: string | null;
+    "version"?: number;
+  };
+}

@@ -1,4 +1,5 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
+import type { Bodies } from "./api-types.ts";
 import { tabWorkspace } from "./workspace.ts";
 
 /** A refusal of the API: what went wrong in its words, and the trace id to report it with. */
@@ -48,10 +49,39 @@ function workspaceHeader(): Record<string, string> {
   return id === undefined ? {} : { "x-service-workspace": id };
 }
 
+/** A body in JSON, as an operation takes it: `sending` makes it. */
+class JsonBody {
+  readonly #value: unknown;
+
+  constructor(value: unknown) {
+    this.#value = value;
+  }
+
+  toString(): string {
+    return JSON.stringify(this.#value);
+  }
+}
+
+/** What an operation is sent: its method, and a body of the type that the API declares. */
+export interface Sending {
+  method: string;
+  body?: JsonBody;
+}
+
+/** Sends a body to an operation, in the type of which it has to be. */
+export const sending = <Name extends keyof Bodies>(name: Name, body: Bodies[Name]): Sending => ({
+  method: name.slice(0, name.indexOf(" ")),
+  body: new JsonBody(body),
+});
+
+/** Sends a body that people write themselves: the API says what is wrong with it. */
+export const sendingAsWritten = (body: Readonly<Record<string, unknown>>): Sending => ({
+  method: "POST",
+  body: new JsonBody(body),
+});
+
 /** What is asked of the API beside its path. */
-export interface RequestOptions {
-  method?: string;
-  body?: unknown;
+export interface RequestOptions extends Partial<Sending> {
   signal?: AbortSignal;
   /** An LLM key that is sent in place of the session's cookie, for what sessions may not do. */
   key?: string;
@@ -73,7 +103,7 @@ export async function send(
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     },
     ...(signal === undefined ? {} : { signal }),
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: String(body) }),
   });
   if (response.ok) return response;
   // A session that has ended; a key that has is its caller's matter.

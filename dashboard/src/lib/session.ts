@@ -1,5 +1,5 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { ApiError, type List, request } from "./api.ts";
+import { ApiError, type List, request, sending } from "./api.ts";
 import { keepTabWorkspace, tabWorkspace } from "./workspace.ts";
 
 /** The person who is signed in, and the workspace that the session works in. */
@@ -67,7 +67,7 @@ export function useEnterWorkspace() {
   return useMutation({
     // The session goes along, so that the next tab opens there.
     mutationFn: (id: string) =>
-      request("/session", { method: "PATCH", body: { workspace_id: id } }),
+      request("/session", sending("PATCH /session", { workspace_id: id })),
     onSuccess: (_, id) => {
       keepTabWorkspace(id);
       return queries.resetQueries();

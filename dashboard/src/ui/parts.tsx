@@ -272,7 +272,7 @@ export function Input(props: InputHTMLAttributes<HTMLInputElement>) {
 }
 
 /** A choice of a few. */
-export function Select({
+export function Select<Value extends string>({
   id,
   value,
   onChange,
@@ -280,18 +280,22 @@ export function Select({
   label,
 }: {
   id?: string;
-  value: string;
-  onChange: (value: string) => void;
-  options: readonly (readonly [string, string])[];
+  value: Value;
+  onChange: (value: Value) => void;
+  options: readonly (readonly [Value, string])[];
   label?: string;
 }) {
+  const choose = (text: string): void => {
+    const chosen = options.find(([key]) => key === text);
+    if (chosen !== undefined) onChange(chosen[0]);
+  };
   return (
     <select
       id={id}
       aria-label={label}
       className={style.input}
       value={value}
-      onChange={(event) => onChange(event.target.value)}
+      onChange={(event) => choose(event.target.value)}
     >
       {options.map(([key, text]) => (
         <option key={key} value={key}>

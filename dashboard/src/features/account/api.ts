@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { type List, refusalOf, request } from "../../lib/api.ts";
+import { type List, refusalOf, request, sending } from "../../lib/api.ts";
 
 /** A session of the person. */
 export interface SessionRow {
@@ -56,15 +56,19 @@ export const preferencesQuery = queryOptions({
 });
 
 export const changePreferences = async (body: Preferences): Promise<Preferences> =>
-  (await request<{ preferences: Preferences }>("/session/preferences", { method: "PATCH", body }))
-    .preferences;
+  (
+    await request<{ preferences: Preferences }>(
+      "/session/preferences",
+      sending("PATCH /session/preferences", body),
+    )
+  ).preferences;
 export const endSession = (id: string) => request(`/sessions/${id}`, { method: "DELETE" });
 export const endOtherSessions = () => request("/sessions", { method: "DELETE" });
 export const unlink = (id: string) =>
   request(`/session/sign-in-methods/${id}`, { method: "DELETE" });
-export const rename = (name: string) => request("/session", { method: "PATCH", body: { name } });
+export const rename = (name: string) => request("/session", sending("PATCH /session", { name }));
 export const deleteAccount = (body: { password?: string; confirm: boolean }) =>
-  request("/session/user", { method: "DELETE", body });
+  request("/session/user", sending("DELETE /session/user", body));
 
 /** Registers a passkey of this device (Web Authentication Level 3, section 5.1.3). */
 export async function addPasskey(): Promise<void> {

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { type List, queryOf, request } from "../../lib/api.ts";
+import { type List, queryOf, request, sending } from "../../lib/api.ts";
 import { type RangeSearch, rangeOf } from "../../lib/time.ts";
 
 /** A request as the log shows it. */
@@ -199,8 +199,8 @@ interface Privacy {
 /** Blocks a provider for every request of this workspace. */
 export async function blockProvider(provider: string): Promise<void> {
   const { blocked_providers: blocked } = await request<Privacy>("/security/privacy");
-  await request("/security/privacy", {
-    method: "PATCH",
-    body: { blocked_providers: [...new Set([...blocked, provider])] },
-  });
+  await request(
+    "/security/privacy",
+    sending("PATCH /security/privacy", { blocked_providers: [...new Set([...blocked, provider])] }),
+  );
 }

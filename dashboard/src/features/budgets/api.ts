@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { type List, pagedQuery, request } from "../../lib/api.ts";
+import { type List, pagedQuery, request, sending } from "../../lib/api.ts";
 
 /** An amount that is meant to be enough for a period. */
 export interface Budget {
@@ -77,9 +77,9 @@ export const alertsQuery = queryOptions({
 });
 
 export const createBudget = (body: NewBudget) =>
-  request<MadeBudget>("/budgets", { method: "POST", body });
+  request<MadeBudget>("/budgets", sending("POST /budgets", body));
 export const changeBudget = ({ id, ...body }: Partial<NewBudget> & { id: string }) =>
-  request<Budget>(`/budgets/${id}`, { method: "PATCH", body });
+  request<Budget>(`/budgets/${id}`, sending("PATCH /budgets/{id}", body));
 export const deleteBudget = (id: string) => request(`/budgets/${id}`, { method: "DELETE" });
 export const testBudget = (id: string) =>
   request<TestedBudget>(`/budgets/${id}/test`, { method: "POST" });

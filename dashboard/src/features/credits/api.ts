@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { type List, pagedQuery, queryOf, request } from "../../lib/api.ts";
+import { type List, pagedQuery, queryOf, request, sending } from "../../lib/api.ts";
 
 /** The workspace's credits, in USD. */
 export interface Credits {
@@ -101,11 +101,11 @@ export const statementQuery = infiniteQueryOptions({
 });
 
 export const createTopUp = (body: { amount: number; save_card: boolean; return_url: string }) =>
-  request<TopUp>("/credits/top-ups", { method: "POST", body });
+  request<TopUp>("/credits/top-ups", sending("POST /credits/top-ups", body));
 export const agreeToAutomatic = (body: {
   threshold: number;
   amount: number;
   monthly_limit: number;
   consent: true;
-}) => request<Automatic>("/credits/automatic", { method: "POST", body });
+}) => request<Automatic>("/credits/automatic", sending("POST /credits/automatic", body));
 export const endAutomatic = () => request<Automatic>("/credits/automatic", { method: "DELETE" });

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient, queryOptions } from "@tanstack/react-query";
-import { type List, pagedQuery, request } from "../../lib/api.ts";
+import { type List, pagedQuery, request, type Sending } from "../../lib/api.ts";
 import { useScope, useSession } from "../../lib/session.ts";
 
 /** A prompt, a skill, a knowledge document or a plugin, as a list has it. */
@@ -54,6 +54,10 @@ export const visibilities = [
   ["public", "Everybody, prompts after a review"],
 ] as const;
 
+/** Who sees a record, as requests say it. */
+export const visibilityOf = (text: string): (typeof visibilities)[number][0] =>
+  visibilities.find(([each]) => each === text)?.[0] ?? "workspace";
+
 export const nameOf = ({ title, name, id }: Entry): string => title ?? name ?? id;
 
 const part = encodeURIComponent;
@@ -104,8 +108,7 @@ function readsPath(queryKey: readonly unknown[], path: string): boolean {
 export function useChange() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: ({ method, path, body }: { method: string; path: string; body?: unknown }) =>
-      request<Entry & Hub>(path, { method, body }),
+    mutationFn: ({ path, ...sent }: Sending & { path: string }) => request<Entry & Hub>(path, sent),
     onSuccess: (_, { method, path }) =>
       queries.invalidateQueries({
         queryKey: ["hub"],

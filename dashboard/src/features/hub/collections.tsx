@@ -1,3 +1,4 @@
+import { sending } from "../../lib/api.ts";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { download } from "../../lib/download.ts";
@@ -28,6 +29,7 @@ import {
   useChange,
   useMayChange,
   visibilities,
+  visibilityOf,
 } from "./api.ts";
 import { EntryForm } from "./entry-form.tsx";
 import { EntryShown } from "./entry-shown.tsx";
@@ -38,11 +40,15 @@ export function HubForm({ hub, onDone }: { hub?: Hub; onDone: (hub: Hub) => void
   const [description, setDescription] = useState(hub?.description ?? "");
   const [visibility, setVisibility] = useState(hub?.visibility ?? "workspace");
   const work = useChange();
-  const body = { name, description: description.trim() || null, visibility };
+  const body = {
+    name,
+    description: description.trim() || null,
+    visibility: visibilityOf(visibility),
+  };
   const request =
     hub === undefined
-      ? { method: "POST", path: "/hubs", body }
-      : { method: "PATCH", path: hubPath(hub.slug), body };
+      ? { path: "/hubs", ...sending("POST /hubs", body) }
+      : { path: hubPath(hub.slug), ...sending("PATCH /hubs/{slug}", body) };
   return (
     <Form
       action={hub === undefined ? "Create collection" : "Save collection"}
@@ -89,7 +95,10 @@ function ImportForm({ path, onDone }: { path: string; onDone: () => void }) {
       work={work}
       onSubmit={() =>
         work.mutate(
-          { method: "POST", path: `${path}/import`, body: { source_ref: source } },
+          {
+            path: `${path}/import`,
+            ...sending("POST /hubs/{slug}/import", { source_ref: source }),
+          },
           { onSuccess: onDone },
         )
       }

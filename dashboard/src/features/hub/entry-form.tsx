@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { Form, TextArea, listOf } from "../../ui/form.tsx";
 import { Field, Input, Select } from "../../ui/parts.tsx";
-import { type Entry, nameOf, pathOf, useChange, visibilities } from "./api.ts";
+import { type Sending, sending } from "../../lib/api.ts";
+import { type Entry, nameOf, pathOf, useChange, visibilities, visibilityOf } from "./api.ts";
 
 /** What an entry is, as its records have it. */
 type Kind = "prompt" | "skill" | "knowledge_document" | "plugin";
@@ -44,31 +45,38 @@ const draftOf = (entry: Entry | undefined): Draft => ({
 const unlessEmpty = (name: string, text: string): Record<string, string> =>
   text.trim() === "" ? {} : { [name]: text };
 
-/** The request that a draft makes: a prompt is described by fields, the others by their text. */
-function bodyOf(draft: Draft, { kind, isItem }: { kind: Kind; isItem: boolean }): object {
-  const { name, description, category, body, visibility } = draft;
-  const shared = {
-    body,
-    tags: listOf(draft.tags),
-    ...(isItem ? {} : { visibility }),
-  };
+/** What a draft sends: a prompt is described by fields, the others by their text. */
+function sentOf(draft: Draft, { entry, kind }: { entry: Entry | undefined; kind: Kind }): Sending {
+  const { name, description, category, body } = draft;
+  const shared = { body, tags: listOf(draft.tags) };
+  const visibility = visibilityOf(draft.visibility);
+  const seen = entry === undefined || entry.hub === null ? { visibility } : {};
   if (kind === "prompt")
-    return {
+    return entry === undefined
+      ? sending("POST /prompts", { ...shared, visibility, title: name, description, category })
+      : sending("PATCH /prompts/{id}", {
+          ...shared,
+          ...seen,
+          ...unlessEmpty("title", name),
+          ...unlessEmpty("description", description),
+          ...unlessEmpty("category", category),
+        });
+  if (kind === "skill")
+    return sending(entry === undefined ? "POST /skills" : "PATCH /skills/{id}", {
       ...shared,
-      ...unlessEmpty("title", name),
-      ...unlessEmpty("description", description),
-      ...unlessEmpty("category", category),
-    };
-  return { ...shared, ...(kind === "skill" ? {} : unlessEmpty("name", name)) };
+      ...seen,
+    });
+  return sending("PATCH /hubs/{slug}/items/{item}", { ...shared, ...unlessEmpty("name", name) });
 }
 
 /** An entry of a collection as it is added: prompts have their fields only once they are there. */
-const itemOf = (draft: Draft, kind: Kind): object => ({
-  kind: kind === "knowledge_document" ? "kb" : kind,
-  body: draft.body,
-  tags: listOf(draft.tags),
-  ...(kind === "skill" ? {} : unlessEmpty("name", draft.name)),
-});
+const addedOf = (draft: Draft, kind: Kind): Sending =>
+  sending("POST /hubs/{slug}/items", {
+    kind: kind === "knowledge_document" ? "kb" : kind,
+    body: draft.body,
+    tags: listOf(draft.tags),
+    ...(kind === "skill" ? {} : unlessEmpty("name", draft.name)),
+  });
 
 /** Where an entry goes: an own one is changed, another is published, or added to a collection. */
 type Place = { entry: Entry } | { kind: "prompt" | "skill" } | { hub: string };
@@ -107,11 +115,10 @@ export function EntryForm({ place, onDone }: { place: Place; onDone: () => void 
   const submit = (): void => {
     const request =
       "hub" in place
-        ? { method: "POST", path: `${place.hub}/items`, body: itemOf(draft, kind) }
+        ? { path: `${place.hub}/items`, ...addedOf(draft, kind) }
         : {
-            method: entry === undefined ? "POST" : "PATCH",
             path: entry === undefined ? `/${kind}s` : pathOf(entry),
-            body: bodyOf(draft, { kind, isItem }),
+            ...sentOf(draft, { entry, kind }),
           };
     work.mutate(request, { onSuccess: onDone });
   };

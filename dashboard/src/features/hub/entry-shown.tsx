@@ -1,3 +1,4 @@
+import { type Sending, sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { download } from "../../lib/download.ts";
@@ -18,12 +19,20 @@ import {
 import { EntryForm } from "./entry-form.tsx";
 
 /** What makes an older version the newest again. */
-const restored = ({ object }: Entry, { title, description, tags, body }: Version): object => ({
-  body,
-  tags,
-  ...(object === "prompt" ? { title } : { name: title }),
-  ...(object === "prompt" && description !== null ? { description } : {}),
-});
+function restored({ object }: Entry, { title, description, tags, body }: Version): Sending {
+  if (object === "prompt")
+    return sending("PATCH /prompts/{id}", {
+      body,
+      tags,
+      title,
+      ...(description === null ? {} : { description }),
+    });
+  return sending(object === "skill" ? "PATCH /skills/{id}" : "PATCH /hubs/{slug}/items/{item}", {
+    body,
+    tags,
+    name: title,
+  });
+}
 
 /** The text of an entry in the version that was chosen; an older one can be brought back. */
 function Versions({ entry, mayChange }: { entry: Entry; mayChange: boolean }) {
@@ -50,9 +59,7 @@ function Versions({ entry, mayChange }: { entry: Entry; mayChange: boolean }) {
           {isOld && mayChange ? (
             <Button
               disabled={changing.isPending}
-              onClick={() =>
-                changing.mutate({ method: "PATCH", path, body: restored(entry, shown) })
-              }
+              onClick={() => changing.mutate({ path, ...restored(entry, shown) })}
             >
               Restore this version
             </Button>
@@ -96,7 +103,17 @@ function EntryActions({
             </Button>
             <Button
               look="plain"
-              onClick={() => changing.mutate({ method: "POST", path: `${path}/fork`, body: {} })}
+              onClick={() =>
+                changing.mutate({
+                  path: `${path}/fork`,
+                  ...sending(
+                    entry.object === "prompt"
+                      ? "POST /prompts/{id}/fork"
+                      : "POST /skills/{id}/fork",
+                    {},
+                  ),
+                })
+              }
             >
               Copy into this workspace
             </Button>

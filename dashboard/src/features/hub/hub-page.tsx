@@ -1,3 +1,4 @@
+import { sending } from "../../lib/api.ts";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -95,9 +96,8 @@ function Reviews() {
   const changing = useChange();
   const judge = ({ id, version }: Entry, verdict: "approve" | "reject"): void =>
     changing.mutate({
-      method: "POST",
       path: `/admin/prompts/${encodeURIComponent(id)}/${verdict}`,
-      body: { version },
+      ...sending(`POST /admin/prompts/{id}/${verdict}`, { version }),
     });
   return (
     <>

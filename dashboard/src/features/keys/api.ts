@@ -1,5 +1,6 @@
+import type { Bodies } from "../../lib/api-types.ts";
 import { queryOptions } from "@tanstack/react-query";
-import { type List, request } from "../../lib/api.ts";
+import { type List, request, sending } from "../../lib/api.ts";
 
 /** An LLM key as the contract has it. */
 export interface Key {
@@ -26,17 +27,7 @@ export interface Key {
 }
 
 /** What a new key is made of; null takes a bound away from one that is changed. */
-export interface KeyFields {
-  name: string;
-  limit?: number | null;
-  limit_reset?: string | null;
-  expires_at?: string | null;
-  include_byok_in_limit?: boolean;
-  rate_limit?: number | null;
-  tpm?: number | null;
-  allowed_models?: readonly string[] | null;
-  allowed_endpoints?: readonly string[] | null;
-}
+export type KeyFields = Bodies["POST /keys"] & Bodies["PATCH /keys/{hash}"];
 
 /** A key with its secret, which is shown once. */
 export interface MadeKey {
@@ -48,14 +39,15 @@ export const keysQuery = queryOptions({
   queryKey: ["keys"],
   queryFn: () => request<List<Key>>("/keys?include_disabled=true"),
 });
-export const createKey = (body: KeyFields) => request<MadeKey>("/keys", { method: "POST", body });
+export const createKey = (body: KeyFields) =>
+  request<MadeKey>("/keys", sending("POST /keys", body));
 export const createChild = ({ hash, body }: { hash: string; body: KeyFields }) =>
-  request<MadeKey>(`/keys/${hash}/children`, { method: "POST", body });
-export const changeKey = (hash: string, body: Partial<KeyFields> & { disabled?: boolean }) =>
-  request(`/keys/${hash}`, { method: "PATCH", body });
+  request<MadeKey>(`/keys/${hash}/children`, sending("POST /keys/{hash}/children", body));
+export const changeKey = (hash: string, body: Bodies["PATCH /keys/{hash}"]) =>
+  request(`/keys/${hash}`, sending("PATCH /keys/{hash}", body));
 export const rotateKey = ({ hash, graceSeconds }: { hash: string; graceSeconds: number }) =>
-  request<MadeKey>(`/keys/${hash}/rotate`, {
-    method: "POST",
-    body: { grace_seconds: graceSeconds },
-  });
+  request<MadeKey>(
+    `/keys/${hash}/rotate`,
+    sending("POST /keys/{hash}/rotate", { grace_seconds: graceSeconds }),
+  );
 export const deleteKey = (hash: string) => request(`/keys/${hash}`, { method: "DELETE" });

@@ -27,10 +27,14 @@ const lives = [
 ] as const;
 const dayMs = 86_400_000;
 
+type Reset = (typeof resets)[number][0];
+const resetOf = (key: Key | undefined): Reset =>
+  key === undefined ? "monthly" : (key.limit_reset ?? "");
+
 const start = (key: Key | undefined) => ({
   name: key?.name ?? "",
   limit: key?.limit?.toString() ?? "",
-  reset: key === undefined ? "monthly" : (key.limit_reset ?? ""),
+  reset: resetOf(key),
   days: "keep",
   rate: "",
   tpm: key?.tpm?.toString() ?? "",
@@ -52,14 +56,15 @@ function fieldsOf(
   isNew: boolean,
 ): KeyFields {
   const amount = numberOf(limit) ?? null;
-  const fields: Record<string, unknown> = {
+  const [allowedModels, allowedEndpoints] = [listed(models, isNew), listed(endpoints, isNew)];
+  return {
     name,
     limit: amount,
     limit_reset: amount === null || reset === "" ? null : reset,
     include_byok_in_limit: byok,
     tpm: numberOf(tpm) ?? null,
-    allowed_models: listed(models, isNew),
-    allowed_endpoints: listed(endpoints, isNew),
+    ...(allowedModels === undefined ? {} : { allowed_models: allowedModels }),
+    ...(allowedEndpoints === undefined ? {} : { allowed_endpoints: allowedEndpoints }),
     ...(rate === "" ? {} : { rate_limit: Number(rate) }),
     ...(days === "keep"
       ? {}
@@ -68,9 +73,6 @@ function fieldsOf(
             days === "" ? null : new Date(Date.now() + Number(days) * dayMs).toISOString(),
         }),
   };
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as unknown as KeyFields;
 }
 
 /** Makes a key, one below another key, or changes one. */

@@ -1,7 +1,8 @@
+import type { Bodies } from "../../lib/api-types.ts";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
-import { type List, request } from "../../lib/api.ts";
+import { type List, request, sending } from "../../lib/api.ts";
 import { localTime, utc } from "../../lib/format.ts";
 import { Button, Card, Code, Empty, Field, Input, Loaded, Select } from "../../ui/parts.tsx";
 import { Check, Confirm, Form } from "../../ui/form.tsx";
@@ -31,8 +32,10 @@ const lives = [
 ] as const;
 const dayMs = 86_400_000;
 
-/** What scopes allow, in words; others are shown by their names. */
-const words: Readonly<Record<string, string>> = {
+type Scope = Bodies["POST /management-keys"]["scopes"][number];
+
+/** What scopes allow, in words. */
+const words: Readonly<Record<Scope, string>> = {
   "read:llm-keys": "see keys",
   "write:llm-keys": "make and change keys",
   "read:presets": "see presets",
@@ -52,27 +55,28 @@ const words: Readonly<Record<string, string>> = {
   inference: "send requests",
 };
 
-const wordsOf = (scope: string): string => words[scope] ?? scope;
+const isScope = (text: string): text is Scope => Object.hasOwn(words, text);
+const wordsOf = (scope: string): string => (isScope(scope) ? words[scope] : scope);
 
 function NewKey({ onMade }: { onMade: (secret: string) => void }) {
   const { data: session } = useSession();
   const [name, setName] = useState("");
   const [days, setDays] = useState("90");
-  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const [chosen, setChosen] = useState<readonly Scope[]>([]);
   const create = useMutation({
     mutationFn: () =>
-      request<{ key: string }>("/management-keys", {
-        method: "POST",
-        body: {
+      request<{ key: string }>(
+        "/management-keys",
+        sending("POST /management-keys", {
           name,
           scopes: chosen,
           expires_at:
             days === "" ? null : new Date(Date.now() + Number(days) * dayMs).toISOString(),
-        },
-      }),
+        }),
+      ),
     onSuccess: ({ key }) => onMade(key),
   });
-  const turn = (scope: string, isOn: boolean): void =>
+  const turn = (scope: Scope, isOn: boolean): void =>
     setChosen(isOn ? [...chosen, scope] : chosen.filter((other) => other !== scope));
   return (
     <Form
@@ -97,7 +101,7 @@ function NewKey({ onMade }: { onMade: (secret: string) => void }) {
       </Field>
       <fieldset className={style.fieldset}>
         <legend>It may</legend>
-        {(session?.scopes ?? []).map((scope) => (
+        {(session?.scopes ?? []).filter(isScope).map((scope) => (
           <Check
             key={scope}
             label={wordsOf(scope)}
@@ -122,10 +126,12 @@ export function ManagementKeysCard() {
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["management-keys"] });
   const revoke = useMutation({
     mutationFn: (id: string) =>
-      request(`/management-keys/${id}`, {
-        method: "DELETE",
-        body: { revocation_reason: reason === "" ? null : reason },
-      }),
+      request(
+        `/management-keys/${id}`,
+        sending("DELETE /management-keys/{id}", {
+          revocation_reason: reason === "" ? null : reason,
+        }),
+      ),
     onSuccess: () => {
       setDoomed(undefined);
       return refresh();

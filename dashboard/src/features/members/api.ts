@@ -1,5 +1,6 @@
+import type { Bodies } from "../../lib/api-types.ts";
 import { queryOptions } from "@tanstack/react-query";
-import { type List, pagedQuery, request } from "../../lib/api.ts";
+import { type List, pagedQuery, request, sending } from "../../lib/api.ts";
 
 /** Role of a member in an organisation. */
 export type Role = "owner" | "admin" | "member";
@@ -54,19 +55,29 @@ export const invitationsQuery = (id: string) =>
   });
 
 export const createOrganization = (name: string) =>
-  request<Organization>("/organizations", { method: "POST", body: { name } });
+  request<Organization>("/organizations", sending("POST /organizations", { name }));
 export const renameOrganization = ({ id, name }: { id: string; name: string }) =>
-  request(`/organizations/${id}`, { method: "PATCH", body: { name } });
+  request(`/organizations/${id}`, sending("PATCH /organizations/{id}", { name }));
 export const deleteOrganization = ({ id, confirm }: { id: string; confirm: boolean }) =>
-  request(`/organizations/${id}`, { method: "DELETE", body: { confirm } });
+  request(`/organizations/${id}`, sending("DELETE /organizations/{id}", { confirm }));
 export const invite = ({ id, ...body }: { id: string; email: string; role: Role }) =>
-  request<MadeInvitation>(`/organizations/${id}/invitations`, { method: "POST", body });
+  request<MadeInvitation>(
+    `/organizations/${id}/invitations`,
+    sending("POST /organizations/{id}/invitations", body),
+  );
 export const revokeInvitation = ({ id, invitation }: { id: string; invitation: string }) =>
   request(`/organizations/${id}/invitations/${invitation}`, { method: "DELETE" });
 export const changeRole = ({ id, user, role }: { id: string; user: string; role: Role }) =>
-  request<Member>(`/organizations/${id}/members/${user}`, { method: "PATCH", body: { role } });
-export const removeMember = ({ id, user, keys }: { id: string; user: string; keys: string }) =>
-  request<Removal>(`/organizations/${id}/members/${user}`, {
-    method: "DELETE",
-    body: { revoke_keys: keys },
-  });
+  request<Member>(
+    `/organizations/${id}/members/${user}`,
+    sending("PATCH /organizations/{id}/members/{user_id}", { role }),
+  );
+/** Which keys end of somebody who is removed. */
+export type RevokedKeys = NonNullable<
+  Bodies["DELETE /organizations/{id}/members/{user_id}"]["revoke_keys"]
+>;
+export const removeMember = ({ id, user, keys }: { id: string; user: string; keys: RevokedKeys }) =>
+  request<Removal>(
+    `/organizations/${id}/members/${user}`,
+    sending("DELETE /organizations/{id}/members/{user_id}", { revoke_keys: keys }),
+  );

@@ -14,6 +14,7 @@ import {
   deleteOrganization,
   membersQuery,
   removeMember,
+  type RevokedKeys,
   renameOrganization,
 } from "./api.ts";
 import { Invitations, rolesFor } from "./invitations.tsx";
@@ -37,7 +38,7 @@ function RemoveMember({
   const { data: session } = useSession();
   const leave = useLeaveWorkspace();
   const leaves = member?.user_id === session?.user.id;
-  const [keys, setKeys] = useState("management");
+  const [keys, setKeys] = useState<RevokedKeys>("management");
   const remove = useMutation({
     mutationFn: () => removeMember({ id: organization.id, user: member?.user_id ?? "", keys }),
     onSuccess: () => {

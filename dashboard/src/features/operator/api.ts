@@ -1,11 +1,15 @@
+import type { Bodies } from "../../lib/api-types.ts";
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { type List, queryOf, request } from "../../lib/api.ts";
+import { type List, queryOf, request, type Sending } from "../../lib/api.ts";
 import {
   type ActivityFilters,
   type Generation,
   explanationAt,
   parametersOf,
 } from "../activity/api.ts";
+
+/** Names of the plans. */
+export type PlanId = NonNullable<Bodies["PATCH /admin/workspaces/{id}"]["plan"]>;
 
 /** Sums of the whole service. */
 interface Sums {
@@ -33,7 +37,7 @@ export interface Overview {
 export interface Workspace {
   id: string;
   name: string;
-  plan: string;
+  plan: PlanId;
   blocked: boolean;
   organization_id: string | null;
   balance: number;
@@ -50,7 +54,7 @@ export interface Person {
 }
 
 export interface Plan {
-  id: string;
+  id: PlanId;
   requests_per_minute: number;
   five_hour_requests: number | null;
   monthly_credits: number;
@@ -125,5 +129,4 @@ export const anyExplanationQuery = (id: string) =>
   explanationAt(`/admin/generations/${encodeURIComponent(id)}`);
 
 /** A change that an operator makes; what was read before is read again. */
-export const change = ({ method, path, body }: { method: string; path: string; body?: unknown }) =>
-  request(path, { method, body });
+export const change = ({ path, ...sent }: Sending & { path: string }) => request(path, sent);

@@ -1,3 +1,5 @@
+import type { Bodies } from "../../lib/api-types.ts";
+import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
 import { localTime, utc } from "../../lib/format.ts";
 import { Actions, Button, Card, Empty, Loaded, Status } from "../../ui/parts.tsx";
@@ -15,8 +17,8 @@ export function People({
 }) {
   const people = useQuery(peopleQuery(search));
   const changing = useChange();
-  const patch = (id: string, body: Record<string, unknown>): void =>
-    changing.mutate({ method: "PATCH", path: `/admin/users/${id}`, body });
+  const patch = (id: string, body: Bodies["PATCH /admin/users/{id}"]): void =>
+    changing.mutate({ path: `/admin/users/${id}`, ...sending("PATCH /admin/users/{id}", body) });
   return (
     <Card
       title="People"

@@ -1,3 +1,5 @@
+import type { Bodies } from "../../lib/api-types.ts";
+import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
 import { count, duration, localTime, utc } from "../../lib/format.ts";
 import { Actions, Button, Card, Empty, Loaded, Status } from "../../ui/parts.tsx";
@@ -9,8 +11,8 @@ import { ChangeProblem, useChange } from "./changes.tsx";
 export function Upstreams() {
   const upstreams = useQuery(upstreamsQuery);
   const changing = useChange();
-  const test = (body: Record<string, unknown>): void =>
-    changing.mutate({ method: "POST", path: "/admin/smoke-tests", body });
+  const test = (body: Bodies["POST /admin/smoke-tests"]): void =>
+    changing.mutate({ path: "/admin/smoke-tests", ...sending("POST /admin/smoke-tests", body) });
   return (
     <Card
       title="Providers"

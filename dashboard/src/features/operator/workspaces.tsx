@@ -1,3 +1,5 @@
+import type { Bodies } from "../../lib/api-types.ts";
+import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { usd } from "../../lib/format.ts";
@@ -29,7 +31,10 @@ function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => 
       amount: Number(amount),
       ...(description === "" ? {} : { description }),
     };
-    grant.mutate({ method: "POST", path: "/admin/grants", body }, { onSuccess: onDone });
+    grant.mutate(
+      { path: "/admin/grants", ...sending("POST /admin/grants", body) },
+      { onSuccess: onDone },
+    );
   };
   return (
     <form onSubmit={submit}>
@@ -84,8 +89,11 @@ export function Workspaces({
   const plans = useQuery(plansQuery);
   const [granted, setGranted] = useState<Workspace>();
   const changing = useChange();
-  const patch = (id: string, body: Record<string, unknown>): void =>
-    changing.mutate({ method: "PATCH", path: `/admin/workspaces/${id}`, body });
+  const patch = (id: string, body: Bodies["PATCH /admin/workspaces/{id}"]): void =>
+    changing.mutate({
+      path: `/admin/workspaces/${id}`,
+      ...sending("PATCH /admin/workspaces/{id}", body),
+    });
   const planIds = plans.data?.data.map(({ id }) => [id, id] as const) ?? [];
   return (
     <Card

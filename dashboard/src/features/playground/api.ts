@@ -1,5 +1,6 @@
+import type { Bodies } from "../../lib/api-types.ts";
 import { queryOptions } from "@tanstack/react-query";
-import { type List, request } from "../../lib/api.ts";
+import { type List, request, sending } from "../../lib/api.ts";
 
 /** A conversation that is kept. */
 export interface Conversation {
@@ -33,15 +34,16 @@ export const openConversation = (id: string) =>
 /** Keeps messages: in a new conversation, or at the end of one. Gives its id. */
 export async function keepMessages(
   id: string | undefined,
-  messages: readonly KeptMessage[],
+  messages: Bodies["POST /conversations"]["messages"],
 ): Promise<string> {
   if (id === undefined)
-    return (await request<Conversation>("/conversations", { method: "POST", body: { messages } }))
-      .id;
-  await request(`/conversations/${encodeURIComponent(id)}/messages`, {
-    method: "POST",
-    body: { messages },
-  });
+    return (
+      await request<Conversation>("/conversations", sending("POST /conversations", { messages }))
+    ).id;
+  await request(
+    `/conversations/${encodeURIComponent(id)}/messages`,
+    sending("POST /conversations/{id}/messages", { messages }),
+  );
   return id;
 }
 

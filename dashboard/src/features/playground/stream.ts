@@ -1,4 +1,4 @@
-import { ApiError, send } from "../../lib/api.ts";
+import { ApiError, send, sendingAsWritten } from "../../lib/api.ts";
 import { withPlaygroundKey } from "../../lib/playground-key.ts";
 import type { ChatBody } from "./draft.ts";
 
@@ -121,10 +121,9 @@ export async function askModel(
   try {
     const response = await withPlaygroundKey(workspaceId, (key) =>
       send("/chat/completions", {
-        method: "POST",
+        ...sendingAsWritten({ ...body, stream: true, stream_options: { include_usage: true } }),
         signal,
         key,
-        body: { ...body, stream: true, stream_options: { include_usage: true } },
       }),
     );
     const providers = response.headers.get("x-service-provider-chain");

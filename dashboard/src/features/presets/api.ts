@@ -1,5 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
-import { type List, pagedQuery, request } from "../../lib/api.ts";
+import { type List, pagedQuery, request, sending } from "../../lib/api.ts";
 
 /** What a preset sets, by the names of chat requests. */
 export type PresetConfig = Readonly<Record<string, unknown>>;
@@ -38,7 +38,7 @@ export const versionsQuery = (slug: string) =>
   });
 
 export const createPreset = (body: { slug: string; name: string; config: PresetConfig }) =>
-  request<Preset>("/presets", { method: "POST", body });
+  request<Preset>("/presets", sending("POST /presets", body));
 export const changePreset = ({
   slug,
   ...body
@@ -47,7 +47,7 @@ export const changePreset = ({
   name: string;
   description: string | null;
   config: PresetConfig;
-}) => request<Preset>(`/presets/${slug}`, { method: "PATCH", body });
+}) => request<Preset>(`/presets/${slug}`, sending("PATCH /presets/{slug}", body));
 export const deletePreset = (slug: string) => request(`/presets/${slug}`, { method: "DELETE" });
 export const restoreVersion = ({ slug, version }: { slug: string; version: number }) =>
   request<Preset>(`/presets/${slug}/versions/${version}/restore`, { method: "POST" });

@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useSession } from "../../lib/session.ts";
-import { send } from "../../lib/api.ts";
+import { send, sendingAsWritten } from "../../lib/api.ts";
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { withPlaygroundKey } from "../../lib/playground-key.ts";
 import { Button, Card, Field, Problem } from "../../ui/parts.tsx";
@@ -30,7 +30,7 @@ interface Completion {
 async function ask(workspaceId: string, body: Record<string, unknown>): Promise<Answer> {
   const startedMs = performance.now();
   const response = await withPlaygroundKey(workspaceId, (key) =>
-    send("/chat/completions", { method: "POST", body, key }),
+    send("/chat/completions", { ...sendingAsWritten(body), key }),
   );
   const { id, model, choices, usage } = (await response.json()) as Completion;
   return {

@@ -1,5 +1,6 @@
+import type { Bodies } from "../../lib/api-types.ts";
 import { queryOptions } from "@tanstack/react-query";
-import { type List, request } from "../../lib/api.ts";
+import { type List, request, sending } from "../../lib/api.ts";
 
 /** A caller's own key at a provider. */
 export interface ProviderKey {
@@ -49,18 +50,21 @@ export const providersQuery = queryOptions({
   staleTime: 300_000,
 });
 
-export const createProviderKey = (body: Record<string, unknown>) =>
-  request<ProviderKey>("/auth/byok", { method: "POST", body });
-export const changeProviderKey = ({ id, ...body }: Record<string, unknown> & { id: string }) =>
-  request<ProviderKey>(`/auth/byok/keys/${id}`, { method: "PATCH", body });
+export const createProviderKey = (body: Bodies["POST /auth/byok"]) =>
+  request<ProviderKey>("/auth/byok", sending("POST /auth/byok", body));
+export const changeProviderKey = ({
+  id,
+  ...body
+}: Bodies["PATCH /auth/byok/keys/{key_id}"] & { id: string }) =>
+  request<ProviderKey>(`/auth/byok/keys/${id}`, sending("PATCH /auth/byok/keys/{key_id}", body));
 export const deleteProviderKey = (id: string) =>
   request(`/auth/byok/keys/${id}`, { method: "DELETE" });
 export const testNewKey = (body: { provider_id: string; api_key: string }) =>
-  request<KeyTest>("/auth/byok/test", { method: "POST", body });
+  request<KeyTest>("/auth/byok/test", sending("POST /auth/byok/test", body));
 export const testStoredKey = (id: string) =>
   request<KeyTest>(`/auth/byok/keys/${id}/test`, { method: "POST" });
 export const donateKey = (body: { key_id: string; consent: true; daily_limit?: number }) =>
-  request<ProviderKey>("/byok/donated", { method: "POST", body });
+  request<ProviderKey>("/byok/donated", sending("POST /byok/donated", body));
 export const changeDonation = ({
   id,
   ...body
@@ -68,6 +72,6 @@ export const changeDonation = ({
   id: string;
   paused?: boolean;
   daily_limit?: number | null;
-}) => request<ProviderKey>(`/byok/donated/${id}`, { method: "PATCH", body });
+}) => request<ProviderKey>(`/byok/donated/${id}`, sending("PATCH /byok/donated/{id}", body));
 export const withdrawKey = (id: string) =>
   request<ProviderKey>(`/byok/donated/${id}`, { method: "DELETE" });

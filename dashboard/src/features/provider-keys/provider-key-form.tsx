@@ -48,7 +48,7 @@ export function ProviderKeyForm({
   const [limit, setLimit] = useState(
     stored?.quota === null || stored === undefined ? "" : String(stored.quota.limit),
   );
-  const [reset, setReset] = useState(stored?.quota?.reset ?? "");
+  const [reset, setReset] = useState<(typeof resets)[number][0]>(stored?.quota?.reset ?? "");
   const test = useMutation({
     mutationFn: () => testNewKey({ provider_id: provider, api_key: secret }),
   });
@@ -60,11 +60,19 @@ export function ProviderKeyForm({
       const common = {
         quota,
         ...(label === "" ? {} : { label }),
-        ...(secret === "" ? {} : { api_key: secret }),
       };
       return stored === undefined
-        ? createProviderKey({ ...common, provider_id: provider, source: "dashboard" })
-        : changeProviderKey({ ...common, id: stored.id });
+        ? createProviderKey({
+            ...common,
+            api_key: secret,
+            provider_id: provider,
+            source: "dashboard",
+          })
+        : changeProviderKey({
+            ...common,
+            ...(secret === "" ? {} : { api_key: secret }),
+            id: stored.id,
+          });
     },
     onSuccess: onSaved,
   });
@@ -141,14 +149,7 @@ export function ProviderKeyForm({
       </Field>
       {limit === "" ? null : (
         <Field label="The quota is for">
-          {(id) => (
-            <Select
-              id={id}
-              value={reset}
-              options={resets}
-              onChange={setReset as (value: string) => void}
-            />
-          )}
+          {(id) => <Select id={id} value={reset} options={resets} onChange={setReset} />}
         </Field>
       )}
       {test.data === undefined ? null : <TestResult result={test.data} />}

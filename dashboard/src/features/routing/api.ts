@@ -1,4 +1,4 @@
-import { request } from "../../lib/api.ts";
+import { request, sending, sendingAsWritten } from "../../lib/api.ts";
 
 /** Somebody who would serve a request, at its place. */
 interface Candidate {
@@ -71,7 +71,7 @@ export function providerOf(rules: Rules): Record<string, unknown> {
 
 /** Asks who would serve a request. Nothing is sent to a provider. */
 export const explain = (body: Record<string, unknown>): Promise<Explanation> =>
-  request("/routing/explain", { method: "POST", body });
+  request("/routing/explain", sendingAsWritten(body));
 
 export const savePreset = (body: { slug: string; name: string; config: Record<string, unknown> }) =>
-  request<{ slug: string }>("/presets", { method: "POST", body });
+  request<{ slug: string }>("/presets", sending("POST /presets", body));

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { type List, queryOf, request } from "../../lib/api.ts";
+import { type List, queryOf, request, sending } from "../../lib/api.ts";
 
 /** A range that the workspace may be reached from. */
 export interface AllowedRange {
@@ -70,8 +70,11 @@ export const auditQuery = (filters: AuditFilters) =>
   });
 
 export const addRange = (body: { cidr: string; description: string | null; confirm: boolean }) =>
-  request<AllowedRange>("/security/ip-allowlist", { method: "POST", body });
+  request<AllowedRange>("/security/ip-allowlist", sending("POST /security/ip-allowlist", body));
 export const removeRange = ({ id, confirm }: { id: string; confirm: boolean }) =>
-  request(`/security/ip-allowlist/${id}`, { method: "DELETE", body: { confirm } });
+  request(
+    `/security/ip-allowlist/${id}`,
+    sending("DELETE /security/ip-allowlist/{id}", { confirm }),
+  );
 export const changePrivacy = (body: Partial<Privacy>) =>
-  request<Privacy>("/security/privacy", { method: "PATCH", body });
+  request<Privacy>("/security/privacy", sending("PATCH /security/privacy", body));
