@@ -24,6 +24,7 @@ const filterNames = [
   "workspace_id",
   "error",
   "app",
+  "session_id",
   "range",
   "from",
   "to",

@@ -181,6 +181,22 @@ describe.skipIf(!hasChromium)(`activity and usage${missingChromium}`, () => {
     await screen.close();
   });
 
+  test("newer requests are counted by the filters of the list", async () => {
+    const screen = await scene.open("developer", "/activity?session_id=counted");
+    const { page } = screen;
+    await page.getByText("Nothing matches.").waitFor();
+    expect(await page.getByLabel("Session id").inputValue()).toBe("counted");
+    const hi = { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hi" }] };
+    await (await scene.chat(hi)).text();
+    await (await scene.chat({ ...hi, session_id: "counted" })).text();
+    await (await scene.chat({ ...hi, session_id: "another" })).text();
+    await page.evaluate('document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))');
+    await page.getByRole("button", { name: "1 newer request", exact: true }).click();
+    await rows(page).first().waitFor();
+    expect(await rows(page).count()).toBe(1);
+    await screen.close();
+  });
+
   test("usage adds up by group and range, against the period before, and is saved as it is shown", async () => {
     const screen = await scene.open("owner", "/usage");
     const { page } = screen;

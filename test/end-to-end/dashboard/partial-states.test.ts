@@ -41,6 +41,20 @@ describe.skipIf(!hasChromium)(
       },
     );
 
+    test("the steps to set up leave out what could not be read", async () => {
+      const screen = await scene.open("owner", "/account");
+      const { page } = screen;
+      await page.route(
+        (url) => url.pathname === "/api/v1/credits",
+        (route) => route.fulfill({ status: 503, json: { error: { message: "It is away." } } }),
+      );
+      await screen.go(`${scene.origin}/dashboard`);
+      await page.getByText("Set up: 2 of 3").waitFor();
+      await page.getByRole("link", { name: "Set a budget" }).waitFor();
+      expect(await page.getByText("Add credits or a provider key").count()).toBe(0);
+      await screen.close();
+    });
+
     test.each([
       ["", "credits", ["The balance"], "Balance"],
       ["", "analytics/usage", ["Spend and requests", "The period before"], "Spend"],

@@ -25,8 +25,12 @@ const route = getRouteApi("/activity");
  * are newer.
  */
 export function ActivityPage() {
-  const { id, model, provider, status, key_id, error, app, range, from, to } = route.useSearch();
-  const filters: ActivityFilters = { model, provider, status, key_id, error, app, range, from, to };
+  const { id, ...search } = route.useSearch();
+  const { model, provider, status, key_id, error, app, session_id, range, from, to } = search;
+  const filters: ActivityFilters = {
+    ...{ model, provider, status, key_id, error, app, session_id },
+    ...{ range, from, to },
+  };
   const navigate = route.useNavigate();
   const query = useInfiniteQuery(generationsQuery(filters));
   const histogram = useQuery(histogramQuery(filters));
@@ -58,7 +62,7 @@ export function ActivityPage() {
                 void histogram.refetch();
               }}
             >
-              <Status kind="good">{`${newer.data?.text} newer requests`}</Status>
+              <Status kind="good">{newer.data?.text}</Status>
             </Button>
           ) : null}
           <ColumnChoice hidden={hidden ?? []} />

@@ -70,6 +70,7 @@ export interface ActivityFilters extends RangeSearch {
   key_id?: string | undefined;
   error?: string | undefined;
   app?: string | undefined;
+  session_id?: string | undefined;
   /** Of lists across workspaces alone. */
   workspace_id?: string | undefined;
 }
@@ -129,7 +130,7 @@ export const newerQuery = (filters: ActivityFilters, newest: string | undefined)
     refetchOnWindowFocus: true,
     select: ({ data, has_more: hasMore }) => ({
       count: data.length,
-      text: hasMore ? `${newerMax} or more` : String(data.length),
+      text: `${hasMore ? `${newerMax} or more` : data.length} newer ${data.length === 1 ? "request" : "requests"}`,
     }),
   });
 

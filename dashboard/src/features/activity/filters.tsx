@@ -24,6 +24,7 @@ const texts = [
   ["error", "Error code"],
   ["app", "App"],
   ["key_id", "Key id"],
+  ["session_id", "Session id"],
 ] as const;
 const ofWorkspaces = [["workspace_id", "Workspace id"], ...texts] as const;
 

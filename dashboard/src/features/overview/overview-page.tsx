@@ -136,8 +136,8 @@ export function OverviewPage() {
       </PageHead>
       <Awaiting queries={[keys, latest]} />
       <SetUp
-        hasKey={(keys.data?.data.length ?? 0) > 0}
-        hasRequest={(latest.data?.data.length ?? 0) > 0}
+        hasKey={keys.data && keys.data.data.length > 0}
+        hasRequest={latest.data && latest.data.data.length > 0}
       />
       <Figures />
       <Columns>

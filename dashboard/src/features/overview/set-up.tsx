@@ -10,8 +10,26 @@ import style from "./set-up.module.css";
 
 const dismissal = "overview.set_up_dismissed";
 
-/** What leads to the first real answer, until all of it is done or the person has dismissed it. */
-export function SetUp({ hasKey, hasRequest }: { hasKey: boolean; hasRequest: boolean }) {
+/** Whether the workspace can pay; undefined where what could be read does not tell. */
+function isFunded(
+  balance: number | undefined,
+  ownKeys: readonly unknown[] | undefined,
+): boolean | undefined {
+  if ((balance ?? 0) > 0 || (ownKeys?.length ?? 0) > 0) return true;
+  return balance === undefined || ownKeys === undefined ? undefined : false;
+}
+
+/**
+ * What leads to the first real answer, until all of it is done or the person has dismissed it. A
+ * step of which nothing could be read is left out.
+ */
+export function SetUp({
+  hasKey,
+  hasRequest,
+}: {
+  hasKey: boolean | undefined;
+  hasRequest: boolean | undefined;
+}) {
   const queries = useQueryClient();
   const [seesKeys, seesBudgets] = [useScope("read:byok"), useScope("read:analytics")];
   const preferences = useQuery(preferencesQuery);
@@ -26,12 +44,16 @@ export function SetUp({ hasKey, hasRequest }: { hasKey: boolean; hasRequest: boo
     { done: hasKey, label: "Create a key", to: "/keys" as const },
     { done: hasRequest, label: "Send a request", to: "/playground" as const },
     {
-      done: (credits.data?.balance ?? 0) > 0 || (ownKeys.data?.data.length ?? 0) > 0,
+      done: isFunded(credits.data?.balance, seesKeys ? ownKeys.data?.data : []),
       label: "Add credits or a provider key",
       to: "/provider-keys" as const,
     },
-    { done: (budgets.data?.data.length ?? 0) > 0, label: "Set a budget", to: "/budgets" as const },
-  ];
+    {
+      done: budgets.data && budgets.data.data.length > 0,
+      label: "Set a budget",
+      to: "/budgets" as const,
+    },
+  ].filter((step) => step.done !== undefined);
   const answers = [preferences, credits, ownKeys, budgets];
   if (answers.some(isAwaited)) return <Awaiting queries={answers} />;
   const done = steps.filter((step) => step.done).length;
