@@ -15,8 +15,7 @@ import { documentsParse } from "./wire/documents-parse.ts";
 import { embeddings } from "./wire/embeddings.ts";
 import { googleGenerate } from "./wire/google-generate.ts";
 import { moderations } from "./wire/moderations.ts";
-import { openaiError } from "./wire/openai-error.ts";
-import type { PlainSurface } from "./wire/plain-surface.ts";
+import { openaiError, type PlainSurface } from "./wire/plain-surface.ts";
 import { rerank } from "./wire/rerank.ts";
 
 /** Answers one request as the simulated upstream. */

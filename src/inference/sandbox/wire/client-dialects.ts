@@ -18,8 +18,7 @@ import { completePrompt, type ReadPrompt } from "../prompt.ts";
 import type { SimulatedReply } from "../reply.ts";
 import { readPrompt } from "./canonical-prompt.ts";
 import { replyParts, replyResponse, type ReplyOptions } from "./canonical-reply.ts";
-import { openaiError } from "./openai-error.ts";
-import type { PlainSurface } from "./plain-surface.ts";
+import { openaiError, type PlainSurface } from "./plain-surface.ts";
 
 /** How the sandbox speaks a dialect, beside the codec that it shares with the gateway. */
 interface Speech {

@@ -1,5 +1,4 @@
-import type { SandboxDialect } from "../dialect.ts";
-import { openaiError } from "./openai-error.ts";
+import type { SandboxDialect, Refusal } from "../dialect.ts";
 
 /** A request of a surface without conversation: the text in it, and its answer. */
 interface PlainRequest {
@@ -19,4 +18,22 @@ export interface PlainSurface extends Pick<SandboxDialect, "refusal"> {
 export const openaiSurface = (read: PlainSurface["read"]): PlainSurface => ({
   read,
   refusal: openaiError,
+});
+
+const typeByStatus: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  402: "insufficient_quota",
+  403: "permission_error",
+  404: "not_found_error",
+  429: "rate_limit_error",
+};
+
+/** OpenAI's error body, of all its surfaces. */
+export const openaiError = ({ status, message }: Refusal): { error: Record<string, unknown> } => ({
+  error: {
+    message,
+    type: typeByStatus[status] ?? (status < 500 ? "invalid_request_error" : "server_error"),
+    param: null,
+    code: status === 429 ? "rate_limit_exceeded" : null,
+  },
 });

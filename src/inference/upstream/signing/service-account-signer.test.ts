@@ -9,8 +9,7 @@ import { systemClock } from "../../../platform/kernel/clock.ts";
 import { UpstreamClient } from "../upstream-client.ts";
 import { createSigner } from "./create-signer.ts";
 import { postFormThrough } from "./post-form.ts";
-import { readServiceAccountKey } from "./service-account-key.ts";
-import { ServiceAccountSigner } from "./service-account-signer.ts";
+import { readServiceAccountKey, ServiceAccountSigner } from "./service-account-signer.ts";
 
 const pair = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const minute = 60_000;

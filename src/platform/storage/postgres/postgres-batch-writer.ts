@@ -5,8 +5,7 @@ import type { AddStatement, CommitStatements, PackedUnit } from "../commit-queue
 import type { GrowthFormat } from "../growths.ts";
 import type { BatchWriter, UnitFailure } from "../group-commit-queue.ts";
 import { StorageUnavailableError } from "../storage-error.ts";
-import { commitParameters } from "./commit-parameters.ts";
-import { type ColumnTypes, commitSql } from "./commit-sql.ts";
+import { commitParameters, type ColumnTypes, commitSql } from "./commit-sql.ts";
 import type { CommitSession } from "./commit-session.ts";
 import {
   failureKindOf,

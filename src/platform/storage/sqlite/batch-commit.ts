@@ -1,10 +1,13 @@
 import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
-import type { AddStatement, CommitStatements, PackedUnit } from "../commit-queue.ts";
+import type {
+  AddStatement,
+  CommitStatements,
+  PackedUnit,
+  InsertStatement,
+} from "../commit-queue.ts";
 import { formatText, growthFormatOf, growthText, readGrowths } from "../growths.ts";
 import { addGrowths, groupInserts, mergeAdds, type MergedUnits } from "../merge-units.ts";
-import { addSql, insertSql } from "./commit-sql.ts";
-import { engineErrorOf, isDatabaseWide } from "./engine-error.ts";
-import type { BatchRefusal } from "./worker-protocol.ts";
+import { engineErrorOf, isDatabaseWide, type BatchRefusal } from "./worker-protocol.ts";
 
 /**
  * With so many sums to be written a fold is due: commits wait behind it, so it stays short.
@@ -187,5 +190,26 @@ function createTables(database: Database): void {
   );
   database.run(
     "CREATE TABLE IF NOT EXISTS commit_growths (id integer primary key, format text not null, growths text not null) STRICT",
+  );
+}
+
+const quoted = (name: string): string => `"${name}"`;
+const list = (names: readonly string[]): string => names.map(quoted).join(", ");
+const places = (count: number): string => Array.from({ length: count }, () => "?").join(", ");
+
+/** SQL of an insert, one place a column. */
+function insertSql({ table, columns }: InsertStatement): string {
+  return `INSERT INTO ${quoted(table)} (${list(columns)}) VALUES (${places(columns.length)})`;
+}
+
+/** SQL that makes a counter row or grows it; parameters are the key, then the sums. */
+function addSql({ table, keyColumns, sumColumns }: AddStatement): string {
+  const columns = [...keyColumns, ...sumColumns];
+  const growth = sumColumns.map(
+    (column) => `${quoted(column)} = ${quoted(column)} + excluded.${quoted(column)}`,
+  );
+  return (
+    `INSERT INTO ${quoted(table)} (${list(columns)}) VALUES (${places(columns.length)})` +
+    ` ON CONFLICT (${list(keyColumns)}) DO UPDATE SET ${growth.join(", ")}`
   );
 }

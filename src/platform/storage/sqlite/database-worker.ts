@@ -1,8 +1,8 @@
 import type { PackedUnit } from "../commit-queue.ts";
 import type { BatchWriter, UnitFailure } from "../group-commit-queue.ts";
 import { DatabaseError, StorageUnavailableError } from "../storage-error.ts";
-import { isDatabaseWide } from "./engine-error.ts";
 import {
+  isDatabaseWide,
   type BatchRefusal,
   type QueryRows,
   restedMessage,

@@ -6,10 +6,8 @@ import type { Database } from "bun:sqlite";
 import { assert } from "../../kernel/assert.ts";
 import type { PackedUnit } from "../commit-queue.ts";
 import { BatchCommit, foldWhatIsLeft } from "./batch-commit.ts";
-import { engineErrorOf } from "./engine-error.ts";
-import { QueryRunner } from "./query-runner.ts";
-import { openConnection, takeProcessLock } from "./sqlite-connection.ts";
 import {
+  engineErrorOf,
   restedMessage,
   restMs,
   restsAfter,
@@ -18,6 +16,8 @@ import {
   type WorkerRequest,
   type WorkerResponse,
 } from "./worker-protocol.ts";
+import { QueryRunner } from "./query-runner.ts";
+import { openConnection, takeProcessLock } from "./sqlite-connection.ts";
 
 declare const self: Worker;
 
