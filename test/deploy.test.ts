@@ -26,7 +26,7 @@ describe("metrics that alerts and dashboards name", () => {
   const gauges = {
     requestsInFlight: new GaugeCell(),
     openStreams: new GaugeCell(),
-    clientConnections: zero,
+    clientConnections: async () => 0,
     bodyBytes: zero,
     holdsOpen: zero,
     commitQueuePending: zero,

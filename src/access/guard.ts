@@ -75,7 +75,8 @@ export class Guard implements RouterGuard<Caller> {
 
   /**
    * Finds the caller and checks credential and scope, then what holds for every caller. Sessions
-   * and shared windows are waited for; keys are in memory. Throws `GatewayError`.
+   * and shared windows are waited for; keys are in memory, and their requests make no promise here.
+   * Throws `GatewayError`.
    */
   admit(endpoint: GuardedEndpoint, context: RequestContext): Promise<void> | undefined {
     const { sessions, clock, counters } = this.options;

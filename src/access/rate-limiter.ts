@@ -120,7 +120,7 @@ export interface TokenWindow {
 
 /**
  * Rate windows, in the memory of this process or shared by several: then there is something to wait
- * for.
+ * for. Every request is counted, so that windows in memory make no promise (decision 0038).
  */
 export interface RequestLimits {
   /** Counts a request. */

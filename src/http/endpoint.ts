@@ -164,6 +164,10 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   accepted?: ZodType;
   /** Renders errors in the dialect that this endpoint's clients speak. */
   encodeError: ErrorEncoder;
+  /**
+   * Answers a request; at once where there is nothing to wait for, which costs no promise (decision
+   * 0038).
+   */
   handle(
     context: RequestContext<Body, Caller>,
     dependencies: Dependencies,

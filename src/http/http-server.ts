@@ -10,7 +10,10 @@ import { ServedRequest } from "./http-request.ts";
 import { BodyRoom } from "./read-body.ts";
 import { type Answer, Reply } from "./request-context.ts";
 
-/** Works on one request; what it throws is a mistake of ours. */
+/**
+ * Works on one request, at once where nothing has to be waited for; what it throws is a mistake of
+ * ours.
+ */
 export type RouteHandler = (request: ServedRequest) => Answer | Promise<Answer>;
 
 /** Handlers by path; a segment that begins with a colon takes any value. */
@@ -270,6 +273,7 @@ class FrameStreams {
       onEnd();
       control?.close();
     };
+    // Undefined where frames were given: a promise is made only to ask for more of them.
     const give = (frames: string | undefined): Promise<void> | undefined => {
       // Ended in the meantime.
       if (each.place < 0) return undefined;

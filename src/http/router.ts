@@ -34,7 +34,10 @@ import {
 export interface RouterGuard<Caller> {
   /** The caller of a request whose credential has not been looked at. */
   readonly unknownCaller: Caller;
-  /** Finds the caller of a request and admits it, or throws the `GatewayError` that refuses it. */
+  /**
+   * Finds the caller of a request and admits it, or throws the `GatewayError` that refuses it;
+   * undefined where nothing had to be waited for, as with every key, so that no promise is made.
+   */
   admit(
     endpoint: Endpoint<never>,
     context: RequestContext<unknown, Caller>,
@@ -45,7 +48,10 @@ export interface RouterGuard<Caller> {
     context: RequestContext<unknown, Caller>,
     call: InnerCall<Caller>,
   ): void;
-  /** The work of an endpoint with what has to happen before and after it. */
+  /**
+   * The work of an endpoint with what has to happen before and after it; at once where the endpoint
+   * answers at once.
+   */
   around(
     endpoint: Endpoint<never>,
     work: (context: RequestContext<unknown, Caller>) => Answer | Promise<Answer>,
@@ -116,7 +122,7 @@ function newContext<Dependencies, Caller>(
 interface CompiledEndpoint<Dependencies, Caller> {
   endpoint: Endpoint<Dependencies, unknown, Caller>;
   handler: RouteHandler;
-  /** Does what an admitted request asks. */
+  /** Does what an admitted request asks, at once where the endpoint answers at once. */
   work(context: RequestContext<unknown, Caller>): Answer | Promise<Answer>;
 }
 

@@ -33,12 +33,13 @@ export interface LedgerPort extends Purse {
   untilNoHoldIsOpen(): Promise<void>;
   /**
    * Takes the hold that `borneOf` finds (`hold-rule.ts`), or as much of it as is free; refused
-   * where that is less than the least.
+   * where that is less than the least. At once in one process: every request comes by here, and
+   * what need not wait makes no promise (decision 0038).
    */
   reserve(request: ReserveRequest): ReserveOutcome | Promise<ReserveOutcome>;
   /**
    * Raises a hold to an amount, or as far as there is something free; gives what it holds then, 0
-   * where there is none.
+   * where there is none. At once in one process, since a stream asks between its events.
    */
   grow(holdId: string, toNano: bigint): bigint | Promise<bigint>;
   /** Charges a hold and frees the rest; settles when the charge is durable. */
@@ -53,13 +54,16 @@ export interface LedgerPort extends Purse {
   credit(request: CreditRequest): Promise<void>;
   /** Sees to nothing any more that goes on beside requests. */
   stop(): void;
-  /** Brings the book up to date for a workspace and its keys; undefined where it always is. */
-  refresh(workspaceId: string): Promise<void> | undefined;
+  /** Brings the book up to date for a workspace and its keys; in one process it always is. */
+  refresh(workspaceId: string): Promise<void>;
 }
 
 /** What credits are taken out of without a request. */
 export interface Purse {
-  /** Takes at most this much out of a bucket, and never what a hold counts on. */
+  /**
+   * Takes at most this much out of a bucket, and never what a hold counts on. At once in one
+   * process, so that the transfer is queued in the same turn.
+   */
   take(wanted: Withdrawal): Taken | Promise<Taken>;
 }
 

@@ -288,9 +288,7 @@ export class Ledger implements LedgerPort {
 
   stop(): void {}
 
-  refresh(): undefined {
-    return undefined;
-  }
+  async refresh(): Promise<void> {}
 
   private release(holdId: string): Hold | undefined {
     const hold = this.holds.get(holdId);

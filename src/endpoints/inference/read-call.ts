@@ -79,7 +79,10 @@ export async function readCall(
   return callOf(context, { services, reader, text, body });
 }
 
-/** The call of a request whose body was read, counted and checked. */
+/**
+ * The call of a request whose body was read, counted and checked; a promise where `callOrigin`
+ * yields one.
+ */
 function callOf(
   context: RequestContext,
   {

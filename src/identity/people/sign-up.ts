@@ -168,10 +168,10 @@ export class SignUp {
    * Who is to have credits for bringing this person; codes mean nothing to the owner, and where no
    * credits are given.
    */
-  private referrerOf(
+  private async referrerOf(
     { referralCode, email }: Omit<NewPerson, "password">,
     { by }: Entitlement,
-  ): Promise<Referrer | undefined> | undefined {
+  ): Promise<Referrer | undefined> {
     if (referralCode === undefined || by === "claim") return undefined;
     return this.options.referrals?.referrerOf(referralCode, email);
   }

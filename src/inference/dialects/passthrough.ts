@@ -141,17 +141,22 @@ export interface StreamRelay {
    * string where the next is for `accept`.
    */
   acceptAlike?(events: EventText): string;
+  /**
+   * The frames of an event; a promise only for the one that ends the stream, which waits for the
+   * settlement. Every event of every stream comes by here, so that the others make none (decision
+   * 0038).
+   */
   accept(event: SseEvent): string | Promise<string>;
   /**
    * The connection ended before a terminal event: closes what is whole. Throws `StreamFault` where
    * the answer was cut (malformed) or had no content (empty answer).
    */
-  finish(): string | Promise<string>;
+  finish(): Promise<string>;
   /**
    * Ends the stream as an answer that has reached its limit: what has come stands, and nothing more
    * is read of its upstream.
    */
-  endAtCap(): string | Promise<string>;
+  endAtCap(): Promise<string>;
   /**
    * The frames that end the stream with an error in the client's dialect, after as much as it has
    * seen.
@@ -359,8 +364,8 @@ export abstract class KeptRelay<Event extends object, Meter extends StreamMeter>
 
   abstract metered(): MeteredUsage;
   abstract accept(event: SseEvent): string | Promise<string>;
-  abstract finish(): string | Promise<string>;
-  abstract endAtCap(): string | Promise<string>;
+  abstract finish(): Promise<string>;
+  abstract endAtCap(): Promise<string>;
   abstract fail(error: GatewayError): string;
 
   /**

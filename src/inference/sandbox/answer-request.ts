@@ -19,9 +19,9 @@ import { openaiError, type PlainSurface } from "./wire/plain-surface.ts";
 import { rerank } from "./wire/rerank.ts";
 
 /** Answers one request as the simulated upstream. */
-export type AnswerRequest = (request: Request) => Response | Promise<Response>;
+export type AnswerRequest = (request: Request) => Promise<Response>;
 
-type Handler = (request: Request, path: string) => Response | Promise<Response>;
+type Handler = (request: Request, path: string) => Promise<Response>;
 
 const googleModelsPath = "/v1beta/models/";
 
@@ -42,7 +42,7 @@ export function requestAnswerer(clock: Clock): AnswerRequest {
       path: splitVerb(decodeURIComponent(path.slice(googleModelsPath.length))),
     });
   const handlers: Readonly<Record<string, Handler>> = {
-    "GET /v1/models": () => Response.json(modelList),
+    "GET /v1/models": async () => Response.json(modelList),
     "POST /v1/chat/completions": generate(openaiChat),
     "POST /v1/responses": generate(openaiResponses),
     "POST /v1/messages": generate(anthropicMessages),
@@ -53,7 +53,7 @@ export function requestAnswerer(clock: Clock): AnswerRequest {
     "POST /v1/documents/parse": plain(documentsParse),
     "POST /v1/decisions": plain(decisions),
   };
-  return (request) => {
+  return async (request) => {
     const { pathname } = new URL(request.url);
     const isGoogle = request.method === "POST" && pathname.startsWith(googleModelsPath);
     const handle = isGoogle ? google : handlers[`${request.method} ${pathname}`];

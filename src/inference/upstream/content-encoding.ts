@@ -3,7 +3,10 @@ import type { Transform } from "node:stream";
 import { UpstreamFailure } from "./upstream-failure.ts";
 import type { UpstreamResponse } from "./exchange.ts";
 
-/** Bytes that are pulled: undefined at the end, a rejection when they were cut. */
+/**
+ * Bytes that are pulled: undefined at the end, a rejection when they were cut. What is here already
+ * comes without a promise, since streams pull for each event.
+ */
 interface ByteSource {
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
   /** All of it as text (UTF-8). */

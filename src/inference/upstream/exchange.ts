@@ -147,7 +147,10 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     );
   }
 
-  /** The next bytes of the body; undefined at its end. Rejects with the failure that ended it. */
+  /**
+   * The next bytes of the body, without a promise where they are here already; undefined at its
+   * end. Rejects with the failure that ended it.
+   */
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined {
     if (this.isWaiting)
       return new Promise((resolve, reject) => {
@@ -332,7 +335,8 @@ export interface UpstreamResponse {
   readonly status: number;
   readonly headers: ResponseHead["headers"];
   /**
-   * The next piece of the decoded body; undefined at its end; rejects with an `UpstreamFailure`.
+   * The next piece of the decoded body; undefined at its end; rejects with an `UpstreamFailure`. A
+   * piece that is here already comes without a promise, since streams ask for each event.
    */
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
   /**

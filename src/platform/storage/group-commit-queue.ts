@@ -20,7 +20,10 @@ export interface UnitFailure {
 
 /** Where batches go. One batch is under way at a time. */
 export interface BatchWriter {
-  /** Undefined when a batch can be written now; else resolves when it is worth asking again. */
+  /**
+   * Undefined when a batch can be written now, which is then written in the same turn; else
+   * resolves when it is worth asking again.
+   */
   whenReady(): Promise<void> | undefined;
   /**
    * Writes a batch and resolves once the fate of every unit is known: durable, or among the

@@ -4,7 +4,7 @@ import type { CounterCell, Family, HistogramCell } from "./metric-families.ts";
 /** One metric as it is shown to a scraper. */
 export type MetricDefinition =
   | { kind: "counter"; name: string; help: string; family: Family<CounterCell> }
-  | { kind: "gauge" | "counter"; name: string; help: string; read: () => number | Promise<number> }
+  | { kind: "gauge" | "counter"; name: string; help: string; read: () => Promise<number> }
   | { kind: "histogram"; name: string; help: string; family: Family<HistogramCell> };
 
 interface Sample {

@@ -37,7 +37,7 @@ export type Families = ReturnType<typeof newFamilies>;
 export interface Gauges {
   requestsInFlight: GaugeCell;
   openStreams: GaugeCell;
-  clientConnections: () => number | Promise<number>;
+  clientConnections: () => Promise<number>;
   bodyBytes: () => number;
   holdsOpen: () => number;
   commitQueuePending: () => number;
@@ -116,17 +116,21 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
 
 /** Metrics of what the gateway is doing now. */
 function insideMetrics(gauges: Gauges): MetricDefinition[] {
-  const gauge = (
-    name: string,
-    help: string,
-    read: () => number | Promise<number>,
-  ): MetricDefinition => ({ kind: "gauge", name: `switchyard_${name}`, help, read });
+  const gauge = (name: string, help: string, read: () => number): MetricDefinition => ({
+    kind: "gauge",
+    name: `switchyard_${name}`,
+    help,
+    read: async () => read(),
+  });
   return [
     gauge("requests_in_flight", "Requests being worked on.", () => gauges.requestsInFlight.value),
     gauge("open_streams", "Event streams open towards clients.", () => gauges.openStreams.value),
-    gauge("client_connections", "Connections of clients, idle ones included.", () =>
-      gauges.clientConnections(),
-    ),
+    {
+      kind: "gauge",
+      name: "switchyard_client_connections",
+      help: "Connections of clients, idle ones included.",
+      read: () => gauges.clientConnections(),
+    },
     gauge("request_body_bytes", "Bytes of request bodies in memory.", () => gauges.bodyBytes()),
     gauge("holds_open", "Holds on balances that are not settled yet.", () => gauges.holdsOpen()),
     gauge("commit_queue_pending", "Settlements waiting for their commit.", () =>
@@ -136,7 +140,7 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
       kind: "counter",
       name: "switchyard_commits_rejected_total",
       help: "Commits that the database refused.",
-      read: () => gauges.commitsRejected(),
+      read: async () => gauges.commitsRejected(),
     },
     gauge(
       "uncollected_charges_waiting",
@@ -153,7 +157,7 @@ function outsideMetrics(gauges: Gauges): MetricDefinition[] {
     name: string,
     help: string,
     read: () => number,
-  ): MetricDefinition => ({ kind, name: `switchyard_${name}`, help, read });
+  ): MetricDefinition => ({ kind, name: `switchyard_${name}`, help, read: async () => read() });
   const archive = () => gauges.archive?.();
   return [
     metric(
@@ -209,7 +213,7 @@ export function metricTable(): {
   const read = (): number => 0;
   const gauges: Gauges = {
     ...nothing,
-    clientConnections: read,
+    clientConnections: async () => 0,
     bodyBytes: read,
     holdsOpen: read,
     commitQueuePending: read,

@@ -123,7 +123,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const gauges: Gauges = {
     requestsInFlight: new GaugeCell(),
     openStreams: new GaugeCell(),
-    clientConnections: () => Number.NaN,
+    clientConnections: async () => Number.NaN,
     bodyBytes: () => 0,
     holdsOpen: () => 0,
     commitQueuePending: () => 0,

@@ -70,7 +70,7 @@ function expectedUse({
  * Holds what the request may cost over all candidates. With too little left to hold, those that
  * cost no credits and come before any that does may still serve: provider keys and free models, and
  * with a limit that counts provider keys the latter alone. A request for a paid model is refused.
- * Throws `GatewayError`.
+ * Throws `GatewayError`. A promise only where processes share the ledger.
  */
 export function takeHold(
   execution: Execution,
@@ -380,7 +380,8 @@ export class StreamAllowance {
 
   /**
    * The frames of the next event where it is paid for; otherwise its upstream is left, and they end
-   * the answer at its limit.
+   * the answer at its limit. A promise for the last event, and where several processes are asked to
+   * raise the hold; the events between make none.
    */
   next({
     reader,

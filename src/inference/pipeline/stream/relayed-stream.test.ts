@@ -38,7 +38,7 @@ function echoing(settle: () => Promise<unknown>): StreamRelay {
     upstreamId: null,
     pingFrame: ": ping\n",
     outputCharacters: 0,
-    endAtCap: () => "",
+    endAtCap: async () => "",
     metered: () => ({ usage: {}, estimated: true, clamped: false }),
     fail: () => "failed",
     async finish() {

@@ -79,8 +79,8 @@ export class TranslatedRelay implements StreamRelay {
     return this.relay(this.options.decoder.decode(event));
   }
 
-  finish(): string | Promise<string> {
-    return this.relay(this.options.decoder.end());
+  finish(): Promise<string> {
+    return Promise.resolve(this.relay(this.options.decoder.end()));
   }
 
   get outputCharacters(): number {

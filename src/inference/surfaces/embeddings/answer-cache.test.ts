@@ -22,35 +22,33 @@ const storeOf = (bytesMax = 1_000_000) => {
 };
 
 describe("the store", () => {
-  test("forgets an answer when its time is over", () => {
+  test("forgets an answer when its time is over", async () => {
     const { clock, store } = storeOf();
-    store.set("k", answerOf("x"), 10);
+    await store.set("k", answerOf("x"), 10);
     clock.advance(9_999);
-    expect(store.get("k")?.tail).toBe("x");
+    expect((await store.get("k"))?.tail).toBe("x");
     clock.advance(1);
-    expect(store.get("k")).toBeUndefined();
+    expect(await store.get("k")).toBeUndefined();
     expect(store.heldBytes).toBe(0);
   });
 
-  test("never holds more than its bound, and forgets what was asked for longest ago", () => {
+  test("never holds more than its bound, and forgets what was asked for longest ago", async () => {
     const { store } = storeOf(40_000);
-    for (const name of ["a", "b", "c", "d"]) store.set(name, answerOf("x".repeat(9_000)), 60);
-    expect(store.get("a")?.tail).toHaveLength(9_000);
-    store.set("e", answerOf("x".repeat(9_000)), 60);
-    expect(["a", "b", "c", "d", "e"].filter((name) => store.get(name) !== undefined)).toEqual([
-      "a",
-      "c",
-      "d",
-      "e",
-    ]);
+    for (const name of ["a", "b", "c", "d"]) await store.set(name, answerOf("x".repeat(9_000)), 60);
+    expect((await store.get("a"))?.tail).toHaveLength(9_000);
+    await store.set("e", answerOf("x".repeat(9_000)), 60);
+    const kept: string[] = [];
+    for (const name of ["a", "b", "c", "d", "e"])
+      if ((await store.get(name)) !== undefined) kept.push(name);
+    expect(kept).toEqual(["a", "c", "d", "e"]);
     expect(store.heldBytes).toBeLessThanOrEqual(40_000);
   });
 
-  test("an answer that would fill it is not kept, and one that is replaced counts once", () => {
+  test("an answer that would fill it is not kept, and one that is replaced counts once", async () => {
     const { store } = storeOf(40_000);
-    store.set("big", answerOf("x".repeat(20_000)), 60);
-    expect(store.get("big")).toBeUndefined();
-    for (let time = 0; time < 100; time += 1) store.set("k", answerOf("x".repeat(1_000)), 60);
+    await store.set("big", answerOf("x".repeat(20_000)), 60);
+    expect(await store.get("big")).toBeUndefined();
+    for (let time = 0; time < 100; time += 1) await store.set("k", answerOf("x".repeat(1_000)), 60);
     expect(store.heldBytes).toBeLessThan(2_000);
   });
 });

@@ -16,12 +16,12 @@ export interface KeptAnswer {
 }
 
 /**
- * Where answers are kept. What it holds it may lose at any time; it is bounded in bytes. It may be
- * shared between processes, hence the promises; a store that fails is as good as an empty one.
+ * Where answers are kept, in this process or shared by several. What it holds it may lose at any
+ * time; it is bounded in bytes. A store that fails is as good as an empty one.
  */
 interface AnswerStore {
-  get(key: string): Promise<KeptAnswer | undefined> | KeptAnswer | undefined;
-  set(key: string, answer: KeptAnswer, ttlSeconds: number): Promise<void> | void;
+  get(key: string): Promise<KeptAnswer | undefined>;
+  set(key: string, answer: KeptAnswer, ttlSeconds: number): Promise<void>;
 }
 
 /**
@@ -202,7 +202,7 @@ export class MemoryAnswerStore implements AnswerStore {
     return this.held;
   }
 
-  get(key: string): KeptAnswer | undefined {
+  async get(key: string): Promise<KeptAnswer | undefined> {
     const entry = this.entries.get(key);
     if (entry === undefined) return undefined;
     this.entries.delete(key);
@@ -214,7 +214,7 @@ export class MemoryAnswerStore implements AnswerStore {
     return entry.answer;
   }
 
-  set(key: string, answer: KeptAnswer, ttlSeconds: number): void {
+  async set(key: string, answer: KeptAnswer, ttlSeconds: number): Promise<void> {
     this.drop(key);
     const bytes = bytesOf(answer);
     // One answer that fills the store would push out everything else.

@@ -15,5 +15,6 @@ export interface SignableRequest {
  * be had.
  */
 export interface RequestSigner {
+  /** Without a promise where the token is at hand, as it is for nearly every request. */
   headersFor(request: SignableRequest): Promise<Record<string, string>> | Record<string, string>;
 }

@@ -74,7 +74,10 @@ export class DatabaseWorker {
     });
   }
 
-  /** Resolves when the sums count every batch that was sent; undefined when they do. */
+  /**
+   * Resolves when the sums count every batch that was sent; undefined when they do, so that a query
+   * of them is sent in the same turn.
+   */
   whenFolded(): Promise<void> | undefined {
     const sent = this.#batchesSent;
     if (sent === this.#batchesFolded) return undefined;

@@ -92,7 +92,7 @@ export class ResponsesRelay extends KeptRelay<WireEvent, ResponseMeter> {
     return this.frame(type, { event, text: this.edited(event, data) });
   }
 
-  finish(): string {
+  async finish(): Promise<string> {
     this.assertContent();
     throw unfinishedStream();
   }
