@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { endpoints } from "../endpoints/index.ts";
-import { deprecationHeaders } from "./endpoint.ts";
+import { deprecationHeaders, lazily } from "./endpoint.ts";
 
 test("the headers say since when, until when and where the way out is", () => {
   expect(
@@ -28,4 +28,16 @@ test("every declaration in the table keeps to it", () => {
   expect(declared.map((each) => typeof deprecationHeaders(each)["deprecation"])).toEqual(
     declared.map(() => "string"),
   );
+});
+
+test("what is made lazily is made by the first call, once", () => {
+  let times = 0;
+  const count = lazily(() => {
+    times += 1;
+    return undefined;
+  });
+  expect(times).toBe(0);
+  expect(count()).toBeUndefined();
+  expect(count()).toBeUndefined();
+  expect(times).toBe(1);
 });

@@ -1,4 +1,4 @@
-import type { ZodType } from "zod";
+import type { infer as Inferred, ZodType } from "zod";
 import { assert } from "../platform/kernel/assert.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import { closestName } from "../platform/kernel/known-keys.ts";
@@ -67,6 +67,24 @@ interface AddressCounting {
  * address, or not at all.
  */
 type RateCounting = "at-door" | "by-handler" | "none" | AddressCounting;
+
+/**
+ * Makes the schema of an answer. Answers are described and never checked, so their schemas are made
+ * when the OpenAPI document is first asked for, and a start makes none.
+ */
+type AnswerSchema = () => ZodType;
+
+/**
+ * Returns a function that makes a value when it is first called, and the same one from then on. A
+ * schema that has a name in the OpenAPI document is made once.
+ */
+export function lazily<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
+/** What a schema of answers describes. */
+export type AnswerOf<Schema extends AnswerSchema> = Inferred<ReturnType<Schema>>;
 
 /** HTTP methods that an endpoint may answer to. */
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
@@ -141,7 +159,7 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   formBody?: ZodType;
   /** What a raw body is sent as; JSON unless it is named. */
   rawBodyType?: string;
-  response?: ZodType;
+  response?: AnswerSchema;
   /** What else a success may be sent as beside JSON: tables, pages, streams of events. */
   otherResponseTypes?: readonly (
     | "text/csv"
@@ -155,13 +173,13 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
     | "application/atom+xml"
   )[];
   /** Bodies of statuses that are neither a success nor an error envelope. */
-  bodiesByStatus?: Readonly<Record<number, ZodType>>;
+  bodiesByStatus?: Readonly<Record<number, AnswerSchema>>;
   /** Sends the browser elsewhere instead of an answer with a body. */
   redirects?: true;
   /** One event of the stream, where `otherResponseTypes` names one. */
-  streamEvents?: ZodType;
+  streamEvents?: AnswerSchema;
   /** What is answered with 202 where the work goes on. */
-  accepted?: ZodType;
+  accepted?: AnswerSchema;
   /** Renders errors in the dialect that this endpoint's clients speak. */
   encodeError: ErrorEncoder;
   /**

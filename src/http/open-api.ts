@@ -135,7 +135,7 @@ function otherContent(
   schemas: Schemas,
 ): Json {
   if (type === "text/event-stream" && streamEvents !== undefined)
-    return jsonContent(streamEvents, { schemas, path });
+    return jsonContent(streamEvents(), { schemas, path });
   if (type === "application/zip") return { schema: { type: "string", contentMediaType: type } };
   return { schema: { type: "string" }, example: otherExamples[type] };
 }
@@ -179,18 +179,28 @@ function successResponses(endpoint: Endpoint<never>, schemas: Schemas): Json {
   return {
     ...(redirects
       ? { 302: redirect }
-      : { 200: successResponse(endpoint, { description: "Success.", schema: response, schemas }) }),
+      : {
+          200: successResponse(endpoint, {
+            description: "Success.",
+            schema: response?.(),
+            schemas,
+          }),
+        }),
     ...(accepted === undefined
       ? {}
       : {
-          202: successResponse(endpoint, { description: "Under way.", schema: accepted, schemas }),
+          202: successResponse(endpoint, {
+            description: "Under way.",
+            schema: accepted(),
+            schemas,
+          }),
         }),
     ...Object.fromEntries(
       Object.entries(bodiesByStatus).map(([status, schema]) => [
         status,
         successResponse(
           { ...endpoint, otherResponseTypes: [] },
-          { description: "Not ready.", schema, schemas },
+          { description: "Not ready.", schema: schema(), schemas },
         ),
       ]),
     ),

@@ -44,7 +44,7 @@ function listedTool(
   const answering = endpoints.find(
     (each) => each.base === "api" && endpointName(each) === endpoint,
   );
-  const outputSchema = objectSchema(output ?? answering?.response);
+  const outputSchema = objectSchema(output ?? answering?.response?.());
   return {
     name,
     title,

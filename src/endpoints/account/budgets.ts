@@ -15,6 +15,7 @@ import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { checkBody } from "../../http/check-body.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
@@ -105,32 +106,34 @@ const budgetChanges = ({
 });
 
 /** The public record of a budget. */
-const budgetSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("budget"),
-    name: z.string(),
-    scope: z.enum(budgetScopes),
-    subject: z.string().nullable(),
-    period: z.enum(budgetPeriods),
-    action: z.enum(budgetActions),
-    limit: z.number(),
-    thresholds: z.array(z.int()),
-    emails: z.array(z.string()),
-    webhook_url: z.string().nullable(),
-    spent: z.number(),
-    period_start: z.string(),
-    period_end: z.string(),
-    created_at: z.string(),
-    updated_at: z.string().nullable(),
-  })
-  .meta({ id: "Budget" });
+const budgetSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("budget"),
+      name: z.string(),
+      scope: z.enum(budgetScopes),
+      subject: z.string().nullable(),
+      period: z.enum(budgetPeriods),
+      action: z.enum(budgetActions),
+      limit: z.number(),
+      thresholds: z.array(z.int()),
+      emails: z.array(z.string()),
+      webhook_url: z.string().nullable(),
+      spent: z.number(),
+      period_start: z.string(),
+      period_end: z.string(),
+      created_at: z.string(),
+      updated_at: z.string().nullable(),
+    })
+    .meta({ id: "Budget" }),
+);
 
 /** The record of a budget with what was spent of it. */
 const budgetObject = (
   budget: Budget,
   { span, spentNano }: { span: Span; spentNano: bigint },
-): z.infer<typeof budgetSchema> => ({
+): AnswerOf<typeof budgetSchema> => ({
   id: budget.id,
   object: "budget",
   name: budget.name,
@@ -150,31 +153,33 @@ const budgetObject = (
 });
 
 /** A threshold that was reached, with what became of each message. */
-const alertSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("budget_alert"),
-    budget_id: z.string(),
-    threshold: z.int(),
-    limit: z.number(),
-    spent: z.number(),
-    period_start: z.string(),
-    at: z.string(),
-    deliveries: z.array(
-      z.object({
-        id: z.string(),
-        channel: z.enum(["email", "webhook"]),
-        target: z.string(),
-        status: z.enum(["pending", "delivered", "failed"]),
-        attempts: z.int(),
-        next_attempt_at: z.string().nullable(),
-        last_status: z.int().nullable(),
-        last_error: z.string().nullable(),
-        ended_at: z.string().nullable(),
-      }),
-    ),
-  })
-  .meta({ id: "BudgetAlert" });
+const alertSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("budget_alert"),
+      budget_id: z.string(),
+      threshold: z.int(),
+      limit: z.number(),
+      spent: z.number(),
+      period_start: z.string(),
+      at: z.string(),
+      deliveries: z.array(
+        z.object({
+          id: z.string(),
+          channel: z.enum(["email", "webhook"]),
+          target: z.string(),
+          status: z.enum(["pending", "delivered", "failed"]),
+          attempts: z.int(),
+          next_attempt_at: z.string().nullable(),
+          last_status: z.int().nullable(),
+          last_error: z.string().nullable(),
+          ended_at: z.string().nullable(),
+        }),
+      ),
+    })
+    .meta({ id: "BudgetAlert" }),
+);
 
 /** The record of an alert. */
 const alertObject = ({
@@ -183,7 +188,7 @@ const alertObject = ({
 }: {
   alert: Alert;
   deliveries: readonly Delivery[];
-}): z.infer<typeof alertSchema> => ({
+}): AnswerOf<typeof alertSchema> => ({
   id: alert.id,
   object: "budget_alert",
   budget_id: alert.budgetId,
@@ -230,7 +235,9 @@ const referenceOf = (context: RequestContext<unknown, AccountCaller>) => ({
 const shown = async ({ budgets: { watch } }: Dependencies, budget: Budget) =>
   budgetObject(budget, await watch.spentOf(budget));
 
-const secretSchema = z.object({ webhook_secret: z.string().nullable(), data: budgetSchema });
+const secretSchema = lazily(() =>
+  z.object({ webhook_secret: z.string().nullable(), data: budgetSchema() }),
+);
 
 /** The record with the secret of its webhook, where it has one; the only answer that shows it. */
 async function withSecret(
@@ -281,11 +288,12 @@ export const listBudgets = defineEndpoint({
   description:
     "All of them, the newest first, unless limit is given; next_cursor, sent as cursor, gives the next page.",
   query: pageQuery,
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(budgetSchema),
-    ...placeFields,
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(budgetSchema()),
+      ...placeFields(),
+    }),
   async handle(context, deps: Dependencies) {
     const { data, place } = pageOf(
       await deps.budgets.editor.list(workspaceOf(context).id),
@@ -341,7 +349,7 @@ export const deleteBudget = defineEndpoint({
   method: "DELETE",
   path: "/budgets/:id",
   summary: "Delete a budget with its alerts.",
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const reference = referenceOf(context);
     await budgets.editor.remove(reference);
@@ -372,7 +380,7 @@ export const listBudgetAlerts = defineEndpoint({
   path: "/budgets/:id/alerts",
   summary: "List a budget's alerts and what became of their messages.",
   description: `The newest ${alertsMax}.`,
-  response: z.object({ object: z.literal("list"), data: z.array(alertSchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(alertSchema()) }),
   async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const { id } = await budgets.editor.find(referenceOf(context));
     return context.json({
@@ -390,7 +398,7 @@ export const listAlerts = defineEndpoint({
   path: "/budgets/alerts",
   summary: "List the alerts of all budgets and what became of their messages.",
   description: `The newest ${alertsMax}.`,
-  response: z.object({ object: z.literal("list"), data: z.array(alertSchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(alertSchema()) }),
   async handle(context, { budgets }: Pick<Dependencies, "budgets">) {
     const ids = (await budgets.editor.list(workspaceOf(context).id)).map(({ id }) => id);
     return context.json({
@@ -400,18 +408,20 @@ export const listAlerts = defineEndpoint({
   },
 });
 
-const testedSchema = z.object({
-  object: z.literal("budget_test"),
-  deliveries: z.array(
-    z.object({
-      channel: z.enum(["email", "webhook"]),
-      target: z.string(),
-      delivered: z.boolean(),
-      status: z.int().nullable(),
-      error: z.string().nullable(),
-    }),
-  ),
-});
+const testedSchema = lazily(() =>
+  z.object({
+    object: z.literal("budget_test"),
+    deliveries: z.array(
+      z.object({
+        channel: z.enum(["email", "webhook"]),
+        target: z.string(),
+        delivered: z.boolean(),
+        status: z.int().nullable(),
+        error: z.string().nullable(),
+      }),
+    ),
+  }),
+);
 
 /** Sends a test to the recipients of a budget's alerts. */
 export const testBudgetAlert = defineEndpoint({

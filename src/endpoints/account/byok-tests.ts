@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ProbeOutcome } from "../../byok/key-prober.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax } from "./account-fields.ts";
@@ -12,13 +13,15 @@ const words: Record<ProbeOutcome, string> = {
   unknown: "The provider could not be asked, or its answer says nothing about the key.",
 };
 
-const testSchema = z.object({
-  object: z.literal("provider_key_test"),
-  provider_id: z.string(),
-  outcome: z.enum(["accepted", "refused", "unknown"]),
-  message: z.string(),
-  latency_ms: z.int(),
-});
+const testSchema = lazily(() =>
+  z.object({
+    object: z.literal("provider_key_test"),
+    provider_id: z.string(),
+    outcome: z.enum(["accepted", "refused", "unknown"]),
+    message: z.string(),
+    latency_ms: z.int(),
+  }),
+);
 
 const shared = {
   base: "api",
@@ -34,7 +37,7 @@ async function tested(
   { clock }: Dependencies,
   providerId: string,
   ask: () => Promise<ProbeOutcome>,
-): Promise<z.infer<typeof testSchema>> {
+): Promise<AnswerOf<typeof testSchema>> {
   const startedMs = clock.monotonicMs();
   const outcome = await ask();
   return {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { ProviderKeyReference } from "../../byok/provider-key-editor.ts";
 import { keySources, type ProviderKey, type Quota } from "../../byok/provider-keys.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import type { Provider } from "../../inference/catalog/model.ts";
@@ -86,44 +87,46 @@ function quotaOf(quota: z.infer<typeof quotaField> | null | undefined): Quota | 
  * The BYOK provider key record of the contract, with what it leaves open. The key itself is never
  * shown.
  */
-const providerKeyObjectSchema = z
-  .object({
-    id: z.string(),
-    provider_id: z.string(),
-    label: z.string(),
-    key_preview: z.string(),
-    enabled: z.boolean(),
-    route_coverage: z.literal("all"),
-    kind: z.enum(["byok", "donated"]),
-    source: z.enum(keySources),
-    status: z.enum(["active", "disabled", "refused", "exhausted", "paused"]),
-    quota: z
-      .object({
-        limit: z.number(),
-        used: z.number(),
-        reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
-      })
-      .nullable(),
-    donation: z
-      .object({
-        donated_at: z.string(),
-        daily_limit: z.number().nullable(),
-        used_today: z.number(),
-        paused: z.boolean(),
-        pause_reason: z.enum(["credential", "owner"]).nullable(),
-      })
-      .nullable(),
-    created_at: z.string(),
-    updated_at: z.string().nullable(),
-    last_used_at: z.string().nullable(),
-  })
-  .meta({ id: "ProviderKey" });
+const providerKeyObjectSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      provider_id: z.string(),
+      label: z.string(),
+      key_preview: z.string(),
+      enabled: z.boolean(),
+      route_coverage: z.literal("all"),
+      kind: z.enum(["byok", "donated"]),
+      source: z.enum(keySources),
+      status: z.enum(["active", "disabled", "refused", "exhausted", "paused"]),
+      quota: z
+        .object({
+          limit: z.number(),
+          used: z.number(),
+          reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
+        })
+        .nullable(),
+      donation: z
+        .object({
+          donated_at: z.string(),
+          daily_limit: z.number().nullable(),
+          used_today: z.number(),
+          paused: z.boolean(),
+          pause_reason: z.enum(["credential", "owner"]).nullable(),
+        })
+        .nullable(),
+      created_at: z.string(),
+      updated_at: z.string().nullable(),
+      last_used_at: z.string().nullable(),
+    })
+    .meta({ id: "ProviderKey" }),
+);
 
 /** The public record of a provider key. */
 function providerKeyObject(
   key: ProviderKey,
   { providerKeys, providerKeyUsage: usage, directory }: Dependencies,
-): z.infer<typeof providerKeyObjectSchema> {
+): AnswerOf<typeof providerKeyObjectSchema> {
   const { quota, donation } = key;
   return {
     id: key.id,
@@ -189,16 +192,17 @@ export const listProviderKeys = defineEndpoint({
   path: "/auth/byok",
   access: { managementScope: "read:byok", session: true },
   summary: "List your own provider keys, grouped by provider.",
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(
-      z.object({
-        provider_id: z.string(),
-        name: z.string(),
-        keys: z.array(providerKeyObjectSchema),
-      }),
-    ),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(
+        z.object({
+          provider_id: z.string(),
+          name: z.string(),
+          keys: z.array(providerKeyObjectSchema()),
+        }),
+      ),
+    }),
   handle(context, deps: Dependencies) {
     const { providers } = deps.inference.catalog();
     const groups = [...(deps.providerKeyDirectory.keysOf(workspaceIdOf(context)) ?? [])].sort(
@@ -290,7 +294,7 @@ export const deleteProviderKey = defineEndpoint({
   path: "/auth/byok/keys/:key_id",
   access: writes,
   summary: "Delete a provider key of your own.",
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { providerKeyEditor }: Pick<Dependencies, "providerKeyEditor">) {
     const reference = referenceOf(context);
     await providerKeyEditor.remove(reference);

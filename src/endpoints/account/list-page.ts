@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { lazily } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 
 /** Parameters of lists that come in pages. */
@@ -19,14 +20,14 @@ export const pageParameters = {
 export const pageQuery = z.object(pageParameters);
 
 /** Members of an answer that is one page; absent where the list is answered whole. */
-export const placeFields = {
+export const placeFields = lazily(() => ({
   has_more: z.boolean().optional().describe("Whether another page follows; absent without limit."),
   next_cursor: z
     .string()
     .nullable()
     .optional()
     .describe("Sent as cursor, gives the next page; absent without limit."),
-};
+}));
 
 interface PageQuery {
   limit?: string | undefined;

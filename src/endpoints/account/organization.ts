@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { mailOutcomes } from "../../identity/people/invitations.ts";
 import { roles } from "../../identity/people/organizations.ts";
 import {
@@ -71,7 +72,8 @@ export const listOrganizations = defineEndpoint({
   method: "GET",
   path: "/organizations",
   summary: "List the organisations of the user.",
-  response: z.object({ object: z.literal("list"), data: z.array(organizationObjectSchema) }),
+  response: () =>
+    z.object({ object: z.literal("list"), data: z.array(organizationObjectSchema()) }),
   async handle(context, { people }: Pick<Dependencies, "people">) {
     const organizations = await people.organizations.of(sessionOf(context).user.id);
     return context.json({ object: "list", data: organizations.map(organizationObject) });
@@ -127,7 +129,7 @@ export const deleteOrganization = defineEndpoint({
     "given up, which needs confirm where there are any.",
   body: deletionSchema,
   bodyOptional: true,
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, deps: Dependencies) {
     const standing = standingOf(context);
     const { id, role, workspaceId } = await deps.people.organizations.find(standing);
@@ -148,11 +150,12 @@ export const listMembers = defineEndpoint({
   description:
     "All of them, those who joined first in front, unless limit is given; next_cursor, sent as cursor, gives the next page.",
   query: pageQuery,
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(memberObjectSchema),
-    ...placeFields,
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(memberObjectSchema()),
+      ...placeFields(),
+    }),
   async handle(context, { people }: Pick<Dependencies, "people">) {
     const { id } = await people.organizations.find(standingOf(context));
     const { data, place } = pageOf(
@@ -194,16 +197,21 @@ const revokeField = z
   );
 const removalSchema = z.object({ revoke_keys: revokeField });
 
-const madeKeySchema = z.object({
-  object: z.enum(["llm_key", "management_key"]),
-  id: z.string(),
-  hash: z.string().optional().describe("Of an LLM key: what its paths name."),
-  name: z.string(),
-  label: z.string(),
-  created_at: z.string(),
-});
+const madeKeySchema = lazily(() =>
+  z.object({
+    object: z.enum(["llm_key", "management_key"]),
+    id: z.string(),
+    hash: z.string().optional().describe("Of an LLM key: what its paths name."),
+    name: z.string(),
+    label: z.string(),
+    created_at: z.string(),
+  }),
+);
 
-const madeKeyObjects = ({ llmKeys, managementKeys }: MadeKeys): z.infer<typeof madeKeySchema>[] => [
+const madeKeyObjects = ({
+  llmKeys,
+  managementKeys,
+}: MadeKeys): AnswerOf<typeof madeKeySchema>[] => [
   ...managementKeys.map(({ id, name, label, createdAtMs }) => ({
     object: "management_key" as const,
     id,
@@ -276,12 +284,13 @@ export const removeMember = defineEndpoint({
   query: removalSchema,
   body: removalSchema,
   bodyOptional: true,
-  response: z.object({
-    deleted: z.literal(true),
-    user_id: z.string(),
-    revoked_keys: z.array(madeKeySchema),
-    keys_in_force: z.array(madeKeySchema),
-  }),
+  response: () =>
+    z.object({
+      deleted: z.literal(true),
+      user_id: z.string(),
+      revoked_keys: z.array(madeKeySchema()),
+      keys_in_force: z.array(madeKeySchema()),
+    }),
   async handle(context, deps: Dependencies) {
     const userId = context.param("user_id");
     const standing = standingOf(context);
@@ -324,7 +333,8 @@ export const inviteMember = defineEndpoint({
     "Where mail is configured it is sent to the address; mail says what became of that, and the link in url can be handed over " +
     "in any case.",
   body: inviteSchema,
-  response: z.object({ url: z.string(), mail: z.enum(mailOutcomes), data: invitationObjectSchema }),
+  response: () =>
+    z.object({ url: z.string(), mail: z.enum(mailOutcomes), data: invitationObjectSchema() }),
   async handle(context, { people, publicUrl }: Pick<Dependencies, "people" | "publicUrl">) {
     const standing = standingOf(context);
     const {
@@ -363,7 +373,7 @@ export const listInvitations = defineEndpoint({
   method: "GET",
   path: "/organizations/:id/invitations",
   summary: "List the open invitations of an organisation.",
-  response: z.object({ object: z.literal("list"), data: z.array(invitationObjectSchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(invitationObjectSchema()) }),
   async handle(context, { people }: Pick<Dependencies, "people">) {
     const { id } = await people.organizations.findManaged(standingOf(context));
     return context.json({
@@ -379,7 +389,7 @@ export const revokeInvitation = defineEndpoint({
   method: "DELETE",
   path: "/organizations/:id/invitations/:invitation_id",
   summary: "Withdraw an invitation.",
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { people }: Pick<Dependencies, "people">) {
     const { id: organizationId, workspaceId } = await people.organizations.findManaged(
       standingOf(context),

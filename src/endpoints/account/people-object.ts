@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { Invitation } from "../../identity/people/invitations.ts";
 import { roles, type Member, type Organization } from "../../identity/people/organizations.ts";
 import type { Person, SessionCaller, SessionRecord } from "../../identity/people/sessions.ts";
@@ -7,16 +8,18 @@ import { planIds, type Workspace } from "../../identity/workspaces/workspace.ts"
 const roleField = z.enum(roles);
 
 /** The public record of a user. */
-export const userObjectSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("user"),
-    name: z.string(),
-    email: z.string(),
-    email_verified: z.boolean(),
-    operator: z.boolean(),
-  })
-  .meta({ id: "User" });
+export const userObjectSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("user"),
+      name: z.string(),
+      email: z.string(),
+      email_verified: z.boolean(),
+      operator: z.boolean(),
+    })
+    .meta({ id: "User" }),
+);
 
 /** The record of a user. */
 const userObject = ({
@@ -25,7 +28,7 @@ const userObject = ({
   email,
   emailVerified,
   operator,
-}: Person): z.infer<typeof userObjectSchema> => ({
+}: Person): AnswerOf<typeof userObjectSchema> => ({
   id,
   object: "user",
   name,
@@ -35,23 +38,25 @@ const userObject = ({
 });
 
 /** The public record of a workspace, as one of its users sees it. */
-export const workspaceObjectSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("workspace"),
-    name: z.string(),
-    plan: z.enum(planIds),
-    role: roleField,
-    organization_id: z.string().nullable(),
-    created_at: z.string(),
-  })
-  .meta({ id: "Workspace" });
+export const workspaceObjectSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("workspace"),
+      name: z.string(),
+      plan: z.enum(planIds),
+      role: roleField,
+      organization_id: z.string().nullable(),
+      created_at: z.string(),
+    })
+    .meta({ id: "Workspace" }),
+);
 
 /** The record of a workspace for a user with this role. */
 export const workspaceObject = (
   workspace: Workspace,
   role: Organization["role"],
-): z.infer<typeof workspaceObjectSchema> => ({
+): AnswerOf<typeof workspaceObjectSchema> => ({
   id: workspace.id,
   object: "workspace",
   name: workspace.name,
@@ -62,16 +67,18 @@ export const workspaceObject = (
 });
 
 /** The session of a request: who, where, and what that person may do there. */
-export const currentSessionSchema = z
-  .object({
-    object: z.literal("session"),
-    id: z.string(),
-    expires_at: z.string(),
-    user: userObjectSchema,
-    workspace: workspaceObjectSchema,
-    scopes: z.array(z.string()),
-  })
-  .meta({ id: "CurrentSession" });
+export const currentSessionSchema = lazily(() =>
+  z
+    .object({
+      object: z.literal("session"),
+      id: z.string(),
+      expires_at: z.string(),
+      user: userObjectSchema(),
+      workspace: workspaceObjectSchema(),
+      scopes: z.array(z.string()),
+    })
+    .meta({ id: "CurrentSession" }),
+);
 
 /** The record of the session of a request. */
 export const currentSession = ({
@@ -80,7 +87,7 @@ export const currentSession = ({
   workspace,
   role,
   scopes,
-}: SessionCaller): z.infer<typeof currentSessionSchema> => ({
+}: SessionCaller): AnswerOf<typeof currentSessionSchema> => ({
   object: "session",
   id: session.id,
   expires_at: new Date(session.expiresAtMs).toISOString(),
@@ -90,24 +97,26 @@ export const currentSession = ({
 });
 
 /** One of the sessions of a user. */
-export const sessionObjectSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("session"),
-    created_at: z.string(),
-    updated_at: z.string(),
-    expires_at: z.string(),
-    address: z.string().nullable(),
-    user_agent: z.string().nullable(),
-    current: z.boolean(),
-  })
-  .meta({ id: "Session" });
+export const sessionObjectSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("session"),
+      created_at: z.string(),
+      updated_at: z.string(),
+      expires_at: z.string(),
+      address: z.string().nullable(),
+      user_agent: z.string().nullable(),
+      current: z.boolean(),
+    })
+    .meta({ id: "Session" }),
+);
 
 /** The record of a session, told from the one that asks. */
 export const sessionObject = (
   record: SessionRecord,
   currentId: string,
-): z.infer<typeof sessionObjectSchema> => ({
+): AnswerOf<typeof sessionObjectSchema> => ({
   id: record.id,
   object: "session",
   created_at: record.createdAt,
@@ -119,21 +128,23 @@ export const sessionObject = (
 });
 
 /** The public record of an organisation, as one of its members sees it. */
-export const organizationObjectSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("organization"),
-    name: z.string(),
-    workspace_id: z.string(),
-    role: roleField,
-    created_at: z.string(),
-  })
-  .meta({ id: "Organization" });
+export const organizationObjectSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("organization"),
+      name: z.string(),
+      workspace_id: z.string(),
+      role: roleField,
+      created_at: z.string(),
+    })
+    .meta({ id: "Organization" }),
+);
 
 /** The record of an organisation. */
 export const organizationObject = (
   organization: Organization,
-): z.infer<typeof organizationObjectSchema> => ({
+): AnswerOf<typeof organizationObjectSchema> => ({
   id: organization.id,
   object: "organization",
   name: organization.name,
@@ -143,19 +154,21 @@ export const organizationObject = (
 });
 
 /** A member of an organisation. */
-export const memberObjectSchema = z
-  .object({
-    object: z.literal("organization_member"),
-    user_id: z.string(),
-    name: z.string(),
-    email: z.string(),
-    role: roleField,
-    joined_at: z.string(),
-  })
-  .meta({ id: "Member" });
+export const memberObjectSchema = lazily(() =>
+  z
+    .object({
+      object: z.literal("organization_member"),
+      user_id: z.string(),
+      name: z.string(),
+      email: z.string(),
+      role: roleField,
+      joined_at: z.string(),
+    })
+    .meta({ id: "Member" }),
+);
 
 /** The record of a member. */
-export const memberObject = (member: Member): z.infer<typeof memberObjectSchema> => ({
+export const memberObject = (member: Member): AnswerOf<typeof memberObjectSchema> => ({
   object: "organization_member",
   user_id: member.userId,
   name: member.name,
@@ -165,22 +178,24 @@ export const memberObject = (member: Member): z.infer<typeof memberObjectSchema>
 });
 
 /** An open invitation, without its link. */
-export const invitationObjectSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("invitation"),
-    email: z.string(),
-    role: roleField,
-    inviter_user_id: z.string(),
-    created_at: z.string(),
-    expires_at: z.string(),
-  })
-  .meta({ id: "Invitation" });
+export const invitationObjectSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("invitation"),
+      email: z.string(),
+      role: roleField,
+      inviter_user_id: z.string(),
+      created_at: z.string(),
+      expires_at: z.string(),
+    })
+    .meta({ id: "Invitation" }),
+);
 
 /** The record of an invitation. */
 export const invitationObject = (
   invitation: Invitation,
-): z.infer<typeof invitationObjectSchema> => ({
+): AnswerOf<typeof invitationObjectSchema> => ({
   id: invitation.id,
   object: "invitation",
   email: invitation.email,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody, refuseUnknownFields } from "../../http/check-body.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
 import { versionsMax, type PresetReference } from "../../identity/presets/preset-store.ts";
@@ -184,20 +185,22 @@ function readPresetChanges(body: Body, slug: string): PresetChanges {
 }
 
 /** The preset record of the contract. */
-export const presetObjectSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("preset"),
-    slug: z.string(),
-    name: z.string(),
-    description: z.string().nullable(),
-    config: presetConfigSchema,
-    version: z.int().describe("Begins with 1; each change makes the next one."),
-    created_at: z.string(),
-    updated_at: z.string(),
-    last_used_at: z.string().nullable(),
-  })
-  .meta({ id: "Preset" });
+export const presetObjectSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("preset"),
+      slug: z.string(),
+      name: z.string(),
+      description: z.string().nullable(),
+      config: presetConfigSchema,
+      version: z.int().describe("Begins with 1; each change makes the next one."),
+      created_at: z.string(),
+      updated_at: z.string(),
+      last_used_at: z.string().nullable(),
+    })
+    .meta({ id: "Preset" }),
+);
 
 /** The public record of a preset. */
 export const presetObject = (preset: Preset, { directory }: Pick<Dependencies, "directory">) => ({
@@ -214,22 +217,24 @@ export const presetObject = (preset: Preset, { directory }: Pick<Dependencies, "
 });
 
 /** A preset as it was from one change to the next. */
-const presetVersionSchema = z
-  .object({
-    object: z.literal("preset_version"),
-    version: z.int(),
-    name: z.string(),
-    description: z.string().nullable(),
-    config: presetConfigSchema,
-    author: z
-      .string()
-      .nullable()
-      .describe(
-        "Id of the user or management key; null where it was made before versions were kept.",
-      ),
-    created_at: z.string(),
-  })
-  .meta({ id: "PresetVersion" });
+const presetVersionSchema = lazily(() =>
+  z
+    .object({
+      object: z.literal("preset_version"),
+      version: z.int(),
+      name: z.string(),
+      description: z.string().nullable(),
+      config: presetConfigSchema,
+      author: z
+        .string()
+        .nullable()
+        .describe(
+          "Id of the user or management key; null where it was made before versions were kept.",
+        ),
+      created_at: z.string(),
+    })
+    .meta({ id: "PresetVersion" }),
+);
 
 /** The record of a version. */
 const presetVersionObject = ({ createdAtMs, ...version }: PresetVersion) => ({
@@ -298,11 +303,12 @@ export const listPresets = defineEndpoint({
   description:
     "All of them unless limit is given; next_cursor, sent as cursor, gives the next page.",
   query: pageQuery,
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(presetObjectSchema),
-    ...placeFields,
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(presetObjectSchema()),
+      ...placeFields(),
+    }),
   handle(context, deps: Dependencies) {
     const { data, place } = pageOf(
       deps.presets.presetsOf(workspaceIdOf(context)),
@@ -356,7 +362,7 @@ export const deletePreset = defineEndpoint({
   path: "/presets/:slug",
   access: writes,
   summary: "Delete a preset.",
-  response: z.object({ deleted: z.literal(true), slug: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), slug: z.string() }),
   async handle(context, { presetEditor }: Pick<Dependencies, "presetEditor">) {
     const reference = referenceOf(context);
     await presetEditor.remove(reference);
@@ -372,7 +378,7 @@ export const listPresetVersions = defineEndpoint({
   access: reads,
   summary: "List the versions of a preset.",
   description: `The newest ${versionsMax}, the newest first. Each change of a preset makes one.`,
-  response: z.object({ object: z.literal("list"), data: z.array(presetVersionSchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(presetVersionSchema()) }),
   async handle(context, { presetEditor }: Pick<Dependencies, "presetEditor">) {
     return context.json({
       object: "list",

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Referral } from "../../billing/referrals/referral-store.ts";
 import type { Referrals } from "../../billing/referrals/referrals.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdSixDecimals } from "../../platform/kernel/money.ts";
@@ -25,20 +26,22 @@ function referralsOf({ referrals }: Dependencies): Referrals {
 const sum = (of: readonly bigint[]): number =>
   usdSixDecimals(of.reduce((total, each) => total + each, 0n));
 
-const programSchema = z.object({
-  object: z.literal("referral_program"),
-  code: z.string(),
-  url: z.string(),
-  after: z.enum(["first_top_up", "sign_up"]),
-  referrer_usd: z.number(),
-  referred_usd: z.number(),
-  maximum: z.int(),
-  signed_up: z.int(),
-  pending: z.int(),
-  rewarded: z.int(),
-  earned: z.number(),
-  referred: z.object({ status: z.enum(["pending", "rewarded"]), earned: z.number() }).nullable(),
-});
+const programSchema = lazily(() =>
+  z.object({
+    object: z.literal("referral_program"),
+    code: z.string(),
+    url: z.string(),
+    after: z.enum(["first_top_up", "sign_up"]),
+    referrer_usd: z.number(),
+    referred_usd: z.number(),
+    maximum: z.int(),
+    signed_up: z.int(),
+    pending: z.int(),
+    rewarded: z.int(),
+    earned: z.number(),
+    referred: z.object({ status: z.enum(["pending", "rewarded"]), earned: z.number() }).nullable(),
+  }),
+);
 
 /** What a workspace brought, and what it got for it; nothing says who came. */
 const broughtObject = (brought: readonly Referral[]) => {
@@ -56,7 +59,7 @@ const broughtObject = (brought: readonly Referral[]) => {
 const referredObject = ({
   rewarded,
   reward,
-}: Referral): z.infer<typeof programSchema>["referred"] =>
+}: Referral): AnswerOf<typeof programSchema>["referred"] =>
   rewarded
     ? { status: "rewarded", earned: sum([reward?.referredNano ?? 0n]) }
     : { status: "pending", earned: 0 };
@@ -111,7 +114,7 @@ export const acceptReferral = defineEndpoint({
   description:
     "For people who came by an OpenID provider; sign-up itself takes referral_code. Within a week, before the first top-up.",
   body: acceptSchema,
-  response: z.object({ accepted: z.literal(true) }),
+  response: () => z.object({ accepted: z.literal(true) }),
   async handle(context, deps: Dependencies) {
     const { throttle } = deps.people;
     const { id: userId, email } = sessionOf(context).user;

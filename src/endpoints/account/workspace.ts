@@ -33,7 +33,7 @@ export const listWorkspaces = defineEndpoint({
   path: "/workspaces",
   anywhere: true,
   summary: "List the workspaces of the user, the personal one first.",
-  response: z.object({ object: z.literal("list"), data: z.array(workspaceObjectSchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(workspaceObjectSchema()) }),
   async handle(context, deps: Dependencies) {
     const places = await workspacesOf(deps, sessionOf(context).user.id);
     return context.json({

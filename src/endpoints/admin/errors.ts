@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { daysField, daysParameter, dayText, forOperators, lastDays } from "./admin-fields.ts";
@@ -13,8 +14,8 @@ interface Line {
   errors: number;
 }
 
-const lineSchema = z.object({ id: z.string(), requests: z.int(), errors: z.int() });
-const triedSchema = lineSchema.extend({ attempts: z.int(), failures: z.int() });
+const lineSchema = lazily(() => z.object({ id: z.string(), requests: z.int(), errors: z.int() }));
+const triedSchema = lazily(() => lineSchema().extend({ attempts: z.int(), failures: z.int() }));
 
 /** Lines with trouble, the most of it first. */
 const worst = <Each extends Line & { failures?: number }>(lines: readonly Each[]): Each[] =>
@@ -33,25 +34,26 @@ export const errorsOverview = defineEndpoint({
     "The last days (UTC), today included, the worst first. errors are requests without a whole answer; failures are attempts " +
     "that failed by the provider's own fault, also where another one served. upstreams are providers in trouble at this moment.",
   query: z.object({ days: daysParameter(1) }),
-  response: z.object({
-    object: z.literal("errors_overview"),
-    from: z.string(),
-    to: z.string(),
-    requests: z.int(),
-    errors: z.int(),
-    error_rate: z.number(),
-    providers: z.array(triedSchema),
-    models: z.array(triedSchema),
-    workspaces: z.array(lineSchema),
-    upstreams: z.array(
-      z.object({
-        id: z.string(),
-        states: z.array(z.string()),
-        failures_in_row: z.int(),
-        last_failure_at: z.string().nullable(),
-      }),
-    ),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("errors_overview"),
+      from: z.string(),
+      to: z.string(),
+      requests: z.int(),
+      errors: z.int(),
+      error_rate: z.number(),
+      providers: z.array(triedSchema()),
+      models: z.array(triedSchema()),
+      workspaces: z.array(lineSchema()),
+      upstreams: z.array(
+        z.object({
+          id: z.string(),
+          states: z.array(z.string()),
+          failures_in_row: z.int(),
+          last_failure_at: z.string().nullable(),
+        }),
+      ),
+    }),
   async handle(
     context,
     { insights: { service, health }, clock }: Pick<Dependencies, "insights" | "clock">,
@@ -65,10 +67,10 @@ export const errorsOverview = defineEndpoint({
     ]);
     const requests = workspaces.reduce((sum, each) => sum + each.requests, 0);
     const errors = workspaces.reduce((sum, each) => sum + each.errors, 0);
-    const tried = <Each extends Omit<z.infer<typeof triedSchema>, "id">>(
+    const tried = <Each extends Omit<AnswerOf<typeof triedSchema>, "id">>(
       id: string,
       each: Each,
-    ): z.infer<typeof triedSchema> => ({
+    ): AnswerOf<typeof triedSchema> => ({
       id,
       requests: each.requests,
       errors: each.errors,

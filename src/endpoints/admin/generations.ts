@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import type { GenerationRecord } from "../../insights/generation-record.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -14,15 +15,15 @@ import {
 import { generationRow, generationRowSchema } from "../insights/generation-row.ts";
 import { forOperators } from "./admin-fields.ts";
 
-const workspaceFields = {
+const workspaceFields = lazily(() => ({
   workspace_id: z.string().describe("The workspace that asked."),
   workspace_name: z.string().nullable().describe("Its name; null where the workspace is gone."),
-};
+}));
 
 /** A request of any workspace, as operators see it. */
-const adminGenerationSchema = generationRowSchema
-  .extend(workspaceFields)
-  .meta({ id: "AdminGeneration" });
+const adminGenerationSchema = lazily(() =>
+  generationRowSchema().extend(workspaceFields()).meta({ id: "AdminGeneration" }),
+);
 
 const workspacesSchema = z.object({ workspace_id: valuesField.optional() });
 
@@ -65,12 +66,13 @@ export const listAllGenerations = defineEndpoint({
     "archive has are read within their workspace. next_cursor, sent as after, gives the requests before these; a page may have fewer " +
     "than limit, or none, and still have a next_cursor: it continues the search.",
   query: documentedQuery,
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(adminGenerationSchema),
-    has_more: z.boolean(),
-    next_cursor: z.string().nullable(),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(adminGenerationSchema()),
+      has_more: z.boolean(),
+      next_cursor: z.string().nullable(),
+    }),
   async handle(context, deps: Parts) {
     const { requests } = deps.insights;
     const { workspace_id: workspaceIds } = checkBody(
@@ -100,7 +102,7 @@ export const explainAnyGeneration = defineEndpoint({
   summary: "Explain a request of any workspace (operators).",
   description:
     "The answer of GET /generation/{id}/explain, with the workspace that asked. Records have neither prompts nor answers.",
-  response: chargeExplanationSchema.extend(workspaceFields),
+  response: () => chargeExplanationSchema().extend(workspaceFields()),
   async handle(context, deps: Pick<Dependencies, "insights" | "ledgerStore" | "directory">) {
     const id = context.param("id");
     const record = await deps.insights.requests.find(id);

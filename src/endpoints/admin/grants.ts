@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { StandingGrant } from "../../billing/credits/grant-store.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
@@ -15,19 +16,21 @@ const listMax = 200;
 /** Above this a grant is a slip of the finger. */
 const amountMaxUsd = 1_000_000;
 
-const grantSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("credit_grant"),
-    workspace_id: z.string(),
-    amount: z.number(),
-    bucket: z.enum(["monthly", "topup"]),
-    kind: z.enum(["plan", "admin", "referral"]),
-    description: z.string().nullable(),
-    granted_at: z.string(),
-    granted_by: z.string(),
-  })
-  .meta({ id: "CreditGrant" });
+const grantSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("credit_grant"),
+      workspace_id: z.string(),
+      amount: z.number(),
+      bucket: z.enum(["monthly", "topup"]),
+      kind: z.enum(["plan", "admin", "referral"]),
+      description: z.string().nullable(),
+      granted_at: z.string(),
+      granted_by: z.string(),
+    })
+    .meta({ id: "CreditGrant" }),
+);
 
 const newGrantSchema = z.strictObject({
   workspace_id: plainText(100).min(1).optional().describe("The workspace that is given credits."),
@@ -47,7 +50,7 @@ const newGrantSchema = z.strictObject({
 
 const listSchema = z.object({ workspace_id: plainText(100).optional() });
 
-const grantObject = (grant: StandingGrant): z.infer<typeof grantSchema> => ({
+const grantObject = (grant: StandingGrant): AnswerOf<typeof grantSchema> => ({
   id: grant.transferId,
   object: "credit_grant",
   workspace_id: grant.workspaceId,
@@ -145,7 +148,7 @@ export const listGrants = defineEndpoint({
   summary: "List granted credits (operators).",
   description: `The newest ${listMax}, of one workspace where workspace_id names one.`,
   query: listSchema,
-  response: z.object({ object: z.literal("list"), data: z.array(grantSchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(grantSchema()) }),
   async handle(context, deps: Pick<Dependencies, "grantStore">) {
     const { workspace_id: workspaceId } = checkBody(listSchema, Object.fromEntries(context.query));
     const grants = await deps.grantStore.list({ workspaceId, limit: listMax });

@@ -13,20 +13,21 @@ export const listPlans = defineEndpoint({
   summary: "List the plans with their limits, credits and workspaces (operators).",
   description:
     "What a plan gives is settled in the configuration; PATCH /admin/workspaces/{id} assigns one.",
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(
-      z.object({
-        id: z.enum(planIds),
-        object: z.literal("plan"),
-        tier: z.string(),
-        requests_per_minute: z.int(),
-        five_hour_requests: z.int().nullable(),
-        monthly_credits: z.number(),
-        workspaces: z.int(),
-      }),
-    ),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(
+        z.object({
+          id: z.enum(planIds),
+          object: z.literal("plan"),
+          tier: z.string(),
+          requests_per_minute: z.int(),
+          five_hour_requests: z.int().nullable(),
+          monthly_credits: z.number(),
+          workspaces: z.int(),
+        }),
+      ),
+    }),
   handle(
     context,
     {

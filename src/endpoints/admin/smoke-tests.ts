@@ -1,22 +1,27 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { SmokeResult } from "../../insights/health/smoke-tests.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { accountBodyBytesMax, plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { forOperators } from "./admin-fields.ts";
 
-const resultSchema = z.object({
-  object: z.literal("smoke_test"),
-  provider: z.string(),
-  at: z.string(),
-  outcome: z.enum(["passed", "failed", "skipped"]),
-  latency_ms: z.number().nullable(),
-  message: z.string().nullable(),
-});
-const listSchema = z.object({ object: z.literal("list"), data: z.array(resultSchema) });
+const resultSchema = lazily(() =>
+  z.object({
+    object: z.literal("smoke_test"),
+    provider: z.string(),
+    at: z.string(),
+    outcome: z.enum(["passed", "failed", "skipped"]),
+    latency_ms: z.number().nullable(),
+    message: z.string().nullable(),
+  }),
+);
+const listSchema = lazily(() =>
+  z.object({ object: z.literal("list"), data: z.array(resultSchema()) }),
+);
 
-const listObject = (results: readonly SmokeResult[]): z.infer<typeof listSchema> => ({
+const listObject = (results: readonly SmokeResult[]): AnswerOf<typeof listSchema> => ({
   object: "list",
   data: [...results]
     .sort((one, other) => (one.providerId < other.providerId ? -1 : 1))

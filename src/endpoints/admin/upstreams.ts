@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { UpstreamReport } from "../../insights/health/health-monitor.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -7,33 +8,35 @@ import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { forOperators } from "./admin-fields.ts";
 
-const upstreamSchema = z.object({
-  id: z.string(),
-  object: z.literal("upstream"),
-  name: z.string(),
-  routed: z.boolean(),
-  states: z.array(z.string()),
-  quarantined_until: z.string().nullable(),
-  failures_in_row: z.int(),
-  last_success_at: z.string().nullable(),
-  last_failure_at: z.string().nullable(),
-  last_hour: z.object({
-    requests: z.int(),
-    errors: z.int(),
-    latency_ms: z.number().nullable(),
-    prompt_tokens: z.int(),
-    cached_tokens: z.int(),
-  }),
-  budget: z.object({ limit: z.number(), spent: z.number() }).nullable(),
-  smoke_test: z
-    .object({
-      at: z.string(),
-      outcome: z.string(),
+const upstreamSchema = lazily(() =>
+  z.object({
+    id: z.string(),
+    object: z.literal("upstream"),
+    name: z.string(),
+    routed: z.boolean(),
+    states: z.array(z.string()),
+    quarantined_until: z.string().nullable(),
+    failures_in_row: z.int(),
+    last_success_at: z.string().nullable(),
+    last_failure_at: z.string().nullable(),
+    last_hour: z.object({
+      requests: z.int(),
+      errors: z.int(),
       latency_ms: z.number().nullable(),
-      message: z.string().nullable(),
-    })
-    .nullable(),
-});
+      prompt_tokens: z.int(),
+      cached_tokens: z.int(),
+    }),
+    budget: z.object({ limit: z.number(), spent: z.number() }).nullable(),
+    smoke_test: z
+      .object({
+        at: z.string(),
+        outcome: z.string(),
+        latency_ms: z.number().nullable(),
+        message: z.string().nullable(),
+      })
+      .nullable(),
+  }),
+);
 
 const nothing = {
   requests: 0,
@@ -44,7 +47,7 @@ const nothing = {
   cachedTokens: 0,
 };
 
-function upstreamObject(report: UpstreamReport): z.infer<typeof upstreamSchema> {
+function upstreamObject(report: UpstreamReport): AnswerOf<typeof upstreamSchema> {
   const { budget, smoke, lastHour = nothing } = report;
   return {
     id: report.id,
@@ -87,7 +90,7 @@ export const listUpstreams = defineEndpoint({
   summary: "Show the health of every provider (operators).",
   description:
     "States, quarantine, the last hour, the day's budget and the last smoke test with what the provider said.",
-  response: z.object({ object: z.literal("list"), data: z.array(upstreamSchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(upstreamSchema()) }),
   handle: (context, { insights }: Pick<Dependencies, "insights">) =>
     context.json({ object: "list", data: insights.health.upstreams().map(upstreamObject) }),
 });

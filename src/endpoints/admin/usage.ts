@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { DayRange, ServiceSums, UncollectedSums } from "../../insights/service-usage-store.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
@@ -13,17 +14,19 @@ const querySchema = z.object({
   group_by: z.enum(groups, `must be one of ${groups.join(", ")}`).default("day"),
 });
 
-const sumsSchema = z.object({
-  requests: z.int(),
-  errors: z.int(),
-  prompt_tokens: z.int(),
-  completion_tokens: z.int(),
-  cost: z.number(),
-  attempts: z.int(),
-  failures: z.int(),
-});
+const sumsSchema = lazily(() =>
+  z.object({
+    requests: z.int(),
+    errors: z.int(),
+    prompt_tokens: z.int(),
+    completion_tokens: z.int(),
+    cost: z.number(),
+    attempts: z.int(),
+    failures: z.int(),
+  }),
+);
 
-const sumsObject = (sums: ServiceSums): z.infer<typeof sumsSchema> => ({
+const sumsObject = (sums: ServiceSums): AnswerOf<typeof sumsSchema> => ({
   requests: sums.requests,
   errors: sums.errors,
   prompt_tokens: sums.promptTokens,
@@ -95,19 +98,20 @@ export const serviceUsage = defineEndpoint({
   description:
     "The last days (UTC), today included, by day, model, provider or workspace; attempts and failures are those of providers.",
   query: z.object({ days: daysParameter(30), group_by: z.enum(groups).optional() }),
-  response: z.object({
-    object: z.literal("service_usage"),
-    from: z.string(),
-    to: z.string(),
-    group_by: z.string(),
-    data: z.array(
-      sumsSchema
-        .partial({ prompt_tokens: true, completion_tokens: true, attempts: true, failures: true })
-        .extend({
-          id: z.string(),
-        }),
-    ),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("service_usage"),
+      from: z.string(),
+      to: z.string(),
+      group_by: z.string(),
+      data: z.array(
+        sumsSchema()
+          .partial({ prompt_tokens: true, completion_tokens: true, attempts: true, failures: true })
+          .extend({
+            id: z.string(),
+          }),
+      ),
+    }),
   async handle(context, deps: Dependencies) {
     const { days, group_by: group } = checkBody(querySchema, Object.fromEntries(context.query));
     const range = lastDays(days, deps.clock.nowMs());
@@ -138,21 +142,23 @@ const uncollectedObject = (lines: readonly UncollectedSums[]) => ({
     })),
 });
 
-const gatewaySchema = z.object({
-  id: z.string(),
-  name: z.string(),
-  version: z.string(),
-  started_at: z.string(),
-  configuration: z.string(),
-  needs_restart: z.array(z.string()),
-  problem: z.string().nullable(),
-});
+const gatewaySchema = lazily(() =>
+  z.object({
+    id: z.string(),
+    name: z.string(),
+    version: z.string(),
+    started_at: z.string(),
+    configuration: z.string(),
+    needs_restart: z.array(z.string()),
+    problem: z.string().nullable(),
+  }),
+);
 
 /** The gateways on the database, and whether they are configured alike. */
 const gatewaysObject = (nodes: readonly GatewayNode[]) => ({
   alike: new Set(nodes.map(({ configuration }) => configuration)).size <= 1,
   data: nodes.map(
-    (node): z.infer<typeof gatewaySchema> => ({
+    (node): AnswerOf<typeof gatewaySchema> => ({
       id: node.id,
       name: node.name,
       version: node.version,
@@ -174,30 +180,31 @@ export const overview = defineEndpoint({
     "usage and uncollected cover the last days (UTC), today those of the day so far. uncollected is what was delivered and " +
     "could not be charged: beyond what a balance bears, or refused by the database; the largest sums by workspace and model.",
   query: z.object({ days: daysParameter(30) }),
-  response: z.object({
-    object: z.literal("overview"),
-    version: z.string(),
-    status: z.string(),
-    users: z.object({ total: z.int(), operators: z.int(), blocked: z.int() }),
-    workspaces: z.object({ total: z.int(), organizations: z.int(), blocked: z.int() }),
-    upstreams: z.object({ routed: z.int(), in_trouble: z.int() }),
-    gateways: z.object({ alike: z.boolean(), data: z.array(gatewaySchema) }),
-    days: z.int(),
-    usage: sumsSchema,
-    today: sumsSchema,
-    uncollected: z.object({
-      requests: z.int(),
-      cost: z.number(),
-      data: z.array(
-        z.object({
-          workspace_id: z.string(),
-          model: z.string(),
-          requests: z.int(),
-          cost: z.number(),
-        }),
-      ),
+  response: () =>
+    z.object({
+      object: z.literal("overview"),
+      version: z.string(),
+      status: z.string(),
+      users: z.object({ total: z.int(), operators: z.int(), blocked: z.int() }),
+      workspaces: z.object({ total: z.int(), organizations: z.int(), blocked: z.int() }),
+      upstreams: z.object({ routed: z.int(), in_trouble: z.int() }),
+      gateways: z.object({ alike: z.boolean(), data: z.array(gatewaySchema()) }),
+      days: z.int(),
+      usage: sumsSchema(),
+      today: sumsSchema(),
+      uncollected: z.object({
+        requests: z.int(),
+        cost: z.number(),
+        data: z.array(
+          z.object({
+            workspace_id: z.string(),
+            model: z.string(),
+            requests: z.int(),
+            cost: z.number(),
+          }),
+        ),
+      }),
     }),
-  }),
   async handle(
     context,
     deps: Pick<Dependencies, "clock" | "directory" | "insights" | "operations" | "people">,
@@ -242,20 +249,22 @@ export const overview = defineEndpoint({
   },
 });
 
-const figuresSchema = z.object({
-  active_workspaces: z.int(),
-  active_keys: z.int(),
-  new_workspaces: z.int(),
-  requests: z.int(),
-  success_rate: z.number().nullable(),
-  tokens: z.int(),
-  cost: z.number(),
-});
+const figuresSchema = lazily(() =>
+  z.object({
+    active_workspaces: z.int(),
+    active_keys: z.int(),
+    new_workspaces: z.int(),
+    requests: z.int(),
+    success_rate: z.number().nullable(),
+    tokens: z.int(),
+    cost: z.number(),
+  }),
+);
 
 async function figuresOf(
   range: DayRange,
   { insights: { service }, directory }: Dependencies,
-): Promise<z.infer<typeof figuresSchema>> {
+): Promise<AnswerOf<typeof figuresSchema>> {
   const [active, lines, workspaces] = await Promise.all([
     service.active(range),
     service.sumsBy("day", range),
@@ -288,13 +297,14 @@ export const northStar = defineEndpoint({
     "Workspaces and keys that asked for anything in the last days (UTC), today included, how many answers were whole, and what " +
     "was used and spent; before has the same figures of as many days before these.",
   query: z.object({ days: daysParameter(30) }),
-  response: figuresSchema.extend({
-    object: z.literal("north_star"),
-    from: z.string(),
-    to: z.string(),
-    days: z.int(),
-    before: figuresSchema,
-  }),
+  response: () =>
+    figuresSchema().extend({
+      object: z.literal("north_star"),
+      from: z.string(),
+      to: z.string(),
+      days: z.int(),
+      before: figuresSchema(),
+    }),
   async handle(context, deps: Dependencies) {
     const { days } = checkBody(
       z.object({ days: daysField(30) }),

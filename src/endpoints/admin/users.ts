@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { Organization } from "../../identity/people/organizations.ts";
 import type { SessionRecord } from "../../identity/people/sessions.ts";
 import type { SignInWays, UserRecord } from "../../identity/people/user-store.ts";
@@ -23,23 +24,25 @@ import {
 } from "./admin-fields.ts";
 
 /** A user as operators see one. */
-const adminUserSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("user"),
-    name: z.string(),
-    email: z.string(),
-    operator: z.boolean(),
-    blocked: z.boolean(),
-    blocked_at: z.string().nullable(),
-    created_at: z.string(),
-    last_signed_in_at: z.string().nullable(),
-    workspace_id: z.string().nullable(),
-  })
-  .meta({ id: "AdminUser" });
+const adminUserSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("user"),
+      name: z.string(),
+      email: z.string(),
+      operator: z.boolean(),
+      blocked: z.boolean(),
+      blocked_at: z.string().nullable(),
+      created_at: z.string(),
+      last_signed_in_at: z.string().nullable(),
+      workspace_id: z.string().nullable(),
+    })
+    .meta({ id: "AdminUser" }),
+);
 
 /** The record of a user. */
-const adminUser = (user: UserRecord): z.infer<typeof adminUserSchema> => ({
+const adminUser = (user: UserRecord): AnswerOf<typeof adminUserSchema> => ({
   id: user.id,
   object: "user",
   name: user.name,
@@ -53,20 +56,22 @@ const adminUser = (user: UserRecord): z.infer<typeof adminUserSchema> => ({
 });
 
 /** A user with the ways to sign in, the sessions and the organisations. */
-const adminUserDetailsSchema = adminUserSchema.extend({
-  sign_in: z.object({ password: z.boolean(), passkeys: z.int(), providers: z.array(z.string()) }),
-  sessions: z.array(
-    z.object({
-      id: z.string(),
-      created_at: z.string(),
-      updated_at: z.string(),
-      expires_at: z.string(),
-      address: z.string().nullable(),
-      user_agent: z.string().nullable(),
-    }),
-  ),
-  organizations: z.array(organizationObjectSchema),
-});
+const adminUserDetailsSchema = lazily(() =>
+  adminUserSchema().extend({
+    sign_in: z.object({ password: z.boolean(), passkeys: z.int(), providers: z.array(z.string()) }),
+    sessions: z.array(
+      z.object({
+        id: z.string(),
+        created_at: z.string(),
+        updated_at: z.string(),
+        expires_at: z.string(),
+        address: z.string().nullable(),
+        user_agent: z.string().nullable(),
+      }),
+    ),
+    organizations: z.array(organizationObjectSchema()),
+  }),
+);
 
 /** The record with everything about a user. */
 const adminUserDetails = (
@@ -80,7 +85,7 @@ const adminUserDetails = (
     sessions: readonly SessionRecord[];
     organizations: readonly Organization[];
   },
-): z.infer<typeof adminUserDetailsSchema> => ({
+): AnswerOf<typeof adminUserDetailsSchema> => ({
   ...adminUser(user),
   sign_in: ways,
   sessions: sessions.map((session) => ({
@@ -121,7 +126,7 @@ export const listUsers = defineEndpoint({
     blocked: truthParameter,
     include_stale: truthParameter,
   }),
-  response: pageSchema(adminUserSchema),
+  response: () => pageSchema(adminUserSchema()),
   async handle(context, { people, clock }: Pick<Dependencies, "people" | "clock">) {
     const { include_stale: includeStale, ...query } = checkBody(
       querySchema,
@@ -196,7 +201,7 @@ export const endUserSessions = defineEndpoint({
   method: "DELETE",
   path: "/admin/users/:id/sessions",
   summary: "End every session of a user (operators).",
-  response: z.object({ deleted: z.literal(true), count: z.int() }),
+  response: () => z.object({ deleted: z.literal(true), count: z.int() }),
   async handle(context, { people, userEditor }: Pick<Dependencies, "people" | "userEditor">) {
     const { id } = await userEditor.find(context.param("id"));
     return context.json({ deleted: true, count: await people.sessions.revokeAll(id) });
@@ -212,7 +217,7 @@ export const removeSecondFactor = defineEndpoint({
   description:
     "The authenticator app and its backup codes; signing in asks for the password alone until the user sets up another. " +
     "Sessions go on. Make sure who asks. 404 where the user has none.",
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { userEditor }: Pick<Dependencies, "userEditor">) {
     const id = context.param("id");
     await userEditor.removeSecondFactor(id);
@@ -229,7 +234,7 @@ export const issuePasswordReset = defineEndpoint({
   summary: "Make a link by which a user chooses another password (operators).",
   description:
     "Shown once, works once, for a day, in place of the one before. Hand it over yourself; using it ends every session.",
-  response: z.object({ url: z.string(), expires_at: z.string() }),
+  response: () => z.object({ url: z.string(), expires_at: z.string() }),
   async handle(context, { people, userEditor }: Pick<Dependencies, "people" | "userEditor">) {
     const { id: userId, email } = await userEditor.find(context.param("id"));
     const { url, expiresAtMs } = await people.recovery.issueReset({ userId, email });
@@ -249,18 +254,19 @@ export const deleteUser = defineEndpoint({
   description:
     "Sessions, ways to sign in and memberships go with the user. The personal workspace, and organisations without any other " +
     "member, are closed: their keys are deleted, records and balances stay.",
-  response: z.object({
-    deleted: z.literal(true),
-    id: z.string(),
-    closed_workspaces: z.array(
-      z.object({
-        id: z.string(),
-        llm_keys: z.int(),
-        management_keys: z.int(),
-        provider_keys: z.int(),
-      }),
-    ),
-  }),
+  response: () =>
+    z.object({
+      deleted: z.literal(true),
+      id: z.string(),
+      closed_workspaces: z.array(
+        z.object({
+          id: z.string(),
+          llm_keys: z.int(),
+          management_keys: z.int(),
+          provider_keys: z.int(),
+        }),
+      ),
+    }),
   async handle(context, deps: Dependencies) {
     const { id } = await deps.userEditor.find(context.param("id"));
     const closed = await deleteWithKeys(context, deps, {

@@ -3,6 +3,7 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { checkAddress } from "../../access/ip-allowlist.ts";
 import { balanceOf } from "../../billing/ledger/account-book.ts";
 import { checkBody } from "../../http/check-body.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { planIds, type Workspace } from "../../identity/workspaces/workspace.ts";
 import { usdSixDecimals } from "../../platform/kernel/money.ts";
 import { accountBodyBytesMax } from "../account/account-fields.ts";
@@ -19,28 +20,30 @@ import {
 } from "./admin-fields.ts";
 
 /** A workspace as operators see one. */
-const adminWorkspaceSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("workspace"),
-    name: z.string(),
-    plan: z.enum(planIds),
-    blocked: z.boolean(),
-    owner_user_id: z.string().nullable(),
-    organization_id: z.string().nullable(),
-    created_at: z.string(),
-    balance: z.number(),
-    monthly_balance: z.number(),
-    topup_balance: z.number(),
-    used: z.number(),
-  })
-  .meta({ id: "AdminWorkspace" });
+const adminWorkspaceSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("workspace"),
+      name: z.string(),
+      plan: z.enum(planIds),
+      blocked: z.boolean(),
+      owner_user_id: z.string().nullable(),
+      organization_id: z.string().nullable(),
+      created_at: z.string(),
+      balance: z.number(),
+      monthly_balance: z.number(),
+      topup_balance: z.number(),
+      used: z.number(),
+    })
+    .meta({ id: "AdminWorkspace" }),
+);
 
 /** The record of a workspace with its balances. */
 async function adminWorkspace(
   workspace: Workspace,
   { ledger }: Pick<Dependencies, "ledger">,
-): Promise<z.infer<typeof adminWorkspaceSchema>> {
+): Promise<AnswerOf<typeof adminWorkspaceSchema>> {
   await ledger.refresh(workspace.id);
   const account = ledger.book.workspace(workspace.id);
   return {
@@ -93,7 +96,7 @@ export const listAllWorkspaces = defineEndpoint({
     plan: z.enum(planIds).optional(),
     blocked: truthParameter,
   }),
-  response: pageSchema(adminWorkspaceSchema),
+  response: () => pageSchema(adminWorkspaceSchema()),
   async handle(context, deps: Dependencies) {
     const query = checkBody(querySchema, Object.fromEntries(context.query));
     const found = deps.directory.allWorkspaces().filter(fits(query)).sort(newestFirst);
@@ -112,11 +115,12 @@ export const getWorkspace = defineEndpoint({
   method: "GET",
   path: "/admin/workspaces/:id",
   summary: "Show a workspace (operators).",
-  response: adminWorkspaceSchema.extend({
-    members: z.int(),
-    llm_keys: z.int(),
-    management_keys: z.int(),
-  }),
+  response: () =>
+    adminWorkspaceSchema().extend({
+      members: z.int(),
+      llm_keys: z.int(),
+      management_keys: z.int(),
+    }),
   async handle(context, deps: Dependencies) {
     const workspace = deps.workspaceEditor.find(context.param("id"));
     const { id, organizationId } = workspace;
@@ -176,7 +180,8 @@ export const clearAllowlist = defineEndpoint({
   summary: "Take everything off a workspace's IP allowlist (operators).",
   description:
     "For people who shut themselves out. Operators who have signed in may do it from anywhere, so that they can open their own.",
-  response: z.object({ deleted: z.literal(true), id: z.string(), removed: z.array(z.string()) }),
+  response: () =>
+    z.object({ deleted: z.literal(true), id: z.string(), removed: z.array(z.string()) }),
   async handle(
     context,
     { security, workspaceEditor }: Pick<Dependencies, "security" | "workspaceEditor">,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { modelByEncodedId } from "./models.ts";
 import {
@@ -20,31 +21,37 @@ const windowSeconds = 300;
 
 const shares = { p50: 0.5, p75: 0.75, p90: 0.9, p95: 0.95, p99: 0.99 } as const;
 
-const percentilesSchema = z
-  .object({
-    p50: z.number(),
-    p75: z.number(),
-    p90: z.number(),
-    p95: z.number(),
-    p99: z.number(),
-  })
-  .nullable();
+const percentilesSchema = lazily(() =>
+  z
+    .object({
+      p50: z.number(),
+      p75: z.number(),
+      p90: z.number(),
+      p95: z.number(),
+      p99: z.number(),
+    })
+    .nullable(),
+);
 
-const routeSchema = z.object({
-  provider: z.string(),
-  model: z.string(),
-  requests: z.int(),
-  error_rate: z.number().nullable(),
-  latency_ms: percentilesSchema,
-  throughput_tps: percentilesSchema,
-});
+const routeSchema = lazily(() =>
+  z.object({
+    provider: z.string(),
+    model: z.string(),
+    requests: z.int(),
+    error_rate: z.number().nullable(),
+    latency_ms: percentilesSchema(),
+    throughput_tps: percentilesSchema(),
+  }),
+);
 
-const response = z.object({
-  object: z.literal("model.metrics"),
-  model: z.string(),
-  window_seconds: z.int(),
-  data: z.array(routeSchema),
-});
+const response = lazily(() =>
+  z.object({
+    object: z.literal("model.metrics"),
+    model: z.string(),
+    window_seconds: z.int(),
+    data: z.array(routeSchema()),
+  }),
+);
 
 /** Percentiles with one decimal; null where nothing was measured. */
 function percentiles(at: (share: number) => number | undefined): Record<string, number> | null {
@@ -93,21 +100,24 @@ export const metricsRoutes = [
     description:
       "Of the models that the caller can reach those with traffic, the most used first: requests of the last seven days with their rank, " +
       "and the measures of the last five minutes at each provider, as GET /models/{owner}/{model}/metrics has them.",
-    response: z.object({
-      object: z.literal("list"),
-      window_seconds: z.int().describe("Seconds that the measures reach back."),
-      data: z.array(
-        z.object({
-          model: z.string().describe("Id of the model."),
-          weekly_requests: z.int().describe("Requests that it served in the last seven days."),
-          weekly_rank: z
-            .int()
-            .nullable()
-            .describe("Its place among the models of this list by these; null without any."),
-          providers: z.array(routeSchema).describe("Its providers with requests in the window."),
-        }),
-      ),
-    }),
+    response: () =>
+      z.object({
+        object: z.literal("list"),
+        window_seconds: z.int().describe("Seconds that the measures reach back."),
+        data: z.array(
+          z.object({
+            model: z.string().describe("Id of the model."),
+            weekly_requests: z.int().describe("Requests that it served in the last seven days."),
+            weekly_rank: z
+              .int()
+              .nullable()
+              .describe("Its place among the models of this list by these; null without any."),
+            providers: z
+              .array(routeSchema())
+              .describe("Its providers with requests in the window."),
+          }),
+        ),
+      }),
     async handle(context, deps) {
       const weekly = await deps.routeHistory.weeklyRequests();
       const isListed = isListedFor(deps, context.caller);

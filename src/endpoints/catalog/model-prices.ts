@@ -1,26 +1,31 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import type { PriceChange } from "../../inference/catalog/history/price-history.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { modelByEncodedId } from "./models.ts";
 import { catalogEndpoint, routesOf, subRoute, type Telling } from "./sub-route.ts";
 
-const response = z.object({
-  object: z.literal("model.prices"),
-  model: z.string(),
-  data: z
-    .array(
-      z.object({
-        provider: z.string(),
-        model: z.string(),
-        at: z.string().describe("From when on, UTC; of the first, when the gateway first saw it."),
-        prices: z
-          .record(z.string(), z.number())
-          .describe("USD per million tokens by part, such as input_per_1m; per_request in USD."),
-      }),
-    )
-    .describe("What each provider asked, the newest first."),
-});
+const response = lazily(() =>
+  z.object({
+    object: z.literal("model.prices"),
+    model: z.string(),
+    data: z
+      .array(
+        z.object({
+          provider: z.string(),
+          model: z.string(),
+          at: z
+            .string()
+            .describe("From when on, UTC; of the first, when the gateway first saw it."),
+          prices: z
+            .record(z.string(), z.number())
+            .describe("USD per million tokens by part, such as input_per_1m; per_request in USD."),
+        }),
+      )
+      .describe("What each provider asked, the newest first."),
+  }),
+);
 
 const newestFirst = (one: PriceChange, other: PriceChange): number => other.atMs - one.atMs;
 

@@ -1,24 +1,27 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { dataPolicyOf } from "../../inference/catalog/model.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { modelByEncodedId } from "./models.ts";
 import { catalogEndpoint, routesOf, subRoute, type Telling } from "./sub-route.ts";
 
-const response = z.object({
-  object: z.literal("model.privacy"),
-  model: z.string(),
-  data: z.array(
-    z.object({
-      provider: z.string(),
-      model: z.string(),
-      name: z.string(),
-      zdr: z.boolean().nullable(),
-      data_collection: z.enum(["allow", "deny"]).nullable(),
-      distillable_text: z.boolean().nullable(),
-    }),
-  ),
-});
+const response = lazily(() =>
+  z.object({
+    object: z.literal("model.privacy"),
+    model: z.string(),
+    data: z.array(
+      z.object({
+        provider: z.string(),
+        model: z.string(),
+        name: z.string(),
+        zdr: z.boolean().nullable(),
+        data_collection: z.enum(["allow", "deny"]).nullable(),
+        distillable_text: z.boolean().nullable(),
+      }),
+    ),
+  }),
+);
 
 const privacy: Telling = async (model) => ({
   object: "model.privacy",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { uptimeDays, type UptimeDay } from "../../inference/catalog/history/route-history.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -13,25 +14,27 @@ import {
   type Telling,
 } from "./sub-route.ts";
 
-const response = z.object({
-  object: z.literal("model.uptime"),
-  model: z.string(),
-  days: z.int(),
-  data: z.array(
-    z.object({
-      provider: z.string(),
-      uptime: z.number().nullable(),
-      buckets: z.array(
-        z.object({
-          date: z.iso.date(),
-          attempts: z.int(),
-          failures: z.int(),
-          uptime: z.number().nullable(),
-        }),
-      ),
-    }),
-  ),
-});
+const response = lazily(() =>
+  z.object({
+    object: z.literal("model.uptime"),
+    model: z.string(),
+    days: z.int(),
+    data: z.array(
+      z.object({
+        provider: z.string(),
+        uptime: z.number().nullable(),
+        buckets: z.array(
+          z.object({
+            date: z.iso.date(),
+            attempts: z.int(),
+            failures: z.int(),
+            uptime: z.number().nullable(),
+          }),
+        ),
+      }),
+    ),
+  }),
+);
 
 /**
  * The share of attempts that found the provider there, at four decimals; null without attempts.
@@ -92,19 +95,23 @@ export const uptimeRoutes = [
     description:
       "Attempts at each provider of the models that the caller can reach, over 90 days, and the share of them that found the provider " +
       "there. Models that were not tried are left out; GET /models/{owner}/{model}/uptime has the days.",
-    response: z.object({
-      object: z.literal("list"),
-      days: z.int().describe("Days that are counted, today among them."),
-      data: z.array(
-        z.object({
-          model: z.string().describe("Id of the model."),
-          provider: z.string().describe("Id of the provider."),
-          attempts: z.int().describe("How often the provider was tried."),
-          failures: z.int().describe("How often it failed by its own fault."),
-          uptime: z.number().nullable().describe("Share of the attempts that it answered, 0 to 1."),
-        }),
-      ),
-    }),
+    response: () =>
+      z.object({
+        object: z.literal("list"),
+        days: z.int().describe("Days that are counted, today among them."),
+        data: z.array(
+          z.object({
+            model: z.string().describe("Id of the model."),
+            provider: z.string().describe("Id of the provider."),
+            attempts: z.int().describe("How often the provider was tried."),
+            failures: z.int().describe("How often it failed by its own fault."),
+            uptime: z
+              .number()
+              .nullable()
+              .describe("Share of the attempts that it answered, 0 to 1."),
+          }),
+        ),
+      }),
     async handle(context, deps) {
       const isListed = isListedFor(deps, context.caller);
       const listed = new Set(

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import {
   countModels as countListed,
   listModels as selectModels,
@@ -22,7 +23,7 @@ const usdPerMillion = z.number().describe("USD per million tokens");
 
 const listPricingSchema = z.object({ input_per_1m: usdPerMillion, output_per_1m: usdPerMillion });
 
-const pricingSchema = z.lazy(() =>
+const pricingSchema = lazily(() =>
   z.looseObject({
     prompt: z.string().describe("USD per token"),
     completion: z.string().describe("USD per token"),
@@ -39,36 +40,45 @@ const pricingSchema = z.lazy(() =>
   }),
 );
 
-const reasoningSchema = z.object({ levels: z.array(z.string()), default: z.string().optional() });
+const reasoningSchema = lazily(() =>
+  z.object({ levels: z.array(z.string()), default: z.string().optional() }),
+);
 
-const modelReasoningSchema = reasoningSchema.extend({
-  supported_efforts: z
-    .array(z.string())
-    .describe("The levels again, where OpenRouter's clients look for them."),
-  default_effort: z.string().nullable().describe("The default again; null where none is declared."),
-  mandatory: z
-    .boolean()
-    .describe(
-      "Whether nothing is known that turns thinking off: neither a level nor the dialect of a route.",
-    ),
-});
+const modelReasoningSchema = lazily(() =>
+  reasoningSchema().extend({
+    supported_efforts: z
+      .array(z.string())
+      .describe("The levels again, where OpenRouter's clients look for them."),
+    default_effort: z
+      .string()
+      .nullable()
+      .describe("The default again; null where none is declared."),
+    mandatory: z
+      .boolean()
+      .describe(
+        "Whether nothing is known that turns thinking off: neither a level nor the dialect of a route.",
+      ),
+  }),
+);
 
-const architectureSchema = z.object({
-  modality: z.string().describe("Input and output in one word, such as text+image->text."),
-  input_modalities: z
-    .array(z.enum(["text", "image", "file", "audio"]))
-    .describe("What the model takes."),
-  output_modalities: z
-    .array(z.enum(["text", "embeddings", "rerank", "decisions"]))
-    .describe("What it gives."),
-  instruct_type: z.null().describe("Always null: not known."),
-});
+const architectureSchema = lazily(() =>
+  z.object({
+    modality: z.string().describe("Input and output in one word, such as text+image->text."),
+    input_modalities: z
+      .array(z.enum(["text", "image", "file", "audio"]))
+      .describe("What the model takes."),
+    output_modalities: z
+      .array(z.enum(["text", "embeddings", "rerank", "decisions"]))
+      .describe("What it gives."),
+    instruct_type: z.null().describe("Always null: not known."),
+  }),
+);
 
-const upstreamSchema = z
-  .lazy(() =>
-    z.looseObject({
+const upstreamSchema = lazily(() =>
+  z
+    .looseObject({
       provider: z.string(),
-      reasoning: reasoningSchema.optional().describe("Overrides the model's; absent inherits it"),
+      reasoning: reasoningSchema().optional().describe("Overrides the model's; absent inherits it"),
       features: z.object({ reasoning: z.boolean().optional() }),
       supported_parameters: z
         .array(z.string())
@@ -92,14 +102,14 @@ const upstreamSchema = z
         .literal("byok")
         .optional()
         .describe("byok: the provider bills the caller's own key."),
-    }),
-  )
-  .meta({ id: "ModelRoute" });
+    })
+    .meta({ id: "ModelRoute" }),
+);
 
 /** A model object as OpenAPI describes it. */
-const modelObjectSchema = z
-  .lazy(() =>
-    z.looseObject({
+const modelObjectSchema = lazily(() =>
+  z
+    .looseObject({
       id: z.string(),
       object: z.literal("model"),
       display_name: z.string(),
@@ -110,11 +120,11 @@ const modelObjectSchema = z
       providers: z.array(z.string()).describe("Who can serve it"),
       category: z.enum(["text", "image", "audio", "embedding"]),
       context_length: z.int(),
-      pricing: pricingSchema,
+      pricing: pricingSchema(),
       capabilities: z.array(z.string()),
-      architecture: architectureSchema.describe("What the model takes and gives."),
+      architecture: architectureSchema().describe("What the model takes and gives."),
       links: z.object({ details: z.string(), metrics: z.string() }),
-      reasoning: modelReasoningSchema
+      reasoning: modelReasoningSchema()
         .optional()
         .describe("Effort levels that the model takes; absent where none are declared."),
       supported_parameters: z
@@ -130,7 +140,7 @@ const modelObjectSchema = z
           .literal(false)
           .describe("Always false: the gateway moderates nothing by itself."),
       }),
-      per_upstream: z.array(upstreamSchema),
+      per_upstream: z.array(upstreamSchema()),
       members: z
         .array(z.string())
         .optional()
@@ -138,9 +148,9 @@ const modelObjectSchema = z
       description: z.string().optional(),
       created: z.int().describe("Unix seconds; 0 where it is not known"),
       coming_soon: z.literal(true).optional().describe("Announced; calls answer 404"),
-    }),
-  )
-  .meta({ id: "Model" });
+    })
+    .meta({ id: "Model" }),
+);
 
 const text = (description: string) => z.string().describe(description).optional();
 
@@ -211,20 +221,21 @@ export const listModels = defineEndpoint<Dependencies>({
     "What the caller can reach, and what is announced; filters narrow it. Clients that send `anthropic-version` get " +
     "Anthropic's list, with `limit`, `after_id` and `before_id`.",
   query: modelListQuerySchema,
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(modelObjectSchema).describe("The models."),
-    presets: z
-      .array(presetObjectSchema)
-      .optional()
-      .describe("Presets of the workspace; absent without a key, and with presets=0."),
-    total_count: z.int().describe("Models that pass the filters, on all pages."),
-    links: z
-      .object({
-        next: z.string().nullable().describe("Path of the next page; null on the last one."),
-      })
-      .describe("Where the list goes on, where `limit` was sent."),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(modelObjectSchema()).describe("The models."),
+      presets: z
+        .array(presetObjectSchema())
+        .optional()
+        .describe("Presets of the workspace; absent without a key, and with presets=0."),
+      total_count: z.int().describe("Models that pass the filters, on all pages."),
+      links: z
+        .object({
+          next: z.string().nullable().describe("Path of the next page; null on the last one."),
+        })
+        .describe("Where the list goes on, where `limit` was sent."),
+    }),
   async handle(context, deps) {
     const { inference, presets, routeHistory } = deps;
     const { caller, query } = context;
@@ -270,14 +281,15 @@ export const countModels = defineEndpoint<Dependencies>({
   ...catalogEndpoint,
   path: "/models/count",
   summary: "Count the models that can be reached.",
-  response: z.object({
-    count: z.int().describe("Models that every caller can reach."),
-    data: z
-      .object({
-        count: z.int().describe("The same number, where OpenRouter's clients look for it."),
-      })
-      .describe("The count again."),
-  }),
+  response: () =>
+    z.object({
+      count: z.int().describe("Models that every caller can reach."),
+      data: z
+        .object({
+          count: z.int().describe("The same number, where OpenRouter's clients look for it."),
+        })
+        .describe("The count again."),
+    }),
   handle(context, deps) {
     const count = countListed(
       deps.inference.catalog(),

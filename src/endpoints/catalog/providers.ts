@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { modelCounts } from "../../inference/catalog/list-models.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
@@ -26,18 +27,20 @@ function listText(catalog: CatalogSnapshot): string {
   return text;
 }
 
-const entrySchema = z.looseObject({
-  id: z.string(),
-  name: z.string(),
-  description: z.string().max(200),
-  logo: z.string().describe("Root-relative path of an SVG"),
-  website: z.string().optional(),
-  status: z
-    .enum(["active", "byok"])
-    .describe("byok: serves only callers with a key of their own at that provider"),
-  model_count: z.int(),
-  endpoints: z.array(z.string()).describe("Surfaces that the provider offers"),
-});
+const entrySchema = lazily(() =>
+  z.looseObject({
+    id: z.string(),
+    name: z.string(),
+    description: z.string().max(200),
+    logo: z.string().describe("Root-relative path of an SVG"),
+    website: z.string().optional(),
+    status: z
+      .enum(["active", "byok"])
+      .describe("byok: serves only callers with a key of their own at that provider"),
+    model_count: z.int(),
+    endpoints: z.array(z.string()).describe("Surfaces that the provider offers"),
+  }),
+);
 
 /** Every provider of the catalog, whether it can be called now or not. */
 export const listProviders = defineEndpoint<Dependencies>({
@@ -47,7 +50,7 @@ export const listProviders = defineEndpoint<Dependencies>({
   summary: "List providers.",
   description:
     "Always the whole list. Whether a provider answers at present is in the health snapshot.",
-  response: z.object({ object: z.literal("list"), data: z.array(entrySchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(entrySchema()) }),
   handle: (context, { inference }) =>
     new Response(listText(inference.catalog()), {
       headers: {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { isServable } from "../../inference/pipeline/upstream-targets.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import {
@@ -40,11 +41,13 @@ const querySchema = z.object({
     .default(5),
 });
 
-const shares = z.object(
-  Object.fromEntries(scoreParts.map((part) => [part, z.number()])) as Record<
-    ScorePart,
-    z.ZodNumber
-  >,
+const shares = lazily(() =>
+  z.object(
+    Object.fromEntries(scoreParts.map((part) => [part, z.number()])) as Record<
+      ScorePart,
+      z.ZodNumber
+    >,
+  ),
 );
 
 /** From best to worst; a model is as well as the best of its providers. */
@@ -89,33 +92,34 @@ export const recommendModelsFor = defineEndpoint<Dependencies>({
     min_context: z.int().optional(),
     limit: z.int().min(1).max(50).default(5).optional(),
   }),
-  response: z.object({
-    object: z.literal("list"),
-    task: z.string(),
-    understood_as: z
-      .enum(["translation", "coding", "reasoning", "vision", "cheap", "general"])
-      .describe("general: the text names no task."),
-    considered: z.int(),
-    left_out: z
-      .object({ task: z.int(), price: z.int(), context: z.int(), down: z.int() })
-      .describe("How many models are not ranked, by reason."),
-    data: z.array(
-      z.object({
-        rank: z.int(),
-        model: z.string(),
-        display_name: z.string(),
-        score: z.number(),
-        scores: shares,
-        reasons: z.array(z.string()),
-        pricing: z.looseObject({ input_per_1m: z.number(), output_per_1m: z.number() }),
-        context_length: z.int(),
-        capabilities: z.array(z.string()),
-        providers: z.array(z.string()),
-        health: z.object({ status: z.enum(ranks), error_rate: z.number().nullable() }),
-        first_token_ms: z.int().nullable(),
-      }),
-    ),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      task: z.string(),
+      understood_as: z
+        .enum(["translation", "coding", "reasoning", "vision", "cheap", "general"])
+        .describe("general: the text names no task."),
+      considered: z.int(),
+      left_out: z
+        .object({ task: z.int(), price: z.int(), context: z.int(), down: z.int() })
+        .describe("How many models are not ranked, by reason."),
+      data: z.array(
+        z.object({
+          rank: z.int(),
+          model: z.string(),
+          display_name: z.string(),
+          score: z.number(),
+          scores: shares(),
+          reasons: z.array(z.string()),
+          pricing: z.looseObject({ input_per_1m: z.number(), output_per_1m: z.number() }),
+          context_length: z.int(),
+          capabilities: z.array(z.string()),
+          providers: z.array(z.string()),
+          health: z.object({ status: z.enum(ranks), error_rate: z.number().nullable() }),
+          first_token_ms: z.int().nullable(),
+        }),
+      ),
+    }),
   handle(context, deps) {
     const given = checkBody(querySchema, Object.fromEntries(context.query));
     const { inference } = deps;

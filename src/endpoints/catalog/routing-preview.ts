@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { routedCaller, type Caller } from "../../identity/keys/caller.ts";
 import { routePricing } from "../../inference/catalog/model-object.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
@@ -14,27 +15,31 @@ import type { Dependencies } from "../dependencies.ts";
 import { modelByEncodedId } from "./models.ts";
 import { routeHealth, catalogEndpoint, subRoute, type Telling } from "./sub-route.ts";
 
-const healthSchema = z.object({
-  status: z.enum(["healthy", "degraded", "down", "no_signal"]),
-  requests: z.int(),
-  error_rate: z.number().nullable(),
-});
+const healthSchema = lazily(() =>
+  z.object({
+    status: z.enum(["healthy", "degraded", "down", "no_signal"]),
+    requests: z.int(),
+    error_rate: z.number().nullable(),
+  }),
+);
 
-const response = z.object({
-  object: z.literal("model.routing_preview"),
-  model: z.string(),
-  data: z.array(
-    z.object({
-      position: z.int(),
-      model: z.string(),
-      provider: z.string(),
-      upstream_model: z.string(),
-      reason: z.string(),
-      price: z.looseObject({}).nullable(),
-      health: healthSchema,
-    }),
-  ),
-});
+const response = lazily(() =>
+  z.object({
+    object: z.literal("model.routing_preview"),
+    model: z.string(),
+    data: z.array(
+      z.object({
+        position: z.int(),
+        model: z.string(),
+        provider: z.string(),
+        upstream_model: z.string(),
+        reason: z.string(),
+        price: z.looseObject({}).nullable(),
+        health: healthSchema(),
+      }),
+    ),
+  }),
+);
 
 /** Presets are public; of other models only those learn the chain who may call them. */
 function assertMaySee({ router, id }: CatalogModel, caller: Caller): void {

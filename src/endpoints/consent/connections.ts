@@ -3,6 +3,7 @@ import type { AccountCaller } from "../../identity/keys/caller.ts";
 import type { Connection } from "../../consent/connections.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -18,41 +19,45 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-const connectionSchema = z.object({
-  id: z.string(),
-  object: z.literal("connection"),
-  client: z.object({ id: z.string().nullable(), name: z.string() }),
-  origin: z
-    .enum(["device", "oauth", "key", "playground"])
-    .describe(
-      "How it was connected: by a device code, by OAuth in a browser, or with a key of its own by the page at /auth; playground is the " +
-        "dashboard's own.",
-    ),
-  scopes: z.array(z.string()),
-  bundle: z
-    .enum(["read_only", "standard"])
-    .nullable()
-    .describe("The consent bundle that the scopes are; null where they are none."),
-  resource: z.string().nullable(),
-  workspace_id: z.string(),
-  user_id: z.string(),
-  key_id: z.string().describe("The key that carries limits and spend; records and usage name it."),
-  limit: z.number().nullable(),
-  limit_reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
-  limit_remaining: z.number().nullable(),
-  usage: z.number().describe("What was spent with it, in USD."),
-  allowed_models: z.array(z.string()).nullable(),
-  created_at: z.string(),
-  created_from: z.object({ address: z.string(), user_agent: z.string() }),
-  refreshed_at: z.string().nullable(),
-  last_used_at: z.string().nullable(),
-  expires_at: z.string().nullable(),
-});
+const connectionSchema = lazily(() =>
+  z.object({
+    id: z.string(),
+    object: z.literal("connection"),
+    client: z.object({ id: z.string().nullable(), name: z.string() }),
+    origin: z
+      .enum(["device", "oauth", "key", "playground"])
+      .describe(
+        "How it was connected: by a device code, by OAuth in a browser, or with a key of its own by the page at /auth; playground is the " +
+          "dashboard's own.",
+      ),
+    scopes: z.array(z.string()),
+    bundle: z
+      .enum(["read_only", "standard"])
+      .nullable()
+      .describe("The consent bundle that the scopes are; null where they are none."),
+    resource: z.string().nullable(),
+    workspace_id: z.string(),
+    user_id: z.string(),
+    key_id: z
+      .string()
+      .describe("The key that carries limits and spend; records and usage name it."),
+    limit: z.number().nullable(),
+    limit_reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
+    limit_remaining: z.number().nullable(),
+    usage: z.number().describe("What was spent with it, in USD."),
+    allowed_models: z.array(z.string()).nullable(),
+    created_at: z.string(),
+    created_from: z.object({ address: z.string(), user_agent: z.string() }),
+    refreshed_at: z.string().nullable(),
+    last_used_at: z.string().nullable(),
+    expires_at: z.string().nullable(),
+  }),
+);
 
 function connectionObject(
   { directory, ledger, clock }: Dependencies,
   connection: Connection,
-): z.infer<typeof connectionSchema> {
+): AnswerOf<typeof connectionSchema> {
   const key = directory.llmKeyById(connection.keyId);
   const account = ledger.book.key(connection.keyId);
   return {
@@ -118,8 +123,10 @@ async function visibleConnection(
   return connection;
 }
 
-const listSchema = z.object({ object: z.literal("list"), data: z.array(connectionSchema) });
-const endedSchema = z.object({ deleted: z.literal(true), id: z.string() });
+const listSchema = lazily(() =>
+  z.object({ object: z.literal("list"), data: z.array(connectionSchema()) }),
+);
+const endedSchema = lazily(() => z.object({ deleted: z.literal(true), id: z.string() }));
 
 /** Lists the connected apps. */
 export const listConnections = defineEndpoint({
@@ -189,7 +196,7 @@ export const listAllConnections = defineEndpoint({
     workspace_id: z.string().optional(),
     user_id: z.string().optional(),
   }),
-  response: pageSchema(connectionSchema),
+  response: () => pageSchema(connectionSchema()),
   async handle(context, deps: Dependencies) {
     const {
       limit,

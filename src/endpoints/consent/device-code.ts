@@ -2,6 +2,7 @@ import { z } from "zod";
 import { cleanName } from "../../consent/oauth-clients.ts";
 import { readScopes } from "../../consent/granted-scopes.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { countedAddress } from "../../platform/rate-windows/named-windows.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -22,15 +23,17 @@ const deviceSchema = z.looseObject({
   surface: text(100).describe("What the client is, as coding agents say it."),
 });
 
-const responseSchema = z.object({
-  device_code: z.string(),
-  user_code: z.string(),
-  verification_uri: z.string(),
-  verification_uri_complete: z.string(),
-  expires_in: z.int(),
-  interval: z.int(),
-  login_notice: z.string().optional().describe("Shown beside the code by agents that know it."),
-});
+const responseSchema = lazily(() =>
+  z.object({
+    device_code: z.string(),
+    user_code: z.string(),
+    verification_uri: z.string(),
+    verification_uri_complete: z.string(),
+    expires_in: z.int(),
+    interval: z.int(),
+    login_notice: z.string().optional().describe("Shown beside the code by agents that know it."),
+  }),
+);
 
 /**
  * Agents name their surface and nothing else: they send requests, and want to go on when their

@@ -132,9 +132,10 @@ export const createAuthorizationCode = defineEndpoint({
     "The code works once, for ten minutes, and for the program that has the verifier of the challenge. The new key belongs to the " +
     "personal workspace of the calling key's owner, stays within the calling key's limits, and ends with it.",
   body: codeSchema,
-  response: z.object({
-    data: z.object({ id: z.string(), app_id: z.int(), created_at: z.string() }),
-  }),
+  response: () =>
+    z.object({
+      data: z.object({ id: z.string(), app_id: z.int(), created_at: z.string() }),
+    }),
   async handle(context, deps: Dependencies) {
     const { key: parent, workspace } = context.caller;
     const url = callbackOf(context.body.callback_url);
@@ -284,7 +285,7 @@ export const exchangeAuthorizationCode = defineEndpoint({
     "Takes codes of POST /auth/keys/code and of the authorization page at /auth. The secret is shown in this answer and " +
     "never again.",
   body: exchangeSchema,
-  response: z.object({ key: z.string(), user_id: z.string() }),
+  response: () => z.object({ key: z.string(), user_id: z.string() }),
   async handle(context, deps: Dependencies) {
     const { code, code_verifier: verifier, code_challenge_method: method } = context.body;
     const taken = await deps.consent.codes.take({
@@ -324,13 +325,14 @@ export const createPlaygroundKey = defineEndpoint({
     "5 USD a day, and is metered to one key record of the person in the workspace, named Playground. The key before it " +
     "ends: a page whose key " +
     "is refused with 401 asks again. GET /connections lists it, and DELETE /connections/{id} ends it.",
-  response: z.object({
-    object: z.literal("playground_key"),
-    key: z.string(),
-    key_id: z.string(),
-    connection_id: z.string(),
-    expires_at: z.string(),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("playground_key"),
+      key: z.string(),
+      key_id: z.string(),
+      connection_id: z.string(),
+      expires_at: z.string(),
+    }),
   async handle(context, { consent }: Pick<Dependencies, "consent">) {
     const { user, workspace } = sessionOf(context);
     const { secret, keyId, connectionId, expiresAtMs } = await consent.playground.issue({

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { grantableScopes, offlineScope } from "../../consent/granted-scopes.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -17,17 +18,19 @@ const shared = {
 
 const publicly = { "cache-control": "public, max-age=3600" } as const;
 
-const serverSchema = z.looseObject({
-  issuer: z.string(),
-  authorization_endpoint: z.string(),
-  token_endpoint: z.string(),
-});
+const serverSchema = lazily(() =>
+  z.looseObject({
+    issuer: z.string(),
+    authorization_endpoint: z.string(),
+    token_endpoint: z.string(),
+  }),
+);
 
 /**
  * The authorization server about itself (RFC 8414, section 2). The issuer is where people reach the
  * service.
  */
-function authorizationServer(publicUrl: string): z.infer<typeof serverSchema> {
+function authorizationServer(publicUrl: string): AnswerOf<typeof serverSchema> {
   const api = `${publicUrl}/api/v1`;
   return {
     issuer: publicUrl,
@@ -91,20 +94,22 @@ export const openIdMetadata = defineEndpoint({
   handle: answerServer,
 });
 
-const resourceSchema = z.object({
-  resource: z.string(),
-  authorization_servers: z.array(z.string()),
-  scopes_supported: z.array(z.string()),
-  bearer_methods_supported: z.array(z.string()),
-  resource_name: z.string(),
-  resource_documentation: z.string(),
-});
+const resourceSchema = lazily(() =>
+  z.object({
+    resource: z.string(),
+    authorization_servers: z.array(z.string()),
+    scopes_supported: z.array(z.string()),
+    bearer_methods_supported: z.array(z.string()),
+    resource_name: z.string(),
+    resource_documentation: z.string(),
+  }),
+);
 
 /** A protected resource about itself (RFC 9728, section 2). */
 const protectedResource = (
   resource: string,
   publicUrl: string,
-): z.infer<typeof resourceSchema> => ({
+): AnswerOf<typeof resourceSchema> => ({
   resource,
   authorization_servers: [publicUrl],
   scopes_supported: [...grantableScopes],

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { countedAddress } from "../../platform/rate-windows/named-windows.ts";
 import { cleanName, isNativeRedirect, redirectProblem } from "../../consent/oauth-clients.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { oauthRoute, readOauthBody } from "./oauth-body.ts";
@@ -29,18 +30,20 @@ const registrationSchema = z.looseObject({
   scope: z.string().max(2_000).nullish(),
 });
 
-const clientSchema = z.object({
-  client_id: z.string(),
-  client_id_issued_at: z.int(),
-  client_name: z.string(),
-  redirect_uris: z.array(z.string()),
-  grant_types: z.array(z.string()),
-  response_types: z.array(z.string()),
-  token_endpoint_auth_method: z.literal("none"),
-  application_type: z.enum(["web", "native"]),
-  client_uri: z.string().optional(),
-  logo_uri: z.string().optional(),
-});
+const clientSchema = lazily(() =>
+  z.object({
+    client_id: z.string(),
+    client_id_issued_at: z.int(),
+    client_name: z.string(),
+    redirect_uris: z.array(z.string()),
+    grant_types: z.array(z.string()),
+    response_types: z.array(z.string()),
+    token_endpoint_auth_method: z.literal("none"),
+    application_type: z.enum(["web", "native"]),
+    client_uri: z.string().optional(),
+    logo_uri: z.string().optional(),
+  }),
+);
 
 /**
  * Registers a client of OAuth (RFC 7591). Clients are public: even where they ask for one, they

@@ -3,6 +3,7 @@ import { pkcePattern } from "../../consent/authorization-codes.ts";
 import type { Connection, NewConnection, Terms } from "../../consent/connections.ts";
 import { bundleOf } from "../../consent/granted-scopes.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeOauthError } from "../../http/error-envelope.ts";
 import { hourMs } from "../../platform/kernel/clock.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
@@ -41,18 +42,20 @@ const tokenSchema = z.looseObject({
 
 type TokenRequest = z.infer<typeof tokenSchema>;
 
-const responseSchema = z.object({
-  access_token: z.string(),
-  token_type: z.literal("Bearer"),
-  scope: z.string(),
-  user_id: z.string(),
-  expires_in: z.int().optional(),
-  refresh_token: z.string().optional(),
-  email: z
-    .string()
-    .optional()
-    .describe("Who approved, for clients that have the person confirm it."),
-});
+const responseSchema = lazily(() =>
+  z.object({
+    access_token: z.string(),
+    token_type: z.literal("Bearer"),
+    scope: z.string(),
+    user_id: z.string(),
+    expires_in: z.int().optional(),
+    refresh_token: z.string().optional(),
+    email: z
+      .string()
+      .optional()
+      .describe("Who approved, for clients that have the person confirm it."),
+  }),
+);
 
 const missing = (field: string): GatewayError =>
   new GatewayError("bad_request", `${field}: is required for this grant_type.`, { param: field });
@@ -73,7 +76,7 @@ const tokenBody = ({
   accessToken: string;
   refreshToken: string | undefined;
   connection: Connection;
-}): z.infer<typeof responseSchema> => ({
+}): AnswerOf<typeof responseSchema> => ({
   access_token: accessToken,
   token_type: "Bearer",
   scope: connection.scopes.join(" "),
@@ -351,7 +354,7 @@ const revocation = {
   method: "POST",
   rawBody: revokeSchema,
   formBody: revokeSchema,
-  response: z.object({}),
+  response: () => z.object({}),
   handle: revoke,
   summary: "Give an access or refresh token back; its connection ends.",
 } as const;

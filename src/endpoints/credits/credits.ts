@@ -2,6 +2,7 @@ import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { balanceOf } from "../../billing/ledger/account-book.ts";
 import type { StatementCursor, StatementEntry } from "../../billing/credits/statement.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
@@ -13,30 +14,32 @@ import { workspaceOf } from "../account/account-fields.ts";
 const usd = z.number();
 
 /** The credits record; `data` is that of OpenRouter's clients. */
-const creditsSchema = z
-  .object({
-    balance: usd.describe(
-      "What can be spent: monthly_balance and topup_balance. At 0, paid inference is 402.",
-    ),
-    monthly_balance: usd.describe(
-      "Credits of the plan, of referrals and of grants that lapse with their month; spent first.",
-    ),
-    topup_balance: usd.describe(
-      "Credits that were bought or granted to stay; spent last, they never lapse.",
-    ),
-    used: usd.describe("Everything that was ever charged."),
-    today_cost: usd.describe("Charged since the day began, in UTC."),
-    currency: z.literal("usd"),
-    data: z
-      .object({
-        total_credits: usd.describe(
-          "Everything that was given and has not lapsed: balance and used.",
-        ),
-        total_usage: usd.describe("The same as used."),
-      })
-      .describe("The balance in OpenRouter's form."),
-  })
-  .meta({ id: "Credits" });
+const creditsSchema = lazily(() =>
+  z
+    .object({
+      balance: usd.describe(
+        "What can be spent: monthly_balance and topup_balance. At 0, paid inference is 402.",
+      ),
+      monthly_balance: usd.describe(
+        "Credits of the plan, of referrals and of grants that lapse with their month; spent first.",
+      ),
+      topup_balance: usd.describe(
+        "Credits that were bought or granted to stay; spent last, they never lapse.",
+      ),
+      used: usd.describe("Everything that was ever charged."),
+      today_cost: usd.describe("Charged since the day began, in UTC."),
+      currency: z.literal("usd"),
+      data: z
+        .object({
+          total_credits: usd.describe(
+            "Everything that was given and has not lapsed: balance and used.",
+          ),
+          total_usage: usd.describe("The same as used."),
+        })
+        .describe("The balance in OpenRouter's form."),
+    })
+    .meta({ id: "Credits" }),
+);
 
 const balanceHeader = brandHeader("Credits-Balance");
 
@@ -79,28 +82,30 @@ export const credits = defineEndpoint({
 const pageDefault = 50;
 const pageMax = 200;
 
-const entrySchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("credit_transaction"),
-    at: z.string(),
-    kind: z
-      .enum(["charges", "topup", "grant", "bootstrap", "refund", "expiry"])
-      .describe(
-        "charges are those of a UTC day, at its end; expiry is what lapsed of monthly credits.",
-      ),
-    bucket: z
-      .enum(["monthly", "topup"])
-      .nullable()
-      .describe("Null for charges, which are paid from both."),
-    amount: z.number().describe("USD, negative where credits went."),
-    balance: z.number().describe("USD after this entry."),
-    requests: z.int().nullable().describe("Requests that were charged for."),
-    reference: z.string().nullable(),
-  })
-  .meta({ id: "CreditTransaction" });
+const entrySchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("credit_transaction"),
+      at: z.string(),
+      kind: z
+        .enum(["charges", "topup", "grant", "bootstrap", "refund", "expiry"])
+        .describe(
+          "charges are those of a UTC day, at its end; expiry is what lapsed of monthly credits.",
+        ),
+      bucket: z
+        .enum(["monthly", "topup"])
+        .nullable()
+        .describe("Null for charges, which are paid from both."),
+      amount: z.number().describe("USD, negative where credits went."),
+      balance: z.number().describe("USD after this entry."),
+      requests: z.int().nullable().describe("Requests that were charged for."),
+      reference: z.string().nullable(),
+    })
+    .meta({ id: "CreditTransaction" }),
+);
 
-const entryObject = (entry: StatementEntry): z.infer<typeof entrySchema> => ({
+const entryObject = (entry: StatementEntry): AnswerOf<typeof entrySchema> => ({
   id: entry.id,
   object: "credit_transaction",
   at: new Date(entry.atMs).toISOString(),
@@ -162,12 +167,13 @@ export const listCreditTransactions = defineEndpoint({
       .describe(`Entries on a page, ${pageDefault} unless it is given, at most ${pageMax}.`),
     cursor: z.string().optional().describe("next_cursor of the page before."),
   }),
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(entrySchema),
-    has_more: z.boolean(),
-    next_cursor: z.string().nullable(),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(entrySchema()),
+      has_more: z.boolean(),
+      next_cursor: z.string().nullable(),
+    }),
   encodeError: encodeContractError,
   async handle(context, { statements }: Pick<Dependencies, "statements">) {
     const limit = limitIn(context.query);

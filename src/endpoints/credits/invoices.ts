@@ -63,11 +63,12 @@ export const listInvoices = defineEndpoint({
     `Newest first: ${listMax} unless limit says otherwise. next_cursor, sent as cursor, gives the next page. ` +
     "A paid top-up has an invoice, and each refund of it a credit note.",
   query: pageQuery,
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(documentSchema),
-    ...placeFields,
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(documentSchema()),
+      ...placeFields(),
+    }),
   async handle(context, deps: Dependencies) {
     const { store } = paymentsOf(deps);
     const workspaceId = workspaceOf(context).id;

@@ -4,6 +4,7 @@ import { centsFromUsd, quoteOf, usdFromCents, type Quote } from "../../billing/p
 import { documentId, type IssuedDocument } from "../../billing/payments/document.ts";
 import type { Payments } from "../../billing/payments/open-payments.ts";
 import { PaymentError, type Buyer, type Order } from "../../billing/payments/orders.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
@@ -91,59 +92,67 @@ export function paymentsOf({ payments }: Dependencies): Payments {
   );
 }
 
-const quoteFields = {
+const quoteFields = lazily(() => ({
   amount: z.number(),
   fee: z.number(),
   total: z.number(),
   currency: z.literal("usd"),
-};
+}));
 
 /** What a top-up costs. */
-export const quoteSchema = z.object({ object: z.literal("top_up_quote"), ...quoteFields });
+export const quoteSchema = lazily(() =>
+  z.object({ object: z.literal("top_up_quote"), ...quoteFields() }),
+);
 
 /** A top-up. */
-export const topUpSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("top_up"),
-    ...quoteFields,
-    kind: z.enum(["checkout", "automatic"]),
-    status: z.enum(["open", "paid", "failed", "expired"]),
-    failure: z.string().nullable(),
-    created_at: z.string(),
-    created_by: z.string(),
-  })
-  .meta({ id: "TopUp" });
+export const topUpSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("top_up"),
+      ...quoteFields(),
+      kind: z.enum(["checkout", "automatic"]),
+      status: z.enum(["open", "paid", "failed", "expired"]),
+      failure: z.string().nullable(),
+      created_at: z.string(),
+      created_by: z.string(),
+    })
+    .meta({ id: "TopUp" }),
+);
 
 /** A workspace's automatic top-ups. */
-export const automaticSchema = z
-  .object({
-    object: z.literal("automatic_top_ups"),
-    status: z.enum(["on", "off", "stopped"]),
-    stopped_reason: z.string().nullable(),
-    stopped_at: z.string().nullable(),
-    threshold: z.number().nullable(),
-    amount: z.number().nullable(),
-    fee: z.number().nullable(),
-    total: z.number().nullable(),
-    monthly_limit: z.number().nullable(),
-    charged_this_month: z.number(),
-    card: z.string().nullable(),
-    consented_at: z.string().nullable(),
-    consented_by: z.string().nullable(),
-  })
-  .meta({ id: "AutomaticTopUps" });
+export const automaticSchema = lazily(() =>
+  z
+    .object({
+      object: z.literal("automatic_top_ups"),
+      status: z.enum(["on", "off", "stopped"]),
+      stopped_reason: z.string().nullable(),
+      stopped_at: z.string().nullable(),
+      threshold: z.number().nullable(),
+      amount: z.number().nullable(),
+      fee: z.number().nullable(),
+      total: z.number().nullable(),
+      monthly_limit: z.number().nullable(),
+      charged_this_month: z.number(),
+      card: z.string().nullable(),
+      consented_at: z.string().nullable(),
+      consented_by: z.string().nullable(),
+    })
+    .meta({ id: "AutomaticTopUps" }),
+);
 
 /** An invoice or a credit note. */
-export const documentSchema = z
-  .object({
-    id: z.string(),
-    object: z.enum(["invoice", "credit_note"]),
-    top_up_id: z.string(),
-    issued_at: z.string(),
-    ...quoteFields,
-  })
-  .meta({ id: "Invoice" });
+export const documentSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.enum(["invoice", "credit_note"]),
+      top_up_id: z.string(),
+      issued_at: z.string(),
+      ...quoteFields(),
+    })
+    .meta({ id: "Invoice" }),
+);
 
 const quoteObject = ({ creditCents, feeCents, chargeCents }: Quote) => ({
   amount: usdFromCents(creditCents),
@@ -153,13 +162,13 @@ const quoteObject = ({ creditCents, feeCents, chargeCents }: Quote) => ({
 });
 
 /** A quote as clients read it. */
-export const quoteAnswer = (quote: Quote): z.infer<typeof quoteSchema> => ({
+export const quoteAnswer = (quote: Quote): AnswerOf<typeof quoteSchema> => ({
   object: "top_up_quote",
   ...quoteObject(quote),
 });
 
 /** An order as clients read it. */
-export const topUpObject = (order: Order): z.infer<typeof topUpSchema> => ({
+export const topUpObject = (order: Order): AnswerOf<typeof topUpSchema> => ({
   id: order.id,
   object: "top_up",
   ...quoteObject(order),
@@ -174,7 +183,7 @@ export const topUpObject = (order: Order): z.infer<typeof topUpSchema> => ({
 export function automaticObject(
   topUp: AutomaticTopUp | undefined,
   { chargedCents, settings }: { chargedCents: number } & Pick<Payments, "settings">,
-): z.infer<typeof automaticSchema> {
+): AnswerOf<typeof automaticSchema> {
   const usd = (cents: number | undefined): number | null =>
     cents === undefined ? null : usdFromCents(cents);
   const quote = topUp && quoteOf(topUp.creditCents, settings.fee);
@@ -197,7 +206,7 @@ export function automaticObject(
 }
 
 /** A document as clients read it; amounts of credit notes are what was given back. */
-export const documentObject = (document: IssuedDocument): z.infer<typeof documentSchema> => ({
+export const documentObject = (document: IssuedDocument): AnswerOf<typeof documentSchema> => ({
   id: documentId(document),
   object: document.series.endsWith("credit_note") ? "credit_note" : "invoice",
   top_up_id: document.orderId,

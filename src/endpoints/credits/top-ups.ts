@@ -73,7 +73,7 @@ export const createTopUp = defineEndpoint({
     "says that it was. save_card keeps the card for automatic top-ups, which are agreed to apart. return_url, on this service, is where " +
     "the browser goes afterwards.",
   body: newTopUpSchema,
-  response: topUpSchema.extend({ url: z.string() }),
+  response: () => topUpSchema().extend({ url: z.string() }),
   async handle(context, deps: Dependencies) {
     const payments = paymentsOf(deps);
     const caller = context.caller;
@@ -112,11 +112,12 @@ export const listTopUps = defineEndpoint({
     `Newest first, automatic ones as well: ${listMax} unless limit says otherwise. ` +
     "next_cursor, sent as cursor, gives the next page.",
   query: pageQuery,
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(topUpSchema),
-    ...placeFields,
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(topUpSchema()),
+      ...placeFields(),
+    }),
   async handle(context, deps: Dependencies) {
     const { orders } = paymentsOf(deps);
     const workspaceId = workspaceOf(context).id;
@@ -189,7 +190,7 @@ export const stripeWebhook = defineEndpoint({
     "Only events that Stripe signed within the last five minutes are looked at. They may come in any order and any number of " +
     "times. 200 means that the event needs no repetition.",
   rawBody: z.looseObject({ id: z.string(), type: z.string() }),
-  response: z.object({ received: z.literal(true), outcome: z.string() }),
+  response: () => z.object({ received: z.literal(true), outcome: z.string() }),
   async handle(context, deps: Dependencies) {
     const { stripe, events, settings, clock } = paymentsOf(deps);
     const { webhookSecret: secret } = settings.stripe;

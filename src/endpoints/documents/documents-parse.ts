@@ -9,6 +9,7 @@ import { isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { ParseRequest } from "../../documents/jobs/document-jobs.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 
 /** Largest body (contract: "Limits"), in bytes. */
@@ -41,12 +42,14 @@ const bodySchema = z.lazy(() =>
   }),
 );
 
-const jobSchema = z.object({
-  object: z.literal("document_job"),
-  job_id: z.string(),
-  status: z.enum(["queued", "running"]),
-  created_at: z.string(),
-});
+const jobSchema = lazily(() =>
+  z.object({
+    object: z.literal("document_job"),
+    job_id: z.string(),
+    status: z.enum(["queued", "running"]),
+    created_at: z.string(),
+  }),
+);
 
 /** Has a document parsed by the caller's own provider. */
 export const documentsParse = defineEndpoint<Dependencies>({
@@ -78,10 +81,11 @@ export const documentsParse = defineEndpoint<Dependencies>({
   }),
   answerHeaders: { [pagesHeader]: "Pages of the document, where they are known." },
   rawBody: bodySchema,
-  response: z.looseObject({
-    result_type: z.string(),
-    document: z.looseObject({ page_count: z.int() }),
-  }),
+  response: () =>
+    z.looseObject({
+      result_type: z.string(),
+      document: z.looseObject({ page_count: z.int() }),
+    }),
   accepted: jobSchema,
   encodeError: encodeContractError,
   async handle(context, { documents: { jobs } }) {
@@ -114,7 +118,11 @@ function servedBy(
   };
 }
 
-const jobObject = ({ id, status, createdAtMs }: DocumentJob): z.input<typeof jobSchema> => ({
+const jobObject = ({
+  id,
+  status,
+  createdAtMs,
+}: DocumentJob): z.input<ReturnType<typeof jobSchema>> => ({
   object: "document_job",
   job_id: id,
   status: status === "queued" ? "queued" : "running",

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Conversion } from "../../documents/converter/converter-pool.ts";
 import { converterModel } from "../../documents/converter/document-converter.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { tokensOfTexts } from "../../inference/surfaces/surface-call.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
@@ -23,16 +24,18 @@ const uploadSchema = z.object({
     .describe("A hint; what the file is, its bytes tell. Default image.png."),
 });
 
-const answerSchema = z.object({
-  text: z.string().describe("Markdown."),
-  format: z.literal("markdown"),
-  model: z
-    .string()
-    .describe(
-      `What reads files here: ${converterModel}, or the model that the operator has configured.`,
-    ),
-  tokens: z.int().describe("The text's length in tokens, estimated at four characters each."),
-});
+const answerSchema = lazily(() =>
+  z.object({
+    text: z.string().describe("Markdown."),
+    format: z.literal("markdown"),
+    model: z
+      .string()
+      .describe(
+        `What reads files here: ${converterModel}, or the model that the operator has configured.`,
+      ),
+    tokens: z.int().describe("The text's length in tokens, estimated at four characters each."),
+  }),
+);
 
 /** The text of a picture or a PDF. */
 export const ocrExtract = defineEndpoint<Dependencies>({

@@ -3,6 +3,7 @@ import { bootstrapUserId } from "../../identity/workspaces/bootstrap.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { Conversation, Message } from "../../mcp/hub/conversation.ts";
 import { hubCallerOf, type HubCaller } from "../../mcp/hub/entry.ts";
 import { plainText, workspaceOf } from "../account/account-fields.ts";
@@ -25,36 +26,42 @@ const writes = { managementScope: "write:llm-keys", session: true } as const;
 /** A request may bring a whole conversation of the playground. */
 const conversationBytesMax = 8 * 1024 * 1024;
 
-const conversationSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("conversation"),
-    title: z.string(),
-    starred: z.boolean(),
-    source: z
-      .enum(["playground", "responses"])
-      .describe("What keeps it: the playground, or responses that are stored."),
+const conversationSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("conversation"),
+      title: z.string(),
+      starred: z.boolean(),
+      source: z
+        .enum(["playground", "responses"])
+        .describe("What keeps it: the playground, or responses that are stored."),
+      model: z.string().nullable(),
+      message_count: z.int(),
+      created_at: z.string(),
+      updated_at: z.string(),
+    })
+    .meta({ id: "Conversation" }),
+);
+
+const messageSchema = lazily(() =>
+  z.object({
+    object: z.literal("message"),
+    role: z.string(),
+    content: z.string(),
     model: z.string().nullable(),
-    message_count: z.int(),
+    response_id: z.string().nullable().describe("The stored response that it belongs to."),
     created_at: z.string(),
-    updated_at: z.string(),
-  })
-  .meta({ id: "Conversation" });
+  }),
+);
 
-const messageSchema = z.object({
-  object: z.literal("message"),
-  role: z.string(),
-  content: z.string(),
-  model: z.string().nullable(),
-  response_id: z.string().nullable().describe("The stored response that it belongs to."),
-  created_at: z.string(),
-});
+const wholeSchema = lazily(() =>
+  conversationSchema()
+    .extend({ messages: z.array(messageSchema()) })
+    .meta({ id: "ConversationWithMessages" }),
+);
 
-const wholeSchema = conversationSchema
-  .extend({ messages: z.array(messageSchema) })
-  .meta({ id: "ConversationWithMessages" });
-
-const conversationObject = (conversation: Conversation): z.infer<typeof conversationSchema> => ({
+const conversationObject = (conversation: Conversation): AnswerOf<typeof conversationSchema> => ({
   id: conversation.id,
   object: "conversation",
   title: conversation.title,
@@ -72,7 +79,7 @@ const messageObject = ({
   model,
   responseId,
   createdAtMs,
-}: Message): z.infer<typeof messageSchema> => ({
+}: Message): AnswerOf<typeof messageSchema> => ({
   object: "message",
   role,
   content,
@@ -95,7 +102,7 @@ function personOf({ caller }: RequestContext<unknown, AccountCaller>): HubCaller
 async function whole(
   { conversations }: Dependencies,
   conversation: Conversation,
-): Promise<z.infer<typeof wholeSchema>> {
+): Promise<AnswerOf<typeof wholeSchema>> {
   return {
     ...conversationObject(conversation),
     messages: (await conversations.messages(conversation.id)).map(messageObject),
@@ -114,7 +121,7 @@ export const listConversations = defineEndpoint({
   description:
     "Those of the caller's person alone, the newest message first, without their messages. search looks at titles and messages.",
   query: z.object({ ...pageParameters, starred: truthParameter }),
-  response: listSchema(conversationSchema),
+  response: () => listSchema(conversationSchema()),
   async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     const query = checkBody(listQuerySchema, Object.fromEntries(context.query));
     return context.json(
@@ -243,15 +250,17 @@ export const deleteConversation = defineEndpoint({
   access: writes,
   summary: "Delete a conversation.",
   description: "Responses that are stored stay; DELETE /responses/{id} deletes them, here as well.",
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     await conversations.remove(personOf(context), context.param("id"));
     return context.json({ deleted: true, id: context.param("id") });
   },
 });
 
-const settingsSchema = z.object({ object: z.literal("conversation_settings"), keep: z.boolean() });
-const settings = (keep: boolean): z.infer<typeof settingsSchema> => ({
+const settingsSchema = lazily(() =>
+  z.object({ object: z.literal("conversation_settings"), keep: z.boolean() }),
+);
+const settings = (keep: boolean): AnswerOf<typeof settingsSchema> => ({
   object: "conversation_settings",
   keep,
 });

@@ -5,6 +5,7 @@ import {
   type RequestContext,
 } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { EntryVersion } from "../../mcp/hub/entry-store.ts";
 import {
   reviewStatuses,
@@ -33,7 +34,7 @@ import {
   writesHub,
 } from "./hub-fields.ts";
 
-const sharedFields = {
+const sharedFields = lazily(() => ({
   id: z.string(),
   description: z.string().nullable(),
   tags: z.array(z.string()),
@@ -62,93 +63,107 @@ const sharedFields = {
     .describe("The person who made it; null for records of other workspaces."),
   created_at: z.string(),
   updated_at: z.string(),
-};
+}));
 
 /** A prompt. */
-export const promptSchema = z
-  .object({
-    object: z.literal("prompt"),
-    title: z.string(),
-    category: z.string().nullable(),
-    platforms: z.array(z.string()),
-    recommended_agents: z.array(z.string()),
-    recommended_model: z.string().nullable(),
-    status: z
-      .enum(reviewStatuses)
-      .nullable()
-      .describe("The review of the newest version; null for prompts that are not public."),
-    review: z.object({ note: z.string().nullable(), reviewed_at: z.string() }).nullable(),
-    ...sharedFields,
-  })
-  .meta({ id: "Prompt" });
+export const promptSchema = lazily(() =>
+  z
+    .object({
+      object: z.literal("prompt"),
+      title: z.string(),
+      category: z.string().nullable(),
+      platforms: z.array(z.string()),
+      recommended_agents: z.array(z.string()),
+      recommended_model: z.string().nullable(),
+      status: z
+        .enum(reviewStatuses)
+        .nullable()
+        .describe("The review of the newest version; null for prompts that are not public."),
+      review: z.object({ note: z.string().nullable(), reviewed_at: z.string() }).nullable(),
+      ...sharedFields(),
+    })
+    .meta({ id: "Prompt" }),
+);
 
-const documentFields = {
+const documentFields = lazily(() => ({
   name: z.string(),
   source_ref: z.string().nullable().describe("Where it was imported from."),
-  ...sharedFields,
-};
+  ...sharedFields(),
+}));
 
 /** A skill: an Agent Skills document, SKILL.md with front matter. */
-export const skillSchema = z
-  .object({
-    object: z.literal("skill"),
-    ...documentFields,
-    files: z
-      .array(
-        z.object({
-          path: z.string().meta({ description: "Path below the skill's folder." }),
-          bytes: z.int().meta({ description: "Size of the file in bytes." }),
-        }),
-      )
-      .describe("Files beside SKILL.md, such as scripts; the export has them."),
-  })
-  .meta({ id: "Skill" });
+export const skillSchema = lazily(() =>
+  z
+    .object({
+      object: z.literal("skill"),
+      ...documentFields(),
+      files: z
+        .array(
+          z.object({
+            path: z.string().meta({ description: "Path below the skill's folder." }),
+            bytes: z.int().meta({ description: "Size of the file in bytes." }),
+          }),
+        )
+        .describe("Files beside SKILL.md, such as scripts; the export has them."),
+    })
+    .meta({ id: "Skill" }),
+);
 
-const knowledgeSchema = z
-  .object({ object: z.literal("knowledge_document"), ...documentFields })
-  .meta({ id: "KnowledgeDocument" });
-const pluginSchema = z
-  .object({ object: z.literal("plugin"), ...documentFields })
-  .meta({ id: "Plugin" });
+const knowledgeSchema = lazily(() =>
+  z
+    .object({ object: z.literal("knowledge_document"), ...documentFields() })
+    .meta({ id: "KnowledgeDocument" }),
+);
+const pluginSchema = lazily(() =>
+  z.object({ object: z.literal("plugin"), ...documentFields() }).meta({ id: "Plugin" }),
+);
 
 /** An entry of any kind. */
-export const itemSchema = z.union([promptSchema, skillSchema, knowledgeSchema, pluginSchema]);
+export const itemSchema = lazily(() =>
+  z.union([promptSchema(), skillSchema(), knowledgeSchema(), pluginSchema()]),
+);
 
 /** A hub. */
-export const hubSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("hub"),
-    slug: z.string(),
-    name: z.string(),
-    description: z.string().nullable(),
-    visibility: z.enum(visibilities),
-    item_count: z.int(),
-    owned: z.boolean().describe("Whether it belongs to the caller's workspace."),
-    created_by: z.string().nullable(),
-    created_at: z.string(),
-    updated_at: z.string(),
-  })
-  .meta({ id: "Hub" });
+export const hubSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("hub"),
+      slug: z.string(),
+      name: z.string(),
+      description: z.string().nullable(),
+      visibility: z.enum(visibilities),
+      item_count: z.int(),
+      owned: z.boolean().describe("Whether it belongs to the caller's workspace."),
+      created_by: z.string().nullable(),
+      created_at: z.string(),
+      updated_at: z.string(),
+    })
+    .meta({ id: "Hub" }),
+);
 
 /** A version of an entry. */
-const versionSchema = z
-  .object({
-    object: z.literal("version"),
-    version: z.int(),
-    title: z.string(),
-    description: z.string().nullable(),
-    tags: z.array(z.string()),
-    body: z.string(),
-    created_at: z.string(),
-  })
-  .meta({ id: "EntryVersion" });
+const versionSchema = lazily(() =>
+  z
+    .object({
+      object: z.literal("version"),
+      version: z.int(),
+      title: z.string(),
+      description: z.string().nullable(),
+      tags: z.array(z.string()),
+      body: z.string(),
+      created_at: z.string(),
+    })
+    .meta({ id: "EntryVersion" }),
+);
 
 /** The versions of an entry. */
-export const versionListSchema = z.object({
-  object: z.literal("list"),
-  data: z.array(versionSchema),
-});
+export const versionListSchema = lazily(() =>
+  z.object({
+    object: z.literal("list"),
+    data: z.array(versionSchema()),
+  }),
+);
 
 const objects: Readonly<Record<Exclude<EntryKind, "prompt">, string>> = {
   skill: "skill",
@@ -212,7 +227,7 @@ export function entryObject(
 }
 
 /** The public record of a hub. */
-export const hubObject = (hub: Hub, { workspaceId }: HubCaller): z.infer<typeof hubSchema> => ({
+export const hubObject = (hub: Hub, { workspaceId }: HubCaller): AnswerOf<typeof hubSchema> => ({
   id: hub.id,
   object: "hub",
   slug: hub.slug,
@@ -234,7 +249,7 @@ export const versionObject = ({
   tags,
   body,
   createdAtMs,
-}: EntryVersion): z.infer<typeof versionSchema> => ({
+}: EntryVersion): AnswerOf<typeof versionSchema> => ({
   object: "version",
   version,
   title,
@@ -261,7 +276,7 @@ const forkSchema = z.strictObject({
   visibility: visibilityField.default("private").optional(),
 });
 
-const deletedSchema = z.object({ deleted: z.literal(true), id: z.string() });
+const deletedSchema = lazily(() => z.object({ deleted: z.literal(true), id: z.string() }));
 
 type Kind = Extract<EntryKind, "prompt" | "skill">;
 
@@ -288,7 +303,7 @@ function readingRoutes(kind: Kind): readonly Endpoint<Dependencies>[] {
       category: z.string().optional(),
       status: z.enum(reviewStatuses).optional(),
     }),
-    response: listSchema(schema),
+    response: () => listSchema(schema()),
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const caller = hubCaller(context);
       const { scope, ...query } = checkBody(querySchema, Object.fromEntries(context.query));

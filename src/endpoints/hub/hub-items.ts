@@ -69,7 +69,7 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     summary: "List the items of a hub.",
     description: "Newest first, without their bodies.",
     query: z.object({ ...pageParameters, kind: z.enum(entryKinds).optional() }),
-    response: listSchema(itemSchema),
+    response: () => listSchema(itemSchema()),
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const caller = hubCaller(context);
       const query = checkBody(itemsQuerySchema, Object.fromEntries(context.query));
@@ -157,7 +157,7 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     access: writesHub,
     summary: "Delete an item of a hub.",
     description: "Its author may, that of the hub, and admins of the workspace.",
-    response: z.object({ deleted: z.literal(true), id: z.string() }),
+    response: () => z.object({ deleted: z.literal(true), id: z.string() }),
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const caller = hubCaller(context);
       const found = await hub.hubs.findItem(caller, itemOf(context));

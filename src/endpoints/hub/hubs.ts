@@ -40,7 +40,7 @@ export const listHubs = defineEndpoint({
   description:
     "Newest first: those of the workspace, or with scope=public those that every workspace sees.",
   query: z.object({ ...pageParameters, scope: z.enum(scopes).default("workspace").optional() }),
-  response: listSchema(hubSchema),
+  response: () => listSchema(hubSchema()),
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const { scope, ...query } = checkBody(listQuerySchema, Object.fromEntries(context.query));
@@ -109,7 +109,10 @@ export const getHub = defineEndpoint({
   description:
     `By its slug or id; a hub of the workspace comes before a public one. It has its ${shownItemsMax} newest items, with bodies ` +
     `as long as these have ${shownCharactersMax} characters together; GET /hubs/{slug}/items lists all.`,
-  response: hubSchema.extend({ items: z.array(itemSchema) }).meta({ id: "HubWithItems" }),
+  response: () =>
+    hubSchema()
+      .extend({ items: z.array(itemSchema()) })
+      .meta({ id: "HubWithItems" }),
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);
     const found = await hub.hubs.find(caller, slugOf(context));
@@ -165,7 +168,7 @@ export const deleteHub = defineEndpoint({
   path: "/hubs/:slug",
   access: writesHub,
   summary: "Delete a hub with its items.",
-  response: z.object({ deleted: z.literal(true), id: z.string(), slug: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string(), slug: z.string() }),
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const { id, slug } = await hub.hubs.remove(hubCaller(context), slugOf(context));
     return context.json({ deleted: true, id, slug });

@@ -146,7 +146,7 @@ export const listReviews = defineEndpoint({
     limit: z.int().min(1).max(100).default(20).optional(),
     cursor: z.string().optional(),
   }),
-  response: listSchema(promptSchema.extend({ workspace_id: z.string() })),
+  response: () => listSchema(promptSchema().extend({ workspace_id: z.string() })),
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const query = checkBody(
       z.object({

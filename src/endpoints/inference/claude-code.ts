@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { Reply } from "../../http/request-context.ts";
 import { assert } from "../../platform/kernel/assert.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
@@ -38,15 +39,16 @@ export const managedSettings = defineEndpoint<Dependencies>({
   path: "/managed/settings",
   summary: "Show the settings that Claude Code has to take over.",
   description: "404 where the operator prescribes none (claude_code.managed_settings).",
-  response: z.object({
-    uuid: z.string().describe("Changes with the settings."),
-    checksum: z
-      .string()
-      .describe("SHA-256 of the settings as JSON with sorted keys; also the ETag."),
-    settings: z
-      .looseObject({})
-      .describe("Settings of Claude Code, as claude_code.managed_settings has them."),
-  }),
+  response: () =>
+    z.object({
+      uuid: z.string().describe("Changes with the settings."),
+      checksum: z
+        .string()
+        .describe("SHA-256 of the settings as JSON with sorted keys; also the ETag."),
+      settings: z
+        .looseObject({})
+        .describe("Settings of Claude Code, as claude_code.managed_settings has them."),
+    }),
   handle(context, { claudeCode }) {
     const settings = claudeCode.managedSettings;
     if (settings === undefined)
@@ -59,35 +61,37 @@ export const managedSettings = defineEndpoint<Dependencies>({
   },
 });
 
-const usageSchema = z.object({
-  extra_usage: z
-    .looseObject({
-      is_enabled: z.boolean().describe("Always true: every request is paid for by use."),
-      monthly_limit: z
-        .number()
-        .nullable()
-        .describe("The key's limit in cents; null where it has none."),
-      used_credits: z.number().describe("Cents spent of the limit, or in this UTC month."),
-      utilization: z
-        .number()
-        .nullable()
-        .describe("Percent of the limit that is spent; null without a limit."),
-      currency: z.literal("USD"),
-    })
-    .describe("Spend of the key."),
-  limits: z
-    .array(
-      z.looseObject({
-        kind: z.literal("spend"),
-        group: z.string().describe("Period of the limit, such as day or month."),
-        percent: z.number().describe("Percent of the limit that is spent."),
-        resets_at: z
-          .string()
-          .describe("When everything spent so far has left the period (ISO 8601)."),
-      }),
-    )
-    .describe("The key's limit; empty where it has none."),
-});
+const usageSchema = lazily(() =>
+  z.object({
+    extra_usage: z
+      .looseObject({
+        is_enabled: z.boolean().describe("Always true: every request is paid for by use."),
+        monthly_limit: z
+          .number()
+          .nullable()
+          .describe("The key's limit in cents; null where it has none."),
+        used_credits: z.number().describe("Cents spent of the limit, or in this UTC month."),
+        utilization: z
+          .number()
+          .nullable()
+          .describe("Percent of the limit that is spent; null without a limit."),
+        currency: z.literal("USD"),
+      })
+      .describe("Spend of the key."),
+    limits: z
+      .array(
+        z.looseObject({
+          kind: z.literal("spend"),
+          group: z.string().describe("Period of the limit, such as day or month."),
+          percent: z.number().describe("Percent of the limit that is spent."),
+          resets_at: z
+            .string()
+            .describe("When everything spent so far has left the period (ISO 8601)."),
+        }),
+      )
+      .describe("The key's limit; empty where it has none."),
+  }),
+);
 
 const centsOf = (nano: bigint): number => Math.round(usdFromNano(nano) * 100);
 const severityOf = (percent: number): string =>
@@ -171,7 +175,7 @@ export const agentTelemetry = (["metrics", "logs", "traces"] as const).map((sign
     summary: `Take OpenTelemetry ${signal} of Claude Code; they are discarded.`,
     bodyBytesMax: 4 * 1024 * 1024,
     rawBody: exported,
-    response: exported,
+    response: () => exported,
     handle: (context) => context.json({}),
   }),
 );

@@ -50,13 +50,12 @@ const endpointAt = (path: string) =>
         questions: z.record(z.string(), question),
       }),
     ),
-    response: z.lazy(() =>
+    response: () =>
       z.looseObject({
         model: z.string(),
         answers: z.record(z.string(), z.looseObject({ type: z.enum(["noul", "choice", "score"]) })),
         usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), cost: z.literal(0) }),
       }),
-    ),
     encodeError: surfaceErrors({ names: unreachable }),
     async handle(context, dependencies) {
       const { counters } = dependencies;

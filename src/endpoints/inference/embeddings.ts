@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { Reply } from "../../http/request-context.ts";
 import { checkTrace, modelFor } from "../../inference/pipeline/plan-call.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
@@ -76,7 +77,7 @@ const shared = {
   answerHeaders: { [brandHeader("Cache-Status")]: "HIT, MISS or BYPASS." },
 } as const;
 
-const usage = z.lazy(() =>
+const usage = lazily(() =>
   z.looseObject({
     prompt_tokens: z.int(),
     total_tokens: z.int(),
@@ -108,7 +109,7 @@ export const embeddings = defineEndpoint<Dependencies>({
       session_id: z.string().max(256).optional(),
     }),
   ),
-  response: z.lazy(() =>
+  response: () =>
     z.looseObject({
       id: z.string(),
       object: z.literal("list"),
@@ -120,15 +121,14 @@ export const embeddings = defineEndpoint<Dependencies>({
           embedding: z.union([z.array(z.number()), z.string()]),
         }),
       ),
-      usage,
+      usage: usage(),
     }),
-  ),
   encodeError: surfaceErrors(names),
   handle: (context, dependencies) =>
     answerEmbeddings(context, { read: readEmbeddingRequest, dependencies }),
 });
 
-const vectors = z.lazy(() =>
+const vectors = lazily(() =>
   z.object({
     float: z.array(z.array(z.number())).optional(),
     base64: z.array(z.string()).optional(),
@@ -166,16 +166,15 @@ export const cohereEmbedPath = defineEndpoint<Dependencies>({
       max_tokens: z.int().optional(),
     }),
   ),
-  response: z.lazy(() =>
+  response: () =>
     z.looseObject({
       id: z.string(),
       response_type: z.literal("embeddings_by_type"),
-      embeddings: vectors,
+      embeddings: vectors(),
       texts: z.array(z.string()),
       meta: z.looseObject({ billed_units: z.looseObject({ input_tokens: z.int() }) }),
-      usage,
+      usage: usage(),
     }),
-  ),
   encodeError: cohereErrors(names),
   handle: (context, dependencies) =>
     answerEmbeddings(context, { read: readCohereEmbedRequest, dependencies }),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { routedCaller } from "../../identity/keys/caller.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
 import { chatRequestSchema } from "../../inference/dialects/openai-chat/request-schema.ts";
@@ -20,16 +21,18 @@ import { inferenceBodyBytesMax, readCall } from "./read-call.ts";
  */
 const outputTokensDefault = 4_096;
 
-const candidateSchema = z.looseObject({
-  position: z.int(),
-  provider: z.string(),
-  model: z.string(),
-  upstream_model: z.string(),
-  reason: z.string(),
-  credential_source: z.enum(["platform", "own_byok", "pool"]),
-  estimated_cost_usd: z.number().nullable(),
-  output_cap: z.int().nullable(),
-});
+const candidateSchema = lazily(() =>
+  z.looseObject({
+    position: z.int(),
+    provider: z.string(),
+    model: z.string(),
+    upstream_model: z.string(),
+    reason: z.string(),
+    credential_source: z.enum(["platform", "own_byok", "pool"]),
+    estimated_cost_usd: z.number().nullable(),
+    output_cap: z.int().nullable(),
+  }),
+);
 
 /** What a request would be held for at the moment, or why it would be refused. */
 type Bearing = Execution | GatewayError | undefined;
@@ -141,14 +144,15 @@ export const explainRouting = defineEndpoint<Dependencies>({
     "Management keys and people who signed in are answered for their workspace, as for a key without limits of its own.",
   tag: "Inference",
   rawBody: chatRequestSchema,
-  response: z.looseObject({
-    object: z.literal("routing.explanation"),
-    requested_model: z.string(),
-    candidates: z.array(candidateSchema),
-    left_out: z.array(z.object({ provider: z.string(), model: z.string(), rule: z.string() })),
-    worst_case_usd: z.number(),
-    hold_usd: z.number(),
-  }),
+  response: () =>
+    z.looseObject({
+      object: z.literal("routing.explanation"),
+      requested_model: z.string(),
+      candidates: z.array(candidateSchema()),
+      left_out: z.array(z.object({ provider: z.string(), model: z.string(), rule: z.string() })),
+      worst_case_usd: z.number(),
+      hold_usd: z.number(),
+    }),
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
     if (context.caller.kind !== "anonymous") context.caller = routedCaller(context.caller);

@@ -45,15 +45,16 @@ export const messages = defineEndpoint<Dependencies>({
   headers: messagesHeaders,
   answerHeaders: outputCapHeader,
   streamEvents: messageEventSchema,
-  response: z.looseObject({
-    id: z.string(),
-    type: z.literal("message"),
-    role: z.literal("assistant"),
-    model: z.string(),
-    content: z.array(z.looseObject({ type: z.string() })),
-    stop_reason: z.string().nullable(),
-    usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), cost: z.number() }),
-  }),
+  response: () =>
+    z.looseObject({
+      id: z.string(),
+      type: z.literal("message"),
+      role: z.literal("assistant"),
+      model: z.string(),
+      content: z.array(z.looseObject({ type: z.string() })),
+      stop_reason: z.string().nullable(),
+      usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), cost: z.number() }),
+    }),
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
     const call = await readCall(context, messagesReader, dependencies);
@@ -88,7 +89,7 @@ export const countMessageTokens = defineEndpoint<Dependencies>({
     "Costs nothing.",
   tag: "Inference",
   rawBody: countTokensRequestSchema,
-  response: z.object({ input_tokens: z.int() }),
+  response: () => z.object({ input_tokens: z.int() }),
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
     const reader = { ...messagesReader, validate: checkCountRequest };

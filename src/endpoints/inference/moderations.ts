@@ -45,7 +45,7 @@ export const moderations = defineEndpoint<Dependencies>({
       session_id: z.string().max(256).optional(),
     }),
   ),
-  response: z.lazy(() =>
+  response: () =>
     z.looseObject({
       id: z.string(),
       model: z.string(),
@@ -64,7 +64,6 @@ export const moderations = defineEndpoint<Dependencies>({
         cost: z.number(),
       }),
     }),
-  ),
   encodeError: surfaceErrors({ names: { ...unreachable, bad_request: "invalid_request" } }),
   async handle(context, dependencies) {
     const { counters, inference } = dependencies;

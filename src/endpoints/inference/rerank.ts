@@ -36,7 +36,7 @@ const endpointAt = (place: Place) =>
         session_id: z.string().max(256).optional(),
       }),
     ),
-    response: z.lazy(() =>
+    response: () =>
       z.looseObject({
         id: z.string(),
         model: z.string(),
@@ -54,7 +54,6 @@ const endpointAt = (place: Place) =>
           cost: z.number(),
         }),
       }),
-    ),
     async handle(context, dependencies) {
       const { counters } = dependencies;
       const { text, body } = await readSurfaceBody(context, {

@@ -1,34 +1,39 @@
 import { z } from "zod";
+import { lazily } from "../../http/endpoint.ts";
 
 const item = z.looseObject({ type: z.string() });
 const sequence = { sequence_number: z.int() };
 
 const finishReasonField = z.enum(["stop", "length", "tool_calls", "content_filter", "error"]);
 
-const chatUsageSchema = z.looseObject({
-  prompt_tokens: z.int(),
-  completion_tokens: z.int(),
-  total_tokens: z.int(),
-  cost: z.number(),
-  cost_details: z
-    .looseObject({
-      upstream_inference_cost: z
-        .number()
-        .nullish()
-        .describe("USD that the provider reported as its own cost."),
-    })
-    .optional()
-    .describe("What the provider says of its cost."),
-});
+const chatUsageSchema = lazily(() =>
+  z.looseObject({
+    prompt_tokens: z.int(),
+    completion_tokens: z.int(),
+    total_tokens: z.int(),
+    cost: z.number(),
+    cost_details: z
+      .looseObject({
+        upstream_inference_cost: z
+          .number()
+          .nullish()
+          .describe("USD that the provider reported as its own cost."),
+      })
+      .optional()
+      .describe("What the provider says of its cost."),
+  }),
+);
 
-const toolCallSchema = z.looseObject({
-  id: z.string(),
-  type: z.string(),
-  function: z.looseObject({ name: z.string(), arguments: z.string() }).optional(),
-});
+const toolCallSchema = lazily(() =>
+  z.looseObject({
+    id: z.string(),
+    type: z.string(),
+    function: z.looseObject({ name: z.string(), arguments: z.string() }).optional(),
+  }),
+);
 
 /** How a fallback to another model is shown. */
-const fallbackFields = {
+const fallbackFields = lazily(() => ({
   requested_model: z
     .string()
     .optional()
@@ -41,117 +46,123 @@ const fallbackFields = {
     })
     .optional()
     .describe("How another model came to serve."),
-};
+}));
 
 /** A whole answer in the chat dialect. */
-export const chatCompletionSchema = z
-  .looseObject({
-    id: z.string(),
-    object: z.literal("chat.completion"),
-    created: z.int(),
-    model: z.string(),
-    choices: z.array(
-      z.looseObject({
-        index: z.int(),
-        finish_reason: finishReasonField.nullable(),
-        message: z
-          .looseObject({
-            role: z.literal("assistant"),
-            content: z
-              .string()
-              .nullable()
-              .describe("Text of the answer; null where only tools are called."),
-            tool_calls: z.array(toolCallSchema).optional(),
-            reasoning: z.string().nullish().describe("Thoughts, where the model shows them."),
-            refusal: z.string().nullish(),
-          })
-          .describe("The answer."),
-      }),
-    ),
-    usage: chatUsageSchema,
-    ...fallbackFields,
-    system_fingerprint: z
-      .string()
-      .nullish()
-      .describe("The provider's fingerprint of its configuration."),
-  })
-  .meta({ id: "ChatCompletion" });
+export const chatCompletionSchema = lazily(() =>
+  z
+    .looseObject({
+      id: z.string(),
+      object: z.literal("chat.completion"),
+      created: z.int(),
+      model: z.string(),
+      choices: z.array(
+        z.looseObject({
+          index: z.int(),
+          finish_reason: finishReasonField.nullable(),
+          message: z
+            .looseObject({
+              role: z.literal("assistant"),
+              content: z
+                .string()
+                .nullable()
+                .describe("Text of the answer; null where only tools are called."),
+              tool_calls: z.array(toolCallSchema()).optional(),
+              reasoning: z.string().nullish().describe("Thoughts, where the model shows them."),
+              refusal: z.string().nullish(),
+            })
+            .describe("The answer."),
+        }),
+      ),
+      usage: chatUsageSchema(),
+      ...fallbackFields(),
+      system_fingerprint: z
+        .string()
+        .nullish()
+        .describe("The provider's fingerprint of its configuration."),
+    })
+    .meta({ id: "ChatCompletion" }),
+);
 
 /**
  * One chunk of a chat stream; the last one before `[DONE]` has the usage, the charge and the
  * routing facts.
  */
-export const chatChunkSchema = z
-  .looseObject({
-    id: z.string(),
-    object: z.literal("chat.completion.chunk"),
-    created: z.int(),
-    model: z.string(),
-    choices: z.array(
-      z.looseObject({
-        index: z.int(),
-        finish_reason: finishReasonField.nullish(),
-        delta: z.looseObject({
-          role: z.string().optional(),
-          content: z.string().nullish(),
-          reasoning: z.string().nullish(),
-          tool_calls: z
-            .array(
-              z.looseObject({
-                index: z.int(),
-                id: z.string().optional(),
-                function: z
-                  .looseObject({ name: z.string().optional(), arguments: z.string().optional() })
-                  .optional(),
-              }),
-            )
-            .optional(),
+export const chatChunkSchema = lazily(() =>
+  z
+    .looseObject({
+      id: z.string(),
+      object: z.literal("chat.completion.chunk"),
+      created: z.int(),
+      model: z.string(),
+      choices: z.array(
+        z.looseObject({
+          index: z.int(),
+          finish_reason: finishReasonField.nullish(),
+          delta: z.looseObject({
+            role: z.string().optional(),
+            content: z.string().nullish(),
+            reasoning: z.string().nullish(),
+            tool_calls: z
+              .array(
+                z.looseObject({
+                  index: z.int(),
+                  id: z.string().optional(),
+                  function: z
+                    .looseObject({ name: z.string().optional(), arguments: z.string().optional() })
+                    .optional(),
+                }),
+              )
+              .optional(),
+          }),
         }),
-      }),
-    ),
-    usage: chatUsageSchema
-      .partial({ cost: true })
-      .nullish()
-      .describe("On the last chunk before `[DONE]`."),
-    ...fallbackFields,
-  })
-  .meta({ id: "ChatCompletionChunk" });
+      ),
+      usage: chatUsageSchema()
+        .partial({ cost: true })
+        .nullish()
+        .describe("On the last chunk before `[DONE]`."),
+      ...fallbackFields(),
+    })
+    .meta({ id: "ChatCompletionChunk" }),
+);
 
 /** An event with a name of its own, which clients that are generated from the document need. */
 const event = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
   z.looseObject(shape).meta({ id });
 
 /** One event of a Messages stream; `event:` and `type` say the same. */
-export const messageEventSchema = z
-  .union([
-    event("MessageStartEvent", {
-      type: z.literal("message_start"),
-      message: z.looseObject({ id: z.string(), model: z.string() }),
-    }),
-    event("ContentBlockStartEvent", {
-      type: z.literal("content_block_start"),
-      index: z.int(),
-      content_block: item,
-    }),
-    event("ContentBlockDeltaEvent", {
-      type: z.literal("content_block_delta"),
-      index: z.int(),
-      delta: item,
-    }),
-    event("ContentBlockStopEvent", { type: z.literal("content_block_stop"), index: z.int() }),
-    event("MessageDeltaEvent", {
-      type: z.literal("message_delta"),
-      delta: z.looseObject({ stop_reason: z.string().nullish() }),
-      usage: z.looseObject({ output_tokens: z.int() }),
-    }),
-    event("MessageStopEvent", { type: z.literal("message_stop") }),
-    event("PingEvent", { type: z.literal("ping") }),
-    event("MessageErrorEvent", {
-      type: z.literal("error"),
-      error: z.looseObject({ type: z.string(), message: z.string() }),
-    }),
-  ])
-  .meta({ id: "MessageStreamEvent" });
+export const messageEventSchema = lazily(() =>
+  z
+    .union([
+      event("MessageStartEvent", {
+        type: z.literal("message_start"),
+        message: z.looseObject({ id: z.string(), model: z.string() }),
+      }),
+      event("ContentBlockStartEvent", {
+        type: z.literal("content_block_start"),
+        index: z.int(),
+        content_block: item,
+      }),
+      event("ContentBlockDeltaEvent", {
+        type: z.literal("content_block_delta"),
+        index: z.int(),
+        delta: item,
+      }),
+      event("ContentBlockStopEvent", { type: z.literal("content_block_stop"), index: z.int() }),
+      event("MessageDeltaEvent", {
+        type: z.literal("message_delta"),
+        delta: z.looseObject({ stop_reason: z.string().nullish() }),
+        usage: z.looseObject({ output_tokens: z.int() }),
+      }),
+      event("MessageStopEvent", { type: z.literal("message_stop") }),
+      event("PingEvent", { type: z.literal("ping") }),
+      event("MessageErrorEvent", {
+        type: z.literal("error"),
+        error: z.looseObject({ type: z.string(), message: z.string() }),
+      }),
+    ])
+    .meta({ id: "MessageStreamEvent" }),
+);
 
 const lifecycle = [
   "created",
@@ -164,58 +175,60 @@ const lifecycle = [
 ] as const;
 
 /** One event of a Responses stream; `event:` and `type` say the same. */
-export const responseEventSchema = z
-  .union([
-    event("ResponseLifecycleEvent", {
-      ...sequence,
-      type: z.enum(lifecycle.map((state) => `response.${state}` as const)),
-      response: z.looseObject({ id: z.string(), status: z.string() }),
-    }),
-    event("ResponseOutputItemEvent", {
-      ...sequence,
-      type: z.enum(["response.output_item.added", "response.output_item.done"]),
-      output_index: z.int(),
-      item,
-    }),
-    event("ResponseContentPartEvent", {
-      ...sequence,
-      type: z.enum(["response.content_part.added", "response.content_part.done"]),
-      item_id: z.string(),
-      output_index: z.int(),
-      content_index: z.int(),
-      part: item,
-    }),
-    event("ResponseTextDeltaEvent", {
-      ...sequence,
-      type: z.literal("response.output_text.delta"),
-      item_id: z.string(),
-      delta: z.string(),
-    }),
-    event("ResponseTextDoneEvent", {
-      ...sequence,
-      type: z.literal("response.output_text.done"),
-      item_id: z.string(),
-      text: z.string(),
-    }),
-    event("ResponseArgumentsDeltaEvent", {
-      ...sequence,
-      type: z.literal("response.function_call_arguments.delta"),
-      item_id: z.string(),
-      delta: z.string(),
-    }),
-    event("ResponseArgumentsDoneEvent", {
-      ...sequence,
-      type: z.literal("response.function_call_arguments.done"),
-      item_id: z.string(),
-      arguments: z.string(),
-    }),
-    event("ResponseErrorEvent", { type: z.literal("error"), message: z.string() }),
-    event("ResponseOtherEvent", {
-      type: z
-        .string()
-        .describe(
-          "Events of reasoning, refusals, annotations and other tools, and the routing facts.",
-        ),
-    }),
-  ])
-  .meta({ id: "ResponseStreamEvent" });
+export const responseEventSchema = lazily(() =>
+  z
+    .union([
+      event("ResponseLifecycleEvent", {
+        ...sequence,
+        type: z.enum(lifecycle.map((state) => `response.${state}` as const)),
+        response: z.looseObject({ id: z.string(), status: z.string() }),
+      }),
+      event("ResponseOutputItemEvent", {
+        ...sequence,
+        type: z.enum(["response.output_item.added", "response.output_item.done"]),
+        output_index: z.int(),
+        item,
+      }),
+      event("ResponseContentPartEvent", {
+        ...sequence,
+        type: z.enum(["response.content_part.added", "response.content_part.done"]),
+        item_id: z.string(),
+        output_index: z.int(),
+        content_index: z.int(),
+        part: item,
+      }),
+      event("ResponseTextDeltaEvent", {
+        ...sequence,
+        type: z.literal("response.output_text.delta"),
+        item_id: z.string(),
+        delta: z.string(),
+      }),
+      event("ResponseTextDoneEvent", {
+        ...sequence,
+        type: z.literal("response.output_text.done"),
+        item_id: z.string(),
+        text: z.string(),
+      }),
+      event("ResponseArgumentsDeltaEvent", {
+        ...sequence,
+        type: z.literal("response.function_call_arguments.delta"),
+        item_id: z.string(),
+        delta: z.string(),
+      }),
+      event("ResponseArgumentsDoneEvent", {
+        ...sequence,
+        type: z.literal("response.function_call_arguments.done"),
+        item_id: z.string(),
+        arguments: z.string(),
+      }),
+      event("ResponseErrorEvent", { type: z.literal("error"), message: z.string() }),
+      event("ResponseOtherEvent", {
+        type: z
+          .string()
+          .describe(
+            "Events of reasoning, refusals, annotations and other tools, and the routing facts.",
+          ),
+      }),
+    ])
+    .meta({ id: "ResponseStreamEvent" }),
+);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { intervals, type UsageLine, type UsageQuery } from "../../insights/usage-store.ts";
 import { byZonedDay, hoursWithin, zonedDate, zonedRange } from "../../insights/zoned-days.ts";
@@ -18,12 +19,14 @@ const shared = {
   encodeError: encodeContractError,
 };
 
-const sumsSchema = z.looseObject({
-  requests: z.int(),
-  errors: z.int(),
-  tokens: z.int(),
-  cost: z.number(),
-});
+const sumsSchema = lazily(() =>
+  z.looseObject({
+    requests: z.int(),
+    errors: z.int(),
+    tokens: z.int(),
+    cost: z.number(),
+  }),
+);
 
 const workspaceOf = ({ caller }: RequestContext<undefined, AccountCaller>): string =>
   caller.workspace.id;
@@ -93,14 +96,15 @@ export const usageAnalytics = defineEndpoint({
   path: "/analytics/usage",
   summary: "Show the usage of the workspace over time.",
   query: analyticsQueries.usage,
-  response: z.object({
-    object: z.literal("list"),
-    from: z.string(),
-    to: z.string(),
-    interval: z.enum(["hour", "day"]),
-    time_zone: z.string().describe("Whose days the buckets are."),
-    data: z.array(sumsSchema.extend({ bucket: z.string() })),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      from: z.string(),
+      to: z.string(),
+      interval: z.enum(["hour", "day"]),
+      time_zone: z.string().describe("Whose days the buckets are."),
+      data: z.array(sumsSchema().extend({ bucket: z.string() })),
+    }),
   async handle(context, deps: Dependencies) {
     const query = readUsageQuery(context.query, deps.clock.nowMs());
     const lines = await sumsOf(deps, { ...query, workspaceId: workspaceOf(context) });
@@ -120,12 +124,15 @@ export const activityAnalytics = defineEndpoint({
   path: "/analytics/activity",
   summary: "Show the daily usage of the workspace by model and key.",
   query: analyticsQueries.activity,
-  response: z.object({
-    object: z.literal("list"),
-    from: z.string(),
-    to: z.string(),
-    data: z.array(sumsSchema.extend({ date: z.string(), model: z.string(), key_id: z.string() })),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      from: z.string(),
+      to: z.string(),
+      data: z.array(
+        sumsSchema().extend({ date: z.string(), model: z.string(), key_id: z.string() }),
+      ),
+    }),
   async handle(context, deps: Dependencies) {
     const query = {
       ...readActivityQuery(context.query, deps.clock.nowMs()),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { type Answer, Reply } from "../../http/request-context.ts";
 import type { GenerationFilter, GenerationRange } from "../../insights/generation-search.ts";
@@ -89,12 +90,13 @@ export const generationAnalytics = defineEndpoint({
     "requests meet the filters, a page may have fewer than limit, or none, and still have a next_cursor: it continues the search.",
   query: generationQueries.list,
   otherResponseTypes: ["text/csv"],
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(generationRowSchema),
-    has_more: z.boolean(),
-    next_cursor: z.string().nullable(),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(generationRowSchema()),
+      has_more: z.boolean(),
+      next_cursor: z.string().nullable(),
+    }),
   async handle(context, deps: Dependencies) {
     const { limit, after, id, format, ...query } = readGenerationsQuery(
       context.query,
@@ -149,7 +151,7 @@ function table(
     async next(): Promise<string | undefined> {
       if (state === "head") {
         state = "rows";
-        return csvLine(rowColumns);
+        return csvLine(rowColumns());
       }
       while (state === "rows") {
         const text = await page().catch(() => {
@@ -186,13 +188,15 @@ function table(
   return new Reply(source, { headers: { ...context.headers, ...csvHeaders("requests.csv") } });
 }
 
-const bucketSchema = z.object({
-  bucket: z.string().describe("Beginning of the bucket, UTC."),
-  requests: z.int(),
-  errors: z.int(),
-  tokens: z.int(),
-  cost: z.number(),
-});
+const bucketSchema = lazily(() =>
+  z.object({
+    bucket: z.string().describe("Beginning of the bucket, UTC."),
+    requests: z.int(),
+    errors: z.int(),
+    tokens: z.int(),
+    cost: z.number(),
+  }),
+);
 
 /** What the requests of a list add up to, over time. */
 export const generationHistogram = defineEndpoint({
@@ -204,19 +208,20 @@ export const generationHistogram = defineEndpoint({
     "120 buckets; buckets without requests are left out. By keys, models and providers every request is counted. With other filters the " +
     "newest 60,000 requests are looked at: counted_from says from when on, where that is later than from.",
   query: generationQueries.figures,
-  response: z.object({
-    object: z.literal("histogram"),
-    from: z.string(),
-    to: z.string(),
-    bucket_seconds: z.int(),
-    data: z.array(bucketSchema),
-    totals: bucketSchema.omit({ bucket: true }),
-    complete: z.boolean().describe("Whether every request of the range was looked at."),
-    counted_from: z
-      .string()
-      .nullable()
-      .describe("From when on they were, where complete is false."),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("histogram"),
+      from: z.string(),
+      to: z.string(),
+      bucket_seconds: z.int(),
+      data: z.array(bucketSchema()),
+      totals: bucketSchema().omit({ bucket: true }),
+      complete: z.boolean().describe("Whether every request of the range was looked at."),
+      counted_from: z
+        .string()
+        .nullable()
+        .describe("From when on they were, where complete is false."),
+    }),
   async handle(context, deps: Dependencies) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
     const { range } = await rangeFor(context, deps, query);
@@ -261,11 +266,13 @@ const percentilesOf = (sorted: readonly number[]) => ({
   p99: percentile(sorted, 0.99),
 });
 
-const percentilesSchema = z.object({
-  p50: z.number().nullable(),
-  p95: z.number().nullable(),
-  p99: z.number().nullable(),
-});
+const percentilesSchema = lazily(() =>
+  z.object({
+    p50: z.number().nullable(),
+    p95: z.number().nullable(),
+    p99: z.number().nullable(),
+  }),
+);
 
 /** How long requests take, over time. */
 export const latencyAnalytics = defineEndpoint({
@@ -277,20 +284,21 @@ export const latencyAnalytics = defineEndpoint({
     "60 buckets. Completed requests alone, in milliseconds: first_token until the first content of streams, total until the end. A " +
     "bucket is sampled: up to 200 requests from each quarter of it.",
   query: generationQueries.figures,
-  response: z.object({
-    object: z.literal("list"),
-    from: z.string(),
-    to: z.string(),
-    bucket_seconds: z.int(),
-    data: z.array(
-      z.object({
-        bucket: z.string(),
-        samples: z.int(),
-        first_token: percentilesSchema,
-        total: percentilesSchema,
-      }),
-    ),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      from: z.string(),
+      to: z.string(),
+      bucket_seconds: z.int(),
+      data: z.array(
+        z.object({
+          bucket: z.string(),
+          samples: z.int(),
+          first_token: percentilesSchema(),
+          total: percentilesSchema(),
+        }),
+      ),
+    }),
   async handle(context, deps: Dependencies) {
     const query = readFiguresQuery(context.query, {
       nowMs: deps.clock.nowMs(),
@@ -325,31 +333,32 @@ export const errorAnalytics = defineEndpoint({
     "unless from and to say otherwise, at most 366. data has the requests that failed, were cut or were cancelled, the most frequent " +
     "first, of the newest 60,000. refused counts requests that a limit, a budget or the balance refused: they leave no record.",
   query: generationQueries.figures,
-  response: z.object({
-    object: z.literal("list"),
-    from: z.string(),
-    to: z.string(),
-    data: z.array(
-      z.object({
-        status: z.enum(["cut", "cancelled", "failed"]),
-        code: z.string().nullable(),
-        http_status: z.int().nullable(),
-        provider: z.string().nullable(),
-        model: z.string(),
-        requests: z.int(),
-        last_at: z.string(),
-      }),
-    ),
-    refused: z.array(
-      z.object({
-        code: z.string(),
-        http_status: z.int(),
-        key_id: z.string(),
-        key_name: z.string().nullable(),
-        requests: z.int(),
-      }),
-    ),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      from: z.string(),
+      to: z.string(),
+      data: z.array(
+        z.object({
+          status: z.enum(["cut", "cancelled", "failed"]),
+          code: z.string().nullable(),
+          http_status: z.int().nullable(),
+          provider: z.string().nullable(),
+          model: z.string(),
+          requests: z.int(),
+          last_at: z.string(),
+        }),
+      ),
+      refused: z.array(
+        z.object({
+          code: z.string(),
+          http_status: z.int(),
+          key_id: z.string(),
+          key_name: z.string().nullable(),
+          requests: z.int(),
+        }),
+      ),
+    }),
   async handle(context, deps: Dependencies) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
     const { range, keys } = await rangeFor(context, deps, query);

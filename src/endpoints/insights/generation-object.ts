@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { explainCharge, type PriceVector } from "../../billing/ledger/price.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { AttemptRecord, GenerationRecord } from "../../insights/generation-record.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { Usage } from "../../platform/kernel/usage.ts";
@@ -53,214 +54,248 @@ const timesOf = ({ latencyMs, firstTokenMs }: GenerationRecord) => ({
 
 const unknown = z.null().describe("Always null: the gateway does not keep it.");
 
-const attemptSchema = z
-  .object({
-    provider: z.string().describe("The provider that was asked."),
-    model: z.string().describe("Id of the model that it was asked for."),
-    upstream_model: z.string().describe("What the provider calls the model."),
-    status: z.int().nullable().describe("HTTP status of its answer; null where none came."),
-    outcome: z.enum(["served", "failed", "cancelled"]).describe("How the attempt ended."),
-    reason: z
-      .string()
-      .nullable()
-      .describe(
-        "Why the next candidate was tried, such as rate_limited or timeout; null where it served.",
-      ),
-    duration_ms: z.number().describe("Milliseconds that the attempt took."),
-  })
-  .describe("One attempt at one provider.");
+const attemptSchema = lazily(() =>
+  z
+    .object({
+      provider: z.string().describe("The provider that was asked."),
+      model: z.string().describe("Id of the model that it was asked for."),
+      upstream_model: z.string().describe("What the provider calls the model."),
+      status: z.int().nullable().describe("HTTP status of its answer; null where none came."),
+      outcome: z.enum(["served", "failed", "cancelled"]).describe("How the attempt ended."),
+      reason: z
+        .string()
+        .nullable()
+        .describe(
+          "Why the next candidate was tried, such as rate_limited or timeout; null where it served.",
+        ),
+      duration_ms: z.number().describe("Milliseconds that the attempt took."),
+    })
+    .describe("One attempt at one provider."),
+);
 
-const priceSchema = z
-  .object({
-    version: z
-      .string()
-      .nullable()
-      .describe("Version of the price row, such as the date of the catalog."),
-    usd_per_million: z
-      .record(z.string(), z.string())
-      .describe("USD per million tokens by part of the usage, as decimal text."),
-    lines: z
-      .array(
-        z.object({
-          part: z
-            .string()
-            .describe("Part of the usage, such as input_tokens or cache_read_tokens."),
-          quantity: z.number().describe("Tokens, or requests."),
-          usd_per_million: z.number().describe("Price of a million of them in USD."),
-          amount_usd: z.number().describe("What they cost in USD."),
-        }),
-      )
-      .describe("The charge, one line for each part of the usage."),
-  })
-  .describe("What the request was priced with.");
+const priceSchema = lazily(() =>
+  z
+    .object({
+      version: z
+        .string()
+        .nullable()
+        .describe("Version of the price row, such as the date of the catalog."),
+      usd_per_million: z
+        .record(z.string(), z.string())
+        .describe("USD per million tokens by part of the usage, as decimal text."),
+      lines: z
+        .array(
+          z.object({
+            part: z
+              .string()
+              .describe("Part of the usage, such as input_tokens or cache_read_tokens."),
+            quantity: z.number().describe("Tokens, or requests."),
+            usd_per_million: z.number().describe("Price of a million of them in USD."),
+            amount_usd: z.number().describe("What they cost in USD."),
+          }),
+        )
+        .describe("The charge, one line for each part of the usage."),
+    })
+    .describe("What the request was priced with."),
+);
 
-const holdSchema = z
-  .object({
-    reserved_usd: z.number().describe("USD that were held before a provider was asked."),
-    charged_usd: z.number().describe("USD of it that were charged."),
-    uncollected_usd: z.number().describe("USD that the request cost beyond what the balance bore."),
-  })
-  .describe("The hold on the balance and what became of it.");
+const holdSchema = lazily(() =>
+  z
+    .object({
+      reserved_usd: z.number().describe("USD that were held before a provider was asked."),
+      charged_usd: z.number().describe("USD of it that were charged."),
+      uncollected_usd: z
+        .number()
+        .describe("USD that the request cost beyond what the balance bore."),
+    })
+    .describe("The hold on the balance and what became of it."),
+);
+
+/** Which request it was, and what it asked for. */
+const identityFields = () => ({
+  id: z.string().describe("`gen_` id; its digits are the trace id."),
+  upstream_id: z.string().nullable().describe("Id that the provider gave its answer."),
+  trace_id: z.string().describe("Trace id of the request, as X-Service-Trace-Id had it."),
+  request_id: z.string().describe("The same as trace_id."),
+  workspace_id: z.string().describe("The workspace that paid."),
+  created_at: z.string().describe("When the request was seen, ISO 8601 in UTC."),
+  api_type: z
+    .enum(["completions", "embeddings", "rerank", "decisions"])
+    .nullable()
+    .describe(
+      "Kind of request in OpenRouter's words; null for kinds that it does not have, such as moderations.",
+    ),
+  surface: z.string().describe("Kind of request, such as chat, messages, responses or embeddings."),
+  model: z.string().describe("Catalog id of the model that served or was tried last."),
+  requested_model: z
+    .string()
+    .describe("Catalog id or router that was asked for, after aliases and presets."),
+  router: z
+    .string()
+    .nullable()
+    .describe("The routing preset that was asked for, such as service/auto; null for a model."),
+});
+
+/** Who served it, and how it ended. */
+const servingFields = () => ({
+  provider_name: z
+    .string()
+    .nullable()
+    .describe("The provider that served or was tried last; null where none was asked."),
+  provider_responses: z
+    .array(
+      z.object({
+        provider_name: z.string().describe("The provider that was asked."),
+        status: z.int().nullable().describe("HTTP status of its answer; null where none came."),
+        latency: z.number().describe("Milliseconds that the attempt took."),
+        is_byok: z.boolean().describe("Whether the workspace's own provider key was used."),
+        model_permaslug: z.string().describe("Id of the model that it was asked for."),
+      }),
+    )
+    .describe("The attempts in OpenRouter's form."),
+  upstream_model: z
+    .string()
+    .nullable()
+    .describe("What the provider calls the model; null where none was asked."),
+  status: z
+    .enum(["completed", "cut", "cancelled", "cached", "failed"])
+    .describe(
+      "How the request ended. cut: the provider stopped in the middle. cancelled: the client left. cached: no provider was asked.",
+    ),
+  streamed: z.boolean().describe("Whether the answer was streamed."),
+  cancelled: z.boolean().describe("Whether the client left before the end."),
+  error: z
+    .object({
+      code: z.string().describe("Code of the error."),
+      status: z.int().describe("HTTP status of the answer."),
+    })
+    .nullable()
+    .describe("What a failed request was answered with; null for others."),
+  finish_reason: z.string().nullable().describe("Why the model stopped."),
+  native_finish_reason: z
+    .string()
+    .nullable()
+    .describe("The same; reasons are not kept in the provider's own words."),
+});
+
+/** What it cost, by whose key, for which tokens. */
+const costFields = () => ({
+  total_cost: z.number().describe("USD that were charged."),
+  usage: z.number().describe("The same as total_cost."),
+  is_byok: z
+    .boolean()
+    .describe(
+      "Whether a provider key of the workspace served, so that its provider bills the request.",
+    ),
+  credential_source: z
+    .string()
+    .describe("Whose provider key was used: platform, own_byok or pool."),
+  provider_key_id: z
+    .string()
+    .nullable()
+    .describe("The workspace's own provider key that served; null for other keys."),
+  tokens_prompt: z.int().describe("Tokens of the prompt, cached ones included."),
+  tokens_completion: z.int().describe("Tokens of the answer, thoughts included."),
+  native_tokens_prompt: z
+    .int()
+    .describe("The same as tokens_prompt: counts are the provider's own."),
+  native_tokens_completion: z.int().describe("The same as tokens_completion."),
+  native_tokens_reasoning: z.int().describe("Tokens of thoughts."),
+  native_tokens_cached: z
+    .int()
+    .describe("Tokens of the prompt that were read from the provider's cache."),
+  native_tokens_completion_images: z.int().describe("Tokens of pictures in the answer."),
+});
+
+/** How long it took. */
+const timeFields = () => ({
+  latency: z
+    .number()
+    .describe("Milliseconds until the first content of a stream, or until the whole answer."),
+  generation_time: z
+    .number()
+    .describe("Milliseconds from then until the end of a stream; of whole answers the whole time."),
+  total_time: z.number().describe("Milliseconds from the request until the end of its answer."),
+  moderation_latency: unknown,
+  cache_discount: unknown,
+  data_region: z.literal("global").describe("Always global: requests are not bound to a region."),
+});
+
+/** What the sender said of itself. */
+const senderFields = () => ({
+  origin: z
+    .string()
+    .describe("Address of the app, as it said in HTTP-Referer; empty where it did not."),
+  http_referer: z.string().nullable().describe("The same; null where it was not sent."),
+  app_title: z.string().nullable().describe("Name of the app, as it said in X-Title."),
+  app_id: unknown,
+  external_user: unknown,
+  user_agent: unknown,
+  preset_id: unknown,
+  service_tier: unknown,
+  web_search_engine: unknown,
+  num_fetches: unknown,
+  num_input_audio_prompt: unknown,
+  num_media_completion: unknown,
+  num_media_prompt: unknown,
+  num_search_results: unknown,
+  session_id: z.string().nullable().describe("Session that the request named."),
+  trace: z.unknown().describe("The trace object of the request, as it was sent."),
+});
+
+/** How its route and its charge came about. */
+const accountingFields = () => ({
+  routing: z
+    .object({
+      order: z
+        .array(z.string())
+        .describe("Candidates in the order in which they were to be tried."),
+      left_out: z.array(z.string()).describe("Routes that were left out, each with the reason."),
+    })
+    .nullable()
+    .describe("How the route was chosen; null where there was no choice."),
+  translation_loss: z
+    .array(
+      z.object({
+        field: z.string().describe("Field of the request."),
+        reason: z.string().describe("What became of it."),
+      }),
+    )
+    .describe("What the provider's dialect could not say."),
+  usage_estimated: z
+    .boolean()
+    .describe("Whether tokens were estimated, since the provider reported none."),
+  usage_clamped: z
+    .boolean()
+    .describe("Whether reported tokens were bounded, since they were impossible."),
+  upstream_inference_cost: z
+    .number()
+    .nullable()
+    .describe("USD that the provider reported as its own cost."),
+  attempts: z.array(attemptSchema()).describe("Every attempt, in order."),
+  price: priceSchema()
+    .nullable()
+    .describe("What the request was priced with; null where no price was known."),
+  output_cap: z
+    .int()
+    .nullable()
+    .describe("Output tokens that were affordable, where the provider was given that as its cap."),
+  hold: holdSchema(),
+});
 
 /** One inference request with how its charge came about, under OpenRouter's field names. */
-export const generationObjectSchema = z
-  .object({
-    id: z.string().describe("`gen_` id; its digits are the trace id."),
-    upstream_id: z.string().nullable().describe("Id that the provider gave its answer."),
-    trace_id: z.string().describe("Trace id of the request, as X-Service-Trace-Id had it."),
-    request_id: z.string().describe("The same as trace_id."),
-    workspace_id: z.string().describe("The workspace that paid."),
-    created_at: z.string().describe("When the request was seen, ISO 8601 in UTC."),
-    api_type: z
-      .enum(["completions", "embeddings", "rerank", "decisions"])
-      .nullable()
-      .describe(
-        "Kind of request in OpenRouter's words; null for kinds that it does not have, such as moderations.",
-      ),
-    surface: z
-      .string()
-      .describe("Kind of request, such as chat, messages, responses or embeddings."),
-    model: z.string().describe("Catalog id of the model that served or was tried last."),
-    requested_model: z
-      .string()
-      .describe("Catalog id or router that was asked for, after aliases and presets."),
-    router: z
-      .string()
-      .nullable()
-      .describe("The routing preset that was asked for, such as service/auto; null for a model."),
-    provider_name: z
-      .string()
-      .nullable()
-      .describe("The provider that served or was tried last; null where none was asked."),
-    provider_responses: z
-      .array(
-        z.object({
-          provider_name: z.string().describe("The provider that was asked."),
-          status: z.int().nullable().describe("HTTP status of its answer; null where none came."),
-          latency: z.number().describe("Milliseconds that the attempt took."),
-          is_byok: z.boolean().describe("Whether the workspace's own provider key was used."),
-          model_permaslug: z.string().describe("Id of the model that it was asked for."),
-        }),
-      )
-      .describe("The attempts in OpenRouter's form."),
-    upstream_model: z
-      .string()
-      .nullable()
-      .describe("What the provider calls the model; null where none was asked."),
-    status: z
-      .enum(["completed", "cut", "cancelled", "cached", "failed"])
-      .describe(
-        "How the request ended. cut: the provider stopped in the middle. cancelled: the client left. cached: no provider was asked.",
-      ),
-    streamed: z.boolean().describe("Whether the answer was streamed."),
-    cancelled: z.boolean().describe("Whether the client left before the end."),
-    error: z
-      .object({
-        code: z.string().describe("Code of the error."),
-        status: z.int().describe("HTTP status of the answer."),
-      })
-      .nullable()
-      .describe("What a failed request was answered with; null for others."),
-    finish_reason: z.string().nullable().describe("Why the model stopped."),
-    native_finish_reason: z
-      .string()
-      .nullable()
-      .describe("The same; reasons are not kept in the provider's own words."),
-    total_cost: z.number().describe("USD that were charged."),
-    usage: z.number().describe("The same as total_cost."),
-    is_byok: z
-      .boolean()
-      .describe(
-        "Whether a provider key of the workspace served, so that its provider bills the request.",
-      ),
-    credential_source: z
-      .string()
-      .describe("Whose provider key was used: platform, own_byok or pool."),
-    provider_key_id: z
-      .string()
-      .nullable()
-      .describe("The workspace's own provider key that served; null for other keys."),
-    tokens_prompt: z.int().describe("Tokens of the prompt, cached ones included."),
-    tokens_completion: z.int().describe("Tokens of the answer, thoughts included."),
-    native_tokens_prompt: z
-      .int()
-      .describe("The same as tokens_prompt: counts are the provider's own."),
-    native_tokens_completion: z.int().describe("The same as tokens_completion."),
-    native_tokens_reasoning: z.int().describe("Tokens of thoughts."),
-    native_tokens_cached: z
-      .int()
-      .describe("Tokens of the prompt that were read from the provider's cache."),
-    native_tokens_completion_images: z.int().describe("Tokens of pictures in the answer."),
-    latency: z
-      .number()
-      .describe("Milliseconds until the first content of a stream, or until the whole answer."),
-    generation_time: z
-      .number()
-      .describe(
-        "Milliseconds from then until the end of a stream; of whole answers the whole time.",
-      ),
-    total_time: z.number().describe("Milliseconds from the request until the end of its answer."),
-    moderation_latency: unknown,
-    cache_discount: unknown,
-    data_region: z.literal("global").describe("Always global: requests are not bound to a region."),
-    origin: z
-      .string()
-      .describe("Address of the app, as it said in HTTP-Referer; empty where it did not."),
-    http_referer: z.string().nullable().describe("The same; null where it was not sent."),
-    app_title: z.string().nullable().describe("Name of the app, as it said in X-Title."),
-    app_id: unknown,
-    external_user: unknown,
-    user_agent: unknown,
-    preset_id: unknown,
-    service_tier: unknown,
-    web_search_engine: unknown,
-    num_fetches: unknown,
-    num_input_audio_prompt: unknown,
-    num_media_completion: unknown,
-    num_media_prompt: unknown,
-    num_search_results: unknown,
-    session_id: z.string().nullable().describe("Session that the request named."),
-    trace: z.unknown().describe("The trace object of the request, as it was sent."),
-    routing: z
-      .object({
-        order: z
-          .array(z.string())
-          .describe("Candidates in the order in which they were to be tried."),
-        left_out: z.array(z.string()).describe("Routes that were left out, each with the reason."),
-      })
-      .nullable()
-      .describe("How the route was chosen; null where there was no choice."),
-    translation_loss: z
-      .array(
-        z.object({
-          field: z.string().describe("Field of the request."),
-          reason: z.string().describe("What became of it."),
-        }),
-      )
-      .describe("What the provider's dialect could not say."),
-    usage_estimated: z
-      .boolean()
-      .describe("Whether tokens were estimated, since the provider reported none."),
-    usage_clamped: z
-      .boolean()
-      .describe("Whether reported tokens were bounded, since they were impossible."),
-    upstream_inference_cost: z
-      .number()
-      .nullable()
-      .describe("USD that the provider reported as its own cost."),
-    attempts: z.array(attemptSchema).describe("Every attempt, in order."),
-    price: priceSchema
-      .nullable()
-      .describe("What the request was priced with; null where no price was known."),
-    output_cap: z
-      .int()
-      .nullable()
-      .describe(
-        "Output tokens that were affordable, where the provider was given that as its cap.",
-      ),
-    hold: holdSchema,
-  })
-  .meta({ id: "Generation" });
+export const generationObjectSchema = lazily(() =>
+  z
+    .object({
+      ...identityFields(),
+      ...servingFields(),
+      ...costFields(),
+      ...timeFields(),
+      ...senderFields(),
+      ...accountingFields(),
+    })
+    .meta({ id: "Generation" }),
+);
 
 const apiTypes = {
   chat: "completions",
@@ -290,7 +325,7 @@ const notKept = {
   num_search_results: null,
 } as const;
 
-const attemptObject = (attempt: AttemptRecord): z.infer<typeof attemptSchema> => ({
+const attemptObject = (attempt: AttemptRecord): AnswerOf<typeof attemptSchema> => ({
   provider: attempt.provider,
   model: attempt.model,
   upstream_model: attempt.upstreamModel,
@@ -355,7 +390,9 @@ const outcomeOf = (record: GenerationRecord) => ({
 });
 
 /** OpenRouter's field names for one generation, with how its charge came about. */
-export function generationObject(record: GenerationRecord): z.infer<typeof generationObjectSchema> {
+export function generationObject(
+  record: GenerationRecord,
+): AnswerOf<typeof generationObjectSchema> {
   const { detail } = record;
   const cost = usdFromNano(record.costNanoUsd);
   return {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Answer } from "../../http/request-context.ts";
 import type { GenerationRecord } from "../../insights/generation-record.ts";
@@ -60,7 +61,7 @@ const shared = {
   access: { llmKey: true as const },
   counting: "at-door" as const,
   tag: "Insights",
-  response: z.object({ data: generationObjectSchema }),
+  response: () => z.object({ data: generationObjectSchema() }),
   encodeError: encodeContractError,
 };
 
@@ -97,35 +98,37 @@ function sourcesOf(transfers: Transfers): ChargeSources {
 }
 
 /** What a charge is made of, in words and in lines. */
-export const chargeExplanationSchema = z.object({
-  id: z.string(),
-  object: z.literal("charge_explanation"),
-  explanation: z.array(z.string()),
-  charged_usd: z.number(),
-  lines: z.array(
-    z.object({
-      part: z.string(),
-      quantity: z.number(),
-      usd_per_million: z.number(),
-      amount_usd: z.number(),
+export const chargeExplanationSchema = lazily(() =>
+  z.object({
+    id: z.string(),
+    object: z.literal("charge_explanation"),
+    explanation: z.array(z.string()),
+    charged_usd: z.number(),
+    lines: z.array(
+      z.object({
+        part: z.string(),
+        quantity: z.number(),
+        usd_per_million: z.number(),
+        amount_usd: z.number(),
+      }),
+    ),
+    sources: z.object({
+      monthly_usd: z.number(),
+      topup_usd: z.number(),
+      uncollected_usd: z.number(),
     }),
-  ),
-  sources: z.object({
-    monthly_usd: z.number(),
-    topup_usd: z.number(),
-    uncollected_usd: z.number(),
+    transfers: z.array(
+      z.object({ id: z.string(), from: z.string(), amount_usd: z.number(), at: z.string() }),
+    ),
+    generation: generationObjectSchema(),
   }),
-  transfers: z.array(
-    z.object({ id: z.string(), from: z.string(), amount_usd: z.number(), at: z.string() }),
-  ),
-  generation: generationObjectSchema,
-});
+);
 
 /** Explains the charge of a record. */
 export async function chargeExplanation(
   record: GenerationRecord,
   { ledgerStore }: Pick<Dependencies, "ledgerStore">,
-): Promise<z.infer<typeof chargeExplanationSchema>> {
+): Promise<AnswerOf<typeof chargeExplanationSchema>> {
   const transfers = await ledgerStore.transfersOf(record.id);
   const sources = sourcesOf(transfers);
   // Some requests are free regardless of their route's price.

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { UptimeDay } from "../../inference/catalog/history/route-history.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
@@ -10,12 +11,14 @@ import type { Dependencies } from "../dependencies.ts";
 export const publicCaching = "public, max-age=60, s-maxage=300, stale-while-revalidate=600";
 
 const statusSchema = z.enum(["healthy", "degraded", "partial", "down", "no_signal"]);
-const componentSchema = z.looseObject({
-  status: statusSchema,
-  description: z.string(),
-  note: z.string().nullable(),
-  data: z.looseObject({}),
-});
+const componentSchema = lazily(() =>
+  z.looseObject({
+    status: statusSchema,
+    description: z.string(),
+    note: z.string().nullable(),
+    data: z.looseObject({}),
+  }),
+);
 
 /** How the service is. Always 200: what is down stands in the body. */
 export const health = defineEndpoint({
@@ -27,30 +30,31 @@ export const health = defineEndpoint({
   tag: "Insights",
   summary: "Show the health snapshot.",
   description: "The thresholds of every state stand in docs/health.md.",
-  response: z.object({
-    status: statusSchema,
-    description: z.string(),
-    version: z.string(),
-    checked_at: z.string(),
-    components: z.object({
-      api: componentSchema,
-      providers: componentSchema,
-      smoke_tests: componentSchema.nullable(),
-      workflows: componentSchema.nullable(),
-      routing: componentSchema.nullable(),
-      postgres: componentSchema,
-      clickhouse: componentSchema,
-    }),
-    events: z.array(
-      z.object({
-        at: z.string(),
-        upstream_id: z.string(),
-        from: z.string(),
-        to: z.string(),
-        message: z.string().optional(),
+  response: () =>
+    z.object({
+      status: statusSchema,
+      description: z.string(),
+      version: z.string(),
+      checked_at: z.string(),
+      components: z.object({
+        api: componentSchema(),
+        providers: componentSchema(),
+        smoke_tests: componentSchema().nullable(),
+        workflows: componentSchema().nullable(),
+        routing: componentSchema().nullable(),
+        postgres: componentSchema(),
+        clickhouse: componentSchema(),
       }),
-    ),
-  }),
+      events: z.array(
+        z.object({
+          at: z.string(),
+          upstream_id: z.string(),
+          from: z.string(),
+          to: z.string(),
+          message: z.string().optional(),
+        }),
+      ),
+    }),
   encodeError: encodeContractError,
   handle(context, { insights }: Pick<Dependencies, "insights">) {
     context.headers["cache-control"] = publicCaching;
@@ -61,36 +65,40 @@ export const health = defineEndpoint({
 const daysMost = 90;
 const daysProblem = `must be a whole number from 1 to ${daysMost}`;
 
-const incidentSchema = z.object({
-  upstream_id: z.string(),
-  status: z.enum(["degraded", "down"]).describe("The worst that it was."),
-  started_at: z.string(),
-  ended_at: z.string().nullable().describe("Null while it lasts."),
-  messages: z.array(z.string()),
-});
+const incidentSchema = lazily(() =>
+  z.object({
+    upstream_id: z.string(),
+    status: z.enum(["degraded", "down"]).describe("The worst that it was."),
+    started_at: z.string(),
+    ended_at: z.string().nullable().describe("Null while it lasts."),
+    messages: z.array(z.string()),
+  }),
+);
 
-const historySchema = z.object({
-  object: z.literal("health.history"),
-  days: z.int(),
-  providers: z.array(
-    z.object({
-      id: z.string(),
-      uptime: z.number().nullable(),
-      buckets: z.array(
-        z.object({
-          date: z.iso.date(),
-          attempts: z.int(),
-          failures: z.int(),
-          uptime: z.number().nullable(),
-        }),
-      ),
-    }),
-  ),
-  incidents: z.array(incidentSchema),
-});
+const historySchema = lazily(() =>
+  z.object({
+    object: z.literal("health.history"),
+    days: z.int(),
+    providers: z.array(
+      z.object({
+        id: z.string(),
+        uptime: z.number().nullable(),
+        buckets: z.array(
+          z.object({
+            date: z.iso.date(),
+            attempts: z.int(),
+            failures: z.int(),
+            uptime: z.number().nullable(),
+          }),
+        ),
+      }),
+    ),
+    incidents: z.array(incidentSchema()),
+  }),
+);
 
 /** Uptime by day and incidents, as the public endpoint and page show them. */
-export type HealthHistory = z.infer<typeof historySchema>;
+export type HealthHistory = AnswerOf<typeof historySchema>;
 
 /** The share of attempts that found a provider there, at four decimals; null without attempts. */
 const uptimeOf = (attempts: number, failures: number): number | null =>

@@ -1,12 +1,15 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** Contract, "Limits": refreshed every ten minutes. */
 const cacheControl = "public, max-age=600, s-maxage=600";
 
-const trendSchema = z.array(z.object({ bucket: z.string(), tokens: z.int(), requests: z.int() }));
+const trendSchema = lazily(() =>
+  z.array(z.object({ bucket: z.string(), tokens: z.int(), requests: z.int() })),
+);
 
 /** What the whole service was used for in the last 30 days. */
 export const networkStatistics = defineEndpoint({
@@ -17,29 +20,30 @@ export const networkStatistics = defineEndpoint({
   counting: "at-door",
   tag: "Insights",
   summary: "Show the statistics of the whole service.",
-  response: z.object({
-    generated_at: z.string().nullable(),
-    totals: z.object({
-      tokens: z.int(),
-      requests: z.int(),
-      prompt_tokens: z.int(),
-      completion_tokens: z.int(),
-      cached_tokens: z.int(),
-      reasoning_tokens: z.int(),
-    }),
-    top_models: z.array(
-      z.object({
-        model_id: z.string(),
-        model_name: z.string(),
-        provider: z.string(),
-        rank: z.int(),
+  response: () =>
+    z.object({
+      generated_at: z.string().nullable(),
+      totals: z.object({
         tokens: z.int(),
         requests: z.int(),
-        share: z.number(),
+        prompt_tokens: z.int(),
+        completion_tokens: z.int(),
+        cached_tokens: z.int(),
+        reasoning_tokens: z.int(),
       }),
-    ),
-    trend: z.object({ "24h": trendSchema, "7d": trendSchema, "30d": trendSchema }),
-  }),
+      top_models: z.array(
+        z.object({
+          model_id: z.string(),
+          model_name: z.string(),
+          provider: z.string(),
+          rank: z.int(),
+          tokens: z.int(),
+          requests: z.int(),
+          share: z.number(),
+        }),
+      ),
+      trend: z.object({ "24h": trendSchema(), "7d": trendSchema(), "30d": trendSchema() }),
+    }),
   encodeError: encodeContractError,
   handle(context, { insights }: Pick<Dependencies, "insights">) {
     context.headers["cache-control"] = cacheControl;

@@ -121,24 +121,25 @@ export const spendReport = defineEndpoint({
     format: z.enum(["json", "csv"]).optional(),
   }),
   otherResponseTypes: ["text/csv"],
-  response: z.object({
-    object: z.literal("spend_report"),
-    from: z.string(),
-    to: z.string(),
-    group_by: z.string(),
-    total_cost: z.number(),
-    data: z.array(
-      z.object({
-        id: z.string(),
-        name: z.string().nullable(),
-        requests: z.int(),
-        errors: z.int(),
-        prompt_tokens: z.int(),
-        completion_tokens: z.int(),
-        cost: z.number(),
-      }),
-    ),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("spend_report"),
+      from: z.string(),
+      to: z.string(),
+      group_by: z.string(),
+      total_cost: z.number(),
+      data: z.array(
+        z.object({
+          id: z.string(),
+          name: z.string().nullable(),
+          requests: z.int(),
+          errors: z.int(),
+          prompt_tokens: z.int(),
+          completion_tokens: z.int(),
+          cost: z.number(),
+        }),
+      ),
+    }),
   encodeError: encodeContractError,
   async handle(
     context,

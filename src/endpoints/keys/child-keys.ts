@@ -175,7 +175,7 @@ export const createChildKey = defineEndpoint({
     "What it spends and asks counts against the calling key as well, and it ends with it. Fields that are left out are " +
     "the calling key's; none may go beyond them. Keys that were made this way make no others.",
   body: newKeySchema,
-  response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
+  response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
   handle: (context, deps: Dependencies) => answerChild(context, deps, context.caller.key),
 });
 
@@ -246,7 +246,7 @@ export const createChildOfKey = defineEndpoint({
   description:
     "As POST /key/children does for the key itself. GET /keys?parent={id} lists them, DELETE /keys/{hash} ends one.",
   body: newKeySchema,
-  response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
+  response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
   handle: (context, deps: Dependencies) => answerChild(context, deps, parentOf(context, deps)),
 });
 
@@ -256,7 +256,7 @@ export const deleteChildKey = defineEndpoint({
   method: "DELETE",
   path: "/key/children/:hash",
   summary: "Delete a key that the calling LLM key has made.",
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { llmKeyEditor }: Pick<Dependencies, "llmKeyEditor">) {
     const { workspace, key: parent } = context.caller;
     const reference = { workspaceId: workspace.id, hash: context.param("hash") };

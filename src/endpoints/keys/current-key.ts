@@ -5,6 +5,7 @@ import { limitWindowHours, type LimitReset, type LlmKey } from "../../identity/k
 import type { KeyAccount, RollingSpend } from "../../billing/ledger/account-book.ts";
 import { narrowedTier } from "../../access/rate-limiter.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
@@ -30,17 +31,18 @@ export const authKey = defineEndpoint({
   counting: "at-door",
   summary: "Describe the calling LLM key.",
   tag: "Account",
-  response: z.object({
-    key: z.object({
-      prefix: z.string(),
-      name: z.string(),
-      created_at: z.string(),
-      rate_limit: z.number(),
-      usage: z.number(),
-      limit: z.number().nullable(),
-      is_free_tier: z.boolean(),
+  response: () =>
+    z.object({
+      key: z.object({
+        prefix: z.string(),
+        name: z.string(),
+        created_at: z.string(),
+        rate_limit: z.number(),
+        usage: z.number(),
+        limit: z.number().nullable(),
+        is_free_tier: z.boolean(),
+      }),
     }),
-  }),
   encodeError: encodeContractError,
   async handle(context, deps: Dependencies) {
     const { ledger } = deps;
@@ -77,7 +79,7 @@ async function newestActiveKey(
 const minutesADay = 24 * 60;
 
 const usd = z.number();
-const usage = {
+const usage = lazily(() => ({
   usage: usd.describe("USD of credits that the key has spent in all."),
   usage_daily: usd.describe("USD of credits within the last 24 hours."),
   usage_weekly: usd.describe("USD of credits within the last 7 days."),
@@ -88,64 +90,69 @@ const usage = {
   byok_usage_daily: usd.describe("The same within the last 24 hours."),
   byok_usage_weekly: usd.describe("The same within the last 7 days."),
   byok_usage_monthly: usd.describe("The same within the last 30 days."),
-};
+}));
 
-const currentKeySchema = z
-  .object({
-    label: z.string().describe("Masked form of the secret."),
-    limit: usd.nullable().describe("Spending limit in USD; null where there is none."),
-    limit_remaining: usd.nullable().describe("What is left of it within its window."),
-    limit_reset: z
-      .enum(["daily", "weekly", "monthly"])
-      .nullable()
-      .describe("Window of the limit; null means 30 days."),
-    include_byok_in_limit: z
-      .boolean()
-      .describe("Whether what own provider keys pay counts toward the limit."),
-    ...usage,
-    is_free_tier: z.boolean().describe("Whether the workspace is on the free plan."),
-    is_management_key: z.literal(false).describe("Always false: it is an LLM key."),
-    is_provisioning_key: z.literal(false).describe("Always false, as is_management_key."),
-    creator_user_id: z.string().describe("Who made the key."),
-    workspace_id: z.string().describe("The workspace that the key spends from."),
-    organization_id: z
-      .string()
-      .nullable()
-      .describe("The organisation of that workspace; null for a person's own."),
-    expires_at: z
-      .string()
-      .nullable()
-      .describe("When the key ends, ISO 8601; null where it does not."),
-    allowed_data_regions: z
-      .array(z.literal("global"))
-      .describe("Regions that the key may use: there is one, global."),
-    free_model_daily_requests: z
-      .object({
-        limit: z
-          .int()
-          .describe(
-            "Requests to free models that the rate limit lets through in a day; there is no daily quota beside it.",
-          ),
-        used: z
-          .int()
-          .describe("Requests to free models by the workspace since the day began, UTC."),
-        remaining: z.int().describe("limit less used."),
-      })
-      .describe("Requests to models that end with :free."),
-    rate_limit: z
-      .object({
-        requests: z.int().describe("Requests that the window admits."),
-        interval: z.string().describe("Length of the window."),
-        note: z.string().describe("What the numbers mean."),
-      })
-      .describe("How often the key may be used."),
-  })
-  .meta({ id: "CurrentKey" });
+const currentKeySchema = lazily(() =>
+  z
+    .object({
+      label: z.string().describe("Masked form of the secret."),
+      limit: usd.nullable().describe("Spending limit in USD; null where there is none."),
+      limit_remaining: usd.nullable().describe("What is left of it within its window."),
+      limit_reset: z
+        .enum(["daily", "weekly", "monthly"])
+        .nullable()
+        .describe("Window of the limit; null means 30 days."),
+      include_byok_in_limit: z
+        .boolean()
+        .describe("Whether what own provider keys pay counts toward the limit."),
+      ...usage(),
+      is_free_tier: z.boolean().describe("Whether the workspace is on the free plan."),
+      is_management_key: z.literal(false).describe("Always false: it is an LLM key."),
+      is_provisioning_key: z.literal(false).describe("Always false, as is_management_key."),
+      creator_user_id: z.string().describe("Who made the key."),
+      workspace_id: z.string().describe("The workspace that the key spends from."),
+      organization_id: z
+        .string()
+        .nullable()
+        .describe("The organisation of that workspace; null for a person's own."),
+      expires_at: z
+        .string()
+        .nullable()
+        .describe("When the key ends, ISO 8601; null where it does not."),
+      allowed_data_regions: z
+        .array(z.literal("global"))
+        .describe("Regions that the key may use: there is one, global."),
+      free_model_daily_requests: z
+        .object({
+          limit: z
+            .int()
+            .describe(
+              "Requests to free models that the rate limit lets through in a day; there is no daily quota beside it.",
+            ),
+          used: z
+            .int()
+            .describe("Requests to free models by the workspace since the day began, UTC."),
+          remaining: z.int().describe("limit less used."),
+        })
+        .describe("Requests to models that end with :free."),
+      rate_limit: z
+        .object({
+          requests: z.int().describe("Requests that the window admits."),
+          interval: z.string().describe("Length of the window."),
+          note: z.string().describe("What the numbers mean."),
+        })
+        .describe("How often the key may be used."),
+    })
+    .meta({ id: "CurrentKey" }),
+);
 
 const currentRateNote = "Requests of this key in any 60 seconds, to paid models.";
 
 /** Spend by OpenRouter's names, over windows that roll. */
-function spendOf(account: KeyAccount, nowMs: number): Record<keyof typeof usage, number> {
+function spendOf(
+  account: KeyAccount,
+  nowMs: number,
+): Record<keyof ReturnType<typeof usage>, number> {
   const within = (spend: RollingSpend | undefined, window: LimitReset): number =>
     usdFromNano(spend?.spentWithin(limitWindowHours(window), nowMs) ?? 0n);
   const { spend, byok } = account;
@@ -188,7 +195,7 @@ async function freeRequestsToday(
 async function currentKeyObject(
   deps: Dependencies,
   { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">,
-): Promise<z.infer<typeof currentKeySchema>> {
+): Promise<AnswerOf<typeof currentKeySchema>> {
   await deps.ledger.refresh(workspace.id);
   const account = deps.ledger.book.key(key.id);
   const nowMs = deps.clock.nowMs();
@@ -227,7 +234,7 @@ export const currentKey = defineEndpoint({
   counting: "at-door",
   summary: "Describe the current key in OpenRouter's form.",
   tag: "Account",
-  response: z.object({ data: currentKeySchema }),
+  response: () => z.object({ data: currentKeySchema() }),
   encodeError: encodeContractError,
   async handle(context, deps: Dependencies) {
     const caller = context.caller;

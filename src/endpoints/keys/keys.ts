@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
-import type { EndpointPaths } from "../../http/endpoint.ts";
+import type { AnswerOf, EndpointPaths } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
 import type { LlmKeyReference, NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
@@ -139,7 +139,7 @@ export const createKey = defineEndpoint({
     "ends with it.",
   tag: "Account",
   body: newKeySchema,
-  response: z.object({ key: z.string(), data: llmKeyObjectSchema }),
+  response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
   encodeError: encodeContractError,
   async handle(context, deps: Dependencies) {
     const caller = context.caller;
@@ -178,7 +178,7 @@ const listQuery = z.object({
 });
 
 type ListQuery = z.infer<typeof listQuery>;
-type KeyObject = z.infer<typeof llmKeyObjectSchema>;
+type KeyObject = AnswerOf<typeof llmKeyObjectSchema>;
 
 const later = (one: string | null, other: string | null): number =>
   (other ?? "").localeCompare(one ?? "", "en");
@@ -218,11 +218,12 @@ export const listKeys = defineEndpoint({
     "With limit, next_cursor sent as cursor gives the next page.",
   tag: "Account",
   query: listQuery,
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(llmKeyObjectSchema),
-    ...placeFields,
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(llmKeyObjectSchema()),
+      ...placeFields(),
+    }),
   encodeError: encodeContractError,
   async handle(context, deps: Dependencies) {
     const { workspace } = context.caller;
@@ -343,7 +344,7 @@ export const getKey = defineEndpoint({
   access: reads,
   summary: "Show one LLM key.",
   description: "The record, and the same again as `data`, where clients of OpenRouter look for it.",
-  response: llmKeyObjectSchema.extend({ data: llmKeyObjectSchema }),
+  response: () => llmKeyObjectSchema().extend({ data: llmKeyObjectSchema() }),
   async handle(context, deps: Dependencies) {
     const key = deps.llmKeyEditor.find(referenceOf(context));
     const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
@@ -361,7 +362,7 @@ export const changeKey = defineEndpoint({
   description:
     "Fields that are left out stay as they are; null takes a limit, an expiry, a list or a ceiling away.",
   body: changeKeySchema,
-  response: z.object({ data: llmKeyObjectSchema }),
+  response: () => z.object({ data: llmKeyObjectSchema() }),
   async handle(context, deps: Dependencies) {
     const { llmKeyEditor } = deps;
     const changes = changesOf(context.body, deps.endpointPaths);
@@ -385,7 +386,7 @@ export const deleteKey = defineEndpoint({
   idempotent: true,
   summary: "Delete an LLM key.",
   description: "By its hash or by its id.",
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(
     context,
     { llmKeyEditor, directory }: Pick<Dependencies, "llmKeyEditor" | "directory">,
@@ -427,14 +428,15 @@ export const rotateKey = defineEndpoint({
     "windows and every other field stay; the hash in the key's path changes. Of two rotations at the same time one answers 409.",
   body: rotationSchema,
   bodyOptional: true,
-  response: z.object({
-    key: z.string(),
-    data: llmKeyObjectSchema,
-    previous_valid_until: z
-      .string()
-      .optional()
-      .describe("Where there is a grace: when the old secret ends."),
-  }),
+  response: () =>
+    z.object({
+      key: z.string(),
+      data: llmKeyObjectSchema(),
+      previous_valid_until: z
+        .string()
+        .optional()
+        .describe("Where there is a grace: when the old secret ends."),
+    }),
   async handle(context, deps: Dependencies) {
     const { grace_seconds: graceSeconds = 0 } = context.body;
     const grace =

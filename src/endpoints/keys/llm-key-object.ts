@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { countedWithin, type KeyAccount } from "../../billing/ledger/account-book.ts";
-import type { EndpointPaths } from "../../http/endpoint.ts";
+import { type AnswerOf, type EndpointPaths, lazily } from "../../http/endpoint.ts";
 import { limitWindowHours, type LimitReset, type LlmKey } from "../../identity/keys/llm-key.ts";
 import type { Workspace } from "../../identity/workspaces/workspace.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
@@ -112,36 +112,38 @@ export const newKeyFieldsOf = (
   }) satisfies Partial<LlmKey>;
 
 /** The LLM key record as the contract has it. */
-export const llmKeyObjectSchema = z
-  .object({
-    id: z.string(),
-    hash: z.string(),
-    name: z.string(),
-    label: z.string(),
-    created_at: z.string(),
-    updated_at: z.string().nullable(),
-    expires_at: z.string().nullable(),
-    disabled: z.boolean(),
-    real_usage: z.number(),
-    real_usage_daily: z.number(),
-    real_usage_weekly: z.number(),
-    real_usage_monthly: z.number(),
-    real_usage_monthly_requests: z.number(),
-    limit: z.number().nullable(),
-    limit_remaining: z.number().nullable(),
-    limit_reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
-    include_byok_in_limit: z.boolean(),
-    rate_limit: z.number(),
-    is_free_tier: z.boolean(),
-    is_management_key: z.boolean(),
-    creator_user_id: z.string(),
-    last_used_at: z.string().nullable(),
-    allowed_models: z.array(z.string()).nullable(),
-    allowed_endpoints: z.array(z.string()).nullable(),
-    tpm: z.number().nullable(),
-    parent_key_id: z.string().optional().describe("The key that made this one, where one did."),
-  })
-  .meta({ id: "LlmKey" });
+export const llmKeyObjectSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      hash: z.string(),
+      name: z.string(),
+      label: z.string(),
+      created_at: z.string(),
+      updated_at: z.string().nullable(),
+      expires_at: z.string().nullable(),
+      disabled: z.boolean(),
+      real_usage: z.number(),
+      real_usage_daily: z.number(),
+      real_usage_weekly: z.number(),
+      real_usage_monthly: z.number(),
+      real_usage_monthly_requests: z.number(),
+      limit: z.number().nullable(),
+      limit_remaining: z.number().nullable(),
+      limit_reset: z.enum(["daily", "weekly", "monthly"]).nullable(),
+      include_byok_in_limit: z.boolean(),
+      rate_limit: z.number(),
+      is_free_tier: z.boolean(),
+      is_management_key: z.boolean(),
+      creator_user_id: z.string(),
+      last_used_at: z.string().nullable(),
+      allowed_models: z.array(z.string()).nullable(),
+      allowed_endpoints: z.array(z.string()).nullable(),
+      tpm: z.number().nullable(),
+      parent_key_id: z.string().optional().describe("The key that made this one, where one did."),
+    })
+    .meta({ id: "LlmKey" }),
+);
 
 /** What a key has used and may use, beside its record. */
 interface KeyUsage {
@@ -178,7 +180,7 @@ export const shownEndpoints = (
 ): string[] | null => allowed && [...new Set(allowed.map((entry) => paths.find(entry) ?? entry))];
 
 /** The public record of a key. */
-function llmKeyObject(key: LlmKey, usage: KeyUsage): z.infer<typeof llmKeyObjectSchema> {
+function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjectSchema> {
   const { account, nowMs } = usage;
   const spent = (window: LimitReset): number =>
     usdFromNano(account.spend.spentWithin(limitWindowHours(window), nowMs));
@@ -216,7 +218,7 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): z.infer<typeof llmKeyObject
 export async function keyObjects(
   deps: Dependencies,
   { workspace, keys }: { workspace: Workspace; keys: readonly LlmKey[] },
-): Promise<z.infer<typeof llmKeyObjectSchema>[]> {
+): Promise<AnswerOf<typeof llmKeyObjectSchema>[]> {
   const nowMs = deps.clock.nowMs();
   await deps.ledger.refresh(workspace.id);
   const requests = await deps.ledgerStore.monthlyRequests(workspace.id, nowMs);
@@ -238,7 +240,7 @@ export async function keyObjects(
 export async function keyObject(
   deps: Dependencies,
   { workspace, key }: { workspace: Workspace; key: LlmKey },
-): Promise<z.infer<typeof llmKeyObjectSchema> | undefined> {
+): Promise<AnswerOf<typeof llmKeyObjectSchema> | undefined> {
   const [data] = await keyObjects(deps, { workspace, keys: [key] });
   return data;
 }

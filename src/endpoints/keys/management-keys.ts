@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { scopesHeld } from "../../identity/keys/caller.ts";
 import { managementKeyStatus, type ManagementKey } from "../../identity/keys/management-keys.ts";
@@ -18,28 +19,30 @@ import {
 } from "../account/account-fields.ts";
 
 /** The public record of a management key. */
-const managementKeyObjectSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("management_key"),
-    name: z.string(),
-    description: z.string().nullable(),
-    scopes: z.array(z.string()),
-    label: z.string(),
-    created_at: z.string(),
-    expires_at: z.string().nullable(),
-    last_used_at: z.string().nullable(),
-    status: z.enum(["active", "expired", "revoked"]),
-    revoked_at: z.string().nullable(),
-    revocation_reason: z.string().nullable(),
-  })
-  .meta({ id: "ManagementKey" });
+const managementKeyObjectSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("management_key"),
+      name: z.string(),
+      description: z.string().nullable(),
+      scopes: z.array(z.string()),
+      label: z.string(),
+      created_at: z.string(),
+      expires_at: z.string().nullable(),
+      last_used_at: z.string().nullable(),
+      status: z.enum(["active", "expired", "revoked"]),
+      revoked_at: z.string().nullable(),
+      revocation_reason: z.string().nullable(),
+    })
+    .meta({ id: "ManagementKey" }),
+);
 
 /** The record of a key, without its secret and its hash. */
 function managementKeyObject(
   key: ManagementKey,
   { lastUsedAtMs, nowMs }: { lastUsedAtMs: number | null; nowMs: number },
-): z.infer<typeof managementKeyObjectSchema> {
+): AnswerOf<typeof managementKeyObjectSchema> {
   return {
     id: key.id,
     object: "management_key",
@@ -92,7 +95,7 @@ function assertCovered(held: readonly Scope[], wanted: readonly Scope[]): void {
 const recordOf = (
   { directory, clock }: Dependencies,
   key: ManagementKey,
-): z.infer<typeof managementKeyObjectSchema> =>
+): AnswerOf<typeof managementKeyObjectSchema> =>
   managementKeyObject(key, {
     lastUsedAtMs: directory.uses.lastUsedAtMs(key.id),
     nowMs: clock.nowMs(),
@@ -110,7 +113,7 @@ export const createManagementKey = defineEndpoint({
   description:
     "Scopes are granted as they are named, write:X implying read:X, and none that the calling key lacks.",
   body: createSchema,
-  response: z.object({ key: z.string(), data: managementKeyObjectSchema }),
+  response: () => z.object({ key: z.string(), data: managementKeyObjectSchema() }),
   async handle(context, deps: Dependencies) {
     const caller = context.caller;
     const { workspace } = caller;
@@ -137,7 +140,8 @@ export const listManagementKeys = defineEndpoint({
   access: { managementScope: "read:management-keys", session: true },
   summary: "List management keys.",
   query: z.object({ include_invalid: z.enum(["true", "false"]).optional() }),
-  response: z.object({ object: z.literal("list"), data: z.array(managementKeyObjectSchema) }),
+  response: () =>
+    z.object({ object: z.literal("list"), data: z.array(managementKeyObjectSchema()) }),
   async handle(context, deps: Dependencies) {
     const { workspace } = context.caller;
     const includeInvalid = truthIn(context.query, "include_invalid");
@@ -159,7 +163,7 @@ export const revokeManagementKey = defineEndpoint({
   summary: "Revoke a management key.",
   body: revokeSchema,
   bodyOptional: true,
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { managementKeyEditor }: Pick<Dependencies, "managementKeyEditor">) {
     const { workspace } = context.caller;
     const id = context.param("id");

@@ -125,7 +125,7 @@ export const mcp = defineEndpoint<Dependencies>({
     "120 tool calls a minute by credential and 300 requests a minute by address, apart from other limits.",
   tag: "MCP",
   rawBody: messageSchema,
-  response: z.looseObject({ jsonrpc: z.literal("2.0") }),
+  response: () => z.looseObject({ jsonrpc: z.literal("2.0") }),
   encodeError: encodeMcpError,
   handle,
 });

@@ -18,7 +18,7 @@ export const openApi = defineEndpoint({
   base: "api",
   counting: "at-door",
   summary: "Describe this API as OpenAPI 3.1.",
-  response: z.looseObject({ openapi: z.string() }),
+  response: () => z.looseObject({ openapi: z.string() }),
   handle: async (context, { openApiText }: Pick<Dependencies, "openApiText">) =>
     new Response(await openApiText(), {
       headers: { "content-type": "application/json", ...context.headers },

@@ -18,7 +18,7 @@ export const healthz = defineEndpoint({
   ...shared,
   path: "/healthz",
   summary: "Tell whether the process lives.",
-  response: z.object({ status: z.literal("ok") }),
+  response: () => z.object({ status: z.literal("ok") }),
   handle: (context) => context.json({ status: "ok" }),
 });
 
@@ -27,18 +27,20 @@ export const readyz = defineEndpoint({
   ...shared,
   path: "/readyz",
   summary: "Tell whether requests can be served.",
-  response: z.object({
-    status: z.literal("ready"),
-    unready: z.array(z.string()).max(0).describe("Empty."),
-  }),
-  bodiesByStatus: {
-    503: z.object({
-      status: z.literal("unready"),
-      unready: z
-        .array(z.enum(["draining", "storage"]))
-        .min(1)
-        .describe("What is not ready."),
+  response: () =>
+    z.object({
+      status: z.literal("ready"),
+      unready: z.array(z.string()).max(0).describe("Empty."),
     }),
+  bodiesByStatus: {
+    503: () =>
+      z.object({
+        status: z.literal("unready"),
+        unready: z
+          .array(z.enum(["draining", "storage"]))
+          .min(1)
+          .describe("What is not ready."),
+      }),
   },
   async handle(context, { operations }: Pick<Dependencies, "operations">) {
     const unready = await operations.unreadyParts();

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { AuditEntry } from "../../access/audit-log.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import type { EndpointPaths } from "../../http/endpoint.ts";
+import { type AnswerOf, type EndpointPaths, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { Reply } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -14,30 +14,32 @@ import { workspaceOf } from "../account/account-fields.ts";
 const pageMax = 200;
 const pageDefault = 50;
 
-const entrySchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("audit_entry"),
-    at: z.string(),
-    actor: z.object({ kind: z.string(), id: z.string(), label: z.string() }),
-    address: z.string(),
-    action: z.string(),
-    words: z.string().describe("The action in words."),
-    target: z.string().nullable(),
-    fields: z.array(z.string()),
-    outcome: z.enum(["done", "refused", "unknown"]),
-    status: z.number().nullable(),
-  })
-  .meta({ id: "AuditEntry" });
+const entrySchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("audit_entry"),
+      at: z.string(),
+      actor: z.object({ kind: z.string(), id: z.string(), label: z.string() }),
+      address: z.string(),
+      action: z.string(),
+      words: z.string().describe("The action in words."),
+      target: z.string().nullable(),
+      fields: z.array(z.string()),
+      outcome: z.enum(["done", "refused", "unknown"]),
+      status: z.number().nullable(),
+    })
+    .meta({ id: "AuditEntry" }),
+);
 
 /**
  * A change without a recorded outcome may have happened: its gateway ended meanwhile, or it is
  * under way.
  */
-const outcomeOf = (status: number | null): z.infer<typeof entrySchema>["outcome"] =>
+const outcomeOf = (status: number | null): AnswerOf<typeof entrySchema>["outcome"] =>
   status === null || status >= 500 ? "unknown" : status < 400 ? "done" : "refused";
 
-const entryObject = (entry: AuditEntry, paths: EndpointPaths): z.infer<typeof entrySchema> => ({
+const entryObject = (entry: AuditEntry, paths: EndpointPaths): AnswerOf<typeof entrySchema> => ({
   id: entry.id,
   object: "audit_entry",
   at: new Date(entry.atMs).toISOString(),
@@ -111,7 +113,7 @@ const cellsOf = ({
   fields,
   outcome,
   status,
-}: z.infer<typeof entrySchema>): CsvValue[] => [
+}: AnswerOf<typeof entrySchema>): CsvValue[] => [
   at,
   actor.kind,
   actor.id,
@@ -173,12 +175,13 @@ export const listAuditLog = defineEndpoint({
       .describe(`csv gives the newest ${tableRowsMax} entries that meet the filters as a table.`),
   }),
   otherResponseTypes: ["text/csv"],
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(entrySchema),
-    has_more: z.boolean(),
-    next_cursor: z.string().nullable(),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(entrySchema()),
+      has_more: z.boolean(),
+      next_cursor: z.string().nullable(),
+    }),
   encodeError: encodeContractError,
   async handle(context, deps: Dependencies) {
     const { query } = context;

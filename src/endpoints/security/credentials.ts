@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { LlmKey } from "../../identity/keys/llm-key.ts";
 import { managementKeyStatus, type ManagementKey } from "../../identity/keys/management-keys.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import type { EndpointPaths } from "../../http/endpoint.ts";
+import { type AnswerOf, type EndpointPaths, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -22,27 +22,29 @@ const idleDays = 90;
 
 const findings = ["no_expiry", "unused", "no_spending_limit"] as const;
 
-const credentialSchema = z
-  .object({
-    id: z.string(),
-    object: z.literal("credential"),
-    kind: z.enum(["llm", "management"]),
-    name: z.string(),
-    label: z.string(),
-    hash: z.string().nullable(),
-    status: z.enum(["active", "disabled", "expired"]),
-    created_at: z.string(),
-    expires_at: z.string().nullable(),
-    last_used_at: z.string().nullable(),
-    scopes: z.array(z.string()).nullable(),
-    allowed_models: z.array(z.string()).nullable(),
-    allowed_endpoints: z.array(z.string()).nullable(),
-    privacy: privacySchema.nullable(),
-    findings: z.array(z.enum(findings)),
-  })
-  .meta({ id: "Credential" });
+const credentialSchema = lazily(() =>
+  z
+    .object({
+      id: z.string(),
+      object: z.literal("credential"),
+      kind: z.enum(["llm", "management"]),
+      name: z.string(),
+      label: z.string(),
+      hash: z.string().nullable(),
+      status: z.enum(["active", "disabled", "expired"]),
+      created_at: z.string(),
+      expires_at: z.string().nullable(),
+      last_used_at: z.string().nullable(),
+      scopes: z.array(z.string()).nullable(),
+      allowed_models: z.array(z.string()).nullable(),
+      allowed_endpoints: z.array(z.string()).nullable(),
+      privacy: privacySchema().nullable(),
+      findings: z.array(z.enum(findings)),
+    })
+    .meta({ id: "Credential" }),
+);
 
-type CredentialObject = z.infer<typeof credentialSchema>;
+type CredentialObject = AnswerOf<typeof credentialSchema>;
 
 interface Facts {
   lastUsedAtMs: number | null;
@@ -119,7 +121,7 @@ export const listCredentials = defineEndpoint({
   description:
     `LLM keys and management keys that were neither deleted nor revoked, newest first. findings names what is worth a look: ` +
     `no_expiry, unused (for ${idleDays} days), no_spending_limit.`,
-  response: z.object({ object: z.literal("list"), data: z.array(credentialSchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(credentialSchema()) }),
   async handle(
     context,
     {
@@ -173,7 +175,7 @@ export const changeKeyPrivacy = defineEndpoint({
   summary: "Change the privacy settings of an LLM key.",
   description: "As those of the workspace, for one key and the keys that it makes.",
   body: privacyChangesSchema,
-  response: z.object({ id: z.string(), privacy: privacySchema }),
+  response: () => z.object({ id: z.string(), privacy: privacySchema() }),
   async handle(context, deps: Dependencies) {
     const workspaceId = workspaceOf(context).id;
     const { id } = deps.llmKeyEditor.find({ workspaceId, hash: context.param("hash") });

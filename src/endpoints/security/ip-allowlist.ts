@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { AllowedRange } from "../../access/ip-allowlist.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText, truthIn, workspaceOf } from "../account/account-fields.ts";
@@ -12,19 +13,21 @@ const shared = {
   encodeError: encodeContractError,
 } as const;
 
-const entrySchema = z.object({
-  id: z.string(),
-  cidr: z.string(),
-  description: z.string().nullable(),
-  created_at: z.string(),
-});
+const entrySchema = lazily(() =>
+  z.object({
+    id: z.string(),
+    cidr: z.string(),
+    description: z.string().nullable(),
+    created_at: z.string(),
+  }),
+);
 
 const entryObject = ({
   id,
   cidr,
   description,
   createdAtMs,
-}: AllowedRange): z.infer<typeof entrySchema> => ({
+}: AllowedRange): AnswerOf<typeof entrySchema> => ({
   id,
   cidr,
   description,
@@ -49,11 +52,12 @@ export const listAllowedRanges = defineEndpoint({
   access: { managementScope: "read:security", session: true },
   summary: "List the IP allowlist.",
   description: "Newest first. An empty list lets every address in.",
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(entrySchema),
-    your_address: z.string().describe("Where this request comes from."),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(entrySchema()),
+      your_address: z.string().describe("Where this request comes from."),
+    }),
   handle: (context, { security }: Pick<Dependencies, "security">) =>
     context.json({
       object: "list",
@@ -105,7 +109,7 @@ export const removeAllowedRange = defineEndpoint({
   query: z.object({ confirm: z.enum(["true", "false"]).optional() }),
   body: removalSchema,
   bodyOptional: true,
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { security }: Pick<Dependencies, "security">) {
     const id = context.param("id");
     const confirm = context.body.confirm ?? truthIn(context.query, "confirm");

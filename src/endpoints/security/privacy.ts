@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Privacy } from "../../identity/workspaces/privacy.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -7,9 +8,11 @@ import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText, workspaceOf } from "../account/account-fields.ts";
 
 /** The public form of what a workspace or a key demands of providers. */
-export const privacySchema = z
-  .object({ zdr: z.boolean(), blocked_providers: z.array(z.string()) })
-  .meta({ id: "PrivacySettings" });
+export const privacySchema = lazily(() =>
+  z
+    .object({ zdr: z.boolean(), blocked_providers: z.array(z.string()) })
+    .meta({ id: "PrivacySettings" }),
+);
 
 /** Changes to it; what is left out stays as it is. */
 export const privacyChangesSchema = z.strictObject({
@@ -24,7 +27,10 @@ export const privacyChangesSchema = z.strictObject({
 export const privacyObject = ({
   zdr,
   blockedProviders,
-}: Privacy): z.infer<typeof privacySchema> => ({ zdr, blocked_providers: [...blockedProviders] });
+}: Privacy): AnswerOf<typeof privacySchema> => ({
+  zdr,
+  blocked_providers: [...blockedProviders],
+});
 
 /**
  * Changes as they are kept: providers by their ids, whichever name they were written by. A misspelt

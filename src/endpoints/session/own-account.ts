@@ -3,6 +3,7 @@ import { balanceOf } from "../../billing/ledger/account-book.ts";
 import { revokeKeysMadeBy } from "../../identity/workspaces/revoke-credentials.ts";
 import type { ClosedWorkspace } from "../../identity/people/user-editor.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdSixDecimals } from "../../platform/kernel/money.ts";
 import { endConnectionsOf } from "../consent/tell-connection.ts";
@@ -20,14 +21,16 @@ import { attemptOf } from "./sign-in-flow.ts";
 /** How fresh a session has to be where an account has no password to ask for. */
 const freshMs = 15 * 60_000;
 
-const methodSchema = z.object({
-  id: z.string(),
-  object: z.literal("sign_in_method"),
-  type: z.enum(["password", "passkey", "oidc"]),
-  provider: z.string().nullable().describe("Id of the OpenID provider."),
-  name: z.string().nullable(),
-  created_at: z.string().nullable(),
-});
+const methodSchema = lazily(() =>
+  z.object({
+    id: z.string(),
+    object: z.literal("sign_in_method"),
+    type: z.enum(["password", "passkey", "oidc"]),
+    provider: z.string().nullable().describe("Id of the OpenID provider."),
+    name: z.string().nullable(),
+    created_at: z.string().nullable(),
+  }),
+);
 
 /** Lists how the user can sign in. */
 export const listSignInMethods = defineEndpoint({
@@ -38,15 +41,16 @@ export const listSignInMethods = defineEndpoint({
   summary: "List how the user can sign in.",
   description:
     "two_factor tells whether the password is followed by a code of an authenticator app.",
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(methodSchema),
-    two_factor: z.boolean(),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(methodSchema()),
+      two_factor: z.boolean(),
+    }),
   async handle(context, { people: { users } }: Pick<Dependencies, "people">) {
     const { methods, twoFactor } = await users.methodsOf(sessionOf(context).user.id);
     const data = methods.map(
-      ({ id, type, provider, name, createdAt }): z.infer<typeof methodSchema> => ({
+      ({ id, type, provider, name, createdAt }): AnswerOf<typeof methodSchema> => ({
         id,
         object: "sign_in_method",
         type,
@@ -67,7 +71,7 @@ export const unlinkSignInMethod = defineEndpoint({
   anywhere: true,
   summary: "Unlink a way to sign in.",
   description: "A password, a passkey or an OpenID provider; 409 for the last way that works here.",
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { people: { users, settings } }: Pick<Dependencies, "people">) {
     const id = context.param("id");
     await users.unlink({
@@ -183,11 +187,12 @@ export const deleteAccount = defineEndpoint({
     "revoked; LLM keys belong to the organisation and stay.",
   body: deletionSchema,
   bodyOptional: true,
-  response: z.object({
-    deleted: z.literal(true),
-    id: z.string(),
-    closed_workspaces: z.array(z.string()),
-  }),
+  response: () =>
+    z.object({
+      deleted: z.literal(true),
+      id: z.string(),
+      closed_workspaces: z.array(z.string()),
+    }),
   async handle(context, deps: Dependencies) {
     const {
       user: { id },
@@ -223,7 +228,7 @@ export const changeEmail = defineEndpoint({
   description:
     "The answer is the same whether an account has that address or not. POST /api/auth/verify-email takes the link's token.",
   body: emailSchema,
-  response: z.object({ requested: z.literal(true) }),
+  response: () => z.object({ requested: z.literal(true) }),
   async handle(context, deps: Dependencies) {
     const { new_email: email, password } = context.body;
     deps.people.recovery.assertMail();

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, nameField, plainText, sessionOf } from "../account/account-fields.ts";
@@ -29,18 +30,20 @@ const passkeySchema = z.object({
   createdAt: z.coerce.date().nullish(),
 });
 
-const passkeyObjectSchema = z.object({
-  id: z.string(),
-  object: z.literal("passkey"),
-  name: z.string().nullable(),
-  device_type: z.string(),
-  backed_up: z.boolean(),
-  created_at: z.string().nullable(),
-});
+const passkeyObjectSchema = lazily(() =>
+  z.object({
+    id: z.string(),
+    object: z.literal("passkey"),
+    name: z.string().nullable(),
+    device_type: z.string(),
+    backed_up: z.boolean(),
+    created_at: z.string().nullable(),
+  }),
+);
 
 const passkeyObject = (
   passkey: z.infer<typeof passkeySchema>,
-): z.infer<typeof passkeyObjectSchema> => ({
+): AnswerOf<typeof passkeyObjectSchema> => ({
   id: passkey.id,
   object: "passkey",
   name: passkey.name ?? null,
@@ -62,7 +65,7 @@ export const passkeyRegistrationOptions = defineEndpoint({
   method: "GET",
   path: "/api/auth/passkey/generate-register-options",
   summary: "Begin to add a passkey.",
-  response: optionsSchema,
+  response: () => optionsSchema,
   async handle(context, deps: Dependencies) {
     const answer = await delegate(context, deps, {
       method: "GET",
@@ -101,7 +104,7 @@ export const passkeySignInOptions = defineEndpoint({
   method: "GET",
   path: "/api/auth/passkey/generate-authenticate-options",
   summary: "Begin to sign in with a passkey.",
-  response: optionsSchema,
+  response: () => optionsSchema,
   async handle(context, deps: Dependencies) {
     await deps.people.throttle.count({ address: context.clientAddress() });
     const answer = await delegate(context, deps, {
@@ -123,7 +126,7 @@ export const signInWithPasskey = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Sign in with a passkey.",
   body: assertionSchema,
-  response: successSchema,
+  response: () => successSchema,
   async handle(context, deps: Dependencies) {
     const { answer } = await signInWithPasskeyAnswer(context, deps, context.body);
     return answerWith(context, answer, { success: true });
@@ -137,7 +140,7 @@ export const listPasskeys = defineEndpoint({
   method: "GET",
   path: "/api/auth/passkey/list-user-passkeys",
   summary: "List the passkeys of the account.",
-  response: z.object({ object: z.literal("list"), data: z.array(passkeyObjectSchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(passkeyObjectSchema()) }),
   async handle(context, deps: Dependencies) {
     const answer = await delegate(context, deps, {
       method: "GET",
@@ -161,7 +164,7 @@ export const deletePasskey = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Delete a passkey of the account.",
   body: deletionSchema,
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, deps: Pick<Dependencies, "people">) {
     const { users, settings } = deps.people;
     const { id } = context.body;

@@ -39,7 +39,7 @@ export const requestPasswordReset = defineEndpoint({
   description:
     "The answer is the same whether an account has this address or not. Where no mail is sent, operators make the link.",
   body: requestSchema,
-  response: z.object({ requested: z.literal(true) }),
+  response: () => z.object({ requested: z.literal(true) }),
   async handle(
     context,
     { people: { recovery, throttle }, publicUrl }: Pick<Dependencies, "people" | "publicUrl">,
@@ -61,7 +61,7 @@ export const resetPassword = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Choose another password by a link, and end every session.",
   body: resetSchema,
-  response: z.object({ reset: z.literal(true) }),
+  response: () => z.object({ reset: z.literal(true) }),
   async handle(
     context,
     { people: { recovery, throttle }, publicUrl }: Pick<Dependencies, "people" | "publicUrl">,
@@ -80,7 +80,7 @@ export const sendVerification = defineEndpoint({
   method: "POST",
   path: "/api/auth/send-verification-email",
   summary: "Have a link sent that confirms the account's address.",
-  response: z.object({ requested: z.literal(true) }),
+  response: () => z.object({ requested: z.literal(true) }),
   async handle(context, { people: { recovery, throttle } }: Pick<Dependencies, "people">) {
     const { id: userId, email } = sessionOf(context).user;
     await throttle.count({ ...attemptOf(context, email), purpose: "mail" });
@@ -99,7 +99,7 @@ export const verifyEmail = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Confirm an address by a link.",
   body: verifySchema,
-  response: z.object({ verified: z.literal(true) }),
+  response: () => z.object({ verified: z.literal(true) }),
   async handle(
     context,
     {

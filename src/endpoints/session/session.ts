@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { preferencesMax } from "../../identity/people/preferences.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -59,11 +60,12 @@ export const changeSession = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Choose the active workspace, or rename the user.",
   body: changeSchema,
-  response: z.object({
-    object: z.literal("session"),
-    id: z.string(),
-    workspace_id: z.string().nullable(),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("session"),
+      id: z.string(),
+      workspace_id: z.string().nullable(),
+    }),
   async handle(context, { people }: Pick<Dependencies, "people">) {
     const { session, user, workspace } = sessionOf(context);
     const { workspace_id: wanted, name } = context.body;
@@ -100,7 +102,7 @@ export const listSessions = defineEndpoint({
   path: "/sessions",
   anywhere: true,
   summary: "List the sessions of the user.",
-  response: z.object({ object: z.literal("list"), data: z.array(sessionObjectSchema) }),
+  response: () => z.object({ object: z.literal("list"), data: z.array(sessionObjectSchema()) }),
   async handle(context, { people, clock }: Pick<Dependencies, "people" | "clock">) {
     const { user, session } = sessionOf(context);
     const records = await people.sessions.list(user.id, clock.nowMs());
@@ -118,7 +120,7 @@ export const revokeSession = defineEndpoint({
   path: "/sessions/:id",
   anywhere: true,
   summary: "End one session of the user.",
-  response: z.object({ deleted: z.literal(true), id: z.string() }),
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, { people }: Pick<Dependencies, "people">) {
     const id = context.param("id");
     if (!(await people.sessions.revoke({ userId: sessionOf(context).user.id, id }))) {
@@ -138,7 +140,7 @@ export const revokeOtherSessions = defineEndpoint({
   path: "/sessions",
   anywhere: true,
   summary: "End every other session of the user.",
-  response: z.object({ deleted: z.literal(true), count: z.number() }),
+  response: () => z.object({ deleted: z.literal(true), count: z.number() }),
   async handle(context, { people }: Pick<Dependencies, "people">) {
     const { user, session } = sessionOf(context);
     return context.json({
@@ -162,7 +164,7 @@ export const changePassword = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Change the password, and end every other session.",
   body: passwordSchema,
-  response: signedInSchema,
+  response: () => signedInSchema,
   async handle(context, deps: Dependencies) {
     const { current_password: currentPassword, new_password: newPassword } = context.body;
     const attempt = { ...attemptOf(context), email: sessionOf(context).user.email };
@@ -203,10 +205,12 @@ const valueField = z
 
 const changesSchema = z.record(preferenceField, valueField);
 
-const preferencesSchema = z.object({
-  object: z.literal("preferences"),
-  preferences: z.record(z.string(), z.unknown()),
-});
+const preferencesSchema = lazily(() =>
+  z.object({
+    object: z.literal("preferences"),
+    preferences: z.record(z.string(), z.unknown()),
+  }),
+);
 
 const shared = {
   ...forSessions,

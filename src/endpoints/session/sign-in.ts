@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, emailField, passwordField } from "../account/account-fields.ts";
@@ -41,10 +42,12 @@ export const signedIn = (body: unknown): z.infer<typeof signedInSchema> =>
 /** The answer where there is nothing to tell. */
 export const successSchema = z.object({ success: z.literal(true) });
 
-const secondFactorSchema = z.object({
-  two_factor_required: z.literal(true),
-  methods: z.array(z.enum(["totp", "backup_code"])),
-});
+const secondFactorSchema = lazily(() =>
+  z.object({
+    two_factor_required: z.literal(true),
+    methods: z.array(z.enum(["totp", "backup_code"])),
+  }),
+);
 
 /** Begins a session with e-mail and password. */
 export const signInByPassword = defineEndpoint({
@@ -58,7 +61,7 @@ export const signInByPassword = defineEndpoint({
     "so, and POST /api/auth/sign-in/two-factor goes on. Attempts are limited by network and by account; browsers and networks that " +
     "the account was signed in from are not kept out by what others try.",
   body: signInSchema,
-  response: z.union([signedInSchema, secondFactorSchema]),
+  response: () => z.union([signedInSchema, secondFactorSchema()]),
   async handle(context, deps: Dependencies) {
     const { email, password, remember_me: rememberMe = true } = context.body;
     const { kind, answer } = await signInWithPassword(context, deps, {
@@ -101,7 +104,7 @@ export const signInWithProvider = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Sign in at an OpenID provider of the configuration.",
   body: providerSchema,
-  response: z.object({ url: z.string() }),
+  response: () => z.object({ url: z.string() }),
   async handle(context, deps: Dependencies) {
     const {
       provider,
@@ -143,7 +146,7 @@ export const linkProvider = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Link an OpenID provider to the account.",
   body: providerSchema,
-  response: z.object({ url: z.string() }),
+  response: () => z.object({ url: z.string() }),
   async handle(context, deps: Dependencies) {
     const answer = await delegate(context, deps, {
       method: "POST",
@@ -160,7 +163,7 @@ export const signOut = defineEndpoint({
   method: "POST",
   path: "/api/auth/sign-out",
   summary: "Sign out.",
-  response: successSchema,
+  response: () => successSchema,
   async handle(context, deps: Dependencies) {
     return answerWith(context, await signOutOf(context, deps), { success: true });
   },

@@ -98,7 +98,7 @@ export const signUp = defineEndpoint({
     "is open. Then, where mail is sent, the answer is the same whether an account has the address or not: the account is made once the " +
     "link that was sent there is used.",
   body: signUpSchema,
-  response: z.union([signedInSchema, z.object({ confirmation: z.literal("sent") })]),
+  response: () => z.union([signedInSchema, z.object({ confirmation: z.literal("sent") })]),
   async handle(context, deps: Dependencies) {
     const { name, email, password, referral_code: referralCode } = context.body;
     const person = { name, email, password, referralCode };
@@ -118,14 +118,15 @@ export const signInMethods = defineEndpoint({
   method: "GET",
   path: "/api/auth/methods",
   summary: "Show how one can sign in and up.",
-  response: z.object({
-    claimed: z.boolean(),
-    sign_up: z.enum(["closed", "invitation", "open"]),
-    password: z.literal(true),
-    passkey: z.literal(true),
-    password_reset: z.boolean(),
-    oidc: z.array(z.object({ id: z.string(), name: z.string() })),
-  }),
+  response: () =>
+    z.object({
+      claimed: z.boolean(),
+      sign_up: z.enum(["closed", "invitation", "open"]),
+      password: z.literal(true),
+      passkey: z.literal(true),
+      password_reset: z.boolean(),
+      oidc: z.array(z.object({ id: z.string(), name: z.string() })),
+    }),
   handle: (context, { people: { claim, settings, recovery } }: Pick<Dependencies, "people">) =>
     context.json({
       claimed: claim.isClaimed,

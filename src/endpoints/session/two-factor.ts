@@ -53,7 +53,7 @@ export const signInWithCode = defineEndpoint({
     "code is of the authenticator app, backup_code one of those that were given with it; each works once. The answer to the " +
     "password set the cookie that this belongs to, for ten minutes.",
   body: factorSchema,
-  response: signedInSchema,
+  response: () => signedInSchema,
   async handle(context, deps: Dependencies) {
     const { code = "", backup_code: backupCode } = context.body;
     const { answer } = await signInWithSecondFactor(
@@ -96,7 +96,7 @@ export const beginTwoFactor = defineEndpoint({
     "The URI is for the app, as a QR code or typed; nothing changes until POST /api/auth/two-factor/confirm has a code of it. " +
     "The backup codes are shown once, each works once in place of the app.",
   body: passwordSchema,
-  response: z.object({ totp_uri: z.string(), backup_codes: z.array(z.string()) }),
+  response: () => z.object({ totp_uri: z.string(), backup_codes: z.array(z.string()) }),
   async handle(context, deps: Dependencies) {
     const answer = await counted(context, deps, { path: "/two-factor/enable", body: context.body });
     const { totpURI, backupCodes } = setUpSchema.parse(answer.body);
@@ -116,7 +116,7 @@ export const confirmTwoFactor = defineEndpoint({
   description:
     "From now on signing in with the password asks for a code; passkeys and OpenID providers are second factors of their own.",
   body: confirmSchema,
-  response: z.object({ two_factor: z.literal(true) }),
+  response: () => z.object({ two_factor: z.literal(true) }),
   async handle(context, deps: Dependencies) {
     const answer = await counted(context, deps, {
       path: "/two-factor/verify-totp",
@@ -134,7 +134,7 @@ export const renewBackupCodes = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Make other backup codes in place of those before.",
   body: passwordSchema,
-  response: z.object({ backup_codes: z.array(z.string()) }),
+  response: () => z.object({ backup_codes: z.array(z.string()) }),
   async handle(context, deps: Dependencies) {
     const answer = await counted(context, deps, {
       path: "/two-factor/generate-backup-codes",
@@ -154,7 +154,7 @@ export const endTwoFactor = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Take the authenticator app away.",
   body: passwordSchema,
-  response: z.object({ two_factor: z.literal(false) }),
+  response: () => z.object({ two_factor: z.literal(false) }),
   async handle(context, deps: Dependencies) {
     const answer = await counted(context, deps, {
       path: "/two-factor/disable",

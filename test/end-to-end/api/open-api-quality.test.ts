@@ -123,7 +123,7 @@ test("what reading routes answer is what the document says, and nothing beside i
     if (answer.status !== 200) continue;
     read += 1;
     const body: unknown = await answer.json();
-    const parsed = z.safeParse(response, body);
+    const parsed = z.safeParse(response(), body);
     if (!parsed.success) differing.push(`${path}: ${z.prettifyError(parsed.error)}`);
     else if (JSON.stringify(sorted(parsed.data)) !== JSON.stringify(sorted(body)))
       differing.push(`${path}: fields are not described`);

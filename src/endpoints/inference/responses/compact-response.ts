@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import { defineEndpoint } from "../../../access/define-endpoint.ts";
+import { lazily } from "../../../http/endpoint.ts";
 import { chatCall } from "../../../inference/pipeline/chat-call.ts";
 import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
 import { execute } from "../../../inference/pipeline/execute.ts";
@@ -31,12 +32,14 @@ const compactReader: CallReader = {
 
 const itemSchema = z.looseObject({ type: z.string() });
 
-const usageSchema = z.looseObject({
-  input_tokens: z.int(),
-  output_tokens: z.int(),
-  total_tokens: z.int(),
-  cost: z.number().optional(),
-});
+const usageSchema = lazily(() =>
+  z.looseObject({
+    input_tokens: z.int(),
+    output_tokens: z.int(),
+    total_tokens: z.int(),
+    cost: z.number().optional(),
+  }),
+);
 
 /** What is read of the answer that holds the summary. */
 const answerSchema = z.looseObject({
@@ -69,13 +72,14 @@ export const compactResponse = defineEndpoint<Dependencies>({
     instructions: z.string().nullish(),
     previous_response_id: z.string().nullish(),
   }),
-  response: z.looseObject({
-    id: z.string(),
-    object: z.literal("response.compaction"),
-    created_at: z.int(),
-    output: z.array(itemSchema),
-    usage: usageSchema,
-  }),
+  response: () =>
+    z.looseObject({
+      id: z.string(),
+      object: z.literal("response.compaction"),
+      created_at: z.int(),
+      output: z.array(itemSchema),
+      usage: usageSchema(),
+    }),
   encodeError: openaiResponses.encodeError,
   async handle(context, dependencies) {
     const { inference, responses } = dependencies;

@@ -89,23 +89,24 @@ export const responses = defineEndpoint<Dependencies>({
   headers: responsesHeaders,
   answerHeaders: outputCapHeader,
   streamEvents: responseEventSchema,
-  response: z.looseObject({
-    id: z.string(),
-    object: z.literal("response"),
-    created_at: z.int(),
-    model: z.string(),
-    status: z.string(),
-    output: z.array(z.looseObject({ type: z.string() })),
-    output_text: z.string(),
-    usage: z
-      .looseObject({
-        input_tokens: z.int(),
-        output_tokens: z.int(),
-        total_tokens: z.int(),
-        cost: z.number(),
-      })
-      .nullable(),
-  }),
+  response: () =>
+    z.looseObject({
+      id: z.string(),
+      object: z.literal("response"),
+      created_at: z.int(),
+      model: z.string(),
+      status: z.string(),
+      output: z.array(z.looseObject({ type: z.string() })),
+      output_text: z.string(),
+      usage: z
+        .looseObject({
+          input_tokens: z.int(),
+          output_tokens: z.int(),
+          total_tokens: z.int(),
+          cost: z.number(),
+        })
+        .nullable(),
+    }),
   encodeError: openaiResponses.encodeError,
   async handle(context, dependencies) {
     const sent = await readCall(context, responsesReader, dependencies);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { checkBody } from "../../../http/check-body.ts";
 import { defineEndpoint, type RequestContext } from "../../../access/define-endpoint.ts";
+import { lazily } from "../../../http/endpoint.ts";
 import { encodeContractError } from "../../../http/error-envelope.ts";
 import { eventStreamHeaders, Reply } from "../../../http/request-context.ts";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
@@ -48,27 +49,29 @@ const retrieveQuerySchema = z.object({
 });
 
 /** The record of a stored response, as far as the contract names its fields. */
-const storedResponseSchema = z
-  .looseObject({
-    id: z.string(),
-    object: z.literal("response"),
-    created_at: z.int(),
-    completed_at: z.int().nullable(),
-    model: z.string(),
-    status: z.enum(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]),
-    output: z.array(z.looseObject({ type: z.string() })),
-    usage: z
-      .looseObject({
-        input_tokens: z.int(),
-        output_tokens: z.int(),
-        total_tokens: z.int(),
-        cost: z.number(),
-      })
-      .nullable(),
-    error: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
-    incomplete_details: z.looseObject({ reason: z.string() }).nullable(),
-  })
-  .meta({ id: "StoredResponse" });
+const storedResponseSchema = lazily(() =>
+  z
+    .looseObject({
+      id: z.string(),
+      object: z.literal("response"),
+      created_at: z.int(),
+      completed_at: z.int().nullable(),
+      model: z.string(),
+      status: z.enum(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]),
+      output: z.array(z.looseObject({ type: z.string() })),
+      usage: z
+        .looseObject({
+          input_tokens: z.int(),
+          output_tokens: z.int(),
+          total_tokens: z.int(),
+          cost: z.number(),
+        })
+        .nullable(),
+      error: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
+      incomplete_details: z.looseObject({ reason: z.string() }).nullable(),
+    })
+    .meta({ id: "StoredResponse" }),
+);
 
 /** A stored response, or the events of a background one from a sequence number on. */
 export const getStoredResponse = defineEndpoint<Dependencies>({
@@ -150,7 +153,8 @@ export const deleteStoredResponse = defineEndpoint<Dependencies>({
   method: "DELETE",
   path: "/responses/:id",
   summary: "Delete a stored response.",
-  response: z.object({ id: z.string(), object: z.literal("response"), deleted: z.literal(true) }),
+  response: () =>
+    z.object({ id: z.string(), object: z.literal("response"), deleted: z.literal(true) }),
   async handle(context, deps) {
     const { id, status } = await requestedResponse(context, deps);
     if (!hasEnded(status)) await deps.background.cancel(id);
@@ -189,13 +193,14 @@ export const listInputItems = defineEndpoint<Dependencies>({
   summary: "List the input items of a stored response.",
   tag: "Inference",
   query: itemsQuerySchema,
-  response: z.object({
-    object: z.literal("list"),
-    data: z.array(z.looseObject({ id: z.string(), type: z.string() })),
-    first_id: z.string().nullable(),
-    last_id: z.string().nullable(),
-    has_more: z.boolean(),
-  }),
+  response: () =>
+    z.object({
+      object: z.literal("list"),
+      data: z.array(z.looseObject({ id: z.string(), type: z.string() })),
+      first_id: z.string().nullable(),
+      last_id: z.string().nullable(),
+      has_more: z.boolean(),
+    }),
   encodeError: encodeContractError,
   async handle(context, { responses }) {
     const { order, limit, after } = checkBody(itemsQuerySchema, Object.fromEntries(context.query));
