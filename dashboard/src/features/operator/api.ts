@@ -9,7 +9,7 @@ import {
 } from "../activity/api.ts";
 
 /** Names of the plans. */
-export type PlanId = NonNullable<Bodies["PATCH /admin/workspaces/{id}"]["plan"]>;
+type PlanId = NonNullable<Bodies["PATCH /admin/workspaces/{id}"]["plan"]>;
 
 /** Sums of the whole service. */
 interface Sums {
