@@ -78,6 +78,8 @@ export interface GenerationDetail {
   translationLosses?: readonly { field: string; reason: string }[];
   origin?: string;
   appTitle?: string;
+  /** `prs_` id of the preset that was named as the model; of background responses none is kept. */
+  presetId?: string;
   sessionId?: string;
   traceParent?: string;
   trace?: unknown;

@@ -21,6 +21,7 @@ export interface GenerationFilter {
   errors?: readonly string[] | undefined;
   appTitle?: string | undefined;
   sessionId?: string | undefined;
+  presetIds?: readonly string[] | undefined;
   streamed?: boolean | undefined;
   /** Paid by the workspace's own provider key. */
   byok?: boolean | undefined;
@@ -277,6 +278,8 @@ export function conditionOf(filter: GenerationFilter, kind: StorageKind): RawBui
     conditions.push(sql`${detailText(kind, "appTitle")} = ${filter.appTitle}`);
   if (filter.sessionId !== undefined)
     conditions.push(sql`${detailText(kind, "sessionId")} = ${filter.sessionId}`);
+  if (filter.presetIds !== undefined)
+    conditions.push(anyOf(detailText(kind, "presetId"), filter.presetIds));
   if (filter.byok !== undefined) {
     const own = sql`coalesce(${detailText(kind, "credentialSource")}, '') = 'own_byok'`;
     conditions.push(filter.byok ? own : sql`not (${own})`);

@@ -88,6 +88,7 @@ export function callOn(
       dialect,
       body,
       text: JSON.stringify(body),
+      presetId: undefined,
       dialectHeaders: {},
       signatures,
       nowSeconds: () => 0,

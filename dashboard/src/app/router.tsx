@@ -25,6 +25,7 @@ const filterNames = [
   "error",
   "app",
   "session_id",
+  "preset_id",
   "range",
   "from",
   "to",

@@ -119,7 +119,7 @@ export type Generation = {
   "app_id": null;
   "external_user": null;
   "user_agent": null;
-  "preset_id": null;
+  "preset_id": string | null;
   "service_tier": null;
   "web_search_engine": null;
   "num_fetches": null;
@@ -197,6 +197,7 @@ export type GenerationRow = {
   "app_title": string | null;
   "origin": string | null;
   "session_id": string | null;
+  "preset_id": string | null;
   "latency": number;
   "total_time": number;
 };

@@ -76,7 +76,7 @@ export async function readCall(
   if (counting !== undefined) await counting;
   reader.validate(body);
   if (preset !== undefined) services.directory.uses.note(preset.id, services.clock.nowMs());
-  return callOf(context, { services, reader, text, body });
+  return callOf(context, { services, reader, text, body, presetId: preset?.id });
 }
 
 /**
@@ -90,7 +90,14 @@ function callOf(
     services,
     text,
     body,
-  }: { reader: CallReader; services: CallServices; text: string; body: Body },
+    presetId,
+  }: {
+    reader: CallReader;
+    services: CallServices;
+    text: string;
+    body: Body;
+    presetId: string | undefined;
+  },
 ): ChatCall | Promise<ChatCall> {
   const { idPrefix, dialect } = reader;
   const { counters, clock, inference } = services;
@@ -105,6 +112,7 @@ function callOf(
       dialect,
       text,
       body,
+      presetId,
       dialectHeaders: pickHeaders(context.request.headers, reader.dialectHeaders),
       signatures: inference.callSignatures.of(origin.caller.workspace.id),
       nowSeconds: () => Math.floor(clock.nowMs() / 1000),

@@ -54,6 +54,7 @@ export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFi
     errors: query.error,
     appTitle: query.app,
     sessionId: query.session_id,
+    presetIds: query.preset_id,
     streamed: query.streamed,
     byok: query.byok,
     costNanoMin: query.min_cost,

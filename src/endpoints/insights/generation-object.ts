@@ -231,7 +231,10 @@ const senderFields = () => ({
   app_id: unknown,
   external_user: unknown,
   user_agent: unknown,
-  preset_id: unknown,
+  preset_id: z
+    .string()
+    .nullable()
+    .describe("The workspace's preset that was named as the model; null for a model."),
   service_tier: unknown,
   web_search_engine: unknown,
   num_fetches: unknown,
@@ -315,7 +318,6 @@ const notKept = {
   app_id: null,
   external_user: null,
   user_agent: null,
-  preset_id: null,
   service_tier: null,
   web_search_engine: null,
   num_fetches: null,
@@ -366,6 +368,7 @@ const requestOf = (record: GenerationRecord) => ({
   http_referer: record.detail.origin ?? null,
   app_title: record.detail.appTitle ?? null,
   session_id: record.detail.sessionId ?? null,
+  preset_id: record.detail.presetId ?? null,
   trace: record.detail.trace ?? null,
 });
 

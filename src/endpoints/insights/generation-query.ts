@@ -65,6 +65,7 @@ const filterFields = {
   error: valuesField.optional(),
   app: textField.optional(),
   session_id: textField.optional(),
+  preset_id: valuesField.optional(),
   streamed: truthField.optional(),
   byok: truthField.optional(),
   min_cost: z
@@ -106,6 +107,7 @@ const documentedFilter = {
   error: severalOf("Code of a failed request, such as upstream_error"),
   app: z.string().optional().describe("Title of the app, as it was sent in X-Title."),
   session_id: z.string().optional().describe("Session that the requests belong to."),
+  preset_id: severalOf("Id of the preset that was named as the model"),
   streamed: z.enum(["true", "false"]).optional().describe("Streams alone, or whole answers alone."),
   byok: z
     .enum(["true", "false"])

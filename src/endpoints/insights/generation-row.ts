@@ -48,6 +48,7 @@ export const generationRowSchema = lazily(() =>
       app_title: z.string().nullable().describe("The app as it named itself in X-Title."),
       origin: z.string().nullable().describe("Where the app is, as it said in HTTP-Referer."),
       session_id: z.string().nullable(),
+      preset_id: z.string().nullable().describe("The preset that was named as the model."),
       latency: z
         .number()
         .describe("Milliseconds until the first content of a stream, or the whole answer."),
@@ -97,6 +98,7 @@ export function generationRow(
     app_title: detail.appTitle ?? null,
     origin: detail.origin ?? null,
     session_id: detail.sessionId ?? null,
+    preset_id: detail.presetId ?? null,
     latency: record.firstTokenMs ?? record.latencyMs,
     total_time: record.latencyMs,
   };

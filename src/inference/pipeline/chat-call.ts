@@ -24,6 +24,7 @@ import type { CatalogModel } from "../catalog/model.ts";
 interface ReadChat
   extends Pick<ClientRequest, "text" | "body" | "dialectHeaders" | "signatures" | "nowSeconds"> {
   dialect: ClientDialect;
+  presetId: string | undefined;
 }
 
 /**
@@ -56,6 +57,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     canonical: () => (canonical ??= dialect.decodeRequest(read.body)),
     surface: "chat",
     recordedAs: dialect.recordedAs,
+    presetId: read.presetId,
     asks: chatAsks(dialect, read),
     adapt: (route) => adapt(call, route),
     assertServes: assertServesChat,

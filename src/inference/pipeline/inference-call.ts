@@ -102,6 +102,8 @@ export interface InferenceCall extends CallOrigin {
   /** The body parsed and its envelope checked; only read, never changed. */
   body: Readonly<Record<string, unknown>>;
   asks: RequestAsks;
+  /** Preset that the request named as its model. */
+  presetId?: string | undefined;
   /** How routes are to be sorted; takes precedence over the body. */
   sort?: SortKey | undefined;
   /** The caller pays nothing for what is used (contract: decisions). */

@@ -316,10 +316,11 @@ function detailOf(
 /** Notes where a request came from, as far as its caller told. */
 function noteOrigin(
   detail: GenerationDetail,
-  call: CallOrigin & Pick<InferenceCall, "body">,
+  call: CallOrigin & Pick<InferenceCall, "body" | "presetId">,
 ): void {
   if (call.origin !== undefined) detail.origin = call.origin;
   if (call.appTitle !== undefined) detail.appTitle = call.appTitle;
+  if (call.presetId !== undefined) detail.presetId = call.presetId;
   if (call.sessionId !== undefined) detail.sessionId = call.sessionId;
   if (call.traceParent !== undefined) detail.traceParent = call.traceParent;
   const { trace } = call.body;
@@ -332,7 +333,8 @@ type RecordDependencies = Pick<InferenceDependencies, "clock" | "unsettled">;
 interface Unsettled
   extends Pick<GenerationRecord, "status" | "requestedModel">,
     Partial<Pick<GenerationRecord, "model" | "provider" | "upstreamModel" | "attempts">> {
-  call: CallOrigin & Pick<InferenceCall, "recordedAs" | "body"> & { streamed: boolean };
+  call: CallOrigin &
+    Pick<InferenceCall, "recordedAs" | "body" | "presetId"> & { streamed: boolean };
   routing?: GenerationDetail["routing"];
   error?: GatewayError;
 }

@@ -71,6 +71,7 @@ class Question {
       surface: filter.surfaces,
       status: filter.statuses,
       error_code: filter.errors,
+      "JSONExtractString(detail, 'presetId')": filter.presetIds,
     };
     for (const [name, values] of Object.entries(lists))
       if (values !== undefined)

@@ -44,6 +44,7 @@ const records: GenerationRecord[] = Array.from({ length: 260 }, (_, index) => {
       ...(isFailed ? { error: { code: "provider_error", status: 502 } } : {}),
       ...(index % 5 === 0 ? { appTitle: `It's "an" app\n\\ ${"é😀"}` } : {}),
       ...(index % 4 === 0 ? { sessionId: "session-1" } : {}),
+      ...(index % 7 === 0 ? { presetId: `prs_${index % 5}` } : {}),
       ...(index % 8 === 0 ? { credentialSource: "own_byok" } : {}),
     },
   };
@@ -63,6 +64,7 @@ const filters: Record<string, GenerationFilter> = {
   "error codes": { errors: ["provider_error"] },
   "an app's title": { appTitle: `It's "an" app\n\\ ${"é😀"}` },
   "a session": { sessionId: "session-1" },
+  presets: { presetIds: ["prs_0", "prs_1"] },
   streamed: { streamed: true },
   "own keys": { byok: true },
   "no own keys": { byok: false },

@@ -26,6 +26,7 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
   let stage: TwoWorkspaces;
   let secondId: string;
   let secondKey: string;
+  let presetId: string;
 
   const ask = async (
     secret: string,
@@ -67,7 +68,9 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     expect(
       await ask(testLlmKey, chatRequest({ model: "acme/two", stream: true, session_id: "s-1" })),
     ).toBe(200);
-    expect(await ask(secondKey, chatRequest({ model: "acme/one" }))).toBe(200);
+    const preset = { slug: "plain", name: "Plain", config: { model: "acme/one" } };
+    presetId = textAt(await (await stage.own("POST", "/presets", preset)).json(), "id");
+    expect(await ask(secondKey, chatRequest({ model: "@preset/plain" }))).toBe(200);
     // Served by the second provider after the first one failed.
     upstream.enqueue(json(chatError("no"), { status: 500 }));
     expect(
@@ -111,11 +114,14 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
       is_byok: false,
       error: null,
       session_id: null,
+      preset_id: null,
     });
     expect(plain).toMatchObject({
       key_name: '=second, "quoted"',
       key_id: secondId,
       app_title: null,
+      model: "acme/one",
+      preset_id: presetId,
     });
     expect(moved).toMatchObject({ attempts: 2, fallback: true, provider_name: "two" });
     expect(failed).toMatchObject({
@@ -170,6 +176,16 @@ describe.each(engines)("the list of requests on %s", (_, freshUrl) => {
     expect(
       listAt(await (await stage.stranger("GET", `/analytics/generations?id=${id}`)).json(), "data"),
     ).toEqual([]);
+  });
+
+  test("requests by a preset are found and added up by it, and say so on their own", async () => {
+    const [row, ...others] = await rowsOf(`preset_id=prs_other,${presetId}`);
+    expect([at(row, "preset_id"), others]).toEqual([presetId, []]);
+    const own = await bodyOf(`/generation/${textAt(row, "id")}`, secondKey);
+    expect(at(own, "data.preset_id")).toBe(presetId);
+    const histogram = await bodyOf(`/analytics/generations/histogram?preset_id=${presetId}`);
+    expect(at(histogram, "totals.requests")).toBe(1);
+    expect(await rowsOf("preset_id=prs_other")).toEqual([]);
   });
 
   test.each([

@@ -26,9 +26,10 @@ const route = getRouteApi("/activity");
  */
 export function ActivityPage() {
   const { id, ...search } = route.useSearch();
-  const { model, provider, status, key_id, error, app, session_id, range, from, to } = search;
+  const { model, provider, status, key_id, error, app, session_id, preset_id } = search;
+  const { range, from, to } = search;
   const filters: ActivityFilters = {
-    ...{ model, provider, status, key_id, error, app, session_id },
+    ...{ model, provider, status, key_id, error, app, session_id, preset_id },
     ...{ range, from, to },
   };
   const navigate = route.useNavigate();

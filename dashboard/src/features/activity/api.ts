@@ -71,6 +71,7 @@ export interface ActivityFilters extends RangeSearch {
   error?: string | undefined;
   app?: string | undefined;
   session_id?: string | undefined;
+  preset_id?: string | undefined;
   /** Of lists across workspaces alone. */
   workspace_id?: string | undefined;
 }

@@ -25,6 +25,7 @@ const texts = [
   ["app", "App"],
   ["key_id", "Key id"],
   ["session_id", "Session id"],
+  ["preset_id", "Preset id"],
 ] as const;
 const ofWorkspaces = [["workspace_id", "Workspace id"], ...texts] as const;
 

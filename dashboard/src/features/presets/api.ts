@@ -6,6 +6,7 @@ export type PresetConfig = Readonly<Record<string, unknown>>;
 
 /** A named bundle of request settings. */
 export interface Preset {
+  id: string;
   slug: string;
   name: string;
   description: string | null;

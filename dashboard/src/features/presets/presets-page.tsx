@@ -107,9 +107,14 @@ export function PresetsPage() {
                   },
                   {
                     head: "Last used",
-                    cell: ({ last_used_at: at }) => (
-                      <span title={utc(at)}>{at === null ? "never" : localTime(at)}</span>
-                    ),
+                    cell: ({ id, last_used_at: at }) =>
+                      at === null ? (
+                        "never"
+                      ) : (
+                        <Link to="/activity" search={{ preset_id: id }} title={utc(at)}>
+                          {localTime(at)}
+                        </Link>
+                      ),
                   },
                 ]}
               />

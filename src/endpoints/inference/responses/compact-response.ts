@@ -90,9 +90,10 @@ export const compactResponse = defineEndpoint<Dependencies>({
       workspaceId: workspace.id,
     });
     const body = compactionRequest(sent.body, conversation);
-    const { dialectHeaders, signatures, nowSeconds } = sent;
+    const { presetId, dialectHeaders, signatures, nowSeconds } = sent;
     const call = chatCall(sent, {
       dialect: responsesReader.dialect,
+      presetId,
       dialectHeaders,
       signatures,
       nowSeconds,

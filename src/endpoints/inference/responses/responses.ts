@@ -188,9 +188,10 @@ export const responsesReader: CallReader = {
  * stored here.
  */
 export function withConversation(call: ChatCall, conversation: readonly ResponseItem[]): ChatCall {
-  const { dialectHeaders, signatures, nowSeconds } = call;
+  const { presetId, dialectHeaders, signatures, nowSeconds } = call;
   return chatCall(call, {
     dialect: openaiResponses,
+    presetId,
     dialectHeaders,
     signatures,
     nowSeconds,
