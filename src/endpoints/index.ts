@@ -72,21 +72,6 @@ import {
   revokeSession,
 } from "./session/session.ts";
 import {
-  changeUser,
-  deleteUser,
-  endUserSessions,
-  getUser,
-  issuePasswordReset,
-  listUsers,
-  removeSecondFactor,
-} from "./admin/users.ts";
-import {
-  changeAnyWorkspace,
-  clearAllowlist,
-  getWorkspace,
-  listAllWorkspaces,
-} from "./admin/workspaces.ts";
-import {
   createAuthorizationCode,
   createPlaygroundKey,
   exchangeAuthorizationCode,
@@ -106,14 +91,6 @@ import {
   verifyEmail,
 } from "./session/password-reset.ts";
 import { acceptReferral, getReferrals } from "./account/referrals.ts";
-import { errorsOverview } from "./admin/errors.ts";
-import { explainAnyGeneration, listAllGenerations } from "./admin/generations.ts";
-import { grantCredits, listGrants } from "./admin/grants.ts";
-import { listPlans } from "./admin/plans.ts";
-import { listSettings, reloadSettings } from "./admin/settings.ts";
-import { listSmokeTests, runSmokeTests } from "./admin/smoke-tests.ts";
-import { clearUpstream, listUpstreams } from "./admin/upstreams.ts";
-import { northStar, overview, serviceUsage } from "./admin/usage.ts";
 import { metricsRoutes } from "./catalog/model-metrics.ts";
 import { pricesRoutes } from "./catalog/model-prices.ts";
 import { privacyRoutes } from "./catalog/model-privacy.ts";
@@ -198,27 +175,6 @@ import { mcp } from "./mcp/mcp.ts";
 import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { responses } from "./inference/responses/responses.ts";
-import {
-  addMessages,
-  changeConversation,
-  changeConversationSettings,
-  createConversation,
-  deleteConversation,
-  getConversation,
-  getConversationSettings,
-  listConversations,
-} from "./hub/conversations.ts";
-import { changeHub, createHub, deleteHub, exportHub, getHub, listHubs } from "./hub/hubs.ts";
-import { hubItemRoutes } from "./hub/hub-items.ts";
-import {
-  approvePrompt,
-  changePrompt,
-  listReviews,
-  promptRoutes,
-  publishPrompt,
-  rejectPrompt,
-} from "./hub/prompts.ts";
-import { changeSkill, exportSkill, publishSkill, skillRoutes } from "./hub/skills.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
 import {
   errorAnalytics,
@@ -261,6 +217,8 @@ import {
 import { dashboardAsset, dashboardFont, dashboardPages } from "./pages/dashboard.ts";
 import { favicon, startPage } from "./pages/start-page.ts";
 import { healthz, metrics, readyz } from "./ops/liveness.ts";
+import { operatorEndpoints } from "./admin/index.ts";
+import { hubEndpoints } from "./hub/index.ts";
 
 /** The whole API on one screen. Routes, guard, OpenAPI and docs are made from it. */
 export const endpoints: readonly Endpoint<Dependencies>[] = [
@@ -445,28 +403,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   endAnyConnection,
   // Tools for agents, and hubs
   mcp,
-  publishPrompt,
-  changePrompt,
-  ...promptRoutes,
-  publishSkill,
-  changeSkill,
-  exportSkill,
-  ...skillRoutes,
-  createHub,
-  listHubs,
-  getHub,
-  changeHub,
-  deleteHub,
-  ...hubItemRoutes,
-  exportHub,
-  createConversation,
-  listConversations,
-  getConversationSettings,
-  changeConversationSettings,
-  getConversation,
-  changeConversation,
-  deleteConversation,
-  addMessages,
+  ...hubEndpoints,
   // Payments
   quoteTopUp,
   createTopUp,
@@ -498,35 +435,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   changePrivacy,
   listAuditLog,
   // Operators
-  grantCredits,
-  listGrants,
-  listUsers,
-  getUser,
-  changeUser,
-  deleteUser,
-  endUserSessions,
-  issuePasswordReset,
-  removeSecondFactor,
-  listAllWorkspaces,
-  getWorkspace,
-  changeAnyWorkspace,
-  clearAllowlist,
-  listPlans,
-  listUpstreams,
-  clearUpstream,
-  overview,
-  serviceUsage,
-  errorsOverview,
-  listAllGenerations,
-  explainAnyGeneration,
-  northStar,
-  listSettings,
-  reloadSettings,
-  listSmokeTests,
-  runSmokeTests,
-  listReviews,
-  approvePrompt,
-  rejectPrompt,
+  ...operatorEndpoints,
   // Insights
   generationById,
   generationByQuery,

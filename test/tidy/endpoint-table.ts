@@ -4,10 +4,12 @@ import {
   isIdentifier,
   isObjectLiteralExpression,
   isPropertyAssignment,
+  isSpreadElement,
   isStringLiteral,
   isVariableStatement,
   type CallExpression,
   type Expression,
+  type Node,
   type SourceFile as Syntax,
 } from "typescript/unstable/ast";
 import type { Finding, Rule } from "./rule.ts";
@@ -59,27 +61,54 @@ const declaredEndpoints = ({ files }: SourceTree): Declared[] =>
     .filter(({ path }) => path.startsWith("src/endpoints/") && isProgram(path))
     .flatMap(declaredIn);
 
+/** An endpoint or a part of the table, as a list names it. */
+interface Listed {
+  file: SourceFile;
+  node: Node;
+  name: string;
+}
+
+const isPart = /^src\/endpoints\/[^/]+\/index\.ts$/;
+
+/** The lists of a file by their names. */
+const listsOf = (file: SourceFile): [name: string, elements: readonly Expression[]][] =>
+  constantsOf(file.syntax).flatMap(({ name, value }) =>
+    value !== undefined && isArrayLiteralExpression(value) ? [[name, value.elements]] : [],
+  );
+
+/** What the table lists, with what the parts list that it spreads. */
+function listedIn({ files }: SourceTree, table: SourceFile): Listed[] {
+  const parts = new Map(
+    files
+      .filter(({ path }) => isPart.test(path))
+      .flatMap((file) => listsOf(file).map(([name, elements]) => [name, { file, elements }])),
+  );
+  const entriesOf = (file: SourceFile, elements: readonly Expression[]): Listed[] =>
+    elements.flatMap((node): Listed[] => {
+      if (isIdentifier(node)) return [{ file, node, name: node.text }];
+      const part = isSpreadElement(node) ? parts.get(node.expression.getText()) : undefined;
+      return part === undefined ? [] : entriesOf(part.file, part.elements);
+    });
+  return entriesOf(table, new Map(listsOf(table)).get("endpoints") ?? []);
+}
+
 /** Every endpoint that is declared is served, once. */
 export const endpointTable: Rule = {
   name: "endpoint table",
-  fix: `List every endpoint in ${tablePath} exactly once.`,
+  fix: `List every endpoint exactly once, in ${tablePath} or in a part that it spreads.`,
   check(tree): Finding[] {
     const table = tree.files.find(({ path }) => path === tablePath);
     if (table === undefined) return [];
-    const list = constantsOf(table.syntax).find(({ name }) => name === "endpoints")?.value;
-    const listed =
-      list !== undefined && isArrayLiteralExpression(list)
-        ? list.elements.filter(isIdentifier)
-        : [];
+    const listed = listedIn(tree, table);
     const unlisted = declaredEndpoints(tree)
-      .filter(({ name }) => !listed.some((entry) => entry.text === name))
+      .filter(({ name }) => !listed.some((entry) => entry.name === name))
       .map(({ file, name }) => ({ path: file, problem: `${name} is not in the table` }));
     const repeated = listed
-      .filter((entry, index) => listed.findIndex(({ text }) => text === entry.text) !== index)
-      .map((entry) => ({
-        path: tablePath,
-        line: lineOf(table.syntax, entry),
-        problem: `${entry.text} is listed twice`,
+      .filter((entry, index) => listed.findIndex(({ name }) => name === entry.name) !== index)
+      .map(({ file, node, name }) => ({
+        path: file.path,
+        line: lineOf(file.syntax, node),
+        problem: `${name} is listed twice`,
       }));
     return [...unlisted, ...repeated];
   },

@@ -217,6 +217,16 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
     ["b is not in the table", "a is listed twice"],
   ],
   [
+    "endpoint table",
+    {
+      "src/endpoints/index.ts": "export const endpoints = [...parts];",
+      "src/endpoints/noun/index.ts": "export const parts = [a]; export const more = [b];",
+      "src/endpoints/noun/a.ts":
+        'export const a = defineEndpoint({ path: "/a" });\nexport const b = defineEndpoint({ path: "/b" });',
+    },
+    ["b is not in the table"],
+  ],
+  [
     "tested endpoints",
     {
       "src/endpoints/a.ts":
