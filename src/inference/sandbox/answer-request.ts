@@ -1,6 +1,5 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { answerGeneration } from "./answer-generation.ts";
-import type { SandboxDialect } from "./dialect.ts";
+import type { SandboxDialect, RequestTarget, UnderstoodRequest } from "./dialect.ts";
 import { readDirectives } from "./directives.ts";
 import { obeyBeforeAnswer, refuse, seedOf, understand } from "./refuse.ts";
 import { sandboxModels } from "./sandbox-models.ts";
@@ -17,6 +16,10 @@ import { googleGenerate } from "./wire/google-generate.ts";
 import { moderations } from "./wire/moderations.ts";
 import { openaiError, type PlainSurface } from "./wire/plain-surface.ts";
 import { rerank } from "./wire/rerank.ts";
+import { clientGone, cutConnection, play, waitMs } from "./play.ts";
+import { completePrompt } from "./prompt.ts";
+import { choiceTokens, type SimulatedReply } from "./reply.ts";
+import { simulate } from "./simulate.ts";
 
 /** Answers one request as the simulated upstream. */
 export type AnswerRequest = (request: Request) => Promise<Response>;
@@ -127,4 +130,67 @@ function notFound(path: string): Response {
   return Response.json(openaiError({ status: 404, message, requestId: "sandbox" }), {
     status: 404,
   });
+}
+
+/** One HTTP request as the sandbox works on it. */
+interface Incoming {
+  bodyText: string;
+  target: RequestTarget;
+  /** Aborted when the client is gone. */
+  signal: AbortSignal;
+  createdAtSeconds: number;
+}
+
+/**
+ * Answers a generation request in its dialect: whole or streamed, refused or broken off as
+ * directed.
+ */
+async function answerGeneration(dialect: SandboxDialect, incoming: Incoming): Promise<Response> {
+  const { bodyText, target, signal, createdAtSeconds } = incoming;
+  const seed = seedOf(bodyText);
+  const understood = understand(bodyText, (body) => dialect.read(body, target));
+  if (!understood.ok) return refuse(dialect, { ...understood, requestId: seed });
+  const { request } = understood;
+  const prompt = completePrompt(request.prompt, { seed, createdAtSeconds });
+  const refused = await obeyBeforeAnswer(prompt.directives, { dialect, requestId: seed, signal });
+  if (refused) return refused;
+  const reply = simulate(prompt);
+  return request.stream ? streamed(request, { reply, signal }) : whole(request, { reply, signal });
+}
+
+interface Answering {
+  reply: SimulatedReply;
+  signal: AbortSignal;
+}
+
+function streamed(request: UnderstoodRequest, { reply, signal }: Answering): Response {
+  const events = play(request.events(reply), {
+    directives: reply.directives,
+    signal,
+    failure: (sentCount) => request.failure(reply, sentCount),
+  });
+  // Bun takes an async iterable as a body and asks it for the next piece as the client reads.
+  return new Response(events, {
+    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
+  });
+}
+
+async function whole(request: UnderstoodRequest, { reply, signal }: Answering): Promise<Response> {
+  const {
+    token_delay_ms: tokenDelayMs,
+    stall_after: stallAfter,
+    cut_after: cutAfter,
+  } = reply.directives;
+  const tokenCount = reply.choices.reduce((sum, choice) => sum + choiceTokens(choice).length, 0);
+  if (tokenDelayMs) await waitMs(tokenDelayMs * tokenCount, signal);
+  if (stallAfter !== undefined) await clientGone(signal);
+  const body = JSON.stringify(request.whole(reply));
+  const headers = { "content-type": "application/json" };
+  return new Response(cutAfter === undefined ? body : firstHalf(body), { headers });
+}
+
+/** The first half of a body, then a reset connection. */
+async function* firstHalf(body: string): AsyncGenerator<string> {
+  yield body.slice(0, body.length / 2);
+  await cutConnection();
 }

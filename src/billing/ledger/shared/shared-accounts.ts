@@ -6,8 +6,13 @@ import {
 } from "../../../platform/shared-state/shared-state.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { AccountReadings, Balances, OpenCharge } from "./account-readings.ts";
-import { beginSumsScript, chargesSinceScript, seedSumsScript } from "./budget-sum-scripts.ts";
-import { runBegunScript, seedScript } from "./ledger-scripts.ts";
+import {
+  beginSumsScript,
+  chargesSinceScript,
+  seedSumsScript,
+  runBegunScript,
+  seedScript,
+} from "./ledger-scripts.ts";
 
 /** How long a hold is its owner's without a renewal. */
 export const leaseMs = 30_000;

@@ -16,8 +16,7 @@ import {
   type WorkerRequest,
   type WorkerResponse,
 } from "./worker-protocol.ts";
-import { QueryRunner } from "./query-runner.ts";
-import { openConnection, takeProcessLock } from "./sqlite-connection.ts";
+import { QueryRunner, openConnection, takeProcessLock } from "./sqlite-connection.ts";
 
 declare const self: Worker;
 
