@@ -20,6 +20,8 @@ export interface AppSettings extends CatalogSources {
   dashboard?: DashboardOptions | undefined;
   version: string;
   storageUrl: string;
+  /** A replica of that database for reads which may be late; absent where there is none. */
+  replicaUrl?: string | undefined;
   /**
    * Whether a start runs the migrations that the database lacks (true); `--no-migrate` refuses to
    * start instead.

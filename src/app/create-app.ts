@@ -20,6 +20,7 @@ import { findModel } from "../inference/routing/resolve-models.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { type Clock, systemClock } from "../platform/kernel/clock.ts";
+import type { Replica } from "../platform/storage/postgres/replica.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { AppSettings } from "./app-settings.ts";
 import type { App, AppTools } from "./app.ts";
@@ -34,7 +35,7 @@ import {
   openOperations,
 } from "./parts/build-operations.ts";
 import { buildPayments } from "./parts/build-payments.ts";
-import { type AppTables, openDatabase } from "./parts/build-storage.ts";
+import { type AppTables, openDatabase, openReplica } from "./parts/build-storage.ts";
 import { buildStoredResponses, type StoredResponses } from "./parts/build-stored-responses.ts";
 import { openDashboard } from "./dashboard-files.ts";
 import { LiveCatalog } from "./live-catalog.ts";
@@ -63,6 +64,8 @@ interface Ground {
   shared: Shared | undefined;
   work: SharedWork;
   storage: Storage<AppTables>;
+  /** Undefined where every read goes to the database itself. */
+  replica: Replica | undefined;
   catalog: LiveCatalog;
 }
 
@@ -88,7 +91,13 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   const parts = await openParts(settings, tools);
   const { account, clock, counters, insights, inference, stored, documents } = parts;
   const dependencies = dependenciesOf(settings, { ...parts, tools });
-  watchFigures(tools.metrics, { ...account, ...parts.storage, ...insights, ...inference });
+  watchFigures(tools.metrics, {
+    ...account,
+    ...parts,
+    ...parts.storage,
+    ...insights,
+    ...inference,
+  });
   const stopRounds = startRounds(account, {
     ...dependencies,
     ...parts.work,
@@ -117,12 +126,13 @@ async function openGround(settings: AppSettings, tools: AppTools): Promise<Groun
     openDatabase(settings, { ...tools, shared, clock }),
     buildCatalog(settings, clock),
   ]);
-  return { clock, shared, work: shareWork(shared, settings), storage, catalog };
+  const replica = await openReplica(settings, { storage, clock, logger: tools.logger });
+  return { clock, shared, work: shareWork(shared, settings), storage, replica, catalog };
 }
 
 async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
   const ground = await openGround(settings, tools);
-  const { clock, shared, work, storage, catalog } = ground;
+  const { clock, shared, work, storage, replica, catalog } = ground;
   const account = await buildAccount(settings, { storage, clock, shared, logger: tools.logger });
   const counters = await openCounters(shared, {
     ...tools,
@@ -135,6 +145,7 @@ async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
     ...tools,
     storage,
     database: storage.database.withTables(),
+    reads: replica?.database.withTables(),
     clock,
     catalog: catalog.snapshot,
     isSharedUp: sharedProbe(shared, settings),
@@ -284,6 +295,7 @@ async function closeParts({
   await parts.catalog.stop();
   await parts.nodes.stop();
   await stopSharing(shared, account);
+  await parts.replica?.close();
   await parts.storage.close();
   closeShared(shared);
 }

@@ -9,6 +9,7 @@ import type { GatewayError } from "../platform/kernel/errors.ts";
 import { LogLimit } from "../platform/kernel/log-limit.ts";
 import { usdFromNano } from "../platform/kernel/money.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import type { Replica } from "../platform/storage/postgres/replica.ts";
 import {
   type TracedAttempt,
   type TracedInference,
@@ -309,11 +310,13 @@ export function watchFigures(
     commits,
     uncollected,
     archive,
+    replica,
   }: {
     ledger: Pick<LedgerPort, "openHoldCount">;
     commits: Pick<CommitQueue, "pendingCount" | "rejectedCount">;
     uncollected: { readonly count: number };
     archive: Pick<Archive, "figures"> | undefined;
+    replica: Pick<Replica, "figures"> | undefined;
   },
 ): void {
   metrics.watchHoldsOpen(() => ledger.openHoldCount);
@@ -321,4 +324,5 @@ export function watchFigures(
   metrics.watchCommitsRejected(() => commits.rejectedCount);
   metrics.watchUncollectedWaiting(() => uncollected.count);
   if (archive !== undefined) metrics.watchArchive(() => archive.figures);
+  if (replica !== undefined) metrics.watchReplica(() => replica.figures);
 }

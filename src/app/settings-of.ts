@@ -124,9 +124,16 @@ export const storageSettingsOf = ({
   shared,
 }: Settings): Pick<
   AppSettings,
-  "storageUrl" | "durability" | "waitMs" | "poolSize" | "sharedUrl" | "sharedSentinels"
+  | "storageUrl"
+  | "replicaUrl"
+  | "durability"
+  | "waitMs"
+  | "poolSize"
+  | "sharedUrl"
+  | "sharedSentinels"
 > => ({
   storageUrl: storage.url,
+  replicaUrl: storage.replicaUrl,
   durability: storage.durability,
   waitMs: storage.waitMs,
   poolSize: storage.poolSize,

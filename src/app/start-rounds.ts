@@ -81,6 +81,7 @@ function startRetention(
 ): Retention {
   const retention = new Retention({
     ...parts.insights,
+    usage: parts.insights.counters,
     generations: parts.generations,
     clock: parts.clock,
     keepDays: generationDays,

@@ -118,6 +118,11 @@ export const variables: readonly (readonly [name: string, standard: string, text
   ["SWITCHYARD_METRICS_PORT", "the API's own", "A separate port for `/metrics`."],
   ["DATABASE_URL", "SQLite in the data directory", "`sqlite:PATH` or `postgres://...`."],
   [
+    "DATABASE_REPLICA_URL",
+    "none",
+    "`postgres://...`: a replica of the database that lists, usage and analytics are read from.",
+  ],
+  [
     "REDIS_URL",
     "memory",
     "`redis://` or `rediss://`: a Valkey or Redis server, for several gateways on one Postgres.",

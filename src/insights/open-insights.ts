@@ -50,6 +50,8 @@ interface InsightPorts {
 /** Everything that is counted and told of requests and of the service's health. */
 export interface Insights {
   usage: UsageStore;
+  /** The same without archive and replica: what was just counted is in it. */
+  counters: UsageStore;
   /** The counters of the whole service, for operators. */
   service: ServiceUsageStore;
   /** Finds requests of every workspace, for operators. */
@@ -84,10 +86,18 @@ export interface Insights {
   stop(): Promise<void>;
 }
 
+/** Opens the archive on the database and on what answers lists and sums of it. */
+export type OpenArchive = (
+  database: Kysely<ArchivingTables & UsageTables>,
+  reads: Kysely<ArchivingTables & UsageTables>,
+) => Promise<Archive>;
+
 interface InsightOptions {
   database: Kysely<InsightTables & GenerationTables>;
-  /** Opens the archive of generation records; undefined where there is none. */
-  openArchive?: ((database: Kysely<ArchivingTables & UsageTables>) => Promise<Archive>) | undefined;
+  /** A replica that answers lists and sums, and may be late; absent, the database does. */
+  reads?: Kysely<InsightTables & GenerationTables> | undefined;
+  /** Undefined where there is no archive. */
+  openArchive?: OpenArchive | undefined;
   commits: CommitQueue;
   /** The engine behind the database. */
   kind: StorageKind;
@@ -103,12 +113,12 @@ interface InsightOptions {
 
 /** Builds the insights of a gateway and reads what the process before it left. */
 export async function openInsights(options: InsightOptions): Promise<Insights> {
-  const { database, commits, kind, clock, ports, onError } = options;
+  const { database, reads = database, commits, kind, clock, ports, onError } = options;
   const jobs = new JobRegistry(clock);
   const store = new NetworkStore({ database: database.withTables(), commits });
   const network = new NetworkStatistics({ store, clock, describe: ports.describeModel });
   const watch = await openWatch(options, store);
-  const archive = await options.openArchive?.(database.withTables());
+  const archive = await options.openArchive?.(database.withTables(), reads.withTables());
   const { unsettled, refused } = writersOf(options);
   const health = new HealthMonitor({
     ...options,
@@ -118,9 +128,10 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
     jobs,
   });
   return {
-    ...serviceStores({ database, commits, kind }),
+    ...serviceStores({ database: reads, commits, kind }),
+    counters: new UsageStore({ database: database.withTables(), commits, kind }),
     sizes: new GenerationSizes({ database: database.withTables(), kind }),
-    ...(archive?.stores ?? storesOf({ database, commits, kind })),
+    ...(archive?.stores ?? storesOf({ database, reads, commits, kind })),
     archive,
     network,
     health,
@@ -197,7 +208,7 @@ const writersOf = ({
 function serviceStores({
   database,
   ...parts
-}: Parameters<typeof storesOf>[0]): Pick<Insights, "service" | "requests"> {
+}: Omit<Parameters<typeof storesOf>[0], "reads">): Pick<Insights, "service" | "requests"> {
   const options = { database: database.withTables(), ...parts };
   return { service: new ServiceUsageStore(options), requests: new ServiceRequests(options) };
 }
@@ -205,18 +216,20 @@ function serviceStores({
 /** The stores of records and usage where the database has all of them. */
 function storesOf({
   database,
+  reads,
   ...parts
 }: {
   database: Kysely<InsightTables & GenerationTables>;
+  reads: Kysely<InsightTables & GenerationTables>;
   commits: CommitQueue;
   kind: StorageKind;
 }): Pick<Insights, "usage" | "search" | "figures" | "generations"> {
-  const options = { database: database.withTables(), ...parts };
+  const options = { database: reads.withTables(), ...parts };
   return {
     usage: new UsageStore(options),
     search: new GenerationSearch(options),
     figures: new GenerationFigures(options),
-    generations: new GenerationStore(options),
+    generations: new GenerationStore({ ...options, database: database.withTables() }),
   };
 }
 

@@ -38,6 +38,7 @@ export async function openArchived(options: {
       keepDays: options.keepDays,
     },
     database: storage.database.withTables(),
+    reads: storage.database.withTables(),
     commits,
     kind: storage.kind,
     clock,

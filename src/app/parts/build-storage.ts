@@ -33,6 +33,7 @@ import type { GatewayTables } from "../../platform/storage/database-epoch.ts";
 import { migrations } from "../../platform/storage/migrations/index.ts";
 import { openStorage } from "../../platform/storage/open-storage.ts";
 import type { CommitStatements } from "../../platform/storage/commit-queue.ts";
+import type { Replica } from "../../platform/storage/postgres/replica.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { AppSettings } from "../app-settings.ts";
@@ -108,6 +109,20 @@ export async function openDatabase(
     return { ...storage, commits: archivingCommits(storage.commits) };
   await forgetOutbox(storage.database.withTables());
   return storage;
+}
+
+/** Opens the replica that is configured, whose code is loaded for it alone; else undefined. */
+export async function openReplica(
+  { replicaUrl: url, poolSize = 10 }: Pick<AppSettings, "replicaUrl" | "poolSize">,
+  {
+    storage,
+    clock,
+    logger,
+  }: { storage: Pick<Storage<AppTables>, "database">; clock: Clock; logger: Logger },
+): Promise<Replica | undefined> {
+  if (url === undefined) return undefined;
+  const { Replica } = await import("../../platform/storage/postgres/replica.ts");
+  return new Replica({ url, poolSize, primary: storage.database.withTables(), clock, logger });
 }
 
 /** Says nothing about the key but whether it is the same. */

@@ -177,7 +177,7 @@ async function freeRequestsToday(
   { id, plan }: Workspace,
 ) {
   const fromMs = Math.floor(clock.nowMs() / dayMs) * dayMs;
-  const lines = await insights.usage.sums({
+  const lines = await insights.counters.sums({
     workspaceId: id,
     fromMs,
     toMs: fromMs + dayMs,

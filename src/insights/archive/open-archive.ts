@@ -61,6 +61,8 @@ export interface Archive extends RecordArchive {
 export function openArchive(options: {
   settings: ArchiveSettings;
   database: Kysely<ArchivingTables & UsageTables>;
+  /** Where lists and sums are read, which may be late. */
+  reads: Kysely<ArchivingTables & UsageTables>;
   commits: CommitQueue;
   kind: StorageKind;
   clock: Clock;
@@ -91,7 +93,7 @@ export function openArchive(options: {
     always: settings.reads === "always",
   };
   const parts = {
-    database: options.database.withTables(),
+    database: options.reads.withTables(),
     commits: options.commits,
     kind: options.kind,
     border,
@@ -101,7 +103,7 @@ export function openArchive(options: {
       usage: new ArchivedUsage(parts),
       search: new ArchivedSearch(parts),
       figures: new ArchivedFigures(parts),
-      generations: new ArchivedGenerations(parts),
+      generations: new ArchivedGenerations({ ...parts, database: options.database.withTables() }),
     },
     client,
     outbox,

@@ -47,6 +47,8 @@ export interface Configuration<Provider> {
   readonly storage: {
     /** `sqlite:` and an absolute path, or a Postgres URL. */
     readonly url: string;
+    /** A replica that reads go to which may be late; it may hold credentials. */
+    readonly replicaUrl: string | undefined;
     /** Whether the database is a file of this process. */
     readonly embedded: boolean;
     readonly durability: "power" | "process";
@@ -259,6 +261,11 @@ const rows: readonly Row[] = [
   ["server.processes", [], ({ server }) => server.processes],
   ["server.body_memory_mb", [], ({ server }) => server.bodyMemoryBytes / 1024 ** 2],
   ["storage.url", ["DATABASE_URL"], ({ storage }) => withoutCredentials(storage.url)],
+  [
+    "storage.replica_url",
+    ["DATABASE_REPLICA_URL"],
+    ({ storage }) => withoutCredentials(storage.replicaUrl),
+  ],
   ["storage.durability", [], ({ storage }) => storage.durability],
   ["storage.pool_size", [], ({ storage }) => storage.poolSize],
   ["shared.url", ["REDIS_URL"], ({ shared }) => withoutCredentials(shared.url)],

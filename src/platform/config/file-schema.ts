@@ -14,6 +14,7 @@ import {
   numberFromText,
   paymentsSchema,
   referralsSchema,
+  replicaUrlSchema,
   sentinelUrlsSchema,
   sharedUrlSchema,
   storageUrlSchema,
@@ -169,6 +170,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
       storage: z
         .strictObject({
           url: storageUrlSchema,
+          replica_url: replicaUrlSchema,
           durability: z.enum(["power", "process"]),
           wait_s: integer(0, 86_400),
           pool_size: integer(2, 1_000),

@@ -63,6 +63,7 @@ describe("what stands where nothing is said", () => {
       dataDirectory: "/srv/gateway/data",
       storage: {
         url: "sqlite:/srv/gateway/data/switchyard.db",
+        replicaUrl: undefined,
         embedded: true,
         durability: "power",
         waitMs: 30_000,
@@ -155,6 +156,7 @@ storage: { url: sqlite:other.db, durability: process }
     });
     expect(storage).toEqual({
       url: "sqlite:/srv/gateway/other.db",
+      replicaUrl: undefined,
       embedded: true,
       durability: "process",
       waitMs: 30_000,

@@ -55,6 +55,14 @@ function mismatchesOf({
           "sentinels need the name of the primary that they watch: set shared.url (REDIS_URL) to redis://NAME, with its user and password",
       },
     ];
+  if (storage.embedded && storage.replicaUrl !== undefined)
+    return [
+      {
+        key: "storage.replica_url",
+        message:
+          "a replica needs Postgres as the database: set storage.url (DATABASE_URL) to postgres://, or unset this (DATABASE_REPLICA_URL)",
+      },
+    ];
   if (server.processes === 1) return [];
   const missing = [
     ...(storage.embedded ? ["Postgres (DATABASE_URL or storage.url)"] : []),
@@ -163,7 +171,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
   const settings = {
     server: serverSettings({ workingDirectory, variables, file }),
     dataDirectory,
-    storage: storageSettings({ workingDirectory, file }, storageUrl),
+    storage: storageSettings({ workingDirectory, variables, file }, storageUrl),
     shared: sharedSettings(variables, file.shared),
     archive: assembleArchive(variables.archiveUrl, file.archive),
     retention: {
@@ -244,11 +252,13 @@ const authSettings = ({
 const storageSettings = (
   {
     workingDirectory,
+    variables,
     file: { storage = {} },
-  }: Pick<ConfigurationParts<z.ZodType>, "workingDirectory" | "file">,
+  }: Pick<ConfigurationParts<z.ZodType>, "workingDirectory" | "variables" | "file">,
   url: string,
 ): Configuration<unknown>["storage"] => ({
   url: absoluteStorageUrl(url, workingDirectory),
+  replicaUrl: variables.replicaUrl ?? storage.replica_url,
   embedded: url.startsWith("sqlite:"),
   durability: storage.durability ?? "power",
   waitMs: (storage.wait_s ?? 30) * 1_000,

@@ -41,6 +41,9 @@ export const storageUrlSchema = z
     "a database in memory would lose the ledger; name a file",
   );
 
+/** A Postgres URL, of a replica. */
+export const replicaUrlSchema = z.string().refine(isPostgresUrl, "expected a postgres:// URL");
+
 /** Where shared state lives: in the memory of this process, or on a Valkey or Redis server. */
 export const sharedUrlSchema = z
   .string()

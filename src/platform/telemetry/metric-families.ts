@@ -47,6 +47,10 @@ export interface Gauges {
   sharedState?: (() => number) | undefined;
   /** Undefined until the gateway has joined others. */
   configurations?: (() => number) | undefined;
+  /** Undefined where the database has no replica. */
+  replica?:
+    | (() => Readonly<Record<"lagSeconds" | "fallbacks", number> & { isRead: boolean }>)
+    | undefined;
   /** Undefined where there is no archive. */
   archive?:
     | (() => Readonly<
@@ -171,6 +175,24 @@ function outsideMetrics(gauges: Gauges): MetricDefinition[] {
       "configurations",
       "Different configurations that the gateways on the database have; 1 where they are alike.",
       () => gauges.configurations?.() ?? 1,
+    ),
+    metric(
+      "gauge",
+      "replica_up",
+      "Whether the replica of the database is read from; 1 where there is none.",
+      () => (gauges.replica?.().isRead === false ? 0 : 1),
+    ),
+    metric(
+      "gauge",
+      "replica_lag_seconds",
+      "How far the replica of the database lags.",
+      () => gauges.replica?.().lagSeconds ?? 0,
+    ),
+    metric(
+      "counter",
+      "replica_fallbacks_total",
+      "Questions that the primary answered in place of the replica.",
+      () => gauges.replica?.().fallbacks ?? 0,
     ),
     metric("gauge", "archive_up", "Whether the archive answers; 1 where there is none.", () =>
       archive()?.isUp === false ? 0 : 1,

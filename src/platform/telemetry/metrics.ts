@@ -94,6 +94,8 @@ export interface Metrics {
   watchConfigurations(read: () => number): void;
   /** Where the numbers of the archive are read. */
   watchArchive(read: NonNullable<Gauges["archive"]>): void;
+  /** Where the numbers of the replica are read. */
+  watchReplica(read: NonNullable<Gauges["replica"]>): void;
   /** Every metric, to be read where it is sent elsewhere. */
   readonly definitions: readonly MetricDefinition[];
   /** The exposition in Prometheus' text format. */
@@ -132,6 +134,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     sharedState: undefined,
     configurations: undefined,
     archive: undefined,
+    replica: undefined,
   };
   const capModel = labelCap(options.maxModelLabels ?? 200);
   let registry: Promise<Registry> | undefined;
@@ -166,6 +169,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     watchUncollectedWaiting: (read) => void (gauges.uncollectedWaiting = read),
     watchSharedState: (read) => void (gauges.sharedState = read),
     watchConfigurations: (read) => void (gauges.configurations = read),
+    watchReplica: (read) => void (gauges.replica = read),
     watchArchive: (read) => void (gauges.archive = read),
     text: async () => (await (registry ??= loadRegistry())).metrics(),
     contentType: "text/plain; version=0.0.4; charset=utf-8",

@@ -1,5 +1,4 @@
 import { Kysely, PostgresDialect, sql } from "kysely";
-import { Pool, type PoolConfig } from "pg";
 import { z } from "zod";
 import { dayMs } from "../../kernel/clock.ts";
 import { GroupCommitQueue } from "../group-commit-queue.ts";
@@ -11,9 +10,9 @@ import { type AddStatement, type CommitStatements, createUnitPacker } from "../c
 import { formatText, growthFormatOf, type GrowthFormat } from "../growths.ts";
 import { commitBatchesTable, type ColumnTypes, growthTables } from "./commit-sql.ts";
 import { momentLockKey } from "./gateway-lock.ts";
+import { newPool } from "./new-pool.ts";
 import { PostgresBatchWriter } from "./postgres-batch-writer.ts";
 import { SumFold } from "./sum-fold.ts";
-import { valueTypes } from "./value-types.ts";
 
 const maxQueryMs = 30_000;
 const maxIdleInTransactionMs = 5_000;
@@ -53,32 +52,6 @@ export async function openPostgres<Schema>(
     await session.close();
     throw error;
   }
-}
-
-/** What a connection may do, set once it is there: poolers refuse such parameters of a start. */
-interface ConnectionLimits extends Pick<PoolConfig, "max" | "query_timeout"> {
-  statementMs?: number;
-  idleInTransactionMs?: number;
-}
-
-function newPool(
-  { url, logger }: OpenedStorageOptions,
-  { statementMs = 0, idleInTransactionMs = 0, ...limits }: ConnectionLimits,
-): Pool {
-  const settings = `set statement_timeout = ${statementMs}; set idle_in_transaction_session_timeout = ${idleInTransactionMs}`;
-  const pool = new Pool({
-    onConnect: async (client) => void (await client.query(settings)),
-    connectionString: url,
-    application_name: "switchyard",
-    keepAlive: true,
-    connectionTimeoutMillis: 5_000,
-    types: valueTypes,
-    ...limits,
-  });
-  // A query that is under way on it rejects; without a listener the loss would end the process.
-  pool.on("connect", (client) => client.on("error", () => undefined));
-  pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection was lost"));
-  return pool;
 }
 
 /**

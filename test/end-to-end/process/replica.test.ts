@@ -1,0 +1,129 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { testManagementKey } from "../../support/gateway.ts";
+import { type PostgresServer, startPostgres, startReplicaOf } from "../../support/postgres.ts";
+import {
+  endProcesses,
+  runProcess,
+  startProcess,
+  type GatewayProcess,
+} from "../../support/process.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { at, textAt } from "../api/at.ts";
+import { acmeYaml } from "./support/acme-yaml.ts";
+import { getJson, postChat } from "./support/ask.ts";
+import { bootstrapVariables } from "./support/bootstrap-variables.ts";
+import { queryDatabase } from "./support/query-database.ts";
+
+let primary: PostgresServer;
+let replica: Pick<PostgresServer, "url" | "stop">;
+let isReplicaStopped = false;
+let upstream: FaultUpstream;
+let gateway: GatewayProcess | undefined;
+
+beforeAll(async () => {
+  [primary, upstream] = await Promise.all([startPostgres(), startFaultUpstream()]);
+  replica = await startReplicaOf(primary);
+}, 120_000);
+afterEach(async () => {
+  await gateway?.kill9();
+  gateway = undefined;
+});
+afterAll(async () => {
+  await endProcesses();
+  upstream.stop();
+  if (!isReplicaStopped) await replica.stop();
+  await primary.stop();
+});
+
+const environment = {
+  ...bootstrapVariables,
+  SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
+};
+
+async function start(): Promise<GatewayProcess> {
+  gateway = await startProcess({
+    yaml: acmeYaml(upstream.baseUrl),
+    environment: {
+      ...environment,
+      DATABASE_URL: primary.url,
+      DATABASE_REPLICA_URL: replica.url,
+    },
+  });
+  return gateway;
+}
+
+async function metricOf({ url }: GatewayProcess, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(new RegExp(`^switchyard_${name} (\\S+)$`, "m").exec(text)?.[1]);
+}
+
+/** Asks until the replica is read from, or no longer; the test's own time limit ends it. */
+async function replicaIs(opened: GatewayProcess, up: 0 | 1): Promise<void> {
+  while (gateway === opened && (await metricOf(opened, "replica_up")) !== up);
+}
+
+/** What the connections of gateways at the replica asked last. */
+const askedOfReplica = async (): Promise<string[]> =>
+  (
+    await queryDatabase(
+      replica.url,
+      "select query from pg_stat_activity where application_name = 'switchyard'",
+    )
+  ).map((row) => String(row["query"]));
+
+const lists = [
+  ["/analytics/generations?limit=10", "from generations"],
+  ["/analytics/usage", "usage_"],
+] as const;
+
+test("lists and figures are read from the replica, and whatever decides from the primary", async () => {
+  const opened = await start();
+  await replicaIs(opened, 1);
+  const answer: unknown = await (await postChat(opened)).json();
+  const generation = `gen_${textAt(answer, "id").split("-").at(-1)}`;
+  for (const [path, table] of lists) {
+    // A moment in which it lags on a busy machine sends a question to the primary.
+    while (gateway === opened) {
+      await getJson(opened, path, testManagementKey);
+      const asked = await askedOfReplica();
+      if (asked.some((text) => text.includes(table))) break;
+    }
+  }
+  await getJson(opened, "/credits");
+  await getJson(opened, "/key");
+  expect(at(await getJson(opened, `/generation?id=${generation}`), "data.id")).toBe(generation);
+  const others = (await askedOfReplica()).filter(
+    (text) => !/generations|usage_|gateway_beats|^set /.test(text),
+  );
+  expect(others).toEqual([]);
+  while (gateway === opened) {
+    const listed = await getJson(opened, "/analytics/generations?limit=10", testManagementKey);
+    if (at(listed, "data.0.id") === generation) break;
+  }
+}, 120_000);
+
+test("a replica that goes away is said once, and the primary answers", async () => {
+  const opened = await start();
+  await replicaIs(opened, 1);
+  const generation = textAt(await (await postChat(opened)).json(), "id")
+    .split("-")
+    .at(-1);
+  await replica.stop();
+  isReplicaStopped = true;
+  await replicaIs(opened, 0);
+  expect(
+    at(await getJson(opened, "/analytics/generations?limit=1", testManagementKey), "data.0.id"),
+  ).toBe(`gen_${generation}`);
+  expect(await metricOf(opened, "replica_fallbacks_total")).toBeGreaterThan(0);
+  await opened.stderrHas("the replica cannot be read from; the primary answers in its place");
+  expect((await postChat(opened)).status).toBe(200);
+  expect((await fetch(`${opened.url}/readyz`)).status).toBe(200);
+}, 120_000);
+
+test("a replica beside SQLite is refused at the start", async () => {
+  const { exitCode, stderr } = await runProcess({
+    environment: { ...environment, DATABASE_REPLICA_URL: replica.url },
+  });
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain("a replica needs Postgres as the database");
+}, 120_000);
