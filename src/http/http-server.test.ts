@@ -70,6 +70,23 @@ describe("a stream", () => {
     expect(text).toEndWith("\r\n\r\n4\r\none \r\n8\r\nzwei \xc3\xa9 \r\n0\r\n\r\n");
   });
 
+  test("receives frames that its source gives at once or later", async () => {
+    const left = ["one ", "", "two ", undefined];
+    const source: FrameSource = {
+      next: () => Promise.reject(new Error("asked for a promise")),
+      tellNext(give) {
+        const frames = left.shift();
+        if (frames === "two ") setImmediate(() => give(frames));
+        else give(frames);
+      },
+      cancel: () => undefined,
+    };
+    serve({ "/told": streaming(source) });
+    const text = await client().write(get("/told", "connection: close\r\n")).untilOver();
+    expect(text).toEndWith("\r\n\r\n4\r\none \r\n4\r\ntwo \r\n0\r\n\r\n");
+    expect([errors, server.pendingRequests]).toEqual([[], 0]);
+  });
+
   test("begins with the frames that are there, and ends with them where they are the last", async () => {
     let taken = false;
     const source: FrameSource = {

@@ -291,7 +291,11 @@ class FrameStreams {
       onBroken(error);
       control?.error(error);
     };
-    const ask = (): Promise<void> => source.next().then(give, fail);
+    const ask = (): Promise<void> | undefined => {
+      if (source.tellNext === undefined) return source.next().then(give, fail);
+      source.tellNext(give);
+      return undefined;
+    };
     open.add(each);
     return new ReadableStream<string>(
       {

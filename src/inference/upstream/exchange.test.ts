@@ -131,6 +131,42 @@ test("a failure comes after what had come before it", async () => {
   await expect(exchange.next()).rejects.toMatchObject({ fault: "connection_closed" });
 });
 
+/** A reader that notes what it receives. */
+function noting() {
+  const told: unknown[] = [];
+  const reader = {
+    resolve: (piece: Uint8Array | undefined) => void told.push(text(piece)),
+    reject: ({ fault }: UpstreamFailure) => void told.push(fault),
+  };
+  return { told, reader };
+}
+
+test("a reader receives a piece in the turn in which it was read, and the end", async () => {
+  const { exchange, read } = await underWay();
+  const { told, reader } = noting();
+  expect(exchange.tellNext(reader)).toBe(true);
+  read(chunk("one ") + chunk("two"));
+  expect(told).toEqual(["one two"]);
+  read(chunk("three"));
+  // It asks for each piece, and what is there already is for `next`.
+  expect([told.length, exchange.tellNext(reader), text(await exchange.next())]).toEqual([
+    1,
+    false,
+    "three",
+  ]);
+  expect(exchange.tellNext(reader)).toBe(true);
+  read("0\r\n\r\n");
+  expect([told, exchange.tellNext(reader)]).toEqual([["one two", undefined], false]);
+});
+
+test("a reader receives a failure", async () => {
+  const { exchange } = await underWay();
+  const { told, reader } = noting();
+  exchange.tellNext(reader);
+  exchange.onFailure(new UpstreamFailure("connection_closed", "gone", { sent: true }));
+  expect([told, exchange.tellNext(reader)]).toEqual([["connection_closed"], false]);
+});
+
 test("whoever waits hears of a failure", async () => {
   const { exchange } = await underWay();
   const waited = exchange.next();

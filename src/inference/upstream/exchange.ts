@@ -41,18 +41,16 @@ interface Piece {
   end: number;
 }
 
-function viewOf(piece: Piece): Uint8Array;
-function viewOf(piece: Piece | undefined): Uint8Array | undefined;
-function viewOf(piece: Piece | undefined): Uint8Array | undefined {
-  if (piece === undefined) return undefined;
-  const { bytes, start, end } = piece;
-  return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end);
-}
+const viewOf = ({ bytes, start, end }: Piece): Uint8Array =>
+  start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end);
 
 interface Waiter<T> {
   resolve(value: T): void;
   reject(failure: UpstreamFailure): void;
 }
+
+/** Receives the next bytes of a body, its end, or the failure that ended it. */
+export type PieceReader = Waiter<Uint8Array | undefined>;
 
 /** What an exchange does with the connection that it has to itself. */
 export type ExchangeConnection = Pick<
@@ -102,7 +100,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
   private contentSeen = false;
   private endExpected = false;
   private headWaiter: Waiter<UpstreamResponse | Promise<UpstreamResponse>> | undefined;
-  private pieceWaiter: Waiter<Piece | undefined> | undefined;
+  private pieceWaiter: PieceReader | undefined;
 
   constructor(options: ExchangeOptions) {
     this.connection = options.connection;
@@ -152,12 +150,19 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
    * end. Rejects with the failure that ended it.
    */
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined {
-    if (this.isWaiting)
-      return new Promise((resolve, reject) => {
-        this.pieceWaiter = { resolve: (piece) => resolve(viewOf(piece)), reject };
-      });
-    const piece = this.nextPiece();
-    return piece instanceof Promise ? piece.then(viewOf) : viewOf(piece);
+    const piece = this.takePiece();
+    if (piece !== undefined) return viewOf(piece);
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    if (this.ended) return undefined;
+    return new Promise((resolve, reject) => {
+      this.pieceWaiter = { resolve, reject };
+    });
+  }
+
+  tellNext(reader: PieceReader): boolean {
+    if (!this.isWaiting) return false;
+    this.pieceWaiter = reader;
+    return true;
   }
 
   /**
@@ -177,14 +182,14 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
    * than the idle timeout. Rejects with `response_too_large` beyond the limit.
    */
   async readText(limitBytes: number): Promise<string> {
-    const pieces: Piece[] = [];
+    const pieces: Uint8Array[] = [];
     let size = 0;
     for (;;) {
-      const pulled = this.nextPiece();
+      const pulled = this.next();
       const piece = pulled instanceof Promise ? await pulled : pulled;
       if (piece === undefined) break;
       if (size === 0) this.markContent();
-      size += piece.end - piece.start;
+      size += piece.byteLength;
       if (size > limitBytes) {
         this.abort();
         throw new UpstreamFailure(
@@ -195,7 +200,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
       }
       pieces.push(piece);
     }
-    return Buffer.concat(pieces.map((piece) => viewOf(piece))).toString("utf8");
+    return Buffer.concat(pieces).toString("utf8");
   }
 
   /** Gives up: the upstream's connection is closed and a waiting reader gets `aborted`. */
@@ -296,7 +301,7 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.pieceWaiter = undefined;
     const piece = this.takePiece();
     if (piece === undefined && this.failure !== undefined) waiter.reject(this.failure);
-    else waiter.resolve(piece);
+    else waiter.resolve(piece && viewOf(piece));
   }
 
   private takePiece(): Piece | undefined {
@@ -305,16 +310,6 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.queuedBytes -= piece.end - piece.start;
     if (this.queuedBytes < queuedBytesLow && !this.ended) this.connection.resume();
     return piece;
-  }
-
-  private nextPiece(): Promise<Piece | undefined> | Piece | undefined {
-    const piece = this.takePiece();
-    if (piece !== undefined) return piece;
-    if (this.failure !== undefined) return Promise.reject(this.failure);
-    if (this.ended) return undefined;
-    return new Promise((resolve, reject) => {
-      this.pieceWaiter = { resolve, reject };
-    });
   }
 
   private extendIdle(): void {
@@ -339,6 +334,11 @@ export interface UpstreamResponse {
    * piece that is here already comes without a promise, since streams ask for each event.
    */
   next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
+  /**
+   * Gives the next piece to a reader as soon as the socket has it, where `next` would promise it;
+   * returns false where nothing has to be waited for.
+   */
+  tellNext?(reader: PieceReader): boolean;
   /**
    * The whole decoded body as text where it is all here already; undefined leaves everything to
    * `readText`.

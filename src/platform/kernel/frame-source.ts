@@ -6,6 +6,11 @@ export interface FrameSource {
    */
   next(): Promise<string | undefined>;
   /**
+   * Calls `give` with what `next` would promise, at once where frames are there: an event that
+   * comes by itself then goes from socket to socket in one turn.
+   */
+  tellNext?(give: (frames: string | undefined) => void): void;
+  /**
    * Takes frames that are there already, so that they can leave with the head; undefined where none
    * are, or `next` is awaited.
    */

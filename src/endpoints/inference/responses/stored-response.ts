@@ -264,10 +264,11 @@ export function withPings(
         headDue = false;
         return Promise.resolve(pingFrame);
       }
-      const frames = wait.begin();
-      pulled ??= source.next();
-      void pulled.then(give);
-      return frames;
+      return new Promise((resolve) => {
+        wait.begin(resolve);
+        pulled ??= source.next();
+        void pulled.then(give);
+      });
     },
     cancel() {
       wait.end();

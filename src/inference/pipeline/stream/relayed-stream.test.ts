@@ -1,25 +1,36 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { StreamRelay } from "../../dialects/passthrough.ts";
+import type { PieceReader } from "../../upstream/exchange.ts";
 import { type FrameWait, KeepAliveTicker, RelayedStream } from "./relayed-stream.ts";
 
-/** An upstream whose answer the test tells piece by piece. */
-function toldUpstream() {
+/**
+ * An upstream whose answer the test tells piece by piece; `promises` where it cannot tell its reader,
+ * as those whose answers are compressed.
+ */
+function toldUpstream({ promises }: { promises: boolean }) {
   const pieces: (Uint8Array | undefined)[] = [];
   let waiter: ((piece: Uint8Array | undefined) => void) | undefined;
   const tell = (text: string | undefined): void => {
     const piece = text === undefined ? undefined : Buffer.from(text);
-    if (waiter === undefined) pieces.push(piece);
-    else waiter(piece);
+    const told = waiter;
     waiter = undefined;
+    if (told === undefined) pieces.push(piece);
+    else told(piece);
   };
   const next = (): Promise<Uint8Array | undefined> | Uint8Array | undefined =>
     pieces.length > 0 ? pieces.shift() : new Promise((resolve) => (waiter = resolve));
   const unused = (): undefined => undefined;
+  const tellNext = (reader: PieceReader): boolean => {
+    if (pieces.length > 0) return false;
+    waiter = reader.resolve;
+    return true;
+  };
   const response = {
     status: 200,
     headers: {},
     next,
+    ...(promises ? {} : { tellNext }),
     readText: () => Promise.resolve(""),
     markContent: unused,
     expectEnd: unused,
@@ -48,14 +59,17 @@ function echoing(settle: () => Promise<unknown>): StreamRelay {
     },
     accept({ data }: { data: string }) {
       relay.hasContent = true;
+      if (data === "broken") throw new Error("no event");
       return data === "[DONE]" ? relay.finish() : `${data};`;
     },
   };
   return relay;
 }
 
-async function primed(...said: string[]) {
-  const { response, tell } = toldUpstream();
+const primed = (...said: string[]) => primedBy({ promises: false }, said);
+
+async function primedBy(upstream: { promises: boolean }, said: readonly string[]) {
+  const { response, tell } = toldUpstream(upstream);
   for (const text of said) tell(text);
   const settlement = Promise.withResolvers<void>();
   const ends: string[] = [];
@@ -129,6 +143,47 @@ describe("what is there can be taken at once", () => {
       undefined,
     ]);
   });
+});
+
+describe("a client that waits", () => {
+  test("receives an event in the turn in which it came", async () => {
+    const { stream, tell } = await primed("data: a\n\n");
+    stream.ready();
+    const told: unknown[] = [];
+    stream.tellNext((frames) => told.push(frames));
+    tell(": nothing\n\n");
+    expect(told).toEqual([]);
+    tell("data: b\n\n");
+    expect(told).toEqual(["b;"]);
+  });
+
+  test("receives what is there at once, and the end", async () => {
+    const { stream, tell, settle } = await primed("data: a\n\n");
+    const told: unknown[] = [];
+    stream.tellNext((frames) => told.push(frames));
+    expect(told).toEqual(["a;"]);
+    settle();
+    const end = stream.next();
+    tell(undefined);
+    expect(await end).toBe("end");
+    stream.tellNext((frames) => told.push(frames));
+    expect(told).toEqual(["a;", undefined]);
+  });
+
+  test.each([[{ promises: false }], [{ promises: true }]])(
+    "receives what breaks the stream: %p",
+    async (upstream) => {
+      const { stream, tell, settle, ends } = await primedBy(upstream, ["data: a\n\n"]);
+      stream.ready();
+      settle();
+      const waited = stream.next();
+      tell("data: b\n\n");
+      expect(await waited).toBe("b;");
+      const broken = stream.next();
+      tell("data: broken\n\n");
+      expect([await broken, stream.isOver, ends]).toEqual(["failed", true, ["cut"]]);
+    },
+  );
 });
 
 test("frames that come while a ping is on its way are for the next wait, and none is given twice", async () => {

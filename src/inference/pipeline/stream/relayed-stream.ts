@@ -16,6 +16,7 @@ import type { Loss } from "../../canonical/request.ts";
 import type { MeteredUsage } from "../../canonical/usage.ts";
 import type { StreamAllowance } from "../hold/take-hold.ts";
 import type { AttemptFailure } from "../../upstream/classify-failure.ts";
+import type { PieceReader } from "../../upstream/exchange.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 
 /** Bytes and time that a drained stream may still take after its client has left. */
@@ -93,12 +94,17 @@ export class RelayedStream implements FrameSource {
 
   /** The next frames; pings while the upstream is silent. */
   next(): Promise<string | undefined> {
-    if (this.pending !== "" && !this.clientGone) return Promise.resolve(this.take());
+    return new Promise((resolve) => this.tellNext(resolve));
+  }
+
+  tellNext(give: (frames: string | undefined) => void): void {
+    if (this.pending !== "" && !this.clientGone) give(this.take());
     // A client that left before its answer began leaves the upstream to be drained.
-    if (this.ended || this.clientGone) return Promise.resolve(undefined);
-    const frames = this.wait.begin();
-    if (!this.pulling) this.pull();
-    return frames;
+    else if (this.ended || this.clientGone) give(undefined);
+    else {
+      this.wait.begin(give);
+      if (!this.pulling) this.pull();
+    }
   }
 
   ready(): string | undefined {
@@ -147,6 +153,7 @@ export class RelayedStream implements FrameSource {
     this.pulling = true;
     try {
       while (this.pending === "" && !this.ended) {
+        if (this.held === undefined && this.options.response.tellNext?.(this.arrival)) return;
         const advancing = this.advance();
         if (advancing === undefined) continue;
         advancing.then(this.pull, this.fall);
@@ -157,6 +164,20 @@ export class RelayedStream implements FrameSource {
       return;
     }
     this.serve();
+  };
+
+  /** Takes what the upstream's socket has read: an event goes on in the turn in which it came. */
+  private readonly arrival: PieceReader = {
+    resolve: (chunk) => {
+      try {
+        this.consume(chunk);
+      } catch (error) {
+        this.fall(error);
+        return;
+      }
+      this.pull();
+    },
+    reject: (failure) => this.fall(failure),
   };
 
   private readonly fall = (error: unknown): void => void this.breakOff(error).then(this.serve);
@@ -423,7 +444,7 @@ export class FrameWait implements Passing {
   sinceMs = 0;
   private readonly ticker: KeepAliveTicker;
   private readonly pingFrame: string;
-  private resolve: ((frames: string | undefined) => void) | undefined;
+  private reader: ((frames: string | undefined) => void) | undefined;
 
   constructor(ticker: KeepAliveTicker, pingFrame: string) {
     this.ticker = ticker;
@@ -432,21 +453,20 @@ export class FrameWait implements Passing {
 
   /** Whether a reader waits. */
   get isOpen(): boolean {
-    return this.resolve !== undefined;
+    return this.reader !== undefined;
   }
 
-  /** Settles with what `give` receives, or with a ping. */
-  begin(): Promise<string | undefined> {
-    const frames = new Promise<string | undefined>(this.keep);
+  /** Passes to the reader what `give` receives, or a ping. */
+  begin(reader: (frames: string | undefined) => void): void {
+    this.reader = reader;
     this.ticker.watch(this);
-    return frames;
   }
 
   /** Ends the wait with frames, or with the end of the stream. */
   give(frames: string | undefined): void {
-    const { resolve } = this;
-    this.resolve = undefined;
-    resolve?.(frames);
+    const { reader } = this;
+    this.reader = undefined;
+    reader?.(frames);
   }
 
   ping(): void {
@@ -457,8 +477,4 @@ export class FrameWait implements Passing {
   end(): void {
     this.ticker.forget(this);
   }
-
-  private readonly keep = (resolve: (frames: string | undefined) => void): void => {
-    this.resolve = resolve;
-  };
 }
