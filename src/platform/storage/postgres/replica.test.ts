@@ -163,6 +163,18 @@ test("a question that waits for a replica which stands still is answered by the 
   expect(await isAnsweredByReplica(opened)).toBe(true);
 }, 60_000);
 
+test("so is one whose connection to it never comes to be", async () => {
+  const opened = await open();
+  await beatsUntil(opened, true);
+  proxy.cutWhen = (request) => {
+    if (request.includes("default_transaction_read_only")) proxy.mode = "freeze";
+    return false;
+  };
+  proxy.mode = "lose-request";
+  expect(await isAnsweredByReplica(opened)).toBe(false);
+  expect(proxy.mode as string).toBe("freeze");
+}, 60_000);
+
 test("a question that the replica fails is answered by the primary, and the next goes to it again", async () => {
   const opened = await open();
   await beatsUntil(opened, true);

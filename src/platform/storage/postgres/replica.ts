@@ -5,7 +5,7 @@ import {
   type PostgresPoolClient,
   type PostgresQueryResult,
 } from "kysely";
-import { DatabaseError as PostgresError, type Pool } from "pg";
+import { DatabaseError as PostgresError, type Pool, type PoolClient } from "pg";
 import type { Clock } from "../../kernel/clock.ts";
 import { randomBase62 } from "../../kernel/ids.ts";
 import { LogLimit } from "../../kernel/log-limit.ts";
@@ -204,7 +204,7 @@ export class Replica {
   }
 
   async #ask<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>> {
-    const client = await this.#pool.connect();
+    const client = await this.#connect();
     let lost: Error | undefined;
     try {
       const answer = client.query(sql, [...parameters]);
@@ -214,6 +214,20 @@ export class Replica {
       throw error;
     } finally {
       client.release(lost);
+    }
+  }
+
+  /** A connection that comes after it was given up is let go of. */
+  async #connect(): Promise<PoolClient> {
+    const connecting = this.#pool.connect();
+    try {
+      return await this.#unlessAway(connecting);
+    } catch (error) {
+      connecting.then(
+        (client) => client.release(true),
+        () => undefined,
+      );
+      throw error;
     }
   }
 
