@@ -126,6 +126,8 @@ function openFold(
   const pool = newPool(options, {
     max: 2,
     statementMs: maxQueryMs,
+    // The lock of a gateway that is suspended while it folds would keep all others waiting.
+    idleInTransactionMs: maxIdleInTransactionMs,
     query_timeout: maxQueryMs,
   });
   const typesOf = (adds: readonly AddStatement[]) => columnTypes(session, { inserts: [], adds });
