@@ -245,7 +245,7 @@ test("bodies beyond the memory for them are told to come again, and the others a
 test("a refusal arrives although its client is still sending", async () => {
   const yaml = acmeYaml(upstream.baseUrl, "server: { body_memory_mb: 32 }\n");
   const roomy = await startProcess({ yaml, environment: bootstrapVariables });
-  const content = "x".repeat(30_000_000);
+  const content = "x".repeat(14_000_000);
   const bytes = chat(
     JSON.stringify({ ...small, model: "none", messages: [{ role: "user", content }] }),
   );
