@@ -25,7 +25,7 @@ const timesAsked = 9;
 const viewers = 50;
 /** What a page asks for again while it is looked at, in milliseconds. */
 const lookEveryMs = 30_000;
-const turns = 4;
+const turns = 10;
 const turnMs = 5_000;
 const inParallel = 4;
 /** Keys of the load; each has a window of requests a minute. */

@@ -252,6 +252,22 @@ export function detailText(kind: StorageKind, path: string): RawBuilder<unknown>
   return sql`case when position('\\u0000' in detail) = 0 then detail::json #>> ${members} end`;
 }
 
+/**
+ * Whether a member of a record's detail is this text. The member as it was written is looked for
+ * first, since most records lack it and reading each one's JSON takes several times as long.
+ */
+function isText(
+  kind: StorageKind,
+  { name, value }: { name: string; value: string },
+): RawBuilder<unknown> {
+  const written = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  const place =
+    kind === "sqlite"
+      ? sql`instr(detail, ${written})`
+      : sql`position(cast(${written} as text) in detail)`;
+  return sql`${place} > 0 and ${detailText(kind, name)} = ${value}`;
+}
+
 const anyOf = (left: RawBuilder<unknown>, values: readonly string[]): RawBuilder<unknown> =>
   values.length === 0 ? sql`1 = 0` : sql`${left} in (${sql.join(values)})`;
 
@@ -275,9 +291,9 @@ export function conditionOf(filter: GenerationFilter, kind: StorageKind): RawBui
   if (filter.errors !== undefined)
     conditions.push(anyOf(detailText(kind, "error.code"), filter.errors));
   if (filter.appTitle !== undefined)
-    conditions.push(sql`${detailText(kind, "appTitle")} = ${filter.appTitle}`);
+    conditions.push(isText(kind, { name: "appTitle", value: filter.appTitle }));
   if (filter.sessionId !== undefined)
-    conditions.push(sql`${detailText(kind, "sessionId")} = ${filter.sessionId}`);
+    conditions.push(isText(kind, { name: "sessionId", value: filter.sessionId }));
   if (filter.presetIds !== undefined)
     conditions.push(anyOf(detailText(kind, "presetId"), filter.presetIds));
   if (filter.byok !== undefined) {
