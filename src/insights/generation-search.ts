@@ -252,24 +252,27 @@ export function detailText(kind: StorageKind, path: string): RawBuilder<unknown>
   return sql`case when position('\\u0000' in detail) = 0 then detail::json #>> ${members} end`;
 }
 
-/**
- * Whether a member of a record's detail is this text. The member as it was written is looked for
- * first, since most records lack it and reading each one's JSON takes several times as long.
- */
-function isText(
-  kind: StorageKind,
-  { name, value }: { name: string; value: string },
-): RawBuilder<unknown> {
-  const written = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
-  const place =
-    kind === "sqlite"
-      ? sql`instr(detail, ${written})`
-      : sql`position(cast(${written} as text) in detail)`;
-  return sql`${place} > 0 and ${detailText(kind, name)} = ${value}`;
-}
-
 const anyOf = (left: RawBuilder<unknown>, values: readonly string[]): RawBuilder<unknown> =>
   values.length === 0 ? sql`1 = 0` : sql`${left} in (${sql.join(values)})`;
+
+/**
+ * Tests that a member of a record's detail is one of these texts. Looks for the member as it was
+ * written first, since most records lack it and reading each one's JSON takes several times as long.
+ */
+function isAmong(
+  kind: StorageKind,
+  { path, values }: { path: string; values: readonly string[] },
+): RawBuilder<unknown> {
+  if (values.length === 0) return sql`1 = 0`;
+  const name = JSON.stringify(path.slice(path.lastIndexOf(".") + 1));
+  const places = values.map((value) => {
+    const written = `${name}:${JSON.stringify(value)}`;
+    return kind === "sqlite"
+      ? sql`instr(detail, ${written}) > 0`
+      : sql`position(cast(${written} as text) in detail) > 0`;
+  });
+  return sql`(${sql.join(places, sql` or `)}) and ${anyOf(detailText(kind, path), values)}`;
+}
 
 /** What a filter is to the database. */
 export function conditionOf(filter: GenerationFilter, kind: StorageKind): RawBuilder<boolean> {
@@ -289,13 +292,13 @@ export function conditionOf(filter: GenerationFilter, kind: StorageKind): RawBui
     conditions.push(sql`cost_nano >= ${Number(filter.costNanoMin)}`);
   if (filter.latencyMsMin !== undefined) conditions.push(sql`latency_ms >= ${filter.latencyMsMin}`);
   if (filter.errors !== undefined)
-    conditions.push(anyOf(detailText(kind, "error.code"), filter.errors));
+    conditions.push(isAmong(kind, { path: "error.code", values: filter.errors }));
   if (filter.appTitle !== undefined)
-    conditions.push(isText(kind, { name: "appTitle", value: filter.appTitle }));
+    conditions.push(isAmong(kind, { path: "appTitle", values: [filter.appTitle] }));
   if (filter.sessionId !== undefined)
-    conditions.push(isText(kind, { name: "sessionId", value: filter.sessionId }));
+    conditions.push(isAmong(kind, { path: "sessionId", values: [filter.sessionId] }));
   if (filter.presetIds !== undefined)
-    conditions.push(anyOf(detailText(kind, "presetId"), filter.presetIds));
+    conditions.push(isAmong(kind, { path: "presetId", values: filter.presetIds }));
   if (filter.byok !== undefined) {
     const own = sql`coalesce(${detailText(kind, "credentialSource")}, '') = 'own_byok'`;
     conditions.push(filter.byok ? own : sql`not (${own})`);
