@@ -72,7 +72,7 @@ export const changeRole = ({ id, user, role }: { id: string; user: string; role:
     `/organizations/${id}/members/${user}`,
     sending("PATCH /organizations/{id}/members/{user_id}", { role }),
   );
-/** Which keys end of somebody who is removed. */
+/** Names the keys to revoke when a member is removed. */
 export type RevokedKeys = NonNullable<
   Bodies["DELETE /organizations/{id}/members/{user_id}"]["revoke_keys"]
 >;
