@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
-import { expectSound } from "./screen.ts";
+import { expectSound, type Screen } from "./screen.ts";
 
 describe.skipIf(!hasChromium)(
   `screens of which a part fails, and wide ones${missingChromium}`,
@@ -12,6 +12,17 @@ describe.skipIf(!hasChromium)(
     }, 60_000);
     afterAll(() => scene.stop());
 
+    /** Opens a screen for the owner while one path of the API answers 503. */
+    const openWithout = async (path: string, failing: string): Promise<Screen> => {
+      const screen = await scene.open("owner", "/account");
+      await screen.page.route(
+        (url) => url.pathname === `/api/v1/${failing}`,
+        (route) => route.fulfill({ status: 503, json: { error: { message: "It is away." } } }),
+      );
+      await screen.go(`${scene.origin}/dashboard${path}`);
+      return screen;
+    };
+
     test.each([
       ["", "health", "Providers, last hour", "Latest requests"],
       ["", "analytics/generations", "Latest requests", "Spend by model, last 14 days, UTC"],
@@ -20,13 +31,8 @@ describe.skipIf(!hasChromium)(
     ])(
       "%s without the answer of %s says so in one card, and shows the rest",
       async (path, failing, card, alive) => {
-        const screen = await scene.open("owner", "/account");
+        const screen = await openWithout(path, failing);
         const { page } = screen;
-        await page.route(
-          (url) => url.pathname === `/api/v1/${failing}`,
-          (route) => route.fulfill({ status: 503, json: { error: { message: "It is away." } } }),
-        );
-        await screen.go(`${scene.origin}/dashboard${path}`);
         const region = page.getByRole("region", { name: card });
         await region.getByRole("alert").getByText("It is away.").waitFor();
         expect(await page.getByRole("alert").count()).toBe(1);
@@ -42,13 +48,8 @@ describe.skipIf(!hasChromium)(
     );
 
     test("the steps to set up leave out what could not be read", async () => {
-      const screen = await scene.open("owner", "/account");
+      const screen = await openWithout("", "credits");
       const { page } = screen;
-      await page.route(
-        (url) => url.pathname === "/api/v1/credits",
-        (route) => route.fulfill({ status: 503, json: { error: { message: "It is away." } } }),
-      );
-      await screen.go(`${scene.origin}/dashboard`);
       await page.getByText("Set up: 2 of 3").waitFor();
       await page.getByRole("link", { name: "Set a budget" }).waitFor();
       expect(await page.getByText("Add credits or a provider key").count()).toBe(0);
@@ -62,13 +63,8 @@ describe.skipIf(!hasChromium)(
     ])(
       "%s says which figures could not be read without the answer of %s, and tries again",
       async (path, failing, unread, shown) => {
-        const screen = await scene.open("owner", "/account");
+        const screen = await openWithout(path, failing);
         const { page } = screen;
-        await page.route(
-          (url) => url.pathname === `/api/v1/${failing}`,
-          (route) => route.fulfill({ status: 503, json: { error: { message: "It is away." } } }),
-        );
-        await screen.go(`${scene.origin}/dashboard${path}`);
         const alerts = unread.map((what) =>
           page.getByRole("alert").filter({ hasText: `${what} could not be read.It is away.` }),
         );
