@@ -20,7 +20,7 @@ const clients = [
   openrouterProvider,
 ];
 
-test("after a provider's 429 clients wait as long as the provider asks for, and ask once more", async () => {
+test("after a provider's 429 clients wait at least as long as it asks for, and ask once more", async () => {
   const { upstream } = stage;
   const busy = json(wireOf("openai-chat").errorBody(429), {
     status: 429,
@@ -39,6 +39,7 @@ test("after a provider's 429 clients wait as long as the provider asks for, and 
     ),
   );
   expect(replies.map(({ text }) => text)).toEqual(clients.map(() => "At last."));
-  expect(performance.now() - beganMs).toBeWithin(900, 2_500);
+  // No bound above: a busy machine takes longer, and asking too early is the fault that is meant.
+  expect(performance.now() - beganMs).toBeGreaterThan(900);
   expect(upstream.requests).toHaveLength(2 * clients.length);
 });
