@@ -1,7 +1,7 @@
 import type { Archive } from "../insights/archive/open-archive.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { UncollectedReports } from "../billing/ledger/uncollected-charges.ts";
-import type { InferenceObserver, RequestTiming } from "../inference/pipeline/dependencies.ts";
+import type { InferenceObserver, RequestTiming } from "../inference/pipeline/execution.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import type { AttemptRecord, GenerationRecord } from "../insights/generation-record.ts";
 import type { Clock } from "../platform/kernel/clock.ts";

@@ -8,8 +8,7 @@ import { type PaymentTables, paymentInserts } from "../../billing/payments/payme
 import { providerKeyAdd } from "../../byok/provider-key-usage.ts";
 import type { ConsentTables } from "../../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../../documents/jobs/document-job-store.ts";
-import type { PriceTables } from "../../inference/catalog/history/price-history.ts";
-import type { RouteHistoryTables } from "../../inference/catalog/history/route-history.ts";
+import type { PriceTables, RouteHistoryTables } from "../../inference/catalog/catalog-history.ts";
 import {
   type ResponseTables,
   storedResponseInserts,

@@ -2,7 +2,7 @@ import type { AppTools } from "../app.ts";
 import type { CredentialDirectory } from "../../identity/keys/credential-directory.ts";
 import type { AppSettings } from "../app-settings.ts";
 import { runBackground } from "../../endpoints/inference/responses/run-background.ts";
-import type { InferenceDependencies } from "../../inference/pipeline/dependencies.ts";
+import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
 import { BackgroundRunner } from "../../inference/responses/background-runner.ts";
 import { JobStore } from "../../inference/responses/job-store.ts";
 import {

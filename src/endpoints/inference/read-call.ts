@@ -10,8 +10,11 @@ import { providerIdIn } from "../../inference/catalog/model.ts";
 import type { ClientDialect } from "../../inference/dialects/dialect.ts";
 import { estimateInputTokens } from "../../inference/dialects/requirements.ts";
 import { maxSessionIdLength } from "../../inference/dialects/request-check.ts";
-import { chatCall } from "../../inference/pipeline/chat-call.ts";
-import type { CallOrigin, ChatCall } from "../../inference/pipeline/inference-call.ts";
+import {
+  chatCall,
+  type CallOrigin,
+  type ChatCall,
+} from "../../inference/pipeline/inference-call.ts";
 import { brandHeader, brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../canonical/json.ts";
-import type { CustomTool, ToolKind, ToolCallPart } from "../canonical/tool.ts";
+import type { CustomTool, ToolKind, ToolCallPart } from "../canonical/request.ts";
 import { asObject } from "./wire-fields.ts";
 import type { AssistantMessage, Message, ToolMessage } from "../canonical/message.ts";
 

@@ -2,7 +2,7 @@ import { providerDefinitions } from "../../providers/index.ts";
 import type { ProviderDefinition, Surface } from "../../providers/provider-definition.ts";
 import { compareText, type CatalogFacts, type FactRow } from "../catalog-facts.ts";
 import { readModelName } from "../model-names.ts";
-import { present } from "../present.ts";
+import { present } from "../model.ts";
 import { sourcePrices, type FactsSource, type SourceModel } from "./facts-source.ts";
 import { makerModels, newerModels, type MakerModel, type NewerModel } from "./maker-models.ts";
 

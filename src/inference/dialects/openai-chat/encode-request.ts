@@ -1,13 +1,14 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { CanonicalRequest, OutputFormat } from "../../canonical/request.ts";
 import type {
+  CanonicalRequest,
+  OutputFormat,
   AllowedTool,
   CustomTool,
   FunctionTool,
   Tool,
   ToolChoice,
   ToolKind,
-} from "../../canonical/tool.ts";
+} from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { type EncodePlace, EncodeState } from "../encode-state.ts";
 import { objectSchema } from "../json-schema.ts";

@@ -1,13 +1,15 @@
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { CanonicalRequest, OutputFormat, WebSearchOptions } from "../../canonical/request.ts";
 import type {
+  CanonicalRequest,
+  OutputFormat,
+  WebSearchOptions,
   AllowedTool,
   CustomTool,
   FunctionTool,
   Tool,
   ToolChoice,
   ToolKind,
-} from "../../canonical/tool.ts";
+} from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { type EncodePlace, EncodeState } from "../encode-state.ts";
 import { objectSchema } from "../json-schema.ts";

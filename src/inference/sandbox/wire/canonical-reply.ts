@@ -2,11 +2,11 @@ import type {
   LogProbabilities,
   TokenLogProbability,
   CanonicalResponse,
+  MeteredUsage,
 } from "../../canonical/response.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 import type { ItemPlace, StreamPart } from "../../canonical/stream-part.ts";
-import type { MeteredUsage } from "../../canonical/usage.ts";
-import type { SimulatedCall, SimulatedChoice, SimulatedReply, SimulatedUsage } from "../reply.ts";
+import type { SimulatedCall, SimulatedChoice, SimulatedReply, SimulatedUsage } from "../dialect.ts";
 
 /** What a request says about the shape of its answer. */
 export interface ReplyOptions {

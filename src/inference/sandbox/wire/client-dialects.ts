@@ -1,5 +1,10 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { CanonicalRequest } from "../../canonical/request.ts";
+import type {
+  CanonicalRequest,
+  OutputFormat,
+  Tool,
+  ToolChoice as CanonicalToolChoice,
+} from "../../canonical/request.ts";
 import type { StreamPart } from "../../canonical/stream-part.ts";
 import { anthropicMessages as messages } from "../../dialects/anthropic-messages/index.ts";
 import type { ClientDialect, ResponseContext, StreamEncoder } from "../../dialects/dialect.ts";
@@ -9,16 +14,103 @@ import { asArray, asObject } from "../../dialects/wire-fields.ts";
 import {
   failureMessage,
   InvalidRequest,
+  sseEvent,
   type Refusal,
   type SandboxDialect,
-  sseEvent,
+  type SimulatedReply,
 } from "../dialect.ts";
 import type { WireEvent } from "../play.ts";
-import { completePrompt, type ReadPrompt } from "../prompt.ts";
-import type { SimulatedReply } from "../reply.ts";
-import { readPrompt } from "./canonical-prompt.ts";
+import {
+  completePrompt,
+  effortFromBudget,
+  effortFromName,
+  type ReadPrompt,
+  type AnswerFormat,
+  type Effort,
+  type OfferedTool,
+  type ToolChoice,
+  type Turn,
+} from "../prompt.ts";
 import { replyParts, replyResponse, type ReplyOptions } from "./canonical-reply.ts";
-import { openaiError, type PlainSurface } from "./plain-surface.ts";
+import { openaiError, type PlainSurface } from "./plain-surfaces.ts";
+import type { AssistantPart, Message, UserPart } from "../../canonical/message.ts";
+import { isReasoningDisabled } from "../../canonical/reasoning.ts";
+
+/** The prompt of a request that a dialect has decoded. */
+const readPrompt = (request: CanonicalRequest): ReadPrompt => ({
+  model: request.model,
+  turns: request.messages.map(readTurn),
+  tools: (request.tools ?? []).flatMap(readTool),
+  toolChoice: readToolChoice(request.toolChoice),
+  parallelCalls: request.parallelToolCalls ?? true,
+  format: readFormat(request.output),
+  maxTokens: request.maxOutputTokens,
+  stop: [...(request.stop ?? [])],
+  effort: readEffort(request),
+  choiceCount: request.choiceCount ?? 1,
+});
+
+function readTurn({ role, parts }: Message): Turn {
+  const texts = parts.map(textOf);
+  return {
+    role,
+    text: texts.filter((text) => text).join("\n"),
+    mediaCount: texts.filter((text) => text === undefined).length,
+  };
+}
+
+/** The text of a part; undefined for images, sound, files and what only its dialect knows. */
+function textOf(part: UserPart | AssistantPart): string | undefined {
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "reasoning":
+      return part.text ?? part.summary?.join("\n") ?? "";
+    case "refusal":
+      return part.refusal;
+    case "tool-call":
+      return part.arguments;
+    default:
+      return undefined;
+  }
+}
+
+/** Tools that the provider runs itself have no schema; the sandbox does not run them. */
+function readTool(tool: Tool): OfferedTool[] {
+  if (tool.type === "hosted" || tool.namespace !== undefined) return [];
+  const schema: JsonObject | undefined = tool.type === "function" ? tool.parameters : undefined;
+  return [{ name: tool.name, kind: tool.type, schema }];
+}
+
+function readToolChoice(choice: CanonicalToolChoice = { type: "auto" }): ToolChoice {
+  switch (choice.type) {
+    case "tool":
+      return { mode: "named", name: choice.name };
+    case "allowed": {
+      const first = choice.tools.find((tool) => tool.type !== "hosted");
+      return first === undefined ? { mode: "auto" } : { mode: "named", name: first.name };
+    }
+    case "hosted":
+      return { mode: "auto" };
+    default:
+      return { mode: choice.type };
+  }
+}
+
+function readFormat(output: OutputFormat = { type: "text" }): AnswerFormat {
+  return output.type === "json-schema"
+    ? { kind: "schema", schema: output.schema }
+    : { kind: output.type };
+}
+
+/** Messages thinks where it is switched on; the other dialects name an effort. */
+function readEffort({ dialect, reasoning }: CanonicalRequest): Effort | undefined {
+  if (reasoning === undefined || isReasoningDisabled(reasoning)) return undefined;
+  const { effort, budgetTokens, enabled, mode } = reasoning;
+  if (dialect !== "anthropic-messages") return effortFromName(effort);
+  if (mode === "adaptive") return effortFromName(effort ?? "medium");
+  return enabled === true ? effortFromBudget(budgetTokens ?? 0) : undefined;
+}
 
 /** How the sandbox speaks a dialect, beside the codec that it shares with the gateway. */
 interface Speech {

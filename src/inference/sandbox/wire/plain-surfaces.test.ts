@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { decisions } from "./decisions.ts";
+import { decisions } from "./plain-surfaces.ts";
 
 const answersOf = (questions: object): unknown =>
   (

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import { startGateway, type TestGateway } from "../../../../test/support/gateway.ts";
-import { freshDatabase } from "../../../../test/support/postgres.ts";
-import { dayMs } from "../../../platform/kernel/clock.ts";
-import { RouteHistory, uptimeDays } from "./route-history.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { startGateway, type TestGateway } from "../../../test/support/gateway.ts";
+import { freshDatabase } from "../../../test/support/postgres.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
+import { RouteHistory, uptimeDays } from "./catalog-history.ts";
 
 const clock = new FakeClock();
 const today = Math.floor(clock.nowMs() / dayMs);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { estimateMessagesInput } from "./estimate-input.ts";
+import { estimateMessagesInput } from "./index.ts";
 
 const ask = (content: unknown): Record<string, unknown> => ({
   messages: [{ role: "user", content }],

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { estimateTokens, splitTokens } from "./tokens.ts";
+import { estimateTokens, splitTokens } from "./prompt.ts";
 
 test("counts four characters a token and at least one", () => {
   expect(["", "a", "abcd", "abcde"].map(estimateTokens)).toEqual([1, 1, 1, 2]);
