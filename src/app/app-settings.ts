@@ -6,7 +6,7 @@ import type { BootstrapSettings } from "../identity/workspaces/bootstrap.ts";
 import type { MailSettings } from "../platform/notify/mailer.ts";
 import type { ArchiveSettings } from "../insights/archive/open-archive.ts";
 import type { PeopleSettings } from "../identity/people/open-people.ts";
-import type { TrustedProxies } from "../http/http-request.ts";
+import type { TrustedProxies } from "../http/request-context.ts";
 import type { DisconnectPolicy } from "../inference/pipeline/execution.ts";
 import type { DashboardOptions } from "./dashboard-files.ts";
 import type { CatalogSources } from "./live-catalog.ts";

@@ -2,7 +2,7 @@ import { KeyProber, type ProbeKey } from "../byok/key-prober.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { Account } from "./open-account.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
-import type { GenerationStore } from "../insights/generation-store.ts";
+import type { GenerationStore } from "../insights/generation-record.ts";
 import { LogBudget, Retention } from "../insights/retention.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import type { AppSettings } from "./app-settings.ts";

@@ -19,10 +19,9 @@ import {
   forgetOutbox,
   type OutboxTables,
 } from "../../insights/archive/outbox-add.ts";
-import { generationInsert } from "../../insights/generation-record.ts";
-import type { GenerationTables } from "../../insights/generation-store.ts";
+import { generationInsert, type GenerationTables } from "../../insights/generation-record.ts";
 import type { InsightTables } from "../../insights/open-insights.ts";
-import { refusedHourAdd } from "../../insights/refused-requests.ts";
+import { refusedHourAdd } from "../../insights/service-requests.ts";
 import { usageAddStatements } from "../../insights/usage-rollup.ts";
 import type { ConversationTables } from "../../mcp/hub/conversation.ts";
 import type { HubTables } from "../../mcp/hub/hub-tables.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { RateClass } from "../../access/rate-limiter.ts";
 import { countRequest, reserveTokens, type TokensUsed } from "../../access/count-request.ts";
-import type { RequestHeaders } from "../../http/http-request.ts";
+import type { RequestHeaders } from "../../http/request-context.ts";
 import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";

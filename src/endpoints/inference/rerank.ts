@@ -6,9 +6,8 @@ import {
   readRerankRequest,
 } from "../../inference/surfaces/rerank/rerank-call.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { answerCall } from "./answer-call.ts";
+import { answerCall, cohereErrors, surfaceErrors, unreachable } from "./answer-call.ts";
 import { callOrigin, rateClassOf, inferenceBodyBytesMax, readSurfaceBody } from "./read-call.ts";
-import { cohereErrors, surfaceErrors, unreachable } from "./surface-errors.ts";
 
 type Place = Pick<Endpoint<Dependencies>, "path" | "base" | "summary" | "encodeError">;
 

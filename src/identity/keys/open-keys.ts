@@ -8,13 +8,13 @@ import {
   CredentialUseWriter,
 } from "./credential-directory.ts";
 import { LlmKeyEditor, LlmKeyMinter } from "./llm-key-editor.ts";
+import { createSecretHasher, type SecretHasher } from "./secret-hasher.ts";
 import { LlmKeyStore, type LlmKeyTables } from "./llm-key-store.ts";
 import {
   ManagementKeyEditor,
   ManagementKeyStore,
   type ManagementKeyTables,
 } from "./management-keys.ts";
-import { createSecretHasher, type SecretHasher } from "./secret-hasher.ts";
 
 /** Tables of workspaces and of their credentials. */
 export type KeyTables = WorkspaceTables & LlmKeyTables & ManagementKeyTables & CredentialUseTables;

@@ -18,7 +18,7 @@ import {
   RandomIdGenerator,
   type SpanExporter,
 } from "@opentelemetry/sdk-trace-base";
-import type { OtlpTarget } from "./otlp-settings.ts";
+import type { OtlpTarget, TracingOptions } from "./tracing.ts";
 import { redactText } from "./redact.ts";
 import {
   type TracedAttempt,
@@ -27,7 +27,6 @@ import {
   genAi,
   genAiProvider,
 } from "./traced-inference.ts";
-import type { TracingOptions } from "./tracing.ts";
 
 /** Turns settled requests into spans and sends them in batches. */
 export interface SpanRecorder {

@@ -3,11 +3,7 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { recordOf } from "../../test/support/generation-records.ts";
 import { minuteMs } from "../platform/kernel/clock.ts";
 import type { CommitUnit } from "../platform/storage/commit-queue.ts";
-import {
-  recordsPerMinuteMax,
-  UnsettledRecords,
-  type UnrecordedRequests,
-} from "./unsettled-records.ts";
+import { recordsPerMinuteMax, UnsettledRecords, type UnrecordedRequests } from "./open-insights.ts";
 
 function scene() {
   const clock = new FakeClock();

@@ -8,7 +8,7 @@ import {
   statusOfParts,
   trafficStatus,
 } from "./components.ts";
-import { overallStatus } from "./health-snapshot.ts";
+import { overallStatus } from "./health-monitor.ts";
 import type { RoutingState } from "./provider-health.ts";
 
 const sums = (requests: number, errors: number) => ({
