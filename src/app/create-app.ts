@@ -21,7 +21,7 @@ import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { type Clock, systemClock } from "../platform/kernel/clock.ts";
 import type { Replica } from "../platform/storage/postgres/replica.ts";
 import type { Storage } from "../platform/storage/storage.ts";
-import type { AppSettings } from "./app-settings.ts";
+import type { AppSettings } from "./settings-of.ts";
 import type { App, AppTools } from "./app.ts";
 import { buildAccount, buildPayments } from "./parts/build-account.ts";
 import { buildHub, type HubParts } from "./parts/build-hub.ts";

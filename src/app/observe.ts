@@ -11,14 +11,14 @@ import { usdFromNano } from "../platform/kernel/money.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { Replica } from "../platform/storage/postgres/replica.ts";
 import {
-  type TracedAttempt,
-  type TracedInference,
   genAi,
   genAiProvider,
+  type TracedAttempt,
+  type TracedInference,
 } from "../platform/telemetry/traced-inference.ts";
+import type { Tracing } from "../platform/telemetry/tracing.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { FinishedInference, Metrics, Outcome } from "../platform/telemetry/metrics.ts";
-import type { Tracing } from "../platform/telemetry/tracing.ts";
 
 interface Telemetry {
   logger: Logger;

@@ -5,7 +5,7 @@ import type { Dependencies } from "../endpoints/dependencies.ts";
 import type { GenerationStore } from "../insights/generation-record.ts";
 import { LogBudget, Retention } from "../insights/retention.ts";
 import type { Insights } from "../insights/open-insights.ts";
-import type { AppSettings } from "./app-settings.ts";
+import type { AppSettings } from "./settings-of.ts";
 import type { SharedWork } from "./open-shared.ts";
 import { hourMs, type Clock } from "../platform/kernel/clock.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";

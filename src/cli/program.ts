@@ -8,12 +8,13 @@ import {
   grantCredits,
   listKeys,
   revokeKey,
-} from "./account-commands.ts";
+  ask,
+  listModels,
+} from "./api-commands.ts";
 import { backup, restore } from "./backup.ts";
 import { CommandError, Terminal, type CommandContext } from "./terminal.ts";
 import { doctor } from "./doctor.ts";
 import type { ImportOptions } from "./import/import-command.ts";
-import { ask, listModels } from "./inference-commands.ts";
 import { readConfiguration } from "../app/settings-of.ts";
 
 /** Shells that completion is written for. */

@@ -1,4 +1,4 @@
-import { closestName } from "../platform/kernel/known-keys.ts";
+import { closestName } from "../platform/kernel/schema-problems.ts";
 import { shownPath } from "../http/endpoint.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import type { ToolEndpoint } from "./tool.ts";

@@ -74,7 +74,7 @@ async function promptText(
 }
 
 /** Answers `prompts/list` and `prompts/get`. */
-export function servePrompts(
+function servePrompts(
   server: Server,
   { sdk: { ProtocolError, ProtocolErrorCode }, tools }: { sdk: McpSdk; tools: Ask },
 ): void {

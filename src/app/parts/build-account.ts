@@ -1,5 +1,5 @@
 import { openAccount, type Account } from "../open-account.ts";
-import type { AppSettings } from "../app-settings.ts";
+import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
 import { SpendStore } from "../../insights/service-usage-store.ts";
 import {

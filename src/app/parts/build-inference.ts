@@ -5,7 +5,7 @@ import { UncollectedCharges } from "../../billing/ledger/uncollected-charges.ts"
 import type { Referrals } from "../../billing/referrals/referrals.ts";
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Security } from "../../access/open-security.ts";
-import type { AppSettings } from "../app-settings.ts";
+import type { AppSettings } from "../settings-of.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
 import { CallSignatures } from "../../inference/pipeline/inference-call.ts";

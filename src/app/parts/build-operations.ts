@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DocumentationSite } from "../../documentation/site.ts";
-import type { AppSettings } from "../app-settings.ts";
+import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
 import type { LiveCatalog } from "../live-catalog.ts";
 import { type Shared, sharedProbe } from "../open-shared.ts";

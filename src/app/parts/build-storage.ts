@@ -34,7 +34,7 @@ import type { CommitStatements } from "../../platform/storage/commit-queue.ts";
 import type { Replica } from "../../platform/storage/postgres/replica.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
-import type { AppSettings } from "../app-settings.ts";
+import type { AppSettings } from "../settings-of.ts";
 import type { AccountTables } from "../open-account.ts";
 import type { NodeTables } from "../gateway-nodes.ts";
 import { type Shared, hasSeveralGateways, openEpoch } from "../open-shared.ts";

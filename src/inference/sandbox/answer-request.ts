@@ -2,6 +2,10 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import {
   InvalidRequest,
   choiceTokens,
+  clientGone,
+  cutConnection,
+  play,
+  waitMs,
   type SandboxDialect,
   type RequestTarget,
   type UnderstoodRequest,
@@ -26,7 +30,6 @@ import {
   type PlainSurface,
 } from "./wire/plain-surfaces.ts";
 import { googleGenerate } from "./wire/google-generate.ts";
-import { clientGone, cutConnection, play, waitMs } from "./play.ts";
 import { completePrompt } from "./prompt.ts";
 import { simulate } from "./simulate.ts";
 import { z } from "zod";
@@ -39,7 +42,7 @@ type Understood<Request> =
   | { ok: false; status: number; message: string };
 
 /** Parses a body and hands it to a reader; what the reader refuses becomes a 400. */
-export function understand<Request>(
+function understand<Request>(
   bodyText: string,
   read: (body: unknown) => Request,
 ): Understood<Request> {
@@ -61,7 +64,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** Waits and refuses as the directives say; undefined when the request is to be answered. */
-export async function obeyBeforeAnswer(
+async function obeyBeforeAnswer(
   directives: Directives,
   { dialect, requestId, signal }: { dialect: Refuser; requestId: string; signal: AbortSignal },
 ): Promise<Response | undefined> {
@@ -75,7 +78,7 @@ export async function obeyBeforeAnswer(
 }
 
 /** A refusal in the dialect's words. */
-export function refuse(
+function refuse(
   dialect: Refuser,
   refusal: Refusal,
   headers: Record<string, string> = {},
@@ -84,8 +87,7 @@ export function refuse(
 }
 
 /** 16 hexadecimal digits that stand for the bytes of a request. */
-export const seedOf = (bodyText: string): string =>
-  Bun.hash(bodyText).toString(16).padStart(16, "0");
+const seedOf = (bodyText: string): string => Bun.hash(bodyText).toString(16).padStart(16, "0");
 
 /** Answers one request as the simulated upstream. */
 export type AnswerRequest = (request: Request) => Promise<Response>;

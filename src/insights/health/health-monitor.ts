@@ -23,10 +23,9 @@ import {
 } from "./components.ts";
 import type { HealthEvents, Incident, HealthEvent } from "./health-events.ts";
 import type { JobRegistry } from "./job-registry.ts";
-import type { Budget, ProviderBudgets } from "./provider-budgets.ts";
+import type { Budget, ProviderBudgets, Traffic, TrafficSums } from "./traffic.ts";
 import type { ProviderStates, RoutingState } from "./provider-health.ts";
 import type { SmokeResult, SmokeTests } from "./smoke-tests.ts";
-import type { Traffic, TrafficSums } from "./traffic.ts";
 
 /** What the snapshot is made of; all of it in memory, so that no outage keeps it from clients. */
 interface HealthParts {

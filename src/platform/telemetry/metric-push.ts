@@ -1,7 +1,5 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { MetricDefinition } from "./exposition.ts";
-import { noTracing, type OtlpSettings, type Tracing } from "./tracing.ts";
-import { Family, HistogramCell } from "./metric-families.ts";
 import {
   errorTypeOf,
   genAi,
@@ -10,6 +8,8 @@ import {
   type TracedAttempt,
   type TracedInference,
 } from "./traced-inference.ts";
+import { noTracing, type OtlpSettings, type Tracing } from "./tracing.ts";
+import { Family, HistogramCell } from "./metric-families.ts";
 
 /** Bounds that the conventions recommend, in seconds and in tokens. */
 const secondBounds = [

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { genAi, type TracedInference } from "./traced-inference.ts";
-import { parseTraceParent } from "./span-recorder.ts";
 import { createTracing, readOtlpSettings } from "./tracing.ts";
+import { parseTraceParent } from "./span-recorder.ts";
 
 const otlpValue = z.object({
   stringValue: z.string().optional(),

@@ -1,5 +1,5 @@
-import type { SpanRecorder } from "./span-recorder.ts";
 import type { TracedInference } from "./traced-inference.ts";
+import type { SpanRecorder } from "./span-recorder.ts";
 
 /** Where one kind of telemetry is sent over OTLP/HTTP. */
 export interface OtlpTarget {

@@ -8,13 +8,19 @@ import type {
   ToolChoice,
 } from "../../canonical/request.ts";
 import { claudeAbilities, encodeClaudeThinking, flatEffort } from "../reasoning-rules.ts";
-import { closedSchema, jsonAdvice, refuseOtherAnswers, typedObjectSchema } from "../json-schema.ts";
+import {
+  closedSchema,
+  jsonAdvice,
+  refuseOtherAnswers,
+  typedObjectSchema,
+  wrappedDescription,
+  wrappedParameters,
+} from "../tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { EncodeState, type EncodePlace } from "../encode-state.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
-import { wrappedDescription, wrappedParameters } from "../tools.ts";
 
 /** What a model takes through Converse beside what all models do. */
 interface ConverseTraits {

@@ -8,12 +8,18 @@ import type {
   ToolChoice,
 } from "../../canonical/request.ts";
 import { claudeAbilities, encodeClaudeThinking, type ClaudeThinking } from "../reasoning-rules.ts";
-import { closedSchema, jsonAdvice, refuseOtherAnswers, typedObjectSchema } from "../json-schema.ts";
+import {
+  closedSchema,
+  jsonAdvice,
+  refuseOtherAnswers,
+  typedObjectSchema,
+  wrappedDescription,
+  wrappedParameters,
+} from "../tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { EncodeState, type EncodePlace } from "../encode-state.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
-import { wrappedDescription, wrappedParameters } from "../tools.ts";
 import { cacheFields, laterToolNames } from "./answer-fields.ts";
 
 /** Everything about tools; without tools left, nothing about choosing among them either. */

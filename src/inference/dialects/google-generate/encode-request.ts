@@ -8,9 +8,8 @@ import type {
   ToolChoice,
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
-import { objectSchema } from "../json-schema.ts";
+import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
 import { flatEffort } from "../reasoning-rules.ts";
-import { wrappedDescription, wrappedParameters } from "../tools.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeContents } from "./encode-contents.ts";
 import { type GeminiPlace, GeminiState } from "./encode-state.ts";

@@ -11,10 +11,9 @@ import type {
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { type EncodePlace, EncodeState } from "../encode-state.ts";
-import { objectSchema } from "../json-schema.ts";
+import { objectSchema, wrappedDescription, wrappedParameters } from "../tools.ts";
 import { cachingFields, furtherSampling } from "../openai-fields.ts";
 import { flatEffort } from "../reasoning-rules.ts";
-import { wrappedDescription, wrappedParameters } from "../tools.ts";
 import { joined, withoutUndefined } from "../wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 

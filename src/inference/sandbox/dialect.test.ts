@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Directives } from "./directives.ts";
-import { play, type WireEvent } from "./play.ts";
+import { play, type WireEvent } from "./dialect.ts";
 
 const events: WireEvent[] = [
   { wire: "open ", content: false },
